@@ -1,0 +1,101 @@
+/**
+ * Pings as JSON: the member names that webhooks, traces and the CLI share (interfaces.md §3, protocol.md §4).
+ * A member that a ping type doesn't carry is absent; `ebike_voltage` is null where no e-bike is connected.
+ */
+import { Days } from './clock.js';
+import type { HighWindow, Ping, PowerSettings } from './ping.js';
+
+/** The members of a ping itself, in the order of the documentation. */
+export interface PingJson {
+  ping_type: Ping['kind'];
+  reason: string;
+  lock_state: string;
+  battery_percent: number;
+  firmware_version?: string;
+  /** Volts. */
+  ebike_voltage?: number | null;
+  tether_state?: string;
+  /** Degrees. */
+  latitude?: number;
+  longitude?: number;
+  /** Metres per second. */
+  speed?: number;
+  /** Degrees clockwise from north. */
+  direction?: number;
+  /** Metres. */
+  uncertainty?: number;
+}
+
+export interface PowerJson {
+  mode: string;
+  ride_tracking: boolean;
+  airplane: boolean;
+  recovery: boolean;
+}
+
+export interface HighWindowJson {
+  /** `HH:MM` */
+  from: string;
+  to: string;
+  utc_offset_minutes: number;
+}
+
+/** The ping's own members. */
+export function pingToJson(ping: Ping): PingJson {
+  const json: PingJson = {
+    ping_type: ping.kind,
+    reason: ping.reason,
+    lock_state: ping.lockState,
+    battery_percent: ping.batteryPercent,
+  };
+  if (ping.kind === 'close_connection') return json;
+  if (ping.kind === 'cellular') json.firmware_version = ping.firmwareVersion;
+  json.ebike_voltage = ping.ebikeVolts;
+  json.tether_state = ping.tetherState;
+  if (ping.position !== null) {
+    json.latitude = ping.position.latitudeDegrees;
+    json.longitude = ping.position.longitudeDegrees;
+    if (ping.kind === 'gps') {
+      json.speed = ping.speedMetersPerSecond;
+      json.direction = ping.directionDegrees;
+    }
+    json.uncertainty = ping.position.uncertaintyMeters;
+  }
+  return json;
+}
+
+/** The power settings, as a trace has them. */
+export function powerToJson(power: PowerSettings): PowerJson {
+  return {
+    mode: power.mode,
+    ride_tracking: power.rideTracking,
+    airplane: power.airplane,
+    recovery: power.recovery,
+  };
+}
+
+/** The high window, as a trace has it. */
+export function highWindowToJson(window: HighWindow): HighWindowJson {
+  return {
+    from: minuteOfDay(window.fromMinute),
+    to: minuteOfDay(window.toMinute),
+    utc_offset_minutes: window.utcOffsetMinutes,
+  };
+}
+
+function minuteOfDay(minute: number): string {
+  return `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`;
+}
+
+const FIRST_DATE_MS = 0;
+const LAST_DATE_MS = Date.UTC(9999, 11, 31) + Days(1) - 1;
+
+/** Whether a lock's time can be written as a date: the years 1970–9999 (protocol.md §1). */
+export function isDatable(timeMs: number): boolean {
+  return timeMs >= FIRST_DATE_MS && timeMs <= LAST_DATE_MS;
+}
+
+/** RFC 3339 in UTC with milliseconds. `timeMs` must be datable. */
+export function toDate(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
