@@ -127,7 +127,11 @@ export class ManualClock implements Clock {
   #next(): Waiting | undefined {
     let first: Waiting | undefined;
     for (const entry of this.#waiting) {
-      if (first === undefined || entry.dueMs < first.dueMs || (entry.dueMs === first.dueMs && entry.order < first.order))
+      if (
+        first === undefined ||
+        entry.dueMs < first.dueMs ||
+        (entry.dueMs === first.dueMs && entry.order < first.order)
+      )
         first = entry;
     }
     return first;

@@ -4,8 +4,9 @@
  * This is the only file that touches the generated code. Whatever a stranger sends decodes to a value: the message, or
  * why it can't be taken (protocol.md §1). Values are converted once, here, from the wire's integers to our units.
  */
-import { lockgate } from '#lock-pb';
+
 import Long from 'long';
+import { lockgate } from '#lock-pb';
 import { LockgateError, ok, type Problem, problem, type Result } from './errors.js';
 import type {
   CellularPing,
@@ -285,7 +286,10 @@ function signed32(what: string, value: number): number {
 
 function fitting(what: string, value: number, least: number, most: number): number {
   if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new LockgateError('unencodable', `${what} ${value} can't be sent: expected a whole number, ${least} to ${most}`);
+  throw new LockgateError(
+    'unencodable',
+    `${what} ${value} can't be sent: expected a whole number, ${least} to ${most}`,
+  );
 }
 
 /**

@@ -7,9 +7,11 @@
  */
 
 /** The outcome of reading something that a stranger made: the value, or what was wrong with it. It never throws. */
-export type Result<T, E = Problem> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: E };
+export type Result<T, E = Problem> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: E };
 
-/** What was wrong: a stable code for programs, and a sentence for people that names what, where and what was expected. */
+/** What was wrong: a stable code for programs, and a sentence that names what, where and what was expected. */
 export interface Problem {
   readonly code: string;
   readonly message: string;

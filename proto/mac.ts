@@ -11,7 +11,7 @@ export type Mac = string & { readonly [macBrand]: true };
 
 const WIRE_SPELLING = /^[0-9A-F]{12}$/;
 
-/** The spellings that people and programs type: pairs by colon or dash, groups of four by dot, or none (protocol.md §1). */
+/** The spellings that people and programs type: pairs by colon or dash, fours by dot, or none (protocol.md §1). */
 const TYPED_SPELLINGS = [
   /^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/i,
   /^[0-9a-f]{2}(?:-[0-9a-f]{2}){5}$/i,
@@ -36,5 +36,5 @@ export function macFromWire(text: string): Mac | undefined {
 
 /** The spelling that we print and send in JSON, tables and logs: `A4:C1:38:F0:E1:D2`. */
 export function formatMac(mac: Mac): string {
-  return `${mac.slice(0, 2)}:${mac.slice(2, 4)}:${mac.slice(4, 6)}:${mac.slice(6, 8)}:${mac.slice(8, 10)}:${mac.slice(10)}`;
+  return (mac.match(/../g) ?? []).join(':');
 }

@@ -35,13 +35,25 @@ export const REASONS: readonly ReasonRow[] = Object.freeze([
   { name: 'REASON_PERIOD_TRACKING', number: 2, meaning: 'The device is sending a Period Ping.' },
   { name: 'REASON_STATE_PING', number: 3, meaning: 'The device is sending a State Change ping.' },
   { name: 'REASON_UNLOCKED_PING', number: 4, meaning: 'The device is sending a Ride Tracking ping.' },
-  { name: 'REASON_UNLOCKED_MOVEMENT', number: 5, meaning: 'The device is in Cellular ON while unlocked and in motion.' },
+  {
+    name: 'REASON_UNLOCKED_MOVEMENT',
+    number: 5,
+    meaning: 'The device is in Cellular ON while unlocked and in motion.',
+  },
   { name: 'REASON_GPS_PING', number: 6, meaning: 'The device is sending GPS location data.' },
-  { name: 'REASON_CELL_PING', number: 7, meaning: 'The device is sending a location obtained by cellular positioning.' },
+  {
+    name: 'REASON_CELL_PING',
+    number: 7,
+    meaning: 'The device is sending a location obtained by cellular positioning.',
+  },
   { name: 'REASON_NETWORK_PING', number: 8, meaning: 'The device is connected and is waiting for remote commands.' },
   { name: 'REASON_RESET', number: 9, meaning: 'The device has done a cellular reset.' },
   { name: 'REASON_CLOSE_CONNECTION', number: 10, meaning: 'The device is disconnecting from the network.' },
-  { name: 'PHONE', number: 11, meaning: 'Sent from the user’s phone instead of the device, with the phone’s coordinates.' },
+  {
+    name: 'PHONE',
+    number: 11,
+    meaning: 'Sent from the user’s phone instead of the device, with the phone’s coordinates.',
+  },
 ] as const satisfies readonly ReasonRow[]);
 
 const NAME_BY_NUMBER = new Map<number, KnownReason>(REASONS.map((row) => [row.number, row.name]));

@@ -1,5 +1,6 @@
-import * as $protobuf from "protobufjs";
-import Long = require("long");
+// Generated from lock.proto by `npm run gen`. Change the schema and run it again instead of editing this.
+import * as $protobuf from "protobufjs/minimal.js";
+import type Long from "long";
 
 /** Namespace lockgate. */
 export namespace lockgate {
@@ -14,7 +15,7 @@ export namespace lockgate {
         interface IUplink extends lockgate.v1.Uplink.$Properties {
         }
 
-        /** Represents an Uplink. */
+        /** Published by a lock, or by a phone that acts for it, to the topic `up`. At most 1,024 bytes. */
         class Uplink {
 
             /**
@@ -26,22 +27,22 @@ export namespace lockgate {
             /** Unknown fields preserved while decoding when enabled */
             $unknowns?: Uint8Array[];
 
-            /** Uplink boot. */
+            /** A counter kept in flash, one more at each boot of the lock. A reset of the modem is no boot. */
             boot?: (number|null);
 
-            /** Uplink sequence. */
+            /** 1, 2, 3 … since boot, one per uplink made, kept across reconnects. */
             sequence?: (number|null);
 
-            /** Uplink timeMs. */
-            timeMs?: (number|Long|null);
+            /** When the lock made it, by its own clock, in ms since 1970-01-01T00:00:00Z. A wrong clock may well be before that. */
+            timeMs?: (Long|null);
 
-            /** Uplink power. */
+            /** The power settings as the lock has them. Absent means MID with every switch off. */
             power?: (lockgate.v1.Power.$Properties|null);
 
-            /** Uplink kept. */
+            /** How many uplinks made earlier still wait in the lock. */
             kept: number;
 
-            /** Uplink dropped. */
+            /** How many uplinks the lock has discarded since boot because its buffer was full. */
             dropped: number;
 
             /** Uplink cellular. */
@@ -84,13 +85,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.Uplink & lockgate.v1.Uplink.$Shape;
-
-            /**
-             * Gets the type url for Uplink
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace Uplink {
@@ -98,22 +92,22 @@ export namespace lockgate {
             /** Properties of an Uplink. */
             interface $Properties {
 
-                /** Uplink boot */
+                /** A counter kept in flash, one more at each boot of the lock. A reset of the modem is no boot. */
                 boot?: (number|null);
 
-                /** Uplink sequence */
+                /** 1, 2, 3 … since boot, one per uplink made, kept across reconnects. */
                 sequence?: (number|null);
 
-                /** Uplink timeMs */
-                timeMs?: (number|Long|null);
+                /** When the lock made it, by its own clock, in ms since 1970-01-01T00:00:00Z. A wrong clock may well be before that. */
+                timeMs?: (Long|null);
 
-                /** Uplink power */
+                /** The power settings as the lock has them. Absent means MID with every switch off. */
                 power?: (lockgate.v1.Power.$Properties|null);
 
-                /** Uplink kept */
+                /** How many uplinks made earlier still wait in the lock. */
                 kept?: (number|null);
 
-                /** Uplink dropped */
+                /** How many uplinks the lock has discarded since boot because its buffer was full. */
                 dropped?: (number|null);
 
                 /** Uplink cellular */
@@ -139,7 +133,7 @@ export namespace lockgate {
             type $Shape = {
               boot?: number|null;
               sequence?: number|null;
-              timeMs?: number|Long|null;
+              timeMs?: Long|null;
               power?: lockgate.v1.Power.$Shape|null;
               kept?: number|null;
               dropped?: number|null;
@@ -219,13 +213,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.Power & lockgate.v1.Power.$Shape;
-
-            /**
-             * Gets the type url for Power
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace Power {
@@ -279,7 +266,7 @@ export namespace lockgate {
             TETHER_STATE_DETACHED = 2
         }
 
-        /** Reason enum. */
+        /** Why a ping was sent. A number that a build does not know is kept and shown as REASON_UNRECOGNIZED_<n>. */
         enum Reason {
 
             /** REASON_UNSPECIFIED value */
@@ -315,7 +302,7 @@ export namespace lockgate {
             /** REASON_CLOSE_CONNECTION value */
             REASON_CLOSE_CONNECTION = 10,
 
-            /** REASON_PHONE value */
+            /** The specification calls this value PHONE, without the prefix that buf asks of an enum. */
             REASON_PHONE = 11
         }
 
@@ -350,13 +337,13 @@ export namespace lockgate {
             /** CellularPing firmwareVersion. */
             firmwareVersion: string;
 
-            /** CellularPing ebikeMillivolts. */
+            /** Absent when no e-bike is connected. */
             ebikeMillivolts?: (number|null);
 
             /** CellularPing tetherState. */
             tetherState: lockgate.v1.TetherState;
 
-            /** CellularPing latitudeE7. */
+            /** A position, with REASON_CELL_PING and from a phone: both coordinates or neither. */
             latitudeE7?: (number|null);
 
             /** CellularPing longitudeE7. */
@@ -390,13 +377,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.CellularPing & lockgate.v1.CellularPing.$Shape;
-
-            /**
-             * Gets the type url for CellularPing
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace CellularPing {
@@ -416,13 +396,13 @@ export namespace lockgate {
                 /** CellularPing firmwareVersion */
                 firmwareVersion?: (string|null);
 
-                /** CellularPing ebikeMillivolts */
+                /** Absent when no e-bike is connected. */
                 ebikeMillivolts?: (number|null);
 
                 /** CellularPing tetherState */
                 tetherState?: (lockgate.v1.TetherState|null);
 
-                /** CellularPing latitudeE7 */
+                /** A position, with REASON_CELL_PING and from a phone: both coordinates or neither. */
                 latitudeE7?: (number|null);
 
                 /** CellularPing longitudeE7 */
@@ -473,7 +453,7 @@ export namespace lockgate {
             /** GpsPing tetherState. */
             tetherState: lockgate.v1.TetherState;
 
-            /** GpsPing latitudeE7. */
+            /** Degrees × 10⁷. Signed beyond the valid range on purpose: nonsense is stored and judged, not wrapped. */
             latitudeE7: number;
 
             /** GpsPing longitudeE7. */
@@ -482,7 +462,7 @@ export namespace lockgate {
             /** GpsPing speedCmPerS. */
             speedCmPerS: number;
 
-            /** GpsPing directionCentidegrees. */
+            /** Hundredths of a degree, clockwise from north. */
             directionCentidegrees: number;
 
             /** GpsPing uncertaintyM. */
@@ -513,13 +493,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.GpsPing & lockgate.v1.GpsPing.$Shape;
-
-            /**
-             * Gets the type url for GpsPing
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace GpsPing {
@@ -542,7 +515,7 @@ export namespace lockgate {
                 /** GpsPing tetherState */
                 tetherState?: (lockgate.v1.TetherState|null);
 
-                /** GpsPing latitudeE7 */
+                /** Degrees × 10⁷. Signed beyond the valid range on purpose: nonsense is stored and judged, not wrapped. */
                 latitudeE7?: (number|null);
 
                 /** GpsPing longitudeE7 */
@@ -551,7 +524,7 @@ export namespace lockgate {
                 /** GpsPing speedCmPerS */
                 speedCmPerS?: (number|null);
 
-                /** GpsPing directionCentidegrees */
+                /** Hundredths of a degree, clockwise from north. */
                 directionCentidegrees?: (number|null);
 
                 /** GpsPing uncertaintyM */
@@ -572,7 +545,7 @@ export namespace lockgate {
         interface ICloseConnectionPing extends lockgate.v1.CloseConnectionPing.$Properties {
         }
 
-        /** Represents a CloseConnectionPing. */
+        /** The lock is about to leave the network. Its reason is REASON_CLOSE_CONNECTION by definition, so it is not sent. */
         class CloseConnectionPing {
 
             /**
@@ -615,13 +588,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.CloseConnectionPing & lockgate.v1.CloseConnectionPing.$Shape;
-
-            /**
-             * Gets the type url for CloseConnectionPing
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace CloseConnectionPing {
@@ -684,10 +650,10 @@ export namespace lockgate {
             /** CommandAck result. */
             result: lockgate.v1.CommandResult;
 
-            /** CommandAck detail. */
+            /** A short word on why, for people. */
             detail: string;
 
-            /** CommandAck highWindow. */
+            /** After set-power: the high window now in force. */
             highWindow?: (lockgate.v1.HighWindow.$Properties|null);
 
             /**
@@ -715,13 +681,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.CommandAck & lockgate.v1.CommandAck.$Shape;
-
-            /**
-             * Gets the type url for CommandAck
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace CommandAck {
@@ -735,10 +694,10 @@ export namespace lockgate {
                 /** CommandAck result */
                 result?: (lockgate.v1.CommandResult|null);
 
-                /** CommandAck detail */
+                /** A short word on why, for people. */
                 detail?: (string|null);
 
-                /** CommandAck highWindow */
+                /** After set-power: the high window now in force. */
                 highWindow?: (lockgate.v1.HighWindow.$Properties|null);
 
                 /** Unknown fields preserved while decoding when enabled */
@@ -756,7 +715,7 @@ export namespace lockgate {
         interface IHighWindow extends lockgate.v1.HighWindow.$Properties {
         }
 
-        /** Represents a HighWindow. */
+        /** When HIGH keeps the connection. From equal to to is the whole day; from after to runs over midnight. */
         class HighWindow {
 
             /**
@@ -802,13 +761,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.HighWindow & lockgate.v1.HighWindow.$Shape;
-
-            /**
-             * Gets the type url for HighWindow
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace HighWindow {
@@ -840,7 +792,7 @@ export namespace lockgate {
         interface IDownlink extends lockgate.v1.Downlink.$Properties {
         }
 
-        /** Represents a Downlink. */
+        /** Sent by the gateway to one client on the topic `down`. */
         class Downlink {
 
             /**
@@ -852,11 +804,11 @@ export namespace lockgate {
             /** Unknown fields preserved while decoding when enabled */
             $unknowns?: Uint8Array[];
 
-            /** Downlink id. */
+            /** A lock carries out an id once, however often it arrives, and acknowledges it each time. */
             id: number;
 
-            /** Downlink expiresMs. */
-            expiresMs: (number|Long);
+            /** From then on the command must not be carried out, in ms since 1970-01-01T00:00:00Z. */
+            expiresMs: Long;
 
             /** Downlink unlock. */
             unlock?: (lockgate.v1.Unlock.$Properties|null);
@@ -907,13 +859,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.Downlink & lockgate.v1.Downlink.$Shape;
-
-            /**
-             * Gets the type url for Downlink
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace Downlink {
@@ -921,11 +866,11 @@ export namespace lockgate {
             /** Properties of a Downlink. */
             interface $Properties {
 
-                /** Downlink id */
+                /** A lock carries out an id once, however often it arrives, and acknowledges it each time. */
                 id?: (number|null);
 
-                /** Downlink expiresMs */
-                expiresMs?: (number|Long|null);
+                /** From then on the command must not be carried out, in ms since 1970-01-01T00:00:00Z. */
+                expiresMs?: (Long|null);
 
                 /** Downlink unlock */
                 unlock?: (lockgate.v1.Unlock.$Properties|null);
@@ -958,7 +903,7 @@ export namespace lockgate {
             /** Narrowed shape of a Downlink. */
             type $Shape = {
               id?: number|null;
-              expiresMs?: number|Long|null;
+              expiresMs?: Long|null;
               unlock?: lockgate.v1.Unlock.$Shape|null;
               lock?: lockgate.v1.Lock.$Shape|null;
               siren?: lockgate.v1.Siren.$Shape|null;
@@ -1016,13 +961,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.Unlock & lockgate.v1.Unlock.$Shape;
-
-            /**
-             * Gets the type url for Unlock
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace Unlock {
@@ -1045,7 +983,7 @@ export namespace lockgate {
         interface ILock extends lockgate.v1.Lock.$Properties {
         }
 
-        /** Represents a Lock. */
+        /** The lock gives a warning tone of 5 s first. */
         class Lock {
 
             /**
@@ -1082,13 +1020,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.Lock & lockgate.v1.Lock.$Shape;
-
-            /**
-             * Gets the type url for Lock
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace Lock {
@@ -1151,13 +1082,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.Siren & lockgate.v1.Siren.$Shape;
-
-            /**
-             * Gets the type url for Siren
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace Siren {
@@ -1220,13 +1144,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.LocateGps & lockgate.v1.LocateGps.$Shape;
-
-            /**
-             * Gets the type url for LocateGps
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace LocateGps {
@@ -1286,13 +1203,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.LocateCell & lockgate.v1.LocateCell.$Shape;
-
-            /**
-             * Gets the type url for LocateCell
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace LocateCell {
@@ -1315,7 +1225,7 @@ export namespace lockgate {
         interface ISetPower extends lockgate.v1.SetPower.$Properties {
         }
 
-        /** Represents a SetPower. */
+        /** What is absent stays as it is. */
         class SetPower {
 
             /**
@@ -1367,13 +1277,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.SetPower & lockgate.v1.SetPower.$Shape;
-
-            /**
-             * Gets the type url for SetPower
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace SetPower {
@@ -1411,7 +1314,7 @@ export namespace lockgate {
         interface IReset extends lockgate.v1.Reset.$Properties {
         }
 
-        /** Represents a Reset. */
+        /** Restart the modem. This is no boot. */
         class Reset {
 
             /**
@@ -1448,13 +1351,6 @@ export namespace lockgate {
              * @throws {$protobuf.util.ProtocolError} If required fields are missing
              */
             static decode(reader: ($protobuf.Reader|Uint8Array), length?: number): lockgate.v1.Reset & lockgate.v1.Reset.$Shape;
-
-            /**
-             * Gets the type url for Reset
-             * @param [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns The type url
-             */
-            static getTypeUrl(prefix?: string): string;
         }
 
         namespace Reset {

@@ -1,3 +1,4 @@
+// Generated from lock.proto by `npm run gen`. Change the schema and run it again instead of editing this.
 import $protobuf from "protobufjs/minimal.js";
 
 // Common aliases
@@ -30,12 +31,12 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Properties of an Uplink.
              * @typedef {Object} lockgate.v1.Uplink.$Properties
-             * @property {number|null} [boot] Uplink boot
-             * @property {number|null} [sequence] Uplink sequence
-             * @property {number|Long|null} [timeMs] Uplink timeMs
-             * @property {lockgate.v1.Power.$Properties|null} [power] Uplink power
-             * @property {number|null} [kept] Uplink kept
-             * @property {number|null} [dropped] Uplink dropped
+             * @property {number|null} [boot] A counter kept in flash, one more at each boot of the lock. A reset of the modem is no boot.
+             * @property {number|null} [sequence] 1, 2, 3 … since boot, one per uplink made, kept across reconnects.
+             * @property {Long|null} [timeMs] When the lock made it, by its own clock, in ms since 1970-01-01T00:00:00Z. A wrong clock may well be before that.
+             * @property {lockgate.v1.Power.$Properties|null} [power] The power settings as the lock has them. Absent means MID with every switch off.
+             * @property {number|null} [kept] How many uplinks made earlier still wait in the lock.
+             * @property {number|null} [dropped] How many uplinks the lock has discarded since boot because its buffer was full.
              * @property {lockgate.v1.CellularPing.$Properties|null} [cellular] Uplink cellular
              * @property {lockgate.v1.GpsPing.$Properties|null} [gps] Uplink gps
              * @property {lockgate.v1.CloseConnectionPing.$Properties|null} [closeConnection] Uplink closeConnection
@@ -57,7 +58,7 @@ export const lockgate = $root.lockgate = (() => {
              * @typedef {{
              *   boot?: number|null;
              *   sequence?: number|null;
-             *   timeMs?: number|Long|null;
+             *   timeMs?: Long|null;
              *   power?: lockgate.v1.Power.$Shape|null;
              *   kept?: number|null;
              *   dropped?: number|null;
@@ -74,7 +75,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new Uplink.
              * @memberof lockgate.v1
-             * @classdesc Represents an Uplink.
+             * @classdesc Published by a lock, or by a phone that acts for it, to the topic `up`. At most 1,024 bytes.
              * @constructor
              * @param {lockgate.v1.Uplink.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -87,7 +88,7 @@ export const lockgate = $root.lockgate = (() => {
             };
 
             /**
-             * Uplink boot.
+             * A counter kept in flash, one more at each boot of the lock. A reset of the modem is no boot.
              * @member {number|null|undefined} boot
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -95,7 +96,7 @@ export const lockgate = $root.lockgate = (() => {
             Uplink.prototype.boot = null;
 
             /**
-             * Uplink sequence.
+             * 1, 2, 3 … since boot, one per uplink made, kept across reconnects.
              * @member {number|null|undefined} sequence
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -103,15 +104,15 @@ export const lockgate = $root.lockgate = (() => {
             Uplink.prototype.sequence = null;
 
             /**
-             * Uplink timeMs.
-             * @member {number|Long|null|undefined} timeMs
+             * When the lock made it, by its own clock, in ms since 1970-01-01T00:00:00Z. A wrong clock may well be before that.
+             * @member {Long|null|undefined} timeMs
              * @memberof lockgate.v1.Uplink
              * @instance
              */
             Uplink.prototype.timeMs = null;
 
             /**
-             * Uplink power.
+             * The power settings as the lock has them. Absent means MID with every switch off.
              * @member {lockgate.v1.Power.$Properties|null|undefined} power
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -119,7 +120,7 @@ export const lockgate = $root.lockgate = (() => {
             Uplink.prototype.power = null;
 
             /**
-             * Uplink kept.
+             * How many uplinks made earlier still wait in the lock.
              * @member {number} kept
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -127,7 +128,7 @@ export const lockgate = $root.lockgate = (() => {
             Uplink.prototype.kept = 0;
 
             /**
-             * Uplink dropped.
+             * How many uplinks the lock has discarded since boot because its buffer was full.
              * @member {number} dropped
              * @memberof lockgate.v1.Uplink
              * @instance
@@ -384,20 +385,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for Uplink
-             * @function getTypeUrl
-             * @memberof lockgate.v1.Uplink
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            Uplink.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.Uplink";
-            };
-
             return Uplink;
         })();
 
@@ -624,20 +611,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for Power
-             * @function getTypeUrl
-             * @memberof lockgate.v1.Power
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            Power.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.Power";
-            };
-
             return Power;
         })();
 
@@ -674,7 +647,7 @@ export const lockgate = $root.lockgate = (() => {
         })();
 
         /**
-         * Reason enum.
+         * Why a ping was sent. A number that a build does not know is kept and shown as REASON_UNRECOGNIZED_<n>.
          * @name lockgate.v1.Reason
          * @enum {number}
          * @property {number} REASON_UNSPECIFIED=0 REASON_UNSPECIFIED value
@@ -688,7 +661,7 @@ export const lockgate = $root.lockgate = (() => {
          * @property {number} REASON_NETWORK_PING=8 REASON_NETWORK_PING value
          * @property {number} REASON_RESET=9 REASON_RESET value
          * @property {number} REASON_CLOSE_CONNECTION=10 REASON_CLOSE_CONNECTION value
-         * @property {number} REASON_PHONE=11 REASON_PHONE value
+         * @property {number} REASON_PHONE=11 The specification calls this value PHONE, without the prefix that buf asks of an enum.
          */
         v1.Reason = (function() {
             const valuesById = $Object.create(null), values = $Object.create(valuesById);
@@ -716,9 +689,9 @@ export const lockgate = $root.lockgate = (() => {
              * @property {lockgate.v1.LockState|null} [lockState] CellularPing lockState
              * @property {number|null} [batteryPercent] CellularPing batteryPercent
              * @property {string|null} [firmwareVersion] CellularPing firmwareVersion
-             * @property {number|null} [ebikeMillivolts] CellularPing ebikeMillivolts
+             * @property {number|null} [ebikeMillivolts] Absent when no e-bike is connected.
              * @property {lockgate.v1.TetherState|null} [tetherState] CellularPing tetherState
-             * @property {number|null} [latitudeE7] CellularPing latitudeE7
+             * @property {number|null} [latitudeE7] A position, with REASON_CELL_PING and from a phone: both coordinates or neither.
              * @property {number|null} [longitudeE7] CellularPing longitudeE7
              * @property {number|null} [uncertaintyM] CellularPing uncertaintyM
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -785,7 +758,7 @@ export const lockgate = $root.lockgate = (() => {
             CellularPing.prototype.firmwareVersion = "";
 
             /**
-             * CellularPing ebikeMillivolts.
+             * Absent when no e-bike is connected.
              * @member {number|null|undefined} ebikeMillivolts
              * @memberof lockgate.v1.CellularPing
              * @instance
@@ -801,7 +774,7 @@ export const lockgate = $root.lockgate = (() => {
             CellularPing.prototype.tetherState = 0;
 
             /**
-             * CellularPing latitudeE7.
+             * A position, with REASON_CELL_PING and from a phone: both coordinates or neither.
              * @member {number|null|undefined} latitudeE7
              * @memberof lockgate.v1.CellularPing
              * @instance
@@ -1035,20 +1008,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for CellularPing
-             * @function getTypeUrl
-             * @memberof lockgate.v1.CellularPing
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            CellularPing.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.CellularPing";
-            };
-
             return CellularPing;
         })();
 
@@ -1062,10 +1021,10 @@ export const lockgate = $root.lockgate = (() => {
              * @property {number|null} [batteryPercent] GpsPing batteryPercent
              * @property {number|null} [ebikeMillivolts] GpsPing ebikeMillivolts
              * @property {lockgate.v1.TetherState|null} [tetherState] GpsPing tetherState
-             * @property {number|null} [latitudeE7] GpsPing latitudeE7
+             * @property {number|null} [latitudeE7] Degrees × 10⁷. Signed beyond the valid range on purpose: nonsense is stored and judged, not wrapped.
              * @property {number|null} [longitudeE7] GpsPing longitudeE7
              * @property {number|null} [speedCmPerS] GpsPing speedCmPerS
-             * @property {number|null} [directionCentidegrees] GpsPing directionCentidegrees
+             * @property {number|null} [directionCentidegrees] Hundredths of a degree, clockwise from north.
              * @property {number|null} [uncertaintyM] GpsPing uncertaintyM
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
              */
@@ -1139,7 +1098,7 @@ export const lockgate = $root.lockgate = (() => {
             GpsPing.prototype.tetherState = 0;
 
             /**
-             * GpsPing latitudeE7.
+             * Degrees × 10⁷. Signed beyond the valid range on purpose: nonsense is stored and judged, not wrapped.
              * @member {number} latitudeE7
              * @memberof lockgate.v1.GpsPing
              * @instance
@@ -1163,7 +1122,7 @@ export const lockgate = $root.lockgate = (() => {
             GpsPing.prototype.speedCmPerS = 0;
 
             /**
-             * GpsPing directionCentidegrees.
+             * Hundredths of a degree, clockwise from north.
              * @member {number} directionCentidegrees
              * @memberof lockgate.v1.GpsPing
              * @instance
@@ -1388,20 +1347,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for GpsPing
-             * @function getTypeUrl
-             * @memberof lockgate.v1.GpsPing
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            GpsPing.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.GpsPing";
-            };
-
             return GpsPing;
         })();
 
@@ -1431,7 +1376,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new CloseConnectionPing.
              * @memberof lockgate.v1
-             * @classdesc Represents a CloseConnectionPing.
+             * @classdesc The lock is about to leave the network. Its reason is REASON_CLOSE_CONNECTION by definition, so it is not sent.
              * @constructor
              * @param {lockgate.v1.CloseConnectionPing.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -1574,20 +1519,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for CloseConnectionPing
-             * @function getTypeUrl
-             * @memberof lockgate.v1.CloseConnectionPing
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            CloseConnectionPing.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.CloseConnectionPing";
-            };
-
             return CloseConnectionPing;
         })();
 
@@ -1616,8 +1547,8 @@ export const lockgate = $root.lockgate = (() => {
              * @typedef {Object} lockgate.v1.CommandAck.$Properties
              * @property {number|null} [id] CommandAck id
              * @property {lockgate.v1.CommandResult|null} [result] CommandAck result
-             * @property {string|null} [detail] CommandAck detail
-             * @property {lockgate.v1.HighWindow.$Properties|null} [highWindow] CommandAck highWindow
+             * @property {string|null} [detail] A short word on why, for people.
+             * @property {lockgate.v1.HighWindow.$Properties|null} [highWindow] After set-power: the high window now in force.
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
              */
 
@@ -1666,7 +1597,7 @@ export const lockgate = $root.lockgate = (() => {
             CommandAck.prototype.result = 0;
 
             /**
-             * CommandAck detail.
+             * A short word on why, for people.
              * @member {string} detail
              * @memberof lockgate.v1.CommandAck
              * @instance
@@ -1674,7 +1605,7 @@ export const lockgate = $root.lockgate = (() => {
             CommandAck.prototype.detail = "";
 
             /**
-             * CommandAck highWindow.
+             * After set-power: the high window now in force.
              * @member {lockgate.v1.HighWindow.$Properties|null|undefined} highWindow
              * @memberof lockgate.v1.CommandAck
              * @instance
@@ -1815,20 +1746,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for CommandAck
-             * @function getTypeUrl
-             * @memberof lockgate.v1.CommandAck
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            CommandAck.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.CommandAck";
-            };
-
             return CommandAck;
         })();
 
@@ -1859,7 +1776,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new HighWindow.
              * @memberof lockgate.v1
-             * @classdesc Represents a HighWindow.
+             * @classdesc When HIGH keeps the connection. From equal to to is the whole day; from after to runs over midnight.
              * @constructor
              * @param {lockgate.v1.HighWindow.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -2021,20 +1938,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for HighWindow
-             * @function getTypeUrl
-             * @memberof lockgate.v1.HighWindow
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            HighWindow.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.HighWindow";
-            };
-
             return HighWindow;
         })();
 
@@ -2043,8 +1946,8 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Properties of a Downlink.
              * @typedef {Object} lockgate.v1.Downlink.$Properties
-             * @property {number|null} [id] Downlink id
-             * @property {number|Long|null} [expiresMs] Downlink expiresMs
+             * @property {number|null} [id] A lock carries out an id once, however often it arrives, and acknowledges it each time.
+             * @property {Long|null} [expiresMs] From then on the command must not be carried out, in ms since 1970-01-01T00:00:00Z.
              * @property {lockgate.v1.Unlock.$Properties|null} [unlock] Downlink unlock
              * @property {lockgate.v1.Lock.$Properties|null} [lock] Downlink lock
              * @property {lockgate.v1.Siren.$Properties|null} [siren] Downlink siren
@@ -2068,7 +1971,7 @@ export const lockgate = $root.lockgate = (() => {
              * Narrowed shape of a Downlink.
              * @typedef {{
              *   id?: number|null;
-             *   expiresMs?: number|Long|null;
+             *   expiresMs?: Long|null;
              *   unlock?: lockgate.v1.Unlock.$Shape|null;
              *   lock?: lockgate.v1.Lock.$Shape|null;
              *   siren?: lockgate.v1.Siren.$Shape|null;
@@ -2085,7 +1988,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new Downlink.
              * @memberof lockgate.v1
-             * @classdesc Represents a Downlink.
+             * @classdesc Sent by the gateway to one client on the topic `down`.
              * @constructor
              * @param {lockgate.v1.Downlink.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -2098,7 +2001,7 @@ export const lockgate = $root.lockgate = (() => {
             };
 
             /**
-             * Downlink id.
+             * A lock carries out an id once, however often it arrives, and acknowledges it each time.
              * @member {number} id
              * @memberof lockgate.v1.Downlink
              * @instance
@@ -2106,8 +2009,8 @@ export const lockgate = $root.lockgate = (() => {
             Downlink.prototype.id = 0;
 
             /**
-             * Downlink expiresMs.
-             * @member {number|Long} expiresMs
+             * From then on the command must not be carried out, in ms since 1970-01-01T00:00:00Z.
+             * @member {Long} expiresMs
              * @memberof lockgate.v1.Downlink
              * @instance
              */
@@ -2361,20 +2264,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for Downlink
-             * @function getTypeUrl
-             * @memberof lockgate.v1.Downlink
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            Downlink.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.Downlink";
-            };
-
             return Downlink;
         })();
 
@@ -2504,20 +2393,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for Unlock
-             * @function getTypeUrl
-             * @memberof lockgate.v1.Unlock
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            Unlock.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.Unlock";
-            };
-
             return Unlock;
         })();
 
@@ -2545,7 +2420,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new Lock.
              * @memberof lockgate.v1
-             * @classdesc Represents a Lock.
+             * @classdesc The lock gives a warning tone of 5 s first.
              * @constructor
              * @param {lockgate.v1.Lock.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -2645,20 +2520,6 @@ export const lockgate = $root.lockgate = (() => {
                 if (_end !== $undefined)
                     throw $Error("missing end group");
                 return message;
-            };
-
-            /**
-             * Gets the type url for Lock
-             * @function getTypeUrl
-             * @memberof lockgate.v1.Lock
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            Lock.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.Lock";
             };
 
             return Lock;
@@ -2813,20 +2674,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for Siren
-             * @function getTypeUrl
-             * @memberof lockgate.v1.Siren
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            Siren.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.Siren";
-            };
-
             return Siren;
         })();
 
@@ -2954,20 +2801,6 @@ export const lockgate = $root.lockgate = (() => {
                 if (_end !== $undefined)
                     throw $Error("missing end group");
                 return message;
-            };
-
-            /**
-             * Gets the type url for LocateGps
-             * @function getTypeUrl
-             * @memberof lockgate.v1.LocateGps
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            LocateGps.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.LocateGps";
             };
 
             return LocateGps;
@@ -3099,20 +2932,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for LocateCell
-             * @function getTypeUrl
-             * @memberof lockgate.v1.LocateCell
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            LocateCell.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.LocateCell";
-            };
-
             return LocateCell;
         })();
 
@@ -3145,7 +2964,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new SetPower.
              * @memberof lockgate.v1
-             * @classdesc Represents a SetPower.
+             * @classdesc What is absent stays as it is.
              * @constructor
              * @param {lockgate.v1.SetPower.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -3361,20 +3180,6 @@ export const lockgate = $root.lockgate = (() => {
                 return message;
             };
 
-            /**
-             * Gets the type url for SetPower
-             * @function getTypeUrl
-             * @memberof lockgate.v1.SetPower
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            SetPower.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.SetPower";
-            };
-
             return SetPower;
         })();
 
@@ -3402,7 +3207,7 @@ export const lockgate = $root.lockgate = (() => {
             /**
              * Constructs a new Reset.
              * @memberof lockgate.v1
-             * @classdesc Represents a Reset.
+             * @classdesc Restart the modem. This is no boot.
              * @constructor
              * @param {lockgate.v1.Reset.$Properties=} [properties] Properties to set
              * @property {Array.<Uint8Array>} [$unknowns] Unknown fields preserved while decoding when enabled
@@ -3502,20 +3307,6 @@ export const lockgate = $root.lockgate = (() => {
                 if (_end !== $undefined)
                     throw $Error("missing end group");
                 return message;
-            };
-
-            /**
-             * Gets the type url for Reset
-             * @function getTypeUrl
-             * @memberof lockgate.v1.Reset
-             * @static
-             * @param {string} [prefix] Custom type url prefix, defaults to `"type.googleapis.com"`
-             * @returns {string} The type url
-             */
-            Reset.getTypeUrl = function(prefix) {
-                if (prefix === $undefined)
-                    prefix = "type.googleapis.com";
-                return prefix + "/lockgate.v1.Reset";
             };
 
             return Reset;

@@ -1,0 +1,99 @@
+// What every step of the preparation shares: where the clone is, how to speak, how to fail, how to run a program.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** The clone's top folder, without a slash at its end. */
+export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/[\\/]$/, '');
+
+/** The folders that hold our TypeScript; tsconfig.json includes the same five. */
+const sourceFolders = ['proto', 'gateway', 'firmware-sim', 'cli', 'test'];
+
+/** A path inside the clone. */
+export function at(...parts) {
+  return join(root, ...parts);
+}
+
+/** Progress goes to stderr, so that what a command prints on stdout can still be piped into something else. */
+export function say(line) {
+  process.stderr.write(`${line}\n`);
+}
+
+/** A failure that is the reader's to act on: its message is shown alone, without a stack. */
+export class Stop extends Error {}
+
+/** Runs `job` as a whole program: a Stop becomes its sentence and status 1, anything else is our bug and throws. */
+export async function endWith(job) {
+  try {
+    await job();
+  } catch (error) {
+    if (!(error instanceof Stop)) throw error;
+    say(error.message);
+    process.exitCode = 1;
+  }
+}
+
+/** The text of a file, or null when there is none. */
+export function readOrNull(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+    throw error;
+  }
+}
+
+/** A short fingerprint of some texts, in their order. */
+export function fingerprint(texts) {
+  const hash = createHash('sha256');
+  for (const text of texts) hash.update(`${text?.length ?? 'none'}:${text ?? ''}`);
+  return hash.digest('hex').slice(0, 24);
+}
+
+/** Every .ts file of ours, as sorted paths from the root with forward slashes. */
+export function sourceFiles() {
+  return sourceFolders.flatMap((folder) => filesBelow(folder, '.ts')).sort();
+}
+
+/** The files below a folder (a path from the root) whose names end so; none when the folder is missing. */
+export function filesBelow(folder, ending) {
+  let entries;
+  try {
+    entries = readdirSync(at(folder), { withFileTypes: true });
+  } catch {
+    return [];
+  }
+  return entries.flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return filesBelow(path, ending);
+    return entry.name.endsWith(ending) ? [path] : [];
+  });
+}
+
+/**
+ * Runs a program to its end. `stdio` is node's; output that is piped comes back, and goes to `onOutput` as it comes.
+ * Gives `{ ok, how, stdout, stderr }`, where `how` says how it ended in words.
+ */
+export function run(command, args, { stdio = 'inherit', onOutput = () => {} } = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio });
+    const output = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr']) {
+      child[name]?.setEncoding('utf8').on('data', (chunk) => {
+        output[name] += chunk;
+        onOutput(chunk);
+      });
+    }
+    child.on('error', (error) => resolve({ ...output, ok: false, how: error.message }));
+    child.on('close', (code, signal) => {
+      resolve({ ...output, ok: code === 0, how: signal ? `was ended by ${signal}` : `ended with status ${code}` });
+    });
+  });
+}
+
+/** Runs a tool that npm installed, by the name of its command. */
+export function runTool(name, args, options) {
+  return run(process.execPath, [at('node_modules', '.bin', name), ...args], options);
+}

@@ -1,0 +1,150 @@
+// Tidiness that needs to understand the code: what it exports, how long its functions are, what it calls. Read with the
+// TypeScript compiler, so that a word in a comment or a string is not mistaken for a call.
+import ts from 'typescript';
+import type { SourceFile } from './tidy-text.js';
+
+/** A function that may be longer than the limit for now, and how long it is. The list can only get shorter. */
+export type LongFunction = { path: string; name: string; lines: number };
+
+/** Files that may touch real time or chance, what they may touch there, and why. */
+type Exception = { path: RegExp; allowed: RegExp; why: string };
+
+const maxFunctionLines = 70;
+
+const exceptions: readonly Exception[] = [
+  { path: /^proto\/clock\.ts$/, allowed: /^(?!Math)/, why: 'it is the clock' },
+  { path: /^firmware-sim\/prng\.ts$/, allowed: /^Math\.random$/, why: 'it is where chance enters' },
+  { path: /\.mjs$/, allowed: /./, why: 'tooling runs before there is a build to import the clock from' },
+  { path: /^test\/bench\//, allowed: /^(performance|process\.hrtime)/, why: 'a bench measures real time' },
+  { path: /^test\/helpers\//, allowed: /^(?!Math)/, why: 'helpers set deadlines for real processes and sockets' },
+];
+
+const replacement = 'take a Clock from proto/clock.ts';
+const chanceReplacement = 'take a Prng from firmware-sim/prng.ts, or node:crypto in the gateway';
+const timers = ['setTimeout', 'setInterval', 'setImmediate'];
+const members = ['Date.now', 'performance.now', 'process.hrtime', 'Math.random', 'AbortSignal.timeout'];
+const timerModules = ['timers', 'node:timers', 'timers/promises', 'node:timers/promises', 'node:perf_hooks'];
+
+/** Reads a file's syntax; its types are not needed here. */
+function parse({ path, text }: SourceFile): ts.SourceFile {
+  return ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+}
+
+function everyNode(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node);
+  node.forEachChild((child) => everyNode(child, visit));
+}
+
+function lineOf(node: ts.Node): number {
+  return node.getSourceFile().getLineAndCharacterOfPosition(node.getStart()).line + 1;
+}
+
+/** A default export has another name in every file that imports it. */
+export function findDefaultExports(file: SourceFile): string[] {
+  const findings: string[] = [];
+  everyNode(parse(file), (node) => {
+    const isDefault =
+      (ts.isExportAssignment(node) && !node.isExportEquals) ||
+      node.kind === ts.SyntaxKind.DefaultKeyword ||
+      (ts.isExportSpecifier(node) && node.name.text === 'default');
+    // The keyword of `export default function`; that of a switch is not a node of its own.
+    if (isDefault) findings.push(`${file.path}:${lineOf(node)}: export it by its name, not as default.`);
+  });
+  return findings;
+}
+
+/** The functions that are longer than the limit. */
+export function longFunctions(file: SourceFile): LongFunction[] {
+  const found: LongFunction[] = [];
+  everyNode(parse(file), (node) => {
+    if (!ts.isFunctionLike(node) || !('body' in node) || !node.body) return;
+    const last = node.getSourceFile().getLineAndCharacterOfPosition(node.getEnd()).line + 1;
+    const lines = last - lineOf(node) + 1;
+    if (lines > maxFunctionLines) found.push({ path: file.path, name: functionName(node), lines });
+  });
+  return found;
+}
+
+function functionName(node: ts.SignatureDeclaration): string {
+  if (node.name) return node.name.getText();
+  if (ts.isConstructorDeclaration(node)) return 'constructor';
+  const { parent } = node;
+  if (ts.isVariableDeclaration(parent) || ts.isPropertyAssignment(parent)) return parent.name.getText();
+  if (ts.isCallExpression(parent)) {
+    const title = parent.arguments.find(ts.isStringLiteralLike);
+    return title?.text ?? `a function given to ${parent.expression.getText()}`;
+  }
+  return 'a function without a name';
+}
+
+/** Every long function must be on the ratchet while it is there, and an entry that is not true any more must go. */
+export function findLongFunctions(long: readonly LongFunction[], ratchet: readonly LongFunction[]): string[] {
+  const same = (a: LongFunction, b: LongFunction) => a.path === b.path && a.name === b.name;
+  const grown = long
+    .filter((one) => one.lines > (ratchet.find((entry) => same(entry, one))?.lines ?? 0))
+    .map(({ path, name, lines }) => `${path}: ${name} has ${lines} lines; at most ${maxFunctionLines}, so cut it.`);
+  const stale = ratchet
+    .filter((entry) => long.find((one) => same(entry, one))?.lines !== entry.lines)
+    .map(({ path, name, lines }) => `${path}: ${name} no longer has ${lines} lines; tighten the ratchet.`);
+  return [...grown, ...new Set(stale)];
+}
+
+/** Real time and chance enter in two files only; everything else is given them, so that a run can be repeated. */
+export function findTimeAndChance(file: SourceFile): string[] {
+  const findings: string[] = [];
+  everyNode(parse(file), (node) => {
+    const used = timeOrChance(node);
+    if (used === null) return;
+    if (exceptions.some(({ path, allowed }) => path.test(file.path) && allowed.test(used))) return;
+    const instead = used === 'Math.random' ? chanceReplacement : replacement;
+    findings.push(`${file.path}:${lineOf(node)}: ${instead} instead of ${used}.`);
+  });
+  return findings;
+}
+
+/** The name of the source of time or chance that this very node uses, if it does. */
+function timeOrChance(node: ts.Node): string | null {
+  if (ts.isPropertyAccessExpression(node)) {
+    const name = node.getText().replace(/^globalThis\./, '');
+    return [...members, ...timers].includes(name) ? name : null;
+  }
+  const isDate = (callee: ts.Expression) => ts.isIdentifier(callee) && callee.text === 'Date';
+  if (ts.isNewExpression(node) && isDate(node.expression) && !node.arguments?.length) return 'new Date()';
+  if (ts.isCallExpression(node) && isDate(node.expression)) return 'Date()';
+  if (ts.isImportDeclaration(node) && ts.isStringLiteral(node.moduleSpecifier)) {
+    const { text } = node.moduleSpecifier;
+    return timerModules.includes(text) ? text : null;
+  }
+  return ts.isIdentifier(node) && timers.includes(node.text) && isFreeName(node) ? node.text : null;
+}
+
+/** False for a member, a type or a key that merely has the name, such as a clock's own setTimeout. */
+function isFreeName({ parent }: ts.Identifier): boolean {
+  if (ts.isPropertyAccessExpression(parent) || ts.isTypeQueryNode(parent) || ts.isTypeReferenceNode(parent))
+    return false;
+  if (ts.isCallExpression(parent) || ts.isShorthandPropertyAssignment(parent)) return true;
+  return !(
+    ts.isImportSpecifier(parent) ||
+    ts.isTypeElement(parent) ||
+    ts.isClassElement(parent) ||
+    ts.isMethodDeclaration(parent)
+  );
+}
+
+/** A test that is left out must say why, and one that runs alone hides the others. */
+export function findSkippedTests(file: SourceFile): string[] {
+  const findings: string[] = [];
+  if (!file.path.startsWith('test/')) return findings;
+  everyNode(parse(file), (node) => {
+    const called =
+      ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression) && node.expression.name.text;
+    if (called === 'skip' || called === 'only') {
+      findings.push(`${file.path}:${lineOf(node)}: no .${called}(); a condition goes into { skip: reason }.`);
+    }
+    const isTrue = ts.isPropertyAssignment(node) && node.initializer.kind === ts.SyntaxKind.TrueKeyword;
+    if (isTrue && /^(skip|only|todo)$/.test(node.name.getText())) {
+      findings.push(`${file.path}:${lineOf(node)}: ${node.name.getText()} needs a reason or must go.`);
+    }
+  });
+  return findings;
+}
