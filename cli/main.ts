@@ -4,6 +4,7 @@
  */
 import { Command } from 'commander';
 import { VERSION } from '../gateway/version.js';
+import { addDemoCommand } from './commands/demo.js';
 import { addDeviceCommands } from './commands/device.js';
 import { addMerchantCommands } from './commands/merchant.js';
 import { addServeCommand } from './commands/serve.js';
@@ -23,6 +24,7 @@ export function makeProgram(): Command {
     .showSuggestionAfterError()
     .showHelpAfterError('(add --help for what there is)')
     .exitOverride();
+  addDemoCommand(program);
   addServeCommand(program);
   addTailCommand(program);
   addMerchantCommands(program);
