@@ -1,6 +1,6 @@
 /** When a lock must be woken next: the earliest of all that time alone will make due (protocol.md §2). */
 import { fixAtMs } from './power-step-gps.js';
-import { closesMs, holdsOpen, wantsLink } from './power-step-link.js';
+import { closesMs, givesUpMs, holdsOpen, wantsLink } from './power-step-link.js';
 import { keepsConnection, NEVER, nextWindowEdgeMs } from './power-step-reading.js';
 import type { Turn } from './power-step-state.js';
 import { theftStartsMs, trackGpsDueMs, trackingEndsMs, tracksByGps, wantsOneFix } from './power-step-triggers.js';
@@ -47,7 +47,8 @@ function linkDueMs(turn: Turn): number {
   const { state, row, nowMs, model } = turn;
   if (state.link === 'down') return wantsLink(turn) ? state.retryAtMs : Number.POSITIVE_INFINITY;
   if (state.link !== 'up') return Number.POSITIVE_INFINITY;
+  if (state.inFlight) return givesUpMs(turn);
   if (keepsConnection(row, state.highWindow, nowMs)) return state.networkAtMs + model.timings.networkPingEvery;
-  const isIdle = !state.inFlight && state.waiting.length === 0 && !holdsOpen(turn);
+  const isIdle = state.waiting.length === 0 && !holdsOpen(turn);
   return isIdle ? closesMs(turn) : Number.POSITIVE_INFINITY;
 }

@@ -38,7 +38,11 @@ export function settleLink(turn: Turn): void {
     if (nowMs >= state.retryAtMs && wantsLink(turn)) connect(turn);
     return;
   }
-  if (state.link !== 'up' || state.inFlight) return;
+  if (state.link !== 'up') return;
+  if (state.inFlight) {
+    if (nowMs >= givesUpMs(turn)) loseLink(turn);
+    return;
+  }
   if (state.waiting.length === 0 && !holdsOpen(turn)) {
     if (saidAll(turn)) {
       disconnect(turn);
@@ -57,6 +61,14 @@ function saidAll({ state }: Turn): boolean {
 /** When a connection that nothing keeps open closes. */
 export function closesMs({ state, model }: Turn): number {
   return state.trafficAtMs + model.timings.closeAfterIdle;
+}
+
+/**
+ * When a connection on which nothing passes while an uplink waits for its acknowledgement is taken for dead: after the
+ * keepalive. A lock that waited for ever would be awake for nothing.
+ */
+export function givesUpMs({ state, model }: Turn): number {
+  return state.trafficAtMs + model.timings.keepalive;
 }
 
 function connect(turn: Turn): void {
@@ -128,9 +140,11 @@ export function onDisconnected(turn: Turn): void {
 export function changeCoverage(turn: Turn, covered: boolean): void {
   const { state } = turn;
   state.covered = covered;
-  if (covered || state.link === 'down') return;
-  turn.effects.push(DROP);
-  downNow(turn);
+  if (!covered && state.link !== 'down') loseLink(turn);
+}
+
+function loseLink(turn: Turn): void {
+  dropLink(turn);
   failed(turn);
 }
 
