@@ -6,7 +6,7 @@ import type { Turn } from './power-step-state.js';
 import { theftStartsMs, trackGpsDueMs, trackingEndsMs, tracksByGps, wantsOneFix } from './power-step-triggers.js';
 
 /** Ms since the epoch, never before now; Infinity where only an input can wake the lock. */
-export function wakeAtMs(turn: Turn): number {
+export function dueMs(turn: Turn): number {
   const { state, row, nowMs } = turn;
   let soonest = Number.POSITIVE_INFINITY;
   if (row.period) soonest = state.nextPeriodMs;

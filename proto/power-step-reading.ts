@@ -2,7 +2,7 @@
 import { Days, Minutes } from './clock.js';
 import type { Mac } from './mac.js';
 import type { HighWindow, PowerSettings } from './ping.js';
-import type { Condition, PowerModel, StateRow, TriggerName, TriggerRow } from './power-model.js';
+import type { Condition, EffectiveState, PowerModel, StateRow, TriggerName, TriggerRow } from './power-model.js';
 
 /** A time that has never been. It is a plain number, so that a state can be written as JSON. */
 export const NEVER = Number.MIN_SAFE_INTEGER;
@@ -16,6 +16,12 @@ const MINUTES_OF_DAY = 1440;
 export function effectiveRow(model: PowerModel, power: PowerSettings, batteryPercent: number): StateRow {
   for (const row of model.states) if (applies(row.when, power, batteryPercent)) return row;
   throw new Error('the power model has no state for these settings: its table must end with one that always applies');
+}
+
+/** The row of a state by its name. */
+export function rowOf(model: PowerModel, state: EffectiveState): StateRow {
+  for (const row of model.states) if (row.state === state) return row;
+  throw new Error(`the power model has no state ${state}`);
 }
 
 function applies(condition: Condition, power: PowerSettings, batteryPercent: number): boolean {

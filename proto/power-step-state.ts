@@ -205,7 +205,7 @@ export interface NewLock {
 }
 
 /** A lock without power. The first input that it must be given is `boot`. */
-export function newLock(model: PowerModel, lock: NewLock): StepState {
+export function newLock(model: PowerModel, lock: NewLock): Draft {
   const power = lock.flash?.power ?? lock.power ?? DEFAULT_POWER;
   return draftOf({
     boot: lock.flash?.boot ?? 0,

@@ -17,7 +17,7 @@ import {
   settleLocking,
   takeOn,
 } from './power-step-commands.js';
-import { wakeAtMs } from './power-step-due.js';
+import { dueMs } from './power-step-due.js';
 import { changeSky, settleReceiver, switchReceiver } from './power-step-gps.js';
 import type { StepEffect, StepInput } from './power-step-io.js';
 import {
@@ -32,8 +32,8 @@ import {
   settleFarewell,
   settleLink,
 } from './power-step-link.js';
-import { effectiveRow } from './power-step-reading.js';
-import { draftOf, type StepState, type Turn, VOLATILE } from './power-step-state.js';
+import { rowOf } from './power-step-reading.js';
+import { type Draft, draftOf, type StepState, type Turn, VOLATILE } from './power-step-state.js';
 import {
   advancePeriod,
   advanceRide,
@@ -59,16 +59,25 @@ export interface StepResult {
  * The state given is left as it was. Throws only where the model has no row for a state that can be.
  */
 export function step(model: PowerModel, state: StepState, input: StepInput, nowMs: number): StepResult {
-  const turn: Turn = {
-    model,
-    nowMs,
-    state: draftOf(state),
-    row: effectiveRow(model, state.power, state.batteryPercent),
-    fix: null,
-    cellPosition: null,
-    ticked: false,
-    effects: [],
-  };
+  const draft = draftOf(state);
+  const effects: StepEffect[] = [];
+  const wakeAtMs = stepInPlace(model, draft, input, nowMs, effects);
+  return { state: draft, effects, wakeAtMs };
+}
+
+/**
+ * The same on a state that its caller owns, for whoever simulates many locks: copying a state costs as much as the step
+ * does. What the lock does is added to `effects`. Returns when the next tick is due, as `StepResult` has it.
+ */
+export function stepInPlace(
+  model: PowerModel,
+  state: Draft,
+  input: StepInput,
+  nowMs: number,
+  effects: StepEffect[],
+): number {
+  const row = rowOf(model, state.stateName);
+  const turn: Turn = { model, nowMs, state, row, fix: null, cellPosition: null, ticked: false, effects };
   takeIn(turn, input);
   settleLocking(turn);
   endTracking(turn);
@@ -77,7 +86,7 @@ export function step(model: PowerModel, state: StepState, input: StepInput, nowM
   settleFarewell(turn);
   settleLink(turn);
   switchReceiver(turn, wantsFix(turn));
-  return { state: turn.state, effects: turn.effects, wakeAtMs: wakeAtMs(turn) };
+  return dueMs(turn);
 }
 
 /** Whether the next tick is to carry what GPS reads. A host need not look otherwise. */
