@@ -38,6 +38,8 @@ export type UplinkRejection = Problem & {
 };
 
 const DEGREES_E7 = 1e7;
+/** The last minute of a day: what we send of a high window is a time of the day. */
+const LAST_MINUTE = 1439;
 const LOCK_STATES: readonly LockState[] = ['unknown', 'locked', 'unlocked'];
 const TETHER_STATES: readonly TetherState[] = ['unknown', 'attached', 'detached'];
 const RESULT_NUMBERS: Readonly<Record<CommandResult, number>> = { ok: 1, rejected: 2, failed: 3 };
@@ -252,14 +254,15 @@ function writeAck(ack: CommandAck): lockgate.v1.CommandAck.$Properties {
     result: RESULT_NUMBERS[ack.result],
     detail: ack.detail,
   });
-  if (ack.highWindow !== null) message.highWindow = writeWindow(ack.highWindow);
+  // Whatever a lock says is kept, so a minute that no day has can be written again (a trace is played as a lock).
+  if (ack.highWindow !== null) message.highWindow = writeWindow(ack.highWindow, 0xffffffff);
   return message;
 }
 
-function writeWindow(window: HighWindow): lockgate.v1.HighWindow.$Properties {
+function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWindow.$Properties {
   return lean({
-    fromMinute: fitting('window from', window.fromMinute, 0, 1439),
-    toMinute: fitting('window to', window.toMinute, 0, 1439),
+    fromMinute: fitting('window from', window.fromMinute, 0, lastMinute),
+    toMinute: fitting('window to', window.toMinute, 0, lastMinute),
     utcOffsetMinutes: signed32('UTC offset', window.utcOffsetMinutes),
   });
 }
@@ -378,7 +381,7 @@ function writeChange(change: PowerChange): lockgate.v1.SetPower.$Properties {
   if (change.rideTracking !== undefined) message.rideTracking = change.rideTracking;
   if (change.airplane !== undefined) message.airplane = change.airplane;
   if (change.recovery !== undefined) message.recovery = change.recovery;
-  if (change.highWindow !== undefined) message.highWindow = writeWindow(change.highWindow);
+  if (change.highWindow !== undefined) message.highWindow = writeWindow(change.highWindow, LAST_MINUTE);
   return message;
 }
 
