@@ -212,7 +212,7 @@ function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Properties
     reason: writeReason(ping.reason),
     lockState: LOCK_STATES.indexOf(ping.lockState),
     batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
-    firmwareVersion: ping.firmwareVersion,
+    firmwareVersion: wellFormed('firmware version', ping.firmwareVersion),
     tetherState: TETHER_STATES.indexOf(ping.tetherState),
   });
   // These have presence, so their zero is a value and stays.
@@ -252,7 +252,7 @@ function writeAck(ack: CommandAck): lockgate.v1.CommandAck.$Properties {
   const message: lockgate.v1.CommandAck.$Properties = lean({
     id: fitting('command id', ack.commandId, 0, 0xffffffff),
     result: RESULT_NUMBERS[ack.result],
-    detail: ack.detail,
+    detail: wellFormed('detail', ack.detail),
   });
   // Whatever a lock says is kept, so a minute that no day has can be written again (a trace is played as a lock).
   if (ack.highWindow !== null) message.highWindow = writeWindow(ack.highWindow, 0xffffffff);
@@ -285,6 +285,12 @@ function writeDirection(degrees: number): number {
 
 function signed32(what: string, value: number): number {
   return fitting(what, Math.round(value), -(2 ** 31), 2 ** 31 - 1);
+}
+
+/** Half a surrogate pair has no UTF-8: protobufjs writes bytes that no decoder takes, and the uplink would be lost. */
+function wellFormed(what: string, text: string): string {
+  if (!/\p{Surrogate}/u.test(text)) return text;
+  throw new LockgateError('unencodable', `${what} ${JSON.stringify(text)} can't be sent: expected well-formed Unicode`);
 }
 
 function fitting(what: string, value: number, least: number, most: number): number {
