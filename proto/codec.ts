@@ -315,12 +315,15 @@ function lean<T extends object>(message: T): T {
 
 /* ------------------------------------------------------------------------------------------------- uplink: describe */
 
+/** What would end the line, or turn or repaint it on a terminal: a lock's words are a stranger's. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
+
 /** One line for people: what an uplink says, without its lock and its time. */
 export function describeUplink(uplink: Uplink): string {
   const { body } = uplink;
   const name = `#${uplink.boot}/${uplink.sequence}`;
   if (body.kind === 'ack') {
-    const detail = body.detail === '' ? '' : ` (${body.detail})`;
+    const detail = body.detail === '' ? '' : ` (${body.detail.replace(UNPRINTABLE, ' ')})`;
     return `ack of command ${body.commandId}: ${body.result}${detail}  ${name}`;
   }
   return `${describePing(body)}  ${name}`;
