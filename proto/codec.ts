@@ -218,9 +218,9 @@ function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Properties
   // These have presence, so their zero is a value and stays.
   if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
   if (ping.position !== null) {
-    message.latitudeE7 = signed32('latitude', ping.position.latitudeDegrees * DEGREES_E7);
-    message.longitudeE7 = signed32('longitude', ping.position.longitudeDegrees * DEGREES_E7);
-    message.uncertaintyM = signed32('uncertainty', ping.position.uncertaintyMeters);
+    message.latitudeE7 = signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7);
+    message.longitudeE7 = signed32('longitude', ping.position.longitudeDegrees, DEGREES_E7);
+    message.uncertaintyM = signed32('uncertainty', ping.position.uncertaintyMeters, 1);
   }
   return message;
 }
@@ -231,11 +231,11 @@ function writeGps(ping: GpsPing): lockgate.v1.GpsPing.$Properties {
     lockState: LOCK_STATES.indexOf(ping.lockState),
     batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
     tetherState: TETHER_STATES.indexOf(ping.tetherState),
-    latitudeE7: signed32('latitude', ping.position.latitudeDegrees * DEGREES_E7),
-    longitudeE7: signed32('longitude', ping.position.longitudeDegrees * DEGREES_E7),
-    speedCmPerS: signed32('speed', ping.speedMetersPerSecond * 100),
+    latitudeE7: signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7),
+    longitudeE7: signed32('longitude', ping.position.longitudeDegrees, DEGREES_E7),
+    speedCmPerS: signed32('speed', ping.speedMetersPerSecond, 100),
     directionCentidegrees: writeDirection(ping.directionDegrees),
-    uncertaintyM: signed32('uncertainty', ping.position.uncertaintyMeters),
+    uncertaintyM: signed32('uncertainty', ping.position.uncertaintyMeters, 1),
   });
   if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
   return message;
@@ -263,7 +263,7 @@ function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWi
   return lean({
     fromMinute: fitting('window from', window.fromMinute, 0, lastMinute),
     toMinute: fitting('window to', window.toMinute, 0, lastMinute),
-    utcOffsetMinutes: signed32('UTC offset', window.utcOffsetMinutes),
+    utcOffsetMinutes: signed32('UTC offset', window.utcOffsetMinutes, 1),
   });
 }
 
@@ -274,17 +274,27 @@ function writeReason(reason: string): number {
 }
 
 function writeVolts(volts: number): number {
-  return fitting('e-bike voltage', Math.round(volts * 1000), 0, 0xffffffff);
+  return scaled('e-bike voltage', volts, 1000, 0, 0xffffffff);
 }
 
 /** 359.999° is nearer to north than to 359.99°, and rounds to 0, not to 360. */
 function writeDirection(degrees: number): number {
-  const hundredths = Math.round(degrees * 100);
-  return signed32('direction', hundredths === 36_000 && degrees < 360 ? 0 : hundredths);
+  const hundredths = signed32('direction', degrees, 100);
+  return hundredths === 36_000 && degrees < 360 ? 0 : hundredths;
 }
 
-function signed32(what: string, value: number): number {
-  return fitting(what, Math.round(value), -(2 ** 31), 2 ** 31 - 1);
+function signed32(what: string, value: number, perUnit: number): number {
+  return scaled(what, value, perUnit, -(2 ** 31), 2 ** 31 - 1);
+}
+
+/** A value of ours as the wire's integer, `perUnit` of which make one; what is refused is named in our unit. */
+function scaled(what: string, value: number, perUnit: number, least: number, most: number): number {
+  const count = Math.round(value * perUnit);
+  if (count >= least && count <= most) return count;
+  throw new LockgateError(
+    'unencodable',
+    `${what} ${value} can't be sent: expected ${least / perUnit} to ${most / perUnit}`,
+  );
 }
 
 /** Half a surrogate pair has no UTF-8: protobufjs writes bytes that no decoder takes, and the uplink would be lost. */
