@@ -20,7 +20,9 @@ export interface Vector {
 
 /** Reads a file of test/vectors. A line that is no JSON throws and says which it is. */
 export function readVectors(name: 'pings' | 'downlinks'): Vector[] {
-  const lines = readFileSync(join(root, 'test/vectors', `${name}.jsonl`), 'utf8').trimEnd().split('\n');
+  const lines = readFileSync(join(root, 'test/vectors', `${name}.jsonl`), 'utf8')
+    .trimEnd()
+    .split('\n');
   return lines.map((line, index) => {
     try {
       return JSON.parse(line) as Vector;
@@ -45,7 +47,10 @@ export function uplinkToJson({ boot, sequence, timeMs, power, kept, dropped, bod
   const envelope = { boot, sequence, time_ms: timeMs, power: powerToJson(power), kept, dropped };
   if (body.kind !== 'ack') return { ...envelope, ping: pingToJson(body) };
   const { commandId, result, detail, highWindow } = body;
-  return { ...envelope, ack: { id: commandId, result, detail, high_window: highWindow && highWindowToJson(highWindow) } };
+  return {
+    ...envelope,
+    ack: { id: commandId, result, detail, high_window: highWindow && highWindowToJson(highWindow) },
+  };
 }
 
 /** A downlink as a vector writes it: protocol.md §4's command, with its expiry in ms. */
