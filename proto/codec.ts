@@ -191,7 +191,7 @@ export function encodeUplink(uplink: Uplink): Uint8Array {
   else if (body.kind === 'gps') message.gps = writeGps(body);
   else if (body.kind === 'close_connection') message.closeConnection = writeClose(body);
   else message.commandAck = writeAck(body);
-  return wire.Uplink.encode(lean(message)).finish();
+  return wire.Uplink.encode(message).finish();
 }
 
 function isDefaultPower(power: PowerSettings): boolean {
@@ -199,23 +199,23 @@ function isDefaultPower(power: PowerSettings): boolean {
 }
 
 function writePower(power: PowerSettings): lockgate.v1.Power.$Properties {
-  return lean({
+  return {
     mode: power.mode === 'HIGH' ? wire.Mode.MODE_HIGH : wire.Mode.MODE_MID,
     rideTracking: power.rideTracking,
     airplane: power.airplane,
     recovery: power.recovery,
-  });
+  };
 }
 
 function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Properties {
-  const message: lockgate.v1.CellularPing.$Properties = lean({
+  const message: lockgate.v1.CellularPing.$Properties = {
     reason: writeReason(ping.reason),
     lockState: LOCK_STATES.indexOf(ping.lockState),
     batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
     firmwareVersion: wellFormed('firmware version', ping.firmwareVersion),
     tetherState: TETHER_STATES.indexOf(ping.tetherState),
-  });
-  // These have presence, so their zero is a value and stays.
+  };
+  // These have presence: their zero is a value, and is written. Without it, zero and absent are one and cost nothing.
   if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
   if (ping.position !== null) {
     message.latitudeE7 = signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7);
@@ -226,7 +226,7 @@ function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Properties
 }
 
 function writeGps(ping: GpsPing): lockgate.v1.GpsPing.$Properties {
-  const message: lockgate.v1.GpsPing.$Properties = lean({
+  const message: lockgate.v1.GpsPing.$Properties = {
     reason: writeReason(ping.reason),
     lockState: LOCK_STATES.indexOf(ping.lockState),
     batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
@@ -236,35 +236,35 @@ function writeGps(ping: GpsPing): lockgate.v1.GpsPing.$Properties {
     speedCmPerS: signed32('speed', ping.speedMetersPerSecond, 100),
     directionCentidegrees: writeDirection(ping.directionDegrees),
     uncertaintyM: signed32('uncertainty', ping.position.uncertaintyMeters, 1),
-  });
+  };
   if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
   return message;
 }
 
 function writeClose(ping: CloseConnectionPing): lockgate.v1.CloseConnectionPing.$Properties {
-  return lean({
+  return {
     lockState: LOCK_STATES.indexOf(ping.lockState),
     batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
-  });
+  };
 }
 
 function writeAck(ack: CommandAck): lockgate.v1.CommandAck.$Properties {
-  const message: lockgate.v1.CommandAck.$Properties = lean({
+  const message: lockgate.v1.CommandAck.$Properties = {
     id: fitting('command id', ack.commandId, 0, 0xffffffff),
     result: RESULT_NUMBERS[ack.result],
     detail: wellFormed('detail', ack.detail),
-  });
+  };
   // Whatever a lock says is kept, so a minute that no day has can be written again (a trace is played as a lock).
   if (ack.highWindow !== null) message.highWindow = writeWindow(ack.highWindow, 0xffffffff);
   return message;
 }
 
 function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWindow.$Properties {
-  return lean({
+  return {
     fromMinute: fitting('window from', window.fromMinute, 0, lastMinute),
     toMinute: fitting('window to', window.toMinute, 0, lastMinute),
     utcOffsetMinutes: signed32('UTC offset', window.utcOffsetMinutes, 1),
-  });
+  };
 }
 
 function writeReason(reason: string): number {
@@ -309,18 +309,6 @@ function fitting(what: string, value: number, least: number, most: number): numb
     'unencodable',
     `${what} ${value} can't be sent: expected a whole number, ${least} to ${most}`,
   );
-}
-
-/**
- * Drops members that are zero, empty or false, whose absence says the same in proto3: the encoder writes every member
- * that is present, and a lock pays for every byte. Members with presence are added after this.
- */
-function lean<T extends object>(message: T): T {
-  const kept: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(message)) {
-    if (key === 'boot' || key === 'sequence' || (value !== 0 && value !== '' && value !== false)) kept[key] = value;
-  }
-  return kept as T;
 }
 
 /* ------------------------------------------------------------------------------------------------- uplink: describe */
@@ -376,7 +364,7 @@ export function encodeDownlink(downlink: Downlink): Uint8Array {
       message.lock = {};
       break;
     case 'siren':
-      message.siren = lean({ seconds: fitting('siren seconds', command.seconds, 0, 0xffffffff) });
+      message.siren = { seconds: fitting('siren seconds', command.seconds, 0, 0xffffffff) };
       break;
     case 'locate-gps':
       message.locateGps = {};
