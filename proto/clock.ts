@@ -114,8 +114,8 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Turns the hands forward by `span`, running each callback at its own time, those that it starts included. Never back:
-   * a negative span does nothing.
+   * Turns the hands forward by `span`, running each callback at its own time, those that it starts included. They
+   * never go back: a negative span does nothing.
    */
   advance(span: Milliseconds): void {
     const target = this.#nowMs + span;
