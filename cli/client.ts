@@ -1,0 +1,134 @@
+/**
+ * The CLI's side of the operator's interface. Where the gateway is, and its token: flags, then the environment, then
+ * the data folder that `serve` writes.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import path from 'node:path';
+import { LockgateError } from '../proto/errors.js';
+
+/** Flags that every command which talks to a gateway has. */
+export interface ConnectionFlags {
+  readonly gateway?: string;
+  readonly token?: string;
+  readonly data?: string;
+}
+
+const DEFAULT_GATEWAY = 'http://127.0.0.1:8081';
+/** What a gateway's answer may have at most, in bytes. */
+const ANSWER_BYTES = 64 * 1024 * 1024;
+
+export class GatewayClient {
+  readonly #base: string;
+  readonly #token: string;
+
+  /** @throws LockgateError `gateway-token` where no token can be found */
+  constructor(flags: ConnectionFlags) {
+    const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN, LOCKGATE_DATA } = process.env;
+    const folder = flags.data ?? LOCKGATE_DATA ?? './data';
+    this.#base = flags.gateway ?? LOCKGATE_GATEWAY ?? readAddress(folder) ?? DEFAULT_GATEWAY;
+    if (!URL.canParse(this.#base)) throw new LockgateError('input-gateway', `${this.#base} is no URL of a gateway`);
+    this.#token = flags.token ?? LOCKGATE_TOKEN ?? readToken(folder);
+  }
+
+  /** @throws LockgateError `gateway-down`, `gateway-refused`, or what the gateway says */
+  async get<T>(where: string): Promise<T> {
+    return await this.#json('GET', where);
+  }
+
+  /** @throws LockgateError as {@link get} */
+  async post<T>(where: string, body: unknown): Promise<T> {
+    return await this.#json('POST', where, body);
+  }
+
+  /** The lines of a stream, until the gateway ends it or `signal` fires. */
+  async *lines(where: string, signal: AbortSignal): AsyncGenerator<string> {
+    const answer = await this.#send('GET', where, undefined, signal);
+    if (answer.statusCode !== 200) throw refusal(answer.statusCode ?? 0, await readAll(answer));
+    let rest = '';
+    answer.setEncoding('utf8');
+    for await (const chunk of answer) {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+  }
+
+  async #json<T>(method: string, where: string, body?: unknown): Promise<T> {
+    const answer = await this.#send(method, where, body);
+    const text = await readAll(answer);
+    const status = answer.statusCode ?? 0;
+    if (status < 200 || status > 299) throw refusal(status, text);
+    return JSON.parse(text) as T;
+  }
+
+  #send(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
+    const payload = body === undefined ? undefined : JSON.stringify(body);
+    const url = new URL(where.replace(/^\//, ''), `${this.#base.replace(/\/$/, '')}/`);
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const headers = {
+      authorization: `Bearer ${this.#token}`,
+      ...(payload !== undefined && {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(payload),
+      }),
+    };
+    return new Promise((resolve, reject) => {
+      const request = send(url, { method, headers, ...(signal && { signal }) }, resolve);
+      request.on('error', (error: NodeJS.ErrnoException) => reject(signal?.aborted ? error : unreachable(url, error)));
+      request.end(payload);
+    });
+  }
+}
+
+/** `serve` notes where its operator's interface listens, so that another port needs no flag. */
+export function addressFile(folder: string): string {
+  return path.join(folder, 'operator-address');
+}
+
+function readAddress(folder: string): string | undefined {
+  const file = addressFile(folder);
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+}
+
+function readToken(folder: string): string {
+  const file = path.join(folder, 'operator-token');
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    throw new LockgateError(
+      'gateway-token',
+      `no operator token: ${file} can't be read. Start the gateway with "lockgate serve", or name its data folder ` +
+        'with --data, or give --token',
+    );
+  }
+}
+
+async function readAll(answer: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer) {
+    size += (chunk as Buffer).length;
+    if (size > ANSWER_BYTES) throw new LockgateError('gateway-answer', 'the gateway answered more than 64 MiB');
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function unreachable(url: URL, error: NodeJS.ErrnoException): LockgateError {
+  const why = error.code === 'ECONNREFUSED' ? 'nothing listens there' : error.message || String(error.code);
+  return new LockgateError(
+    'gateway-down',
+    `no gateway at ${url.origin} (${why}). Start one with "lockgate serve", or name another with --gateway`,
+  );
+}
+
+function refusal(status: number, text: string): LockgateError {
+  try {
+    const { code, detail } = JSON.parse(text) as { code: string; detail: string };
+    return new LockgateError(status === 401 ? 'gateway-refused' : code, detail);
+  } catch {
+    return new LockgateError('gateway-answer', `the gateway answered ${status}`);
+  }
+}

@@ -1,0 +1,128 @@
+import type { Command } from 'commander';
+import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { withConnection } from '../connection-flags.js';
+import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+interface StateJson {
+  readonly received_at: string;
+  readonly power: { readonly mode: string };
+  readonly reason: string | null;
+  readonly lock_state: string | null;
+  readonly battery_percent: number | null;
+  readonly latitude: number | null;
+  readonly longitude: number | null;
+}
+
+interface DeviceJson {
+  readonly mac: string;
+  readonly merchant: string;
+  readonly simulated: boolean;
+  readonly state: StateJson | null;
+}
+
+interface ShownDevice extends DeviceJson {
+  readonly uplinks: readonly {
+    readonly received_at: string;
+    readonly boot: number;
+    readonly sequence: number;
+    readonly ping?: { readonly ping_type: string; readonly reason: string; readonly battery_percent: number };
+  }[];
+  readonly quarantine: readonly {
+    readonly received_at: string;
+    readonly code: string;
+    readonly message: string;
+    readonly raw: string;
+  }[];
+}
+
+/** `lockgate device add|list|show|rotate-secret` */
+export function addDeviceCommands(program: Command): void {
+  const device = program.command('device').description('The locks, and what they prove themselves with.');
+  withConnection(device.command('add').description('Add a lock; prints its secret, once.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .option('--merchant <name>', 'Whose lock it is; may be left out where there is one merchant only.')
+    .option('--simulated', 'A simulator plays it: judged and delivered, never billed.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device add A4:C1:38:F0:E1:D2 --merchant "Amber Bikes"')
+    .action(add);
+  withConnection(device.command('list').description('List the locks with their last state.'))
+    .addHelpText('after', '\nExample:\n  $ lockgate device list')
+    .action(list);
+  withConnection(device.command('show').description('Show one lock: state, latest uplinks, quarantine.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
+    .action(show);
+  withConnection(device.command('rotate-secret').description('Give a lock a new secret; prints it, once.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device rotate-secret A4:C1:38:F0:E1:D2')
+    .action(rotate);
+}
+
+async function add(mac: string, flags: Flags & { merchant?: string; simulated?: boolean }): Promise<void> {
+  const { merchant, simulated } = flags;
+  const device = await new GatewayClient(flags).post<DeviceJson & { secret: string }>('/devices', {
+    mac,
+    ...(merchant !== undefined && { merchant }),
+    ...(simulated !== undefined && { simulated }),
+  });
+  if (flags.json) return printJson(device);
+  print(`Added lock ${paint('bold', device.mac)} of ${device.merchant}.`);
+  printSecret(device.mac, device.secret);
+}
+
+function printSecret(mac: string, secret: string): void {
+  const wire = mac.replaceAll(':', '');
+  print(`Secret: ${paint('bold', secret)}`);
+  note('It is shown this once. The lock connects with it over MQTT:');
+  note(`  client id and user name ${wire}, password the secret; it publishes to "up".`);
+}
+
+async function list(flags: Flags): Promise<void> {
+  const { devices } = await new GatewayClient(flags).get<{ devices: DeviceJson[] }>('/devices');
+  if (flags.json) return printJson({ devices });
+  if (devices.length === 0) return note('There is no lock yet. Add one: lockgate device add MAC');
+  printTable(devices, [
+    { title: 'MAC', show: (row) => row.mac },
+    { title: 'MERCHANT', show: (row) => row.merchant },
+    { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
+    { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
+    { title: 'MODE', show: (row) => row.state?.power.mode ?? '–' },
+    { title: 'LAST PING', show: (row) => row.state?.reason ?? 'never' },
+    { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–' },
+  ]);
+}
+
+function percent(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : `${value}%`;
+}
+
+async function show(mac: string, flags: Flags): Promise<void> {
+  const device = await new GatewayClient(flags).get<ShownDevice>(`/devices/${encodeURIComponent(mac)}`);
+  if (flags.json) return printJson(device);
+  const { state } = device;
+  print(`${paint('bold', device.mac)}  ${device.merchant}${device.simulated ? '  (simulated)' : ''}`);
+  if (state === null) print('It has never sent anything.');
+  else {
+    const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;
+    print(
+      `${state.lock_state ?? 'unknown'}, battery ${percent(state.battery_percent)}, mode ${state.power.mode}, ${place}`,
+    );
+  }
+  if (device.uplinks.length > 0) print(paint('bold', '\nLatest uplinks'));
+  for (const { received_at, boot, sequence, ping } of device.uplinks)
+    print(`${received_at}  #${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
+  if (device.quarantine.length > 0) print(paint('bold', '\nIn quarantine'));
+  for (const { received_at, message, raw } of device.quarantine)
+    print(oneLine(`${received_at}  ${message}  base64:${raw.slice(0, 60)}`));
+}
+
+async function rotate(mac: string, flags: Flags): Promise<void> {
+  const answer = await new GatewayClient(flags).post<{ mac: string; secret: string }>(
+    `/devices/${encodeURIComponent(mac)}/rotate-secret`,
+    {},
+  );
+  if (flags.json) return printJson(answer);
+  print(`Lock ${paint('bold', answer.mac)} has a new secret.`);
+  printSecret(answer.mac, answer.secret);
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { withConnection } from '../connection-flags.js';
+import { note, paint, print, printJson, printTable } from '../output.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+interface MerchantJson {
+  readonly id: number;
+  readonly name: string;
+  readonly created_at: string;
+}
+
+/** `lockgate merchant add|list` */
+export function addMerchantCommands(program: Command): void {
+  const merchant = program.command('merchant').description('The merchants whose locks connect here.');
+  withConnection(merchant.command('add').description('Add a merchant.').argument('<name>', 'A name of your own.'))
+    .addHelpText('after', '\nExample:\n  $ lockgate merchant add "Amber Bikes"')
+    .action(add);
+  withConnection(merchant.command('list').description('List the merchants.'))
+    .addHelpText('after', '\nExample:\n  $ lockgate merchant list')
+    .action(list);
+}
+
+async function add(name: string, flags: Flags): Promise<void> {
+  const merchant = await new GatewayClient(flags).post<MerchantJson>('/merchants', { name });
+  if (flags.json) return printJson(merchant);
+  print(`Added merchant ${paint('bold', merchant.name)}.`);
+  note('Next: lockgate device add MAC, and lockgate webhook add URL');
+}
+
+async function list(flags: Flags): Promise<void> {
+  const { merchants } = await new GatewayClient(flags).get<{ merchants: MerchantJson[] }>('/merchants');
+  if (flags.json) return printJson({ merchants });
+  if (merchants.length === 0) return note('There is no merchant yet. Add one: lockgate merchant add NAME');
+  printTable(merchants, [
+    { title: 'NAME', show: (row) => row.name },
+    { title: 'ADDED', show: (row) => row.created_at },
+  ]);
+}

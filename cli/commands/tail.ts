@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { LockgateError } from '../../proto/errors.js';
+import { formatMac, parseMac } from '../../proto/mac.js';
+import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { withConnection } from '../connection-flags.js';
+import { type EventJson, eventLine } from '../event-line.js';
+import { untilInterrupted } from '../interrupt.js';
+import { note, print } from '../output.js';
+
+interface Flags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly mac?: string;
+}
+
+/** `lockgate tail` */
+export function addTailCommand(program: Command): void {
+  withConnection(program.command('tail').description('Watch what happens, live: one line each.'))
+    .option('--mac <mac>', 'This lock only.')
+    .addHelpText('after', '\nExample:\n  $ lockgate tail --mac A4:C1:38:F0:E1:D2\n  $ lockgate tail --json | jq .event')
+    .action(tail);
+}
+
+async function tail(flags: Flags): Promise<void> {
+  const mac = flags.mac === undefined ? undefined : readMac(flags.mac);
+  const interrupted = untilInterrupted();
+  const lines = new GatewayClient(flags).lines('/events', interrupted.signal);
+  if (!flags.json) note('Watching. Ctrl-C ends it.');
+  try {
+    for await (const line of lines) {
+      const event = JSON.parse(line) as EventJson;
+      if (mac !== undefined && event.mac !== mac) continue;
+      print(flags.json ? line : eventLine(event, process.stdout.isTTY ? process.stdout.columns : undefined));
+    }
+    if (!interrupted.signal.aborted) throw new LockgateError('gateway-down', 'the gateway ended the stream');
+  } catch (error) {
+    if (!interrupted.signal.aborted) throw error;
+    process.exitCode = interrupted.exitCode;
+  }
+}
+
+function readMac(text: string): string {
+  const mac = parseMac(text);
+  if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
+  return formatMac(mac.value);
+}

@@ -1,0 +1,10 @@
+import type { Command } from 'commander';
+
+/** Adds the flags that say which gateway to talk to. */
+export function withConnection(command: Command): Command {
+  return command
+    .option('--gateway <url>', 'The operator’s interface of the gateway [LOCKGATE_GATEWAY] (default: this folder’s).')
+    .option('--token <token>', 'The operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
+    .option('--data <folder>', 'The gateway’s data folder [LOCKGATE_DATA] (default: ./data).')
+    .option('--json', 'Print JSON for programs.');
+}

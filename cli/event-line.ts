@@ -1,0 +1,85 @@
+/**
+ * What happens in a gateway, one readable line each: for `tail` and the demo.
+ */
+import { oneLine, paint, type Style } from './output.js';
+
+/** An event as the operator's interface streams it. */
+export type EventJson = Readonly<Record<string, unknown>>;
+
+interface Words {
+  readonly kind: string;
+  readonly style: Style;
+  readonly text: string;
+}
+
+const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
+  connect: () => ({ kind: 'conn', style: 'green', text: 'connected' }),
+  disconnect: ({ cause }) => ({ kind: 'conn', style: 'dim', text: `disconnected (${cause})` }),
+  ping: (event) => ({ kind: 'ping', style: 'cyan', text: pingText(event.ping as EventJson, event) }),
+  ack: (event) => {
+    const { id, result, detail } = event.ack as EventJson;
+    return { kind: 'ack', style: 'blue', text: `command ${id}: ${result}${detail === '' ? '' : ` (${detail})`}` };
+  },
+  quarantined: ({ message }) => ({ kind: 'quar', style: 'yellow', text: String(message) }),
+  refused: ({ what, why, client_id: id, address }) => {
+    return { kind: 'no', style: 'yellow', text: `${what} refused: ${why} (${id === '' ? '' : `${id}, `}${address})` };
+  },
+  delivery: (event) => ({
+    kind: 'hook',
+    style: event.outcome === 'delivered' ? 'green' : 'red',
+    text: deliveryText(event),
+  }),
+  'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
+  'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+};
+
+const PING_NAMES: Readonly<Record<string, string>> = { cellular: 'cell', gps: 'gps', close_connection: 'close' };
+
+function pingText(ping: EventJson, event: EventJson): string {
+  const parts = [PING_NAMES[String(ping.ping_type)] ?? ping.ping_type, ping.reason, ping.lock_state];
+  parts.push(`${ping.battery_percent}%`);
+  if (ping.latitude !== undefined) parts.push(`${fixed(ping.latitude)},${fixed(ping.longitude)} ±${ping.uncertainty}m`);
+  if (ping.speed !== undefined && ping.speed !== 0) parts.push(`${ping.speed} m/s`);
+  if (event.repeated === true) parts.push('(again)');
+  else if (event.buffered === true) parts.push('(late)');
+  return parts.join(' ');
+}
+
+function fixed(degrees: unknown): string {
+  return typeof degrees === 'number' ? degrees.toFixed(5) : String(degrees);
+}
+
+function deliveryText({
+  outcome,
+  status,
+  attempt,
+  url_id: url,
+  duration_ms: ms,
+  error,
+  next_attempt_at,
+}: EventJson): string {
+  if (outcome === 'delivered')
+    return `delivered to URL ${url}: ${status} in ${ms} ms${attempt === 1 ? '' : `, attempt ${attempt}`}`;
+  const next = outcome === 'dead' ? 'given up' : `next at ${timeOf(String(next_attempt_at))}`;
+  return `URL ${url}, attempt ${attempt}: ${error}; ${next}`;
+}
+
+/** The time of day of an RFC 3339 date, UTC. */
+function timeOf(date: string): string {
+  return date.slice(11, 19);
+}
+
+/** The line for an event; `width` cuts it, for a terminal. */
+export function eventLine(event: EventJson, width?: number): string {
+  const { kind, style, text } = WORDS[String(event.event)]?.(event) ?? {
+    kind: '?',
+    style: 'dim' as const,
+    text: JSON.stringify(event),
+  };
+  const who = typeof event.mac === 'string' ? event.mac : '';
+  const head = `${timeOf(String(event.at))} ${who.padEnd(17)} `;
+  const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 6;
+  const letters = [...oneLine(text)];
+  const shown = letters.length > room ? `${letters.slice(0, Math.max(room - 1, 0)).join('')}…` : letters.join('');
+  return `${head}${paint(style, kind.padEnd(5))} ${shown}`;
+}

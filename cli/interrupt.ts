@@ -1,0 +1,34 @@
+/** What Ctrl-C (or a polite kill) means to a command that goes on until it is told to end. */
+export interface Interruption {
+  /** Fires at the first signal. A second one ends the process at once. */
+  readonly signal: AbortSignal;
+  /** 128 and the signal's number, as shells have it. */
+  readonly exitCode: number;
+  /** Resolves at the first signal. */
+  readonly happened: Promise<void>;
+}
+
+const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** Begins to listen for SIGINT and SIGTERM. */
+export function untilInterrupted(): Interruption {
+  const controller = new AbortController();
+  let exitCode: number = SIGNALS.SIGINT;
+  const happened = new Promise<void>((resolve) => {
+    for (const [name, code] of Object.entries(SIGNALS)) {
+      process.on(name, () => {
+        if (controller.signal.aborted) process.exit(code);
+        exitCode = code;
+        controller.abort();
+        resolve();
+      });
+    }
+  });
+  return {
+    signal: controller.signal,
+    happened,
+    get exitCode() {
+      return exitCode;
+    },
+  };
+}

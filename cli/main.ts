@@ -1,0 +1,58 @@
+/**
+ * The command line: names, flags and help; what a command does stands in commands/ and is loaded when it is called, so
+ * that `--help` answers at once.
+ */
+import { Command } from 'commander';
+import { VERSION } from '../gateway/version.js';
+import { addDeviceCommands } from './commands/device.js';
+import { addMerchantCommands } from './commands/merchant.js';
+import { addServeCommand } from './commands/serve.js';
+import { addTailCommand } from './commands/tail.js';
+import { addWebhookCommands } from './commands/webhook.js';
+import { EXIT, exitCodeOf } from './exit-codes.js';
+import { note } from './output.js';
+
+/** Builds the whole command line. */
+export function makeProgram(): Command {
+  const program = new Command('lockgate')
+    .description('Device protocol gateway and simulator for cellular/GPS locks.')
+    .version(VERSION, '-V, --version', 'Print the version.')
+    .helpOption('-h, --help', 'Show help.')
+    .helpCommand('help [command]', 'Show help for a command.')
+    .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
+    .showSuggestionAfterError()
+    .showHelpAfterError('(add --help for what there is)')
+    .exitOverride();
+  addServeCommand(program);
+  addTailCommand(program);
+  addMerchantCommands(program);
+  addDeviceCommands(program);
+  addWebhookCommands(program);
+  return program;
+}
+
+async function run(): Promise<void> {
+  // Whoever reads our output may have seen enough (`| head`).
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(EXIT.done);
+    throw error;
+  });
+  try {
+    await makeProgram().parseAsync(process.argv);
+  } catch (error) {
+    process.exitCode = report(error);
+  }
+}
+
+function report(error: unknown): number {
+  const { code } = error as { code?: unknown };
+  // commander has printed its own sentence, or the help or version that was asked for.
+  if (typeof code === 'string' && code.startsWith('commander.'))
+    return (error as { exitCode: number }).exitCode === 0 ? EXIT.done : EXIT.input;
+  const exitCode = exitCodeOf(error);
+  if (exitCode === EXIT.broken) note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
+  else note(`lockgate: ${(error as Error).message}`);
+  return exitCode;
+}
+
+await run();

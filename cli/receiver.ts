@@ -1,0 +1,86 @@
+/**
+ * A webhook receiver on loopback, as a merchant would have one: verifies the signature, answers, and hands on what came.
+ */
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { verifySignature } from '../gateway/webhooks/signature.js';
+import type { Clock } from '../proto/clock.js';
+import { LockgateError } from '../proto/errors.js';
+
+/** A webhook is a few hundred bytes; anything over this is not one. */
+const BODY_BYTES = 1024 * 1024;
+
+/** What came in. */
+export interface ReceivedWebhook {
+  /** The `webhook-id` header; empty where it is missing. */
+  readonly id: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** True and the sentence undefined where a secret fits; undefined where no secret is known to check with. */
+  readonly verified: boolean | undefined;
+  readonly why: string | undefined;
+}
+
+export interface ReceiverOptions {
+  readonly host: string;
+  readonly port: number;
+  /** The secrets to try, `whsec_…`; none means that nothing can be verified. */
+  readonly secrets: readonly string[];
+  readonly clock: Clock;
+  readonly onWebhook: (webhook: ReceivedWebhook) => void;
+}
+
+export interface Receiver {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Starts it. What does not verify is answered with 401, so that its sender sees it. @throws LockgateError `port-taken` */
+export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= BODY_BYTES) chunks.push(chunk);
+      else response.writeHead(413).end(() => request.destroy());
+    });
+    request.on('end', () => {
+      if (request.method !== 'POST') {
+        response.writeHead(405, { allow: 'POST' }).end();
+        return;
+      }
+      const webhook = check(request.headers, Buffer.concat(chunks).toString('utf8'), options);
+      options.onWebhook(webhook);
+      response.writeHead(webhook.verified === false ? 401 : 204).end();
+    });
+  });
+  await listen(server, options);
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function check(headers: IncomingHttpHeaders, body: string, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
+  const id = headers['webhook-id'];
+  const head = { id: typeof id === 'string' ? id : '', headers, body };
+  if (secrets.length === 0) return { ...head, verified: undefined, why: undefined };
+  const results = secrets.map((secret) => verifySignature(secret, headers, body, clock.now()));
+  const failure = results.every((result) => !result.ok) ? results[0] : undefined;
+  if (failure === undefined || failure.ok) return { ...head, verified: true, why: undefined };
+  return { ...head, verified: false, why: failure.error.message };
+}
+
+async function listen(server: Server, { host, port }: ReceiverOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') return reject(error);
+      reject(new LockgateError('input-port', `port ${port} on ${host} is taken; choose another with --port`));
+    });
+    server.listen(port, host, resolve);
+  });
+}

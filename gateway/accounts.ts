@@ -1,0 +1,156 @@
+/**
+ * Merchants, their locks and their webhook URLs, as operators set them up: checks what was typed, makes the secrets,
+ * and lets the parts at work know. Each secret is returned once and kept only hashed or sealed.
+ */
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import type { Clock } from '../proto/clock.js';
+import { LockgateError } from '../proto/errors.js';
+import type { Mac } from '../proto/mac.js';
+import { type Keys, makeLockSecret } from './keys.js';
+import type { Device, Merchant, Store, WebhookUrl } from './store/store.js';
+import { makeWebhookSecret } from './webhooks/signature.js';
+
+/** The longest name of a merchant, in characters. */
+const MAX_NAME = 200;
+const MAX_URL = 2048;
+/** Custom headers of one URL. */
+const MAX_HEADERS = 20;
+const MAX_HEADER_VALUE = 1024;
+
+/** Headers that are ours or the connection's: a custom one can't replace them (interfaces.md §3). */
+const RESERVED_HEADERS = new Set([
+  'host',
+  'content-length',
+  'content-type',
+  'user-agent',
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+]);
+
+export interface AccountsParts {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  /** Told of a new URL, so that it is followed from now on. */
+  readonly onWebhookUrl: (url: WebhookUrl) => void;
+}
+
+export interface AddDevice {
+  readonly mac: Mac;
+  /** The merchant's name; may be left out where there is only one. */
+  readonly merchant?: string | undefined;
+  readonly simulated?: boolean | undefined;
+}
+
+export interface AddWebhookUrl {
+  readonly url: string;
+  readonly merchant?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export class Accounts {
+  readonly #parts: AccountsParts;
+
+  constructor(parts: AccountsParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws LockgateError `input-name`, `merchant-exists` */
+  async addMerchant(name: string): Promise<Merchant> {
+    const trimmed = name.trim();
+    if (trimmed === '' || trimmed.length > MAX_NAME)
+      throw new LockgateError('input-name', `a merchant's name has 1 to ${MAX_NAME} characters`);
+    return await this.#parts.store.addMerchant(trimmed, this.#parts.clock.now());
+  }
+
+  /** @throws LockgateError `no-such-merchant`, `merchant-needed`, `device-exists` */
+  async addDevice(request: AddDevice): Promise<{ device: Device; secret: string }> {
+    const { store, keys, clock } = this.#parts;
+    const secret = makeLockSecret();
+    const device = await store.addDevice({
+      mac: request.mac,
+      merchant: await this.#merchant(request.merchant),
+      simulated: request.simulated ?? false,
+      secretHash: keys.hashSecret(secret),
+      nowMs: clock.now(),
+    });
+    return { device, secret };
+  }
+
+  /** Gives a lock a new secret; the old one opens no new connection. @throws LockgateError `no-such-device` */
+  async rotateLockSecret(mac: Mac): Promise<string> {
+    const { store, keys, clock } = this.#parts;
+    const secret = makeLockSecret();
+    await store.replaceLockCredential(mac, keys.hashSecret(secret), clock.now());
+    return secret;
+  }
+
+  /** @throws LockgateError `input-url`, `input-header`, `no-such-merchant`, `merchant-needed` */
+  async addWebhookUrl(request: AddWebhookUrl): Promise<{ url: WebhookUrl; secret: string }> {
+    const { store, keys, clock, onWebhookUrl } = this.#parts;
+    const secret = makeWebhookSecret();
+    const url = await store.addWebhookUrl({
+      merchant: await this.#merchant(request.merchant),
+      url: checkUrl(request.url),
+      headers: checkHeaders(request.headers ?? {}),
+      secretSealed: keys.seal(secret),
+      nowMs: clock.now(),
+    });
+    onWebhookUrl(url);
+    return { url, secret };
+  }
+
+  async #merchant(name: string | undefined): Promise<string> {
+    if (name !== undefined) return name;
+    const [only, ...others] = await this.#parts.store.listMerchants();
+    if (only !== undefined && others.length === 0) return only.name;
+    const why = only === undefined ? 'there is none yet: add one first' : `there are ${others.length + 1}: name one`;
+    throw new LockgateError('merchant-needed', `which merchant? ${why}`);
+  }
+}
+
+/** http and https only, and no credentials inside: they would end up in lists and logs (interfaces.md §3). */
+function checkUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || text.length > MAX_URL || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    throw new LockgateError('input-url', `${JSON.stringify(text.slice(0, 80))} is no http or https URL`);
+  if (url.username !== '' || url.password !== '')
+    throw new LockgateError('input-url', 'a webhook URL holds no user name or password: use a custom header');
+  url.hash = '';
+  return url.href;
+}
+
+function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(headers);
+  if (entries.length > MAX_HEADERS)
+    throw new LockgateError('input-header', `${entries.length} custom headers: at most ${MAX_HEADERS} are taken`);
+  for (const [name, value] of entries) {
+    const lower = name.toLowerCase();
+    if (RESERVED_HEADERS.has(lower) || lower.startsWith('webhook-'))
+      throw new LockgateError(
+        'input-header',
+        `the header ${name} can't be set: it is lockgate's own or the connection's`,
+      );
+    if (!isHeader(name, value))
+      throw new LockgateError('input-header', `the header ${JSON.stringify(name.slice(0, 80))} is not valid in HTTP`);
+  }
+  return { ...headers };
+}
+
+function isHeader(name: string, value: string): boolean {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return value.length <= MAX_HEADER_VALUE;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * The settings: one table of key, flag, environment name, default, unit and meaning. A flag wins over the environment,
+ * which wins over the default. A wrong value stops the start with one sentence.
+ */
+import { LockgateError } from '../proto/errors.js';
+import { type AddressRange, parseRange } from './webhooks/address-rule.js';
+
+export interface Setting {
+  readonly key: keyof Config;
+  readonly flag: string;
+  readonly environment: string;
+  readonly default: string;
+  readonly unit: string;
+  readonly meaning: string;
+}
+
+export interface Config {
+  /** The data folder. */
+  readonly data: string;
+  readonly mqttHost: string;
+  readonly mqttPort: number;
+  readonly operatorHost: string;
+  readonly operatorPort: number;
+  readonly allowWebhookRange: readonly AddressRange[];
+}
+
+/** Every setting there is. */
+export const SETTINGS: readonly Setting[] = Object.freeze([
+  {
+    key: 'data',
+    flag: '--data',
+    environment: 'LOCKGATE_DATA',
+    default: './data',
+    unit: 'folder',
+    meaning: 'Where the store, the key and the operator’s token live.',
+  },
+  {
+    key: 'mqttHost',
+    flag: '--mqtt-host',
+    environment: 'LOCKGATE_MQTT_HOST',
+    default: '127.0.0.1',
+    unit: 'address',
+    meaning:
+      'Where locks connect without TLS. It carries secrets in clear, so it is loopback unless you say otherwise.',
+  },
+  {
+    key: 'mqttPort',
+    flag: '--mqtt-port',
+    environment: 'LOCKGATE_MQTT_PORT',
+    default: '1883',
+    unit: 'port',
+    meaning: 'MQTT without TLS; 0 lets the system choose.',
+  },
+  {
+    key: 'operatorHost',
+    flag: '--operator-host',
+    environment: 'LOCKGATE_OPERATOR_HOST',
+    default: '127.0.0.1',
+    unit: 'address',
+    meaning: 'Where the operator’s interface listens.',
+  },
+  {
+    key: 'operatorPort',
+    flag: '--operator-port',
+    environment: 'LOCKGATE_OPERATOR_PORT',
+    default: '8081',
+    unit: 'port',
+    meaning: 'The operator’s interface, which the CLI talks to; 0 lets the system choose.',
+  },
+  {
+    key: 'allowWebhookRange',
+    flag: '--allow-webhook-range',
+    environment: 'LOCKGATE_ALLOW_WEBHOOK_RANGE',
+    default: '',
+    unit: 'address ranges, separated by commas',
+    meaning: 'Ranges that webhooks may be sent to besides public addresses, such as 127.0.0.0/8.',
+  },
+] as const satisfies readonly Setting[]);
+
+/** Where a value came from. */
+export type SettingSource = 'flag' | 'environment' | 'default';
+
+export interface ResolvedSetting {
+  readonly setting: Setting;
+  readonly text: string;
+  readonly source: SettingSource;
+}
+
+/** The text of every setting in force, and where it came from. */
+export function resolveSettings(
+  flags: Readonly<Partial<Record<keyof Config, string | undefined>>>,
+  environment: Readonly<Record<string, string | undefined>>,
+): ResolvedSetting[] {
+  return SETTINGS.map((setting) => {
+    const fromFlag = flags[setting.key];
+    if (fromFlag !== undefined) return { setting, text: fromFlag, source: 'flag' };
+    const fromEnvironment = environment[setting.environment];
+    if (fromEnvironment !== undefined && fromEnvironment !== '')
+      return { setting, text: fromEnvironment, source: 'environment' };
+    return { setting, text: setting.default, source: 'default' };
+  });
+}
+
+/** The settings as values. @throws LockgateError `input-setting` or `input-range` for a wrong one */
+export function readConfig(resolved: readonly ResolvedSetting[]): Config {
+  const text = (key: keyof Config): ResolvedSetting => {
+    const found = resolved.find(({ setting }) => setting.key === key);
+    if (found === undefined) throw new Error(`no setting ${key}`);
+    return found;
+  };
+  return {
+    data: text('data').text,
+    mqttHost: text('mqttHost').text,
+    mqttPort: readPort(text('mqttPort')),
+    operatorHost: text('operatorHost').text,
+    operatorPort: readPort(text('operatorPort')),
+    allowWebhookRange: text('allowWebhookRange')
+      .text.split(',')
+      .map((range) => range.trim())
+      .filter((range) => range !== '')
+      .map(parseRange),
+  };
+}
+
+function readPort({ setting, text, source }: ResolvedSetting): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65535) return port;
+  const where = source === 'environment' ? setting.environment : setting.flag;
+  throw new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected a port, 0 to 65535`);
+}

@@ -1,0 +1,99 @@
+/**
+ * What happens in the gateway, as a typed event map. Log, `tail`, the demo and tests listen; nobody has to be called.
+ * Times are by the run's clock, ms since the epoch.
+ */
+import { EventEmitter } from 'node:events';
+import type { Mac } from '../proto/mac.js';
+import type { Uplink } from '../proto/ping.js';
+
+export interface LockConnected {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly simulated: boolean;
+}
+
+/** Why a connection ended (protocol.md §4, `disconnect`). */
+export type DisconnectCause = 'closed' | 'dropped' | 'keepalive' | 'takeover' | 'gateway';
+
+export interface LockDisconnected {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly cause: DisconnectCause;
+}
+
+/** A CONNECT, PUBLISH or SUBSCRIBE that was refused. */
+export interface Refused {
+  readonly atMs: number;
+  readonly what: 'connect' | 'publish' | 'subscribe';
+  /** The client id as given, at most 64 characters. */
+  readonly clientId: string;
+  readonly address: string;
+  /** A sentence for operators; the client itself is told no more than the MQTT code. */
+  readonly why: string;
+}
+
+export interface UplinkTaken {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly eventId: string;
+  readonly uplink: Uplink;
+  readonly buffered: boolean;
+  /** It was in the log already, with the same bytes. */
+  readonly repeated: boolean;
+  readonly simulated: boolean;
+}
+
+export interface UplinkQuarantined {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly code: string;
+  readonly message: string;
+  readonly bytes: Buffer;
+}
+
+export interface DeliveryAttempted {
+  readonly atMs: number;
+  readonly urlId: number;
+  readonly mac: Mac;
+  readonly eventId: string;
+  /** 1 for the first. */
+  readonly number: number;
+  readonly status: number | null;
+  readonly durationMs: number;
+  readonly error: string | null;
+  readonly outcome: 'delivered' | 'pending' | 'dead';
+  /** By the wall's clock; null where none follows. */
+  readonly nextAttemptAtMs: number | null;
+}
+
+export interface UrlDisabled {
+  readonly atMs: number;
+  readonly urlId: number;
+  readonly why: string;
+}
+
+export interface StoreFailed {
+  readonly atMs: number;
+  readonly why: string;
+}
+
+export interface GatewayEventMap {
+  connected: [LockConnected];
+  disconnected: [LockDisconnected];
+  refused: [Refused];
+  uplink: [UplinkTaken];
+  quarantined: [UplinkQuarantined];
+  delivery: [DeliveryAttempted];
+  'url-disabled': [UrlDisabled];
+  'store-failed': [StoreFailed];
+}
+
+/** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
+const EXPECTED_LISTENERS = 64;
+
+export class GatewayEvents extends EventEmitter<GatewayEventMap> {
+  constructor() {
+    super();
+    this.setMaxListeners(EXPECTED_LISTENERS);
+  }
+}

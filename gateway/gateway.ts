@@ -1,0 +1,162 @@
+/**
+ * The gateway: the only place that builds the parts and knows how they hang together.
+ *
+ * They start from the store outwards, so that nothing can come in before it can be kept, and stop from the outside
+ * inwards: no new connections, what was taken is stored and answered, what is being delivered ends, the store closes.
+ */
+import { type Clock, RunClock, Seconds, systemClock, type Timer } from '../proto/clock.js';
+import { Accounts } from './accounts.js';
+import { Broker } from './broker.js';
+import type { Config } from './config.js';
+import { GatewayEvents } from './events.js';
+import { Ingest } from './ingest.js';
+import { openKeys } from './keys.js';
+import { OperatorServer } from './operator/server.js';
+import { openOperatorToken } from './operator/token.js';
+import { openSqliteStore } from './store/sqlite-store.js';
+import type { Store } from './store/store.js';
+import { VERSION } from './version.js';
+import { Dispatcher } from './webhooks/dispatcher.js';
+import { makeGuardedAgents } from './webhooks/guarded-agents.js';
+
+/** How long deliveries under way may go on when the gateway stops. */
+const DELIVERY_GRACE = Seconds(3);
+/** How often the store is told where the run's clock stands. */
+const CLOCK_NOTE_EVERY = Seconds(5);
+const CLOCK_FACT = 'run-clock-ms';
+
+export interface GatewayOptions {
+  /** How fast the run's clock goes, 1 for real life (protocol.md §3, Sped-up runs). */
+  readonly speed?: number;
+  /** Chance for the jitter of retries, in [0, 1). */
+  readonly random?: () => number;
+  /** The clock that deliveries live by: the wall's, but in tests. */
+  readonly deliveryClock?: Clock;
+  /** Stands between the gateway and its store, for tests that break it on purpose. */
+  readonly wrapStore?: (store: Store) => Store;
+}
+
+export interface Gateway {
+  readonly events: GatewayEvents;
+  readonly accounts: Accounts;
+  readonly store: Store;
+  /** The run's clock. */
+  readonly clock: Clock;
+  readonly mqttPort: number;
+  readonly operatorPort: number;
+  readonly operatorToken: string;
+  /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a gateway on a data folder, making what isn't there.
+ *
+ * @throws LockgateError where a setting, the folder or a port does not allow it
+ */
+export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
+  const opened = await openSqliteStore(config.data);
+  const store = options.wrapStore?.(opened) ?? opened;
+  const started: (() => Promise<void>)[] = [() => store.close()];
+  const stop = async (): Promise<void> => {
+    for (const each of started.reverse()) await each();
+  };
+  try {
+    return await startParts(config, options, store, started, stop);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startParts(
+  config: Config,
+  options: GatewayOptions,
+  store: Store,
+  started: (() => Promise<void>)[],
+  stop: () => Promise<void>,
+): Promise<Gateway> {
+  const keys = openKeys(config.data);
+  const events = new GatewayEvents();
+  const clock = await startRunClock(store, options.speed ?? 1, started);
+  const dispatcher = new Dispatcher({
+    store,
+    keys,
+    events,
+    agents: makeGuardedAgents(config.allowWebhookRange),
+    clock: options.deliveryClock ?? systemClock,
+    runClock: clock,
+    userAgent: `lockgate/${VERSION}`,
+    random: options.random ?? cryptoRandom,
+  });
+  const accounts = new Accounts({ store, keys, clock: systemClock, onWebhookUrl: (url) => dispatcher.add(url) });
+  await dispatcher.start();
+  started.push(() => dispatcher.stop(DELIVERY_GRACE));
+
+  const ingest = new Ingest(store, clock, events, (merchantIds) => dispatcher.wake(merchantIds));
+  const broker = await Broker.start({
+    host: config.mqttHost,
+    port: config.mqttPort,
+    store,
+    keys,
+    ingest,
+    events,
+    clock,
+  });
+  started.push(() => broker.close());
+
+  const operatorToken = openOperatorToken(config.data);
+  const operator = await OperatorServer.start({
+    host: config.operatorHost,
+    port: config.operatorPort,
+    token: operatorToken,
+    events,
+    store,
+    accounts,
+    status: () => ({
+      version: VERSION,
+      store: store.description,
+      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected },
+      run_clock: new Date(clock.now()).toISOString(),
+    }),
+  });
+  started.push(() => operator.close());
+  return {
+    events,
+    accounts,
+    store,
+    clock,
+    mqttPort: broker.port,
+    operatorPort: operator.port,
+    operatorToken,
+    close: stop,
+  };
+}
+
+/**
+ * The run's clock goes on from where the store last saw it, and never back: not after a restart, not after somebody set
+ * the machine's clock back, not when a sped-up run is followed by one at speed 1.
+ */
+async function startRunClock(store: Store, speed: number, started: (() => Promise<void>)[]): Promise<Clock> {
+  const noted = Number((await store.readFact(CLOCK_FACT)) ?? 0);
+  const received = (await store.readLastReceivedAtMs()) ?? 0;
+  const clock = new RunClock(Math.max(noted, received, systemClock.now()), speed);
+  const note = (): Promise<void> => store.writeFact(CLOCK_FACT, String(clock.now()));
+  await note();
+  let timer: Timer;
+  const keepNoting = (): void => {
+    // Should the store fail, the ingest says so; the next note is tried all the same.
+    timer = systemClock.after(CLOCK_NOTE_EVERY, () => void note().then(keepNoting, keepNoting));
+  };
+  keepNoting();
+  started.push(async () => {
+    timer.cancel();
+    await note().catch(() => undefined);
+  });
+  return clock;
+}
+
+/** Chance from the system: 32 bits in [0, 1). */
+function cryptoRandom(): number {
+  return (globalThis.crypto.getRandomValues(new Uint32Array(1))[0] as number) / 2 ** 32;
+}

@@ -1,0 +1,207 @@
+/**
+ * The operator's interface as a table of routes. Bodies are checked by their schemas before a handler sees them; what a
+ * handler refuses is a LockgateError. Members are snake_case, as in all our JSON.
+ */
+import { type Static, type TSchema, Type } from 'typebox';
+import { decodeUplink } from '../../proto/codec.js';
+import { LockgateError } from '../../proto/errors.js';
+import { formatMac, type Mac, parseMac } from '../../proto/mac.js';
+import { isPingUplink } from '../../proto/ping.js';
+import { isDatable, pingToJson, powerToJson, toDate } from '../../proto/ping-json.js';
+import type { Accounts } from '../accounts.js';
+import type { DeviceState } from '../device-state.js';
+import { eventId } from '../event-id.js';
+import { noSuchDevice } from '../store/registry-tables.js';
+import type { DeviceReading, QuarantinedMessage, Store, StoredUplink, WebhookUrl } from '../store/store.js';
+
+/** Pings and quarantined messages that `GET /devices/:mac` shows. */
+const SHOWN_UPLINKS = 20;
+
+export interface OperatorParts {
+  readonly store: Store;
+  readonly accounts: Accounts;
+  /** What there is to say of the gateway itself. */
+  readonly status: () => Record<string, unknown>;
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly summary: string;
+  readonly success: 200 | 201;
+  readonly body?: TSchema;
+  readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
+}
+
+export interface RouteRequest {
+  readonly params: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+const Name = Type.String({ minLength: 1, maxLength: 200 });
+const NewMerchant = Type.Object({ name: Name });
+const NewDevice = Type.Object({
+  mac: Type.String(),
+  merchant: Type.Optional(Name),
+  simulated: Type.Optional(Type.Boolean()),
+});
+const NewWebhook = Type.Object({
+  url: Type.String(),
+  merchant: Type.Optional(Name),
+  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+});
+
+/** A handler whose body has been checked against its schema. */
+function withBody<Body extends TSchema>(
+  body: Body,
+  handle: (parts: OperatorParts, body: Static<Body>) => Promise<unknown>,
+): Pick<Route, 'body' | 'handle'> {
+  return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
+}
+
+/** Every route; all want the operator's token. */
+export const ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/status',
+    summary: 'The gateway: version, ports, store, connections.',
+    success: 200,
+    handle: async ({ status }) => status(),
+  },
+  {
+    method: 'POST',
+    path: '/merchants',
+    summary: 'Adds a merchant.',
+    success: 201,
+    ...withBody(NewMerchant, async ({ accounts }, body) => merchantJson(await accounts.addMerchant(body.name))),
+  },
+  {
+    method: 'GET',
+    path: '/merchants',
+    summary: 'All merchants.',
+    success: 200,
+    handle: async ({ store }) => ({ merchants: (await store.listMerchants()).map(merchantJson) }),
+  },
+  {
+    method: 'POST',
+    path: '/devices',
+    summary: 'Adds a lock to a merchant; answers its secret, once.',
+    success: 201,
+    ...withBody(NewDevice, async ({ accounts }, body) => {
+      const { device, secret } = await accounts.addDevice({ ...body, mac: readMac(body.mac) });
+      return { ...deviceJson({ device, state: null }), secret };
+    }),
+  },
+  {
+    method: 'GET',
+    path: '/devices',
+    summary: 'All locks with their last state.',
+    success: 200,
+    handle: async ({ store }) => ({ devices: (await store.listDevices()).map(deviceJson) }),
+  },
+  {
+    method: 'GET',
+    path: '/devices/:mac',
+    summary: 'One lock: its last state, its latest uplinks, what of it is in quarantine.',
+    success: 200,
+    handle: async ({ store }, { params }) => showDevice(store, readMac(params.mac ?? '')),
+  },
+  {
+    method: 'POST',
+    path: '/devices/:mac/rotate-secret',
+    summary: 'Gives a lock a new secret; answers it, once.',
+    success: 200,
+    handle: async ({ accounts }, { params }) => {
+      const mac = readMac(params.mac ?? '');
+      return { mac: formatMac(mac), secret: await accounts.rotateLockSecret(mac) };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/webhooks',
+    summary: 'Adds a webhook URL to a merchant; answers its signing secret, once.',
+    success: 201,
+    ...withBody(NewWebhook, async ({ accounts }, body) => {
+      const { url, secret } = await accounts.addWebhookUrl(body);
+      return { ...webhookJson(url), secret };
+    }),
+  },
+  {
+    method: 'GET',
+    path: '/webhooks',
+    summary: 'All webhook URLs.',
+    success: 200,
+    handle: async ({ store }) => ({ webhooks: (await store.listWebhookUrls()).map(webhookJson) }),
+  },
+];
+
+function readMac(text: string): Mac {
+  const mac = parseMac(text);
+  if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
+  return mac.value;
+}
+
+function merchantJson({ id, name, createdAtMs }: { id: number; name: string; createdAtMs: number }) {
+  return { id, name, created_at: toDate(createdAtMs) };
+}
+
+function deviceJson({ device, state }: DeviceReading) {
+  return {
+    mac: formatMac(device.mac),
+    merchant: device.merchantName,
+    simulated: device.simulated,
+    created_at: toDate(device.createdAtMs),
+    state: state === null ? null : stateJson(JSON.parse(state) as DeviceState),
+  };
+}
+
+function stateJson({ uplink, ping, position }: DeviceState) {
+  return {
+    received_at: toDate(uplink.receivedAtMs),
+    power: powerToJson(uplink.power),
+    reason: ping?.reason ?? null,
+    lock_state: ping?.lockState ?? null,
+    battery_percent: ping?.batteryPercent ?? null,
+    latitude: position?.latitudeDegrees ?? null,
+    longitude: position?.longitudeDegrees ?? null,
+    uncertainty: position?.uncertaintyMeters ?? null,
+  };
+}
+
+async function showDevice(store: Store, mac: Mac): Promise<unknown> {
+  const reading = await store.findDevice(mac);
+  if (reading === null) throw noSuchDevice(mac);
+  const [uplinks, quarantine] = await Promise.all([
+    store.readUplinks(reading.device.id, SHOWN_UPLINKS),
+    store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
+  ]);
+  return { ...deviceJson(reading), uplinks: uplinks.map(uplinkJson), quarantine: quarantine.map(quarantineJson) };
+}
+
+function uplinkJson(stored: StoredUplink) {
+  const { boot, sequence, receivedAtMs, buffered, bytes } = stored;
+  const head = { received_at: toDate(receivedAtMs), boot, sequence, buffered };
+  const decoded = decodeUplink(bytes);
+  if (!decoded.ok) throw new Error(`uplink ${stored.id} in the log can't be decoded: ${decoded.error.message}`);
+  const uplink = decoded.value;
+  const date = isDatable(uplink.timeMs) ? toDate(uplink.timeMs) : null;
+  if (isPingUplink(uplink)) return { ...head, date, event_id: eventId(stored), ping: pingToJson(uplink.body) };
+  return { ...head, date, ack: uplink.body };
+}
+
+function quarantineJson({ receivedAtMs, code, message, bytes }: QuarantinedMessage) {
+  return { received_at: toDate(receivedAtMs), code, message, raw: bytes.toString('base64') };
+}
+
+/** Custom headers may carry a merchant's credentials, so only their names are shown. */
+function webhookJson({ id, merchantName, url, headers, state, disabledWhy, createdAtMs }: WebhookUrl) {
+  return {
+    id,
+    merchant: merchantName,
+    url,
+    headers: Object.keys(headers),
+    state,
+    disabled_why: disabledWhy,
+    created_at: toDate(createdAtMs),
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * The operator's interface over HTTP: bearer token from a file of mode 600, problems as RFC 9457 says, and a stream of
+ * what happens for `tail`.
+ */
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import { LockgateError } from '../../proto/errors.js';
+import type { GatewayEvents } from '../events.js';
+import { listenToAll } from './event-json.js';
+import { type OperatorParts, ROUTES } from './routes.js';
+import { isOperator } from './token.js';
+
+const BODY_BYTES = 1024 * 1024;
+/** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
+const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
+
+export interface OperatorServerOptions extends OperatorParts {
+  readonly host: string;
+  readonly port: number;
+  readonly token: string;
+  readonly events: GatewayEvents;
+}
+
+export class OperatorServer {
+  readonly #fastify: FastifyInstance;
+  readonly #tails = new Set<PassThrough>();
+
+  private constructor(fastify: FastifyInstance) {
+    this.#fastify = fastify;
+  }
+
+  /** @throws LockgateError `port-taken` */
+  static async start(options: OperatorServerOptions): Promise<OperatorServer> {
+    const fastify = Fastify({ bodyLimit: BODY_BYTES, forceCloseConnections: true });
+    const server = new OperatorServer(fastify);
+    fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
+    fastify.setNotFoundHandler((_request, reply) => {
+      sendProblem(reply, 404, new LockgateError('no-such-route', 'there is nothing at this path'));
+    });
+    fastify.addHook('onRequest', async (request) => {
+      if (!isOperator(request.headers.authorization, options.token))
+        throw new LockgateError('unauthorized', 'the operator’s interface wants the token of the data folder');
+    });
+    server.#addRoutes(options);
+    await server.#listen(options);
+    return server;
+  }
+
+  get port(): number {
+    return (this.#fastify.server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    for (const tail of this.#tails) tail.end();
+    await this.#fastify.close();
+  }
+
+  #addRoutes(options: OperatorServerOptions): void {
+    for (const { method, path, success, body, handle } of ROUTES) {
+      this.#fastify.route({
+        method,
+        url: path,
+        ...(body !== undefined && { schema: { body } }),
+        handler: async (request, reply) => {
+          const params = request.params as Record<string, string>;
+          return await reply.status(success).send(await handle(options, { params, body: request.body }));
+        },
+      });
+    }
+    this.#fastify.get('/events', (_request, reply) => this.#tail(reply, options.events));
+  }
+
+  /** JSON Lines, for as long as the other side listens. */
+  #tail(reply: FastifyReply, events: GatewayEvents): FastifyReply {
+    const stream = new PassThrough();
+    const stop = listenToAll(events, (event) => {
+      if (stream.writableLength > TAIL_BACKLOG_BYTES) stream.destroy();
+      else stream.write(`${JSON.stringify(event)}\n`);
+    });
+    this.#tails.add(stream);
+    stream.on('close', () => {
+      stop();
+      this.#tails.delete(stream);
+    });
+    // Headers go out at once, so that the other side knows that it listens before the first event.
+    reply.header('content-type', 'application/jsonl').send(stream);
+    reply.raw.flushHeaders();
+    return reply;
+  }
+
+  async #listen({ host, port }: OperatorServerOptions): Promise<void> {
+    try {
+      await this.#fastify.listen({ host, port });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+      throw new LockgateError(
+        'port-taken',
+        `the operator’s interface can't listen on ${host}:${port}: something else does already`,
+      );
+    }
+  }
+}
+
+function statusOf(error: FastifyError | LockgateError): number {
+  if (error instanceof LockgateError) {
+    const { code } = error;
+    if (code === 'unauthorized') return 401;
+    if (code.startsWith('no-such-')) return 404;
+    if (code.endsWith('-exists')) return 409;
+    return 400;
+  }
+  return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
+}
+
+/** RFC 9457. What is our own fault says no more than that. */
+function sendProblem(reply: FastifyReply, status: number, error: Error): void {
+  const known = error instanceof LockgateError;
+  const detail = status === 500 ? 'something of ours broke' : error.message;
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
+  reply
+    .status(status)
+    .header('content-type', 'application/problem+json')
+    .send(
+      JSON.stringify({
+        type: 'about:blank',
+        title: known ? error.code : 'request',
+        status,
+        detail,
+        code: known ? error.code : 'request',
+      }),
+    );
+}

@@ -1,0 +1,131 @@
+/**
+ * The tables, as types. `migrations.ts` makes them; the two are changed together.
+ *
+ * Times are integers, ms since the epoch; those called `received_at_ms` are by the run's clock (protocol.md §3), all
+ * others by the wall's. Booleans are 0 and 1.
+ */
+import type { Generated } from 'kysely';
+
+export interface MerchantTable {
+  id: Generated<number>;
+  name: string;
+  created_at_ms: number;
+}
+
+export interface DeviceTable {
+  id: Generated<number>;
+  /** Wire spelling: 12 upper-case hex digits. */
+  mac: string;
+  merchant_id: number;
+  /** 1 for a lock that a simulator plays: judged and delivered, never billed. */
+  simulated: number;
+  created_at_ms: number;
+}
+
+/** What a lock, or a phone that acts for it, proves itself with. Ids grow with age, which orders uplinks. */
+export interface CredentialTable {
+  id: Generated<number>;
+  device_id: number;
+  kind: 'lock' | 'phone';
+  /** HMAC-SHA-256 of the secret under a key derived from the data folder's. */
+  secret_hash: Buffer;
+  created_at_ms: number;
+  revoked_at_ms: number | null;
+}
+
+/**
+ * The log: every uplink once, in the order of arrival. It is the outbox too: each webhook URL follows it with a cursor
+ * of its own, so a stored ping and the certainty of its webhook are one row and one commit.
+ */
+export interface UplinkTable {
+  id: Generated<number>;
+  device_id: number;
+  merchant_id: number;
+  credential_id: number;
+  boot: number;
+  sequence: number;
+  /** The first 8 bytes of the SHA-256 of `bytes`: tells a repeat from other content under the same name. */
+  digest: Buffer;
+  /** 0 acknowledgement, 1 cellular, 2 GPS, 3 close connection. Only pings (above 0) are events for merchants. */
+  kind: number;
+  bytes: Buffer;
+  received_at_ms: number;
+  buffered: number;
+}
+
+/** What is known of a lock from its uplinks, in the order of protocol.md §1. */
+export interface DeviceStateTable {
+  device_id: number;
+  /** JSON of a DeviceState. */
+  state: string;
+}
+
+/** Bytes that can't be taken as an uplink, with the reason. */
+export interface QuarantineTable {
+  id: Generated<number>;
+  device_id: number;
+  credential_id: number;
+  received_at_ms: number;
+  code: string;
+  message: string;
+  bytes: Buffer;
+}
+
+export interface WebhookUrlTable {
+  id: Generated<number>;
+  merchant_id: number;
+  url: string;
+  /** JSON object of the custom headers. */
+  headers: string;
+  /** The signing secret, encrypted. */
+  secret_sealed: Buffer;
+  state: 'active' | 'disabled';
+  /** Why it is disabled, for people; null while active. */
+  disabled_why: string | null;
+  /** Every event up to this uplink id is delivered or has a row in `delivery`. */
+  cursor: number;
+  created_at_ms: number;
+}
+
+/** An event whose first attempt at a URL failed. One that went well at once leaves no row here. */
+export interface DeliveryTable {
+  url_id: number;
+  uplink_id: number;
+  state: 'pending' | 'delivered' | 'dead';
+  attempts: number;
+  next_attempt_at_ms: number | null;
+}
+
+export interface AttemptTable {
+  id: Generated<number>;
+  url_id: number;
+  uplink_id: number;
+  number: number;
+  at_ms: number;
+  duration_ms: number;
+  /** HTTP status; null where there was no answer. */
+  status: number | null;
+  /** What went wrong, for people; null on success. */
+  error: string | null;
+  /** The first 1 KiB of the answer. */
+  answer: string | null;
+}
+
+/** Facts about the store itself, such as where the run's clock stands. */
+export interface FactTable {
+  name: string;
+  value: string;
+}
+
+export interface Tables {
+  merchant: MerchantTable;
+  device: DeviceTable;
+  credential: CredentialTable;
+  uplink: UplinkTable;
+  device_state: DeviceStateTable;
+  quarantine: QuarantineTable;
+  webhook_url: WebhookUrlTable;
+  delivery: DeliveryTable;
+  attempt: AttemptTable;
+  fact: FactTable;
+}

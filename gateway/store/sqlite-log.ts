@@ -1,0 +1,235 @@
+/**
+ * The hot paths of the SQLite store, in SQL by hand: appending uplinks, following the log, remembering deliveries.
+ * Each function runs to its end at once; the store decides when, and in which transaction.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { Mac } from '../../proto/mac.js';
+import {
+  type AppendOutcome,
+  type AttemptRecord,
+  type DeliveryProgress,
+  type DueDelivery,
+  type Incoming,
+  type IncomingQuarantine,
+  type IncomingUplink,
+  type LockAccount,
+  QUARANTINE_PER_LOCK,
+  type StoredUplink,
+} from './store.js';
+
+/** The columns of a stored uplink with its lock, as rows have them. */
+interface UplinkRow {
+  id: number;
+  device_id: number;
+  merchant_id: number;
+  mac: string;
+  simulated: number;
+  credential_id: number;
+  boot: number;
+  sequence: number;
+  digest: Buffer;
+  bytes: Buffer;
+  received_at_ms: number;
+  buffered: number;
+}
+
+const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id, u.boot, u.sequence,
+  u.digest, u.bytes, u.received_at_ms, u.buffered`;
+
+function toUplink(row: UplinkRow): StoredUplink {
+  return {
+    id: row.id,
+    deviceId: row.device_id,
+    merchantId: row.merchant_id,
+    mac: row.mac as Mac,
+    simulated: row.simulated === 1,
+    credentialId: row.credential_id,
+    boot: row.boot,
+    sequence: row.sequence,
+    digest: row.digest,
+    bytes: row.bytes,
+    receivedAtMs: row.received_at_ms,
+    buffered: row.buffered === 1,
+  };
+}
+
+/** Writes to the log and to the deliveries. Its methods are to be called inside a transaction. */
+export class LogWriter {
+  readonly #insertUplink: Statement;
+  readonly #putState: Statement;
+  readonly #insertQuarantine: Statement;
+  readonly #trimQuarantine: Statement;
+  readonly #insertAttempt: Statement;
+  readonly #putDelivery: Statement;
+  readonly #finishDelivery: Statement;
+  readonly #moveCursor: Statement;
+  readonly #disableUrl: Statement;
+
+  constructor(db: Database) {
+    this.#insertUplink = db.prepare(
+      `INSERT INTO uplink (device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
+         received_at_ms, buffered)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (credential_id, boot, sequence, digest) DO NOTHING`,
+    );
+    this.#putState = db.prepare(
+      `INSERT INTO device_state (device_id, state) VALUES (?, ?)
+       ON CONFLICT (device_id) DO UPDATE SET state = excluded.state`,
+    );
+    this.#insertQuarantine = db.prepare(
+      `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes) VALUES (?, ?, ?, ?, ?, ?)`,
+    );
+    this.#trimQuarantine = db.prepare(
+      `DELETE FROM quarantine WHERE device_id = ? AND id <= (
+         SELECT id FROM quarantine WHERE device_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${QUARANTINE_PER_LOCK})`,
+    );
+    this.#insertAttempt = db.prepare(
+      `INSERT INTO attempt (url_id, uplink_id, number, at_ms, duration_ms, status, error, answer)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#putDelivery = db.prepare(
+      `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms) VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (url_id, uplink_id) DO UPDATE SET
+         state = excluded.state, attempts = excluded.attempts, next_attempt_at_ms = excluded.next_attempt_at_ms`,
+    );
+    this.#finishDelivery = db.prepare(
+      `UPDATE delivery SET state = 'delivered', attempts = ?, next_attempt_at_ms = NULL
+       WHERE url_id = ? AND uplink_id = ?`,
+    );
+    this.#moveCursor = db.prepare('UPDATE webhook_url SET cursor = ? WHERE id = ? AND cursor < ?');
+    this.#disableUrl = db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ? WHERE id = ?`);
+  }
+
+  append(batch: readonly Incoming[]): AppendOutcome[] {
+    // Only a lock's last state in the batch is worth a write.
+    const states = new Map<number, string>();
+    const outcomes = batch.map((item): AppendOutcome => {
+      if (item.type === 'quarantine') return this.#quarantine(item);
+      if (!this.#store(item)) return 'repeated';
+      states.set(item.deviceId, item.deviceState);
+      return 'stored';
+    });
+    for (const [deviceId, state] of states) this.#putState.run(deviceId, state);
+    return outcomes;
+  }
+
+  #store(uplink: IncomingUplink): boolean {
+    const { changes } = this.#insertUplink.run(
+      uplink.deviceId,
+      uplink.merchantId,
+      uplink.credentialId,
+      uplink.boot,
+      uplink.sequence,
+      uplink.digest,
+      uplink.kind,
+      uplink.bytes,
+      uplink.receivedAtMs,
+      uplink.buffered ? 1 : 0,
+    );
+    return changes === 1;
+  }
+
+  #quarantine(item: IncomingQuarantine): AppendOutcome {
+    const { deviceId, credentialId, receivedAtMs, code, message, bytes } = item;
+    this.#insertQuarantine.run(deviceId, credentialId, receivedAtMs, code, message, bytes);
+    this.#trimQuarantine.run(deviceId, deviceId);
+    return 'quarantined';
+  }
+
+  recordProgress(progress: DeliveryProgress): void {
+    for (const attempt of progress.attempts) this.#recordAttempt(attempt);
+    if (progress.cursor !== undefined) this.#moveCursor.run(progress.cursor, progress.urlId, progress.cursor);
+    if (progress.disabledWhy !== undefined) this.#disableUrl.run(progress.disabledWhy, progress.urlId);
+  }
+
+  #recordAttempt(attempt: AttemptRecord): void {
+    const { urlId, uplinkId, number, atMs, durationMs, status, error, answer, outcome } = attempt;
+    this.#insertAttempt.run(urlId, uplinkId, number, atMs, durationMs, status, error, answer);
+    if (outcome.state === 'delivered') {
+      // What goes well at once never had a row.
+      if (number > 1) this.#finishDelivery.run(number, urlId, uplinkId);
+      return;
+    }
+    const next = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
+    this.#putDelivery.run(urlId, uplinkId, outcome.state, number, next);
+  }
+}
+
+/** Reads the log and the deliveries: only what is committed. */
+export class LogReader {
+  readonly #state: Statement;
+  readonly #lock: Statement;
+  readonly #credentials: Statement;
+  readonly #events: Statement;
+  readonly #due: Statement;
+  readonly #nextDue: Statement;
+  readonly #latest: Statement;
+  readonly #lastReceived: Statement;
+
+  constructor(db: Database) {
+    this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
+    this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ?');
+    this.#credentials = db.prepare(
+      `SELECT id, secret_hash AS secretHash FROM credential
+       WHERE device_id = ? AND kind = 'lock' AND revoked_at_ms IS NULL ORDER BY id DESC`,
+    );
+    this.#events = db.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+       WHERE u.merchant_id = ? AND u.id > ? AND u.kind > 0 ORDER BY u.id LIMIT ?`,
+    );
+    this.#due = db.prepare(
+      `SELECT ${UPLINK_COLUMNS}, y.attempts FROM delivery y
+       JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
+       WHERE y.url_id = ? AND y.state = 'pending' AND y.next_attempt_at_ms <= ?
+       ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT ?`,
+    );
+    this.#nextDue = db
+      .prepare(`SELECT min(next_attempt_at_ms) FROM delivery WHERE url_id = ? AND state = 'pending'`)
+      .pluck();
+    this.#latest = db.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+       WHERE u.credential_id = ? ORDER BY u.boot DESC, u.sequence DESC LIMIT ?`,
+    );
+    this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
+  }
+
+  lastReceivedAtMs(): number | null {
+    return (this.#lastReceived.get() as number | undefined) ?? null;
+  }
+
+  deviceState(deviceId: number): string | null {
+    return (this.#state.get(deviceId) as string | undefined) ?? null;
+  }
+
+  lock(mac: Mac): LockAccount | null {
+    const row = this.#lock.get(mac) as { id: number; merchant_id: number; simulated: number } | undefined;
+    if (row === undefined) return null;
+    const credentials = this.#credentials.all(row.id) as LockAccount['credentials'];
+    return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };
+  }
+
+  events(merchantId: number, afterId: number, limit: number): StoredUplink[] {
+    return (this.#events.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
+  }
+
+  due(urlId: number, nowMs: number, limit: number): DueDelivery[] {
+    const rows = this.#due.all(urlId, nowMs, limit) as (UplinkRow & { attempts: number })[];
+    return rows.map((row) => ({ uplink: toUplink(row), attempts: row.attempts }));
+  }
+
+  nextDueAtMs(urlId: number): number | null {
+    return this.#nextDue.get(urlId) as number | null;
+  }
+
+  /** Newest first by the order of protocol.md §1; walks the index of names, one credential after the other. */
+  latest(credentialIds: readonly number[], limit: number): StoredUplink[] {
+    const found: StoredUplink[] = [];
+    for (const id of credentialIds) {
+      if (found.length < limit) {
+        const rows = this.#latest.all(id, limit - found.length) as UplinkRow[];
+        found.push(...rows.map(toUplink));
+      }
+    }
+    return found;
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * The embedded engine: one SQLite file through better-sqlite3, in WAL mode with synchronous FULL.
+ *
+ * There is one connection that writes and one that only reads, so that a reader never sees half of a transaction.
+ * Writers take turns on a lane. The two hot paths are SQL by hand (sqlite-log.ts); the rest goes through Kysely.
+ */
+import { existsSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase, { type Database } from 'better-sqlite3';
+import { Kysely, Migrator, SqliteDialect } from 'kysely';
+import { LockgateError } from '../../proto/errors.js';
+import type { Mac } from '../../proto/mac.js';
+import { type DataLock, lockData } from './data-lock.js';
+import { Lane } from './lane.js';
+import { migrationProvider } from './migrations.js';
+import { Registry } from './registry-tables.js';
+import type { Tables } from './schema.js';
+import { LogReader, LogWriter } from './sqlite-log.js';
+import {
+  type AppendOutcome,
+  type DeliveryProgress,
+  type Device,
+  type DeviceReading,
+  type DueDelivery,
+  type Incoming,
+  type LockAccount,
+  type Merchant,
+  type NewDevice,
+  type NewWebhookUrl,
+  type QuarantinedMessage,
+  type Store,
+  type StoredUplink,
+  StoreFailure,
+  type WebhookUrl,
+} from './store.js';
+
+/** How SQLite reports `PRAGMA synchronous = FULL`. */
+const SYNCHRONOUS_FULL = 2;
+
+/**
+ * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
+ *
+ * @throws LockgateError `data-in-use` when another gateway holds the folder, `store-newer` when a newer version of
+ * lockgate wrote it, `store-unsafe` when the file system can't give the durability that acknowledging rests on.
+ */
+export async function openSqliteStore(folder: string): Promise<Store> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const lock = lockData(path.join(folder, 'gateway.lock'));
+  try {
+    const file = path.join(folder, 'lockgate.sqlite');
+    const isNew = !existsSync(file);
+    const writer = openDurable(file);
+    const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
+    await migrate(tables, isNew ? 'make' : 'open', file);
+    const reader = new SqliteDatabase(file, { readonly: true });
+    return new SqliteStore({ file, lock, writer, reader, tables });
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL. */
+function openDurable(file: string): Database {
+  const db = new SqliteDatabase(file);
+  const journal = db.pragma('journal_mode = WAL', { simple: true });
+  db.pragma('synchronous = FULL');
+  db.pragma('foreign_keys = ON');
+  const synchronous = db.pragma('synchronous', { simple: true });
+  if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
+  db.close();
+  throw new LockgateError(
+    'store-unsafe',
+    `${file} can't be made durable: expected journal mode wal and synchronous FULL, got ${journal} and ${synchronous}`,
+  );
+}
+
+async function migrate(tables: Kysely<Tables>, doing: 'make' | 'open', file: string): Promise<void> {
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
+  if (error === undefined) return;
+  if (error instanceof Error && error.message.includes('corrupted migrations'))
+    throw new LockgateError('store-newer', `${file} was written by a newer version of lockgate; run that version`);
+  throw new StoreFailure(`${doing} ${file}`, error);
+}
+
+interface Parts {
+  readonly file: string;
+  readonly lock: DataLock;
+  readonly writer: Database;
+  readonly reader: Database;
+  readonly tables: Kysely<Tables>;
+}
+
+class SqliteStore implements Store {
+  readonly description: string;
+  readonly #parts: Parts;
+  readonly #lane = new Lane();
+  readonly #logWriter: LogWriter;
+  readonly #log: LogReader;
+  readonly #registry: Registry;
+  readonly #readRegistry: Registry;
+
+  constructor(parts: Parts) {
+    this.description = `SQLite, ${parts.file}`;
+    this.#parts = parts;
+    this.#logWriter = new LogWriter(parts.writer);
+    this.#log = new LogReader(parts.reader);
+    this.#registry = new Registry(parts.tables);
+    this.#readRegistry = new Registry(new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) }));
+  }
+
+  append(batch: readonly Incoming[]): Promise<AppendOutcome[]> {
+    return this.#commit('append', () => this.#logWriter.append(batch));
+  }
+
+  recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
+    return this.#commit('record deliveries', () => {
+      for (const each of progress) this.#logWriter.recordProgress(each);
+    });
+  }
+
+  /** One durable transaction on the hot path. */
+  #commit<T>(what: string, work: () => T): Promise<T> {
+    return this.#lane.run(() => {
+      try {
+        return this.#parts.writer.transaction(work).immediate();
+      } catch (error) {
+        throw new StoreFailure(what, error);
+      }
+    });
+  }
+
+  async readDeviceState(deviceId: number): Promise<string | null> {
+    return this.#read('read a device', () => this.#log.deviceState(deviceId));
+  }
+
+  async findLock(mac: Mac): Promise<LockAccount | null> {
+    return this.#read('look up a lock', () => this.#log.lock(mac));
+  }
+
+  async readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]> {
+    return this.#read('read events', () => this.#log.events(merchantId, afterId, limit));
+  }
+
+  async readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]> {
+    return this.#read('read deliveries', () => this.#log.due(urlId, nowMs, limit));
+  }
+
+  async nextDueAtMs(urlId: number): Promise<number | null> {
+    return this.#read('read deliveries', () => this.#log.nextDueAtMs(urlId));
+  }
+
+  #read<T>(what: string, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw new StoreFailure(what, error);
+    }
+  }
+
+  addMerchant(name: string, nowMs: number): Promise<Merchant> {
+    return this.#lane.run(() => this.#registry.addMerchant(name, nowMs));
+  }
+
+  listMerchants(): Promise<Merchant[]> {
+    return this.#readRegistry.listMerchants();
+  }
+
+  addDevice(device: NewDevice): Promise<Device> {
+    return this.#lane.run(() => this.#registry.addDevice(device));
+  }
+
+  replaceLockCredential(mac: Mac, secretHash: Buffer, nowMs: number): Promise<void> {
+    return this.#lane.run(() => this.#registry.replaceLockCredential(mac, secretHash, nowMs));
+  }
+
+  listDevices(): Promise<DeviceReading[]> {
+    return this.#readRegistry.listDevices();
+  }
+
+  findDevice(mac: Mac): Promise<DeviceReading | null> {
+    return this.#readRegistry.findDevice(mac);
+  }
+
+  async readUplinks(deviceId: number, limit: number): Promise<StoredUplink[]> {
+    const credentials = await this.#readRegistry.credentialIds(deviceId);
+    return this.#read('read uplinks', () => this.#log.latest(credentials, limit));
+  }
+
+  readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
+    return this.#readRegistry.readQuarantine(deviceId, limit);
+  }
+
+  addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
+    return this.#lane.run(() => this.#registry.addWebhookUrl(url));
+  }
+
+  listWebhookUrls(): Promise<WebhookUrl[]> {
+    return this.#readRegistry.listWebhookUrls();
+  }
+
+  async readLastReceivedAtMs(): Promise<number | null> {
+    return this.#read('read the log', () => this.#log.lastReceivedAtMs());
+  }
+
+  readFact(name: string): Promise<string | null> {
+    return this.#readRegistry.readFact(name);
+  }
+
+  writeFact(name: string, value: string): Promise<void> {
+    return this.#lane.run(() => this.#registry.writeFact(name, value));
+  }
+
+  async close(): Promise<void> {
+    await this.#lane.idle();
+    this.#parts.reader.close();
+    // Closing the last connection that can write empties the WAL into the file.
+    this.#parts.writer.close();
+    this.#parts.lock.release();
+  }
+}

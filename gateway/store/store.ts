@@ -1,0 +1,227 @@
+/**
+ * What the gateway asks of its store. One contract suite (test/store-contract.ts) holds every engine to it.
+ *
+ * The promise of every method that writes resolves after the write is on the disk (fsynced), and rejects with a
+ * {@link StoreFailure} where it could not be made so; nothing of a rejected call is kept.
+ */
+import type { Mac } from '../../proto/mac.js';
+
+/** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
+export class StoreFailure extends Error {
+  constructor(what: string, cause: unknown) {
+    super(`the store could not ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    this.name = 'StoreFailure';
+  }
+}
+
+export interface Merchant {
+  readonly id: number;
+  readonly name: string;
+  readonly createdAtMs: number;
+}
+
+export interface Device {
+  readonly id: number;
+  readonly mac: Mac;
+  readonly merchantId: number;
+  readonly merchantName: string;
+  readonly simulated: boolean;
+  readonly createdAtMs: number;
+}
+
+/** A lock and what it may prove itself with. */
+export interface LockAccount {
+  readonly deviceId: number;
+  readonly merchantId: number;
+  readonly mac: Mac;
+  readonly simulated: boolean;
+  /** Those of the lock itself that are not revoked, newest first. */
+  readonly credentials: readonly { readonly id: number; readonly secretHash: Buffer }[];
+}
+
+/** Kinds of uplink as stored: 0 is an acknowledgement, the others are pings and so events for merchants. */
+export const UPLINK_KINDS = ['ack', 'cellular', 'gps', 'close_connection'] as const;
+
+/** A decoded uplink on its way into the log. */
+export interface IncomingUplink {
+  readonly type: 'uplink';
+  readonly deviceId: number;
+  readonly merchantId: number;
+  readonly credentialId: number;
+  readonly boot: number;
+  readonly sequence: number;
+  /** The first 8 bytes of the SHA-256 of `bytes`. */
+  readonly digest: Buffer;
+  /** Index into {@link UPLINK_KINDS}. */
+  readonly kind: number;
+  readonly bytes: Buffer;
+  readonly receivedAtMs: number;
+  readonly buffered: boolean;
+  /** JSON of the lock's state with this uplink in it. */
+  readonly deviceState: string;
+}
+
+/** Bytes that can't be taken as an uplink, on their way into quarantine. */
+export interface IncomingQuarantine {
+  readonly type: 'quarantine';
+  readonly deviceId: number;
+  readonly credentialId: number;
+  readonly receivedAtMs: number;
+  readonly code: string;
+  readonly message: string;
+  readonly bytes: Buffer;
+}
+
+export type Incoming = IncomingUplink | IncomingQuarantine;
+
+/** What became of it. A repeat was in the log before, with the same name and the same bytes. */
+export type AppendOutcome = 'stored' | 'repeated' | 'quarantined';
+
+/** How many quarantined messages are kept for each lock, oldest out first (protocol.md §1). */
+export const QUARANTINE_PER_LOCK = 1000;
+
+export interface QuarantinedMessage {
+  readonly id: number;
+  readonly mac: Mac;
+  readonly receivedAtMs: number;
+  readonly code: string;
+  readonly message: string;
+  readonly bytes: Buffer;
+}
+
+/** An uplink as the log has it, with its lock. */
+export interface StoredUplink {
+  readonly id: number;
+  readonly deviceId: number;
+  readonly merchantId: number;
+  readonly mac: Mac;
+  readonly simulated: boolean;
+  readonly credentialId: number;
+  readonly boot: number;
+  readonly sequence: number;
+  readonly digest: Buffer;
+  readonly bytes: Buffer;
+  readonly receivedAtMs: number;
+  readonly buffered: boolean;
+}
+
+export interface WebhookUrl {
+  readonly id: number;
+  readonly merchantId: number;
+  readonly merchantName: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly secretSealed: Buffer;
+  readonly state: 'active' | 'disabled';
+  readonly disabledWhy: string | null;
+  /** Every event up to this uplink id is delivered or has a delivery row. */
+  readonly cursor: number;
+  readonly createdAtMs: number;
+}
+
+/** A retry that is due. */
+export interface DueDelivery {
+  readonly uplink: StoredUplink;
+  /** How many attempts were made so far. */
+  readonly attempts: number;
+}
+
+/** One attempt at a delivery, and what follows from it. */
+export interface AttemptRecord {
+  readonly urlId: number;
+  readonly uplinkId: number;
+  /** 1 for the first. */
+  readonly number: number;
+  readonly atMs: number;
+  readonly durationMs: number;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly answer: string | null;
+  /** Where the delivery stands now; `delivered` at the first attempt needs no row. */
+  readonly outcome:
+    | { readonly state: 'delivered' }
+    | { readonly state: 'pending'; readonly nextAttemptAtMs: number }
+    | { readonly state: 'dead' };
+}
+
+/** What a URL's worker wants remembered, in one commit. */
+export interface DeliveryProgress {
+  readonly urlId: number;
+  readonly attempts: readonly AttemptRecord[];
+  /** The new cursor, where it moved. */
+  readonly cursor?: number;
+  /** Why the URL is disabled from now on. */
+  readonly disabledWhy?: string;
+}
+
+/** The readings that an operator sees of a device. */
+export interface DeviceReading {
+  readonly device: Device;
+  /** JSON of the lock's state; null where it never sent an uplink. */
+  readonly state: string | null;
+}
+
+export interface Store {
+  /** A name for people: which engine, and where. */
+  readonly description: string;
+
+  /* Pings: the hot path. */
+
+  /** Appends all of them in one durable commit. The outcomes are in the order of the batch. */
+  append(batch: readonly Incoming[]): Promise<AppendOutcome[]>;
+  /** The state last stored for a device, as JSON. */
+  readDeviceState(deviceId: number): Promise<string | null>;
+  /** The lock that has this MAC, for authentication. */
+  findLock(mac: Mac): Promise<LockAccount | null>;
+
+  /* Deliveries: the other hot path. */
+
+  /** The merchant's events after `afterId`, oldest first. */
+  readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]>;
+  /** The URL's retries due by `nowMs`, the longest due first. */
+  readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
+  /** When the URL's next retry is due, ms since the epoch; null where none waits. */
+  nextDueAtMs(urlId: number): Promise<number | null>;
+  recordProgress(progress: readonly DeliveryProgress[]): Promise<void>;
+
+  /* The registry. Each rejects with a LockgateError where a name or MAC is taken or missing. */
+
+  addMerchant(name: string, nowMs: number): Promise<Merchant>;
+  listMerchants(): Promise<Merchant[]>;
+  addDevice(device: NewDevice): Promise<Device>;
+  /** Revokes the lock's own credentials and gives it a new one. */
+  replaceLockCredential(mac: Mac, secretHash: Buffer, nowMs: number): Promise<void>;
+  listDevices(): Promise<DeviceReading[]>;
+  findDevice(mac: Mac): Promise<DeviceReading | null>;
+  /** The device's latest uplinks by the order of protocol.md §1, newest first. */
+  readUplinks(deviceId: number, limit: number): Promise<StoredUplink[]>;
+  /** The device's quarantined messages, newest first. */
+  readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]>;
+  addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl>;
+  listWebhookUrls(): Promise<WebhookUrl[]>;
+
+  /* Facts about the store itself. */
+
+  /** When the newest uplink in the log was received, ms since the epoch; null where there is none. */
+  readLastReceivedAtMs(): Promise<number | null>;
+  readFact(name: string): Promise<string | null>;
+  writeFact(name: string, value: string): Promise<void>;
+  /** Closes the store; nothing may be asked of it afterwards. */
+  close(): Promise<void>;
+}
+
+export interface NewDevice {
+  readonly mac: Mac;
+  readonly merchant: string;
+  readonly simulated: boolean;
+  readonly secretHash: Buffer;
+  readonly nowMs: number;
+}
+
+export interface NewWebhookUrl {
+  readonly merchant: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly secretSealed: Buffer;
+  readonly nowMs: number;
+}
