@@ -3,7 +3,7 @@ import { LockgateError } from '../proto/errors.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { ruleRow } from '../proto/rules.js';
 import { TraceCheck, type TraceFinding } from '../proto/trace-check.js';
-import type { CoverageCell } from '../proto/trace-coverage.js';
+import type { CheckedFile } from './checked-file.js';
 import { printCoverage } from './coverage-table.js';
 import { EXIT } from './exit-codes.js';
 import { junitOf } from './junit.js';
@@ -16,15 +16,6 @@ export interface CheckFlags {
   readonly junit?: boolean;
   readonly failOn: 'violation' | 'warning';
   readonly ignore: readonly string[];
-}
-
-/** What was found in one file. */
-export interface CheckedFile {
-  readonly file: string;
-  readonly pings: number;
-  readonly locks: number;
-  readonly findings: readonly TraceFinding[];
-  readonly coverage: readonly CoverageCell[] | null;
 }
 
 /**
