@@ -1,6 +1,6 @@
 /**
- * The demo: a gateway on an embedded store, a merchant with a fleet of simulated locks that live at 60 × speed, and the
- * merchant's webhook receiver, all real: MQTT, SQLite and HTTP over loopback.
+ * The demo: a gateway on an embedded store, a merchant with a fleet of simulated locks that live at 60 × speed, and
+ * the merchant's webhook receiver, all real: MQTT, SQLite and HTTP over loopback.
  *
  * What the locks and the merchant would keep (secrets, the receiver's port) stands in `demo/` of the data folder, so
  * that a second start goes on with the same fleet, and each lock with its own flash.
@@ -15,9 +15,9 @@ import { type Gateway, startGateway } from '../gateway/gateway.js';
 import { listenToAll } from '../gateway/operator/event-json.js';
 import { parseRange } from '../gateway/webhooks/address-rule.js';
 import { systemClock } from '../proto/clock.js';
-import type { DemoFlags } from './commands/demo.js';
 import { noteAddress } from './commands/serve.js';
 import { type DemoAccounts, openDemoAccounts } from './demo-accounts.js';
+import type { DemoFlags } from './demo-flags.js';
 import { eventLine } from './event-line.js';
 import { untilInterrupted } from './interrupt.js';
 import { note, paint, print } from './output.js';

@@ -1,13 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { SETTING_FLAGS, type SettingFlags } from './serve.js';
 
-/** What the demo can be told besides the settings. */
-export interface DemoFlags extends SettingFlags {
-  readonly locks: number;
-  readonly speed: number;
-  readonly seed: string;
-  readonly webhookPort?: number;
-}
+import type { DemoFlags } from '../demo-flags.js';
+import { SETTING_FLAGS } from './serve.js';
 
 const LOCKS = 12;
 const SPEED = 60;
