@@ -53,7 +53,8 @@ export function ride(prng: Prng, way: Way): Chapter {
   happens.at(lockedMs, { type: 'lock-state', lockState: 'locked' });
   if (prng.chance(0.3)) happens.at(lockedMs, { type: 'tether', tetherState: 'attached' });
   if (prng.chance(0.12)) garage(prng, happens, lockedMs);
-  return { events: happens.inOrder(), route, endMs: Math.round(lockedMs) + Seconds(10) };
+  const events = happens.inOrder();
+  return { events, route, endMs: (events.at(-1)?.atMs ?? route.endMs) + Seconds(10) };
 }
 
 /** Somebody carries or wheels the locked bicycle away. It stays locked, and stands where it was left. */

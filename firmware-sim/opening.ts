@@ -3,7 +3,7 @@
  * of a run at 60 × speed every trigger of the power model is seen (protocol.md §2).
  */
 import { Minutes } from '../proto/clock.js';
-import { DEFAULT_POWER, type HighWindow, type PowerSettings } from '../proto/ping.js';
+import { DEFAULT_POWER, type PowerSettings } from '../proto/ping.js';
 import type { WorldChange } from './world.js';
 
 export type Scene =
@@ -15,14 +15,12 @@ export interface Opening {
   /** For people. */
   readonly name: string;
   readonly power?: PowerSettings;
-  readonly highWindow?: HighWindow;
   readonly batteryPercent?: number;
   readonly scenes: readonly Scene[];
   /** When the ordinary life begins. */
   readonly endsAfterMs: number;
 }
 
-const ALL_DAY: HighWindow = { fromMinute: 0, toMinute: 0, utcOffsetMinutes: 0 };
 const TRACKED: PowerSettings = { ...DEFAULT_POWER, rideTracking: true };
 
 const battery = (afterMs: number, percent: number): Scene => ({
@@ -51,9 +49,8 @@ export const OPENINGS: readonly Opening[] = [
   },
   { name: 'a theft', power: DEFAULT_POWER, scenes: [{ type: 'theft', afterMs: Minutes(2) }], endsAfterMs: Minutes(30) },
   {
-    name: 'HIGH all day',
+    name: 'HIGH, kept in the high window',
     power: { ...DEFAULT_POWER, mode: 'HIGH' },
-    highWindow: ALL_DAY,
     scenes: [{ type: 'ride', afterMs: Minutes(12) }],
     endsAfterMs: Minutes(30),
   },

@@ -43,7 +43,7 @@ export const LIVELY: Pace = {
   name: 'lively',
   departsMs: (prng, fromMs) => Math.round(fromMs + prng.between(Minutes(8), Minutes(40))),
   theft: 0.12,
-  chances: { jostled: 0.3, outage: 0.15, modemReset: 0.06, reboot: 0.02, airplane: 0.03 },
+  chances: { jostled: 0.3, outage: 0.08, modemReset: 0.06, reboot: 0.02, airplane: 0.03 },
   batteryPercentPerHour: 1.5,
   batteryPercentPerRide: 1,
 };

@@ -66,7 +66,6 @@ export class PlannedWorld implements World {
       lockState: 'locked',
       batteryPercent: this.#batteryPercent,
       power: opening?.power ?? somePower(prng),
-      ...(opening?.highWindow && { highWindow: opening.highWindow }),
       ebikeVolts: this.#ebikeVolts(),
       tetherState: 'detached',
       covered: true,

@@ -22,6 +22,8 @@ export interface VirtualOptions {
   /** When the run begins, ms since the epoch. */
   readonly startMs: number;
   readonly pace?: 'everyday' | 'lively';
+  /** As `fleetMacs` takes it. */
+  readonly periodMinute?: number;
   readonly sink?: VirtualSink;
   readonly diary?: Diary;
 }
@@ -38,7 +40,7 @@ export function runVirtual(options: VirtualOptions): void {
   const fleet = new Fleet({
     seed,
     clock,
-    macs: fleetMacs(seed, options.locks),
+    macs: fleetMacs(seed, options.locks, options.periodMinute),
     openLink: gateway.open,
     pace: options.pace ?? 'everyday',
     startEvery: 0,

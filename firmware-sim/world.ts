@@ -1,5 +1,5 @@
 /** What surrounds a lock: what happens to it, and what it would read if it looked. */
-import type { HighWindow, LockState, Position, PowerSettings, TetherState } from '../proto/ping.js';
+import type { LockState, Position, PowerSettings, TetherState } from '../proto/ping.js';
 import type { GpsFix, StepInput } from '../proto/power-step-io.js';
 
 /** What the world can do to a lock. */
@@ -26,12 +26,14 @@ export interface WorldEvent {
   readonly change: WorldChange;
 }
 
-/** How a lock is found when it first gets power. */
+/**
+ * How a lock is found when it first gets power. Its high window is the model's: only a set-power that it has acknowledged
+ * changes it (protocol.md §2).
+ */
 export interface WorldBeginning {
   readonly lockState: Exclude<LockState, 'unknown'>;
   readonly batteryPercent: number;
   readonly power: PowerSettings;
-  readonly highWindow?: HighWindow;
   readonly ebikeVolts: number | null;
   readonly tetherState: TetherState;
   readonly covered: boolean;

@@ -37,8 +37,11 @@ export type StepInput =
   /** Volts of the e-bike's battery; null when none is connected. */
   | { readonly type: 'ebike'; readonly volts: number | null }
   | { readonly type: 'tether'; readonly tetherState: TetherState }
-  /** The power settings were changed by hand: the only way out of airplane mode. */
-  | { readonly type: 'settings'; readonly change: PowerChange }
+  /**
+   * The power settings were changed by hand: the only way out of airplane mode. The high window is none of them, since
+   * the other side learns of it by the acknowledgement of a set-power alone.
+   */
+  | { readonly type: 'settings'; readonly change: Omit<PowerChange, 'highWindow'> }
   /** The modem restarted by itself. This is no boot. */
   | { readonly type: 'modem-reset' }
   | { readonly type: 'connected' }
