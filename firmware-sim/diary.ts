@@ -23,7 +23,7 @@ export type DiaryEntry =
   | { readonly type: 'acknowledged'; readonly uplink: Uplink }
   | { readonly type: 'received'; readonly downlink: Downlink }
   | { readonly type: 'unreadable'; readonly message: string }
-  /** What the lock did by itself: made, sent (`publish`), discarded, connected, moved its shackle, finished a command. */
+  /** What the lock did: made, sent (`publish`) or discarded an uplink, moved its shackle, finished a command. */
   | { readonly type: 'did'; readonly effect: StepEffect }
   /** The operator switched the lock off; it keeps what is in its flash. */
   | { readonly type: 'stopped' };

@@ -106,7 +106,7 @@ class Line {
     this.#events = events;
     client.on('error', (error) => {
       this.#trouble = troubleOf(error);
-      // One who refuses is to close the connection (MQTT 3.1.1, 3.2.2.3). One who forgets must not keep the lock waiting.
+      // One who refuses is to close the connection (MQTT 3.1.1, 3.2.2.3). One who forgets must not keep us waiting.
       if (this.#phase === 'connecting') client.end(true);
     });
     client.on('connect', () => this.#subscribe());

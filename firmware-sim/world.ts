@@ -27,8 +27,8 @@ export interface WorldEvent {
 }
 
 /**
- * How a lock is found when it first gets power. Its high window is the model's: only a set-power that it has acknowledged
- * changes it (protocol.md §2).
+ * How a lock is found when it first gets power. Its high window is the model's: only a set-power that it has
+ * acknowledged changes it (protocol.md §2).
  */
 export interface WorldBeginning {
   readonly lockState: Exclude<LockState, 'unknown'>;

@@ -146,7 +146,7 @@ export function planPeriod(turn: Turn): void {
   state.nextPeriodMs = nextPeriodMs(state.periodMinute, fromMs, soonestMs);
 }
 
-/** Makes the one GPS ping that waits until `untilMs`, or leaves it out when the search has ended. Returns what waits. */
+/** Makes the one GPS ping that waits until `untilMs`, or leaves it out when the search is over. Returns what waits. */
 function advanceOneFix(turn: Turn, trigger: 'state-change' | 'period', untilMs: number): number {
   if (untilMs === NEVER) return NEVER;
   if (turn.fix !== null) {
