@@ -58,6 +58,7 @@ export class Broker {
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new WeakMap<Client, Session>();
   readonly #clients = new Map<Mac, Client>();
+  readonly #withWill = new WeakSet<Client>();
   #connected = 0;
   #closing = false;
 
@@ -141,15 +142,17 @@ export class Broker {
    * A lock keeps what it hasn't been told is safe, and the gateway keeps commands, so no session outlives its
    * connection: clean sessions only. A will would be a message that nobody sent.
    */
-  #preConnect(_client: Client, packet: ConnectPacket, done: (error: Error | null, go: boolean) => void): void {
+  #preConnect(client: Client, packet: ConnectPacket, done: (error: Error | null, go: boolean) => void): void {
     packet.clean = true;
-    if (packet.will) done(refusal(NOT_AUTHORIZED, 'the CONNECT carries a will'), false);
-    else done(null, true);
+    // An error here would close the connection without a CONNACK, so it is refused where it is authenticated.
+    if (packet.will) this.#withWill.add(client);
+    done(null, true);
   }
 
   /** Every refusal looks the same to the client: CONNACK 5. The reason is for operators alone. */
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
     if (this.#closing) throw refusal(SERVER_UNAVAILABLE, 'the gateway is stopping');
+    if (this.#withWill.has(client)) throw this.#refuse(client, 'the CONNECT carries a will');
     const mac = macFromWire(client.id);
     if (mac === undefined || client.id !== username)
       throw this.#refuse(client, 'client id and user name are not the same MAC of 12 upper-case hex digits');

@@ -77,7 +77,8 @@ export class LogWriter {
        ON CONFLICT (device_id) DO UPDATE SET state = excluded.state`,
     );
     this.#insertQuarantine = db.prepare(
-      `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes) VALUES (?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes)
+       VALUES (?, ?, ?, ?, ?, ?)`,
     );
     this.#trimQuarantine = db.prepare(
       `DELETE FROM quarantine WHERE device_id = ? AND id <= (

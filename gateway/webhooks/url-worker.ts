@@ -7,7 +7,7 @@
  * the oldest event without an outcome, so after a crash nothing is left out, and what was attempted but not yet noted
  * is attempted again under the same id.
  */
-import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
+import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { eventId } from '../event-id.js';
 import type { GatewayEvents } from '../events.js';
 import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink, WebhookUrl } from '../store/store.js';
@@ -46,7 +46,9 @@ export class UrlWorker {
   readonly #url: WebhookUrl;
   readonly #secret: string;
   readonly #parts: WorkerParts;
-  readonly #abort = new AbortController();
+  /** One for each attempt under way: got leaves a listener on its signal, which one for all would collect. */
+  readonly #aborts = new Set<AbortController>();
+  #cutOff = false;
   /** Read, not attempted yet; oldest first. */
   #ahead: StoredUplink[] = [];
   /** Events whose first attempt was started and has no outcome yet, by uplink id, and the locks that they keep busy. */
@@ -100,9 +102,14 @@ export class UrlWorker {
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
-    const cut = this.#parts.clock.after(grace, () => this.#abort.abort());
+    const cut = systemClock.after(grace, () => this.#cut());
     await idle;
     cut.cancel();
+  }
+
+  #cut(): void {
+    this.#cutOff = true;
+    for (const abort of this.#aborts) abort.abort();
   }
 
   #settle(): void {
@@ -182,9 +189,12 @@ export class UrlWorker {
     const atMs = clock.now();
     const body = JSON.stringify(webhookBody(event));
     const headers = this.#headers(eventId(event), atMs, body);
-    const result = await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, this.#abort.signal);
+    const abort = new AbortController();
+    this.#aborts.add(abort);
+    const result = await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, abort.signal);
+    this.#aborts.delete(abort);
     // Cut off by our own stop: no outcome, so the cursor stays before it, and the next start attempts it again.
-    if (this.#abort.signal.aborted) return;
+    if (this.#cutOff) return;
     await this.#conclude(event, number, atMs, result);
   }
 
