@@ -345,7 +345,7 @@ export class OwnLine {
     return isNegative ? -value : value;
   }
 
-  /** A text of plain letters, past its closing quote. All pings of a lock tend to have the same, so the last is kept. */
+  /** A text of plain letters, past its closing quote. Most pings have the same one, so the last is kept. */
   #text(): string {
     const bytes = this.#bytes;
     const start = this.#at;
