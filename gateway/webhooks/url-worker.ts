@@ -7,6 +7,7 @@
  * the oldest event without an outcome, so after a crash nothing is left out, and what was attempted but not yet noted
  * is attempted again under the same id.
  */
+import { setMaxListeners } from 'node:events';
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { eventId } from '../event-id.js';
 import type { GatewayEvents } from '../events.js';
@@ -69,6 +70,8 @@ export class UrlWorker {
     this.#secret = secret;
     this.#parts = parts;
     this.#position = url.cursor;
+    // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
+    setMaxListeners(CONCURRENCY, this.#abort.signal);
   }
 
   get merchantId(): number {
