@@ -7,6 +7,7 @@
  * the oldest event without an outcome, so after a crash nothing is left out, and what was attempted but not yet noted
  * is attempted again under the same id.
  */
+import { setMaxListeners } from 'node:events';
 import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { eventId } from '../event-id.js';
 import type { GatewayEvents } from '../events.js';
@@ -46,9 +47,7 @@ export class UrlWorker {
   readonly #url: WebhookUrl;
   readonly #secret: string;
   readonly #parts: WorkerParts;
-  /** One for each attempt under way: got leaves a listener on its signal, which one for all would collect. */
-  readonly #aborts = new Set<AbortController>();
-  #cutOff = false;
+  readonly #abort = new AbortController();
   /** Read, not attempted yet; oldest first. */
   #ahead: StoredUplink[] = [];
   /** Events whose first attempt was started and has no outcome yet, by uplink id, and the locks that they keep busy. */
@@ -71,6 +70,8 @@ export class UrlWorker {
     this.#secret = secret;
     this.#parts = parts;
     this.#position = url.cursor;
+    // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
+    setMaxListeners(CONCURRENCY, this.#abort.signal);
   }
 
   get merchantId(): number {
@@ -102,14 +103,9 @@ export class UrlWorker {
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
-    const cut = systemClock.after(grace, () => this.#cut());
+    const cut = systemClock.after(grace, () => this.#abort.abort());
     await idle;
     cut.cancel();
-  }
-
-  #cut(): void {
-    this.#cutOff = true;
-    for (const abort of this.#aborts) abort.abort();
   }
 
   #settle(): void {
@@ -189,12 +185,9 @@ export class UrlWorker {
     const atMs = clock.now();
     const body = JSON.stringify(webhookBody(event));
     const headers = this.#headers(eventId(event), atMs, body);
-    const abort = new AbortController();
-    this.#aborts.add(abort);
-    const result = await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, abort.signal);
-    this.#aborts.delete(abort);
+    const result = await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, this.#abort.signal);
     // Cut off by our own stop: no outcome, so the cursor stays before it, and the next start attempts it again.
-    if (this.#cutOff) return;
+    if (this.#abort.signal.aborted) return;
     await this.#conclude(event, number, atMs, result);
   }
 

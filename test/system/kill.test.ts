@@ -1,0 +1,37 @@
+/**
+ * Durability: the gateway is killed under load, and everything that a lock was told is safe arrives at the merchant
+ * (quality.md §2). kill-sabotage.test.ts shows that the same check can fail; the long form is test/long/kill.test.ts.
+ */
+import t from 'tap';
+import { summarize } from '../helpers/delivery-check.js';
+import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
+import { chooseSeed } from '../helpers/seeded-chance.js';
+
+const seed = chooseSeed();
+const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/kill.test.js`;
+
+const options: KillRunOptions = {
+  seed,
+  locks: 50,
+  inFlight: 3,
+  kills: 5,
+  linesPerLife: 150,
+  backlog: 300,
+  floor: 1000,
+  faultShare: 0.01,
+  slowestMs: 3,
+};
+
+t.setTimeout(60_000);
+t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
+
+t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
+  t.setTimeout(60_000);
+  const result = await KillRun.run(t, options);
+  t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${options.kills} kills`);
+  t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
+  t.same(result.refused, [], 'every webhook verifies');
+  t.same(result.integrity, ['ok', 'ok'], 'the file is whole after a kill and after a stop');
+  t.same(result.complaints, [], 'the gateway had nothing to complain about');
+  t.equal(result.exitCode, 0, 'and ends by itself when it is asked to');
+});
