@@ -268,7 +268,7 @@ export class Ingest {
   }
 
   /**
-   * Nothing of the batch was kept, so no uplink of it may be acknowledged, and none be remembered; its locks send again.
+   * Nothing of the batch was kept, so no uplink of it may be acknowledged or remembered; its locks send again.
    * What else happened won't happen again: it waits until the store can keep it.
    */
   async #fail(batch: readonly Waiting[], draft: Draft, error: Error): Promise<void> {

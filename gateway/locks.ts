@@ -1,8 +1,8 @@
 /**
  * All locks that were ever heard of, and what is known of each: kept in memory, stored with every commit.
  *
- * Time passes for a lock without a ping too, so each has a time at which something may fall due (`judge` says when), and
- * a tick is asked for then.
+ * Time passes for a lock without a ping too, so each has a time at which something may fall due (`judge` says when),
+ * and a tick is asked for then.
  */
 import { type Clock, Seconds, type Timer } from '../proto/clock.js';
 import { Deadlines } from '../proto/deadlines.js';

@@ -60,6 +60,8 @@ function attempt(uplinkId: number, number: number, outcome: AttemptRecord['outco
 /** Runs the suite. */
 export function storeContract(engine: string, open: OpenStore): void {
   logContract(engine, open);
+  judgedContract(engine, open);
+  eventContract(engine, open);
   deliveryContract(engine, open);
   registryContract(engine, open);
 }
@@ -91,7 +93,9 @@ function logContract(engine: string, open: OpenStore): void {
       ],
     );
   });
+}
 
+function judgedContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: what is known of a lock, and what was found, are kept in the same commit`, async (t) => {
     const { store } = await withLock(t, open);
     t.equal(await store.readDeviceState(1), null);
@@ -132,7 +136,9 @@ function logContract(engine: string, open: OpenStore): void {
     }
     t.same(seen, [connect, 1, 2, 3, disconnect, connect, 4]);
   });
+}
 
+function eventContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: events are the pings of a merchant, in the order of arrival`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append(commit(uplink(3), uplink(1, { kind: 0 }), uplink(2), uplink(4, { merchantId: 2 })));

@@ -1,4 +1,4 @@
-/** `lockgate trace check|show|anonymise|export|record`: names, flags and help. What they do is loaded when it is called. */
+/** `lockgate trace …`: names, flags and help. What a command does is loaded when it is called. */
 import { type Command, Option } from 'commander';
 import { withGateway } from '../connection-flags.js';
 import type { AnonymiseFlags } from '../trace-anonymiser.js';

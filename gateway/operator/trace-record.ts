@@ -1,6 +1,6 @@
 /**
- * Traces (protocol.md §4) of what happens from now on, as it happens. The header says what is known of the locks at that
- * moment.
+ * Traces (protocol.md §4) of what happens from now on, as it happens. The header says what is known of the locks at
+ * that moment.
  */
 import type { Mac } from '../../proto/mac.js';
 import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';

@@ -238,7 +238,7 @@ export interface Store {
   readUplinks(deviceId: number, limit: number): Promise<StoredUplink[]>;
   /** The device's findings, newest first. */
   readFindings(deviceId: number, limit: number): Promise<StoredFinding[]>;
-  /** What the log has of the device, oldest first, in pieces of at most `limit` after the last entry of the one before. */
+  /** What the log has of the device, oldest first, in pieces of at most `limit`. */
   readLog(deviceId: number, limit: number): AsyncIterable<LogEntry[]>;
   /** The device's quarantined messages, newest first. */
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]>;
