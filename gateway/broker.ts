@@ -77,7 +77,13 @@ export class Broker {
   static async start(options: BrokerOptions): Promise<Broker> {
     const aedes = await Aedes.createBroker({ connectTimeout: CONNECT_TIMEOUT, heartbeatInterval: Seconds(3600) });
     const broker = new Broker(options, aedes);
-    await broker.#listen();
+    try {
+      await broker.#listen();
+    } catch (error) {
+      // Its timers would keep a process going that has just said why it can't start.
+      await new Promise<void>((resolve) => aedes.close(() => resolve()));
+      throw error;
+    }
     return broker;
   }
 
