@@ -5,10 +5,11 @@ import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
+import { startRunClock } from '../gateway/run-clock.js';
 import { parseRange } from '../gateway/webhooks/address-rule.js';
 import { attemptDelivery } from '../gateway/webhooks/attempt.js';
 import { makeGuardedAgents } from '../gateway/webhooks/guarded-agents.js';
-import { systemClock } from '../proto/clock.js';
+import { ManualClock, Seconds, systemClock } from '../proto/clock.js';
 
 t.test('a delivery leaves nothing behind, and can be cut off', async (t) => {
   let answers = true;
@@ -36,4 +37,29 @@ t.test('a delivery leaves nothing behind, and can be cut off', async (t) => {
   cut.abort();
   t.match(await under, { status: null, error: /stopping/ }, 'one under way ends at once');
   t.match(await attempt(), { status: null }, 'and none begins any more');
+});
+
+t.test('the run’s clock ends when it is stopped, a note under way or not', async (t) => {
+  const waiting: (() => void)[] = [];
+  let holds = false;
+  let notes = 0;
+  const store = {
+    readFact: async () => null,
+    readLastReceivedAtMs: async () => null,
+    writeFact: async () => {
+      notes += 1;
+      if (holds) await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+  };
+  const wallClock = new ManualClock();
+  const kept = await startRunClock(store, 1, wallClock);
+  t.equal(notes, 1, 'it is noted at once');
+  holds = true;
+  wallClock.advance(Seconds(60));
+  t.equal(notes, 2, 'and later, one note after the other');
+  const stopped = kept.stop();
+  for (const resolve of waiting) resolve();
+  await stopped;
+  t.equal(notes, 3, 'and at the end');
+  t.equal(wallClock.pending, 0, 'nothing is left that would keep the process going');
 });
