@@ -4,10 +4,14 @@
  */
 import { Command } from 'commander';
 import { VERSION } from '../gateway/version.js';
+import { addDemoCommand } from './commands/demo.js';
 import { addDeviceCommands } from './commands/device.js';
 import { addMerchantCommands } from './commands/merchant.js';
+import { addModelCommands } from './commands/model.js';
+import { addPingCommands } from './commands/ping.js';
 import { addServeCommand } from './commands/serve.js';
 import { addTailCommand } from './commands/tail.js';
+import { addTraceCommands } from './commands/trace.js';
 import { addWebhookCommands } from './commands/webhook.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { note } from './output.js';
@@ -23,11 +27,15 @@ export function makeProgram(): Command {
     .showSuggestionAfterError()
     .showHelpAfterError('(add --help for what there is)')
     .exitOverride();
+  addDemoCommand(program);
   addServeCommand(program);
   addTailCommand(program);
   addMerchantCommands(program);
   addDeviceCommands(program);
   addWebhookCommands(program);
+  addTraceCommands(program);
+  addPingCommands(program);
+  addModelCommands(program);
   return program;
 }
 

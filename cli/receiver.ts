@@ -1,5 +1,5 @@
 /**
- * A webhook receiver on loopback, as a merchant would have one: verifies the signature, answers, and hands on what came.
+ * A webhook receiver on loopback, as a merchant would have one: verifies the signature, answers, hands on what came.
  */
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -35,7 +35,11 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-/** Starts it. What does not verify is answered with 401, so that its sender sees it. @throws LockgateError `port-taken` */
+/**
+ * Starts it. What does not verify is answered with 401, so that its sender sees it.
+ *
+ * @throws LockgateError `input-port` where the port is taken
+ */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];

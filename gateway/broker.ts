@@ -13,7 +13,8 @@ import { Aedes, type AedesPublishPacket, type AuthenticateError, type Client, ty
 import { type Clock, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { type Mac, macFromWire } from '../proto/mac.js';
-import type { DisconnectCause, GatewayEvents } from './events.js';
+import type { DisconnectCause } from '../proto/power-judge-event.js';
+import type { GatewayEvents } from './events.js';
 import type { Ingest, Sender } from './ingest.js';
 import type { Keys } from './keys.js';
 import type { LockAccount, Store } from './store/store.js';
@@ -58,6 +59,7 @@ export class Broker {
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new WeakMap<Client, Session>();
   readonly #clients = new Map<Mac, Client>();
+  readonly #withWill = new WeakSet<Client>();
   #connected = 0;
   #closing = false;
 
@@ -147,15 +149,17 @@ export class Broker {
    * A lock keeps what it hasn't been told is safe, and the gateway keeps commands, so no session outlives its
    * connection: clean sessions only. A will would be a message that nobody sent.
    */
-  #preConnect(_client: Client, packet: ConnectPacket, done: (error: Error | null, go: boolean) => void): void {
+  #preConnect(client: Client, packet: ConnectPacket, done: (error: Error | null, go: boolean) => void): void {
     packet.clean = true;
-    if (packet.will) done(refusal(NOT_AUTHORIZED, 'the CONNECT carries a will'), false);
-    else done(null, true);
+    // An error here would close the connection without a CONNACK, so it is refused where it is authenticated.
+    if (packet.will) this.#withWill.add(client);
+    done(null, true);
   }
 
   /** Every refusal looks the same to the client: CONNACK 5. The reason is for operators alone. */
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
     if (this.#closing) throw refusal(SERVER_UNAVAILABLE, 'the gateway is stopping');
+    if (this.#withWill.has(client)) throw this.#refuse(client, 'the CONNECT carries a will');
     const mac = macFromWire(client.id);
     if (mac === undefined || client.id !== username)
       throw this.#refuse(client, 'client id and user name are not the same MAC of 12 upper-case hex digits');
@@ -216,9 +220,11 @@ export class Broker {
     if (session === undefined || session.isReady) return;
     session.isReady = true;
     this.#connected += 1;
-    const { mac, simulated } = session.sender;
+    const { deviceId, mac, simulated } = session.sender;
+    const atMs = this.#options.clock.now();
     this.#clients.set(mac, client);
-    this.#options.events.emit('connected', { atMs: this.#options.clock.now(), mac, simulated });
+    this.#options.ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs });
+    this.#options.events.emit('connected', { atMs, mac, simulated });
   }
 
   #gone(client: Client): void {
@@ -227,10 +233,12 @@ export class Broker {
     this.#ready(client);
     this.#sessions.delete(client);
     this.#connected -= 1;
-    const { mac } = session.sender;
+    const { deviceId, mac } = session.sender;
+    const atMs = this.#options.clock.now();
     if (this.#clients.get(mac) === client) this.#clients.delete(mac);
     const cause = session.cause ?? (this.#closing ? 'gateway' : endedWell(client) ? 'closed' : 'dropped');
-    this.#options.events.emit('disconnected', { atMs: this.#options.clock.now(), mac, cause });
+    this.#options.ingest.happen(deviceId, mac, { type: 'disconnect', source: 'lock', cause, atMs });
+    this.#options.events.emit('disconnected', { atMs, mac, cause });
   }
 
   /** Protocol errors after CONNECT; a refused publish or CONNECT has been reported where it was refused. */

@@ -9,8 +9,9 @@ import { Accounts } from './accounts.js';
 import { Broker } from './broker.js';
 import type { Config } from './config.js';
 import { GatewayEvents } from './events.js';
-import { Ingest } from './ingest.js';
+import { Ingest, type IngestParts } from './ingest.js';
 import { openKeys } from './keys.js';
+import { Locks } from './locks.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { startRunClock } from './run-clock.js';
@@ -92,7 +93,7 @@ async function startParts(
   await dispatcher.start();
   started.push(() => dispatcher.stop(DELIVERY_GRACE));
 
-  const ingest = new Ingest(store, clock, events, (merchantIds) => dispatcher.wake(merchantIds));
+  const ingest = await startIngest({ store, clock, events, onStored: (ids) => dispatcher.wake(ids) }, started);
   const broker = await Broker.start({
     host: config.mqttHost,
     port: config.mqttPort,
@@ -112,6 +113,7 @@ async function startParts(
     events,
     store,
     accounts,
+    clock,
     status: () => ({
       version: VERSION,
       store: store.description,
@@ -130,6 +132,27 @@ async function startParts(
     operatorToken,
     close: stop,
   };
+}
+
+/** The locks that the store knows hear that the gateway listens, and when it does no longer. */
+async function startIngest(parts: Omit<IngestParts, 'locks'>, started: (() => Promise<void>)[]): Promise<Ingest> {
+  const { store, clock } = parts;
+  const locks = new Locks(store, clock, (due) => {
+    for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
+  });
+  const ingest = new Ingest({ ...parts, locks });
+  const tellAll = (state: 'start' | 'stop'): void => {
+    for (const { deviceId, mac } of locks.all())
+      ingest.happen(deviceId, mac, { type: 'gateway', state, atMs: clock.now() });
+  };
+  await locks.load();
+  tellAll('start');
+  started.push(async () => {
+    tellAll('stop');
+    await ingest.stop();
+    locks.stop();
+  });
+  return ingest;
 }
 
 /** Chance from the system: 32 bits in [0, 1). */

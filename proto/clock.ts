@@ -113,7 +113,10 @@ export class ManualClock implements Clock {
     return this.#next()?.dueMs;
   }
 
-  /** Turns the hands forward by `span`, running each callback at its own time, those that it starts included. */
+  /**
+   * Turns the hands forward by `span`, running each callback at its own time, those that it starts included. They
+   * never go back: a negative span does nothing.
+   */
   advance(span: Milliseconds): void {
     const target = this.#nowMs + span;
     for (let next = this.#next(); next !== undefined && next.dueMs <= target; next = this.#next()) {
@@ -121,7 +124,8 @@ export class ManualClock implements Clock {
       this.#nowMs = Math.max(this.#nowMs, next.dueMs);
       next.callback();
     }
-    this.#nowMs = target;
+    // A callback may itself have turned them further.
+    this.#nowMs = Math.max(this.#nowMs, target);
   }
 
   #next(): Waiting | undefined {

@@ -38,6 +38,8 @@ export type UplinkRejection = Problem & {
 };
 
 const DEGREES_E7 = 1e7;
+/** The last minute of a day: what we send of a high window is a time of the day. */
+const LAST_MINUTE = 1439;
 const LOCK_STATES: readonly LockState[] = ['unknown', 'locked', 'unlocked'];
 const TETHER_STATES: readonly TetherState[] = ['unknown', 'attached', 'detached'];
 const RESULT_NUMBERS: Readonly<Record<CommandResult, number>> = { ok: 1, rejected: 2, failed: 3 };
@@ -189,7 +191,7 @@ export function encodeUplink(uplink: Uplink): Uint8Array {
   else if (body.kind === 'gps') message.gps = writeGps(body);
   else if (body.kind === 'close_connection') message.closeConnection = writeClose(body);
   else message.commandAck = writeAck(body);
-  return wire.Uplink.encode(lean(message)).finish();
+  return wire.Uplink.encode(message).finish();
 }
 
 function isDefaultPower(power: PowerSettings): boolean {
@@ -197,71 +199,72 @@ function isDefaultPower(power: PowerSettings): boolean {
 }
 
 function writePower(power: PowerSettings): lockgate.v1.Power.$Properties {
-  return lean({
+  return {
     mode: power.mode === 'HIGH' ? wire.Mode.MODE_HIGH : wire.Mode.MODE_MID,
     rideTracking: power.rideTracking,
     airplane: power.airplane,
     recovery: power.recovery,
-  });
+  };
 }
 
 function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Properties {
-  const message: lockgate.v1.CellularPing.$Properties = lean({
+  const message: lockgate.v1.CellularPing.$Properties = {
     reason: writeReason(ping.reason),
     lockState: LOCK_STATES.indexOf(ping.lockState),
     batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
-    firmwareVersion: ping.firmwareVersion,
+    firmwareVersion: wellFormed('firmware version', ping.firmwareVersion),
     tetherState: TETHER_STATES.indexOf(ping.tetherState),
-  });
-  // These have presence, so their zero is a value and stays.
+  };
+  // These have presence: their zero is a value, and is written. Without it, zero and absent are one and cost nothing.
   if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
   if (ping.position !== null) {
-    message.latitudeE7 = signed32('latitude', ping.position.latitudeDegrees * DEGREES_E7);
-    message.longitudeE7 = signed32('longitude', ping.position.longitudeDegrees * DEGREES_E7);
-    message.uncertaintyM = signed32('uncertainty', ping.position.uncertaintyMeters);
+    message.latitudeE7 = signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7);
+    message.longitudeE7 = signed32('longitude', ping.position.longitudeDegrees, DEGREES_E7);
+    message.uncertaintyM = signed32('uncertainty', ping.position.uncertaintyMeters, 1);
   }
   return message;
 }
 
 function writeGps(ping: GpsPing): lockgate.v1.GpsPing.$Properties {
-  const message: lockgate.v1.GpsPing.$Properties = lean({
+  const message: lockgate.v1.GpsPing.$Properties = {
     reason: writeReason(ping.reason),
     lockState: LOCK_STATES.indexOf(ping.lockState),
     batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
     tetherState: TETHER_STATES.indexOf(ping.tetherState),
-    latitudeE7: signed32('latitude', ping.position.latitudeDegrees * DEGREES_E7),
-    longitudeE7: signed32('longitude', ping.position.longitudeDegrees * DEGREES_E7),
-    speedCmPerS: signed32('speed', ping.speedMetersPerSecond * 100),
+    latitudeE7: signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7),
+    longitudeE7: signed32('longitude', ping.position.longitudeDegrees, DEGREES_E7),
+    speedCmPerS: signed32('speed', ping.speedMetersPerSecond, 100),
     directionCentidegrees: writeDirection(ping.directionDegrees),
-    uncertaintyM: signed32('uncertainty', ping.position.uncertaintyMeters),
-  });
+    uncertaintyM: signed32('uncertainty', ping.position.uncertaintyMeters, 1),
+  };
   if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
   return message;
 }
 
 function writeClose(ping: CloseConnectionPing): lockgate.v1.CloseConnectionPing.$Properties {
-  return lean({
+  return {
     lockState: LOCK_STATES.indexOf(ping.lockState),
     batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
-  });
+  };
 }
 
 function writeAck(ack: CommandAck): lockgate.v1.CommandAck.$Properties {
-  const message: lockgate.v1.CommandAck.$Properties = lean({
+  const message: lockgate.v1.CommandAck.$Properties = {
     id: fitting('command id', ack.commandId, 0, 0xffffffff),
     result: RESULT_NUMBERS[ack.result],
-    detail: ack.detail,
-  });
-  if (ack.highWindow !== null) message.highWindow = writeWindow(ack.highWindow);
+    detail: wellFormed('detail', ack.detail),
+  };
+  // Whatever a lock says is kept, so a minute that no day has can be written again (a trace is played as a lock).
+  if (ack.highWindow !== null) message.highWindow = writeWindow(ack.highWindow, 0xffffffff);
   return message;
 }
 
-function writeWindow(window: HighWindow): lockgate.v1.HighWindow.$Properties {
-  return lean({
-    fromMinute: fitting('window from', window.fromMinute, 0, 1439),
-    toMinute: fitting('window to', window.toMinute, 0, 1439),
-    utcOffsetMinutes: signed32('UTC offset', window.utcOffsetMinutes),
-  });
+function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWindow.$Properties {
+  return {
+    fromMinute: fitting('window from', window.fromMinute, 0, lastMinute),
+    toMinute: fitting('window to', window.toMinute, 0, lastMinute),
+    utcOffsetMinutes: signed32('UTC offset', window.utcOffsetMinutes, 1),
+  };
 }
 
 function writeReason(reason: string): number {
@@ -271,17 +274,33 @@ function writeReason(reason: string): number {
 }
 
 function writeVolts(volts: number): number {
-  return fitting('e-bike voltage', Math.round(volts * 1000), 0, 0xffffffff);
+  return scaled('e-bike voltage', volts, 1000, 0, 0xffffffff);
 }
 
 /** 359.999° is nearer to north than to 359.99°, and rounds to 0, not to 360. */
 function writeDirection(degrees: number): number {
-  const hundredths = Math.round(degrees * 100);
-  return signed32('direction', hundredths === 36_000 && degrees < 360 ? 0 : hundredths);
+  const hundredths = signed32('direction', degrees, 100);
+  return hundredths === 36_000 && degrees < 360 ? 0 : hundredths;
 }
 
-function signed32(what: string, value: number): number {
-  return fitting(what, Math.round(value), -(2 ** 31), 2 ** 31 - 1);
+function signed32(what: string, value: number, perUnit: number): number {
+  return scaled(what, value, perUnit, -(2 ** 31), 2 ** 31 - 1);
+}
+
+/** A value of ours as the wire's integer, `perUnit` of which make one; what is refused is named in our unit. */
+function scaled(what: string, value: number, perUnit: number, least: number, most: number): number {
+  const count = Math.round(value * perUnit);
+  if (count >= least && count <= most) return count;
+  throw new LockgateError(
+    'unencodable',
+    `${what} ${value} can't be sent: expected ${least / perUnit} to ${most / perUnit}`,
+  );
+}
+
+/** Half a surrogate pair has no UTF-8: protobufjs writes bytes that no decoder takes, and the uplink would be lost. */
+function wellFormed(what: string, text: string): string {
+  if (!/\p{Surrogate}/u.test(text)) return text;
+  throw new LockgateError('unencodable', `${what} ${JSON.stringify(text)} can't be sent: expected well-formed Unicode`);
 }
 
 function fitting(what: string, value: number, least: number, most: number): number {
@@ -292,26 +311,17 @@ function fitting(what: string, value: number, least: number, most: number): numb
   );
 }
 
-/**
- * Drops members that are zero, empty or false, whose absence says the same in proto3: the encoder writes every member
- * that is present, and a lock pays for every byte. Members with presence are added after this.
- */
-function lean<T extends object>(message: T): T {
-  const kept: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(message)) {
-    if (key === 'boot' || key === 'sequence' || (value !== 0 && value !== '' && value !== false)) kept[key] = value;
-  }
-  return kept as T;
-}
-
 /* ------------------------------------------------------------------------------------------------- uplink: describe */
+
+/** What would end the line, or turn or repaint it on a terminal: a lock's words are a stranger's. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
 /** One line for people: what an uplink says, without its lock and its time. */
 export function describeUplink(uplink: Uplink): string {
   const { body } = uplink;
   const name = `#${uplink.boot}/${uplink.sequence}`;
   if (body.kind === 'ack') {
-    const detail = body.detail === '' ? '' : ` (${body.detail})`;
+    const detail = body.detail === '' ? '' : ` (${body.detail.replace(UNPRINTABLE, ' ')})`;
     return `ack of command ${body.commandId}: ${body.result}${detail}  ${name}`;
   }
   return `${describePing(body)}  ${name}`;
@@ -354,7 +364,7 @@ export function encodeDownlink(downlink: Downlink): Uint8Array {
       message.lock = {};
       break;
     case 'siren':
-      message.siren = lean({ seconds: fitting('siren seconds', command.seconds, 0, 0xffffffff) });
+      message.siren = { seconds: fitting('siren seconds', command.seconds, 0, 0xffffffff) };
       break;
     case 'locate-gps':
       message.locateGps = {};
@@ -378,7 +388,7 @@ function writeChange(change: PowerChange): lockgate.v1.SetPower.$Properties {
   if (change.rideTracking !== undefined) message.rideTracking = change.rideTracking;
   if (change.airplane !== undefined) message.airplane = change.airplane;
   if (change.recovery !== undefined) message.recovery = change.recovery;
-  if (change.highWindow !== undefined) message.highWindow = writeWindow(change.highWindow);
+  if (change.highWindow !== undefined) message.highWindow = writeWindow(change.highWindow, LAST_MINUTE);
   return message;
 }
 

@@ -1,9 +1,10 @@
 /**
  * Pings as JSON: the member names that webhooks, traces and the CLI share (interfaces.md §3, protocol.md §4).
- * A member that a ping type doesn't carry is absent; `ebike_voltage` is null where no e-bike is connected.
+ * A member that a ping type doesn't carry is absent; `ebike_voltage` is null where no e-bike is connected. This is the
+ * writing; ping-from-json.ts reads.
  */
 import { Days } from './clock.js';
-import type { HighWindow, Ping, PowerSettings } from './ping.js';
+import type { CommandAck, HighWindow, Ping, PingUplink, PowerSettings, Uplink } from './ping.js';
 
 /** The members of a ping itself, in the order of the documentation. */
 export interface PingJson {
@@ -98,4 +99,51 @@ export function isDatable(timeMs: number): boolean {
 /** RFC 3339 in UTC with milliseconds. `timeMs` must be datable. */
 export function toDate(timeMs: number): string {
   return new Date(timeMs).toISOString();
+}
+
+/* --------------------------------------------------------------------------------------------------- whole uplinks */
+
+/** The envelope of an uplink, beside its ping's or acknowledgement's members. */
+export interface EnvelopeJson {
+  boot: number;
+  sequence: number;
+  /** When the lock made it, RFC 3339. */
+  date?: string;
+  /** Instead of `date` where the time is outside the years 1970–9999: ms since the epoch. */
+  time_ms?: number;
+  power: PowerJson;
+  /** Absent for 0. */
+  kept?: number;
+  dropped?: number;
+}
+
+export interface AckJson {
+  id: number;
+  result: string;
+  /** Absent where empty. */
+  detail?: string;
+  high_window?: HighWindowJson;
+}
+
+/** A ping with its envelope, as a trace and `ping decode` show it. */
+export function pingUplinkToJson(uplink: PingUplink): PingJson & EnvelopeJson {
+  return { ...pingToJson(uplink.body), ...envelopeToJson(uplink) };
+}
+
+/** A command's acknowledgement with its envelope. */
+export function ackUplinkToJson(uplink: Uplink<CommandAck>): AckJson & EnvelopeJson {
+  const { commandId, result, detail, highWindow } = uplink.body;
+  const json: AckJson = { id: commandId, result };
+  if (detail !== '') json.detail = detail;
+  if (highWindow !== null) json.high_window = highWindowToJson(highWindow);
+  return { ...json, ...envelopeToJson(uplink) };
+}
+
+function envelopeToJson(uplink: Uplink): EnvelopeJson {
+  const { boot, sequence, timeMs, power, kept, dropped } = uplink;
+  const time = isDatable(timeMs) ? { date: toDate(timeMs) } : { time_ms: timeMs };
+  const json: EnvelopeJson = { boot, sequence, ...time, power: powerToJson(power) };
+  if (kept !== 0) json.kept = kept;
+  if (dropped !== 0) json.dropped = dropped;
+  return json;
 }

@@ -15,7 +15,8 @@
  *   except theft tracking, the one exception that the specification names. On entering, the lock says so with a
  *   close-connection ping. It takes no commands. It costs nothing until somebody moves the locked lock.
  * - **RECOVERY**: entered and left by the recovery switch. The connection is kept at all times, so that a lost or
- *   stolen bike can be reached; it ranks over HIGH because "at all times" holds outside a window too. The dearest state.
+ *   stolen bike can be reached; it ranks over HIGH because "at all times" holds outside a window too. The
+ *   dearest state.
  * - **HIGH**: entered and left by the mode. Everything in MID, and the connection is kept during the high window.
  * - **MID**: the rest. The lock sleeps, and wakes for theft, its daily ping, a change of its lock state, and a ride.
  *

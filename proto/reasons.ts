@@ -58,7 +58,7 @@ export const REASONS: readonly ReasonRow[] = Object.freeze([
 
 const NAME_BY_NUMBER = new Map<number, KnownReason>(REASONS.map((row) => [row.number, row.name]));
 const NUMBER_BY_NAME = new Map<string, number>(REASONS.map((row) => [row.name, row.number]));
-const UNRECOGNIZED = /^REASON_UNRECOGNIZED_(-?\d{1,10})$/;
+const UNRECOGNIZED = /^REASON_UNRECOGNIZED_(0|-?[1-9]\d{0,9})$/;
 
 /** The reason that a number on the wire stands for. */
 export function reasonFromNumber(number: number): Reason {
@@ -72,7 +72,7 @@ export function reasonNumber(reason: string): number | undefined {
   const match = UNRECOGNIZED.exec(reason);
   if (match === null) return undefined;
   const number = Number(match[1]);
-  // A known number has one name only, and the wire carries an int32.
+  // A number has one name only, and the wire carries an int32.
   return NAME_BY_NUMBER.has(number) || number !== (number | 0) ? undefined : number;
 }
 

@@ -127,9 +127,8 @@ async function listen(flags: ListenFlags): Promise<void> {
       if (ids.size >= flags.expect) enough();
     },
   });
-  note(
-    `Listening on http://127.0.0.1:${receiver.port}/ ${secrets.length === 0 ? '(no --secret: nothing is verified)' : ''}`,
-  );
+  note(`Listening on http://127.0.0.1:${receiver.port}/`);
+  if (secrets.length === 0) note('No --secret: nothing is verified.');
   await Promise.race([interrupted.happened, gotEnough]);
   await receiver.close();
   process.exitCode = interrupted.signal.aborted ? (flags.expect === undefined ? 0 : 1) : 0;

@@ -32,7 +32,12 @@ export class OperatorServer {
 
   /** @throws LockgateError `port-taken` */
   static async start(options: OperatorServerOptions): Promise<OperatorServer> {
-    const fastify = Fastify({ bodyLimit: BODY_BYTES, forceCloseConnections: true });
+    const fastify = Fastify({
+      bodyLimit: BODY_BYTES,
+      forceCloseConnections: true,
+      // A 7 where a name belongs is a mistake of the caller's, not the name "7".
+      ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    });
     const server = new OperatorServer(fastify);
     fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
     fastify.setNotFoundHandler((_request, reply) => {

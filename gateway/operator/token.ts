@@ -12,8 +12,8 @@ export function operatorTokenFile(folder: string): string {
 }
 
 /**
- * The operator's token of a data folder, made at the first start with mode 600: who may read the folder's files as their
- * owner may operate the gateway.
+ * The operator's token of a data folder, made at the first start with mode 600: who may read the folder's files as
+ * their owner may operate the gateway.
  *
  * @throws LockgateError `bad-token-file` where the file holds none
  */

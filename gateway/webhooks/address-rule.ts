@@ -5,6 +5,7 @@
  * Public unicast alone is allowed, unless the operator allows a range. What embeds an IPv4 address (mapped, compatible,
  * NAT64, 6to4) is judged by the address inside: it is where the packet would end.
  */
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { LockgateError } from '../../proto/errors.js';
 
@@ -29,7 +30,8 @@ export function parseRange(text: string): AddressRange {
 
 /** Whether a webhook may be sent to this IP address, given as text. What is no address is not allowed. */
 export function isAllowedAddress(text: string, allowed: readonly AddressRange[]): boolean {
-  if (!ipaddr.isValid(text)) return false;
+  // ipaddr.js alone reads 1.2.3 as an address too; a socket is given one that is complete.
+  if (isIP(text) === 0) return false;
   const address = embeddedIpv4(ipaddr.parse(text));
   if (allowed.some(([base, bits]) => base.kind() === address.kind() && address.match(base as never, bits))) return true;
   return address.range() === 'unicast' && !isUnroutable(address);

@@ -34,10 +34,14 @@ export function retryDelay(attempts: number, random: number, retryAfter?: Millis
   return Math.max(jittered, Math.min(retryAfter ?? 0, LONGEST_RETRY_AFTER));
 }
 
+/** RFC 9110 §5.6.7, the form that senders must use. */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
 /** What a Retry-After header asks for, in ms from `nowMs`: seconds or an HTTP date; undefined for anything else. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): Milliseconds | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}$/.test(header)) return Seconds(Number(header));
-  const date = Date.parse(header);
+  // Date.parse alone takes much nonsense, `-5` for a year even.
+  const date = HTTP_DATE.test(header) ? Date.parse(header) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(date - nowMs, 0);
 }

@@ -38,7 +38,7 @@ function signature(secret: string, id: string, timestamp: string, body: string):
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }
 
-/** What a receiver does: checks the signature and the age of what came. Header names are lower-case, as Node has them. */
+/** What a receiver does: checks signature and age. Header names are lower-case, as Node has them. */
 export function verifySignature(
   secret: string,
   headers: Readonly<Record<string, string | string[] | undefined>>,

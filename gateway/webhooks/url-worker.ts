@@ -8,7 +8,7 @@
  * is attempted again under the same id.
  */
 import { setMaxListeners } from 'node:events';
-import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
+import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { eventId } from '../event-id.js';
 import type { GatewayEvents } from '../events.js';
 import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink, WebhookUrl } from '../store/store.js';
@@ -103,7 +103,7 @@ export class UrlWorker {
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
-    const cut = this.#parts.clock.after(grace, () => this.#abort.abort());
+    const cut = systemClock.after(grace, () => this.#abort.abort());
     await idle;
     cut.cancel();
   }

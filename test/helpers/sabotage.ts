@@ -4,7 +4,7 @@
  * There is none for synchronous NORMAL: what was written survives the process, so kill -9 can't tell it from FULL; only
  * a loss of power can (quality.md §2).
  */
-import type { DueDelivery, Incoming, Store, StoredUplink } from '../../gateway/store/store.js';
+import type { Commit, DueDelivery, Store, StoredUplink } from '../../gateway/store/store.js';
 
 export type SabotageName = 'ack-first' | 'skip-event' | 'early-cursor' | 'new-ids';
 
@@ -17,9 +17,8 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
   /** Acknowledges at once, commits a little later. */
   'ack-first': (store) =>
     overriding(store, {
-      append: async (batch: readonly Incoming[]) => {
-        setTimeout(() => void store.append(batch).catch(() => undefined), COMMIT_DELAY_MS);
-        return batch.map(({ type }) => (type === 'uplink' ? 'stored' : 'quarantined'));
+      append: async (commit: Commit) => {
+        setTimeout(() => void store.append(commit).catch(() => undefined), COMMIT_DELAY_MS);
       },
     }),
 

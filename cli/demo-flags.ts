@@ -1,0 +1,9 @@
+import type { SettingFlags } from './commands/serve.js';
+
+/** What the demo can be told besides the settings. */
+export interface DemoFlags extends SettingFlags {
+  readonly locks: number;
+  readonly speed: number;
+  readonly seed: string;
+  readonly webhookPort?: number;
+}

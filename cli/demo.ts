@@ -1,0 +1,126 @@
+/**
+ * The demo: a gateway on an embedded store, a merchant with a fleet of simulated locks that live at 60 × speed, and
+ * the merchant's webhook receiver, all real: MQTT, SQLite and HTTP over loopback.
+ *
+ * What the locks and the merchant would keep (secrets, the receiver's port) stands in `demo/` of the data folder, so
+ * that a second start goes on with the same fleet, and each lock with its own flash.
+ */
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { DirectoryFlash } from '../firmware-sim/flash.js';
+import { Fleet } from '../firmware-sim/fleet.js';
+import { mqttLinks } from '../firmware-sim/link-mqtt.js';
+import { type Config, readConfig, resolveSettings } from '../gateway/config.js';
+import { type Gateway, startGateway } from '../gateway/gateway.js';
+import { listenToAll } from '../gateway/operator/event-json.js';
+import { parseRange } from '../gateway/webhooks/address-rule.js';
+import { systemClock } from '../proto/clock.js';
+import { noteAddress } from './commands/serve.js';
+import { type DemoAccounts, openDemoAccounts } from './demo-accounts.js';
+import type { DemoFlags } from './demo-flags.js';
+import { eventLines } from './event-line.js';
+import { untilInterrupted } from './interrupt.js';
+import { note, paint, print } from './output.js';
+import { type Receiver, startReceiver } from './receiver.js';
+import { webhookLine } from './webhook-line.js';
+
+const HOST = '127.0.0.1';
+const DEFAULT_WEBHOOK_PORT = 9000;
+
+/** Runs until Ctrl-C. @throws LockgateError where a setting, the data folder or a port does not allow it */
+export async function runDemo(flags: DemoFlags): Promise<void> {
+  const interrupted = untilInterrupted();
+  const config = await demoConfig(flags);
+  const gateway = await startGateway(config, { speed: flags.speed });
+  const stops: (() => Promise<void>)[] = [() => gateway.close()];
+  try {
+    noteAddress(config, gateway);
+    const accounts = await openDemoAccounts(gateway, config.data, flags, () => choosePort(flags.webhookPort));
+    const receiver = await startDemoReceiver(accounts);
+    // The receiver outlives the gateway, so that what is under way still arrives.
+    stops.unshift(() => receiver.close());
+    printReady(config, gateway, accounts, flags);
+    listenToAll(gateway.events, (event) => {
+      // A delivery that went well is the receiver's line to tell.
+      if (event.event === 'delivery' && event.outcome === 'delivered') return;
+      for (const line of eventLines(event, lineWidth())) print(line);
+    });
+    const fleet = startFleet(gateway, config, accounts);
+    stops.push(() => fleet.stop());
+    await interrupted.happened;
+    note('\nStopping: locks first, then what they sent is delivered, then the store.');
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+  }
+  note(`Stopped. The data is in ${config.data}; npm start goes on with it.`);
+}
+
+function lineWidth(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
+}
+
+/** The settings, with ports that are free where nobody asked for a certain one, and loopback allowed for webhooks. */
+async function demoConfig(flags: DemoFlags): Promise<Config> {
+  const resolved = resolveSettings(flags, process.env);
+  const config = readConfig(resolved);
+  const isChosen = (key: keyof Config): boolean => {
+    return resolved.some(({ setting, source }) => setting.key === key && source !== 'default');
+  };
+  const free = async (key: 'mqttPort' | 'operatorPort', host: string): Promise<number> => {
+    return isChosen(key) || (await isFree(config[key], host)) ? config[key] : 0;
+  };
+  return {
+    ...config,
+    mqttPort: await free('mqttPort', config.mqttHost),
+    operatorPort: await free('operatorPort', config.operatorHost),
+    allowWebhookRange: [...config.allowWebhookRange, parseRange('127.0.0.0/8')],
+  };
+}
+
+async function choosePort(wanted: number | undefined): Promise<number> {
+  if (wanted !== undefined) return wanted;
+  return (await isFree(DEFAULT_WEBHOOK_PORT, HOST)) ? DEFAULT_WEBHOOK_PORT : 0;
+}
+
+function isFree(port: number, host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, host, () => probe.close(() => resolve(true)));
+  });
+}
+
+function startDemoReceiver(accounts: DemoAccounts): Promise<Receiver> {
+  return startReceiver({
+    host: HOST,
+    port: accounts.webhookPort,
+    secrets: [accounts.webhookSecret],
+    clock: systemClock,
+    onWebhook: (webhook) => print(webhookLine(webhook, lineWidth())),
+  });
+}
+
+function startFleet(gateway: Gateway, config: Config, accounts: DemoAccounts): Fleet {
+  const secrets = new Map(accounts.locks.map(({ mac, secret }) => [mac, secret]));
+  const fleet = new Fleet({
+    seed: accounts.seed,
+    clock: gateway.clock,
+    macs: accounts.locks.map(({ mac }) => mac),
+    pace: 'lively',
+    flash: new DirectoryFlash(path.join(config.data, 'demo', 'flash')),
+    openLink: mqttLinks({ host: HOST, port: gateway.mqttPort }, (mac) => secrets.get(mac) ?? ''),
+  });
+  fleet.start();
+  return fleet;
+}
+
+function printReady(config: Config, gateway: Gateway, accounts: DemoAccounts, { speed }: DemoFlags): void {
+  const { locks, webhookPort, isNew } = accounts;
+  print(paint('bold', `lockgate demo: ${locks.length} simulated locks at ${speed} × speed`));
+  print(`  data       ${config.data}${isNew ? '' : ' (going on with what is there)'}`);
+  print(`  locks      mqtt://${HOST}:${gateway.mqttPort}`);
+  print(`  webhooks   http://${HOST}:${webhookPort}/ (a receiver that verifies and prints)`);
+  print(`  operators  http://${HOST}:${gateway.operatorPort}`);
+  print('In another terminal: npx lockgate device list, npx lockgate tail. Ctrl-C stops the demo.');
+  print(paint('dim', 'time is the run’s clock, UTC; conn = connection, ping = decoded ping, hook = webhook received'));
+}

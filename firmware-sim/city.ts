@@ -1,0 +1,61 @@
+/** Places in a city as metres from its middle, which is all the geometry that a bicycle needs. */
+import type { Position } from '../proto/ping.js';
+
+/** The middle of a city, and how its streets lie. */
+export interface City {
+  readonly latitudeDegrees: number;
+  readonly longitudeDegrees: number;
+  /** By how much the streets are turned against north and east, degrees clockwise. */
+  readonly turnedDegrees: number;
+  /** From the middle to the outskirts. */
+  readonly radiusMeters: number;
+}
+
+/** The centre of Amsterdam, by and large. */
+export const AMSTERDAM: City = Object.freeze({
+  latitudeDegrees: 52.3702,
+  longitudeDegrees: 4.8952,
+  turnedDegrees: 24,
+  radiusMeters: 2500,
+});
+
+/** Metres from the middle of the city. */
+export interface Place {
+  readonly eastMeters: number;
+  readonly northMeters: number;
+}
+
+/** One degree of latitude on a sphere of the Earth's mean radius. */
+const METERS_PER_DEGREE = 111_195;
+const DEGREES = Math.PI / 180;
+
+/** A place as a position. `uncertaintyMeters` is rounded to the whole metres that the wire carries. */
+export function positionOf(city: City, place: Place, uncertaintyMeters: number): Position {
+  const northDegrees = place.northMeters / METERS_PER_DEGREE;
+  const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * Math.cos(city.latitudeDegrees * DEGREES));
+  return {
+    latitudeDegrees: toE7(city.latitudeDegrees + northDegrees),
+    longitudeDegrees: toE7(city.longitudeDegrees + eastDegrees),
+    uncertaintyMeters: Math.round(uncertaintyMeters),
+  };
+}
+
+/** The place that lies `meters` from another, `directionDegrees` clockwise from north. */
+export function placeAlong(from: Place, directionDegrees: number, meters: number): Place {
+  return {
+    eastMeters: from.eastMeters + Math.sin(directionDegrees * DEGREES) * meters,
+    northMeters: from.northMeters + Math.cos(directionDegrees * DEGREES) * meters,
+  };
+}
+
+/** How far it is from one place to another along a direction; negative where it is the other way. */
+export function metersAlong(from: Place, to: Place, directionDegrees: number): number {
+  const east = to.eastMeters - from.eastMeters;
+  const north = to.northMeters - from.northMeters;
+  return east * Math.sin(directionDegrees * DEGREES) + north * Math.cos(directionDegrees * DEGREES);
+}
+
+/** What the wire carries: a lock that reads its own ping back reads the same. */
+function toE7(degrees: number): number {
+  return Math.round(degrees * 1e7) / 1e7;
+}

@@ -1,0 +1,126 @@
+/** Many simulated locks from one seed: who they are, where they live, and how they start and stop. */
+import { type Clock, type Milliseconds, Seconds, type Timer } from '../proto/clock.js';
+import { LockgateError } from '../proto/errors.js';
+import { type Mac, macFromWire } from '../proto/mac.js';
+import { periodMinuteOf } from '../proto/power-step-reading.js';
+import { AMSTERDAM, type City } from './city.js';
+import type { Diary } from './diary.js';
+import { type Flash, MemoryFlash } from './flash.js';
+import type { OpenLink } from './link.js';
+import { Lock } from './lock.js';
+import { OPENINGS } from './opening.js';
+import { EVERYDAY, LIVELY } from './pace.js';
+import { PlannedWorld } from './planned-world.js';
+import { Prng } from './prng.js';
+
+export interface FleetOptions {
+  readonly seed: string | number;
+  readonly clock: Clock;
+  readonly openLink: OpenLink;
+  /** Who they are: from `fleetMacs`, or the devices that a merchant has. */
+  readonly macs: readonly Mac[];
+  /** `everyday`: commuters. `lively`: for a demo, every trigger within the first half hour, and no long waits after. */
+  readonly pace: 'everyday' | 'lively';
+  /** Where they live; Amsterdam where it is left out. */
+  readonly city?: City;
+  /** What they keep without power; gone with the process where it is left out. */
+  readonly flash?: Flash;
+  readonly diary?: Diary;
+  /** Between one lock's start and the next; by the clock of the run. */
+  readonly startEvery?: Milliseconds;
+}
+
+const FIRMWARE_VERSION = '2.4.1';
+/** More locks than one process can simulate live. */
+const MOST_LOCKS = 1_000_000;
+/** The maker's part of a MAC: the second bit of the first byte says that it is given out locally (IEEE 802). */
+const MAC_PREFIX = 'A6C138';
+/** Among how many MACs the one with the wanted minute is looked for. */
+const MACS_TRIED = 100_000;
+
+/**
+ * The MACs of a fleet: the same for the same seed and count. Where `periodMinute` (of the UTC day) is given, the first
+ * lock's Period Ping falls within the 20 minutes after it, so that a demo that begins then shows one.
+ *
+ * @throws LockgateError `bad-count` for a count that is not within 1…1,000,000
+ */
+export function fleetMacs(seed: string | number, count: number, periodMinute?: number): Mac[] {
+  if (!Number.isInteger(count) || count < 1 || count > MOST_LOCKS)
+    throw new LockgateError('bad-count', `a fleet has 1 to ${MOST_LOCKS} locks, not ${count}`);
+  const prng = new Prng(seed).fork('macs');
+  const macs = new Set<Mac>();
+  if (periodMinute !== undefined) macs.add(macNear(prng.fork('period'), periodMinute));
+  // A number drawn twice is drawn again: the count is far below the 2²⁴ that there are.
+  while (macs.size < count) macs.add(drawMac(prng));
+  return [...macs];
+}
+
+function macNear(prng: Prng, minute: number): Mac {
+  for (let tried = 0; tried < MACS_TRIED; tried++) {
+    const mac = drawMac(prng);
+    const after = (periodMinuteOf(mac) - minute + 1440) % 1440;
+    if (after >= 2 && after <= 20) return mac;
+  }
+  throw new Error('no MAC has a period minute near the one that is wanted');
+}
+
+function drawMac(prng: Prng): Mac {
+  const mac = macFromWire(`${MAC_PREFIX}${prng.whole(0, 0xffffff).toString(16).padStart(6, '0').toUpperCase()}`);
+  if (mac === undefined) throw new Error('a drawn MAC is always one');
+  return mac;
+}
+
+/** A fleet of simulated locks. */
+export class Fleet {
+  readonly locks: readonly Lock[];
+  readonly #clock: Clock;
+  readonly #startEvery: Milliseconds;
+  readonly #timers: Timer[] = [];
+
+  /** @throws LockgateError `bad-flash` where a lock's flash can't be read. */
+  constructor(options: FleetOptions) {
+    const flash = options.flash ?? new MemoryFlash();
+    this.#clock = options.clock;
+    this.#startEvery = options.startEvery ?? Seconds(10);
+    this.locks = options.macs.map((mac, index) => lockOf(options, flash, mac, index, this.#startEvery));
+  }
+
+  /** Starts one lock after another. */
+  start(): void {
+    this.locks.forEach((lock, index) => {
+      if (index === 0) lock.start();
+      else this.#timers.push(this.#clock.after(index * this.#startEvery, () => lock.start()));
+    });
+  }
+
+  /** Takes the power from all of them at once. Done within two seconds, each connection closed in good order. */
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) timer.cancel();
+    await Promise.all(this.locks.map((lock) => lock.stop()));
+  }
+}
+
+function lockOf(options: FleetOptions, flash: Flash, mac: Mac, index: number, startEvery: Milliseconds): Lock {
+  const { clock, openLink, diary } = options;
+  const prng = new Prng(options.seed).fork(mac);
+  const isLively = options.pace === 'lively';
+  const opening = isLively ? OPENINGS[index % OPENINGS.length] : undefined;
+  const world = new PlannedWorld({
+    prng: prng.fork('world'),
+    city: options.city ?? AMSTERDAM,
+    startMs: clock.now() + index * startEvery,
+    pace: isLively ? LIVELY : EVERYDAY,
+    ...(opening && { opening }),
+  });
+  const chance = prng.fork('lock').uint32();
+  return new Lock({
+    mac,
+    firmwareVersion: FIRMWARE_VERSION,
+    clock,
+    world,
+    openLink,
+    flash,
+    chance,
+    ...(diary && { diary }),
+  });
+}

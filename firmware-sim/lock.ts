@@ -1,0 +1,211 @@
+/**
+ * One simulated lock: the power model's `step`, between a world that happens to it and a link to the other side, on a
+ * clock that may be real, fast or turned by hand.
+ *
+ * What time makes due is done at the time at which it was due, however late the machine is: with the same seed a lock
+ * does the same at the same moments. What comes over the link happens when it comes.
+ */
+import type { Clock, Timer } from '../proto/clock.js';
+import type { Mac } from '../proto/mac.js';
+import type { Downlink, Uplink } from '../proto/ping.js';
+import { POWER_MODEL, type PowerModel } from '../proto/power-model.js';
+import { needsCellPosition, needsFix, stepInPlace } from '../proto/power-step.js';
+import type { StepEffect, StepInput } from '../proto/power-step-io.js';
+import {
+  type Draft,
+  flashDiffers,
+  flashOf,
+  type LockFlash,
+  newLock,
+  type StepState,
+} from '../proto/power-step-state.js';
+import type { Diary, DiaryEntry } from './diary.js';
+import type { Flash } from './flash.js';
+import type { Link, LinkEvents, OpenLink } from './link.js';
+import type { World } from './world.js';
+
+export interface LockOptions {
+  readonly mac: Mac;
+  readonly firmwareVersion: string;
+  readonly clock: Clock;
+  readonly world: World;
+  readonly openLink: OpenLink;
+  readonly flash: Flash;
+  /** A seed for the spread of retries, any uint32. */
+  readonly chance: number;
+  readonly diary?: Diary;
+  /** Another model than the protocol's, for tests. */
+  readonly model?: PowerModel;
+}
+
+/** How often a lock may have something to do at one moment: far beyond what it has, and short of for ever. */
+const MOST_WAKES_AT_ONCE = 1000;
+
+/** A simulated lock. Make it, start it, stop it; it can't be started again, but another one can with its flash. */
+export class Lock {
+  readonly mac: Mac;
+  readonly #options: LockOptions;
+  readonly #model: PowerModel;
+  readonly #link: Link;
+  readonly #inputs: StepInput[] = [];
+  readonly #state: Draft;
+  /** What was last written to the flash. */
+  #saved: LockFlash;
+  #nowMs: number;
+  #wakeAtMs = Number.POSITIVE_INFINITY;
+  #timer: Timer | undefined;
+  #armedMs = Number.POSITIVE_INFINITY;
+  #phase: 'new' | 'running' | 'stepping' | 'stopped' = 'new';
+
+  /** @throws LockgateError `bad-flash` where the flash can't be read. */
+  constructor(options: LockOptions) {
+    const { mac, world, firmwareVersion, chance } = options;
+    this.mac = mac;
+    this.#options = options;
+    this.#model = options.model ?? POWER_MODEL;
+    this.#link = options.openLink(mac, this.#linkEvents());
+    this.#nowMs = options.clock.now();
+    const flash = options.flash.load(mac);
+    const lock = { mac, firmwareVersion, chance, ...world.beginning };
+    this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
+    this.#saved = flashOf(this.#state);
+  }
+
+  /** What the lock knows. For checkers; it changes in place with the next thing that happens. */
+  get state(): StepState {
+    return this.#state;
+  }
+
+  /** Gives the lock power. */
+  start(): void {
+    if (this.#phase !== 'new') throw new Error('a simulated lock is started once');
+    this.#phase = 'running';
+    this.#nowMs = this.#options.clock.now();
+    this.#give({ type: 'boot' });
+    // Somebody may have moved the shackle while the lock had no power.
+    this.#give({ type: 'lock-state', lockState: this.#options.world.beginning.lockState });
+    this.#arm();
+  }
+
+  /** Takes the power away. The flash has all that it must; the connection ends in good order, within a second. */
+  async stop(): Promise<void> {
+    if (this.#phase === 'stopped') return;
+    this.#phase = 'stopped';
+    this.#timer?.cancel();
+    this.#note({ type: 'stopped' });
+    await this.#link.close();
+  }
+
+  /** Does all that is due by now, each at its own time. */
+  #catchUp(): void {
+    const { world, clock } = this.#options;
+    const untilMs = clock.now();
+    let atOnce = 0;
+    while (this.#phase === 'running') {
+      const worldMs = world.nextAtMs();
+      const dueMs = Math.min(worldMs, this.#wakeAtMs);
+      if (dueMs > untilMs) break;
+      atOnce = dueMs > this.#nowMs ? 0 : atOnce + 1;
+      if (atOnce > MOST_WAKES_AT_ONCE) throw new Error(`the lock ${this.mac} wakes itself for ever`);
+      this.#nowMs = Math.max(this.#nowMs, dueMs);
+      // At one moment the lock's own time comes first, as `step` asks of its host.
+      if (this.#wakeAtMs <= worldMs) this.#tick();
+      else this.#takeFromWorld();
+    }
+    this.#nowMs = Math.max(this.#nowMs, untilMs);
+  }
+
+  #tick(): void {
+    const { world } = this.#options;
+    const state = this.#state;
+    this.#give({
+      type: 'tick',
+      fix: needsFix(state) && state.skyOpen ? world.fixAt(this.#nowMs) : null,
+      cellPosition: needsCellPosition(state) ? world.cellPositionAt(this.#nowMs) : null,
+    });
+  }
+
+  #takeFromWorld(): void {
+    const event = this.#options.world.take();
+    if (event === undefined) return;
+    this.#note({ type: 'world', change: event.change });
+    this.#give(event.change);
+  }
+
+  /** Takes an input in now. One that comes while another is being worked on waits for its turn. */
+  #give(input: StepInput): void {
+    this.#inputs.push(input);
+    if (this.#phase !== 'running') return;
+    this.#phase = 'stepping';
+    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.#step(next);
+    if (this.#phase === 'stepping') this.#phase = 'running';
+  }
+
+  #step(input: StepInput): void {
+    const effects: StepEffect[] = [];
+    const state = this.#state;
+    this.#wakeAtMs = stepInPlace(this.#model, state, input, this.#nowMs, effects);
+    // The flash is written before anything is sent: a boot's number must never be used twice.
+    if (flashDiffers(this.#saved, state)) {
+      this.#saved = flashOf(state);
+      this.#options.flash.save(this.mac, this.#saved);
+    }
+    if (input.type === 'boot') this.#note({ type: 'booted', boot: state.boot });
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: StepEffect): void {
+    if (this.#phase === 'stopped') return;
+    if (this.#options.diary !== undefined) this.#note({ type: 'did', effect });
+    if (effect.type === 'connect') this.#link.connect();
+    else if (effect.type === 'publish') this.#link.publish(effect.uplink);
+    else if (effect.type === 'disconnect') this.#link.disconnect();
+    else if (effect.type === 'drop') this.#link.drop();
+  }
+
+  #linkEvents(): LinkEvents {
+    return {
+      connected: () => this.#fromLink({ type: 'connected' }, { type: 'connected' }),
+      failed: (trouble) => this.#fromLink({ type: 'connect-failed' }, { type: 'refused', trouble }),
+      ended: (trouble) =>
+        this.#fromLink({ type: 'disconnected' }, trouble === null ? { type: 'closed' } : { type: 'lost', trouble }),
+      acknowledged: (uplink: Uplink) =>
+        this.#fromLink(
+          { type: 'acknowledged', boot: uplink.boot, sequence: uplink.sequence },
+          { type: 'acknowledged', uplink },
+        ),
+      command: (downlink: Downlink) => this.#fromLink({ type: 'command', downlink }, { type: 'received', downlink }),
+      unreadable: (message) => this.#note({ type: 'unreadable', message }),
+    };
+  }
+
+  /** What the link reports is worked on after what was due before it. */
+  #fromLink(input: StepInput, entry: DiaryEntry): void {
+    if (this.#phase === 'stopped') return;
+    // Within a step the link has answered at once: the answer waits for its turn, at the same moment.
+    if (this.#phase === 'running') this.#catchUp();
+    this.#note(entry);
+    this.#give(input);
+    if (this.#phase === 'running') this.#arm();
+  }
+
+  #note(entry: DiaryEntry): void {
+    this.#options.diary?.(this.mac, this.#nowMs, entry);
+  }
+
+  /** Sets the alarm for what is due next. */
+  #arm(): void {
+    const dueMs = Math.min(this.#wakeAtMs, this.#options.world.nextAtMs());
+    if (dueMs === this.#armedMs && this.#timer !== undefined) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#armedMs = dueMs;
+    if (this.#phase !== 'running' || dueMs === Number.POSITIVE_INFINITY) return;
+    const { clock } = this.#options;
+    this.#timer = clock.after(dueMs - clock.now(), () => {
+      this.#timer = undefined;
+      this.#catchUp();
+      this.#arm();
+    });
+  }
+}

@@ -1,0 +1,87 @@
+/** What surrounds a lock: what happens to it, and what it would read if it looked. */
+import type { LockState, Position, PowerSettings, TetherState } from '../proto/ping.js';
+import type { GpsFix, StepInput } from '../proto/power-step-io.js';
+
+/** What the world can do to a lock. */
+export type WorldChange = Extract<
+  StepInput,
+  {
+    type:
+      | 'boot'
+      | 'motion'
+      | 'lock-state'
+      | 'coverage'
+      | 'sky'
+      | 'battery'
+      | 'ebike'
+      | 'tether'
+      | 'settings'
+      | 'modem-reset';
+  }
+>;
+
+export interface WorldEvent {
+  /** Ms since the epoch; never before that of the event before. */
+  readonly atMs: number;
+  readonly change: WorldChange;
+}
+
+/**
+ * How a lock is found when it first gets power. Its high window is the model's: only a set-power that it has
+ * acknowledged changes it (protocol.md §2).
+ */
+export interface WorldBeginning {
+  readonly lockState: Exclude<LockState, 'unknown'>;
+  readonly batteryPercent: number;
+  readonly power: PowerSettings;
+  readonly ebikeVolts: number | null;
+  readonly tetherState: TetherState;
+  readonly covered: boolean;
+  readonly skyOpen: boolean;
+}
+
+export interface World {
+  readonly beginning: WorldBeginning;
+  /** When something happens next; Infinity where nothing more does. */
+  nextAtMs(): number;
+  /** Takes what happens next; undefined where nothing more does. */
+  take(): WorldEvent | undefined;
+  /** What GPS reads at this moment, under an open sky. Moments asked for never go back. */
+  fixAt(atMs: number): GpsFix;
+  /** Where the cellular network takes the lock to be; null where it can't tell. */
+  cellPositionAt(atMs: number): Position | null;
+}
+
+/** A world that follows a list: for tests, and for locks made from a trace. */
+export class ScriptedWorld implements World {
+  readonly beginning: WorldBeginning;
+  readonly #events: readonly WorldEvent[];
+  readonly #fix: GpsFix;
+  #next = 0;
+
+  /** `events` in order of time. The lock stays where `fix` says. */
+  constructor(beginning: WorldBeginning, events: readonly WorldEvent[], fix: GpsFix) {
+    this.beginning = beginning;
+    this.#events = events;
+    this.#fix = fix;
+  }
+
+  nextAtMs(): number {
+    return this.#events[this.#next]?.atMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  take(): WorldEvent | undefined {
+    return this.#events[this.#next++];
+  }
+
+  fixAt(): GpsFix {
+    return this.#fix;
+  }
+
+  cellPositionAt(): Position | null {
+    return { ...this.#fix.position, uncertaintyMeters: CELL_UNCERTAINTY_METERS };
+  }
+}
+
+/** A position from the network is good to about a cell. */
+export const CELL_UNCERTAINTY_METERS = 900;

@@ -1,0 +1,88 @@
+/**
+ * period-too-soon (protocol.md §3): a sequence of period pings begins less than 23 h after another.
+ *
+ * Pings within 10 min of the first are one sequence, by the lock's time. A late ping may join two sequences, part one,
+ * or stand between two, so the sequences are found anew from all that are remembered; what was found and no longer
+ * holds is withdrawn. A finding is about the first ping of the later sequence.
+ */
+import { BELIEF_LIMITS, type Belief, isAfter, type PeriodPing, setName } from './power-judge-belief.js';
+import {
+  compareNames,
+  type Finding,
+  finding,
+  type UplinkEvent,
+  type UplinkName,
+  type Verdict,
+} from './power-judge-event.js';
+import { describeSpan, describeTime } from './power-judge-words.js';
+import type { PowerModel } from './power-model.js';
+
+/** Takes a REASON_PERIOD_TRACKING ping. */
+export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+  const { credential, uplink } = event;
+  if (isAfter(belief.lastPeriodFrom, credential, uplink.boot, uplink.sequence)) {
+    setName(belief.lastPeriodFrom, credential, uplink.boot, uplink.sequence);
+    belief.lastPeriodMs = event.atMs;
+    belief.isOverdueReported = false;
+  }
+  const ping: PeriodPing = {
+    credential,
+    boot: uplink.boot,
+    sequence: uplink.sequence,
+    timeMs: uplink.timeMs,
+    isReported: false,
+  };
+  const { periods } = belief;
+  let index = periods.length;
+  while (index > 0 && comparePeriods(periods[index - 1] as PeriodPing, ping) > 0) index -= 1;
+  const same = periods[index - 1];
+  if (same !== undefined && comparePeriods(same, ping) === 0) return;
+  periods.splice(index, 0, ping);
+  judgeSequences(model, belief, event.atMs, out);
+  if (periods.length > BELIEF_LIMITS.periodPings) forgetOldest(periods);
+}
+
+function comparePeriods(a: PeriodPing, b: PeriodPing): number {
+  return a.timeMs - b.timeMs || compareNames(a, b);
+}
+
+function judgeSequences(model: PowerModel, belief: Belief, atMs: number, out: Verdict): void {
+  const { periodSequenceSpan, periodTooSoonUnder } = model.bounds;
+  // Where pings were forgotten, sequences may look to begin elsewhere than they did.
+  const canWithdraw = belief.periods.length <= BELIEF_LIMITS.periodPings;
+  let begin: PeriodPing | undefined;
+  for (const ping of belief.periods) {
+    const sinceBegin = begin === undefined ? Number.POSITIVE_INFINITY : ping.timeMs - begin.timeMs;
+    const isBegin = sinceBegin > periodSequenceSpan;
+    // The one that was known before the first event has no uplink that a finding could be about.
+    const isTooSoon = isBegin && sinceBegin < periodTooSoonUnder && ping.boot >= 0;
+    if (isTooSoon && !ping.isReported) {
+      ping.isReported = true;
+      out.findings.push(tooSoon(belief, ping, begin as PeriodPing, atMs));
+    } else if (!isTooSoon && ping.isReported && canWithdraw) {
+      ping.isReported = false;
+      out.withdrawn.push({ rule: 'period-too-soon', mac: belief.mac, about: bareName(ping) });
+    }
+    if (isBegin) begin = ping;
+  }
+}
+
+function tooSoon(belief: Belief, ping: PeriodPing, before: PeriodPing, atMs: number): Finding {
+  const span = describeSpan(ping.timeMs - before.timeMs);
+  const [begin, other] = [describeTime(ping.timeMs), describeTime(before.timeMs)];
+  const message = `The period sequence of ${begin} began ${span} after that of ${other}.`;
+  return finding('period-too-soon', belief.mac, bareName(ping), atMs, message);
+}
+
+function bareName(ping: PeriodPing): UplinkName {
+  return { credential: ping.credential, boot: ping.boot, sequence: ping.sequence };
+}
+
+/** The oldest in order of names, since a lock's clock may stand anywhere. */
+function forgetOldest(periods: PeriodPing[]): void {
+  let oldest = 0;
+  for (let index = 1; index < periods.length; index++) {
+    if (compareNames(periods[index] as PeriodPing, periods[oldest] as PeriodPing) < 0) oldest = index;
+  }
+  periods.splice(oldest, 1);
+}

@@ -1,0 +1,115 @@
+/**
+ * The numbers of uplinks, boot by boot: which have come, and what neighbours say of each other (protocol.md §3).
+ *
+ * A late uplink fills a hole and is compared with both its neighbours, whichever of the three came first. So the
+ * findings are those of the set of uplinks, not of their arrival. A finding on two neighbours is about the later one in
+ * order.
+ */
+import { judgeHeads } from './power-judge-airplane.js';
+import { BELIEF_LIMITS, type Belief, isAfter, isSame, type Run, type Span, setName } from './power-judge-belief.js';
+import { nameOf } from './power-judge-content.js';
+import type { UplinkEvent, Verdict } from './power-judge-event.js';
+import { endPatience, forgetHoles, forgiveFilled, judgeGaps, noticeHole } from './power-judge-gap.js';
+import { comparableBits, joinNeighbours, reportUnchanged, singleSpan, statePingBits } from './power-judge-span.js';
+import type { PowerModel } from './power-model.js';
+
+/** Takes an uplink of the lock, other than a repeat, into the numbers, with the findings on it and its neighbours. */
+export function judgeSequence(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+  const { uplink, credential } = event;
+  belief.uplinks += 1;
+  if (!isAfter(belief.first, credential, uplink.boot, uplink.sequence)) judgeFirst(belief, event, out);
+  const last = belief.runs[belief.runs.length - 1];
+  const top = last?.spans[last.spans.length - 1];
+  if (
+    last !== undefined &&
+    top !== undefined &&
+    uplink.sequence === top.high + 1 &&
+    last.boot === uplink.boot &&
+    last.credential === credential &&
+    !uplink.power.airplane
+  ) {
+    noteDropped(last, event);
+    extendTop(model, belief, top, event, out);
+  } else insert(model, belief, event, out);
+  if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, nameOf(event), out);
+  if (uplink.body.kind === 'close_connection' && uplink.kept === 0) endPatience(belief, event, nameOf(event), out);
+}
+
+function noteDropped(run: Run, event: UplinkEvent): void {
+  if (event.uplink.dropped > run.dropped) run.dropped = event.uplink.dropped;
+}
+
+/** The usual case, without a new object: the next number of the newest boot, airplane off. */
+function extendTop(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, out: Verdict): void {
+  const { uplink } = event;
+  const repeated = top.highState & statePingBits(uplink);
+  if (repeated !== 0) reportUnchanged(belief, repeated, nameOf(event), event.atMs, out);
+  top.high = uplink.sequence;
+  top.highState = comparableBits(model, uplink);
+  top.hasAirplaneOff = true;
+  top.hasTailClose = false;
+}
+
+function insert(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
+  const { uplink, atMs } = event;
+  const run = runOf(belief, event);
+  if (run === undefined) return;
+  noteDropped(run, event);
+  forgetHoles(model, belief, run, atMs, out);
+  const { spans } = run;
+  const found = spans.findIndex((span) => span.high >= uplink.sequence);
+  const index = found === -1 ? spans.length : found;
+  const above = spans[index];
+  const below = spans[index - 1];
+  // A number that came before: the second content of a conflict is nobody's neighbour.
+  if (above !== undefined && above.low <= uplink.sequence) return;
+  const span = singleSpan(model, uplink);
+  spans.splice(index, 0, span);
+  if (above !== undefined && below !== undefined) {
+    // A hole becomes two, both as old as it was.
+    span.holeSinceMs = above.holeSinceMs;
+    span.holeSinceUplinks = above.holeSinceUplinks;
+    span.isHoleOverdue = above.isHoleOverdue;
+  } else if (above !== undefined && span.high + 1 < above.low) noticeHole(model, belief, above, atMs);
+  else if (below !== undefined && below.high + 1 < span.low) noticeHole(model, belief, span, atMs);
+  if (above !== undefined && span.high + 1 === above.low) joinNeighbours(belief, run, index, atMs, out);
+  if (below !== undefined && below.high + 1 === span.low) joinNeighbours(belief, run, index - 1, atMs, out);
+  if (run.reported > 0) forgiveFilled(run);
+  judgeHeads(belief, atMs, out);
+}
+
+/** The run of the uplink's boot; undefined where all that are kept are newer and there is no room for it. */
+function runOf(belief: Belief, event: UplinkEvent): Run | undefined {
+  const { credential } = event;
+  const { boot } = event.uplink;
+  const { runs } = belief;
+  let index = runs.length;
+  for (; index > 0; index--) {
+    const run = runs[index - 1] as Run;
+    if (run.credential === credential && run.boot === boot) return run;
+    if (run.credential < credential || (run.credential === credential && run.boot < boot)) break;
+  }
+  if (runs.length >= BELIEF_LIMITS.runs) {
+    if (index === 0) return undefined;
+    runs.shift();
+    index -= 1;
+  }
+  const run: Run = { credential, boot, spans: [], dropped: 0, lost: 0, reported: 0 };
+  runs.splice(index, 0, run);
+  return run;
+}
+
+/**
+ * Before any uplink there is the lock state that the trace's header or the store knew. Only the first uplink in order
+ * is compared with it, so when an earlier one comes late, what was found on that ground is withdrawn.
+ */
+function judgeFirst(belief: Belief, event: UplinkEvent, out: Verdict): void {
+  const { first, initialLockState } = belief;
+  const { body, boot, sequence } = event.uplink;
+  if (isSame(first, event.credential, boot, sequence)) return;
+  if (belief.isFirstReported) out.withdrawn.push({ rule: 'state-unchanged', mac: belief.mac, about: { ...first } });
+  setName(first, event.credential, boot, sequence);
+  const bits = statePingBits(event.uplink);
+  belief.isFirstReported = bits !== 0 && body.kind === 'cellular' && body.lockState === initialLockState;
+  if (belief.isFirstReported) reportUnchanged(belief, bits, nameOf(event), event.atMs, out);
+}

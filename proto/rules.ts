@@ -1,0 +1,227 @@
+/**
+ * The rules that `judge` applies: a closed table (protocol.md §3). A *violation* is something that a lock must not do;
+ * a *warning* may be the network's doing.
+ */
+
+export type Severity = 'violation' | 'warning';
+
+export type RuleName =
+  | 'airplane-silence'
+  | 'low-battery-theft-only'
+  | 'theft-while-unlocked'
+  | 'period-too-soon'
+  | 'state-unchanged'
+  | 'ride-tracking-off'
+  | 'ride-while-locked'
+  | 'position-missing'
+  | 'outside-connection'
+  | 'after-close'
+  | 'wrong-source'
+  | 'unknown-reason'
+  | 'out-of-range'
+  | 'sequence-conflict'
+  | 'connection-unexplained'
+  | 'sequence-gap'
+  | 'clock-ahead'
+  | 'not-closed'
+  | 'period-overdue'
+  | 'window-offline'
+  | 'recovery-offline';
+
+/**
+ * What a finding rests on (protocol.md §3, "Late data").
+ *
+ * - `content`: on what the uplinks say. The set of these findings is the same in whatever order the uplinks arrive.
+ * - `receipt`: on when something was received, or on a connection. Another order may find others.
+ * - `time`: on time passing without something.
+ */
+export type RestsOn = 'content' | 'receipt' | 'time';
+
+export interface RuleRow {
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  readonly restsOn: RestsOn;
+  /** One sentence: what breaks it. */
+  readonly brokenWhen: string;
+  /** Where the rule stands. */
+  readonly section: string;
+}
+
+const SECTION = 'protocol.md §3';
+
+const ROWS: readonly RuleRow[] = [
+  {
+    rule: 'airplane-silence',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen:
+      'An uplink has airplane on and is neither the acknowledgement of the switch nor the first close-connection ' +
+      'ping to report it.',
+    section: SECTION,
+  },
+  {
+    rule: 'low-battery-theft-only',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'The battery is below 10 % and the reason is neither REASON_THEFT nor REASON_CLOSE_CONNECTION.',
+    section: SECTION,
+  },
+  {
+    rule: 'theft-while-unlocked',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'REASON_THEFT comes with lock state unlocked.',
+    section: SECTION,
+  },
+  {
+    rule: 'period-too-soon',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen:
+      'A REASON_PERIOD_TRACKING sequence begins less than 23 h after another, by the lock’s time; pings within ' +
+      '10 min of the first are one sequence.',
+    section: SECTION,
+  },
+  {
+    rule: 'state-unchanged',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'A cellular ping REASON_STATE_PING has the lock state that the uplink before it had.',
+    section: SECTION,
+  },
+  {
+    rule: 'ride-tracking-off',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'REASON_UNLOCKED_PING comes while the ride-tracking switch is off.',
+    section: SECTION,
+  },
+  {
+    rule: 'ride-while-locked',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'REASON_UNLOCKED_PING or REASON_UNLOCKED_MOVEMENT comes with lock state locked.',
+    section: SECTION,
+  },
+  {
+    rule: 'position-missing',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'REASON_GPS_PING is not a GPS ping, or REASON_CELL_PING has no position.',
+    section: SECTION,
+  },
+  {
+    rule: 'outside-connection',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen: 'An uplink is received while the lock isn’t connected.',
+    section: SECTION,
+  },
+  {
+    rule: 'after-close',
+    severity: 'violation',
+    restsOn: 'receipt',
+    brokenWhen:
+      'An uplink comes after the close-connection ping of the same connection; a close that is its connection’s ' +
+      'first uplink belongs to the connection before.',
+    section: SECTION,
+  },
+  {
+    rule: 'wrong-source',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'PHONE comes from a lock, or anything else from a phone.',
+    section: SECTION,
+  },
+  {
+    rule: 'unknown-reason',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'A reason number is outside the table.',
+    section: SECTION,
+  },
+  {
+    rule: 'out-of-range',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen:
+      'Battery over 100, latitude beyond ±90, longitude beyond ±180, direction outside [0, 360), negative speed ' +
+      'or uncertainty, or a time outside 1970–9999.',
+    section: SECTION,
+  },
+  {
+    rule: 'sequence-conflict',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen: 'A used boot and sequence comes again with other content.',
+    section: SECTION,
+  },
+  {
+    rule: 'connection-unexplained',
+    severity: 'violation',
+    restsOn: 'time',
+    brokenWhen:
+      'A lock is connected for over 10 min without an uplink or a command, in a state that keeps no connection, ' +
+      'counted from when it stopped keeping one.',
+    section: SECTION,
+  },
+  {
+    rule: 'sequence-gap',
+    severity: 'warning',
+    restsOn: 'receipt',
+    brokenWhen:
+      'More numbers are missing within a boot than the lock says it dropped: 100 uplinks or 24 h after, or at a ' +
+      'close-connection ping with nothing kept.',
+    section: SECTION,
+  },
+  {
+    rule: 'clock-ahead',
+    severity: 'warning',
+    restsOn: 'receipt',
+    brokenWhen: 'The lock’s time is over 5 min ahead of the time of receipt.',
+    section: SECTION,
+  },
+  {
+    rule: 'not-closed',
+    severity: 'warning',
+    restsOn: 'receipt',
+    brokenWhen: 'A connection ended as dropped, keepalive or takeover without a close-connection ping.',
+    section: SECTION,
+  },
+  {
+    rule: 'period-overdue',
+    severity: 'warning',
+    restsOn: 'time',
+    brokenWhen: '25 h passed without a period sequence, in a state that has period pings.',
+    section: SECTION,
+  },
+  {
+    rule: 'window-offline',
+    severity: 'warning',
+    restsOn: 'time',
+    brokenWhen: 'A lock is in HIGH and is not connected for over 10 min of its window.',
+    section: SECTION,
+  },
+  {
+    rule: 'recovery-offline',
+    severity: 'warning',
+    restsOn: 'time',
+    brokenWhen: 'A lock is in RECOVERY and is not connected for over 10 min.',
+    section: SECTION,
+  },
+];
+
+/** The table, in the order of protocol.md §3. */
+export const RULES: readonly RuleRow[] = Object.freeze(ROWS.map((row) => Object.freeze(row)));
+
+const ROW_BY_NAME: ReadonlyMap<string, RuleRow> = new Map(RULES.map((row) => [row.rule, row]));
+
+/** A rule's row; undefined where no rule has that name. */
+export function ruleRow(name: string): RuleRow | undefined {
+  return ROW_BY_NAME.get(name);
+}
+
+/** The severity of a rule. */
+export function severityOf(rule: RuleName): Severity {
+  return (ROW_BY_NAME.get(rule) as RuleRow).severity;
+}

@@ -1,0 +1,172 @@
+/** The command line as people and programs use it: real processes against a real gateway. */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { SETTING_FLAGS } from '../cli/commands/serve.js';
+import { eventLine } from '../cli/event-line.js';
+import { SETTINGS } from '../gateway/config.js';
+import { afterThisTurn } from '../proto/clock.js';
+import { tempFolder } from './helpers/temp-folder.js';
+import { openGateway, testMac } from './helpers/test-gateway.js';
+import { connectedLock } from './helpers/test-lock.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const MAIN = path.join(ROOT, 'dist/cli/main.js');
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `lockgate` to its end. */
+function lockgate(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, LOCKGATE_DATA: '/nonexistent', ...environment },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => (stdout += chunk));
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
+}
+
+t.test('merchant, device and webhook: add and list, for people and as JSON', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  const at = { LOCKGATE_DATA: folder, LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}` };
+  t.match(await lockgate(['merchant', 'list'], at), { code: 0, stdout: '', stderr: /no merchant yet/ });
+  t.match(await lockgate(['device', 'add', 'A4C138F0E1D2'], at), { code: 2, stderr: /which merchant\? there is none/ });
+  t.match(await lockgate(['merchant', 'add', 'Amber Bikes'], at), { code: 0, stdout: 'Added merchant Amber Bikes.\n' });
+  t.match(await lockgate(['merchant', 'add', 'Amber Bikes'], at), { code: 3, stderr: /there is a merchant named/ });
+  const added = await lockgate(['device', 'add', 'a4c1.38f0.e1d2', '--json'], at);
+  t.match(JSON.parse(added.stdout), { mac: 'A4:C1:38:F0:E1:D2', merchant: 'Amber Bikes', secret: /^lgs_.{32}$/ });
+  t.match(await lockgate(['device', 'add', 'A4:C1'], at), { code: 2, stderr: /"A4:C1" is no MAC: expected 12 hex/ });
+  t.match(await lockgate(['device', 'list'], at), {
+    code: 0,
+    stdout: /MAC +MERCHANT.*\nA4:C1:38:F0:E1:D2 +Amber Bikes/,
+  });
+  t.match(await lockgate(['device', 'show', 'A4C138F0E1D3'], at), {
+    code: 3,
+    stderr: /there is no device A4:C1:38:F0:E1:D3/,
+  });
+  const url = ['webhook', 'add', 'http://127.0.0.1:9/', '--header', 'X-Team: bikes'];
+  t.match(JSON.parse((await lockgate([...url, '--json'], at)).stdout), {
+    id: 1,
+    headers: ['X-Team'],
+    secret: /^whsec_/,
+  });
+  t.match(await lockgate(['webhook', 'add', 'ftp://a/'], at), { code: 2, stderr: /no http or https URL/ });
+  t.match(await lockgate(['webhook', 'list'], at), {
+    code: 0,
+    stdout: /1 +Amber Bikes +http:\/\/127.0.0.1:9\/ +active/,
+  });
+  t.match(await lockgate(['merchant', 'list'], { ...at, LOCKGATE_TOKEN: 'x' }), { code: 3, stderr: /wants the token/ });
+});
+
+t.test('without a gateway: what is wrong, and what to do', async (t) => {
+  const folder = tempFolder(t);
+  t.match(await lockgate(['merchant', 'list', '--data', folder]), {
+    code: 3,
+    stderr: /no operator token.*lockgate serve/,
+  });
+  const elsewhere = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
+  t.match(await lockgate(['tail', ...elsewhere]), {
+    code: 3,
+    stderr: /no gateway at http:\/\/127.0.0.1:9 .*lockgate serve/,
+  });
+});
+
+t.test('a wrong command line is exit code 2 and says which', async (t) => {
+  t.match(await lockgate(['merchnt', 'list']), {
+    code: 2,
+    stderr: /unknown command 'merchnt'\n\(Did you mean merchant\?\)/,
+  });
+  t.match(await lockgate(['serve', '--mqtt-port', 'x']), { code: 2, stderr: /--mqtt-port is "x": expected a port/ });
+  t.match(await lockgate(['serve'], { LOCKGATE_OPERATOR_PORT: '70000' }), {
+    code: 2,
+    stderr: /LOCKGATE_OPERATOR_PORT/,
+  });
+  t.match(await lockgate(['serve', '--allow-webhook-range', '10.0.0.0/99']), { code: 2, stderr: /no address range/ });
+  t.match(await lockgate(['webhook', 'listen', '--port', '99999']), { code: 2, stderr: /Expected a port/ });
+});
+
+t.test('every command has help with an example', async (t) => {
+  const commands = [
+    'demo',
+    'serve',
+    'tail',
+    'merchant add',
+    'merchant list',
+    'device add',
+    'device list',
+    'device show',
+  ];
+  const more = ['device rotate-secret', 'webhook add', 'webhook list', 'webhook listen'];
+  for (const command of [...commands, ...more]) {
+    const help = await lockgate([...command.split(' '), '--help']);
+    t.match(help, { code: 0, stdout: new RegExp(`Example:\n  \\$ lockgate ${command}`) }, command);
+  }
+});
+
+t.test('the settings stand the same in code, in help and in the documentation', async (t) => {
+  const flags = SETTING_FLAGS.map(([flag]) => flag.split(' ')[0]);
+  t.same(
+    flags,
+    SETTINGS.map((setting) => setting.flag),
+  );
+  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
+  const rows = readme.split('\n').filter((line) => line.startsWith('| `--'));
+  const expected = SETTINGS.map(({ flag, environment, default: value, unit, meaning }) => {
+    return `| \`${flag}\` | \`${environment}\` | ${value === '' ? '' : `\`${value}\``} | ${unit} | ${meaning} |`;
+  });
+  t.same(rows, expected);
+});
+
+t.test('what a stranger sent can’t move the cursor of who looks at it', async (t) => {
+  const line = eventLine({
+    at: '2026-11-20T06:00:00.000Z',
+    event: 'refused',
+    what: 'connect',
+    why: 'no such lock',
+    client_id: 'a\u001b[2J\nb',
+    address: '127.0.0.1',
+  });
+  t.equal(line, `06:00:00 ${' '.repeat(17)} no    connect refused: no such lock (a\ufffd[2J\ufffdb, 127.0.0.1)`);
+  const ping = { ping_type: 'gps', reason: 'REASON_THEFT', lock_state: 'locked', battery_percent: 9 };
+  const at = '2026-11-20T06:00:00.000Z';
+  const mac = 'A4:C1:38:F0:E1:D2';
+  t.equal(
+    eventLine({ at, mac, event: 'ping', ping }, 60),
+    '06:00:00 A4:C1:38:F0:E1:D2 ping  gps REASON_THEFT locked 9%',
+  );
+  t.equal([...eventLine({ at, mac, event: 'ping', ping }, 50)].length, 50, 'cut to the terminal');
+});
+
+t.test('tail shows what happens as it happens', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const args = [
+    'tail',
+    '--json',
+    '--gateway',
+    `http://127.0.0.1:${gateway.operatorPort}`,
+    '--token',
+    gateway.operatorToken,
+  ];
+  const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH: process.env.PATH } });
+  t.teardown(() => child.kill('SIGKILL'));
+  while (gateway.events.listenerCount('connected') === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  await connectedLock(t, gateway, testMac());
+  const [chunk] = await new Promise<Buffer[]>((resolve) =>
+    child.stdout.once('data', (data: Buffer) => resolve([data])),
+  );
+  t.match(JSON.parse(String(chunk).split('\n')[0] ?? ''), { event: 'connect', mac: 'A4:C1:38:00:00:01' });
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  child.kill('SIGINT');
+  t.equal(await ended, 130);
+});

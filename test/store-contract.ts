@@ -1,0 +1,239 @@
+/**
+ * What every engine of the store must keep. An engine's test file is three lines: it calls this with its opener.
+ */
+import t from 'tap';
+import { digestOf } from '../gateway/event-id.js';
+import {
+  type AttemptRecord,
+  type Commit,
+  type Incoming,
+  type IncomingUplink,
+  type LockEvent,
+  QUARANTINE_PER_LOCK,
+  type Store,
+} from '../gateway/store/store.js';
+import type { Finding } from '../proto/power-judge-event.js';
+import { type Teardown, tempFolder } from './helpers/temp-folder.js';
+import { testBytes, testMac } from './helpers/test-gateway.js';
+
+/** Opens the engine on a folder, making what isn't there. */
+export type OpenStore = (folder: string) => Promise<Store>;
+
+const HASH = Buffer.alloc(32, 7);
+const MAC = testMac();
+
+function uplink(sequence: number, members: Partial<IncomingUplink> = {}): IncomingUplink {
+  const bytes = members.bytes ?? testBytes(sequence);
+  return {
+    type: 'uplink',
+    deviceId: 1,
+    merchantId: 1,
+    credentialId: 1,
+    boot: 1,
+    sequence,
+    digest: digestOf(bytes),
+    kind: 1,
+    bytes,
+    receivedAtMs: 1000 + sequence,
+    buffered: false,
+    ...members,
+  };
+}
+
+function commit(...incoming: Incoming[]): Commit {
+  return { incoming, judged: [], states: new Map() };
+}
+
+async function withLock(test: Teardown, open: OpenStore): Promise<{ store: Store; folder: string }> {
+  const folder = tempFolder(test);
+  const store = await open(folder);
+  test.teardown(() => store.close().catch(() => undefined));
+  await store.addMerchant('Amber', 5);
+  await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
+  return { store, folder };
+}
+
+function attempt(uplinkId: number, number: number, outcome: AttemptRecord['outcome']): AttemptRecord {
+  return { urlId: 1, uplinkId, number, atMs: 9, durationMs: 1, status: 500, error: 'no', answer: '', outcome };
+}
+
+/** Runs the suite. */
+export function storeContract(engine: string, open: OpenStore): void {
+  logContract(engine, open);
+  deliveryContract(engine, open);
+  registryContract(engine, open);
+}
+
+function logContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: an uplink is stored once under its name and content`, async (t) => {
+    const { store, folder } = await withLock(t, open);
+    await store.append(commit(uplink(1), uplink(2), uplink(1)));
+    const other = testBytes(2, { dropped: 9 });
+    await store.append(commit(uplink(2), uplink(2, { bytes: other, digest: digestOf(other) })));
+    await store.append(commit(uplink(1, { credentialId: 2 }), uplink(1, { boot: 2 })));
+    const digests = await store.readDigests(1, 1, 2);
+    t.same(digests.sort(Buffer.compare), [digestOf(testBytes(2)), digestOf(other)].sort(Buffer.compare));
+    t.same(await store.readDigests(1, 9, 2), []);
+    t.equal(await store.readLastReceivedAtMs(), 1001);
+    await store.close();
+    const again = await open(folder);
+    t.teardown(() => again.close());
+    await again.append(commit(uplink(1), uplink(3)));
+    t.same(
+      (await again.readEvents(1, 0, 10)).map(({ boot, sequence }) => [boot, sequence]),
+      [
+        [1, 1],
+        [1, 2],
+        [1, 2],
+        [1, 1],
+        [2, 1],
+        [1, 3],
+      ],
+    );
+  });
+
+  t.test(`${engine}: what is known of a lock, and what was found, are kept in the same commit`, async (t) => {
+    const { store } = await withLock(t, open);
+    t.equal(await store.readDeviceState(1), null);
+    const mac = 'A4:C1:38:00:00:01';
+    const about = { credential: 1, boot: 1, sequence: 1 };
+    const found: Finding = { rule: 'period-too-soon', severity: 'violation', message: 'm', mac, about, atMs: 7 };
+    const silent: Finding = { ...found, rule: 'period-overdue', severity: 'warning', about: null };
+    const states = new Map([[1, '{"a":1}']]);
+    const judged = [{ deviceId: 1, withdrawn: [], findings: [found, silent] }];
+    await store.append({ incoming: [uplink(1)], judged, states });
+    t.equal(await store.readDeviceState(1), '{"a":1}');
+    t.same(await store.readDeviceStates(), [{ deviceId: 1, mac: MAC, state: '{"a":1}' }]);
+    t.same(
+      (await store.readFindings(1, 9)).map(({ finding }) => finding),
+      [silent, found],
+    );
+    const withdrawn = [{ rule: found.rule, mac, about }];
+    await store.append({ incoming: [], judged: [{ deviceId: 1, withdrawn, findings: [] }], states: new Map() });
+    t.same(
+      (await store.readFindings(1, 9)).map(({ finding }) => finding),
+      [silent],
+    );
+  });
+
+  t.test(`${engine}: the log of a lock has uplinks and connection events in their order`, async (t) => {
+    const { store } = await withLock(t, open);
+    const connect = { event: 'connect' } as const;
+    const disconnect = { event: 'disconnect', cause: 'closed' } as const;
+    const happened = (event: LockEvent): Incoming => ({ type: 'lock-event', deviceId: 1, atMs: 5, event });
+    await store.append(commit(happened(connect), uplink(1), uplink(2)));
+    await store.append(
+      commit(uplink(3), happened(disconnect), happened(connect), uplink(4), uplink(9, { deviceId: 2 })),
+    );
+    const seen: unknown[] = [];
+    for await (const piece of store.readLog(1, 2)) {
+      t.ok(piece.length <= 2);
+      seen.push(...piece.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event)));
+    }
+    t.same(seen, [connect, 1, 2, 3, disconnect, connect, 4]);
+  });
+
+  t.test(`${engine}: events are the pings of a merchant, in the order of arrival`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.append(commit(uplink(3), uplink(1, { kind: 0 }), uplink(2), uplink(4, { merchantId: 2 })));
+    const events = await store.readEvents(1, 0, 10);
+    t.same(
+      events.map(({ sequence }) => sequence),
+      [3, 2],
+      'an acknowledgement is no event',
+    );
+    t.same(events[0]?.bytes, testBytes(3));
+    t.equal(events[0]?.mac, MAC);
+    t.equal(events[0]?.simulated, true);
+    t.same((await store.readEvents(1, events[0]?.id ?? 0, 10)).length, 1, 'those after a cursor only');
+    t.same(
+      (await store.readUplinks(1, 2)).map(({ sequence }) => sequence),
+      [4, 3],
+      'the newest by name first',
+    );
+  });
+
+  t.test(`${engine}: a batch that fails leaves nothing`, async (t) => {
+    const { store } = await withLock(t, open);
+    const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
+    await t.rejects(store.append(commit(uplink(1), broken)), { name: 'StoreFailure' });
+    t.same(await store.readEvents(1, 0, 10), []);
+    await store.append(commit(uplink(1)));
+    t.equal((await store.readEvents(1, 0, 10)).length, 1, 'and the next one is taken');
+  });
+
+  t.test(`${engine}: quarantine keeps the newest of each lock`, async (t) => {
+    const { store } = await withLock(t, open);
+    const item = (deviceId: number, at: number): Incoming => {
+      const bytes = Buffer.from(`junk ${at}`);
+      return { type: 'quarantine', deviceId, credentialId: 1, receivedAtMs: at, code: 'no-body', message: 'm', bytes };
+    };
+    const junk = Array.from({ length: QUARANTINE_PER_LOCK + 3 }, (_, at) => item(1, at));
+    await store.append(commit(item(2, 0), ...junk));
+    const kept = await store.readQuarantine(1, QUARANTINE_PER_LOCK * 2);
+    t.equal(kept.length, QUARANTINE_PER_LOCK);
+    t.equal(kept.at(-1)?.receivedAtMs, 3, 'the oldest went first');
+    t.same(kept[0]?.bytes, Buffer.from(`junk ${QUARANTINE_PER_LOCK + 2}`));
+  });
+}
+
+function deliveryContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: deliveries that failed wait for their time; a cursor never goes back`, async (t) => {
+    const { store } = await withLock(t, open);
+    const request = { merchant: 'Amber', url: 'http://a/', headers: {}, secretSealed: HASH, nowMs: 1 };
+    await store.append(commit(uplink(1)));
+    const url = await store.addWebhookUrl(request);
+    const [first] = await store.readEvents(1, 0, 1);
+    t.equal(url.cursor, first?.id, 'a new URL follows from now on');
+    await store.append(commit(uplink(2), uplink(3)));
+    const [two, three] = await store.readEvents(1, url.cursor, 9);
+    const [a, b] = [two?.id ?? 0, three?.id ?? 0];
+    const pending = { state: 'pending', nextAttemptAtMs: 50 } as const;
+    const attempts = [attempt(a, 1, pending), attempt(b, 1, { ...pending, nextAttemptAtMs: 40 })];
+    await store.recordProgress([{ urlId: url.id, attempts, cursor: b }]);
+    t.equal(await store.nextDueAtMs(url.id), 40);
+    t.same(await store.readDueDeliveries(url.id, 39, 9), []);
+    const due = await store.readDueDeliveries(url.id, 50, 9);
+    t.same(
+      due.map(({ uplink, attempts }) => [uplink.id, attempts]),
+      [
+        [b, 1],
+        [a, 1],
+      ],
+      'the longest due first',
+    );
+    const ends = [attempt(a, 2, { state: 'delivered' }), attempt(b, 2, { state: 'dead' })];
+    await store.recordProgress([{ urlId: url.id, attempts: ends, cursor: a }]);
+    t.equal(await store.nextDueAtMs(url.id), null);
+    t.equal((await store.listWebhookUrls())[0]?.cursor, b);
+    await store.recordProgress([{ urlId: url.id, attempts: [], disabledWhy: 'gone' }]);
+    t.match(await store.listWebhookUrls(), [{ state: 'disabled', disabledWhy: 'gone' }]);
+  });
+}
+
+function registryContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: merchants, devices and their credentials`, async (t) => {
+    const { store } = await withLock(t, open);
+    await t.rejects(store.addMerchant('Amber', 1), { code: 'merchant-exists' });
+    const device = { mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: 1 };
+    await t.rejects(store.addDevice(device), { code: 'device-exists' });
+    await t.rejects(store.addDevice({ ...device, merchant: 'Nobody' }), { code: 'no-such-merchant' });
+    t.match(await store.findLock(MAC), { deviceId: 1, merchantId: 1, credentials: [{ id: 1, secretHash: HASH }] });
+    t.equal(await store.findLock(testMac(2)), null);
+    const newer = Buffer.alloc(32, 8);
+    await store.replaceLockCredential(MAC, newer, 9);
+    const credentials = (await store.findLock(MAC))?.credentials;
+    t.same(credentials, [{ id: 2, secretHash: newer }], 'the old credential is revoked');
+    await t.rejects(store.replaceLockCredential(testMac(2), newer, 9), { code: 'no-such-device' });
+    t.match(await store.listDevices(), [{ device: { mac: MAC, merchantName: 'Amber' }, state: null }]);
+    t.equal(await store.findDevice(testMac(2)), null);
+  });
+
+  t.test(`${engine}: facts`, async (t) => {
+    const { store } = await withLock(t, open);
+    t.equal(await store.readFact('a'), null);
+    await store.writeFact('a', '1');
+    await store.writeFact('a', '2');
+    t.equal(await store.readFact('a'), '2');
+  });
+}
