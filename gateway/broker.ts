@@ -104,7 +104,7 @@ export class Broker {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     // No byte is read any more, but what is being stored still gets its PUBACK.
     for (const socket of this.#sockets) socket.pause();
-    await this.#options.ingest.idle();
+    await this.#options.ingest.stop();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     for (const socket of this.#sockets) socket.destroy();
     await closed;

@@ -44,7 +44,7 @@ export interface Gateway {
   readonly mqttPort: number;
   readonly operatorPort: number;
   readonly operatorToken: string;
-  /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. */
+  /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. May be called again. */
   close(): Promise<void>;
 }
 
@@ -57,8 +57,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const opened = await openSqliteStore(config.data);
   const store = options.wrapStore?.(opened) ?? opened;
   const started: (() => Promise<void>)[] = [() => store.close()];
-  const stop = async (): Promise<void> => {
+  const stopAll = async (): Promise<void> => {
     for (const each of started.reverse()) await each();
+  };
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= stopAll();
+    return stopped;
   };
   try {
     return await startParts(config, options, store, started, stop);

@@ -5,11 +5,17 @@ import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
+import { startGateway } from '../gateway/gateway.js';
 import { startRunClock } from '../gateway/run-clock.js';
+import type { Store } from '../gateway/store/store.js';
 import { parseRange } from '../gateway/webhooks/address-rule.js';
 import { attemptDelivery } from '../gateway/webhooks/attempt.js';
 import { makeGuardedAgents } from '../gateway/webhooks/guarded-agents.js';
 import { ManualClock, Seconds, systemClock } from '../proto/clock.js';
+import { overriding } from './helpers/sabotage.js';
+import { tempFolder } from './helpers/temp-folder.js';
+import { eventsOf, testBytes, testConfig, testGateway, testMac } from './helpers/test-gateway.js';
+import { connectedLock } from './helpers/test-lock.js';
 
 t.test('a delivery leaves nothing behind, and can be cut off', async (t) => {
   let answers = true;
@@ -62,4 +68,45 @@ t.test('the run’s clock ends when it is stopped, a note under way or not', asy
   await stopped;
   t.equal(notes, 3, 'and at the end');
   t.equal(wallClock.pending, 0, 'nothing is left that would keep the process going');
+});
+
+t.test('closing it twice is closing it once', async (t) => {
+  let closed = 0;
+  const wrapStore = (store: Store): Store =>
+    overriding(store, {
+      close: async () => {
+        closed += 1;
+        await store.close();
+      },
+    });
+  const gateway = await startGateway(testConfig(tempFolder(t)), { wrapStore });
+  await Promise.all([gateway.close(), gateway.close()]);
+  await gateway.close();
+  t.equal(closed, 1, 'the store, which the other parts need to their end, is not closed by the second call');
+});
+
+t.test('it ends though the store fails', async (t) => {
+  let fails = false;
+  const gateway = await testGateway(t, {
+    wrapStore: (store) =>
+      overriding(store, {
+        append: async (commit) => {
+          if (fails) throw new Error('the disk is full');
+          return await store.append(commit);
+        },
+      }),
+  });
+  const lock = await connectedLock(t, gateway, testMac());
+  await lock.send(testBytes(1));
+  const failed = eventsOf(gateway, 'store-failed', 1);
+  fails = true;
+  lock.send(testBytes(2)).then(
+    () => t.fail('what can not be stored was acknowledged'),
+    () => undefined,
+  );
+  await failed;
+  // The end of that connection has to be stored too, and can't be.
+  await lock.closed;
+  await gateway.close();
+  t.pass('and it ended');
 });
