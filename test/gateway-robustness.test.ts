@@ -14,8 +14,9 @@ import { makeGuardedAgents } from '../gateway/webhooks/guarded-agents.js';
 import { ManualClock, Seconds, systemClock } from '../proto/clock.js';
 import { overriding } from './helpers/sabotage.js';
 import { tempFolder } from './helpers/temp-folder.js';
-import { eventsOf, testBytes, testConfig, testGateway, testMac } from './helpers/test-gateway.js';
-import { connectedLock } from './helpers/test-lock.js';
+import { eventsOf, openGateway, testBytes, testConfig, testGateway, testMac } from './helpers/test-gateway.js';
+import { connectedLock, TestLock } from './helpers/test-lock.js';
+import { type ReceivedRequest, testReceiver } from './helpers/test-receiver.js';
 
 t.test('a delivery leaves nothing behind, and can be cut off', async (t) => {
   let answers = true;
@@ -109,4 +110,48 @@ t.test('it ends though the store fails', async (t) => {
   await lock.closed;
   await gateway.close();
   t.pass('and it ended');
+});
+
+t.test('a restart attempts no failed delivery before its time, nor as a first one', async (t) => {
+  const folder = tempFolder(t);
+  const clock = new ManualClock(systemClock.now());
+  const options = { deliveryClock: clock, random: () => 0.5 };
+  const receiver = await testReceiver(t);
+  const [hangingMac, failingMac] = [testMac(1), testMac(2)];
+  const isFrom = (mac: string, { json }: ReceivedRequest): boolean => {
+    return String(json.mac_addr).replaceAll(':', '') === mac;
+  };
+  receiver.answer = (request, response) => {
+    if (isFrom(failingMac, request)) response.writeHead(500).end();
+  };
+
+  const first = await openGateway(t, folder, options);
+  await first.accounts.addMerchant('Amber');
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  await (await connectedLock(t, first, hangingMac)).send(testBytes(1));
+  await receiver.received(1);
+  const { secret } = await first.accounts.addDevice({ mac: failingMac });
+  const failed = eventsOf(first, 'delivery', 1);
+  await (await TestLock.connect(t, first.mqttPort, failingMac, secret)).send(testBytes(1));
+  t.match(await failed, [{ mac: failingMac, number: 1, outcome: 'pending' }]);
+  // The one that hangs is cut off and has no outcome: the cursor stands before both.
+  await first.close();
+
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  const second = await openGateway(t, folder, options);
+  let delivered = eventsOf(second, 'delivery', 2);
+  await (await TestLock.connect(t, second.mqttPort, failingMac, secret)).send(testBytes(2));
+  const sequences = (await delivered).map(({ mac, number, outcome }) => ({ mac, number, outcome }));
+  t.same(
+    sequences.sort((a, b) => (a.mac < b.mac ? -1 : 1)),
+    [
+      { mac: hangingMac, number: 1, outcome: 'delivered' },
+      { mac: failingMac, number: 1, outcome: 'delivered' },
+    ],
+    'the one that had no outcome, and the new one',
+  );
+  t.equal(receiver.requests.length, 4, 'and not the one that waits for its retry');
+  delivered = eventsOf(second, 'delivery', 1);
+  clock.advance(Seconds(5));
+  t.match(await delivered, [{ mac: failingMac, number: 2, outcome: 'delivered' }], 'which comes at its time');
 });
