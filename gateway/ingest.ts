@@ -126,8 +126,8 @@ export class Ingest {
   }
 
   /**
-   * Resolves when all that was taken so far has been answered. From now on a store that fails is not waited for; what is
-   * taken later is still stored where it can be. May be called again.
+   * Resolves when all that was taken so far has been answered. From now on a store that fails is not waited for; what
+   * is taken later is still stored where it can be. May be called again.
    */
   async stop(): Promise<void> {
     this.#stopping = true;

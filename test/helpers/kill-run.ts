@@ -22,7 +22,7 @@ export interface KillRunOptions {
   /** Uplinks of each lock under way at once. */
   readonly inFlight: number;
   readonly kills: number;
-  /** What ends a life; SIGKILL where it is left out. After SIGTERM it must end by itself within {@link STOP_SECONDS}. */
+  /** What ends a life, SIGKILL where it is left out; after SIGTERM it must end by itself, in time. */
   readonly signal?: 'SIGKILL' | 'SIGTERM';
   /** At least so many diary lines of the chosen kind are between a start and its kill, and less than twice as many. */
   readonly linesPerLife: number;
