@@ -2,11 +2,14 @@
  * What wears a gateway down or keeps it from ending, one case each.
  */
 import { getEventListeners } from 'node:events';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import t from 'tap';
 import { startGateway } from '../gateway/gateway.js';
 import { startRunClock } from '../gateway/run-clock.js';
+import { readOrMakeSecretFile } from '../gateway/secret-file.js';
 import type { Store } from '../gateway/store/store.js';
 import { parseRange } from '../gateway/webhooks/address-rule.js';
 import { attemptDelivery } from '../gateway/webhooks/attempt.js';
@@ -154,4 +157,20 @@ t.test('a restart attempts no failed delivery before its time, nor as a first on
   delivered = eventsOf(second, 'delivery', 1);
   clock.advance(Seconds(5));
   t.match(await delivered, [{ mac: failingMac, number: 2, outcome: 'delivered' }], 'which comes at its time');
+});
+
+t.test('a secret’s file is whole, for its owner alone, and never made twice', async (t) => {
+  const file = path.join(tempFolder(t), 'key');
+  // What a start left behind that was killed while it wrote.
+  writeFileSync(`${file}.new`, 'ha');
+  t.equal(
+    readOrMakeSecretFile(file, () => 'first'),
+    'first',
+  );
+  t.equal(
+    readOrMakeSecretFile(file, () => 'second'),
+    'first',
+  );
+  t.equal(statSync(file).mode & 0o777, 0o600);
+  t.same(readdirSync(path.dirname(file)), ['key'], 'nothing else is left');
 });
