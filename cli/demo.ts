@@ -43,6 +43,8 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     listenToAll(gateway.events, (event) => {
       // A delivery that went well is the receiver's line to tell.
       if (event.event === 'delivery' && event.outcome === 'delivered') return;
+      // Nor need it be said twice that a lock connected.
+      if (event.event === 'presence' && (event.presence === 'online' || event.presence === 'asleep')) return;
       for (const line of eventLines(event, lineWidth())) print(line);
     });
     const fleet = startFleet(gateway, config, accounts);

@@ -42,10 +42,15 @@ function styleOf(finding: EventJson): Style {
   return finding.severity === 'violation' ? 'red' : 'yellow';
 }
 
-/** Presence in a few words; times of day, UTC. */
+/** Month, day and time of an RFC 3339 date, UTC: what is due is often due tomorrow. */
+function dayAndTimeOf(date: string): string {
+  return `${date.slice(5, 10)} ${date.slice(11, 16)}`;
+}
+
+/** Presence in a few words. */
 export function presenceText({ presence, since, due, rule }: EventJson): string {
-  if (presence === 'late') return `late since ${timeOf(String(since))} (${rule})`;
-  if (presence === 'asleep') return due === null ? 'asleep' : `asleep, due ${timeOf(String(due))}`;
+  if (presence === 'late') return `late since ${dayAndTimeOf(String(since))} (${rule})`;
+  if (presence === 'asleep') return due === null ? 'asleep' : `asleep, due ${dayAndTimeOf(String(due))}`;
   return String(presence);
 }
 

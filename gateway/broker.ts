@@ -223,8 +223,9 @@ export class Broker {
     const { deviceId, mac, simulated } = session.sender;
     const atMs = this.#options.clock.now();
     this.#clients.set(mac, client);
-    this.#options.ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs });
-    this.#options.events.emit('connected', { atMs, mac, simulated });
+    this.#options.ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs }, () => {
+      this.#options.events.emit('connected', { atMs, mac, simulated });
+    });
   }
 
   #gone(client: Client): void {
@@ -237,8 +238,9 @@ export class Broker {
     const atMs = this.#options.clock.now();
     if (this.#clients.get(mac) === client) this.#clients.delete(mac);
     const cause = session.cause ?? (this.#closing ? 'gateway' : endedWell(client) ? 'closed' : 'dropped');
-    this.#options.ingest.happen(deviceId, mac, { type: 'disconnect', source: 'lock', cause, atMs });
-    this.#options.events.emit('disconnected', { atMs, mac, cause });
+    this.#options.ingest.happen(deviceId, mac, { type: 'disconnect', source: 'lock', cause, atMs }, () => {
+      this.#options.events.emit('disconnected', { atMs, mac, cause });
+    });
   }
 
   /** Protocol errors after CONNECT; a refused publish or CONNECT has been reported where it was refused. */

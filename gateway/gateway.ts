@@ -98,7 +98,10 @@ async function startParts(
   await dispatcher.start();
   started.push(() => dispatcher.stop(DELIVERY_GRACE));
 
-  const ingest = await startIngest({ store, clock, events, onStored: (ids) => dispatcher.wake(ids) }, started);
+  const { ingest, locks } = await startIngest(
+    { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
+    started,
+  );
   const broker = await Broker.start({
     host: config.mqttHost,
     port: config.mqttPort,
@@ -119,6 +122,8 @@ async function startParts(
     store,
     accounts,
     clock,
+    ingest,
+    locks,
     status: () => ({
       version: VERSION,
       store: store.description,
@@ -140,15 +145,18 @@ async function startParts(
 }
 
 /** The locks that the store knows hear that the gateway listens, and when it does no longer. */
-async function startIngest(parts: Omit<IngestParts, 'locks'>, started: (() => Promise<void>)[]): Promise<Ingest> {
+async function startIngest(
+  parts: Omit<IngestParts, 'locks'>,
+  started: (() => Promise<void>)[],
+): Promise<{ ingest: Ingest; locks: Locks }> {
   const { store, clock } = parts;
   const locks = new Locks(store, clock, (due) => {
     for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
   });
   const ingest = new Ingest({ ...parts, locks });
   const tellAll = (state: 'start' | 'stop'): void => {
-    for (const { deviceId, mac } of locks.all())
-      ingest.happen(deviceId, mac, { type: 'gateway', state, atMs: clock.now() });
+    const atMs = clock.now();
+    for (const { deviceId, mac } of locks.all()) ingest.happen(deviceId, mac, { type: 'gateway', state, atMs });
   };
   await locks.load();
   tellAll('start');
@@ -157,7 +165,7 @@ async function startIngest(parts: Omit<IngestParts, 'locks'>, started: (() => Pr
     await ingest.stop();
     locks.stop();
   });
-  return ingest;
+  return { ingest, locks };
 }
 
 /** Chance from the system: 32 bits in [0, 1). */

@@ -68,6 +68,8 @@ interface WaitingHappening {
   readonly deviceId: number;
   readonly mac: Mac;
   readonly event: Happening;
+  /** Called when it has been judged and stored, in order with what is told of uplinks. */
+  readonly announce: () => void;
 }
 
 type Waiting = WaitingUplink | WaitingRejection | WaitingHappening;
@@ -120,8 +122,8 @@ export class Ingest {
   }
 
   /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
-  happen(deviceId: number, mac: Mac, event: Happening): void {
-    this.#waiting.push({ type: 'happening', deviceId, mac, event });
+  happen(deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
+    this.#waiting.push({ type: 'happening', deviceId, mac, event, announce });
     this.#startCommitting();
   }
 
@@ -183,12 +185,13 @@ export class Ingest {
     });
   }
 
-  #enterHappening({ deviceId, mac, event }: WaitingHappening, draft: Draft): void {
+  #enterHappening({ deviceId, mac, event, announce }: WaitingHappening, draft: Draft): void {
     const lock = this.#parts.locks.known(deviceId, mac);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
     const judged = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
     draft.announcements.push(() => {
+      announce();
       for (const finding of judged.findings) this.#parts.events.emit('finding', { atMs: event.atMs, mac, finding });
     });
   }

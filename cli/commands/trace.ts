@@ -1,8 +1,10 @@
-/** `lockgate trace check|show|anonymise`: names, flags and help. What they do is loaded when it is called. */
+/** `lockgate trace check|show|anonymise|export|record`: names, flags and help. What they do is loaded when it is called. */
 import { type Command, Option } from 'commander';
+import { withGateway } from '../connection-flags.js';
 import type { AnonymiseFlags } from '../trace-anonymiser.js';
 import type { CheckFlags } from '../trace-checker.js';
 import type { ShowFlags } from '../trace-listing.js';
+import type { ExportFlags, RecordFlags } from '../trace-source.js';
 
 const FILES = ['<file...>', 'Traces; a name that ends in .gz is gzipped, - is the standard input.'] as const;
 
@@ -12,6 +14,8 @@ export function addTraceCommands(program: Command): void {
   addCheck(trace);
   addShow(trace);
   addAnonymise(trace);
+  addExport(trace);
+  addRecord(trace);
 }
 
 function addCheck(trace: Command): void {
@@ -80,4 +84,32 @@ function addAnonymise(trace: Command): void {
 
 function collect(value: string, before: string[]): string[] {
   return [...before, value];
+}
+
+function addExport(trace: Command): void {
+  withGateway(trace.command('export').description('Write what a gateway has stored of its locks as a trace.'))
+    .option('--mac <mac>', 'Only this lock’s; may be given more than once.', collect, [])
+    .option('--since <date>', 'Only what was received from this time on (RFC 3339).')
+    .option('--until <date>', 'Only what was received before this time (RFC 3339).')
+    .option('--out <file>', 'Write there, gzipped where the name ends in .gz; else to the standard output.')
+    .addHelpText(
+      'after',
+      '\nThe header says what was known of each lock when the range begins.' +
+        '\n\nExample:\n  $ lockgate trace export --mac A4:C1:38:F0:E1:D2 --since 2026-11-20T00:00:00Z --out day.jsonl',
+    )
+    .action(async (flags: ExportFlags) => {
+      const { exportTraces } = await import('../trace-source.js');
+      await exportTraces(flags);
+    });
+}
+
+function addRecord(trace: Command): void {
+  withGateway(trace.command('record').description('Write what happens from now on as a trace, until Ctrl-C.'))
+    .option('--mac <mac>', 'Only this lock’s; may be given more than once.', collect, [])
+    .option('--out <file>', 'Write there, gzipped where the name ends in .gz; else to the standard output.')
+    .addHelpText('after', '\nExample:\n  $ lockgate trace record --mac A4:C1:38:F0:E1:D2 --out ride.jsonl.gz')
+    .action(async (flags: RecordFlags) => {
+      const { recordTraces } = await import('../trace-source.js');
+      await recordTraces(flags);
+    });
 }

@@ -144,7 +144,8 @@ export const ROUTES: readonly Route[] = [
   },
 ];
 
-function readMac(text: string): Mac {
+/** A MAC as somebody typed it. @throws LockgateError `input-mac` */
+export function readMac(text: string): Mac {
   const mac = parseMac(text);
   if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
   return mac.value;
