@@ -79,7 +79,13 @@ export class Broker {
   static async start(options: BrokerOptions): Promise<Broker> {
     const aedes = await Aedes.createBroker({ connectTimeout: CONNECT_TIMEOUT, heartbeatInterval: Seconds(3600) });
     const broker = new Broker(options, aedes);
-    await broker.#listen();
+    try {
+      await broker.#listen();
+    } catch (error) {
+      // Its timers would keep a process going that has just said why it can't start.
+      await new Promise<void>((resolve) => aedes.close(() => resolve()));
+      throw error;
+    }
     return broker;
   }
 
@@ -98,7 +104,7 @@ export class Broker {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     // No byte is read any more, but what is being stored still gets its PUBACK.
     for (const socket of this.#sockets) socket.pause();
-    await this.#options.ingest.idle();
+    await this.#options.ingest.stop();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     for (const socket of this.#sockets) socket.destroy();
     await closed;

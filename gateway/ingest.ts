@@ -127,15 +127,13 @@ export class Ingest {
     this.#startCommitting();
   }
 
-  /** Resolves when all that was taken so far has been answered. */
-  async idle(): Promise<void> {
-    while (this.#committing !== undefined) await this.#committing;
-  }
-
-  /** As {@link idle}, and a store that fails is not waited for any longer. */
+  /**
+   * Resolves when all that was taken so far has been answered. From now on a store that fails is not waited for; what
+   * is taken later is still stored where it can be. May be called again.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await this.idle();
+    while (this.#committing !== undefined) await this.#committing;
   }
 
   #startCommitting(): void {

@@ -212,6 +212,7 @@ export class LogReader {
   readonly #lock: Statement;
   readonly #credentials: Statement;
   readonly #events: Statement;
+  readonly #outcomes: Statement;
   readonly #due: Statement;
   readonly #nextDue: Statement;
   readonly #latest: Statement;
@@ -233,6 +234,7 @@ export class LogReader {
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
        WHERE u.merchant_id = ? AND u.id > ? AND u.kind > 0 ORDER BY u.id LIMIT ?`,
     );
+    this.#outcomes = db.prepare('SELECT uplink_id FROM delivery WHERE url_id = ? AND uplink_id > ?').pluck();
     this.#due = db.prepare(
       `SELECT ${UPLINK_COLUMNS}, y.attempts FROM delivery y
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
@@ -303,6 +305,10 @@ export class LogReader {
 
   events(merchantId: number, afterId: number, limit: number): StoredUplink[] {
     return (this.#events.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
+  }
+
+  outcomesAfter(urlId: number, afterId: number): number[] {
+    return this.#outcomes.all(urlId, afterId) as number[];
   }
 
   due(urlId: number, nowMs: number, limit: number): DueDelivery[] {

@@ -161,6 +161,10 @@ class SqliteStore implements Store {
     return this.#read('read events', () => this.#log.events(merchantId, afterId, limit));
   }
 
+  async readOutcomesAfter(urlId: number, afterId: number): Promise<number[]> {
+    return this.#read('read deliveries', () => this.#log.outcomesAfter(urlId, afterId));
+  }
+
   async readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]> {
     return this.#read('read deliveries', () => this.#log.due(urlId, nowMs, limit));
   }

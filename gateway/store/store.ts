@@ -219,6 +219,11 @@ export interface Store {
 
   /** The merchant's events after `afterId`, oldest first. */
   readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]>;
+  /**
+   * Events after `afterId` that have an outcome at this URL already: a failure has a row, and the cursor may stand
+   * before it for an older event that has none.
+   */
+  readOutcomesAfter(urlId: number, afterId: number): Promise<number[]>;
   /** The URL's retries due by `nowMs`, the longest due first. */
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
   /** When the URL's next retry is due, ms since the epoch; null where none waits. */

@@ -55,6 +55,8 @@ export class UrlWorker {
   readonly #busyLocks = new Set<number>();
   /** Retries under way, by uplink id. */
   readonly #retries = new Set<number>();
+  /** Events after the cursor whose first attempt failed in an earlier life: they are retries or dead, and not new. */
+  #known: Set<number> | undefined;
   /** Attempts that run now, their notes included. */
   #underWay = 0;
   /** The last event that was read. */
@@ -137,12 +139,16 @@ export class UrlWorker {
   }
 
   async #readOn(): Promise<void> {
-    if (this.#ahead.length >= READ_AHEAD / 2) return;
-    const events = await this.#parts.store.readEvents(this.#url.merchantId, this.#position, READ_AHEAD);
-    const last = events.at(-1);
-    if (last === undefined) return;
-    this.#position = last.id;
-    this.#ahead.push(...events);
+    const { store } = this.#parts;
+    this.#known ??= new Set(await store.readOutcomesAfter(this.#url.id, this.#position));
+    const known = this.#known;
+    // More than once where all that was read is known: nothing would be under way to wake the worker again.
+    while (this.#ahead.length < READ_AHEAD / 2) {
+      const events = await store.readEvents(this.#url.merchantId, this.#position, READ_AHEAD);
+      this.#position = events.at(-1)?.id ?? this.#position;
+      this.#ahead.push(...events.filter(({ id }) => !known.delete(id)));
+      if (events.length < READ_AHEAD) return;
+    }
   }
 
   /** Starts what may start, in order: an event of a lock that is busy waits, and those of other locks pass it. */

@@ -24,10 +24,15 @@ export class GatewayChild {
     this.request = request;
   }
 
-  /** Starts one on a new folder, with a merchant. */
-  static async start(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
+  /** One on a new folder that is not started yet. */
+  static async make(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
     const place = { data: tempFolder(test), mqttPort: await freePort(), operatorPort: await freePort() };
-    const child = new GatewayChild(test, { ...place, sabotage });
+    return new GatewayChild(test, { ...place, sabotage });
+  }
+
+  /** One on a new folder, started, with a merchant. */
+  static async start(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
+    const child = await GatewayChild.make(test, sabotage);
     await child.start();
     await child.post('/merchants', { name: MERCHANT });
     return child;

@@ -22,6 +22,8 @@ export interface KillRunOptions {
   /** Uplinks of each lock under way at once. */
   readonly inFlight: number;
   readonly kills: number;
+  /** What ends a life, SIGKILL where it is left out; after SIGTERM it must end by itself, in time. */
+  readonly signal?: 'SIGKILL' | 'SIGTERM';
   /** At least so many diary lines of the chosen kind are between a start and its kill, and less than twice as many. */
   readonly linesPerLife: number;
   /** Acknowledged pings that the merchant hasn't got yet, past which locks make no new ones: bounds the drain. */
@@ -45,8 +47,8 @@ export interface KillRunResult {
   readonly integrity: readonly string[];
   /** What the gateway wrote to stderr. */
   readonly complaints: readonly string[];
-  /** How it ended after SIGTERM. */
-  readonly exitCode: number | null;
+  /** How it ended, each time that it was asked to. */
+  readonly exitCodes: readonly (number | null)[];
 }
 
 /** Seconds without a new line in any diary after which nothing more is expected: a first retry takes 5.5 s at most. */
@@ -54,6 +56,8 @@ const STILL_SECONDS = 8;
 /** The same where the merchant fails nothing and so nothing is retried. */
 const STILL_SECONDS_WITHOUT_FAULTS = 3;
 const PHASE_SECONDS = 60;
+/** interfaces.md §1: it stops within 5 s and loses nothing. */
+const STOP_SECONDS = 5;
 /** A kill comes up to so many ms after the line that it waited for, so that not all fall at the end of a commit. */
 const ODD_MS = 15;
 /** Some starts are killed too, within so many ms. */
@@ -67,6 +71,7 @@ export class KillRun {
   readonly #chance: SeededChance;
   readonly #bell = new Bell();
   readonly #integrity: string[] = [];
+  readonly #exitCodes: (number | null)[] = [];
   #gateway!: GatewayChild;
   #merchant!: DiaryMerchant;
   #locks: DiaryLock[] = [];
@@ -157,7 +162,7 @@ export class KillRun {
     );
     if (this.#chance.next() < 0.5) await oddMoment(this.#chance.between(0, ODD_MS));
     for (const lock of this.#locks) lock.offline();
-    await this.#gateway.kill();
+    await this.#endLife();
     if (this.#chance.next() < START_KILL_SHARE) {
       this.#gateway.spawn();
       await oddMoment(this.#chance.between(0, START_MS));
@@ -165,6 +170,11 @@ export class KillRun {
     }
     await this.#gateway.start();
     this.#online();
+  }
+
+  async #endLife(): Promise<void> {
+    if (this.#options.signal === 'SIGTERM') this.#exitCodes.push(await this.#gateway.stop(STOP_SECONDS));
+    else await this.#gateway.kill();
   }
 
   /** Some load after the last kill too, and enough in all. */
@@ -206,7 +216,7 @@ export class KillRun {
     await this.#gateway.kill();
     this.#checkIntegrity();
     await this.#gateway.start();
-    const exitCode = await this.#gateway.stop(PHASE_SECONDS);
+    this.#exitCodes.push(await this.#gateway.stop(STOP_SECONDS));
     this.#checkIntegrity();
     const { arrivals, refused } = this.#merchant;
     const diaries = this.#locks.map(({ mac, acked }) => ({ mac, acked, unacked: [] }));
@@ -217,7 +227,7 @@ export class KillRun {
       refused,
       integrity: this.#integrity,
       complaints: this.#gateway.complaints,
-      exitCode,
+      exitCodes: this.#exitCodes,
     };
   }
 

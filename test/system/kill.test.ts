@@ -3,9 +3,11 @@
  * (quality.md §2). kill-sabotage.test.ts shows that the same check can fail; the long form is test/long/kill.test.ts.
  */
 import t from 'tap';
+import { oddMoment } from '../helpers/bell.js';
 import { summarize } from '../helpers/delivery-check.js';
+import { GatewayChild } from '../helpers/gateway-child.js';
 import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+import { chooseSeed, SeededChance } from '../helpers/seeded-chance.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/kill.test.js`;
@@ -22,6 +24,9 @@ const options: KillRunOptions = {
   slowestMs: 3,
 };
 
+/** A start takes about as long, from the process's begin to its ports. */
+const FIRST_START_MS = 700;
+
 t.setTimeout(60_000);
 t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
 
@@ -33,5 +38,21 @@ t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
   t.same(result.refused, [], 'every webhook verifies');
   t.same(result.integrity, ['ok', 'ok'], 'the file is whole after a kill and after a stop');
   t.same(result.complaints, [], 'the gateway had nothing to complain about');
-  t.equal(result.exitCode, 0, 'and ends by itself when it is asked to');
+  t.same(result.exitCodes, [0], 'and ends by itself when it is asked to');
+});
+
+t.test('a first start that is killed keeps no other from starting', async (t) => {
+  const chance = new SeededChance(seed);
+  for (let round = 0; round < 3; round += 1) {
+    const gateway = await GatewayChild.make(t);
+    for (let kill = 0; kill < 3; kill += 1) {
+      gateway.spawn();
+      await oddMoment(chance.between(0, FIRST_START_MS));
+      await gateway.kill();
+    }
+    await gateway.start();
+    t.ok(await gateway.post('/merchants', { name: 'Amber' }), `repeat: ${repeat}`);
+    t.equal(await gateway.stop(5), 0);
+    t.same(gateway.complaints, []);
+  }
 });
