@@ -127,13 +127,18 @@ export class Ingest {
     this.#startCommitting();
   }
 
+  /** Resolves when all that was taken so far has been answered. */
+  async idle(): Promise<void> {
+    while (this.#committing !== undefined) await this.#committing;
+  }
+
   /**
-   * Resolves when all that was taken so far has been answered. From now on a store that fails is not waited for; what
-   * is taken later is still stored where it can be. May be called again.
+   * As {@link idle}; and from now on a store that fails is not waited for. What is taken later is still stored where it
+   * can be. May be called again.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
-    while (this.#committing !== undefined) await this.#committing;
+    await this.idle();
   }
 
   #startCommitting(): void {
