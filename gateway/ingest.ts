@@ -133,8 +133,8 @@ export class Ingest {
   }
 
   /**
-   * As {@link idle}. From now on a store that fails is not waited for; what
-   * is taken later is still stored where it can be. May be called again.
+   * As {@link idle}; and from now on a store that fails is not waited for. What is taken later is still stored where it
+   * can be. May be called again.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
