@@ -22,8 +22,9 @@ import { signHeaders } from './signature.js';
 const CONCURRENCY = 16;
 /** Retries may take at most this many of them, so that a pile of old ones doesn't hold up what is new. */
 const RETRY_SHARE = 8;
-/** Events read ahead of their attempts. */
-const READ_AHEAD = 256;
+/** Events read at once, and read ahead of their attempts at the most. */
+const READ_AT_ONCE = 128;
+const MOST_AHEAD = 4096;
 /** The wait after the store failed to read, before it is asked again. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -117,8 +118,7 @@ export class UrlWorker {
   async #work(): Promise<void> {
     try {
       await this.#startRetries();
-      await this.#readOn();
-      this.#startFirst();
+      await this.#startNew();
       await this.#sleepUntilDue();
     } catch (error) {
       this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: (error as Error).message });
@@ -138,17 +138,24 @@ export class UrlWorker {
     }
   }
 
-  async #readOn(): Promise<void> {
+  /**
+   * Starts events while there is room, reading on where none of those at hand may start: a lock with many events that
+   * wait for each other must not hold up the others.
+   */
+  async #startNew(): Promise<void> {
+    do this.#startFirst();
+    while (!this.#stopped && this.#underWay < CONCURRENCY && this.#ahead.length < MOST_AHEAD && (await this.#readOn()));
+  }
+
+  /** Returns whether there was anything to read. */
+  async #readOn(): Promise<boolean> {
     const { store } = this.#parts;
     this.#known ??= new Set(await store.readOutcomesAfter(this.#url.id, this.#position));
     const known = this.#known;
-    // More than once where all that was read is known: nothing would be under way to wake the worker again.
-    while (this.#ahead.length < READ_AHEAD / 2) {
-      const events = await store.readEvents(this.#url.merchantId, this.#position, READ_AHEAD);
-      this.#position = events.at(-1)?.id ?? this.#position;
-      this.#ahead.push(...events.filter(({ id }) => !known.delete(id)));
-      if (events.length < READ_AHEAD) return;
-    }
+    const events = await store.readEvents(this.#url.merchantId, this.#position, READ_AT_ONCE);
+    this.#position = events.at(-1)?.id ?? this.#position;
+    this.#ahead.push(...events.filter(({ id }) => !known.delete(id)));
+    return events.length > 0;
   }
 
   /** Starts what may start, in order: an event of a lock that is busy waits, and those of other locks pass it. */
@@ -187,14 +194,21 @@ export class UrlWorker {
   }
 
   async #attempt(event: StoredUplink, number: number): Promise<void> {
-    const { clock, agents } = this.#parts;
-    const atMs = clock.now();
-    const body = JSON.stringify(webhookBody(event));
-    const headers = this.#headers(eventId(event), atMs, body);
-    const result = await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, this.#abort.signal);
+    const atMs = this.#parts.clock.now();
+    const result = await this.#post(event, atMs);
     // Cut off by our own stop: no outcome, so the cursor stays before it, and the next start attempts it again.
     if (this.#abort.signal.aborted) return;
     await this.#conclude(event, number, atMs, result);
+  }
+
+  async #post(event: StoredUplink, atMs: number): Promise<AttemptResult> {
+    const { clock, agents } = this.#parts;
+    const body = bodyOf(event);
+    // A damaged row must not keep the rest from being delivered: it fails, is retried, and is dead in the end.
+    if (body === undefined)
+      return { status: null, durationMs: 0, error: 'the stored ping is damaged', answer: null, retryAfter: undefined };
+    const headers = this.#headers(eventId(event), atMs, body);
+    return await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, this.#abort.signal);
   }
 
   #headers(id: string, nowMs: number, body: string): Record<string, string> {
@@ -274,5 +288,14 @@ export class UrlWorker {
   #sleep(delay: number): void {
     this.#timer?.cancel();
     if (!this.#stopped) this.#timer = this.#parts.clock.after(delay, () => this.wake());
+  }
+}
+
+/** The text of the body; undefined where what is stored can't be read any more. */
+function bodyOf(event: StoredUplink): string | undefined {
+  try {
+    return JSON.stringify(webhookBody(event));
+  } catch {
+    return undefined;
   }
 }
