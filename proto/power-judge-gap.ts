@@ -5,6 +5,9 @@
  * close-connection ping with nothing kept, because then nothing made earlier is still to come. From there on its
  * numbers are missing, and a finding tells of them where the lock has not dropped as many. Numbers before the first one
  * seen don't count. A hole that is filled later counts no longer.
+ *
+ * A lock keeps what it made across a boot, and counts what it drops since the boot that it is in (protocol.md §1). So
+ * numbers of an earlier boot may be among those that it tells to have dropped in a later one.
  */
 import { BELIEF_LIMITS, type Belief, type Run, type Span } from './power-judge-belief.js';
 import { finding, type UplinkEvent, type UplinkName, type Verdict } from './power-judge-event.js';
@@ -51,31 +54,46 @@ export function judgeGaps(
       belief.gapDueUplinks = Math.min(belief.gapDueUplinks, dueUplinks);
       belief.gapDueMs = Math.min(belief.gapDueMs, dueMs);
     }
-    reportMissing(belief, run, atMs, about, out);
   }
+  for (const run of belief.runs) reportMissing(belief, run, atMs, about, out);
 }
 
 /** A close-connection ping with nothing kept: nothing made before it is still to come. */
 export function endPatience(belief: Belief, event: UplinkEvent, about: UplinkName, out: Verdict): void {
   const { boot, sequence } = event.uplink;
+  let hasHoles = false;
   for (const run of belief.runs) {
     const isSameRun = run.boot === boot && run.credential === event.credential;
-    if (run.credential > event.credential || (run.credential === event.credential && run.boot > boot)) return;
+    if (run.credential > event.credential || (run.credential === event.credential && run.boot > boot)) break;
     if (run.spans.length < 2) continue;
+    hasHoles = true;
     for (const span of run.spans) {
       if (!isSameRun || span.low <= sequence) span.isHoleOverdue = true;
     }
-    reportMissing(belief, run, event.atMs, about, out);
   }
+  if (!hasHoles) return;
+  for (const run of belief.runs) reportMissing(belief, run, event.atMs, about, out);
 }
 
 function reportMissing(belief: Belief, run: Run, atMs: number, about: UplinkName | null, out: Verdict): void {
-  const unexplained = missing(run) - run.dropped;
+  const told = run.dropped + droppedLater(belief, run);
+  const unexplained = missing(run) - told;
   if (unexplained <= run.reported) return;
   run.reported = unexplained;
-  const dropped = run.dropped === 0 ? '' : `, and the lock says that it dropped only ${run.dropped}`;
+  const dropped = told === 0 ? '' : `, and the lock says that it dropped only ${told}`;
   const message = `Of boot ${run.boot}, ${describeMissing(run)}${dropped}.`;
   out.findings.push(finding('sequence-gap', belief.mac, about, atMs, message));
+}
+
+/** How many uplinks the lock says to have dropped in later boots beyond what is missing there. */
+function droppedLater(belief: Belief, run: Run): number {
+  let spare = 0;
+  for (let index = belief.runs.length - 1; index >= 0; index--) {
+    const later = belief.runs[index] as Run;
+    if (later === run) break;
+    spare = Math.max(0, spare + later.dropped - missing(later));
+  }
+  return spare;
 }
 
 /** How many numbers are missing for which nobody waits any longer. */
@@ -103,8 +121,9 @@ function describeMissing(run: Run): string {
 }
 
 /** After a late uplink: what has come is missing no longer, and may be reported again should more be lost. */
-export function forgiveFilled(run: Run): void {
-  run.reported = Math.min(run.reported, Math.max(0, missing(run) - run.dropped));
+export function forgiveFilled(belief: Belief, run: Run): void {
+  const told = run.dropped + droppedLater(belief, run);
+  run.reported = Math.min(run.reported, Math.max(0, missing(run) - told));
 }
 
 /** Lets go of the lowest holes: those too old for the latest of uplinks, and those beyond the limit. */

@@ -74,7 +74,7 @@ function insert(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verd
   else if (below !== undefined && below.high + 1 < span.low) noticeHole(model, belief, span, atMs);
   if (above !== undefined && span.high + 1 === above.low) joinNeighbours(belief, run, index, atMs, out);
   if (below !== undefined && below.high + 1 === span.low) joinNeighbours(belief, run, index - 1, atMs, out);
-  if (run.reported > 0) forgiveFilled(run);
+  if (run.reported > 0) forgiveFilled(belief, run);
   judgeHeads(belief, atMs, out);
 }
 
