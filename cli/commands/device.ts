@@ -94,13 +94,13 @@ async function list(flags: Flags): Promise<void> {
   if (devices.length === 0) return note('There is no lock yet. Add one: lockgate device add MAC');
   printTable(devices, [
     { title: 'MAC', show: (row) => row.mac },
-    { title: 'MERCHANT', show: (row) => row.merchant },
     { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
     { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
     { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
     { title: 'PRESENCE', show: (row) => presenceText({ ...row }) },
-    { title: 'LAST PING', show: (row) => row.state?.reason ?? '–' },
-    { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–' },
+    { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
+    { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
+    { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–', optional: true },
   ]);
 }
 
