@@ -22,8 +22,8 @@ const RETURN = 13;
 export interface TraceVisitor {
   /** Once, before all else. */
   header(header: TraceHeader): void;
-  /** In order; `line` counts from 1, the header's included. */
-  event(event: TraceEvent, line: number): void;
+  /** In order; `line` counts from 1, the header's included; `raw` are the uplink's bytes where the line has them. */
+  event(event: TraceEvent, line: number, raw: Uint8Array | null): void;
   /** An empty line. */
   empty?(line: number): void;
 }
@@ -40,7 +40,7 @@ export async function readTraceFile(file: string, visitor: TraceVisitor): Promis
   await readLines(file, (bytes, start, end) => {
     const event = reader.readBytes(bytes, start, end);
     if (!event.ok) throw badLine(file, event.error.line, event.error.message);
-    if (event.value !== null) visitor.event(event.value, reader.line);
+    if (event.value !== null) visitor.event(event.value, reader.line, reader.raw);
     else if (hasHeader) visitor.empty?.(reader.line);
     else if (reader.header !== null) {
       hasHeader = true;

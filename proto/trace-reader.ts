@@ -45,6 +45,7 @@ export class TraceReader {
   readonly #spellings = new Map<string, KnownLock>();
   readonly #numbers = new Map<number, KnownLock>();
   readonly #own = new OwnLine();
+  #raw: Buffer | null = null;
 
   /** The number of the line read last, from 1. */
   get line(): number {
@@ -56,9 +57,15 @@ export class TraceReader {
     return this.#header;
   }
 
+  /** The bytes of the uplink read last; null where its line has none beside the JSON, or is about no uplink. */
+  get raw(): Uint8Array | null {
+    return this.#raw;
+  }
+
   /** Reads the next line, given without its end of line. Null stands for the header and for an empty line. */
   read(text: string): Result<TraceEvent | null, TraceProblem> {
     this.#line += 1;
+    this.#raw = null;
     if (this.#problem !== null) return { ok: false, error: this.#problem };
     const reader = new JsonReader();
     let event: TraceEvent | null = null;
@@ -86,6 +93,7 @@ export class TraceReader {
   #ownPing(bytes: Uint8Array, uplink: PingUplink): TraceEvent {
     const { atMs, macNumber, macStart } = this.#own;
     this.#line += 1;
+    this.#raw = null;
     this.#lastMs = atMs;
     let lock = this.#numbers.get(macNumber);
     if (lock === undefined) {
@@ -164,6 +172,7 @@ export class TraceReader {
     const { mac, memory } = this.#lockOf(reader, json.mac);
     const source = readSource(reader, json);
     const raw = json.raw ?? (isObject(json[event]) ? json[event].raw : undefined);
+    if (typeof raw === 'string') this.#raw = Buffer.from(raw, 'base64');
     if (event === 'ping') {
       const uplink =
         raw === undefined
