@@ -30,6 +30,8 @@ export class Program {
     this.#child = spawn(command, args, { stdio: 'pipe', env: { ...process.env, NO_COLOR: '1', ...environment } });
     this.#follow('stdout');
     this.#follow('stderr');
+    // One that ends without reading what it is told (a refused connection) is judged by its end.
+    this.#child.stdin?.on('error', () => undefined);
     this.#child.on('error', (error) => this.stderr.push(error.message));
     this.#child.on('close', (code, signal) => {
       this.ended = { code, signal };
@@ -61,7 +63,7 @@ export class Program {
   }
 
   /** The first line of stdout or stderr that fits. @throws Error when it ends before, or none comes in time */
-  async line(fits: RegExp, from: 'stdout' | 'stderr' = 'stdout', seconds = 20): Promise<string> {
+  async line(fits: RegExp, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<string> {
     const find = (): string | undefined => this[from].find((line) => fits.test(line));
     const isOver = (): boolean => find() !== undefined || this.ended !== undefined;
     await this.#bell.until(isOver, seconds, () => `${fits} from ${this.#account()}`);
@@ -71,7 +73,7 @@ export class Program {
   }
 
   /** How it ended. @throws Error when it does not in time */
-  async end(seconds = 20): Promise<Ended> {
+  async end(seconds = 60): Promise<Ended> {
     const isOver = (): boolean => this.ended !== undefined;
     await this.#bell.until(isOver, seconds, () => `the end of ${this.#account()}`);
     return this.ended as Ended;

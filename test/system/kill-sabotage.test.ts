@@ -25,7 +25,7 @@ const options: KillRunOptions = {
   slowestMs: 25,
 };
 
-t.setTimeout(60_000);
+t.setTimeout(170_000);
 t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
 
 t.test('the check finds each promise that is broken', async (t) => {
@@ -51,7 +51,7 @@ t.test('the check finds each promise that is broken', async (t) => {
 });
 
 t.test('the same check finds each sabotage', async (t) => {
-  t.setTimeout(60_000);
+  t.setTimeout(170_000);
   const found: Readonly<Record<SabotageName, BrokenPromise>> = {
     'ack-first': 'missing',
     'skip-event': 'missing',

@@ -212,7 +212,7 @@ async function endsWhenAsked(t: Test, place: Place): Promise<void> {
 }
 
 t.test('a lock that speaks through Mosquitto', { skip: mosquittoIsMissing() }, async (t) => {
-  t.setTimeout(60_000);
+  t.setTimeout(170_000);
   const place = await Place.make(t);
   await t.test('its ping arrives at the merchant, signed', (t) => arrivesSigned(t, place));
   await place.watch();

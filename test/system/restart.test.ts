@@ -32,7 +32,7 @@ const options: KillRunOptions = {
   slowestMs: 20,
 };
 
-t.setTimeout(60_000);
+t.setTimeout(170_000);
 t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
 
 async function refusesFolder(t: Test, second: ServeProgram): Promise<void> {
@@ -87,7 +87,7 @@ async function hangingMerchant(t: Test, bell: Bell): Promise<HangingMerchant> {
 }
 
 t.test('SIGTERM under load loses nothing that was acknowledged', async (t) => {
-  t.setTimeout(60_000);
+  t.setTimeout(170_000);
   const result = await KillRun.run(t, options);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
   t.same(result.exitCodes, [0, 0, 0, 0], 'it ends by itself each time, in time');
@@ -95,7 +95,7 @@ t.test('SIGTERM under load loses nothing that was acknowledged', async (t) => {
 });
 
 t.test('nobody keeps it from ending, and what it left undone comes after the next start', async (t) => {
-  t.setTimeout(60_000);
+  t.setTimeout(170_000);
   const bell = new Bell();
   const merchant = await hangingMerchant(t, bell);
   const { ids } = merchant;
