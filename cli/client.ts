@@ -42,17 +42,25 @@ export class GatewayClient {
     return await this.#json('POST', where, body);
   }
 
+  /** The gateway's host name or address, as the flags name it. */
+  get host(): string {
+    return new URL(this.#base).hostname;
+  }
+
   /** The lines of a stream, until the gateway ends it or `signal` fires. */
   async *lines(where: string, signal: AbortSignal): AsyncGenerator<string> {
+    yield* await this.listen(where, signal);
+  }
+
+  /**
+   * The same, for those who must know when the gateway has begun to tell: it has once this resolves.
+   *
+   * @throws LockgateError as {@link get}
+   */
+  async listen(where: string, signal: AbortSignal): Promise<AsyncGenerator<string>> {
     const answer = await this.#send('GET', where, undefined, signal);
     if (answer.statusCode !== 200) throw refusal(answer.statusCode ?? 0, await readAll(answer));
-    let rest = '';
-    answer.setEncoding('utf8');
-    for await (const chunk of answer) {
-      const lines = (rest + chunk).split('\n');
-      rest = lines.pop() ?? '';
-      yield* lines;
-    }
+    return linesOf(answer);
   }
 
   async #json<T>(method: string, where: string, body?: unknown): Promise<T> {
@@ -79,6 +87,16 @@ export class GatewayClient {
       request.on('error', (error: NodeJS.ErrnoException) => reject(signal?.aborted ? error : unreachable(url, error)));
       request.end(payload);
     });
+  }
+}
+
+async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
+  let rest = '';
+  answer.setEncoding('utf8');
+  for await (const chunk of answer) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
   }
 }
 

@@ -18,7 +18,7 @@ import { systemClock } from '../proto/clock.js';
 import { noteAddress } from './commands/serve.js';
 import { type DemoAccounts, openDemoAccounts } from './demo-accounts.js';
 import type { DemoFlags } from './demo-flags.js';
-import { eventLine } from './event-line.js';
+import { eventLines } from './event-line.js';
 import { untilInterrupted } from './interrupt.js';
 import { note, paint, print } from './output.js';
 import { type Receiver, startReceiver } from './receiver.js';
@@ -42,7 +42,10 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     printReady(config, gateway, accounts, flags);
     listenToAll(gateway.events, (event) => {
       // A delivery that went well is the receiver's line to tell.
-      if (event.event !== 'delivery' || event.outcome !== 'delivered') print(eventLine(event, lineWidth()));
+      if (event.event === 'delivery' && event.outcome === 'delivered') return;
+      // Nor need it be said twice that a lock connected.
+      if (event.event === 'presence' && (event.presence === 'online' || event.presence === 'asleep')) return;
+      for (const line of eventLines(event, lineWidth())) print(line);
     });
     const fleet = startFleet(gateway, config, accounts);
     stops.push(() => fleet.stop());

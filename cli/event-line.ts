@@ -20,6 +20,11 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     const { id, result, detail } = event.ack as EventJson;
     return { kind: 'ack', style: 'blue', text: `command ${id}: ${result}${detail === '' ? '' : ` (${detail})`}` };
   },
+  finding: (event) => {
+    const finding = event.finding as EventJson;
+    return { kind: 'judge', style: styleOf(finding), text: `${finding.rule}: ${finding.message}` };
+  },
+  presence: (event) => ({ kind: 'pres', style: event.presence === 'late' ? 'red' : 'dim', text: presenceText(event) }),
   quarantined: ({ message }) => ({ kind: 'quar', style: 'yellow', text: String(message) }),
   refused: ({ what, why, client_id: id, address }) => {
     return { kind: 'no', style: 'yellow', text: `${what} refused: ${why} (${id === '' ? '' : `${id}, `}${address})` };
@@ -32,6 +37,22 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
 };
+
+function styleOf(finding: EventJson): Style {
+  return finding.severity === 'violation' ? 'red' : 'yellow';
+}
+
+/** Month, day and time of an RFC 3339 date, UTC: what is due is often due tomorrow. */
+function dayAndTimeOf(date: string): string {
+  return `${date.slice(5, 10)} ${date.slice(11, 16)}`;
+}
+
+/** Presence in a few words. */
+export function presenceText({ presence, since, due, rule }: EventJson): string {
+  if (presence === 'late') return `late since ${dayAndTimeOf(String(since))} (${rule})`;
+  if (presence === 'asleep') return due === null ? 'asleep' : `asleep, due ${dayAndTimeOf(String(due))}`;
+  return String(presence);
+}
 
 const PING_NAMES: Readonly<Record<string, string>> = { cellular: 'cell', gps: 'gps', close_connection: 'close' };
 
@@ -67,6 +88,15 @@ function deliveryText({
 /** The time of day of an RFC 3339 date, UTC. */
 function timeOf(date: string): string {
   return date.slice(11, 19);
+}
+
+/** The lines for an event: its own, and one for each of its findings. `width` cuts them, for a terminal. */
+export function eventLines(event: EventJson, width?: number): string[] {
+  const findings = Array.isArray(event.findings) ? (event.findings as EventJson[]) : [];
+  const { at, mac } = event;
+  return [event, ...findings.map((finding) => ({ at, mac, event: 'finding', finding }))].map((each) =>
+    eventLine(each, width),
+  );
 }
 
 /** The line for an event; `width` cuts it, for a terminal. */

@@ -43,22 +43,45 @@ export function printJsonLine(value: unknown): void {
 export interface Column<Row> {
   readonly title: string;
   readonly show: (row: Row) => string;
+  /** Left out where the terminal is too narrow, the last of these first. */
+  readonly optional?: boolean;
 }
 
 /**
- * Prints a table. The widest columns give way until it fits the terminal; in a pipe nothing is cut.
+ * Prints a table. Where the terminal is too narrow, optional columns are left out, and then the widest give way; the
+ * first column names the row and is never cut. In a pipe nothing is.
  */
 export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
-  const cells = rows.map((row) => columns.map((column) => oneLine(column.show(row))));
-  const widths = columns.map((column, index) => {
-    return Math.max(column.title.length, ...cells.map((row) => [...(row[index] ?? '')].length));
-  });
-  if (process.stdout.isTTY) shrink(widths, process.stdout.columns ?? 80);
+  const room = process.stdout.isTTY ? (process.stdout.columns ?? 80) : Number.POSITIVE_INFINITY;
+  const [head = '', ...lines] = tableLines(rows, columns, room);
+  print(paint('bold', head));
+  for (const line of lines) print(line);
+}
+
+/** The lines of a table that is at most `room` wide where that is possible, the titles first. */
+export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<Row>[], room: number): string[] {
+  const shown = [...columns];
+  const cellsOf = (row: Row): string[] => shown.map((column) => oneLine(column.show(row)));
+  const widthsOf = (): number[] => {
+    const cells = rows.map(cellsOf);
+    return shown.map(({ title }, index) =>
+      Math.max(title.length, ...cells.map((row) => [...(row[index] ?? '')].length)),
+    );
+  };
+  let widths = widthsOf();
+  for (let last = lastOptional(shown); total(widths) > room && last >= 0; last = lastOptional(shown)) {
+    shown.splice(last, 1);
+    widths = widthsOf();
+  }
+  shrink(widths, room);
   const line = (texts: readonly string[]): string => {
     return texts.map((text, index) => fit(text, widths[index] ?? 0, index === texts.length - 1)).join('  ');
   };
-  print(paint('bold', line(columns.map((column) => column.title))));
-  for (const row of cells) print(line(row));
+  return [line(shown.map(({ title }) => title)), ...rows.map((row) => line(cellsOf(row)))];
+}
+
+function lastOptional<Row>(columns: readonly Column<Row>[]): number {
+  return columns.findLastIndex(({ optional }) => optional === true);
 }
 
 /** What a stranger typed or sent must not move the cursor. */
@@ -70,12 +93,15 @@ export function oneLine(text: string): string {
 const GAP = 2;
 const LEAST_WIDTH = 6;
 
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, GAP * (widths.length - 1));
+}
+
 function shrink(widths: number[], room: number): void {
-  const total = (): number => widths.reduce((sum, width) => sum + width, GAP * (widths.length - 1));
-  while (total() > room) {
-    const widest = Math.max(...widths);
+  while (total(widths) > room) {
+    const widest = Math.max(...widths.slice(1));
     if (widest <= LEAST_WIDTH) return;
-    widths[widths.indexOf(widest)] = Math.max(LEAST_WIDTH, widest - Math.max(1, Math.min(total() - room, 4)));
+    widths[widths.indexOf(widest, 1)] = widest - 1;
   }
 }
 

@@ -10,8 +10,6 @@
  *   it all; a world event becomes a tick, so that lines keep their numbers.
  */
 import { createHmac, randomBytes } from 'node:crypto';
-import { closeSync, openSync, writeSync } from 'node:fs';
-import { gzipSync } from 'node:zlib';
 import { Days } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
@@ -19,6 +17,7 @@ import type { CommandAck, Ping, Position } from '../proto/ping.js';
 import { isDatable } from '../proto/ping-json.js';
 import type { TraceEvent, TraceHeader } from '../proto/trace.js';
 import { traceEventLine, traceHeaderLine } from '../proto/trace-writer.js';
+import { LineSink } from './line-sink.js';
 import { readTraceFile } from './trace-file.js';
 
 export interface AnonymiseFlags {
@@ -174,50 +173,4 @@ function wrapped(longitude: number): number {
 
 function rounded(degrees: number): number {
   return Math.round(degrees * DEGREES_E7) / DEGREES_E7;
-}
-
-/** Collects lines and writes them in pieces; a piece that is gzipped is a member of its own, which gzip allows. */
-class LineSink {
-  readonly #file: string | undefined;
-  readonly #descriptor: number | undefined;
-  #lines: string[] = [];
-  #size = 0;
-
-  /** @throws LockgateError `input-file` where the file can't be made */
-  constructor(file: string | undefined) {
-    this.#file = file;
-    if (file === undefined) return;
-    try {
-      this.#descriptor = openSync(file, 'w');
-    } catch (error) {
-      throw new LockgateError('input-file', `${file} can't be written: ${(error as Error).message}`);
-    }
-  }
-
-  write(line: string): void {
-    this.#lines.push(line);
-    this.#size += line.length;
-    if (this.#size >= PIECE_CHARACTERS) this.#flush();
-  }
-
-  end(): void {
-    this.#flush();
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
-  }
-
-  #flush(): void {
-    if (this.#lines.length === 0) return;
-    const text = `${this.#lines.join('\n')}\n`;
-    this.#lines = [];
-    this.#size = 0;
-    if (this.#descriptor === undefined) process.stdout.write(text);
-    else writeWhole(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(text) : Buffer.from(text));
-  }
-}
-
-const PIECE_CHARACTERS = 1024 * 1024;
-
-/** The system may take a part of what it is given. */
-function writeWhole(descriptor: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done);
 }

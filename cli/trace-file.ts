@@ -16,13 +16,14 @@ const LINE_BYTES = 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 
 const NEWLINE = 10;
+const RETURN = 13;
 
 /** What is done with the lines of a trace. */
 export interface TraceVisitor {
   /** Once, before all else. */
   header(header: TraceHeader): void;
-  /** In order; `line` counts from 1, the header's included. */
-  event(event: TraceEvent, line: number): void;
+  /** In order; `line` counts from 1, the header's included; `raw` are the uplink's bytes where the line has them. */
+  event(event: TraceEvent, line: number, raw: Uint8Array | null): void;
   /** An empty line. */
   empty?(line: number): void;
 }
@@ -36,10 +37,10 @@ export interface TraceVisitor {
 export async function readTraceFile(file: string, visitor: TraceVisitor): Promise<void> {
   const reader = new TraceReader();
   let hasHeader = false;
-  await readLines(file, (text) => {
-    const event = reader.read(text);
+  await readLines(file, (bytes, start, end) => {
+    const event = reader.readBytes(bytes, start, end);
     if (!event.ok) throw badLine(file, event.error.line, event.error.message);
-    if (event.value !== null) visitor.event(event.value, reader.line);
+    if (event.value !== null) visitor.event(event.value, reader.line, reader.raw);
     else if (hasHeader) visitor.empty?.(reader.line);
     else if (reader.header !== null) {
       hasHeader = true;
@@ -58,50 +59,41 @@ function nameOf(file: string): string {
   return file === '-' ? 'standard input' : file;
 }
 
-/** Calls `visit` for each line, without its end of line. */
-async function readLines(file: string, visit: (text: string) => void): Promise<void> {
+type LineVisitor = (bytes: Buffer, start: number, end: number) => void;
+
+/** Calls `visit` with where each line lies, its end of line left out. */
+async function readLines(file: string, visit: LineVisitor): Promise<void> {
+  /** The beginning of a line whose end has not come yet. */
   let rest: Buffer[] = [];
   let restBytes = 0;
   let lines = 0;
-  const count = (text: string): void => {
-    lines += 1;
-    visit(text);
-  };
   for await (const chunk of chunksOf(file)) {
-    const end = chunk.lastIndexOf(NEWLINE);
-    const firstEnd = end === -1 ? chunk.length : chunk.indexOf(NEWLINE);
-    if (restBytes + firstEnd > LINE_BYTES) throw tooLong(file, lines + 1);
-    if (end !== -1) {
-      rest.push(chunk.subarray(0, end));
-      splitLines(rest.length === 1 ? (rest[0] as Buffer) : Buffer.concat(rest), count, () => tooLong(file, lines + 1));
-      rest = [];
-      restBytes = 0;
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      lines += 1;
+      if (restBytes + end - start > LINE_BYTES) throw tooLong(file, lines);
+      if (restBytes === 0) visitLine(chunk, start, end, visit);
+      else {
+        const line = Buffer.concat([...rest, chunk.subarray(start, end)]);
+        visitLine(line, 0, line.length, visit);
+        rest = [];
+        restBytes = 0;
+      }
+      start = end + 1;
     }
-    const left = chunk.subarray(end + 1);
-    if (left.length > 0) rest.push(left);
-    restBytes += left.length;
+    if (start < chunk.length) rest.push(chunk.subarray(start));
+    restBytes += chunk.length - start;
+    if (restBytes > LINE_BYTES) throw tooLong(file, lines + 1);
   }
-  if (restBytes > LINE_BYTES) throw tooLong(file, lines + 1);
-  if (restBytes > 0) count(withoutReturn(Buffer.concat(rest).toString('utf8')));
+  if (restBytes > 0) {
+    const line = Buffer.concat(rest);
+    visitLine(line, 0, line.length, visit);
+  }
 }
 
-/** One decoding for many lines is much cheaper than one for each; what is cut out of it is not copied. */
-function splitLines(bytes: Buffer, visit: (text: string) => void, tooLongHere: () => LockgateError): void {
-  const text = bytes.toString('utf8');
-  let start = 0;
-  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
-    // Characters, which are no more than the bytes.
-    if (end - start > LINE_BYTES) throw tooLongHere();
-    visit(withoutReturn(text.slice(start, end)));
-    start = end + 1;
-  }
-  if (text.length - start > LINE_BYTES) throw tooLongHere();
-  visit(withoutReturn(text.slice(start)));
-}
-
-/** What an editor on Windows ends its lines with. */
-function withoutReturn(line: string): string {
-  return line.endsWith('\r') ? line.slice(0, -1) : line;
+/** An editor on Windows ends its lines with a return before the newline. */
+function visitLine(bytes: Buffer, start: number, end: number, visit: LineVisitor): void {
+  visit(bytes, start, end > start && bytes[end - 1] === RETURN ? end - 1 : end);
 }
 
 function tooLong(file: string, line: number): LockgateError {

@@ -13,7 +13,8 @@ import { Aedes, type AedesPublishPacket, type AuthenticateError, type Client, ty
 import { type Clock, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { type Mac, macFromWire } from '../proto/mac.js';
-import type { DisconnectCause, GatewayEvents } from './events.js';
+import type { DisconnectCause } from '../proto/power-judge-event.js';
+import type { GatewayEvents } from './events.js';
 import type { Ingest, Sender } from './ingest.js';
 import type { Keys } from './keys.js';
 import type { LockAccount, Store } from './store/store.js';
@@ -78,7 +79,13 @@ export class Broker {
   static async start(options: BrokerOptions): Promise<Broker> {
     const aedes = await Aedes.createBroker({ connectTimeout: CONNECT_TIMEOUT, heartbeatInterval: Seconds(3600) });
     const broker = new Broker(options, aedes);
-    await broker.#listen();
+    try {
+      await broker.#listen();
+    } catch (error) {
+      // Its timers would keep a process going that has just said why it can't start.
+      await new Promise<void>((resolve) => aedes.close(() => resolve()));
+      throw error;
+    }
     return broker;
   }
 
@@ -97,7 +104,7 @@ export class Broker {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     // No byte is read any more, but what is being stored still gets its PUBACK.
     for (const socket of this.#sockets) socket.pause();
-    await this.#options.ingest.idle();
+    await this.#options.ingest.stop();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
@@ -213,9 +220,12 @@ export class Broker {
     if (session === undefined || session.isReady) return;
     session.isReady = true;
     this.#connected += 1;
-    const { mac, simulated } = session.sender;
+    const { deviceId, mac, simulated } = session.sender;
+    const atMs = this.#options.clock.now();
     this.#clients.set(mac, client);
-    this.#options.events.emit('connected', { atMs: this.#options.clock.now(), mac, simulated });
+    this.#options.ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs }, () => {
+      this.#options.events.emit('connected', { atMs, mac, simulated });
+    });
   }
 
   #gone(client: Client): void {
@@ -224,10 +234,13 @@ export class Broker {
     this.#ready(client);
     this.#sessions.delete(client);
     this.#connected -= 1;
-    const { mac } = session.sender;
+    const { deviceId, mac } = session.sender;
+    const atMs = this.#options.clock.now();
     if (this.#clients.get(mac) === client) this.#clients.delete(mac);
     const cause = session.cause ?? (this.#closing ? 'gateway' : endedWell(client) ? 'closed' : 'dropped');
-    this.#options.events.emit('disconnected', { atMs: this.#options.clock.now(), mac, cause });
+    this.#options.ingest.happen(deviceId, mac, { type: 'disconnect', source: 'lock', cause, atMs }, () => {
+      this.#options.events.emit('disconnected', { atMs, mac, cause });
+    });
   }
 
   /** Protocol errors after CONNECT; a refused publish or CONNECT has been reported where it was refused. */

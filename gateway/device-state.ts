@@ -1,82 +1,48 @@
 /**
- * What is known of a lock from its uplinks. It follows the order of protocol.md §1 (age of the credential, boot,
- * sequence), never that of arrival: a late uplink adds what was missing and overwrites nothing newer.
+ * What is known of a lock: what `judge` believes of it, and its latest ping for lists. It is kept across restarts as
+ * JSON beside the log, in the same commit as the uplink or event that it rests on.
+ *
+ * It follows the order of protocol.md §1 (age of the credential, boot, sequence), never that of arrival: a late uplink
+ * adds what was missing and overwrites nothing newer.
  */
-import {
-  isPingUplink,
-  type Ping,
-  type PingUplink,
-  type Position,
-  type PowerSettings,
-  type Uplink,
-} from '../proto/ping.js';
 
-/** The name of an uplink within its lock; compared member by member, it orders uplinks. */
-export interface UplinkOrder {
-  readonly credentialId: number;
-  readonly boot: number;
-  readonly sequence: number;
-}
+import { formatMac, type Mac } from '../proto/mac.js';
+import type { Ping, Uplink } from '../proto/ping.js';
+import { isPingUplink } from '../proto/ping.js';
+import { type Belief, isAfter, newBelief } from '../proto/power-judge-belief.js';
+import type { UplinkName } from '../proto/power-judge-event.js';
+import { POWER_MODEL } from '../proto/power-model.js';
 
-/** The newest uplink, and what it says of the lock. */
-export interface LatestUplink extends UplinkOrder {
+export interface LatestPing extends UplinkName {
   /** By the lock's clock, ms since the epoch. */
-  readonly timeMs: number;
-  /** By the run's clock. */
-  readonly receivedAtMs: number;
-  readonly power: PowerSettings;
-}
-
-export interface LatestPing extends UplinkOrder {
   readonly timeMs: number;
   readonly reason: Ping['reason'];
   readonly kind: Ping['kind'];
-  readonly lockState: Ping['lockState'];
-  readonly batteryPercent: number;
-}
-
-export interface LatestPosition extends UplinkOrder, Position {
-  readonly timeMs: number;
 }
 
 export interface DeviceState {
-  readonly uplink: LatestUplink;
-  readonly ping: LatestPing | null;
-  readonly position: LatestPosition | null;
+  readonly belief: Belief;
+  ping: LatestPing | null;
+  /** When the last uplink came, by the run's clock; null where none did. */
+  receivedAtMs: number | null;
 }
 
-/** −1, 0 or 1: where `a` stands to `b` in the order of a lock's uplinks (protocol.md §1). */
-export function compareOrder(a: UplinkOrder, b: UplinkOrder): number {
-  return Math.sign(a.credentialId - b.credentialId) || Math.sign(a.boot - b.boot) || Math.sign(a.sequence - b.sequence);
+/** The state of a lock that was never heard of. `listeningSinceMs`: since when the gateway listens for it. */
+export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number): DeviceState {
+  const belief = newBelief(POWER_MODEL, formatMac(mac), atMs, { listeningSinceMs });
+  return { belief, ping: null, receivedAtMs: null };
 }
 
-/** The state with one more uplink in it, whether it comes in order or late. */
-export function withUplink(
-  state: DeviceState | null,
-  credentialId: number,
-  uplink: Uplink,
-  receivedAtMs: number,
-): DeviceState {
-  const order = { credentialId, boot: uplink.boot, sequence: uplink.sequence };
-  const latest = { ...order, timeMs: uplink.timeMs, receivedAtMs, power: uplink.power };
-  return {
-    uplink: newer(state?.uplink, latest),
-    ping: isPingUplink(uplink) ? newer(state?.ping, latestPing(order, uplink)) : (state?.ping ?? null),
-    position: newerPosition(state?.position ?? null, order, uplink),
-  };
+/** Reads what {@link DeviceState} was stored as. */
+export function parseDeviceState(json: string): DeviceState {
+  return JSON.parse(json) as DeviceState;
 }
 
-function newer<T extends UplinkOrder>(known: T | null | undefined, next: T): T {
-  return known !== null && known !== undefined && compareOrder(known, next) >= 0 ? known : next;
-}
-
-function latestPing(order: UplinkOrder, { timeMs, body }: PingUplink): LatestPing {
-  const { reason, kind, lockState, batteryPercent } = body;
-  return { ...order, timeMs, reason, kind, lockState, batteryPercent };
-}
-
-function newerPosition(known: LatestPosition | null, order: UplinkOrder, uplink: Uplink): LatestPosition | null {
-  const { body } = uplink;
-  if (body.kind !== 'gps' && (body.kind !== 'cellular' || body.position === null)) return known;
-  return newer(known, { ...order, timeMs: uplink.timeMs, ...(body.position as Position) });
+/** Notes that an uplink came: the ping, where it is the latest in the order of protocol.md §1. */
+export function noteUplink(state: DeviceState, credential: number, uplink: Uplink, receivedAtMs: number): void {
+  state.receivedAtMs = receivedAtMs;
+  if (!isPingUplink(uplink)) return;
+  const { boot, sequence, timeMs, body } = uplink;
+  if (state.ping !== null && !isAfter(state.ping, credential, boot, sequence)) return;
+  state.ping = { credential, boot, sequence, timeMs, reason: body.reason, kind: body.kind };
 }

@@ -5,15 +5,14 @@
 import { EventEmitter } from 'node:events';
 import type { Mac } from '../proto/mac.js';
 import type { Uplink } from '../proto/ping.js';
+import type { DisconnectCause, Finding } from '../proto/power-judge-event.js';
+import type { Presence } from '../proto/power-judge-presence.js';
 
 export interface LockConnected {
   readonly atMs: number;
   readonly mac: Mac;
   readonly simulated: boolean;
 }
-
-/** Why a connection ended (protocol.md §4, `disconnect`). */
-export type DisconnectCause = 'closed' | 'dropped' | 'keepalive' | 'takeover' | 'gateway';
 
 export interface LockDisconnected {
   readonly atMs: number;
@@ -37,10 +36,28 @@ export interface UplinkTaken {
   readonly mac: Mac;
   readonly eventId: string;
   readonly uplink: Uplink;
+  /** As they came. */
+  readonly bytes: Buffer;
   readonly buffered: boolean;
   /** It was in the log already, with the same bytes. */
   readonly repeated: boolean;
   readonly simulated: boolean;
+  /** What judging it brought; some may be about an earlier uplink. */
+  readonly findings: readonly Finding[];
+}
+
+/** A finding that no uplink brought: of a connection, or of time that passed. */
+export interface FindingMade {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly finding: Finding;
+}
+
+/** What a lock's silence or connection means now, where that changed (protocol.md §3). */
+export interface PresenceChanged {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly presence: Presence;
 }
 
 export interface UplinkQuarantined {
@@ -82,6 +99,8 @@ export interface GatewayEventMap {
   disconnected: [LockDisconnected];
   refused: [Refused];
   uplink: [UplinkTaken];
+  finding: [FindingMade];
+  presence: [PresenceChanged];
   quarantined: [UplinkQuarantined];
   delivery: [DeliveryAttempted];
   'url-disabled': [UrlDisabled];

@@ -4,15 +4,17 @@
  * They start from the store outwards, so that nothing can come in before it can be kept, and stop from the outside
  * inwards: no new connections, what was taken is stored and answered, what is being delivered ends, the store closes.
  */
-import { type Clock, RunClock, Seconds, systemClock, type Timer } from '../proto/clock.js';
+import { type Clock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
 import { Broker } from './broker.js';
 import type { Config } from './config.js';
 import { GatewayEvents } from './events.js';
-import { Ingest } from './ingest.js';
+import { Ingest, type IngestParts } from './ingest.js';
 import { openKeys } from './keys.js';
+import { Locks } from './locks.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
+import { startRunClock } from './run-clock.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import type { Store } from './store/store.js';
 import { VERSION } from './version.js';
@@ -21,9 +23,6 @@ import { makeGuardedAgents } from './webhooks/guarded-agents.js';
 
 /** How long deliveries under way may go on when the gateway stops. */
 const DELIVERY_GRACE = Seconds(3);
-/** How often the store is told where the run's clock stands. */
-const CLOCK_NOTE_EVERY = Seconds(5);
-const CLOCK_FACT = 'run-clock-ms';
 
 export interface GatewayOptions {
   /** How fast the run's clock goes, 1 for real life (protocol.md §3, Sped-up runs). */
@@ -45,7 +44,7 @@ export interface Gateway {
   readonly mqttPort: number;
   readonly operatorPort: number;
   readonly operatorToken: string;
-  /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. */
+  /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. May be called again. */
   close(): Promise<void>;
 }
 
@@ -58,8 +57,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const opened = await openSqliteStore(config.data);
   const store = options.wrapStore?.(opened) ?? opened;
   const started: (() => Promise<void>)[] = [() => store.close()];
-  const stop = async (): Promise<void> => {
+  const stopAll = async (): Promise<void> => {
     for (const each of started.reverse()) await each();
+  };
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= stopAll();
+    return stopped;
   };
   try {
     return await startParts(config, options, store, started, stop);
@@ -78,7 +82,8 @@ async function startParts(
 ): Promise<Gateway> {
   const keys = openKeys(config.data);
   const events = new GatewayEvents();
-  const clock = await startRunClock(store, options.speed ?? 1, started);
+  const { clock, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  started.push(stopClock);
   const dispatcher = new Dispatcher({
     store,
     keys,
@@ -93,7 +98,10 @@ async function startParts(
   await dispatcher.start();
   started.push(() => dispatcher.stop(DELIVERY_GRACE));
 
-  const ingest = new Ingest(store, clock, events, (merchantIds) => dispatcher.wake(merchantIds));
+  const { ingest, locks } = await startIngest(
+    { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
+    started,
+  );
   const broker = await Broker.start({
     host: config.mqttHost,
     port: config.mqttPort,
@@ -113,6 +121,9 @@ async function startParts(
     events,
     store,
     accounts,
+    clock,
+    ingest,
+    locks,
     status: () => ({
       version: VERSION,
       store: store.description,
@@ -133,27 +144,28 @@ async function startParts(
   };
 }
 
-/**
- * The run's clock goes on from where the store last saw it, and never back: not after a restart, not after somebody set
- * the machine's clock back, not when a sped-up run is followed by one at speed 1.
- */
-async function startRunClock(store: Store, speed: number, started: (() => Promise<void>)[]): Promise<Clock> {
-  const noted = Number((await store.readFact(CLOCK_FACT)) ?? 0);
-  const received = (await store.readLastReceivedAtMs()) ?? 0;
-  const clock = new RunClock(Math.max(noted, received, systemClock.now()), speed);
-  const note = (): Promise<void> => store.writeFact(CLOCK_FACT, String(clock.now()));
-  await note();
-  let timer: Timer;
-  const keepNoting = (): void => {
-    // Should the store fail, the ingest says so; the next note is tried all the same.
-    timer = systemClock.after(CLOCK_NOTE_EVERY, () => void note().then(keepNoting, keepNoting));
-  };
-  keepNoting();
-  started.push(async () => {
-    timer.cancel();
-    await note().catch(() => undefined);
+/** The locks that the store knows hear that the gateway listens, and when it does no longer. */
+async function startIngest(
+  parts: Omit<IngestParts, 'locks'>,
+  started: (() => Promise<void>)[],
+): Promise<{ ingest: Ingest; locks: Locks }> {
+  const { store, clock } = parts;
+  const locks = new Locks(store, clock, (due) => {
+    for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
   });
-  return clock;
+  const ingest = new Ingest({ ...parts, locks });
+  const tellAll = (state: 'start' | 'stop'): void => {
+    const atMs = clock.now();
+    for (const { deviceId, mac } of locks.all()) ingest.happen(deviceId, mac, { type: 'gateway', state, atMs });
+  };
+  await locks.load();
+  tellAll('start');
+  started.push(async () => {
+    tellAll('stop');
+    await ingest.stop();
+    locks.stop();
+  });
+  return { ingest, locks };
 }
 
 /** Chance from the system: 32 bits in [0, 1). */

@@ -1,34 +1,33 @@
 /**
- * A ping's way in, as a table of contents: decode, queue, commit with what waits beside it, answer, announce.
+ * A ping's way in, as a table of contents: decode, queue, judge, commit with what waits beside it, answer, announce.
  *
  * Nothing is acknowledged before it is on the disk. All uplinks that wait when a commit begins go into it together
  * (group commit), so one fsync serves many locks and the wait is that of one commit. The queue is first in, first out,
  * so a lock's uplinks keep the order in which it sent them, and are answered in it.
+ *
+ * What happens to a lock besides its uplinks (a connection begins or ends, time passes) goes through the same queue, so
+ * that `judge` hears of everything in the order in which it happened, and each finding is stored with what it rests on.
  */
-import { afterThisTurn, type Clock } from '../proto/clock.js';
+import { afterThisTurn, type Clock, Seconds } from '../proto/clock.js';
 import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
 import type { Uplink } from '../proto/ping.js';
+import { isAfter } from '../proto/power-judge-belief.js';
+import type { ConnectEvent, DisconnectEvent, GatewayEvent, TickEvent, UplinkCopy } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
-import { type DeviceState, withUplink } from './device-state.js';
+import { noteUplink } from './device-state.js';
 import { digestOf, eventId } from './event-id.js';
 import type { GatewayEvents } from './events.js';
-import {
-  type AppendOutcome,
-  type Incoming,
-  type IncomingQuarantine,
-  type IncomingUplink,
-  type Store,
-  UPLINK_KINDS,
-} from './store/store.js';
+import type { KnownLock, Locks } from './locks.js';
+import { type Commit, type Incoming, type Judged, type LockEvent, type Store, UPLINK_KINDS } from './store/store.js';
 
 /** Uplinks that may wait for a commit; past it the newest is turned away, unacknowledged, and its lock sends again. */
 const MAX_WAITING = 20_000;
 /** Uplinks in one commit: bounds how long the event loop stands still. */
 const MAX_BATCH = 2_000;
-/** Locks whose last state is kept in memory between their uplinks. */
-const MAX_CACHED_STATES = 50_000;
+/** The wait before the store is asked again after it failed, where there is something that must not be forgotten. */
+const AFTER_STORE_FAILURE = Seconds(1);
 
 /** Who sent the bytes: decided by the credential that the connection was made with, never by the content. */
 export interface Sender {
@@ -42,31 +41,68 @@ export interface Sender {
 /** Called once: without an error when the uplink may be acknowledged, with one when it must not be. */
 export type Answer = (error?: Error) => void;
 
-interface Waiting {
+/** What happens to a lock besides its uplinks. */
+export type Happening = ConnectEvent | DisconnectEvent | GatewayEvent | TickEvent;
+
+interface WaitingUplink {
+  readonly type: 'uplink';
   readonly sender: Sender;
   readonly bytes: Buffer;
-  /** Undefined for bytes that go into quarantine. */
-  readonly uplink: Uplink | undefined;
-  readonly rejection: { readonly code: string; readonly message: string } | undefined;
+  readonly digest: Buffer;
+  readonly uplink: Uplink;
   readonly receivedAtMs: number;
   readonly answer: Answer;
 }
 
+interface WaitingRejection {
+  readonly type: 'rejection';
+  readonly sender: Sender;
+  readonly bytes: Buffer;
+  readonly rejection: { readonly code: string; readonly message: string };
+  readonly receivedAtMs: number;
+  readonly answer: Answer;
+}
+
+interface WaitingHappening {
+  readonly type: 'happening';
+  readonly deviceId: number;
+  readonly mac: Mac;
+  readonly event: Happening;
+  /** Called when it has been judged and stored, in order with what is told of uplinks. */
+  readonly announce: () => void;
+}
+
+type Waiting = WaitingUplink | WaitingRejection | WaitingHappening;
+
+/** A commit in the making, and what is to be told once it is made. */
+interface Draft {
+  readonly incoming: Incoming[];
+  readonly judged: Judged[];
+  readonly touched: Set<KnownLock>;
+  /** Digests of new uplinks by their names: the store does not have them yet. */
+  readonly digests: Map<string, Buffer[]>;
+  readonly merchantIds: Set<number>;
+  readonly announcements: (() => void)[];
+}
+
+export interface IngestParts {
+  readonly store: Store;
+  readonly locks: Locks;
+  /** The run's clock. */
+  readonly clock: Clock;
+  readonly events: GatewayEvents;
+  /** Told the merchants that have new events, after their commit. */
+  readonly onStored: (merchantIds: ReadonlySet<number>) => void;
+}
+
 export class Ingest {
-  readonly #store: Store;
-  readonly #clock: Clock;
-  readonly #events: GatewayEvents;
-  readonly #onStored: (merchantIds: ReadonlySet<number>) => void;
-  readonly #states = new Map<number, DeviceState | null>();
+  readonly #parts: IngestParts;
   #waiting: Waiting[] = [];
   #committing: Promise<void> | undefined;
+  #stopping = false;
 
-  /** `clock` is the run's clock. `onStored` is told the merchants that have new events, after their commit. */
-  constructor(store: Store, clock: Clock, events: GatewayEvents, onStored: (merchantIds: ReadonlySet<number>) => void) {
-    this.#store = store;
-    this.#clock = clock;
-    this.#events = events;
-    this.#onStored = onStored;
+  constructor(parts: IngestParts) {
+    this.#parts = parts;
   }
 
   /** Takes the payload of one publish to `up`. `answer` is called when its fate is on the disk. */
@@ -75,21 +111,34 @@ export class Ingest {
       answer(new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`));
       return;
     }
-    const decoded = decodeUplink(payload);
-    this.#waiting.push({
-      sender,
-      bytes: Buffer.from(payload),
-      uplink: decoded.ok ? decoded.value : undefined,
-      rejection: decoded.ok ? undefined : decoded.error,
-      receivedAtMs: this.#clock.now(),
-      answer,
-    });
+    const bytes = Buffer.from(payload);
+    const receivedAtMs = this.#parts.clock.now();
+    const decoded = decodeUplink(bytes);
+    if (decoded.ok) {
+      const digest = digestOf(bytes);
+      this.#waiting.push({ type: 'uplink', sender, bytes, digest, uplink: decoded.value, receivedAtMs, answer });
+    } else this.#waiting.push({ type: 'rejection', sender, bytes, rejection: decoded.error, receivedAtMs, answer });
+    this.#startCommitting();
+  }
+
+  /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
+  happen(deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
+    this.#waiting.push({ type: 'happening', deviceId, mac, event, announce });
     this.#startCommitting();
   }
 
   /** Resolves when all that was taken so far has been answered. */
   async idle(): Promise<void> {
     while (this.#committing !== undefined) await this.#committing;
+  }
+
+  /**
+   * As {@link idle}; and from now on a store that fails is not waited for. What is taken later is still stored where it
+   * can be. May be called again.
+   */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.idle();
   }
 
   #startCommitting(): void {
@@ -107,98 +156,149 @@ export class Ingest {
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MAX_BATCH);
+      const draft: Draft = {
+        incoming: [],
+        judged: [],
+        touched: new Set(),
+        digests: new Map(),
+        merchantIds: new Set(),
+        announcements: [],
+      };
       try {
-        await this.#loadStates(batch);
-        const incoming = batch.map((each) => this.#prepare(each));
-        const outcomes = await this.#store.append(incoming);
-        this.#finish(batch, outcomes);
+        for (const waiting of batch) await this.#enter(waiting, draft);
+        await this.#parts.store.append(commitOf(draft));
       } catch (error) {
-        this.#fail(batch, error as Error);
+        await this.#fail(batch, draft, error as Error);
+        continue;
       }
+      this.#finish(batch, draft);
     }
   }
 
-  async #loadStates(batch: readonly Waiting[]): Promise<void> {
-    if (this.#states.size > MAX_CACHED_STATES) this.#states.clear();
-    for (const { sender } of batch) {
-      if (this.#states.has(sender.deviceId)) continue;
-      const stored = await this.#store.readDeviceState(sender.deviceId);
-      this.#states.set(sender.deviceId, stored === null ? null : (JSON.parse(stored) as DeviceState));
-    }
+  async #enter(waiting: Waiting, draft: Draft): Promise<void> {
+    if (waiting.type === 'rejection') this.#enterRejection(waiting, draft);
+    else if (waiting.type === 'happening') this.#enterHappening(waiting, draft);
+    else await this.#enterUplink(waiting, draft);
   }
 
-  #prepare(waiting: Waiting): Incoming {
-    if (waiting.uplink !== undefined) return this.#prepareUplink(waiting, waiting.uplink);
-    const { sender, receivedAtMs, bytes } = waiting;
-    const { code, message } = waiting.rejection ?? { code: 'undecodable', message: '' };
-    const { deviceId, credentialId } = sender;
-    return {
-      type: 'quarantine',
-      deviceId,
-      credentialId,
-      receivedAtMs,
-      code,
-      message,
-      bytes,
-    } satisfies IncomingQuarantine;
-  }
-
-  #prepareUplink(waiting: Waiting, uplink: Uplink): IncomingUplink {
-    const { deviceId, merchantId, credentialId } = waiting.sender;
-    const state = withUplink(this.#states.get(deviceId) ?? null, credentialId, uplink, waiting.receivedAtMs);
-    this.#states.set(deviceId, state);
-    return {
-      type: 'uplink',
-      deviceId,
-      merchantId,
-      credentialId,
-      boot: uplink.boot,
-      sequence: uplink.sequence,
-      digest: digestOf(waiting.bytes),
-      kind: UPLINK_KINDS.indexOf(uplink.body.kind),
-      bytes: waiting.bytes,
-      receivedAtMs: waiting.receivedAtMs,
-      buffered: isBuffered(uplink, waiting.receivedAtMs),
-      deviceState: JSON.stringify(state),
-    };
-  }
-
-  #finish(batch: readonly Waiting[], outcomes: readonly AppendOutcome[]): void {
-    const merchantIds = new Set<number>();
-    for (const [index, waiting] of batch.entries()) {
-      const outcome = outcomes[index];
-      waiting.answer();
-      if (outcome === 'stored') merchantIds.add(waiting.sender.merchantId);
-      this.#announce(waiting, outcome === 'repeated');
-    }
-    if (merchantIds.size > 0) this.#onStored(merchantIds);
-  }
-
-  #announce({ sender, bytes, uplink, rejection, receivedAtMs }: Waiting, repeated: boolean): void {
-    const { mac, credentialId, simulated } = sender;
-    if (uplink === undefined) {
-      const { code, message } = rejection ?? { code: 'undecodable', message: '' };
-      this.#events.emit('quarantined', { atMs: receivedAtMs, mac, code, message, bytes });
-      return;
-    }
-    const { boot, sequence } = uplink;
-    this.#events.emit('uplink', {
-      atMs: receivedAtMs,
-      mac,
-      eventId: eventId({ mac, credentialId, boot, sequence, digest: digestOf(bytes) }),
-      uplink,
-      buffered: isBuffered(uplink, receivedAtMs),
-      repeated,
-      simulated,
+  #enterRejection({ sender, receivedAtMs, bytes, rejection }: WaitingRejection, draft: Draft): void {
+    const { deviceId, credentialId, mac } = sender;
+    const { code, message } = rejection;
+    draft.incoming.push({ type: 'quarantine', deviceId, credentialId, receivedAtMs, code, message, bytes });
+    draft.announcements.push(() => {
+      this.#parts.events.emit('quarantined', { atMs: receivedAtMs, mac, code, message, bytes });
     });
   }
 
-  /** Nothing of the batch was kept, so nothing of it may be acknowledged, nor remembered. */
-  #fail(batch: readonly Waiting[], error: Error): void {
-    this.#states.clear();
-    this.#events.emit('store-failed', { atMs: this.#clock.now(), why: error.message });
-    for (const waiting of batch) waiting.answer(error);
+  #enterHappening({ deviceId, mac, event, announce }: WaitingHappening, draft: Draft): void {
+    const lock = this.#parts.locks.known(deviceId, mac);
+    const logged = loggedEvent(event);
+    if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
+    const judged = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
+    draft.announcements.push(() => {
+      announce();
+      for (const finding of judged.findings) this.#parts.events.emit('finding', { atMs: event.atMs, mac, finding });
+    });
   }
+
+  async #enterUplink(waiting: WaitingUplink, draft: Draft): Promise<void> {
+    const { sender, uplink, bytes, digest, receivedAtMs } = waiting;
+    const { deviceId, merchantId, credentialId, mac, simulated } = sender;
+    const { boot, sequence } = uplink;
+    const lock = this.#parts.locks.known(deviceId, mac);
+    const copy = await this.#copyOf(lock, waiting, draft);
+    const event = {
+      type: 'uplink',
+      source: 'lock',
+      credential: credentialId,
+      copy,
+      uplink,
+      atMs: receivedAtMs,
+    } as const;
+    const { findings } = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
+    const buffered = isBuffered(uplink, receivedAtMs);
+    if (copy !== 'repeat') {
+      noteUplink(lock.state, credentialId, uplink, receivedAtMs);
+      const kind = UPLINK_KINDS.indexOf(uplink.body.kind);
+      const name = { deviceId, merchantId, credentialId, boot, sequence };
+      draft.incoming.push({ type: 'uplink', ...name, digest, kind, bytes, receivedAtMs, buffered });
+      draft.merchantIds.add(merchantId);
+    }
+    draft.announcements.push(() => {
+      this.#parts.events.emit('uplink', {
+        atMs: receivedAtMs,
+        mac,
+        eventId: eventId({ mac, credentialId, boot, sequence, digest }),
+        uplink,
+        bytes,
+        buffered,
+        repeated: copy === 'repeat',
+        simulated,
+        findings,
+      });
+    });
+  }
+
+  /** Whether the uplink's name was used before. Most uplinks come after all others, and need no look into the log. */
+  async #copyOf(lock: KnownLock, { sender, uplink, digest }: WaitingUplink, draft: Draft): Promise<UplinkCopy> {
+    const { credentialId } = sender;
+    const { boot, sequence } = uplink;
+    const name = `${credentialId}/${boot}/${sequence}`;
+    const inBatch = draft.digests.get(name) ?? [];
+    draft.digests.set(name, [...inBatch, digest]);
+    if (isAfter(lock.state.belief.powerFrom, credentialId, boot, sequence)) return 'new';
+    const known = [...inBatch, ...(await this.#parts.store.readDigests(credentialId, boot, sequence))];
+    if (known.length === 0) return 'new';
+    return known.some((each) => each.equals(digest)) ? 'repeat' : 'conflict';
+  }
+
+  #judged(lock: KnownLock, judged: Judged, draft: Draft): Judged {
+    draft.touched.add(lock);
+    if (judged.findings.length > 0 || judged.withdrawn.length > 0) draft.judged.push(judged);
+    return judged;
+  }
+
+  #finish(batch: readonly Waiting[], draft: Draft): void {
+    const { locks, clock, events, onStored } = this.#parts;
+    for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer();
+    for (const announce of draft.announcements) announce();
+    for (const lock of draft.touched) {
+      const presence = locks.newPresence(lock);
+      if (presence !== undefined) events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
+    }
+    if (draft.merchantIds.size > 0) onStored(draft.merchantIds);
+    locks.arm();
+  }
+
+  /**
+   * Nothing of the batch was kept, so no uplink of it may be acknowledged or remembered; its locks send again.
+   * What else happened won't happen again: it waits until the store can keep it.
+   */
+  async #fail(batch: readonly Waiting[], draft: Draft, error: Error): Promise<void> {
+    const { events, clock, locks } = this.#parts;
+    events.emit('store-failed', { atMs: clock.now(), why: error.message });
+    for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer(error);
+    // On the way out nobody waits for a store that fails: the next start sees that this one did not end well.
+    if (this.#stopping) return;
+    await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
+    const happenings = batch.filter((waiting) => waiting.type === 'happening');
+    this.#waiting = [...happenings, ...this.#waiting];
+    for (const lock of draft.touched) await locks.reload(lock).catch(() => undefined);
+  }
+}
+
+function commitOf(draft: Draft): Commit {
+  const states = new Map<number, string>();
+  for (const lock of draft.touched) states.set(lock.deviceId, JSON.stringify(lock.state));
+  return { incoming: draft.incoming, judged: draft.judged, states };
+}
+
+/** What a trace will want to know; the passing of time is no event of it. */
+function loggedEvent(event: Happening): LockEvent | undefined {
+  if (event.type === 'connect') return { event: 'connect' };
+  if (event.type === 'disconnect') return { event: 'disconnect', cause: event.cause };
+  if (event.type === 'gateway') return { event: 'gateway', state: event.state };
+  return undefined;
 }
 
 /** An uplink that arrives over 60 s after its time waited somewhere (protocol.md §3). */

@@ -4,9 +4,10 @@
  * backup say, can neither test guesses of a lock's secret nor sign webhooks.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { LockgateError } from '../proto/errors.js';
+import { readOrMakeSecretFile } from './secret-file.js';
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -72,11 +73,8 @@ export function makeLockSecret(): string {
 export function openKeys(folder: string): Keys {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const file = path.join(folder, 'key');
-  if (!existsSync(file)) {
-    // Never over one that is there: everything sealed with it would be lost.
-    writeFileSync(file, `${randomBytes(KEY_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
-  }
-  const master = Buffer.from(readFileSync(file, 'utf8'), 'base64');
+  const text = readOrMakeSecretFile(file, () => randomBytes(KEY_BYTES).toString('base64'));
+  const master = Buffer.from(text, 'base64');
   if (master.length !== KEY_BYTES)
     throw new LockgateError('bad-key', `${file} holds no key: expected ${KEY_BYTES} bytes in base64`);
   return new Keys(master);

@@ -11,23 +11,36 @@ export const DATE_EXPECTED = 'a date such as 2026-11-20T06:00:00.000Z';
 
 /** Milliseconds since the epoch; NaN where the text is no date of RFC 3339. Finer than a millisecond is cut off. */
 export function parseDate(text: string): number {
-  // Of our own spelling only, and only where each character is what it has to be.
-  if (text.length === 24 && text.charCodeAt(23) === CODE_Z && hasOurMarks(text)) {
-    const year = digits(text, 0) * 100 + digits(text, 2);
-    const milliseconds = digits(text, 20) * 10 + digit(text, 22);
-    return toMs(
-      year,
-      digits(text, 5),
-      digits(text, 8),
-      digits(text, 11),
-      digits(text, 14),
-      digits(text, 17),
-      milliseconds,
-    );
-  }
-  return parseAnySpelling(text);
+  const own = text.length === OWN_LENGTH ? parseOwnDate(lettersOf(text), 0) : Number.NaN;
+  return Number.isNaN(own) ? parseAnySpelling(text) : own;
 }
 
+/** The letters of {@link OWN_LENGTH} that are looked at, so that text and bytes are read by the same code. */
+const letters = new Uint8Array(24);
+
+/** A letter that is no byte becomes 0, which no date has. */
+function lettersOf(text: string): Uint8Array {
+  for (let index = 0; index < OWN_LENGTH; index++) {
+    const code = text.charCodeAt(index);
+    letters[index] = code < 128 ? code : 0;
+  }
+  return letters;
+}
+
+/** Our own spelling, `2026-11-20T06:00:00.000Z`, from `at` in the bytes of a text; NaN for any other. */
+export function parseOwnDate(bytes: Uint8Array, at: number): number {
+  if (!hasOurMarks(bytes, at)) return Number.NaN;
+  const year = twoDigits(bytes, at) * 100 + twoDigits(bytes, at + 2);
+  const month = twoDigits(bytes, at + 5);
+  const day = twoDigits(bytes, at + 8);
+  const hour = twoDigits(bytes, at + 11);
+  const minute = twoDigits(bytes, at + 14);
+  const second = twoDigits(bytes, at + 17);
+  const millisecond = twoDigits(bytes, at + 20) * 10 + oneDigit(bytes, at + 22);
+  return toMs(year, month, day, hour, minute, second, millisecond);
+}
+
+const OWN_LENGTH = 24;
 const CODE_Z = 90;
 const CODE_T = 84;
 const CODE_DASH = 45;
@@ -35,25 +48,26 @@ const CODE_COLON = 58;
 const CODE_DOT = 46;
 const CODE_0 = 48;
 
-function hasOurMarks(text: string): boolean {
+function hasOurMarks(bytes: Uint8Array, at: number): boolean {
   return (
-    text.charCodeAt(4) === CODE_DASH &&
-    text.charCodeAt(7) === CODE_DASH &&
-    text.charCodeAt(10) === CODE_T &&
-    text.charCodeAt(13) === CODE_COLON &&
-    text.charCodeAt(16) === CODE_COLON &&
-    text.charCodeAt(19) === CODE_DOT
+    bytes[at + 4] === CODE_DASH &&
+    bytes[at + 7] === CODE_DASH &&
+    bytes[at + 10] === CODE_T &&
+    bytes[at + 13] === CODE_COLON &&
+    bytes[at + 16] === CODE_COLON &&
+    bytes[at + 19] === CODE_DOT &&
+    bytes[at + 23] === CODE_Z
   );
 }
 
-/** One digit; NaN for any other character. */
-function digit(text: string, at: number): number {
-  const value = text.charCodeAt(at) - CODE_0;
+/** One digit; NaN for anything else. */
+function oneDigit(bytes: Uint8Array, at: number): number {
+  const value = (bytes[at] as number) - CODE_0;
   return value >= 0 && value <= 9 ? value : Number.NaN;
 }
 
-function digits(text: string, at: number): number {
-  return digit(text, at) * 10 + digit(text, at + 1);
+function twoDigits(bytes: Uint8Array, at: number): number {
+  return oneDigit(bytes, at) * 10 + oneDigit(bytes, at + 1);
 }
 
 function parseAnySpelling(text: string): number {

@@ -29,12 +29,19 @@ export function rowOf(model: PowerModel, state: EffectiveState): StateRow {
   return model.states.find((row) => row.state === state) ?? (model.states[model.states.length - 1] as StateRow);
 }
 
+/** What was found in a model last: it is asked for with every ping, and nearly always of the same model. */
+let lastModel: PowerModel | null = null;
+let lastBelow = 0;
+
 /** Under which the battery is low; 0 where the model knows no such state. */
 export function lowBatteryBelow(model: PowerModel): number {
+  if (model === lastModel) return lastBelow;
+  lastBelow = 0;
   for (const row of model.states) {
-    if ('batteryBelowPercent' in row.when) return row.when.batteryBelowPercent;
+    if ('batteryBelowPercent' in row.when) lastBelow = row.when.batteryBelowPercent;
   }
-  return 0;
+  lastModel = model;
+  return lastBelow;
 }
 
 /** Where a moment lies in a daily window. */

@@ -42,6 +42,7 @@ export class TraceCheck {
   readonly #bound = new UplinkNamesBound();
   readonly #out: Verdict = newVerdict();
   readonly #findings = new Set<TraceFinding>();
+  readonly #withdrawn: TraceFinding[] = [];
   readonly #withdrawable = new Map<string, TraceFinding>();
   #listeningSinceMs: number | null = null;
   #hasBegun = false;
@@ -67,6 +68,11 @@ export class TraceCheck {
   /** What was found and not withdrawn, in the order of the lines it is about. */
   findings(): TraceFinding[] {
     return [...this.#findings].sort((a, b) => a.line - b.line);
+  }
+
+  /** What was found and later explained away, in the order of the withdrawals: who listens live hears of it once. */
+  withdrawn(): readonly TraceFinding[] {
+    return this.#withdrawn;
   }
 
   /** Null where it was not asked for. */
@@ -177,7 +183,10 @@ export class TraceCheck {
     for (const { mac, rule, about } of this.#out.withdrawn) {
       const key = keyOf(mac, rule, about);
       const standing = this.#withdrawable.get(key);
-      if (standing !== undefined) this.#findings.delete(standing);
+      if (standing !== undefined) {
+        this.#findings.delete(standing);
+        this.#withdrawn.push(standing);
+      }
       this.#withdrawable.delete(key);
     }
     for (const found of this.#out.findings) this.#keep(found, lineOf(lock, found.about, uplink, line));

@@ -24,7 +24,7 @@ function lockToJson(lock: TraceLock): object {
 }
 
 /**
- * One event as a line, without its end of line.
+ * One event as a line, without its end of line. Its `at` must be a date of the years 1970–9999.
  *
  * @param raw the uplink's bytes, of a ping or acknowledgement, to be kept beside its JSON
  */

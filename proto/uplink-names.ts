@@ -5,8 +5,9 @@
  * Numbers mostly follow each other, so they are kept in chunks of neighbours. All locks of a trace share one bound on
  * chunks; beyond it the chunk made first is forgotten, and an uplink of it would pass for new.
  */
-import type { CommandAck, Ping, Uplink } from './ping.js';
+import type { CommandAck, LockState, Ping, TetherState, Uplink } from './ping.js';
 import type { UplinkCopy } from './power-judge-event.js';
+import { reasonNumber } from './reasons.js';
 
 /** Numbers in a chunk; a power of two. */
 const CHUNK_NUMBERS = 64;
@@ -106,6 +107,10 @@ export class UplinkNames {
 
 /* ------------------------------------------------------------------------------------------------ digest of content */
 
+const KINDS: readonly Ping['kind'][] = ['gps', 'cellular', 'close_connection'];
+const LOCK_STATES: readonly LockState[] = ['locked', 'unlocked', 'unknown'];
+const TETHER_STATES: readonly TetherState[] = ['detached', 'attached', 'unknown'];
+
 const double = new Float64Array(1);
 const halves = new Uint32Array(double.buffer);
 
@@ -133,12 +138,12 @@ export function digestOf(uplink: Uplink): number {
 }
 
 function mixPing(ping: Ping): void {
-  mixText(ping.kind);
-  mixText(ping.reason);
-  mixText(ping.lockState);
+  mix(KINDS.indexOf(ping.kind));
+  mix(LOCK_STATES.indexOf(ping.lockState));
   mix(ping.batteryPercent);
   if (ping.kind === 'close_connection') return;
-  mixText(ping.tetherState);
+  mix(reasonNumber(ping.reason) ?? 0);
+  mix(TETHER_STATES.indexOf(ping.tetherState));
   mixNumber(ping.ebikeVolts ?? -1);
   if (ping.position !== null) {
     mixNumber(ping.position.latitudeDegrees);

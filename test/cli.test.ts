@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { SETTING_FLAGS } from '../cli/commands/serve.js';
 import { eventLine } from '../cli/event-line.js';
+import { type Column, tableLines } from '../cli/output.js';
 import { SETTINGS } from '../gateway/config.js';
 import { afterThisTurn } from '../proto/clock.js';
 import { tempFolder } from './helpers/temp-folder.js';
@@ -47,7 +48,7 @@ t.test('merchant, device and webhook: add and list, for people and as JSON', asy
   t.match(await lockgate(['device', 'add', 'A4:C1'], at), { code: 2, stderr: /"A4:C1" is no MAC: expected 12 hex/ });
   t.match(await lockgate(['device', 'list'], at), {
     code: 0,
-    stdout: /MAC +MERCHANT.*\nA4:C1:38:F0:E1:D2 +Amber Bikes/,
+    stdout: /MAC +LOCK .*\nA4:C1:38:F0:E1:D2 .*Amber Bikes/,
   });
   t.match(await lockgate(['device', 'show', 'A4C138F0E1D3'], at), {
     code: 3,
@@ -124,6 +125,18 @@ t.test('the settings stand the same in code, in help and in the documentation', 
     return `| \`${flag}\` | \`${environment}\` | ${value === '' ? '' : `\`${value}\``} | ${unit} | ${meaning} |`;
   });
   t.same(rows, expected);
+});
+
+t.test('a table fits its terminal, and never cuts what names a row', async (t) => {
+  const rows = [{ name: 'A4:C1:38:F0:E1:D2', text: 'x'.repeat(30), more: 'y'.repeat(30) }];
+  const columns: Column<(typeof rows)[0]>[] = [
+    { title: 'MAC', show: ({ name }) => name },
+    { title: 'TEXT', show: ({ text }) => text },
+    { title: 'MORE', show: ({ more }) => more, optional: true },
+  ];
+  t.match(tableLines(rows, columns, Number.POSITIVE_INFINITY)[1], /^A4:C1:38:F0:E1:D2 {2}x{30} {2}y{30}$/);
+  t.match(tableLines(rows, columns, 60)[1], /^A4:C1:38:F0:E1:D2 {2}x{30}$/);
+  t.match(tableLines(rows, columns, 40)[1], /^A4:C1:38:F0:E1:D2 {2}x{20}…$/);
 });
 
 t.test('what a stranger sent can’t move the cursor of who looks at it', async (t) => {

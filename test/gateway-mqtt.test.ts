@@ -54,7 +54,7 @@ t.test('an uplink is stored before it is acknowledged, and once', async (t) => {
   t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }, { sequence: 2 }], 'the repeat gave no event');
   t.match(await announced, [{ repeated: false }, { repeated: true }, { repeated: false }]);
   const reading = await gateway.store.findDevice(MAC);
-  t.match(JSON.parse(reading?.state ?? 'null'), { uplink: { sequence: 2 }, ping: { lockState: 'locked' } });
+  t.match(JSON.parse(reading?.state ?? 'null'), { belief: { lockState: 'locked' }, ping: { sequence: 2 } });
 });
 
 t.test('a late uplink is stored and does not overwrite what is newer', async (t) => {
@@ -62,8 +62,8 @@ t.test('a late uplink is stored and does not overwrite what is newer', async (t)
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(5));
   await lock.send(testBytes(4));
-  const state = JSON.parse((await gateway.store.findDevice(MAC))?.state ?? 'null') as { uplink: { sequence: number } };
-  t.equal(state.uplink.sequence, 5);
+  const state = JSON.parse((await gateway.store.findDevice(MAC))?.state ?? 'null') as { ping: { sequence: number } };
+  t.equal(state.ping.sequence, 5);
   t.same(
     (await gateway.store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
     [5, 4],

@@ -65,10 +65,15 @@ t.test('the states are those of the code, both ways', async (t) => {
   t.strictSame(tableOf('state', 'when'), expected);
 });
 
-t.test('the map names each file of the folder, and no other', async (t) => {
+t.test('the map names each file of the folder, alone or with its kind, and no other', async (t) => {
   const mapped = tableOf('file', 'what it is').map(([name]) => name?.replaceAll('`', '') ?? '');
+  const kinds = mapped.filter((name) => name.endsWith('-*.ts')).map((name) => name.replace('*.ts', ''));
+  const nameOrKind = (name: string): string => {
+    const kind = kinds.find((each) => name.startsWith(each) && !mapped.includes(name));
+    return kind === undefined ? name : `${kind}*.ts`;
+  };
   const names = ourFiles()
     .filter((path) => path.startsWith('proto/') && path !== 'proto/README.md')
-    .map((path) => path.slice('proto/'.length).replace(/^([^/]+\/).*/, '$1'));
+    .map((path) => nameOrKind(path.slice('proto/'.length).replace(/^([^/]+\/).*/, '$1')));
   t.strictSame([...mapped].sort(), [...new Set(names)].sort(), 'a new file gets a row under "The files"');
 });

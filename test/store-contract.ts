@@ -5,11 +5,14 @@ import t from 'tap';
 import { digestOf } from '../gateway/event-id.js';
 import {
   type AttemptRecord,
+  type Commit,
   type Incoming,
   type IncomingUplink,
+  type LockEvent,
   QUARANTINE_PER_LOCK,
   type Store,
 } from '../gateway/store/store.js';
+import type { Finding } from '../proto/power-judge-event.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { testBytes, testMac } from './helpers/test-gateway.js';
 
@@ -33,9 +36,12 @@ function uplink(sequence: number, members: Partial<IncomingUplink> = {}): Incomi
     bytes,
     receivedAtMs: 1000 + sequence,
     buffered: false,
-    deviceState: `{"sequence":${sequence}}`,
     ...members,
   };
+}
+
+function commit(...incoming: Incoming[]): Commit {
+  return { incoming, judged: [], states: new Map() };
 }
 
 async function withLock(test: Teardown, open: OpenStore): Promise<{ store: Store; folder: string }> {
@@ -54,6 +60,8 @@ function attempt(uplinkId: number, number: number, outcome: AttemptRecord['outco
 /** Runs the suite. */
 export function storeContract(engine: string, open: OpenStore): void {
   logContract(engine, open);
+  judgedContract(engine, open);
+  eventContract(engine, open);
   deliveryContract(engine, open);
   registryContract(engine, open);
 }
@@ -61,28 +69,79 @@ export function storeContract(engine: string, open: OpenStore): void {
 function logContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: an uplink is stored once under its name and content`, async (t) => {
     const { store, folder } = await withLock(t, open);
-    t.same(await store.append([uplink(1), uplink(2), uplink(1)]), ['stored', 'stored', 'repeated']);
+    await store.append(commit(uplink(1), uplink(2), uplink(1)));
     const other = testBytes(2, { dropped: 9 });
-    t.same(await store.append([uplink(2), uplink(2, { bytes: other, digest: digestOf(other) })]), [
-      'repeated',
-      'stored',
-    ]);
-    t.same(await store.append([uplink(1, { credentialId: 2 }), uplink(1, { boot: 2 })]), ['stored', 'stored']);
-    t.equal(await store.readDeviceState(1), '{"sequence":1}', 'the last that was stored in the batch');
+    await store.append(commit(uplink(2), uplink(2, { bytes: other, digest: digestOf(other) })));
+    await store.append(commit(uplink(1, { credentialId: 2 }), uplink(1, { boot: 2 })));
+    const digests = await store.readDigests(1, 1, 2);
+    t.same(digests.sort(Buffer.compare), [digestOf(testBytes(2)), digestOf(other)].sort(Buffer.compare));
+    t.same(await store.readDigests(1, 9, 2), []);
     t.equal(await store.readLastReceivedAtMs(), 1001);
     await store.close();
     const again = await open(folder);
     t.teardown(() => again.close());
-    t.same(await again.append([uplink(1), uplink(3)]), ['repeated', 'stored'], 'and over a restart');
+    await again.append(commit(uplink(1), uplink(3)));
     t.same(
-      (await again.readEvents(1, 0, 10)).map((event) => event.boot),
-      [1, 1, 1, 1, 2, 1],
+      (await again.readEvents(1, 0, 10)).map(({ boot, sequence }) => [boot, sequence]),
+      [
+        [1, 1],
+        [1, 2],
+        [1, 2],
+        [1, 1],
+        [2, 1],
+        [1, 3],
+      ],
+    );
+  });
+}
+
+function judgedContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: what is known of a lock, and what was found, are kept in the same commit`, async (t) => {
+    const { store } = await withLock(t, open);
+    t.equal(await store.readDeviceState(1), null);
+    const mac = 'A4:C1:38:00:00:01';
+    const about = { credential: 1, boot: 1, sequence: 1 };
+    const found: Finding = { rule: 'period-too-soon', severity: 'violation', message: 'm', mac, about, atMs: 7 };
+    const silent: Finding = { ...found, rule: 'period-overdue', severity: 'warning', about: null };
+    const states = new Map([[1, '{"a":1}']]);
+    const judged = [{ deviceId: 1, withdrawn: [], findings: [found, silent] }];
+    await store.append({ incoming: [uplink(1)], judged, states });
+    t.equal(await store.readDeviceState(1), '{"a":1}');
+    t.same(await store.readDeviceStates(), [{ deviceId: 1, mac: MAC, state: '{"a":1}' }]);
+    t.same(
+      (await store.readFindings(1, 9)).map(({ finding }) => finding),
+      [silent, found],
+    );
+    const withdrawn = [{ rule: found.rule, mac, about }];
+    await store.append({ incoming: [], judged: [{ deviceId: 1, withdrawn, findings: [] }], states: new Map() });
+    t.same(
+      (await store.readFindings(1, 9)).map(({ finding }) => finding),
+      [silent],
     );
   });
 
+  t.test(`${engine}: the log of a lock has uplinks and connection events in their order`, async (t) => {
+    const { store } = await withLock(t, open);
+    const connect = { event: 'connect' } as const;
+    const disconnect = { event: 'disconnect', cause: 'closed' } as const;
+    const happened = (event: LockEvent): Incoming => ({ type: 'lock-event', deviceId: 1, atMs: 5, event });
+    await store.append(commit(happened(connect), uplink(1), uplink(2)));
+    await store.append(
+      commit(uplink(3), happened(disconnect), happened(connect), uplink(4), uplink(9, { deviceId: 2 })),
+    );
+    const seen: unknown[] = [];
+    for await (const piece of store.readLog(1, 2)) {
+      t.ok(piece.length <= 2);
+      seen.push(...piece.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event)));
+    }
+    t.same(seen, [connect, 1, 2, 3, disconnect, connect, 4]);
+  });
+}
+
+function eventContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: events are the pings of a merchant, in the order of arrival`, async (t) => {
     const { store } = await withLock(t, open);
-    await store.append([uplink(3), uplink(1, { kind: 0 }), uplink(2), uplink(4, { merchantId: 2 })]);
+    await store.append(commit(uplink(3), uplink(1, { kind: 0 }), uplink(2), uplink(4, { merchantId: 2 })));
     const events = await store.readEvents(1, 0, 10);
     t.same(
       events.map(({ sequence }) => sequence),
@@ -103,9 +162,10 @@ function logContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: a batch that fails leaves nothing`, async (t) => {
     const { store } = await withLock(t, open);
     const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
-    await t.rejects(store.append([uplink(1), broken]), { name: 'StoreFailure' });
+    await t.rejects(store.append(commit(uplink(1), broken)), { name: 'StoreFailure' });
     t.same(await store.readEvents(1, 0, 10), []);
-    t.same(await store.append([uplink(1)]), ['stored'], 'and the next one is taken');
+    await store.append(commit(uplink(1)));
+    t.equal((await store.readEvents(1, 0, 10)).length, 1, 'and the next one is taken');
   });
 
   t.test(`${engine}: quarantine keeps the newest of each lock`, async (t) => {
@@ -115,7 +175,7 @@ function logContract(engine: string, open: OpenStore): void {
       return { type: 'quarantine', deviceId, credentialId: 1, receivedAtMs: at, code: 'no-body', message: 'm', bytes };
     };
     const junk = Array.from({ length: QUARANTINE_PER_LOCK + 3 }, (_, at) => item(1, at));
-    t.same(new Set(await store.append([item(2, 0), ...junk])), new Set(['quarantined']));
+    await store.append(commit(item(2, 0), ...junk));
     const kept = await store.readQuarantine(1, QUARANTINE_PER_LOCK * 2);
     t.equal(kept.length, QUARANTINE_PER_LOCK);
     t.equal(kept.at(-1)?.receivedAtMs, 3, 'the oldest went first');
@@ -127,11 +187,11 @@ function deliveryContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: deliveries that failed wait for their time; a cursor never goes back`, async (t) => {
     const { store } = await withLock(t, open);
     const request = { merchant: 'Amber', url: 'http://a/', headers: {}, secretSealed: HASH, nowMs: 1 };
-    await store.append([uplink(1)]);
+    await store.append(commit(uplink(1)));
     const url = await store.addWebhookUrl(request);
     const [first] = await store.readEvents(1, 0, 1);
     t.equal(url.cursor, first?.id, 'a new URL follows from now on');
-    await store.append([uplink(2), uplink(3)]);
+    await store.append(commit(uplink(2), uplink(3)));
     const [two, three] = await store.readEvents(1, url.cursor, 9);
     const [a, b] = [two?.id ?? 0, three?.id ?? 0];
     const pending = { state: 'pending', nextAttemptAtMs: 50 } as const;

@@ -367,6 +367,7 @@ t.test('every command’s help has an example', async (t) => {
     ['trace', 'check'],
     ['trace', 'show'],
     ['trace', 'anonymise'],
+    ['trace', 'replay'],
     ['ping', 'decode'],
     ['ping', 'encode'],
     ['model', 'show'],

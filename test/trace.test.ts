@@ -6,12 +6,13 @@ import { encodeUplink } from '../proto/codec.js';
 import { parseDate } from '../proto/date.js';
 import { Deadlines, type Due } from '../proto/deadlines.js';
 import { parseMac } from '../proto/mac.js';
-import type { PingUplink, Uplink } from '../proto/ping.js';
+import type { GpsPing, PingUplink, Uplink } from '../proto/ping.js';
 import { pingFromJson, uplinkFromJson } from '../proto/ping-from-json.js';
 import { ackUplinkToJson, pingToJson, pingUplinkToJson } from '../proto/ping-json.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import type { TraceEvent, TraceHeader } from '../proto/trace.js';
 import { TraceCheck } from '../proto/trace-check.js';
+import { OwnLine } from '../proto/trace-own-line.js';
 import { TraceReader } from '../proto/trace-reader.js';
 import { traceEventLine, traceHeaderLine } from '../proto/trace-writer.js';
 import { digestOf, UplinkNames, UplinkNamesBound } from '../proto/uplink-names.js';
@@ -21,6 +22,19 @@ const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
 const AT = '"at":"2026-11-20T06:00:00.000Z"';
 const OF_LOCK = `${AT},"mac":"A4:C1:38:F0:E1:D2"`;
 const BODY = '"ping_type":"cellular","reason":"REASON_RESET","lock_state":"locked","battery_percent":81';
+
+const SOMEWHERE = { latitudeDegrees: -0.0370215, longitudeDegrees: 104.8951679, uncertaintyMeters: 8 };
+const GPS: GpsPing = {
+  kind: 'gps',
+  reason: 'REASON_THEFT',
+  lockState: 'locked',
+  batteryPercent: 100,
+  ebikeVolts: null,
+  tetherState: 'detached',
+  position: SOMEWHERE,
+  speedMetersPerSecond: 4.25,
+  directionDegrees: 0,
+};
 
 /** The events of a trace whose lines are given, its header left out where it is the usual one. */
 function read(...lines: string[]): TraceEvent[] {
@@ -281,6 +295,54 @@ t.test('what is written reads back the same, with and without its bytes', async 
   t.same(
     read(...others).map((event) => traceEventLine(event)),
     others,
+  );
+});
+
+t.test('our own spelling is read to the same, and whatever is not quite it', async (t) => {
+  const mac = parseMac('A4C138F0E1D2');
+  if (!mac.ok) throw new Error('unreachable');
+  const lineOf = (one: Uplink, atMs: number) =>
+    traceEventLine({ event: 'ping', atMs, mac: mac.value, source: 'lock', uplink: one } as TraceEvent);
+  const after = (how: 'read' | 'readBytes', line: string): string => {
+    const reader = new TraceReader();
+    reader.read(HEADER);
+    const bytes = Buffer.from(`xx${line}\n${line}`);
+    const first = how === 'read' ? reader.read(line) : reader.readBytes(bytes, 2, 2 + Buffer.byteLength(line));
+    // What is left out of the next line shows what was remembered of this one.
+    const next = `{"at":"9999-12-31T23:59:59.999Z","mac":"A4C138F0E1D2","event":"ping","ping":{${BODY}}}`;
+    return JSON.stringify([first, reader.read(next)]);
+  };
+  const isSame = (line: string) => after('readBytes', line) === after('read', line);
+
+  // Every letter of one line of each kind, changed in every way that might make a difference.
+  const puts = ['', '0', '1', '-', '.', '.0', 'e5', 'E', '"', '\\', ' ', ',', '}', '\r', 'ä', '9999999999', 'null'];
+  const samples: Uplink[] = [
+    uplink({ sequence: 120, body: cellular({ batteryPercent: 0 }) }),
+    uplink({ kept: 3, dropped: 2, body: cellular({ position: SOMEWHERE, ebikeVolts: 36.5 }) }),
+    uplink({ timeMs: START_MS - 1500, dropped: 2, body: GPS }),
+    uplink({
+      body: { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', lockState: 'locked', batteryPercent: 9 },
+    }),
+  ];
+  const different: string[] = [];
+  for (const line of samples.map((one) => lineOf(one, START_MS))) {
+    const bytes = Buffer.from(line);
+    t.ok(new OwnLine().read(bytes, 0, bytes.length), 'what we write is our own spelling');
+    for (let place = 0; place <= line.length; place++) {
+      for (const put of puts) {
+        for (const removed of [0, 1]) {
+          const changed = line.slice(0, place) + put + line.slice(place + removed);
+          if (!isSame(changed)) different.push(changed);
+        }
+      }
+    }
+  }
+  t.same(different, []);
+
+  const pings = uplinks.filter((one) => one.body.kind !== 'ack' && one.timeMs >= 0 && one.timeMs < 253402300799000);
+  fc.assert(
+    fc.property(pings, fc.nat({ max: 99 }), (one, offsetMs) => isSame(lineOf(one, one.timeMs + offsetMs))),
+    { numRuns: 1000, seed: 12 },
   );
 });
 

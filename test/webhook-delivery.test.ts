@@ -1,4 +1,6 @@
 /** Deliveries from the store to a receiver, on a clock that is turned by hand. */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
@@ -157,6 +159,50 @@ t.test('a lock’s events arrive in order, and a failing one does not hold the l
     receiver.requests.map(({ json }) => json.sequence),
     Array.from({ length: 20 }, (_, index) => index + 1),
   );
+});
+
+t.test('a lock with many events that wait does not hold up another lock', async (t) => {
+  const { gateway, receiver } = await withReceiver(t);
+  const [busy, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, testMac(2))];
+  const held: (() => void)[] = [];
+  receiver.answer = ({ json }, response) => {
+    if (json.mac_addr === 'A4:C1:38:00:00:01') held.push(() => void response.writeHead(204).end());
+    else response.writeHead(204).end();
+  };
+  const sent: Promise<void>[] = [];
+  for (let sequence = 1; sequence <= 600; sequence++) sent.push(busy.send(testBytes(sequence)));
+  await Promise.all(sent);
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  await other.send(testBytes(1));
+  t.match(await delivered, [{ mac: testMac(2), outcome: 'delivered' }]);
+  t.equal(held.length, 1, 'the busy lock’s first event still waits for its answer');
+  held[0]?.();
+});
+
+t.test('a damaged row fails, and what comes after it is delivered', async (t) => {
+  const folder = tempFolder(t);
+  const first = await openGateway(t, folder);
+  await first.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  const { secret } = await first.accounts.addDevice({ mac: MAC });
+  await first.close();
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  const columns =
+    'device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes, received_at_ms, buffered';
+  const values = [1, 1, 1, 1, 1, Buffer.alloc(8), 1, Buffer.from('damage'), 1, 0];
+  db.prepare(`INSERT INTO uplink (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(...values);
+  db.close();
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  const second = await openGateway(t, folder);
+  const lock = await TestLock.connect(t, second.mqttPort, MAC, secret);
+  const attempted = eventsOf(second, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
+  await lock.send(testBytes(2));
+  t.match(await attempted, [{ outcome: 'delivered' }]);
+  t.match(await second.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9), [
+    { uplink: { sequence: 1 }, attempts: 1 },
+  ]);
 });
 
 t.test('addresses inside are refused where the operator did not allow them', async (t) => {

@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
+import { presenceText } from '../event-line.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
 interface StateJson {
-  readonly received_at: string;
+  readonly received_at: string | null;
+  readonly power_state: string;
   readonly power: { readonly mode: string };
   readonly reason: string | null;
   readonly lock_state: string | null;
@@ -19,6 +21,8 @@ interface DeviceJson {
   readonly mac: string;
   readonly merchant: string;
   readonly simulated: boolean;
+  /** And with it, as the presence has them: since, due, rule. */
+  readonly presence: string;
   readonly state: StateJson | null;
 }
 
@@ -28,6 +32,12 @@ interface ShownDevice extends DeviceJson {
     readonly boot: number;
     readonly sequence: number;
     readonly ping?: { readonly ping_type: string; readonly reason: string; readonly battery_percent: number };
+  }[];
+  readonly findings: readonly {
+    readonly at: string;
+    readonly rule: string;
+    readonly severity: string;
+    readonly message: string;
   }[];
   readonly quarantine: readonly {
     readonly received_at: string;
@@ -84,12 +94,13 @@ async function list(flags: Flags): Promise<void> {
   if (devices.length === 0) return note('There is no lock yet. Add one: lockgate device add MAC');
   printTable(devices, [
     { title: 'MAC', show: (row) => row.mac },
-    { title: 'MERCHANT', show: (row) => row.merchant },
     { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
     { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
-    { title: 'MODE', show: (row) => row.state?.power.mode ?? '–' },
-    { title: 'LAST PING', show: (row) => row.state?.reason ?? 'never' },
-    { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–' },
+    { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
+    { title: 'PRESENCE', show: (row) => presenceText({ ...row }) },
+    { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
+    { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
+    { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–', optional: true },
   ]);
 }
 
@@ -105,13 +116,15 @@ async function show(mac: string, flags: Flags): Promise<void> {
   if (state === null) print('It has never sent anything.');
   else {
     const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;
-    print(
-      `${state.lock_state ?? 'unknown'}, battery ${percent(state.battery_percent)}, mode ${state.power.mode}, ${place}`,
-    );
+    print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
+    print(presenceText({ ...device }));
   }
   if (device.uplinks.length > 0) print(paint('bold', '\nLatest uplinks'));
   for (const { received_at, boot, sequence, ping } of device.uplinks)
     print(`${received_at}  #${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
+  if (device.findings.length > 0) print(paint('bold', '\nFindings'));
+  for (const { at, rule, severity, message } of device.findings)
+    print(oneLine(`${at}  ${severity} ${rule}: ${message}`));
   if (device.quarantine.length > 0) print(paint('bold', '\nIn quarantine'));
   for (const { received_at, message, raw } of device.quarantine)
     print(oneLine(`${received_at}  ${message}  base64:${raw.slice(0, 60)}`));

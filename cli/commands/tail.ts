@@ -3,7 +3,7 @@ import { LockgateError } from '../../proto/errors.js';
 import { formatMac, parseMac } from '../../proto/mac.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
-import { type EventJson, eventLine } from '../event-line.js';
+import { type EventJson, eventLines } from '../event-line.js';
 import { untilInterrupted } from '../interrupt.js';
 import { note, print } from '../output.js';
 
@@ -29,7 +29,8 @@ async function tail(flags: Flags): Promise<void> {
     for await (const line of lines) {
       const event = JSON.parse(line) as EventJson;
       if (mac !== undefined && event.mac !== mac) continue;
-      print(flags.json ? line : eventLine(event, process.stdout.isTTY ? process.stdout.columns : undefined));
+      if (flags.json) print(line);
+      else for (const each of eventLines(event, process.stdout.isTTY ? process.stdout.columns : undefined)) print(each);
     }
     if (!interrupted.signal.aborted) throw new LockgateError('gateway-down', 'the gateway ended the stream');
   } catch (error) {

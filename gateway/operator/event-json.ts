@@ -5,6 +5,8 @@
 import { formatMac } from '../../proto/mac.js';
 import { isPingUplink } from '../../proto/ping.js';
 import { isDatable, pingToJson, powerToJson, toDate } from '../../proto/ping-json.js';
+import type { Finding } from '../../proto/power-judge-event.js';
+import type { Presence } from '../../proto/power-judge-presence.js';
 import type { GatewayEventMap, GatewayEvents, UplinkTaken } from '../events.js';
 
 export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
@@ -20,6 +22,12 @@ const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
     return { at: toDate(atMs), event: 'refused', what, client_id: clientId, address, why };
   },
   uplink: uplinkJson,
+  finding: ({ atMs, mac, finding }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'finding', finding: findingJson(finding) };
+  },
+  presence: ({ atMs, mac, presence }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'presence', ...presenceJson(presence) };
+  },
   quarantined: ({ atMs, mac, code, message, bytes }) => {
     return {
       at: toDate(atMs),
@@ -47,11 +55,27 @@ const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
   'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
 };
 
-function uplinkJson({ atMs, mac, eventId, uplink, buffered, repeated, simulated }: UplinkTaken): EventJson {
+/** Presence, as lists and streams have it. */
+export function presenceJson(presence: Presence): Readonly<Record<string, unknown>> {
+  if (presence.presence === 'online') return { presence: 'online', since: toDate(presence.sinceMs) };
+  if (presence.presence === 'late') return { presence: 'late', since: toDate(presence.sinceMs), rule: presence.rule };
+  if (presence.presence !== 'asleep') return { presence: presence.presence };
+  return { presence: 'asleep', due: presence.dueMs === null ? null : toDate(presence.dueMs) };
+}
+
+/** A finding, as lists and streams have it. */
+export function findingJson({ rule, severity, message, about, atMs }: Finding): Readonly<Record<string, unknown>> {
+  const uplink = about === null ? null : { credential: about.credential, boot: about.boot, sequence: about.sequence };
+  return { rule, severity, message, at: toDate(atMs), uplink };
+}
+
+function uplinkJson(taken: UplinkTaken): EventJson {
+  const { atMs, mac, eventId, uplink, buffered, repeated, simulated } = taken;
   const { boot, sequence, timeMs, power, kept, dropped, body } = uplink;
   const time = isDatable(timeMs) ? { date: toDate(timeMs) } : { time_ms: timeMs };
   const envelope = { boot, sequence, ...time, power: powerToJson(power), kept, dropped };
-  const head = { at: toDate(atMs), mac: formatMac(mac), buffered, repeated, simulated };
+  const findings = taken.findings.map(findingJson);
+  const head = { at: toDate(atMs), mac: formatMac(mac), buffered, repeated, simulated, findings };
   if (isPingUplink(uplink)) {
     const ping = { ...pingToJson(uplink.body), ...envelope };
     return { ...head, event: 'ping', source: 'lock', event_id: eventId, ping };

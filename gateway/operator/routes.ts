@@ -3,16 +3,20 @@
  * handler refuses is a LockgateError. Members are snake_case, as in all our JSON.
  */
 import { type Static, type TSchema, Type } from 'typebox';
+import type { Clock } from '../../proto/clock.js';
 import { decodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../proto/mac.js';
 import { isPingUplink } from '../../proto/ping.js';
-import { isDatable, pingToJson, powerToJson, toDate } from '../../proto/ping-json.js';
+import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '../../proto/ping-json.js';
+import { presence } from '../../proto/power-judge-presence.js';
+import { POWER_MODEL } from '../../proto/power-model.js';
 import type { Accounts } from '../accounts.js';
-import type { DeviceState } from '../device-state.js';
+import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink, WebhookUrl } from '../store/store.js';
+import { findingJson, presenceJson } from './event-json.js';
 
 /** Pings and quarantined messages that `GET /devices/:mac` shows. */
 const SHOWN_UPLINKS = 20;
@@ -20,6 +24,8 @@ const SHOWN_UPLINKS = 20;
 export interface OperatorParts {
   readonly store: Store;
   readonly accounts: Accounts;
+  /** The run's clock. */
+  readonly clock: Clock;
   /** What there is to say of the gateway itself. */
   readonly status: () => Record<string, unknown>;
 }
@@ -87,9 +93,9 @@ export const ROUTES: readonly Route[] = [
     path: '/devices',
     summary: 'Adds a lock to a merchant; answers its secret, once.',
     success: 201,
-    ...withBody(NewDevice, async ({ accounts }, body) => {
+    ...withBody(NewDevice, async ({ accounts, clock }, body) => {
       const { device, secret } = await accounts.addDevice({ ...body, mac: readMac(body.mac) });
-      return { ...deviceJson({ device, state: null }), secret };
+      return { ...deviceJson({ device, state: null }, clock.now()), secret };
     }),
   },
   {
@@ -97,14 +103,17 @@ export const ROUTES: readonly Route[] = [
     path: '/devices',
     summary: 'All locks with their last state.',
     success: 200,
-    handle: async ({ store }) => ({ devices: (await store.listDevices()).map(deviceJson) }),
+    handle: async ({ store, clock }) => {
+      const nowMs = clock.now();
+      return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, nowMs)) };
+    },
   },
   {
     method: 'GET',
     path: '/devices/:mac',
     summary: 'One lock: its last state, its latest uplinks, what of it is in quarantine.',
     success: 200,
-    handle: async ({ store }, { params }) => showDevice(store, readMac(params.mac ?? '')),
+    handle: async ({ store, clock }, { params }) => showDevice(store, readMac(params.mac ?? ''), clock.now()),
   },
   {
     method: 'POST',
@@ -135,7 +144,8 @@ export const ROUTES: readonly Route[] = [
   },
 ];
 
-function readMac(text: string): Mac {
+/** A MAC as somebody typed it. @throws LockgateError `input-mac` */
+export function readMac(text: string): Mac {
   const mac = parseMac(text);
   if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
   return mac.value;
@@ -145,37 +155,52 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
   return { id, name, created_at: toDate(createdAtMs) };
 }
 
-function deviceJson({ device, state }: DeviceReading) {
+function deviceJson({ device, state }: DeviceReading, nowMs: number) {
   return {
     mac: formatMac(device.mac),
     merchant: device.merchantName,
     simulated: device.simulated,
     created_at: toDate(device.createdAtMs),
-    state: state === null ? null : stateJson(JSON.parse(state) as DeviceState),
+    ...stateJson(state === null ? null : parseDeviceState(state), nowMs),
   };
 }
 
-function stateJson({ uplink, ping, position }: DeviceState) {
+function stateJson(state: DeviceState | null, nowMs: number) {
+  if (state === null) return { presence: 'never-seen', state: null };
+  const { belief, ping, receivedAtMs } = state;
+  const { position } = belief;
   return {
-    received_at: toDate(uplink.receivedAtMs),
-    power: powerToJson(uplink.power),
-    reason: ping?.reason ?? null,
-    lock_state: ping?.lockState ?? null,
-    battery_percent: ping?.batteryPercent ?? null,
-    latitude: position?.latitudeDegrees ?? null,
-    longitude: position?.longitudeDegrees ?? null,
-    uncertainty: position?.uncertaintyMeters ?? null,
+    ...presenceJson(presence(POWER_MODEL, belief, nowMs)),
+    state: {
+      received_at: receivedAtMs === null ? null : toDate(receivedAtMs),
+      power_state: belief.state,
+      power: powerToJson(belief.power),
+      high_window: highWindowToJson(belief.highWindow),
+      ping_type: ping?.kind ?? null,
+      reason: ping?.reason ?? null,
+      lock_state: belief.lockState,
+      battery_percent: belief.batteryPercent,
+      latitude: position?.latitudeDegrees ?? null,
+      longitude: position?.longitudeDegrees ?? null,
+      uncertainty: position?.uncertaintyMeters ?? null,
+    },
   };
 }
 
-async function showDevice(store: Store, mac: Mac): Promise<unknown> {
+async function showDevice(store: Store, mac: Mac, nowMs: number): Promise<unknown> {
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
-  const [uplinks, quarantine] = await Promise.all([
+  const [uplinks, findings, quarantine] = await Promise.all([
     store.readUplinks(reading.device.id, SHOWN_UPLINKS),
+    store.readFindings(reading.device.id, SHOWN_UPLINKS),
     store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
   ]);
-  return { ...deviceJson(reading), uplinks: uplinks.map(uplinkJson), quarantine: quarantine.map(quarantineJson) };
+  return {
+    ...deviceJson(reading, nowMs),
+    uplinks: uplinks.map(uplinkJson),
+    findings: findings.map(({ finding }) => findingJson(finding)),
+    quarantine: quarantine.map(quarantineJson),
+  };
 }
 
 function uplinkJson(stored: StoredUplink) {

@@ -3,19 +3,42 @@
  * what happens for `tail`.
  */
 import type { AddressInfo } from 'node:net';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { DATE_EXPECTED, parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
+import { noSuchDevice } from '../store/registry-tables.js';
+import type { Store } from '../store/store.js';
 import { listenToAll } from './event-json.js';
-import { type OperatorParts, ROUTES } from './routes.js';
+import { type OperatorParts, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
+import { type ExportRange, exportTrace } from './trace-export.js';
+import { type RecordParts, recordTrace } from './trace-record.js';
 
 const BODY_BYTES = 1024 * 1024;
 /** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
 const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
 
-export interface OperatorServerOptions extends OperatorParts {
+const JSON_LINES = 'application/jsonl';
+
+/** Which locks, and from when to when by receipt. */
+interface TraceQuery {
+  readonly mac?: readonly string[];
+  readonly since?: string;
+  readonly until?: string;
+}
+
+const TRACE_SCHEMA = {
+  querystring: Type.Object({
+    mac: Type.Optional(Type.Array(Type.String())),
+    since: Type.Optional(Type.String()),
+    until: Type.Optional(Type.String()),
+  }),
+};
+
+export interface OperatorServerOptions extends OperatorParts, RecordParts {
   readonly host: string;
   readonly port: number;
   readonly token: string;
@@ -37,6 +60,8 @@ export class OperatorServer {
       forceCloseConnections: true,
       // A 7 where a name belongs is a mistake of the caller's, not the name "7".
       ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+      // `?mac=a` is a list of one.
+      routerOptions: { querystringParser: (text) => parseQuery(text) },
     });
     const server = new OperatorServer(fastify);
     fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
@@ -73,23 +98,38 @@ export class OperatorServer {
         },
       });
     }
-    this.#fastify.get('/events', (_request, reply) => this.#tail(reply, options.events));
+    this.#addStreams(options);
   }
 
-  /** JSON Lines, for as long as the other side listens. */
-  #tail(reply: FastifyReply, events: GatewayEvents): FastifyReply {
+  #addStreams(options: OperatorServerOptions): void {
+    this.#fastify.get('/events', (_request, reply) =>
+      this.#live(reply, async (write) => listenToAll(options.events, (event) => write(JSON.stringify(event)))),
+    );
+    this.#fastify.get<{ Querystring: TraceQuery }>('/trace/live', { schema: TRACE_SCHEMA }, (request, reply) => {
+      const macs = request.query.mac?.map(readMac);
+      return this.#live(reply, (write) => recordTrace(options, macs && new Set(macs), write));
+    });
+    this.#fastify.get<{ Querystring: TraceQuery }>('/trace', { schema: TRACE_SCHEMA }, async (request, reply) => {
+      const lines = exportTrace(options.store, await readRange(options.store, request.query));
+      reply.header('content-type', JSON_LINES);
+      return reply.send(Readable.from(withEnds(lines)));
+    });
+  }
+
+  /** JSON Lines, for as long as the other side listens. `begin` returns the function that ends them. */
+  #live(reply: FastifyReply, begin: (write: (line: string) => void) => Promise<() => void>): FastifyReply {
     const stream = new PassThrough();
-    const stop = listenToAll(events, (event) => {
+    const begun = begin((line) => {
       if (stream.writableLength > TAIL_BACKLOG_BYTES) stream.destroy();
-      else stream.write(`${JSON.stringify(event)}\n`);
+      else stream.write(`${line}\n`);
     });
     this.#tails.add(stream);
     stream.on('close', () => {
-      stop();
+      void begun.then((end) => end());
       this.#tails.delete(stream);
     });
     // Headers go out at once, so that the other side knows that it listens before the first event.
-    reply.header('content-type', 'application/jsonl').send(stream);
+    reply.header('content-type', JSON_LINES).send(stream);
     reply.raw.flushHeaders();
     return reply;
   }
@@ -105,6 +145,37 @@ export class OperatorServer {
       );
     }
   }
+}
+
+async function readRange(store: Store, { mac, since, until }: TraceQuery): Promise<ExportRange> {
+  const wanted = mac?.map(readMac);
+  const devices = (await store.listDevices()).map(({ device }) => device);
+  for (const each of wanted ?? []) if (devices.every((device) => device.mac !== each)) throw noSuchDevice(each);
+  return {
+    devices: devices.filter((device) => wanted?.includes(device.mac) ?? true),
+    sinceMs: readDate('since', since) ?? Number.NEGATIVE_INFINITY,
+    untilMs: readDate('until', until) ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+function readDate(what: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const timeMs = parseDate(text);
+  if (Number.isNaN(timeMs))
+    throw new LockgateError('input-date', `${what} is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
+  return timeMs;
+}
+
+/** A query's members; `mac` is always a list. */
+function parseQuery(text: string): Record<string, string | string[]> {
+  const query = new URLSearchParams(text);
+  const members: Record<string, string | string[]> = Object.fromEntries(query);
+  if (query.has('mac')) members.mac = query.getAll('mac');
+  return members;
+}
+
+async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${line}\n`;
 }
 
 function statusOf(error: FastifyError | LockgateError): number {

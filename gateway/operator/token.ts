@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
+import { readOrMakeSecretFile } from '../secret-file.js';
 
 const TOKEN_BYTES = 32;
 const TOKEN_PREFIX = 'lgo_';
@@ -19,11 +19,7 @@ export function operatorTokenFile(folder: string): string {
  */
 export function openOperatorToken(folder: string): string {
   const file = operatorTokenFile(folder);
-  if (!existsSync(file)) {
-    const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url');
-    writeFileSync(file, `${token}\n`, { mode: 0o600, flag: 'wx' });
-  }
-  const token = readFileSync(file, 'utf8').trim();
+  const token = readOrMakeSecretFile(file, () => TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url'));
   if (token.length < TOKEN_BYTES) throw new LockgateError('bad-token-file', `${file} holds no operator token`);
   return token;
 }

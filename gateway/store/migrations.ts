@@ -125,6 +125,32 @@ async function createWebhooks(db: Schema): Promise<void> {
   await db.schema.createIndex('attempt_by_event').on('attempt').columns(['url_id', 'uplink_id']).execute();
 }
 
+async function createJudgements(db: Schema): Promise<void> {
+  await db.schema.createIndex('uplink_by_device').on('uplink').columns(['device_id', 'id']).execute();
+  await db.schema
+    .createTable('lock_event')
+    .addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement())
+    .addColumn('device_id', 'integer', (column) => column.notNull())
+    .addColumn('at_ms', 'integer', (column) => column.notNull())
+    .addColumn('after_uplink_id', 'integer', (column) => column.notNull())
+    .addColumn('event', 'text', (column) => column.notNull())
+    .execute();
+  await db.schema.createIndex('lock_event_by_device').on('lock_event').columns(['device_id', 'id']).execute();
+  await db.schema
+    .createTable('finding')
+    .addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement())
+    .addColumn('device_id', 'integer', (column) => column.notNull())
+    .addColumn('at_ms', 'integer', (column) => column.notNull())
+    .addColumn('rule', 'text', (column) => column.notNull())
+    .addColumn('severity', 'text', (column) => column.notNull())
+    .addColumn('message', 'text', (column) => column.notNull())
+    .addColumn('credential_id', 'integer')
+    .addColumn('boot', 'integer')
+    .addColumn('sequence', 'integer')
+    .execute();
+  await db.schema.createIndex('finding_by_device').on('finding').columns(['device_id', 'id']).execute();
+}
+
 async function createFacts(db: Schema): Promise<void> {
   await db.schema
     .createTable('fact')
@@ -138,6 +164,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
     up: async (db) => {
       await createRegistry(db);
       await createLog(db);
+      await createJudgements(db);
       await createWebhooks(db);
       await createFacts(db);
     },

@@ -60,6 +60,30 @@ export interface DeviceStateTable {
   state: string;
 }
 
+/** What happened to a lock's connection; with the log, it makes a trace. */
+export interface LockEventTable {
+  id: Generated<number>;
+  device_id: number;
+  at_ms: number;
+  /** The newest uplink when it happened: those up to it came before. */
+  after_uplink_id: number;
+  /** JSON of a LockEvent. */
+  event: string;
+}
+
+/** A breach of a rule. Its uplink is named by the last three of its columns, which are null where there is none. */
+export interface FindingTable {
+  id: Generated<number>;
+  device_id: number;
+  at_ms: number;
+  rule: string;
+  severity: 'violation' | 'warning';
+  message: string;
+  credential_id: number | null;
+  boot: number | null;
+  sequence: number | null;
+}
+
 /** Bytes that can't be taken as an uplink, with the reason. */
 export interface QuarantineTable {
   id: Generated<number>;
@@ -123,6 +147,8 @@ export interface Tables {
   credential: CredentialTable;
   uplink: UplinkTable;
   device_state: DeviceStateTable;
+  lock_event: LockEventTable;
+  finding: FindingTable;
   quarantine: QuarantineTable;
   webhook_url: WebhookUrlTable;
   delivery: DeliveryTable;

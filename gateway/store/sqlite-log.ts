@@ -3,17 +3,20 @@
  * Each function runs to its end at once; the store decides when, and in which transaction.
  */
 import type { Database, Statement } from 'better-sqlite3';
-import type { Mac } from '../../proto/mac.js';
+import { formatMac, type Mac } from '../../proto/mac.js';
+import type { RuleName } from '../../proto/rules.js';
 import {
-  type AppendOutcome,
   type AttemptRecord,
+  type Commit,
   type DeliveryProgress,
   type DueDelivery,
   type Incoming,
   type IncomingQuarantine,
   type IncomingUplink,
+  type Judged,
   type LockAccount,
   QUARANTINE_PER_LOCK,
+  type StoredFinding,
   type StoredUplink,
 } from './store.js';
 
@@ -53,10 +56,41 @@ function toUplink(row: UplinkRow): StoredUplink {
   };
 }
 
+interface FindingRow {
+  id: number;
+  mac: string;
+  at_ms: number;
+  rule: string;
+  severity: 'violation' | 'warning';
+  message: string;
+  credential_id: number | null;
+  boot: number | null;
+  sequence: number | null;
+}
+
+function toFinding(row: FindingRow): StoredFinding {
+  const { credential_id: credential, boot, sequence } = row;
+  const about = credential === null || boot === null || sequence === null ? null : { credential, boot, sequence };
+  const { severity, message, at_ms: atMs } = row;
+  const finding = { rule: row.rule as RuleName, severity, message, mac: formatMac(row.mac as Mac), about, atMs };
+  return { id: row.id, finding };
+}
+
+/** A lock event as its row has it. */
+export interface LogEventRow {
+  readonly id: number;
+  readonly at_ms: number;
+  readonly event: string;
+  readonly after_uplink_id: number;
+}
+
 /** Writes to the log and to the deliveries. Its methods are to be called inside a transaction. */
 export class LogWriter {
   readonly #insertUplink: Statement;
   readonly #putState: Statement;
+  readonly #insertLockEvent: Statement;
+  readonly #insertFinding: Statement;
+  readonly #withdrawFinding: Statement;
   readonly #insertQuarantine: Statement;
   readonly #trimQuarantine: Statement;
   readonly #insertAttempt: Statement;
@@ -75,6 +109,17 @@ export class LogWriter {
     this.#putState = db.prepare(
       `INSERT INTO device_state (device_id, state) VALUES (?, ?)
        ON CONFLICT (device_id) DO UPDATE SET state = excluded.state`,
+    );
+    this.#insertLockEvent = db.prepare(
+      `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id)
+       VALUES (?, ?, ?, coalesce((SELECT max(id) FROM uplink), 0))`,
+    );
+    this.#insertFinding = db.prepare(
+      `INSERT INTO finding (device_id, at_ms, rule, severity, message, credential_id, boot, sequence)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#withdrawFinding = db.prepare(
+      `DELETE FROM finding WHERE device_id = ? AND rule = ? AND credential_id = ? AND boot = ? AND sequence = ?`,
     );
     this.#insertQuarantine = db.prepare(
       `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes)
@@ -101,21 +146,20 @@ export class LogWriter {
     this.#disableUrl = db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ? WHERE id = ?`);
   }
 
-  append(batch: readonly Incoming[]): AppendOutcome[] {
-    // Only a lock's last state in the batch is worth a write.
-    const states = new Map<number, string>();
-    const outcomes = batch.map((item): AppendOutcome => {
-      if (item.type === 'quarantine') return this.#quarantine(item);
-      if (!this.#store(item)) return 'repeated';
-      states.set(item.deviceId, item.deviceState);
-      return 'stored';
-    });
-    for (const [deviceId, state] of states) this.#putState.run(deviceId, state);
-    return outcomes;
+  append(commit: Commit): void {
+    for (const item of commit.incoming) this.#appendItem(item);
+    for (const judged of commit.judged) this.#appendJudged(judged);
+    for (const [deviceId, state] of commit.states) this.#putState.run(deviceId, state);
   }
 
-  #store(uplink: IncomingUplink): boolean {
-    const { changes } = this.#insertUplink.run(
+  #appendItem(item: Incoming): void {
+    if (item.type === 'uplink') this.#appendUplink(item);
+    else if (item.type === 'quarantine') this.#quarantine(item);
+    else this.#insertLockEvent.run(item.deviceId, item.atMs, JSON.stringify(item.event));
+  }
+
+  #appendUplink(uplink: IncomingUplink): void {
+    this.#insertUplink.run(
       uplink.deviceId,
       uplink.merchantId,
       uplink.credentialId,
@@ -127,14 +171,20 @@ export class LogWriter {
       uplink.receivedAtMs,
       uplink.buffered ? 1 : 0,
     );
-    return changes === 1;
   }
 
-  #quarantine(item: IncomingQuarantine): AppendOutcome {
-    const { deviceId, credentialId, receivedAtMs, code, message, bytes } = item;
+  #quarantine({ deviceId, credentialId, receivedAtMs, code, message, bytes }: IncomingQuarantine): void {
     this.#insertQuarantine.run(deviceId, credentialId, receivedAtMs, code, message, bytes);
     this.#trimQuarantine.run(deviceId, deviceId);
-    return 'quarantined';
+  }
+
+  #appendJudged({ deviceId, withdrawn, findings }: Judged): void {
+    for (const { rule, about } of withdrawn)
+      this.#withdrawFinding.run(deviceId, rule, about.credential, about.boot, about.sequence);
+    for (const { rule, severity, message, about, atMs } of findings) {
+      const name = [about?.credential ?? null, about?.boot ?? null, about?.sequence ?? null];
+      this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...name);
+    }
   }
 
   recordProgress(progress: DeliveryProgress): void {
@@ -162,10 +212,16 @@ export class LogReader {
   readonly #lock: Statement;
   readonly #credentials: Statement;
   readonly #events: Statement;
+  readonly #outcomes: Statement;
   readonly #due: Statement;
   readonly #nextDue: Statement;
   readonly #latest: Statement;
   readonly #lastReceived: Statement;
+  readonly #states: Statement;
+  readonly #digests: Statement;
+  readonly #findings: Statement;
+  readonly #logUplinks: Statement;
+  readonly #logEvents: Statement;
 
   constructor(db: Database) {
     this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
@@ -178,6 +234,7 @@ export class LogReader {
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
        WHERE u.merchant_id = ? AND u.id > ? AND u.kind > 0 ORDER BY u.id LIMIT ?`,
     );
+    this.#outcomes = db.prepare('SELECT uplink_id FROM delivery WHERE url_id = ? AND uplink_id > ?').pluck();
     this.#due = db.prepare(
       `SELECT ${UPLINK_COLUMNS}, y.attempts FROM delivery y
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
@@ -191,11 +248,48 @@ export class LogReader {
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
        WHERE u.credential_id = ? ORDER BY u.boot DESC, u.sequence DESC LIMIT ?`,
     );
+    this.#states = db.prepare(
+      `SELECT s.device_id AS deviceId, d.mac, s.state FROM device_state s JOIN device d ON d.id = s.device_id`,
+    );
+    this.#digests = db
+      .prepare('SELECT digest FROM uplink WHERE credential_id = ? AND boot = ? AND sequence = ?')
+      .pluck();
+    this.#findings = db.prepare(
+      `SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id
+       WHERE f.device_id = ? ORDER BY f.id DESC LIMIT ?`,
+    );
+    this.#logUplinks = db.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+       WHERE u.device_id = ? AND u.id > ? ORDER BY u.id LIMIT ?`,
+    );
+    this.#logEvents = db.prepare(
+      `SELECT id, at_ms, event, after_uplink_id FROM lock_event WHERE device_id = ? AND id > ? ORDER BY id LIMIT ?`,
+    );
     this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
   }
 
   lastReceivedAtMs(): number | null {
     return (this.#lastReceived.get() as number | undefined) ?? null;
+  }
+
+  deviceStates(): { deviceId: number; mac: Mac; state: string }[] {
+    return this.#states.all() as { deviceId: number; mac: Mac; state: string }[];
+  }
+
+  digests(credentialId: number, boot: number, sequence: number): Buffer[] {
+    return this.#digests.all(credentialId, boot, sequence) as Buffer[];
+  }
+
+  findings(deviceId: number, limit: number): StoredFinding[] {
+    return (this.#findings.all(deviceId, limit) as FindingRow[]).map(toFinding);
+  }
+
+  logUplinks(deviceId: number, afterId: number, limit: number): StoredUplink[] {
+    return (this.#logUplinks.all(deviceId, afterId, limit) as UplinkRow[]).map(toUplink);
+  }
+
+  logEvents(deviceId: number, afterId: number, limit: number): LogEventRow[] {
+    return this.#logEvents.all(deviceId, afterId, limit) as LogEventRow[];
   }
 
   deviceState(deviceId: number): string | null {
@@ -211,6 +305,10 @@ export class LogReader {
 
   events(merchantId: number, afterId: number, limit: number): StoredUplink[] {
     return (this.#events.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
+  }
+
+  outcomesAfter(urlId: number, afterId: number): number[] {
+    return this.#outcomes.all(urlId, afterId) as number[];
   }
 
   due(urlId: number, nowMs: number, limit: number): DueDelivery[] {

@@ -12,23 +12,25 @@ import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { Lane } from './lane.js';
+import { LogMerge } from './log-merge.js';
 import { migrationProvider } from './migrations.js';
 import { Registry } from './registry-tables.js';
 import type { Tables } from './schema.js';
 import { LogReader, LogWriter } from './sqlite-log.js';
 import {
-  type AppendOutcome,
+  type Commit,
   type DeliveryProgress,
   type Device,
   type DeviceReading,
   type DueDelivery,
-  type Incoming,
   type LockAccount,
+  type LogEntry,
   type Merchant,
   type NewDevice,
   type NewWebhookUrl,
   type QuarantinedMessage,
   type Store,
+  type StoredFinding,
   type StoredUplink,
   StoreFailure,
   type WebhookUrl,
@@ -109,8 +111,8 @@ class SqliteStore implements Store {
     this.#readRegistry = new Registry(new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) }));
   }
 
-  append(batch: readonly Incoming[]): Promise<AppendOutcome[]> {
-    return this.#commit('append', () => this.#logWriter.append(batch));
+  append(commit: Commit): Promise<void> {
+    return this.#commit('append', () => this.#logWriter.append(commit));
   }
 
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
@@ -134,12 +136,33 @@ class SqliteStore implements Store {
     return this.#read('read a device', () => this.#log.deviceState(deviceId));
   }
 
+  async readDeviceStates(): Promise<{ deviceId: number; mac: Mac; state: string }[]> {
+    return this.#read('read the devices', () => this.#log.deviceStates());
+  }
+
+  async readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]> {
+    return this.#read('look up an uplink', () => this.#log.digests(credentialId, boot, sequence));
+  }
+
+  async readFindings(deviceId: number, limit: number): Promise<StoredFinding[]> {
+    return this.#read('read findings', () => this.#log.findings(deviceId, limit));
+  }
+
+  async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
+    const merge = new LogMerge(this.#log, deviceId, limit);
+    for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
+  }
+
   async findLock(mac: Mac): Promise<LockAccount | null> {
     return this.#read('look up a lock', () => this.#log.lock(mac));
   }
 
   async readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]> {
     return this.#read('read events', () => this.#log.events(merchantId, afterId, limit));
+  }
+
+  async readOutcomesAfter(urlId: number, afterId: number): Promise<number[]> {
+    return this.#read('read deliveries', () => this.#log.outcomesAfter(urlId, afterId));
   }
 
   async readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]> {

@@ -5,6 +5,7 @@
  * {@link StoreFailure} where it could not be made so; nothing of a rejected call is kept.
  */
 import type { Mac } from '../../proto/mac.js';
+import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
 
 /** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
 export class StoreFailure extends Error {
@@ -57,9 +58,20 @@ export interface IncomingUplink {
   readonly bytes: Buffer;
   readonly receivedAtMs: number;
   readonly buffered: boolean;
-  /** JSON of the lock's state with this uplink in it. */
-  readonly deviceState: string;
 }
+
+/** What happened to a lock's connection, or to the gateway's listening: kept for traces (protocol.md §4). */
+export interface IncomingLockEvent {
+  readonly type: 'lock-event';
+  readonly deviceId: number;
+  readonly atMs: number;
+  readonly event: LockEvent;
+}
+
+export type LockEvent =
+  | { readonly event: 'connect' }
+  | { readonly event: 'disconnect'; readonly cause: DisconnectCause }
+  | { readonly event: 'gateway'; readonly state: 'start' | 'stop' };
 
 /** Bytes that can't be taken as an uplink, on their way into quarantine. */
 export interface IncomingQuarantine {
@@ -72,10 +84,35 @@ export interface IncomingQuarantine {
   readonly bytes: Buffer;
 }
 
-export type Incoming = IncomingUplink | IncomingQuarantine;
+export type Incoming = IncomingUplink | IncomingQuarantine | IncomingLockEvent;
 
-/** What became of it. A repeat was in the log before, with the same name and the same bytes. */
-export type AppendOutcome = 'stored' | 'repeated' | 'quarantined';
+/** What judging one event of a lock brought. The withdrawals come before the findings. */
+export interface Judged {
+  readonly deviceId: number;
+  readonly withdrawn: readonly Withdrawal[];
+  readonly findings: readonly Finding[];
+}
+
+/** What one durable commit is made of. */
+export interface Commit {
+  /** For the log, in order. An uplink that is in it already with the same bytes is left out. */
+  readonly incoming: readonly Incoming[];
+  /** In order. */
+  readonly judged: readonly Judged[];
+  /** JSON of what is known of each lock afterwards, by device id. */
+  readonly states: ReadonlyMap<number, string>;
+}
+
+/** A finding as the store has it. */
+export interface StoredFinding {
+  readonly id: number;
+  readonly finding: Finding;
+}
+
+/** What is in the log of one lock, in the order in which it came. */
+export type LogEntry =
+  | { readonly type: 'uplink'; readonly uplink: StoredUplink }
+  | { readonly type: 'lock-event'; readonly atMs: number; readonly event: LockEvent };
 
 /** How many quarantined messages are kept for each lock, oldest out first (protocol.md §1). */
 export const QUARANTINE_PER_LOCK = 1000;
@@ -167,10 +204,14 @@ export interface Store {
 
   /* Pings: the hot path. */
 
-  /** Appends all of them in one durable commit. The outcomes are in the order of the batch. */
-  append(batch: readonly Incoming[]): Promise<AppendOutcome[]>;
+  /** Makes all of it durable together. */
+  append(commit: Commit): Promise<void>;
   /** The state last stored for a device, as JSON. */
   readDeviceState(deviceId: number): Promise<string | null>;
+  /** The states of all devices that have one. */
+  readDeviceStates(): Promise<{ readonly deviceId: number; readonly mac: Mac; readonly state: string }[]>;
+  /** The digests that the log has under one name. */
+  readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]>;
   /** The lock that has this MAC, for authentication. */
   findLock(mac: Mac): Promise<LockAccount | null>;
 
@@ -178,6 +219,11 @@ export interface Store {
 
   /** The merchant's events after `afterId`, oldest first. */
   readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]>;
+  /**
+   * Events after `afterId` that have an outcome at this URL already: a failure has a row, and the cursor may stand
+   * before it for an older event that has none.
+   */
+  readOutcomesAfter(urlId: number, afterId: number): Promise<number[]>;
   /** The URL's retries due by `nowMs`, the longest due first. */
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
   /** When the URL's next retry is due, ms since the epoch; null where none waits. */
@@ -195,6 +241,10 @@ export interface Store {
   findDevice(mac: Mac): Promise<DeviceReading | null>;
   /** The device's latest uplinks by the order of protocol.md §1, newest first. */
   readUplinks(deviceId: number, limit: number): Promise<StoredUplink[]>;
+  /** The device's findings, newest first. */
+  readFindings(deviceId: number, limit: number): Promise<StoredFinding[]>;
+  /** What the log has of the device, oldest first, in pieces of at most `limit`. */
+  readLog(deviceId: number, limit: number): AsyncIterable<LogEntry[]>;
   /** The device's quarantined messages, newest first. */
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]>;
   addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl>;

@@ -56,6 +56,7 @@ interface Answer {
 }
 
 async function post(request: AttemptRequest, agents: GuardedAgents, signal: AbortSignal): Promise<Answer> {
+  signal.throwIfAborted();
   const stream = got.stream.post(request.url, {
     headers: { ...request.headers },
     body: request.body,
@@ -65,9 +66,12 @@ async function post(request: AttemptRequest, agents: GuardedAgents, signal: Abor
     followRedirect: false,
     throwHttpErrors: false,
     decompress: false,
-    signal,
   });
-  const bytes = await readLimited(stream);
+  // Not got's own `signal`: a stream of it that ends well never takes its listener away, and so each delivery of a
+  // worker's life would be kept in memory with it.
+  const cutOff = (): void => void stream.destroy(new Error('the gateway is stopping'));
+  signal.addEventListener('abort', cutOff);
+  const bytes = await readLimited(stream).finally(() => signal.removeEventListener('abort', cutOff));
   const { response } = stream;
   if (response === undefined) throw new Error('the receiver closed the connection without an answer');
   // What is no UTF-8 is shown with replacement characters; a NUL would end the text in some tools.

@@ -7,6 +7,7 @@
  * the oldest event without an outcome, so after a crash nothing is left out, and what was attempted but not yet noted
  * is attempted again under the same id.
  */
+import { setMaxListeners } from 'node:events';
 import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { eventId } from '../event-id.js';
 import type { GatewayEvents } from '../events.js';
@@ -21,8 +22,9 @@ import { signHeaders } from './signature.js';
 const CONCURRENCY = 16;
 /** Retries may take at most this many of them, so that a pile of old ones doesn't hold up what is new. */
 const RETRY_SHARE = 8;
-/** Events read ahead of their attempts. */
-const READ_AHEAD = 256;
+/** Events read at once, and read ahead of their attempts at the most. */
+const READ_AT_ONCE = 128;
+const MOST_AHEAD = 4096;
 /** The wait after the store failed to read, before it is asked again. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -46,9 +48,7 @@ export class UrlWorker {
   readonly #url: WebhookUrl;
   readonly #secret: string;
   readonly #parts: WorkerParts;
-  /** One for each attempt under way: got leaves a listener on its signal, which one for all would collect. */
-  readonly #aborts = new Set<AbortController>();
-  #cutOff = false;
+  readonly #abort = new AbortController();
   /** Read, not attempted yet; oldest first. */
   #ahead: StoredUplink[] = [];
   /** Events whose first attempt was started and has no outcome yet, by uplink id, and the locks that they keep busy. */
@@ -56,6 +56,8 @@ export class UrlWorker {
   readonly #busyLocks = new Set<number>();
   /** Retries under way, by uplink id. */
   readonly #retries = new Set<number>();
+  /** Events after the cursor whose first attempt failed in an earlier life: they are retries or dead, and not new. */
+  #known: Set<number> | undefined;
   /** Attempts that run now, their notes included. */
   #underWay = 0;
   /** The last event that was read. */
@@ -71,6 +73,8 @@ export class UrlWorker {
     this.#secret = secret;
     this.#parts = parts;
     this.#position = url.cursor;
+    // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
+    setMaxListeners(CONCURRENCY, this.#abort.signal);
   }
 
   get merchantId(): number {
@@ -102,14 +106,9 @@ export class UrlWorker {
     const idle = new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
-    const cut = systemClock.after(grace, () => this.#cut());
+    const cut = systemClock.after(grace, () => this.#abort.abort());
     await idle;
     cut.cancel();
-  }
-
-  #cut(): void {
-    this.#cutOff = true;
-    for (const abort of this.#aborts) abort.abort();
   }
 
   #settle(): void {
@@ -119,8 +118,7 @@ export class UrlWorker {
   async #work(): Promise<void> {
     try {
       await this.#startRetries();
-      await this.#readOn();
-      this.#startFirst();
+      await this.#startNew();
       await this.#sleepUntilDue();
     } catch (error) {
       this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: (error as Error).message });
@@ -140,13 +138,24 @@ export class UrlWorker {
     }
   }
 
-  async #readOn(): Promise<void> {
-    if (this.#ahead.length >= READ_AHEAD / 2) return;
-    const events = await this.#parts.store.readEvents(this.#url.merchantId, this.#position, READ_AHEAD);
-    const last = events.at(-1);
-    if (last === undefined) return;
-    this.#position = last.id;
-    this.#ahead.push(...events);
+  /**
+   * Starts events while there is room, reading on where none of those at hand may start: a lock with many events that
+   * wait for each other must not hold up the others.
+   */
+  async #startNew(): Promise<void> {
+    do this.#startFirst();
+    while (!this.#stopped && this.#underWay < CONCURRENCY && this.#ahead.length < MOST_AHEAD && (await this.#readOn()));
+  }
+
+  /** Returns whether there was anything to read. */
+  async #readOn(): Promise<boolean> {
+    const { store } = this.#parts;
+    this.#known ??= new Set(await store.readOutcomesAfter(this.#url.id, this.#position));
+    const known = this.#known;
+    const events = await store.readEvents(this.#url.merchantId, this.#position, READ_AT_ONCE);
+    this.#position = events.at(-1)?.id ?? this.#position;
+    this.#ahead.push(...events.filter(({ id }) => !known.delete(id)));
+    return events.length > 0;
   }
 
   /** Starts what may start, in order: an event of a lock that is busy waits, and those of other locks pass it. */
@@ -185,17 +194,21 @@ export class UrlWorker {
   }
 
   async #attempt(event: StoredUplink, number: number): Promise<void> {
-    const { clock, agents } = this.#parts;
-    const atMs = clock.now();
-    const body = JSON.stringify(webhookBody(event));
-    const headers = this.#headers(eventId(event), atMs, body);
-    const abort = new AbortController();
-    this.#aborts.add(abort);
-    const result = await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, abort.signal);
-    this.#aborts.delete(abort);
+    const atMs = this.#parts.clock.now();
+    const result = await this.#post(event, atMs);
     // Cut off by our own stop: no outcome, so the cursor stays before it, and the next start attempts it again.
-    if (this.#cutOff) return;
+    if (this.#abort.signal.aborted) return;
     await this.#conclude(event, number, atMs, result);
+  }
+
+  async #post(event: StoredUplink, atMs: number): Promise<AttemptResult> {
+    const { clock, agents } = this.#parts;
+    const body = bodyOf(event);
+    // A damaged row must not keep the rest from being delivered: it fails, is retried, and is dead in the end.
+    if (body === undefined)
+      return { status: null, durationMs: 0, error: 'the stored ping is damaged', answer: null, retryAfter: undefined };
+    const headers = this.#headers(eventId(event), atMs, body);
+    return await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, this.#abort.signal);
   }
 
   #headers(id: string, nowMs: number, body: string): Record<string, string> {
@@ -275,5 +288,14 @@ export class UrlWorker {
   #sleep(delay: number): void {
     this.#timer?.cancel();
     if (!this.#stopped) this.#timer = this.#parts.clock.after(delay, () => this.wake());
+  }
+}
+
+/** The text of the body; undefined where what is stored can't be read any more. */
+function bodyOf(event: StoredUplink): string | undefined {
+  try {
+    return JSON.stringify(webhookBody(event));
+  } catch {
+    return undefined;
   }
 }

@@ -1,0 +1,86 @@
+/**
+ * Traces from a gateway into a file: what its store has (`trace export`), or what happens from now on (`trace record`).
+ */
+
+import { LockgateError } from '../proto/errors.js';
+import { formatMac, parseMac } from '../proto/mac.js';
+import { type ConnectionFlags, GatewayClient } from './client.js';
+import { untilInterrupted } from './interrupt.js';
+import { LineSink } from './line-sink.js';
+import { note } from './output.js';
+
+/** Characters that are gzipped together while a recording goes on. */
+const GZIPPED_PIECE = 64 * 1024;
+
+export interface ExportFlags extends ConnectionFlags {
+  readonly mac: readonly string[];
+  readonly out?: string;
+  readonly since?: string;
+  readonly until?: string;
+}
+
+export interface RecordFlags extends ConnectionFlags {
+  readonly mac: readonly string[];
+  readonly out?: string;
+}
+
+/** @throws LockgateError what the gateway says, or `input-file` */
+export async function exportTraces(flags: ExportFlags): Promise<void> {
+  const query = queryOf(flags.mac);
+  if (flags.since !== undefined) query.set('since', flags.since);
+  if (flags.until !== undefined) query.set('until', flags.until);
+  const { signal, exitCode } = untilInterrupted();
+  const events = await copy(new GatewayClient(flags), `/trace?${query}`, flags.out, signal);
+  if (signal.aborted) process.exitCode = exitCode;
+  else if (flags.out !== undefined) note(`Wrote ${events} events to ${flags.out}.`);
+}
+
+/** Goes on until Ctrl-C. @throws LockgateError what the gateway says, or `input-file` */
+export async function recordTraces(flags: RecordFlags): Promise<void> {
+  const { signal } = untilInterrupted();
+  // A recording that is cut short shall have what came; but a gzipped line of its own would be longer than the line.
+  const piece = flags.out?.endsWith('.gz') ? GZIPPED_PIECE : 1;
+  note(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Ctrl-C ends it.`);
+  const events = await copy(new GatewayClient(flags), `/trace/live?${queryOf(flags.mac)}`, flags.out, signal, piece);
+  if (!signal.aborted) throw new LockgateError('gateway-down', `the gateway ended; ${events} events were recorded`);
+  // A recording has no other end: this one is as it should be.
+  note(`Recorded ${events} events.`);
+}
+
+function queryOf(macs: readonly string[]): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const text of macs) {
+    const mac = parseMac(text);
+    if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
+    query.append('mac', formatMac(mac.value));
+  }
+  return query;
+}
+
+/** Returns how many events there were, the header apart. */
+async function copy(
+  client: GatewayClient,
+  where: string,
+  out: string | undefined,
+  signal: AbortSignal,
+  piece?: number,
+): Promise<number> {
+  const lines = client.lines(where, signal);
+  // The gateway is asked before the file is made: a refusal leaves a file that is there alone.
+  const first = await lines.next();
+  if (first.done === true) return 0;
+  const sink = new LineSink(out, piece);
+  let events = 0;
+  try {
+    sink.write(first.value);
+    for await (const line of lines) {
+      sink.write(line);
+      events += 1;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    sink.end();
+  }
+  return events;
+}

@@ -1,0 +1,129 @@
+/**
+ * Traces (protocol.md §4) out of the store: what the log has of some locks, in the order of receipt. The header says
+ * what was known of each lock when the range begins, so that the piece is judged as it was when it happened.
+ */
+import { decodeUplink } from '../../proto/codec.js';
+import { Deadlines } from '../../proto/deadlines.js';
+import type { Mac } from '../../proto/mac.js';
+import { type CommandAck, isPingUplink, type Uplink } from '../../proto/ping.js';
+import { judgeInPlace } from '../../proto/power-judge.js';
+import type { Belief } from '../../proto/power-judge-belief.js';
+import { type JudgeEvent, newVerdict } from '../../proto/power-judge-event.js';
+import { POWER_MODEL } from '../../proto/power-model.js';
+import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../proto/trace.js';
+import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
+import { newDeviceState } from '../device-state.js';
+import type { LockEvent, LogEntry, Store, StoredUplink } from '../store/store.js';
+
+/** Entries of a lock's log read at once. */
+const PIECE = 500;
+
+export interface ExportRange {
+  readonly devices: readonly { readonly id: number; readonly mac: Mac }[];
+  /** By receipt, ms since the epoch: from this time on … */
+  readonly sinceMs: number;
+  /** … and before this one. */
+  readonly untilMs: number;
+}
+
+/** The lines of the trace, without their ends. */
+export async function* exportTrace(store: Store, range: ExportRange): AsyncGenerator<string> {
+  const walks = range.devices.map(({ id, mac }) => new LogWalk(store, id, mac));
+  const header = new Map<Mac, TraceLock>();
+  const next = new Deadlines<LogWalk>();
+  for (const walk of walks) {
+    header.set(walk.mac, await walk.skipTo(range.sinceMs));
+    if (walk.current !== undefined) next.set(walk, atOf(walk.current));
+  }
+  yield traceHeaderLine({ note: '', locks: header });
+  let lastGateway = '';
+  for (let walk = next.take(range.untilMs); walk !== undefined; walk = next.take(range.untilMs)) {
+    const entry = walk.current as LogEntry;
+    const line = lineOf(walk.mac, entry);
+    // Each lock was told that the gateway listens; a trace is told once.
+    const isGateway = entry.type === 'lock-event' && entry.event.event === 'gateway';
+    if (!isGateway || line !== lastGateway) yield line;
+    if (isGateway) lastGateway = line;
+    await walk.step();
+    if (walk.current !== undefined) next.set(walk, atOf(walk.current));
+  }
+}
+
+/** One lock's log, an entry at a time. */
+class LogWalk {
+  readonly mac: Mac;
+  /** The entry at which it stands; undefined at the end. */
+  current: LogEntry | undefined;
+  dueMs = 0;
+  readonly #pieces: AsyncIterator<LogEntry[]>;
+  #piece: LogEntry[] = [];
+
+  constructor(store: Store, deviceId: number, mac: Mac) {
+    this.mac = mac;
+    this.#pieces = store.readLog(deviceId, PIECE)[Symbol.asyncIterator]();
+  }
+
+  async step(): Promise<void> {
+    if (this.#piece.length === 0) {
+      const { done, value } = await this.#pieces.next();
+      this.#piece = done === true ? [] : value.reverse();
+    }
+    this.current = this.#piece.pop();
+  }
+
+  /** Goes to the first entry from `sinceMs` on, and tells what is known of the lock by then. */
+  async skipTo(sinceMs: number): Promise<TraceLock> {
+    await this.step();
+    if (this.current === undefined || atOf(this.current) >= sinceMs) return UNNAMED_LOCK;
+    const { belief } = newDeviceState(this.mac, atOf(this.current), atOf(this.current));
+    while (this.current !== undefined && atOf(this.current) < sinceMs) {
+      judgeInPlace(POWER_MODEL, belief, judgeEventOf(this.current), newVerdict());
+      await this.step();
+    }
+    return traceLockOf(belief);
+  }
+}
+
+/** What a trace's header says of a lock of which this is believed. */
+export function traceLockOf(belief: Belief): TraceLock {
+  const { power, highWindow, lockState, isConnected: connected, lastPeriodMs } = belief;
+  return { power, highWindow, lockState, connected, lastPeriodMs };
+}
+
+function atOf(entry: LogEntry): number {
+  return entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
+}
+
+function judgeEventOf(entry: LogEntry): JudgeEvent {
+  if (entry.type === 'lock-event') return lockEventOf(entry.event, entry.atMs);
+  const { credentialId: credential, receivedAtMs: atMs } = entry.uplink;
+  return { type: 'uplink', source: 'lock', credential, copy: 'new', uplink: decodeStored(entry.uplink), atMs };
+}
+
+function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
+  if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
+  if (event.event === 'connect') return { type: 'connect', source: 'lock', atMs };
+  return { type: 'disconnect', source: 'lock', cause: event.cause, atMs };
+}
+
+function lineOf(mac: Mac, entry: LogEntry): string {
+  if (entry.type === 'uplink')
+    return uplinkLine(mac, entry.uplink.receivedAtMs, decodeStored(entry.uplink), entry.uplink.bytes);
+  const { atMs, event } = entry;
+  if (event.event === 'gateway') return traceEventLine({ atMs, ...event });
+  return traceEventLine({ atMs, mac, source: 'lock', ...event });
+}
+
+/** The line of an uplink, its bytes beside its JSON. */
+export function uplinkLine(mac: Mac, atMs: number, uplink: Uplink, bytes: Uint8Array): string {
+  const event: TraceEvent = isPingUplink(uplink)
+    ? { event: 'ping', atMs, mac, source: 'lock', uplink }
+    : { event: 'ack', atMs, mac, source: 'lock', uplink: uplink as Uplink<CommandAck> };
+  return traceEventLine(event, bytes);
+}
+
+function decodeStored({ id, bytes }: StoredUplink): Uplink {
+  const decoded = decodeUplink(bytes);
+  if (!decoded.ok) throw new Error(`uplink ${id} in the log can't be decoded: ${decoded.error.message}`);
+  return decoded.value;
+}

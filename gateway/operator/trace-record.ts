@@ -1,0 +1,54 @@
+/**
+ * Traces (protocol.md §4) of what happens from now on, as it happens. The header says what is known of the locks at
+ * that moment.
+ */
+import type { Mac } from '../../proto/mac.js';
+import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
+import type { GatewayEvents, LockConnected, LockDisconnected, UplinkTaken } from '../events.js';
+import type { Ingest } from '../ingest.js';
+import type { Locks } from '../locks.js';
+import { traceLockOf, uplinkLine } from './trace-export.js';
+
+export interface RecordParts {
+  readonly events: GatewayEvents;
+  readonly ingest: Ingest;
+  readonly locks: Locks;
+}
+
+/**
+ * Calls `write` with each line, the header first.
+ *
+ * @param macs these locks only; all where it is undefined
+ * @returns the function that ends it
+ */
+export async function recordTrace(
+  { events, ingest, locks }: RecordParts,
+  macs: ReadonlySet<Mac> | undefined,
+  write: (line: string) => void,
+): Promise<() => void> {
+  const isWanted = (mac: Mac): boolean => macs?.has(mac) ?? true;
+  // What is under way has been judged, but is told of later: it would be both in the header and in a line.
+  await ingest.idle();
+  const wanted = [...locks.all()].filter(({ mac }) => isWanted(mac));
+  write(
+    traceHeaderLine({ note: '', locks: new Map(wanted.map(({ mac, state }) => [mac, traceLockOf(state.belief)])) }),
+  );
+
+  const onConnected = ({ atMs, mac }: LockConnected): void => {
+    if (isWanted(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source: 'lock' }));
+  };
+  const onDisconnected = ({ atMs, mac, cause }: LockDisconnected): void => {
+    if (isWanted(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source: 'lock', cause }));
+  };
+  const onUplink = ({ atMs, mac, uplink, bytes }: UplinkTaken): void => {
+    if (isWanted(mac)) write(uplinkLine(mac, atMs, uplink, bytes));
+  };
+  events.on('connected', onConnected);
+  events.on('disconnected', onDisconnected);
+  events.on('uplink', onUplink);
+  return () => {
+    events.off('connected', onConnected);
+    events.off('disconnected', onDisconnected);
+    events.off('uplink', onUplink);
+  };
+}

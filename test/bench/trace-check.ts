@@ -1,0 +1,70 @@
+/** `trace check` on one core, beside JSON.parse of the same lines and nothing else (quality.md §1). */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { checkFile } from '../../cli/trace-checker.js';
+import { fleetMacs } from '../../firmware-sim/fleet.js';
+import { runVirtual } from '../../firmware-sim/virtual.js';
+import { type CommandAck, isPingUplink, type Uplink } from '../../proto/ping.js';
+import { UNNAMED_LOCK } from '../../proto/trace.js';
+import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
+import { type Row, takeTurns } from './measure.js';
+
+const SEED = 'bench';
+const LOCKS = 200;
+const DAYS = 14;
+const START_MS = Date.UTC(2026, 10, 20);
+
+/** Measures it on a trace that the simulator makes. */
+export async function benchTraceCheck(): Promise<Row> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
+  const file = path.join(folder, 'bench.jsonl');
+  try {
+    writeFileSync(file, makeTrace());
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    const { pings } = await checkFile(file, { ignore: [] });
+    const check = async (): Promise<number> => (await checkFile(file, { ignore: [] })).pings;
+    const parse = (): number => {
+      for (const line of lines) JSON.parse(line);
+      return pings;
+    };
+    const [rates, peer] = await takeTurns([check, parse]);
+    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    return {
+      name: 'trace check',
+      unit: 'pings/s of one core',
+      rates,
+      peer: { name: 'JSON.parse of the same lines', rates: peer },
+      ratio: rates.median / peer.median,
+      floor: '0.3 ×',
+      aim: '≥ 0.7 ×',
+    };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function makeTrace(): string {
+  const locks = new Map(fleetMacs(SEED, LOCKS).map((mac) => [mac, UNNAMED_LOCK]));
+  const lines = [traceHeaderLine({ note: '', locks })];
+  runVirtual({
+    seed: SEED,
+    locks: LOCKS,
+    days: DAYS,
+    startMs: START_MS,
+    sink: {
+      connect: (mac, atMs) => lines.push(traceEventLine({ event: 'connect', atMs, mac, source: 'lock' })),
+      disconnect: (mac, atMs, cause) => {
+        lines.push(traceEventLine({ event: 'disconnect', atMs, mac, source: 'lock', cause }));
+      },
+      uplink: (mac, atMs, uplink) => {
+        if (isPingUplink(uplink)) lines.push(traceEventLine({ event: 'ping', atMs, mac, source: 'lock', uplink }));
+        else {
+          const ack = uplink as Uplink<CommandAck>;
+          lines.push(traceEventLine({ event: 'ack', atMs, mac, source: 'lock', uplink: ack }));
+        }
+      },
+    },
+  });
+  return `${lines.join('\n')}\n`;
+}

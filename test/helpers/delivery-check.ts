@@ -1,0 +1,79 @@
+/**
+ * What has to be true between the diaries of locks and merchants, whatever the gateway says of itself.
+ */
+import type { PingName } from './diary-lock.js';
+import type { Arrival } from './diary-merchant.js';
+
+export type BrokenPromise =
+  | 'too-few-acked'
+  | 'missing'
+  | 'two-ids-for-a-ping'
+  | 'one-id-for-two-pings'
+  | 'changed-on-repeat'
+  | 'never-sent';
+
+export interface Finding {
+  readonly broken: BrokenPromise;
+  readonly message: string;
+}
+
+/** A lock's diary. */
+export interface LockDiary {
+  readonly mac: string;
+  readonly acked: readonly PingName[];
+  /** What it sent and was never told is safe: it may arrive, and need not. */
+  readonly unacked: readonly PingName[];
+}
+
+/** Every promise that is broken; empty where all is well. A run that acknowledged less than `floor` proves nothing. */
+export function checkDeliveries(
+  locks: readonly LockDiary[],
+  arrivals: readonly Arrival[],
+  floor: number,
+): readonly Finding[] {
+  const findings: Finding[] = [];
+  const find = (broken: BrokenPromise, message: string): void => void findings.push({ broken, message });
+  const acked = locks.reduce((sum, lock) => sum + lock.acked.length, 0);
+  if (acked < floor) find('too-few-acked', `${acked} pings were acknowledged: at least ${floor} are needed`);
+
+  const idOfPing = new Map<string, string>();
+  const firstOfId = new Map<string, { readonly ping: string; readonly bodyHash: string }>();
+  const accepted = new Set<string>();
+  for (const arrival of arrivals) {
+    const { webhookId, bodyHash } = arrival;
+    const ping = nameOf(arrival.mac, arrival);
+    if (arrival.accepted) accepted.add(ping);
+    const id = idOfPing.get(ping);
+    if (id === undefined) idOfPing.set(ping, webhookId);
+    else if (id !== webhookId) find('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
+    const first = firstOfId.get(webhookId);
+    if (first === undefined) firstOfId.set(webhookId, { ping, bodyHash });
+    else if (first.ping !== ping) find('one-id-for-two-pings', `${webhookId} came for ${first.ping} and for ${ping}`);
+    else if (first.bodyHash !== bodyHash) find('changed-on-repeat', `${webhookId} came with two bodies`);
+  }
+
+  const sent = new Set<string>();
+  for (const { mac, acked, unacked } of locks) {
+    for (const each of [...acked, ...unacked]) sent.add(nameOf(mac, each));
+    for (const each of acked) {
+      const ping = nameOf(mac, each);
+      if (!accepted.has(ping)) find('missing', `ping ${ping} was acknowledged and never arrived`);
+    }
+  }
+  for (const ping of idOfPing.keys()) {
+    if (!sent.has(ping)) find('never-sent', `ping ${ping} arrived and no lock made it`);
+  }
+  return findings;
+}
+
+function nameOf(mac: string, { boot, sequence }: PingName): string {
+  return `${mac}/${boot}/${sequence}`;
+}
+
+/** How many there are of each kind, and the first sentences: what a person reads first. */
+export function summarize(findings: readonly Finding[]): string {
+  const counts = new Map<string, number>();
+  for (const { broken } of findings) counts.set(broken, (counts.get(broken) ?? 0) + 1);
+  const head = [...counts].map(([broken, count]) => `${count} ${broken}`).join(', ');
+  return [head === '' ? 'nothing is broken' : head, ...findings.slice(0, 5).map(({ message }) => message)].join('\n');
+}

@@ -1,0 +1,100 @@
+/**
+ * A gateway that can be killed and started again on the same data folder and ports, and its operator's interface.
+ */
+import { fileURLToPath } from 'node:url';
+import { freePort } from './free-port.js';
+import type { GatewayReady, GatewayRequest } from './gateway-process.js';
+import { Program } from './program.js';
+import type { SabotageName } from './sabotage.js';
+import { type Teardown, tempFolder } from './temp-folder.js';
+
+const SCRIPT = fileURLToPath(new URL('./gateway-process.js', import.meta.url));
+const MERCHANT = 'Amber';
+
+export class GatewayChild {
+  readonly request: GatewayRequest;
+  /** What all its lives wrote to stderr: nothing, when all is well. */
+  readonly complaints: string[] = [];
+  #test: Teardown;
+  #program: Program | undefined;
+  #token = '';
+
+  private constructor(test: Teardown, request: GatewayRequest) {
+    this.#test = test;
+    this.request = request;
+  }
+
+  /** One on a new folder that is not started yet. */
+  static async make(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
+    const place = { data: tempFolder(test), mqttPort: await freePort(), operatorPort: await freePort() };
+    return new GatewayChild(test, { ...place, sabotage });
+  }
+
+  /** One on a new folder, started, with a merchant. */
+  static async start(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
+    const child = await GatewayChild.make(test, sabotage);
+    await child.start();
+    await child.post('/merchants', { name: MERCHANT });
+    return child;
+  }
+
+  get mqttPort(): number {
+    return this.request.mqttPort;
+  }
+
+  /** Begins a start; {@link ready} waits for its end. */
+  spawn(): void {
+    this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.request)]);
+  }
+
+  async ready(): Promise<void> {
+    const line = (await this.#program?.line(/^\{/)) ?? '';
+    this.#token = (JSON.parse(line) as GatewayReady).operatorToken;
+  }
+
+  async start(): Promise<void> {
+    this.spawn();
+    await this.ready();
+  }
+
+  /** Kills it as a power switch would a process: no handler of its runs. */
+  async kill(): Promise<void> {
+    this.#program?.kill('SIGKILL');
+    await this.#ended();
+  }
+
+  /** Asks it to end; its exit code. @throws Error where it doesn't within `seconds` */
+  async stop(seconds: number): Promise<number | null> {
+    this.#program?.kill('SIGTERM');
+    await this.#program?.end(seconds);
+    return await this.#ended();
+  }
+
+  async #ended(): Promise<number | null> {
+    const program = this.#program as Program;
+    const { code } = await program.end();
+    this.complaints.push(...program.stderr);
+    return code;
+  }
+
+  /** Adds a lock; its secret. */
+  async addLock(mac: string): Promise<string> {
+    return (await this.post<{ secret: string }>('/devices', { mac })).secret;
+  }
+
+  /** Adds a webhook URL; its signing secret. */
+  async addWebhook(url: string): Promise<string> {
+    return (await this.post<{ secret: string }>('/webhooks', { url })).secret;
+  }
+
+  async post<T>(route: string, body: unknown): Promise<T> {
+    const answer = await fetch(`http://127.0.0.1:${this.request.operatorPort}${route}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`POST ${route}: ${answer.status} ${text}`);
+    return JSON.parse(text) as T;
+  }
+}

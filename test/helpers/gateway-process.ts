@@ -1,0 +1,43 @@
+/**
+ * A gateway in a process of its own, for tests that kill it. It takes one argument, a {@link GatewayRequest} as JSON,
+ * prints a {@link GatewayReady} as JSON when it is ready, and ends by itself after SIGTERM when all is closed: should
+ * something be left open, it hangs, and the test that waits for its end says so.
+ */
+import { startGateway } from '../../gateway/gateway.js';
+import { parseRange } from '../../gateway/webhooks/address-rule.js';
+import { SABOTAGES, type SabotageName } from './sabotage.js';
+
+export interface GatewayRequest {
+  readonly data: string;
+  readonly mqttPort: number;
+  readonly operatorPort: number;
+  readonly sabotage?: SabotageName | undefined;
+}
+
+export interface GatewayReady {
+  readonly mqttPort: number;
+  readonly operatorPort: number;
+  readonly operatorToken: string;
+}
+
+async function main(): Promise<void> {
+  // It must not outlive the test: whoever started it holds the other end.
+  process.stdin.on('end', () => process.exit(1)).resume();
+  (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
+  const { sabotage, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
+  const gateway = await startGateway(
+    {
+      ...place,
+      mqttHost: '127.0.0.1',
+      operatorHost: '127.0.0.1',
+      allowWebhookRange: [parseRange('127.0.0.0/8')],
+    },
+    sabotage === undefined ? {} : { wrapStore: SABOTAGES[sabotage] },
+  );
+  gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
+  process.once('SIGTERM', () => void gateway.close());
+  const { mqttPort, operatorPort, operatorToken } = gateway;
+  process.stdout.write(`${JSON.stringify({ mqttPort, operatorPort, operatorToken } satisfies GatewayReady)}\n`);
+}
+
+await main();

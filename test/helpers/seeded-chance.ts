@@ -1,0 +1,38 @@
+/**
+ * Chance that can be repeated: mulberry32, 32 bits of state. The same seed gives the same numbers, so that the seed
+ * of a failed run is its bug report.
+ */
+import { randomInt } from 'node:crypto';
+
+const SEED_LIMIT = 2 ** 31;
+
+export class SeededChance {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** A number in [0, 1). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number in [least, limit). */
+  between(least: number, limit: number): number {
+    return least + Math.floor(this.next() * (limit - least));
+  }
+
+  pick<T>(choices: readonly T[]): T {
+    return choices[this.between(0, choices.length)] as T;
+  }
+}
+
+/** The seed of the environment (LOCKGATE_SEED), or a new one. */
+export function chooseSeed(): number {
+  const given = process.env.LOCKGATE_SEED;
+  return given === undefined ? randomInt(SEED_LIMIT) : Number(given);
+}

@@ -1,0 +1,43 @@
+/**
+ * `lockgate serve` as a user runs it, in a process of its own on free ports, and the other commands against it.
+ */
+import { LOCKGATE, lockgateJson, Program } from './program.js';
+import type { Teardown } from './temp-folder.js';
+
+export class ServeProgram {
+  readonly program: Program;
+  readonly data: string;
+  /** Where locks connect. */
+  mqttPort = 0;
+  readonly #test: Teardown;
+
+  private constructor(test: Teardown, data: string) {
+    this.#test = test;
+    this.data = data;
+    this.program = serveProgram(test, data);
+  }
+
+  /** Starts it and waits until it says that it's ready. */
+  static async start(test: Teardown, data: string): Promise<ServeProgram> {
+    const serve = new ServeProgram(test, data);
+    serve.mqttPort = Number(/:(\d+)$/.exec(await serve.program.line(/mqtt:/))?.[1]);
+    await serve.program.line(/Next:/);
+    return serve;
+  }
+
+  /** Runs a command against this gateway, for its JSON. @throws Error where it fails */
+  async json<T>(...args: string[]): Promise<T> {
+    return await lockgateJson<T>(this.#test, [...args, '--data', this.data]);
+  }
+
+  /** Starts a command against this gateway that goes on. */
+  run(...args: string[]): Program {
+    return new Program(this.#test, process.execPath, [LOCKGATE, ...args, '--data', this.data]);
+  }
+}
+
+/** `serve` on this folder and on free ports, whatever comes of it. */
+export function serveProgram(test: Teardown, data: string): Program {
+  const places = ['--data', data, '--mqtt-port', '0', '--operator-port', '0'];
+  return new Program(test, process.execPath, [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8']);
+}

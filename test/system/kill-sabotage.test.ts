@@ -1,0 +1,69 @@
+/**
+ * The durability test proves nothing unless it can fail: here the gateway breaks its promises on purpose, and the check
+ * of kill.test.ts has to find it (quality.md §2).
+ */
+import t from 'tap';
+import { type BrokenPromise, checkDeliveries, summarize } from '../helpers/delivery-check.js';
+import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
+import type { SabotageName } from '../helpers/sabotage.js';
+import { chooseSeed } from '../helpers/seeded-chance.js';
+
+const seed = chooseSeed();
+const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/kill-sabotage.test.js`;
+
+/** The merchant is slow, so that there is always something under way when the gateway is killed. */
+const options: KillRunOptions = {
+  seed,
+  locks: 10,
+  inFlight: 3,
+  kills: 2,
+  linesPerLife: 60,
+  // What is lost counts as backlog too, and must not hold up the load.
+  backlog: 5000,
+  floor: 180,
+  faultShare: 0,
+  slowestMs: 25,
+};
+
+t.setTimeout(60_000);
+t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
+
+t.test('the check finds each promise that is broken', async (t) => {
+  const mac = 'A4C138000001';
+  const [one, two, three] = [1, 2, 3].map((sequence) => ({ boot: 1, sequence }));
+  const arrival = (webhookId: string, sequence: number, members = {}) => {
+    return { webhookId, mac, boot: 1, sequence, bodyHash: `hash ${sequence}`, accepted: true, ...members };
+  };
+  const good = [arrival('a', 1), arrival('b', 2)];
+  const locks = [{ mac, acked: [one, two].flatMap((name) => name ?? []), unacked: [three].flatMap((n) => n ?? []) }];
+  const broken = (arrivals: typeof good, floor = 2): BrokenPromise[] =>
+    checkDeliveries(locks, arrivals, floor).map((finding) => finding.broken);
+  t.same(broken(good), [], 'each arrived once');
+  t.same(broken([...good, arrival('a', 1)]), [], 'a repeat under the same id is fine');
+  t.same(broken([...good, arrival('c', 3)]), [], 'and so is what was sent and not acknowledged');
+  t.same(broken(good, 3), ['too-few-acked']);
+  t.same(broken([arrival('a', 1)]), ['missing']);
+  t.same(broken([arrival('a', 1), arrival('b', 2, { accepted: false })]), ['missing'], 'a refused arrival is none');
+  t.same(broken([...good, arrival('c', 1)]), ['two-ids-for-a-ping']);
+  t.same(broken([...good, arrival('a', 2)]), ['two-ids-for-a-ping', 'one-id-for-two-pings']);
+  t.same(broken([...good, arrival('a', 1, { bodyHash: 'other' })]), ['changed-on-repeat']);
+  t.same(broken([...good, arrival('d', 4)]), ['never-sent']);
+});
+
+t.test('the same check finds each sabotage', async (t) => {
+  t.setTimeout(60_000);
+  const found: Readonly<Record<SabotageName, BrokenPromise>> = {
+    'ack-first': 'missing',
+    'skip-event': 'missing',
+    'early-cursor': 'missing',
+    'new-ids': 'two-ids-for-a-ping',
+  };
+  const runs = Object.entries(found).map(async ([name, broken]) => {
+    const { findings } = await KillRun.run(t, { ...options, sabotage: name as SabotageName });
+    const hits = findings.filter((finding) => finding.broken === broken).length;
+    t.ok(hits > 0, `${name}: ${summarize(findings)}\nrepeat: ${repeat}`);
+    t.equal(findings.length, hits, `${name} breaks that promise and no other`);
+  });
+  const [{ findings }] = await Promise.all([KillRun.run(t, options), ...runs]);
+  t.same(findings, [], `and without one there is nothing to find: ${summarize(findings)}\nrepeat: ${repeat}`);
+});

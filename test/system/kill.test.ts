@@ -1,0 +1,58 @@
+/**
+ * Durability: the gateway is killed under load, and everything that a lock was told is safe arrives at the merchant
+ * (quality.md §2). kill-sabotage.test.ts shows that the same check can fail; the long form is test/long/kill.test.ts.
+ */
+import t from 'tap';
+import { oddMoment } from '../helpers/bell.js';
+import { summarize } from '../helpers/delivery-check.js';
+import { GatewayChild } from '../helpers/gateway-child.js';
+import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
+import { chooseSeed, SeededChance } from '../helpers/seeded-chance.js';
+
+const seed = chooseSeed();
+const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/kill.test.js`;
+
+const options: KillRunOptions = {
+  seed,
+  locks: 50,
+  inFlight: 3,
+  kills: 5,
+  linesPerLife: 150,
+  backlog: 300,
+  floor: 1000,
+  faultShare: 0.01,
+  slowestMs: 3,
+};
+
+/** A start takes about as long, from the process's begin to its ports. */
+const FIRST_START_MS = 700;
+
+t.setTimeout(60_000);
+t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
+
+t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
+  t.setTimeout(60_000);
+  const result = await KillRun.run(t, options);
+  t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${options.kills} kills`);
+  t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
+  t.same(result.refused, [], 'every webhook verifies');
+  t.same(result.integrity, ['ok', 'ok'], 'the file is whole after a kill and after a stop');
+  t.same(result.complaints, [], 'the gateway had nothing to complain about');
+  t.same(result.exitCodes, [0], 'and ends by itself when it is asked to');
+});
+
+t.test('a first start that is killed keeps no other from starting', async (t) => {
+  const chance = new SeededChance(seed);
+  for (let round = 0; round < 3; round += 1) {
+    const gateway = await GatewayChild.make(t);
+    for (let kill = 0; kill < 3; kill += 1) {
+      gateway.spawn();
+      await oddMoment(chance.between(0, FIRST_START_MS));
+      await gateway.kill();
+    }
+    await gateway.start();
+    t.ok(await gateway.post('/merchants', { name: 'Amber' }), `repeat: ${repeat}`);
+    t.equal(await gateway.stop(5), 0);
+    t.same(gateway.complaints, []);
+  }
+});

@@ -1,0 +1,147 @@
+/**
+ * Ending on request and going on: Ctrl-C stops within 5 s and loses nothing, a second start goes on with the same data
+ * (interfaces.md §1), and a data folder has one gateway.
+ */
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import path from 'node:path';
+import t, { type Test } from 'tap';
+import { Bell } from '../helpers/bell.js';
+import { summarize } from '../helpers/delivery-check.js';
+import { DiaryLock } from '../helpers/diary-lock.js';
+import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
+import { LOCKGATE, Program } from '../helpers/program.js';
+import { chooseSeed, SeededChance } from '../helpers/seeded-chance.js';
+import { ServeProgram, serveProgram } from '../helpers/serve-program.js';
+import { tempFolder } from '../helpers/temp-folder.js';
+
+const seed = chooseSeed();
+const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/restart.test.js`;
+const STOP_SECONDS = 5;
+
+const options: KillRunOptions = {
+  seed,
+  locks: 30,
+  inFlight: 3,
+  kills: 3,
+  signal: 'SIGTERM',
+  linesPerLife: 100,
+  backlog: 300,
+  floor: 400,
+  faultShare: 0,
+  slowestMs: 20,
+};
+
+t.setTimeout(60_000);
+t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
+
+async function refusesFolder(t: Test, second: ServeProgram): Promise<void> {
+  const third = serveProgram(t, second.data);
+  t.equal((await third.end()).code, 3);
+  t.equal(third.stdout.length, 0);
+  t.equal(third.stderr.length, 1, 'one sentence');
+  t.match(third.stderr[0], /^lockgate: another gateway is running on this data folder/);
+  await second.json('device', 'show', 'A4C138F0E1D2');
+  t.pass('the first one is still there, and the command line still finds it');
+}
+
+async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
+  const taken = String(second.mqttPort);
+  for (const [mqttPort, operatorPort, why] of [
+    [taken, '0', /^lockgate: MQTT can't listen on 127\.0\.0\.1:\d+/],
+    ['0', taken, /^lockgate: the operator’s interface can't listen on 127\.0\.0\.1:\d+/],
+  ] as const) {
+    const elsewhere = path.join(tempFolder(t), 'data');
+    const args = ['serve', '--data', elsewhere, '--operator-port', operatorPort, '--mqtt-port', mqttPort];
+    const third = new Program(t, process.execPath, [LOCKGATE, ...args]);
+    t.equal((await third.end()).code, 3);
+    t.equal(third.stderr.length, 1, 'one sentence');
+    t.match(third.stderr[0], why);
+  }
+}
+
+interface HangingMerchant {
+  readonly url: string;
+  /** The ids of all webhooks that came. */
+  readonly ids: string[];
+  isHanging: boolean;
+}
+
+/** A merchant who takes webhooks and does not answer, until told otherwise. */
+async function hangingMerchant(t: Test, bell: Bell): Promise<HangingMerchant> {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => {
+      merchant.ids.push(String(request.headers['webhook-id']));
+      if (!merchant.isHanging) response.writeHead(204).end();
+      bell.ring();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const merchant: HangingMerchant = { url, ids: [], isHanging: true };
+  return merchant;
+}
+
+t.test('SIGTERM under load loses nothing that was acknowledged', async (t) => {
+  t.setTimeout(60_000);
+  const result = await KillRun.run(t, options);
+  t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
+  t.same(result.exitCodes, [0, 0, 0, 0], 'it ends by itself each time, in time');
+  t.same(result.complaints, [], 'and has nothing to complain about');
+});
+
+t.test('nobody keeps it from ending, and what it left undone comes after the next start', async (t) => {
+  t.setTimeout(60_000);
+  const bell = new Bell();
+  const merchant = await hangingMerchant(t, bell);
+  const { ids } = merchant;
+  const data = path.join(tempFolder(t), 'data');
+  const first = await ServeProgram.start(t, data);
+  await first.json('merchant', 'add', 'Amber');
+  const { secret } = await first.json<{ secret: string }>('device', 'add', 'A4C138F0E1D2');
+  await first.json('webhook', 'add', merchant.url);
+  const lock: DiaryLock = new DiaryLock({
+    mac: 'A4C138F0E1D2',
+    secret,
+    port: first.mqttPort,
+    inFlight: 1,
+    chance: new SeededChance(seed),
+    mayMake: () => lock.acked.length < 1,
+    onLine: () => bell.ring(),
+  });
+  t.teardown(() => lock.cut());
+  lock.online();
+  await bell.until(
+    () => ids.length === 1,
+    20,
+    () => 'the webhook',
+  );
+  // A stranger who connects and says nothing, and an operator who watches.
+  const silent = connect(first.mqttPort, '127.0.0.1').on('error', () => undefined);
+  t.teardown(() => silent.destroy());
+  await new Promise<void>((resolve) => silent.once('connect', resolve));
+  first.run('tail');
+  lock.offline();
+  first.program.kill('SIGTERM');
+  t.same(await first.program.end(STOP_SECONDS), { code: 0, signal: null }, 'it ends in time');
+
+  merchant.isHanging = false;
+  const second = await ServeProgram.start(t, data);
+  await bell.until(
+    () => ids.length === 2,
+    20,
+    () => 'the webhook again',
+  );
+  t.equal(ids[0], ids[1], 'the same event under the same id');
+  const { devices } = await second.json<{ devices: { mac: string; state: unknown }[] }>('device', 'list');
+  t.match(devices, [{ mac: 'A4:C1:38:F0:E1:D2', state: { lock_state: 'unlocked' } }], 'the data is the same');
+
+  await t.test('a second gateway on the same folder is refused', (t) => refusesFolder(t, second));
+  await t.test('and so is one on a port that is taken', (t) => refusesPort(t, second));
+  second.program.kill('SIGINT');
+  t.same(await second.program.end(STOP_SECONDS), { code: 0, signal: null }, 'Ctrl-C ends it as well');
+});
