@@ -181,6 +181,16 @@ export class PairNetwork {
     return true;
   }
 
+  /** The connection dies, and nobody is told. */
+  die(): void {
+    const line = this.#line;
+    if (line === undefined) return;
+    line.cutBy ??= 'a silent death';
+    line.isDeaf = true;
+    this.#mute(line);
+    this.#gatewayNotices(line);
+  }
+
   #reach(line: Line): void {
     // Given up before it stood, and another one was begun since.
     if (line !== this.#line) return;

@@ -41,7 +41,7 @@ export interface PairOptions {
 
 /** What a gateway sees of a lock, and what people at the lock hear of it. */
 export type Witnessed =
-  | { readonly type: 'connect' | 'made'; readonly uplink?: Uplink }
+  | { readonly type: 'connect' }
   | { readonly type: 'disconnect'; readonly cause: DisconnectCause }
   | { readonly type: 'uplink'; readonly uplink: Uplink }
   | { readonly type: 'effect'; readonly effect: StepEffect };
@@ -81,6 +81,7 @@ export class PairRun {
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #armedMs = Number.POSITIVE_INFINITY;
   #judgeArmedMs = Number.POSITIVE_INFINITY;
+  #sleepsUntilMs = Number.NEGATIVE_INFINITY;
   #tickedMs = Number.NEGATIVE_INFINITY;
   #ticksAtOnce = 0;
   #troubledMs = Number.NEGATIVE_INFINITY;
@@ -124,6 +125,12 @@ export class PairRun {
   /** Does something to the world after a while. */
   later(delay: Milliseconds, change: () => void): void {
     this.clock.after(delay, change);
+  }
+
+  /** Lets time pass in which whoever runs the lock is late: what it was to be woken for comes when it is over. */
+  oversleep(span: Milliseconds): this {
+    this.#sleepsUntilMs = this.nowMs + span;
+    return this.pass(span);
   }
 
   /** Something happens to the lock now. */
@@ -257,12 +264,12 @@ export class PairRun {
 
   #arm(): void {
     if (this.#wakeAtMs >= this.#armedMs || this.#wakeAtMs === Number.POSITIVE_INFINITY) return;
-    this.#armedMs = this.#wakeAtMs;
+    this.#armedMs = Math.max(this.#wakeAtMs, this.#sleepsUntilMs);
     const armedMs = this.#armedMs;
     this.clock.after(armedMs - this.nowMs, () => {
       if (this.#armedMs !== armedMs) return;
       this.#armedMs = Number.POSITIVE_INFINITY;
-      if (this.#wakeAtMs <= this.nowMs) this.#tick();
+      if (this.#wakeAtMs <= this.nowMs && this.#sleepsUntilMs <= this.nowMs) this.#tick();
       else this.#arm();
     });
   }
