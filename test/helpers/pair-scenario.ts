@@ -65,6 +65,8 @@ export function playScenario(scenario: Scenario, alteration: Alteration = {}): O
 
 function tell(what: Witnessed, accepts: boolean): string | undefined {
   if (what.type === 'connect') return 'connect';
+  // What the gateway says shows in what the lock answers.
+  if (what.type === 'command') return undefined;
   if (what.type === 'disconnect') return `disconnect ${what.cause}`;
   if (what.type === 'effect') {
     const { effect } = what;
