@@ -9,7 +9,7 @@
 import { formatMac, type Mac } from '../proto/mac.js';
 import type { Ping, Uplink } from '../proto/ping.js';
 import { isPingUplink } from '../proto/ping.js';
-import { type Belief, isAfter, newBelief } from '../proto/power-judge-belief.js';
+import { type Belief, isAfter, isSame, newBelief } from '../proto/power-judge-belief.js';
 import type { UplinkName } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 
@@ -43,6 +43,17 @@ export function noteUplink(state: DeviceState, credential: number, uplink: Uplin
   state.receivedAtMs = receivedAtMs;
   if (!isPingUplink(uplink)) return;
   const { boot, sequence, timeMs, body } = uplink;
-  if (state.ping !== null && !isAfter(state.ping, credential, boot, sequence)) return;
-  state.ping = { credential, boot, sequence, timeMs, reason: body.reason, kind: body.kind };
+  const ping: LatestPing = { credential, boot, sequence, timeMs, reason: body.reason, kind: body.kind };
+  if (state.ping === null || isAfter(state.ping, credential, boot, sequence) || isGreater(ping, state.ping))
+    state.ping = ping;
+}
+
+/**
+ * Of two pings of one name that contradict each other the greater counts: that is arbitrary, but it is the same in
+ * whatever order they come (protocol.md §3, "Late data").
+ */
+function isGreater(ping: LatestPing, known: LatestPing): boolean {
+  if (!isSame(known, ping.credential, ping.boot, ping.sequence)) return false;
+  if (ping.timeMs !== known.timeMs) return ping.timeMs > known.timeMs;
+  return `${ping.kind} ${ping.reason}` > `${known.kind} ${known.reason}`;
 }

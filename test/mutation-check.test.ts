@@ -12,6 +12,7 @@ import { PairJudge } from './helpers/pair-judge.js';
 import { boundMutants, mutants } from './helpers/pair-mutants.js';
 import { type Alteration, playScenario } from './helpers/pair-scenario.js';
 import { SCENARIOS } from './helpers/pair-scenarios.js';
+import { pairWalk, WALK_DAYS } from './helpers/pair-walk.js';
 
 const NO_RIDE = 'ride tracking adds to a ride, and in this state a ride says nothing';
 const NO_RANK = 'protocol.md §2 gives these two no rank';
@@ -58,6 +59,37 @@ t.test('no mutant of the lock survives', async (t) => {
   }
   t.same(survivors.sort(), Object.keys(EQUIVALENT).sort(), 'but those that nobody could tell apart');
   t.ok((killers.get('judge') ?? 0) > 10, `killed by: ${JSON.stringify([...killers])}`);
+});
+
+/** Faults that must show on random walks too, by the judge alone, and the rule that tells of them. */
+const SEEN_ON_WALKS: Readonly<Record<string, string>> = {
+  'AIRPLANE: theft on': 'airplane-silence',
+  'LOW_BATTERY: stateChange on': 'low-battery-theft-only',
+  'HIGH: connection kept never': 'window-offline',
+  'HIGH: connection kept always': 'connection-unexplained',
+  'RECOVERY: connection kept never': 'recovery-offline',
+  'MID: period off': 'period-overdue',
+  'closes never': 'connection-unexplained',
+  'state-change: cellularReason REASON_THEFT': 'theft-while-unlocked',
+  'a period ping every 6 h': 'period-too-soon',
+  'numbers that skip one': 'sequence-gap',
+  'numbers that begin again after 3': 'sequence-conflict',
+};
+const WALKS = 40;
+
+t.test('the walks of the pair check find a lock that breaks the model', async (t) => {
+  const all = mutants();
+  for (const [name, rule] of Object.entries(SEEN_ON_WALKS)) {
+    const mutant = all.find((one) => one.name === name);
+    if (mutant === undefined) throw new Error(`there is no mutant "${name}"`);
+    const { model, tamper } = mutant;
+    const seeds = Array.from({ length: WALKS }, (_, index) => index + 1);
+    const found = seeds.find((seed) => {
+      const run = pairWalk(seed, WALK_DAYS, { ...(model && { model }), ...(tamper && { tamper }) });
+      return run.unexplained.some(({ finding }) => finding.rule === rule);
+    });
+    t.ok(found, `${name} — ${rule}, on the walk of seed ${found}`);
+  }
 });
 
 /**

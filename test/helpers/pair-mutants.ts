@@ -179,8 +179,10 @@ const FAULTS: readonly Mutant[] = [
     name: 'a period ping every 6 h',
     tamper: (state, wakeAtMs) => {
       if (state.lastPeriodMs === NEVER) return wakeAtMs;
-      state.nextPeriodMs = Math.min(state.nextPeriodMs, state.lastPeriodMs + SIX_HOURS);
-      return Math.min(wakeAtMs, state.nextPeriodMs);
+      const dueMs = state.lastPeriodMs + SIX_HOURS;
+      if (state.nextPeriodMs <= dueMs) return wakeAtMs;
+      state.nextPeriodMs = dueMs;
+      return Math.min(wakeAtMs, dueMs);
     },
   },
   {

@@ -7,6 +7,7 @@ import { Prng } from '../../firmware-sim/prng.js';
 import { QueueClock } from '../../firmware-sim/queue-clock.js';
 import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Downlink, Uplink } from '../../proto/ping.js';
+import type { InitialBelief } from '../../proto/power-judge-belief.js';
 import type { DisconnectCause, Finding } from '../../proto/power-judge-event.js';
 import { POWER_MODEL, type PowerModel } from '../../proto/power-model.js';
 import { needsCellPosition, needsFix, stepInPlace } from '../../proto/power-step.js';
@@ -44,6 +45,7 @@ export type Witnessed =
   | { readonly type: 'connect' }
   | { readonly type: 'disconnect'; readonly cause: DisconnectCause }
   | { readonly type: 'uplink'; readonly uplink: Uplink }
+  | { readonly type: 'command'; readonly downlink: Downlink }
   | { readonly type: 'effect'; readonly effect: StepEffect };
 
 /** A finding that nothing in the world explains. */
@@ -62,6 +64,8 @@ export class PairRun {
   readonly random: Prng;
   readonly state: Draft;
   readonly judge: PairJudge;
+  /** What the judge believed before anything happened. */
+  readonly initial: InitialBelief;
   readonly network: PairNetwork;
   /** Whether people change the settings by hand, of which a sleeping lock need not tell. */
   hasHands = false;
@@ -96,7 +100,7 @@ export class PairRun {
     this.random = new Prng(seed);
     this.state = newLock(this.#model, { mac: BENCH_MAC, firmwareVersion: '2.4.1', chance: 1, ...lock });
     const { power, highWindow, lockState } = lock;
-    const initial = {
+    this.initial = {
       listeningSinceMs: startMs,
       lockState,
       ...(power && { power }),
@@ -104,7 +108,7 @@ export class PairRun {
     };
     this.judge = new PairJudge(
       startMs,
-      initial,
+      this.initial,
       (finding) => this.#found(finding),
       (rule, name) => this.#withdrawn(rule, name),
     );
@@ -159,6 +163,7 @@ export class PairRun {
     if (this.judge.belief.state === 'LOW_BATTERY' || !this.network.gatewayUp) return;
     const { id, command } = downlink;
     this.#note(downlink);
+    this.#options.witness?.(this.nowMs, { type: 'command', downlink });
     this.judge.judge({ type: 'command', id, command, atMs: this.nowMs });
     this.#armJudge();
     this.network.send(downlink);

@@ -4,7 +4,7 @@
  * seconds are the protocol's own.
  */
 import { Hours, Minutes } from '../../proto/clock.js';
-import type { Command } from '../../proto/ping.js';
+import { type Command, DEFAULT_POWER, type PowerSettings } from '../../proto/ping.js';
 import type { PowerModel } from '../../proto/power-model.js';
 import type { Draft } from '../../proto/power-step-state.js';
 import { MIDNIGHT_MS } from './lock-bench.js';
@@ -65,6 +65,8 @@ export function playScenario(scenario: Scenario, alteration: Alteration = {}): O
 
 function tell(what: Witnessed, accepts: boolean): string | undefined {
   if (what.type === 'connect') return 'connect';
+  // What the gateway says shows in what the lock answers.
+  if (what.type === 'command') return undefined;
   if (what.type === 'disconnect') return `disconnect ${what.cause}`;
   if (what.type === 'effect') {
     const { effect } = what;
@@ -77,7 +79,8 @@ function tell(what: Witnessed, accepts: boolean): string | undefined {
   return body.kind === 'close_connection' ? 'close' : `${body.kind} ${body.reason.replace('REASON_', '')}`;
 }
 
-function firstDifference(story: Story, expected: Story): string | undefined {
+/** Where a story is another one than it must be, in words; undefined where it is not. */
+export function firstDifference(story: Story, expected: Story): string | undefined {
   const most = Math.max(story.length, expected.length);
   for (let index = 0; index < most; index++) {
     const [seen, wanted] = [story[index] ?? 'nothing more', expected[index] ?? 'nothing more'];
@@ -99,4 +102,25 @@ export function secondsOf(story: Story, what: string): number[] {
 /** Sends a command without asking whether a gateway would. It is good for two minutes. */
 export function tellLock(run: PairRun, id: number, command: Command): void {
   run.network.send({ id, command, expiresMs: run.nowMs + Minutes(2) });
+}
+
+/** When the test's lock makes its Period Ping: the hour of the day that its MAC gives it. */
+export const PERIOD_HOUR = 6.35;
+
+/** MID with all switches off, but for what is given. */
+export function power(some: Partial<PowerSettings>): PowerSettings {
+  return { ...DEFAULT_POWER, ...some };
+}
+
+/** The lock moves for `span`, and stands. */
+export function moves(run: PairRun, span: number): PairRun {
+  return run.give({ type: 'motion', moving: true }).pass(span).give({ type: 'motion', moving: false });
+}
+
+export function locks(run: PairRun): PairRun {
+  return run.give({ type: 'lock-state', lockState: 'locked' });
+}
+
+export function unlocks(run: PairRun): PairRun {
+  return run.give({ type: 'lock-state', lockState: 'unlocked' });
 }

@@ -5,7 +5,6 @@
 import { Prng } from '../../firmware-sim/prng.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import type { Command, HighWindow, PowerSettings } from '../../proto/ping.js';
-import type { PowerModel } from '../../proto/power-model.js';
 import type { StepInput } from '../../proto/power-step-io.js';
 import { MIDNIGHT_MS } from './lock-bench.js';
 import { CUTS } from './pair-network.js';
@@ -51,7 +50,11 @@ interface Temper {
 const CAREFUL: Temper = { troubles: 'none', hands: false, longMotions: false };
 
 /** Draws one walk and lives it to its end. */
-export function pairWalk(seed: number, days = WALK_DAYS, some: Pick<PairOptions, 'model' | 'tamper'> = {}): PairRun {
+export function pairWalk(
+  seed: number,
+  days = WALK_DAYS,
+  some: Pick<PairOptions, 'model' | 'tamper' | 'witness'> = {},
+): PairRun {
   const random = new Prng(`walk ${seed}`);
   const temper: Temper = {
     troubles: random.pick(['none', 'some', 'some', 'many']),
@@ -68,7 +71,7 @@ export function pairWalk(seed: number, days = WALK_DAYS, some: Pick<PairOptions,
   return run;
 }
 
-function newRun(seed: number, random: Prng, some: { model?: PowerModel }): PairRun {
+function newRun(seed: number, random: Prng, some: Partial<PairOptions>): PairRun {
   const mode = random.pick(['MID', 'HIGH'] as const);
   const power: PowerSettings = {
     mode,
