@@ -43,6 +43,20 @@ export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEven
   if (periods.length > BELIEF_LIMITS.periodPings) forgetOldest(periods);
 }
 
+/**
+ * When the last period sequence began: by the lock's clock, as period-too-soon counts, unless that runs ahead of the
+ * receipt, from which period-overdue is counted. Null where none is known.
+ */
+export function lastSequenceMs(model: PowerModel, belief: Belief): number | null {
+  const { periods, lastPeriodMs, lastPeriodFrom } = belief;
+  let begin: PeriodPing | undefined;
+  for (const ping of periods) {
+    if (begin === undefined || ping.timeMs - begin.timeMs > model.bounds.periodSequenceSpan) begin = ping;
+    if (lastPeriodMs !== null && compareNames(ping, lastPeriodFrom) === 0) return Math.min(begin.timeMs, lastPeriodMs);
+  }
+  return lastPeriodMs;
+}
+
 function comparePeriods(a: PeriodPing, b: PeriodPing): number {
   return a.timeMs - b.timeMs || compareNames(a, b);
 }
