@@ -14,7 +14,7 @@ import { addTailCommand } from './commands/tail.js';
 import { addTraceCommands } from './commands/trace.js';
 import { addWebhookCommands } from './commands/webhook.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
-import { note } from './output.js';
+import { note, oneLine } from './output.js';
 
 /** Builds the whole command line. */
 export function makeProgram(): Command {
@@ -59,7 +59,7 @@ function report(error: unknown): number {
     return (error as { exitCode: number }).exitCode === 0 ? EXIT.done : EXIT.input;
   const exitCode = exitCodeOf(error);
   if (exitCode === EXIT.broken) note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
-  else note(`lockgate: ${(error as Error).message}`);
+  else note(oneLine(`lockgate: ${(error as Error).message}`));
   return exitCode;
 }
 

@@ -45,7 +45,7 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
   else if (flags.junit) print(junitOf(checked, flags.failOn));
   else if (checked.length > 0) printReport(checked, violations, warnings);
   if (violations > 0 || (flags.failOn === 'warning' && warnings > 0)) process.exitCode = EXIT.no;
-  for (const error of refused.slice(0, -1)) note(`lockgate: ${error.message}`);
+  for (const error of refused.slice(0, -1)) note(oneLine(`lockgate: ${error.message}`));
   const last = refused.at(-1);
   if (last !== undefined) throw last;
 }

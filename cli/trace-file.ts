@@ -67,7 +67,7 @@ async function readLines(file: string, visit: LineVisitor): Promise<void> {
   let rest: Buffer[] = [];
   let restBytes = 0;
   let lines = 0;
-  for await (const chunk of chunksOf(file)) {
+  for await (const chunk of chunksOf(file, () => lines + 1)) {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       lines += 1;
@@ -101,7 +101,8 @@ function tooLong(file: string, line: number): LockgateError {
   return badLine(file, line, `the line is longer than ${most} bytes: expected one event in a line`);
 }
 
-async function* chunksOf(file: string): AsyncGenerator<Buffer> {
+/** @param lineNow the line that is being read, for what is said of a file that breaks off in it */
+async function* chunksOf(file: string, lineNow: () => number): AsyncGenerator<Buffer> {
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES });
   let stream: Readable = source;
   if (file.endsWith('.gz')) {
@@ -112,17 +113,22 @@ async function* chunksOf(file: string): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of stream) yield chunk as Buffer;
   } catch (error) {
-    throw fileProblem(file, error as NodeJS.ErrnoException);
+    throw fileProblem(file, lineNow(), error as NodeJS.ErrnoException);
   } finally {
     if (source !== process.stdin) source.destroy();
   }
 }
 
-function fileProblem(file: string, error: NodeJS.ErrnoException): unknown {
+function fileProblem(file: string, line: number, error: NodeJS.ErrnoException): unknown {
   const { code } = error;
   if (code === 'ENOENT') return new LockgateError('input-file', `there is no file ${file}`);
   if (code === 'EISDIR') return new LockgateError('input-file', `${file} is a folder: expected a trace`);
   if (code === 'EACCES' || code === 'EPERM') return new LockgateError('input-file', `${file} may not be read`);
+  // What zlib calls an end that comes too early.
+  if (code === 'Z_BUF_ERROR') {
+    const message = `${file}:${line}: the gzipped file is cut short (${error.message}): expected the rest of it`;
+    return new LockgateError('input-file', message);
+  }
   if (code?.startsWith('Z_')) {
     const message = `${file} can't be unzipped (${error.message}): expected gzip, because its name ends in .gz`;
     return new LockgateError('input-file', message);

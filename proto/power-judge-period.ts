@@ -3,7 +3,8 @@
  *
  * Pings within 10 min of the first are one sequence, by the lock's time. A late ping may join two sequences, part one,
  * or stand between two, so the sequences are found anew from all that are remembered; what was found and no longer
- * holds is withdrawn. A finding is about the first ping of the later sequence.
+ * holds is withdrawn. A finding is about the first ping of the later sequence; where that is the one known before the
+ * first event, which is no uplink, it is about the first ping of the earlier one.
  */
 import { BELIEF_LIMITS, type Belief, isAfter, type PeriodPing, setName } from './power-judge-belief.js';
 import {
@@ -42,24 +43,38 @@ export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEven
   if (periods.length > BELIEF_LIMITS.periodPings) forgetOldest(periods);
 }
 
+/**
+ * When the last period sequence began: by the lock's clock, as period-too-soon counts, unless that runs ahead of the
+ * receipt, from which period-overdue is counted. Null where none is known.
+ */
+export function lastSequenceMs(model: PowerModel, belief: Belief): number | null {
+  const { periods, lastPeriodMs, lastPeriodFrom } = belief;
+  let begin: PeriodPing | undefined;
+  for (const ping of periods) {
+    if (begin === undefined || ping.timeMs - begin.timeMs > model.bounds.periodSequenceSpan) begin = ping;
+    if (lastPeriodMs !== null && compareNames(ping, lastPeriodFrom) === 0) return Math.min(begin.timeMs, lastPeriodMs);
+  }
+  return lastPeriodMs;
+}
+
 function comparePeriods(a: PeriodPing, b: PeriodPing): number {
   return a.timeMs - b.timeMs || compareNames(a, b);
 }
 
 function judgeSequences(model: PowerModel, belief: Belief, atMs: number, out: Verdict): void {
-  const { periodSequenceSpan, periodTooSoonUnder } = model.bounds;
+  const { periods } = belief;
+  const { periodSequenceSpan } = model.bounds;
   // Where pings were forgotten, sequences may look to begin elsewhere than they did.
-  const canWithdraw = belief.periods.length <= BELIEF_LIMITS.periodPings;
+  const canWithdraw = periods.length <= BELIEF_LIMITS.periodPings;
+  const known = periods.find(isKnownBefore);
   let begin: PeriodPing | undefined;
-  for (const ping of belief.periods) {
-    const sinceBegin = begin === undefined ? Number.POSITIVE_INFINITY : ping.timeMs - begin.timeMs;
-    const isBegin = sinceBegin > periodSequenceSpan;
-    // The one that was known before the first event has no uplink that a finding could be about.
-    const isTooSoon = isBegin && sinceBegin < periodTooSoonUnder && ping.boot >= 0;
-    if (isTooSoon && !ping.isReported) {
+  for (const ping of periods) {
+    const isBegin = begin === undefined || ping.timeMs - begin.timeMs > periodSequenceSpan;
+    const other = isBegin && !isKnownBefore(ping) ? tooSoonFor(model, periods, ping, begin, known) : undefined;
+    if (other !== undefined && !ping.isReported) {
       ping.isReported = true;
-      out.findings.push(tooSoon(belief, ping, begin as PeriodPing, atMs));
-    } else if (!isTooSoon && ping.isReported && canWithdraw) {
+      out.findings.push(tooSoon(belief, ping, other, atMs));
+    } else if (other === undefined && ping.isReported && canWithdraw) {
       ping.isReported = false;
       out.withdrawn.push({ rule: 'period-too-soon', mac: belief.mac, about: bareName(ping) });
     }
@@ -67,10 +82,31 @@ function judgeSequences(model: PowerModel, belief: Belief, atMs: number, out: Ve
   }
 }
 
-function tooSoon(belief: Belief, ping: PeriodPing, before: PeriodPing, atMs: number): Finding {
-  const span = describeSpan(ping.timeMs - before.timeMs);
-  const [begin, other] = [describeTime(ping.timeMs), describeTime(before.timeMs)];
-  const message = `The period sequence of ${begin} began ${span} after that of ${other}.`;
+/** The one that was known before the first event has no uplink that a finding could be about. */
+function isKnownBefore(ping: PeriodPing): boolean {
+  return ping.boot < 0;
+}
+
+/** The sequence that the one beginning with `ping` is too close to: the one before it, or the known one if that is next. */
+function tooSoonFor(
+  model: PowerModel,
+  periods: readonly PeriodPing[],
+  ping: PeriodPing,
+  before: PeriodPing | undefined,
+  known: PeriodPing | undefined,
+): PeriodPing | undefined {
+  const { periodSequenceSpan, periodTooSoonUnder } = model.bounds;
+  if (before !== undefined && ping.timeMs - before.timeMs < periodTooSoonUnder) return before;
+  if (known === undefined || known.timeMs - ping.timeMs >= periodTooSoonUnder) return undefined;
+  const next = periods.find((other) => other.timeMs - ping.timeMs > periodSequenceSpan);
+  return next === known ? known : undefined;
+}
+
+function tooSoon(belief: Belief, ping: PeriodPing, other: PeriodPing, atMs: number): Finding {
+  const span = describeSpan(ping.timeMs - other.timeMs);
+  const order = ping.timeMs < other.timeMs ? 'before' : 'after';
+  const [begin, beginOfOther] = [describeTime(ping.timeMs), describeTime(other.timeMs)];
+  const message = `The period sequence of ${begin} began ${span} ${order} that of ${beginOfOther}.`;
   return finding('period-too-soon', belief.mac, bareName(ping), atMs, message);
 }
 

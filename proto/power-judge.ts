@@ -123,10 +123,10 @@ function acknowledge(belief: Belief, commandId: number, atMs: number): boolean {
 }
 
 /**
- * The gateway began or ended to listen. No connection outlives the gateway: one that begins to listen without having
- * ended has crashed.
+ * The gateway began or ended to listen. No connection outlives the gateway: where one begins to listen, any connection
+ * that is believed in was one with a gateway that crashed.
  */
 function changeListening(belief: Belief, state: 'start' | 'stop', atMs: number, out: Verdict): void {
-  if (state === 'stop' || belief.listeningSinceMs !== null) disconnect(belief, 'gateway', atMs, out);
+  disconnect(belief, 'gateway', atMs, out);
   belief.listeningSinceMs = state === 'start' ? atMs : null;
 }

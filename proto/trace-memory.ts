@@ -88,9 +88,10 @@ export class TraceMemory {
     if (this.#commands.size > COMMANDS_REMEMBERED) this.#commands.delete(this.#commands.keys().next().value as number);
   }
 
-  /** The settings of an acknowledged set-power hold from here on. */
-  noteAck(ack: Uplink<CommandAck>): void {
-    if (ack.body.result === 'ok' && this.changeOf(ack.body.commandId) !== undefined) this.#power = ack.power;
+  /** The settings of a set-power that the lock acknowledged hold from here on; a phone can't speak for its power. */
+  noteAck(source: Source, ack: Uplink<CommandAck>): void {
+    if (source === 'lock' && ack.body.result === 'ok' && this.changeOf(ack.body.commandId) !== undefined)
+      this.#power = ack.power;
   }
 }
 

@@ -186,7 +186,7 @@ export class TraceReader {
         ? readAckLine(reader, json.ack, memory, source, atMs)
         : (readRaw(reader, raw, json.ack, event) as Uplink<CommandAck>);
     memory.noteUplink(source, uplink.boot, uplink.sequence);
-    memory.noteAck(uplink);
+    memory.noteAck(source, uplink);
     return { event, atMs, mac, source, uplink };
   }
 

@@ -13,6 +13,9 @@ import { reasonNumber } from './reasons.js';
 const CHUNK_NUMBERS = 64;
 const CHUNK_BITS = 6;
 
+/** Other contents of used names that are remembered for each lock; beyond them the oldest would pass for another. */
+const CONFLICTS_MOST = 1000;
+
 /** Chunks in all: some 8 million numbers that follow each other, in some 150 MB. */
 const CHUNKS_MOST = 131_072;
 
@@ -43,6 +46,7 @@ export class UplinkNamesBound {
 export class UplinkNames {
   readonly #bound: UplinkNamesBound;
   readonly #boots = new Map<number, Map<number, Chunk>>();
+  readonly #conflicts = new Set<string>();
   #boot = -1;
   #place = -1;
   #chunk: Chunk | undefined;
@@ -51,7 +55,10 @@ export class UplinkNames {
     this.#bound = bound;
   }
 
-  /** Notes an uplink that stands in `line`, and says whether its name was used before. A conflict is not noted. */
+  /**
+   * Notes an uplink that stands in `line`, and says whether its name was used before. Each content of a name is an event
+   * of its own (protocol.md §3), and the same content again is a repeat, whichever came first.
+   */
   note(uplink: Uplink, line: number): UplinkCopy {
     const { boot, sequence } = uplink;
     const chunk = this.#find(boot, sequence) ?? this.#make(boot, sequence >>> CHUNK_BITS);
@@ -62,7 +69,15 @@ export class UplinkNames {
       chunk.digests[index] = digest;
       return 'new';
     }
-    return chunk.digests[index] === digest ? 'repeat' : 'conflict';
+    return chunk.digests[index] === digest ? 'repeat' : this.#noteOther(boot, sequence, digest);
+  }
+
+  #noteOther(boot: number, sequence: number, digest: number): UplinkCopy {
+    const content = `${boot}/${sequence}/${digest}`;
+    if (this.#conflicts.has(content)) return 'repeat';
+    this.#conflicts.add(content);
+    if (this.#conflicts.size > CONFLICTS_MOST) this.#conflicts.delete(this.#conflicts.values().next().value as string);
+    return 'conflict';
   }
 
   /** The line in which the name stood first; undefined where it has not been seen, or is forgotten. */

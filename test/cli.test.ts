@@ -1,6 +1,6 @@
 /** The command line as people and programs use it: real processes against a real gateway. */
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
@@ -15,6 +15,9 @@ import { connectedLock } from './helpers/test-lock.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAIN = path.join(ROOT, 'dist/cli/main.js');
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 interface Ended {
   readonly code: number | null;
@@ -66,6 +69,17 @@ t.test('merchant, device and webhook: add and list, for people and as JSON', asy
     stdout: /1 +Amber Bikes +http:\/\/127.0.0.1:9\/ +active/,
   });
   t.match(await lockgate(['merchant', 'list'], { ...at, LOCKGATE_TOKEN: 'x' }), { code: 3, stderr: /wants the token/ });
+});
+
+t.test('what a stranger wrote does not move the cursor in an error either', async (t) => {
+  const file = path.join(tempFolder(t), 'a\u001b[2J.jsonl');
+  writeFileSync(file, '\u001b[2J\n');
+  const { code, stderr } = await lockgate(['trace', 'check', file]);
+  t.equal(code, 2);
+  t.match(stderr, /^lockgate: .*:1: the line is no JSON/);
+  t.notMatch(stderr.slice(0, -1), CONTROL);
+  const two = await lockgate(['trace', 'check', file, `${file}\r`]);
+  t.notMatch(two.stderr.replaceAll('\n', ''), CONTROL, 'nor in the first of two');
 });
 
 t.test('without a gateway: what is wrong, and what to do', async (t) => {

@@ -213,7 +213,8 @@ t.test('files: gzip by name, ends of lines, a mark at the start, lines too long'
     ['7 airplane-silence'],
     'a line of 800 kB that two reads bring',
   );
-  await t.rejects(same('torn.jsonl.gz', gzipSync(lines).subarray(0, 80)), { code: 'input-file' });
+  const torn = gzipSync(lines, { level: 0 }).subarray(0, -60);
+  await t.rejects(same('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*cut short/ });
   await t.rejects(same('not-packed.jsonl.gz', lines), { code: 'input-file', message: /can't be unzipped/ });
   await t.rejects(same('empty.jsonl', ''), { code: 'input-trace', message: /empty.jsonl:1: there is no header/ });
   await t.rejects(same('cut.jsonl', lines.slice(0, -20)), { code: 'input-trace', message: /cut.jsonl:8: / });

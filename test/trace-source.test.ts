@@ -3,8 +3,8 @@ import { request } from 'node:http';
 import got from 'got';
 import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
-import { afterThisTurn } from '../proto/clock.js';
-import type { LockState, Ping } from '../proto/ping.js';
+import { afterThisTurn, Hours, Seconds } from '../proto/clock.js';
+import type { CellularPing, LockState } from '../proto/ping.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import type { TraceEvent } from '../proto/trace.js';
 import { TraceCheck } from '../proto/trace-check.js';
@@ -38,19 +38,20 @@ function judged(lines: readonly string[]): { events: TraceEvent[]; rules: string
   return { events, rules: (check?.findings() ?? []).map(({ rule }) => rule), header: reader.header };
 }
 
+const STATE_PING: CellularPing = {
+  kind: 'cellular',
+  reason: 'REASON_STATE_PING',
+  lockState: 'locked',
+  batteryPercent: 81,
+  firmwareVersion: '2.4.1',
+  ebikeVolts: null,
+  tetherState: 'detached',
+  position: null,
+};
+
 /** A state ping of the lock, made now. */
 function statePing(gateway: Gateway, sequence: number, lockState: LockState): Buffer {
-  const body: Ping = {
-    kind: 'cellular',
-    reason: 'REASON_STATE_PING',
-    lockState,
-    batteryPercent: 81,
-    firmwareVersion: '2.4.1',
-    ebikeVolts: null,
-    tetherState: 'detached',
-    position: null,
-  };
-  return testBytes(sequence, { timeMs: gateway.clock.now(), body });
+  return testBytes(sequence, { timeMs: gateway.clock.now(), body: { ...STATE_PING, lockState } });
 }
 
 t.test('an export has what was received, with the connections around it, and is judged as it was', async (t) => {
@@ -107,6 +108,23 @@ t.test('a piece of an export says what was known when it begins', async (t) => {
   t.same(none, []);
   for (const query of ['?since=yesterday', '?mac=zz', '?mac=A4C138F0E1D2'])
     await t.rejects(exported(gateway, query), query);
+});
+
+t.test('the period sequence that a header knows stands at the lock’s time, which the rule is about', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const madeMs = gateway.clock.now() - Hours(2);
+  const periodPing = (sequence: number, timeMs: number) =>
+    testBytes(sequence, { timeMs, body: { ...STATE_PING, reason: 'REASON_PERIOD_TRACKING' } });
+  await lock.send(periodPing(1, madeMs));
+  await lock.send(periodPing(2, madeMs + Seconds(30)));
+  while (gateway.clock.now() === (await gateway.store.readLastReceivedAtMs()))
+    await new Promise<void>((resolve) => afterThisTurn(resolve));
+  const since = new Date(gateway.clock.now()).toISOString();
+  await lock.send(periodPing(3, madeMs + Hours(23)));
+  const { rules, header } = judged(await exported(gateway, `?since=${since}`));
+  t.equal(header?.locks.get(MAC)?.lastPeriodMs, madeMs, 'when it began, not when its last ping was received');
+  t.same(rules, ['clock-ahead'], 'exactly 23 h after is not too soon');
 });
 
 t.test('a recording begins with what is known and goes on as it happens', async (t) => {

@@ -105,11 +105,14 @@ t.test('the power of the last acknowledged set-power', async (t) => {
     command(9, '"type":"siren","seconds":3'),
     ack(9),
     ping,
+    command(10, '"type":"set-power","recovery":true'),
+    ack(10).replace('"event"', '"source":"phone","event"'),
+    ping,
   );
   const modes = events
     .filter((event) => event.event === 'ping')
     .map((event) => `${uplinkOf(event).power.mode} ${uplinkOf(event).power.recovery}`);
-  t.same(modes, ['MID false', 'HIGH false', 'HIGH false', 'HIGH false']);
+  t.same(modes, ['MID false', 'HIGH false', 'HIGH false', 'HIGH false', 'HIGH false']);
   t.match(uplinkOf(events[2]), {
     sequence: 2,
     power: { mode: 'HIGH' },
@@ -422,7 +425,11 @@ t.test('names of uplinks: new, repeat, conflict, in whatever order', async (t) =
   t.equal(names.note(uplink({ boot: 4, sequence: 0 }), 6), 'new');
   t.equal(names.note(structuredClone(one), 7), 'repeat');
   t.equal(names.note({ ...one, dropped: 1 }, 8), 'conflict');
-  t.equal(names.note({ ...one, dropped: 1 }, 9), 'conflict', 'what stands is the first');
+  t.equal(names.note({ ...one, dropped: 1 }, 9), 'repeat', 'of the second, which was an event of its own');
+  t.equal(names.note({ ...one, dropped: 2 }, 10), 'conflict');
+  t.equal(names.note(one, 11), 'repeat');
+  for (let kept = 1; kept <= 1000; kept++) names.note({ ...one, kept }, 12);
+  t.equal(names.note({ ...one, dropped: 2 }, 13), 'conflict', 'a thousand contents later it is forgotten');
   t.equal(names.lineOf(4, 4294967295), 5);
   t.equal(names.lineOf(4, 1), undefined);
   t.equal(names.lineOf(5, 0), undefined);

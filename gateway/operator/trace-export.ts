@@ -9,6 +9,7 @@ import { type CommandAck, isPingUplink, type Uplink } from '../../proto/ping.js'
 import { judgeInPlace } from '../../proto/power-judge.js';
 import type { Belief } from '../../proto/power-judge-belief.js';
 import { type JudgeEvent, newVerdict } from '../../proto/power-judge-event.js';
+import { lastSequenceMs } from '../../proto/power-judge-period.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../proto/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
@@ -86,8 +87,8 @@ class LogWalk {
 
 /** What a trace's header says of a lock of which this is believed. */
 export function traceLockOf(belief: Belief): TraceLock {
-  const { power, highWindow, lockState, isConnected: connected, lastPeriodMs } = belief;
-  return { power, highWindow, lockState, connected, lastPeriodMs };
+  const { power, highWindow, lockState, isConnected: connected } = belief;
+  return { power, highWindow, lockState, connected, lastPeriodMs: lastSequenceMs(POWER_MODEL, belief) };
 }
 
 function atOf(entry: LogEntry): number {
