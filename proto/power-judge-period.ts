@@ -87,7 +87,7 @@ function isKnownBefore(ping: PeriodPing): boolean {
   return ping.boot < 0;
 }
 
-/** The sequence that the one beginning with `ping` is too close to: the one before it, or the known one if that is next. */
+/** The sequence that the one of `ping` is too close to: the one before it, or the known one where that is the next. */
 function tooSoonFor(
   model: PowerModel,
   periods: readonly PeriodPing[],

@@ -56,8 +56,8 @@ export class UplinkNames {
   }
 
   /**
-   * Notes an uplink that stands in `line`, and says whether its name was used before. Each content of a name is an event
-   * of its own (protocol.md §3), and the same content again is a repeat, whichever came first.
+   * Notes an uplink that stands in `line`, and says whether its name was used before. Each content of a name is one
+   * event (protocol.md §3), and the same content again is a repeat, whichever came first.
    */
   note(uplink: Uplink, line: number): UplinkCopy {
     const { boot, sequence } = uplink;
