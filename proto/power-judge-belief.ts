@@ -152,6 +152,8 @@ export interface Belief {
   /** The first uplink in order, and whether it was found to repeat the initial lock state. */
   readonly first: Newest;
   isFirstReported: boolean;
+  /** Whether the lock has told of uplinks that it dropped, so that the first one to come need not be its first. */
+  hasDropped: boolean;
   readonly initialLockState: LockState;
 
   /** New uplinks so far. */
@@ -229,6 +231,7 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     overdueCreditFromMs: -NEVER,
     first: after(),
     isFirstReported: false,
+    hasDropped: false,
     initialLockState: initial.lockState ?? 'unknown',
     uplinks: 0,
     gapDueUplinks: NEVER,

@@ -17,6 +17,7 @@ import type { PowerModel } from './power-model.js';
 export function judgeSequence(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { uplink, credential } = event;
   belief.uplinks += 1;
+  if (uplink.dropped > 0 && !belief.hasDropped) doubtFirst(belief, out);
   if (!isAfter(belief.first, credential, uplink.boot, uplink.sequence)) judgeFirst(belief, event, out);
   const last = belief.runs[belief.runs.length - 1];
   const top = last?.spans[last.spans.length - 1];
@@ -101,7 +102,8 @@ function runOf(belief: Belief, event: UplinkEvent): Run | undefined {
 
 /**
  * Before any uplink there is the lock state that the trace's header or the store knew. Only the first uplink in order
- * is compared with it, so when an earlier one comes late, what was found on that ground is withdrawn.
+ * is compared with it, so when an earlier one comes late, what was found on that ground is withdrawn. The same where
+ * the lock says that it has dropped some: one of those may have told of a change.
  */
 function judgeFirst(belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { first, initialLockState } = belief;
@@ -110,6 +112,14 @@ function judgeFirst(belief: Belief, event: UplinkEvent, out: Verdict): void {
   if (belief.isFirstReported) out.withdrawn.push({ rule: 'state-unchanged', mac: belief.mac, about: { ...first } });
   setName(first, event.credential, boot, sequence);
   const bits = statePingBits(event.uplink);
-  belief.isFirstReported = bits !== 0 && body.kind === 'cellular' && body.lockState === initialLockState;
+  belief.isFirstReported =
+    !belief.hasDropped && bits !== 0 && body.kind === 'cellular' && body.lockState === initialLockState;
   if (belief.isFirstReported) reportUnchanged(belief, bits, nameOf(event), event.atMs, out);
+}
+
+function doubtFirst(belief: Belief, out: Verdict): void {
+  belief.hasDropped = true;
+  if (!belief.isFirstReported) return;
+  belief.isFirstReported = false;
+  out.withdrawn.push({ rule: 'state-unchanged', mac: belief.mac, about: { ...belief.first } });
 }
