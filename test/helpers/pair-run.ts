@@ -6,7 +6,7 @@
 import { Prng } from '../../firmware-sim/prng.js';
 import { QueueClock } from '../../firmware-sim/queue-clock.js';
 import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
-import type { Downlink, Uplink } from '../../proto/ping.js';
+import type { Downlink, HighWindow, Uplink } from '../../proto/ping.js';
 import type { InitialBelief } from '../../proto/power-judge-belief.js';
 import type { DisconnectCause, Finding } from '../../proto/power-judge-event.js';
 import { POWER_MODEL, type PowerModel } from '../../proto/power-model.js';
@@ -90,6 +90,8 @@ export class PairRun {
   #ticksAtOnce = 0;
   #troubledMs = Number.NEGATIVE_INFINITY;
   #cutBy: string | null = null;
+  /** The window of the last acknowledgement that was discarded. */
+  #lostWindow: HighWindow | null = null;
   #commands: Downlink[] = [];
 
   constructor(options: PairOptions) {
@@ -262,6 +264,7 @@ export class PairRun {
         this.outstanding.set(nameNumber(effect.uplink), effect.uplink);
         break;
       case 'discarded':
+        if (effect.uplink.body.kind === 'ack') this.#lostWindow = effect.uplink.body.highWindow ?? this.#lostWindow;
         this.outstanding.delete(nameNumber(effect.uplink));
         break;
     }
@@ -306,7 +309,7 @@ export class PairRun {
 
   #found(finding: Finding): void {
     this.#note(`judge: ${finding.rule}: ${finding.message}`);
-    const why = finding.severity === 'violation' ? null : this.#explain(finding);
+    const why = this.#isWindowLost(finding) ? 'the window’s acknowledgement was lost' : this.#explain(finding);
     if (why === null) this.unexplained.push({ finding, events: this.events() });
     else this.explained.set(finding.rule, (this.explained.get(finding.rule) ?? 0) + 1);
   }
@@ -318,15 +321,31 @@ export class PairRun {
     if (index >= 0) this.unexplained.splice(index, 1);
   }
 
+  /**
+   * A gap of the protocol, and the only violation that a true lock can be charged with: the high window stands in the
+   * acknowledgement of a set-power alone. Where a full buffer had to let go of it (protocol.md §2), and the command has
+   * expired since, the other side judges HIGH by a window that is no longer in force.
+   */
+  #isWindowLost({ rule }: Finding): boolean {
+    const { belief } = this.judge;
+    return (
+      (rule === 'connection-unexplained' || rule === 'window-offline') &&
+      belief.state === 'HIGH' &&
+      this.#lostWindow !== null &&
+      this.#lostWindow === this.state.highWindow
+    );
+  }
+
   /** What the world did that a warning comes from; null where it did nothing. */
-  #explain({ rule }: Finding): string | null {
+  #explain({ rule, severity }: Finding): string | null {
+    if (severity === 'violation') return null;
     switch (rule) {
       case 'not-closed':
         return this.#cutBy;
       case 'sequence-gap':
         return this.#isOnItsWay() ? 'cut off for long, and still sending what it kept' : null;
       case 'period-overdue':
-        return this.#wasTroubled(Hours(25)) ? 'cut off' : null;
+        return this.#wasTroubled(this.#sinceLastPeriod()) ? 'cut off' : null;
       case 'window-offline':
       case 'recovery-offline':
         // What the lock was to say of itself was lost, or it need not say it: it sleeps in a state that keeps none.
@@ -335,6 +354,11 @@ export class PairRun {
       default:
         return null;
     }
+  }
+
+  /** Longer than the 25 h where the rule was suspended meanwhile. */
+  #sinceLastPeriod(): Milliseconds {
+    return Math.max(Hours(25), this.nowMs - (this.judge.belief.lastPeriodMs ?? this.nowMs));
   }
 
   /** Whether the lock was cut off, or on its way back, within the span that ends now. */
