@@ -4,19 +4,21 @@
  */
 import { EventEmitter } from 'node:events';
 import type { Mac } from '../proto/mac.js';
-import type { Uplink } from '../proto/ping.js';
+import type { Source, Uplink } from '../proto/ping.js';
 import type { DisconnectCause, Finding } from '../proto/power-judge-event.js';
 import type { Presence } from '../proto/power-judge-presence.js';
 
 export interface LockConnected {
   readonly atMs: number;
   readonly mac: Mac;
+  readonly source: Source;
   readonly simulated: boolean;
 }
 
 export interface LockDisconnected {
   readonly atMs: number;
   readonly mac: Mac;
+  readonly source: Source;
   readonly cause: DisconnectCause;
 }
 

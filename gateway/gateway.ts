@@ -6,12 +6,12 @@
  */
 import { type Clock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
-import { Broker } from './broker.js';
 import type { Config } from './config.js';
 import { GatewayEvents } from './events.js';
 import { Ingest, type IngestParts } from './ingest.js';
 import { openKeys } from './keys.js';
 import { Locks } from './locks.js';
+import { Broker } from './mqtt/broker.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { startRunClock } from './run-clock.js';

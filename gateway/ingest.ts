@@ -12,7 +12,7 @@ import { afterThisTurn, type Clock, Seconds } from '../proto/clock.js';
 import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
-import type { Uplink } from '../proto/ping.js';
+import type { Source, Uplink } from '../proto/ping.js';
 import { isAfter } from '../proto/power-judge-belief.js';
 import type { ConnectEvent, DisconnectEvent, GatewayEvent, TickEvent, UplinkCopy } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
@@ -36,6 +36,7 @@ export interface Sender {
   readonly credentialId: number;
   readonly mac: Mac;
   readonly simulated: boolean;
+  readonly source: Source;
 }
 
 /** Called once: without an error when the uplink may be acknowledged, with one when it must not be. */
@@ -203,13 +204,13 @@ export class Ingest {
 
   async #enterUplink(waiting: WaitingUplink, draft: Draft): Promise<void> {
     const { sender, uplink, bytes, digest, receivedAtMs } = waiting;
-    const { deviceId, merchantId, credentialId, mac, simulated } = sender;
+    const { deviceId, merchantId, credentialId, mac, simulated, source } = sender;
     const { boot, sequence } = uplink;
     const lock = this.#parts.locks.known(deviceId, mac);
     const copy = await this.#copyOf(lock, waiting, draft);
     const event = {
       type: 'uplink',
-      source: 'lock',
+      source,
       credential: credentialId,
       copy,
       uplink,

@@ -14,10 +14,12 @@ export type EventJson = Readonly<Record<string, unknown>> & { readonly at: strin
 type Writer<Name extends keyof GatewayEventMap> = (event: GatewayEventMap[Name][0]) => EventJson;
 
 const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
-  connected: ({ atMs, mac, simulated }) => {
-    return { at: toDate(atMs), mac: formatMac(mac), event: 'connect', source: 'lock', simulated };
+  connected: ({ atMs, mac, source, simulated }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'connect', source, simulated };
   },
-  disconnected: ({ atMs, mac, cause }) => ({ at: toDate(atMs), mac: formatMac(mac), event: 'disconnect', cause }),
+  disconnected: ({ atMs, mac, source, cause }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'disconnect', source, cause };
+  },
   refused: ({ atMs, what, clientId, address, why }) => {
     return { at: toDate(atMs), event: 'refused', what, client_id: clientId, address, why };
   },

@@ -8,16 +8,17 @@
  *
  * The connection is the identity (protocol.md §1): client id = user name = MAC, and no topic carries one.
  */
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { Aedes, type AedesPublishPacket, type AuthenticateError, type Client, type ConnectPacket } from 'aedes';
-import { type Clock, Seconds } from '../proto/clock.js';
-import { LockgateError } from '../proto/errors.js';
-import { type Mac, macFromWire } from '../proto/mac.js';
-import type { DisconnectCause } from '../proto/power-judge-event.js';
-import type { GatewayEvents } from './events.js';
-import type { Ingest, Sender } from './ingest.js';
-import type { Keys } from './keys.js';
-import type { LockAccount, Store } from './store/store.js';
+import { type Clock, Seconds } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
+import type { DisconnectCause } from '../../proto/power-judge-event.js';
+import type { GatewayEvents } from '../events.js';
+import type { Ingest, Sender } from '../ingest.js';
+import type { Keys } from '../keys.js';
+import type { Store } from '../store/store.js';
+import { type Authentication, authenticate } from './authentication.js';
+import { type Connection, Listener } from './listener.js';
+import { type Session, Sessions } from './sessions.js';
 
 /** Uplinks travel on this topic, downlinks on the other; there are no more. */
 const UP_TOPIC = 'up';
@@ -42,37 +43,25 @@ export interface BrokerOptions {
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
-}
-
-/** An authenticated connection. */
-interface Session {
-  readonly sender: Sender;
-  /** Its CONNACK is out. */
-  isReady: boolean;
-  cause: DisconnectCause | undefined;
+  /** Told when a lock has subscribed to `down`: from now on it hears commands. */
+  readonly onListening?: (session: Session) => void;
 }
 
 export class Broker {
+  /** Those who are authenticated now. */
+  readonly sessions = new Sessions();
   readonly #options: BrokerOptions;
   readonly #aedes: Aedes;
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-  readonly #sessions = new WeakMap<Client, Session>();
-  readonly #clients = new Map<Mac, Client>();
+  readonly #connections = new WeakMap<object, Connection>();
+  readonly #sessionOf = new WeakMap<Client, Session>();
   readonly #withWill = new WeakSet<Client>();
-  #connected = 0;
+  #listener: Listener | undefined;
   #closing = false;
 
   private constructor(options: BrokerOptions, aedes: Aedes) {
     this.#options = options;
     this.#aedes = aedes;
     this.#installHooks();
-    this.#server = createServer((socket) => {
-      this.#sockets.add(socket);
-      socket.on('close', () => this.#sockets.delete(socket));
-      socket.setNoDelay(true);
-      aedes.handle(socket);
-    });
   }
 
   /** @throws LockgateError `port-taken` */
@@ -90,34 +79,35 @@ export class Broker {
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#listener?.port ?? 0;
   }
 
-  /** How many locks are connected now. */
+  /** How many locks and phones are connected now. */
   get connected(): number {
-    return this.#connected;
+    return this.sessions.count;
   }
 
   /** Takes nothing new, lets what was taken be answered, then ends every connection. */
   async close(): Promise<void> {
     this.#closing = true;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = this.#listener?.close();
     // No byte is read any more, but what is being stored still gets its PUBACK.
-    for (const socket of this.#sockets) socket.pause();
+    this.#listener?.pauseAll();
     await this.#options.ingest.stop();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
-    for (const socket of this.#sockets) socket.destroy();
+    this.#listener?.destroyAll();
     await closed;
   }
 
   async #listen(): Promise<void> {
     const { host, port } = this.#options;
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EADDRINUSE') return reject(error);
-        reject(new LockgateError('port-taken', `MQTT can't listen on ${host}:${port}: something else does already`));
-      });
-      this.#server.listen(port, host, resolve);
+    this.#listener = await Listener.start({
+      host,
+      port,
+      onConnection: (connection) => {
+        this.#connections.set(connection.stream, connection);
+        this.#aedes.handle(connection.stream);
+      },
     });
   }
 
@@ -132,10 +122,14 @@ export class Broker {
     };
     aedes.authorizePublish = (client, packet, done) => this.#publish(client, packet as AedesPublishPacket, done);
     aedes.authorizeSubscribe = (client, subscription, done) => {
-      if (subscription.topic === DOWN_TOPIC && subscription.qos < 2) return done(null, subscription);
-      this.#refused('subscribe', client, `topic ${JSON.stringify(subscription.topic.slice(0, SHOWN_CLIENT_ID))}`);
+      const fault = this.#subscribeFault(client, subscription);
+      if (fault === undefined) return done(null, subscription);
+      this.#refused('subscribe', client, fault);
       done(null, null);
     };
+    aedes.on('subscribe', (subscriptions, client) => {
+      if (subscriptions.some(({ topic, qos }) => topic === DOWN_TOPIC && qos < 2)) this.#listening(client);
+    });
     aedes.on('clientReady', (client) => this.#ready(client));
     aedes.on('clientDisconnect', (client) => this.#gone(client));
     aedes.on('keepaliveTimeout', (client) => this.#setCause(client, 'keepalive'));
@@ -159,37 +153,49 @@ export class Broker {
   /** Every refusal looks the same to the client: CONNACK 5. The reason is for operators alone. */
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
     if (this.#closing) throw refusal(SERVER_UNAVAILABLE, 'the gateway is stopping');
-    if (this.#withWill.has(client)) throw this.#refuse(client, 'the CONNECT carries a will');
-    const mac = macFromWire(client.id);
-    if (mac === undefined || client.id !== username)
-      throw this.#refuse(client, 'client id and user name are not the same MAC of 12 upper-case hex digits');
-    let account: LockAccount | null;
+    const connection = this.#connections.get(client.conn);
+    const hasWill = this.#withWill.has(client);
+    let answer: Authentication;
     try {
-      account = await this.#options.store.findLock(mac);
+      answer = await authenticate(this.#options, { clientId: client.id, username, password, hasWill });
     } catch (error) {
       throw refusal(SERVER_UNAVAILABLE, (error as Error).message);
     }
-    // An unknown lock costs the same hash as a known one, so that time tells nothing.
-    const hashes = account?.credentials ?? [];
-    const given = password ?? Buffer.alloc(0);
-    const credential = hashes.find(({ secretHash }) => this.#options.keys.matches(given, secretHash));
-    if (hashes.length === 0) this.#options.keys.hashSecret(given);
-    if (account === null) throw this.#refuse(client, 'no such lock');
-    if (credential === undefined) throw this.#refuse(client, 'wrong secret');
-    // aedes ends the connection before this one when it registers the new one.
-    const before = this.#clients.get(mac);
-    if (before !== undefined) this.#setCause(before, 'takeover');
-    const { deviceId, merchantId, simulated } = account;
-    this.#sessions.set(client, {
-      sender: { deviceId, merchantId, credentialId: credential.id, mac, simulated },
+    if (!answer.ok || connection === undefined) {
+      const why = answer.ok ? 'the connection is unknown' : answer.why;
+      this.#refused('connect', client, why);
+      throw refusal(NOT_AUTHORIZED, why);
+    }
+    this.#begin(client, connection, answer.sender);
+  }
+
+  #begin(client: Client, connection: Connection, sender: Sender): void {
+    // aedes ends the connection before this one, which has the same client id, when it registers the new one.
+    for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
+    this.#sessionOf.set(client, {
+      sender,
+      clientId: client.id,
+      connection,
       isReady: false,
+      isListening: false,
       cause: undefined,
+      send: (payload) => sendDown(client, payload),
     });
   }
 
-  #refuse(client: Client, why: string): AuthenticateError {
-    this.#refused('connect', client, why);
-    return refusal(NOT_AUTHORIZED, why);
+  #subscribeFault(client: Client, { topic, qos }: { topic: string; qos: number }): string | undefined {
+    const session = this.#sessionOf.get(client);
+    if (session === undefined) return 'the client is not authenticated';
+    if (session.sender.source === 'phone') return 'a phone subscribes to nothing';
+    if (topic !== DOWN_TOPIC) return `topic ${JSON.stringify(topic.slice(0, SHOWN_CLIENT_ID))}`;
+    return qos === 2 ? 'QoS 2: a lock subscribes at QoS 1, or 0' : undefined;
+  }
+
+  #listening(client: Client): void {
+    const session = this.#sessionOf.get(client);
+    if (session === undefined || session.isListening) return;
+    session.isListening = true;
+    this.#options.onListening?.(session);
   }
 
   /** The heart: the callback is called, and so the PUBACK written, when the uplink is on the disk. */
@@ -203,7 +209,7 @@ export class Broker {
       if (error !== undefined) this.#setCause(client, 'gateway');
       done(error ?? null);
     };
-    const session = this.#sessions.get(client);
+    const session = this.#sessionOf.get(client);
     const fault = session === undefined ? 'the client is not authenticated' : publishFault(packet);
     if (session !== undefined && fault === undefined) {
       this.#ready(client);
@@ -216,30 +222,28 @@ export class Broker {
 
   /** aedes says so some turns after the CONNACK; a quick client's first publish may well be here before that. */
   #ready(client: Client): void {
-    const session = this.#sessions.get(client);
+    const session = this.#sessionOf.get(client);
     if (session === undefined || session.isReady) return;
     session.isReady = true;
-    this.#connected += 1;
-    const { deviceId, mac, simulated } = session.sender;
+    this.sessions.add(session);
+    const { deviceId, mac, simulated, source } = session.sender;
     const atMs = this.#options.clock.now();
-    this.#clients.set(mac, client);
-    this.#options.ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs }, () => {
-      this.#options.events.emit('connected', { atMs, mac, simulated });
+    this.#options.ingest.happen(deviceId, mac, { type: 'connect', source, atMs }, () => {
+      this.#options.events.emit('connected', { atMs, mac, source, simulated });
     });
   }
 
   #gone(client: Client): void {
-    const session = this.#sessions.get(client);
+    const session = this.#sessionOf.get(client);
     if (session === undefined) return;
     this.#ready(client);
-    this.#sessions.delete(client);
-    this.#connected -= 1;
-    const { deviceId, mac } = session.sender;
+    this.#sessionOf.delete(client);
+    this.sessions.remove(session);
+    const { deviceId, mac, source } = session.sender;
     const atMs = this.#options.clock.now();
-    if (this.#clients.get(mac) === client) this.#clients.delete(mac);
     const cause = session.cause ?? (this.#closing ? 'gateway' : endedWell(client) ? 'closed' : 'dropped');
-    this.#options.ingest.happen(deviceId, mac, { type: 'disconnect', source: 'lock', cause, atMs }, () => {
-      this.#options.events.emit('disconnected', { atMs, mac, cause });
+    this.#options.ingest.happen(deviceId, mac, { type: 'disconnect', source, cause, atMs }, () => {
+      this.#options.events.emit('disconnected', { atMs, mac, source, cause });
     });
   }
 
@@ -251,7 +255,7 @@ export class Broker {
   }
 
   #setCause(client: Client, cause: DisconnectCause): void {
-    const session = this.#sessions.get(client);
+    const session = this.#sessionOf.get(client);
     if (session !== undefined) session.cause ??= cause;
   }
 
@@ -260,7 +264,7 @@ export class Broker {
       atMs: this.#options.clock.now(),
       what,
       clientId: String(client.id ?? '').slice(0, SHOWN_CLIENT_ID),
-      address: (client.conn as Socket).remoteAddress ?? '',
+      address: this.#connections.get(client.conn)?.address ?? '',
       why,
     });
   }
@@ -275,6 +279,12 @@ function publishFault(packet: AedesPublishPacket): string | undefined {
   if (packet.qos === 2) return 'QoS 2: a lock publishes at QoS 1, or 0';
   if (packet.retain) return 'a retained publish: nothing is retained here';
   return undefined;
+}
+
+/** `client.publish` reaches this client alone, where `broker.publish` would reach every lock. */
+function sendDown(client: Client, payload: Buffer): Promise<void> {
+  const packet = { cmd: 'publish', topic: DOWN_TOPIC, payload, qos: 1, dup: false, retain: false } as const;
+  return new Promise((resolve) => client.publish(packet, () => resolve()));
 }
 
 function refusal(returnCode: number, why: string): AuthenticateError {
