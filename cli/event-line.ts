@@ -35,6 +35,10 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     text: deliveryText(event),
   }),
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
+  circuit: ({ url_id: id, state, why }) => {
+    const style = state === 'closed' ? 'green' : 'red';
+    return { kind: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
+  },
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
 };
 

@@ -54,6 +54,10 @@ export interface AddWebhookUrl {
   readonly url: string;
   readonly merchant?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** A lock's later events wait behind one that fails. */
+  readonly ordered?: boolean | undefined;
+  /** It gets what was received from this time on, by the run's clock; absent, what comes from now on. */
+  readonly sinceMs?: number | undefined;
 }
 
 export class Accounts {
@@ -97,11 +101,14 @@ export class Accounts {
   async addWebhookUrl(request: AddWebhookUrl): Promise<{ url: WebhookUrl; secret: string }> {
     const { store, keys, clock, onWebhookUrl } = this.#parts;
     const secret = makeWebhookSecret();
+    const { ordered, sinceMs } = request;
     const url = await store.addWebhookUrl({
       merchant: await this.#merchant(request.merchant),
       url: checkUrl(request.url),
       headers: checkHeaders(request.headers ?? {}),
       secretSealed: keys.seal(secret),
+      ordered,
+      fromUplinkId: sinceMs === undefined ? undefined : await store.webhooks.firstUplinkFrom(sinceMs),
       nowMs: clock.now(),
     });
     onWebhookUrl(url);
@@ -118,7 +125,7 @@ export class Accounts {
 }
 
 /** http and https only, and no credentials inside: they would end up in lists and logs (interfaces.md §3). */
-function checkUrl(text: string): string {
+export function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || text.length > MAX_URL || (url.protocol !== 'http:' && url.protocol !== 'https:'))
     throw new LockgateError('input-url', `${JSON.stringify(text.slice(0, 80))} is no http or https URL`);
@@ -128,7 +135,8 @@ function checkUrl(text: string): string {
   return url.href;
 }
 
-function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+/** What the connection or lockgate says itself can't be set, and the rest must be valid in HTTP. */
+export function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   const entries = Object.entries(headers);
   if (entries.length > MAX_HEADERS)
     throw new LockgateError('input-header', `${entries.length} custom headers: at most ${MAX_HEADERS} are taken`);

@@ -91,6 +91,15 @@ export interface UrlDisabled {
   readonly why: string;
 }
 
+/** A URL's circuit: while it is open, probes alone are sent there. */
+export interface CircuitTurned {
+  readonly atMs: number;
+  readonly urlId: number;
+  readonly state: 'opened' | 'closed';
+  /** What the last attempt came to, for people. */
+  readonly why: string;
+}
+
 export interface StoreFailed {
   readonly atMs: number;
   readonly why: string;
@@ -106,6 +115,7 @@ export interface GatewayEventMap {
   quarantined: [UplinkQuarantined];
   delivery: [DeliveryAttempted];
   'url-disabled': [UrlDisabled];
+  circuit: [CircuitTurned];
   'store-failed': [StoreFailed];
 }
 

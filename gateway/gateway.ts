@@ -18,8 +18,9 @@ import { startRunClock } from './run-clock.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import type { Store } from './store/store.js';
 import { VERSION } from './version.js';
-import { Dispatcher } from './webhooks/dispatcher.js';
+import { Dispatcher, type DispatcherParts } from './webhooks/dispatcher.js';
 import { makeGuardedAgents } from './webhooks/guarded-agents.js';
+import { Webhooks } from './webhooks/webhooks.js';
 
 /** How long deliveries under way may go on when the gateway stops. */
 const DELIVERY_GRACE = Seconds(3);
@@ -38,6 +39,7 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly events: GatewayEvents;
   readonly accounts: Accounts;
+  readonly webhooks: Webhooks;
   readonly store: Store;
   /** The run's clock. */
   readonly clock: Clock;
@@ -84,16 +86,7 @@ async function startParts(
   const events = new GatewayEvents();
   const { clock, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
   started.push(stopClock);
-  const dispatcher = new Dispatcher({
-    store,
-    keys,
-    events,
-    agents: makeGuardedAgents(config.allowWebhookRange),
-    clock: options.deliveryClock ?? systemClock,
-    runClock: clock,
-    userAgent: `lockgate/${VERSION}`,
-    random: options.random ?? cryptoRandom,
-  });
+  const { dispatcher, webhooks } = makeWebhooks(config, options, { store, keys, events, runClock: clock });
   const accounts = new Accounts({ store, keys, clock: systemClock, onWebhookUrl: (url) => dispatcher.add(url) });
   await dispatcher.start();
   started.push(() => dispatcher.stop(DELIVERY_GRACE));
@@ -121,6 +114,7 @@ async function startParts(
     events,
     store,
     accounts,
+    webhooks,
     clock,
     ingest,
     locks,
@@ -135,6 +129,7 @@ async function startParts(
   return {
     events,
     accounts,
+    webhooks,
     store,
     clock,
     mqttPort: broker.port,
@@ -142,6 +137,23 @@ async function startParts(
     operatorToken,
     close: stop,
   };
+}
+
+/** What delivers, and what operators do with it. */
+function makeWebhooks(
+  config: Config,
+  options: GatewayOptions,
+  parts: Pick<DispatcherParts, 'store' | 'keys' | 'events' | 'runClock'>,
+): { dispatcher: Dispatcher; webhooks: Webhooks } {
+  const delivering: DispatcherParts = {
+    ...parts,
+    agents: makeGuardedAgents(config.allowWebhookRange),
+    clock: options.deliveryClock ?? systemClock,
+    userAgent: `lockgate/${VERSION}`,
+    random: options.random ?? cryptoRandom,
+  };
+  const dispatcher = new Dispatcher(delivering);
+  return { dispatcher, webhooks: new Webhooks({ ...delivering, dispatcher }) };
 }
 
 /** The locks that the store knows hear that the gateway listens, and when it does no longer. */

@@ -1,12 +1,11 @@
-import { type Command, InvalidArgumentError } from 'commander';
-import { systemClock } from '../../proto/clock.js';
+import type { Command } from 'commander';
 import { LockgateError } from '../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
-import { untilInterrupted } from '../interrupt.js';
-import { note, paint, print, printJson, printJsonLine, printTable } from '../output.js';
-import type { ReceivedWebhook } from '../receiver.js';
-import { webhookLine } from '../webhook-line.js';
+import { note, paint, print, printJson, printTable } from '../output.js';
+import { addDeliveryCommands } from './webhook-deliveries.js';
+import { collect, readCount, readOnOff, readSpan } from './webhook-flags.js';
+import { addListenCommand } from './webhook-listen.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -15,17 +14,23 @@ interface WebhookJson {
   readonly merchant: string;
   readonly url: string;
   readonly headers: readonly string[];
+  readonly ordered: boolean;
   readonly state: string;
   readonly disabled_why: string | null;
+  readonly circuit: string;
+  readonly failing_since: string | null;
+  readonly old_secrets_until: readonly string[];
 }
 
-/** `lockgate webhook add|list|listen` */
+/** `lockgate webhook …`: the URLs here, the rest in files of their own. */
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('Where merchants get their pings.');
   withConnection(webhook.command('add').description('Add a webhook URL; prints its signing secret, once.'))
     .argument('<url>', 'http or https.')
     .option('--merchant <name>', 'Whose URL it is; may be left out where there is one merchant only.')
     .option('--header <name: value>', 'A custom header for every request; can be repeated.', collect, [])
+    .option('--ordered', 'Hold a lock’s later events behind one that fails.')
+    .option('--since <time>', 'Send what was received from this time on, too; otherwise what comes from now on.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate webhook add https://hooks.example.com/locks --header "X-Team: bikes"',
@@ -34,43 +39,59 @@ export function addWebhookCommands(program: Command): void {
   withConnection(webhook.command('list').description('List the webhook URLs.'))
     .addHelpText('after', '\nExample:\n  $ lockgate webhook list')
     .action(list);
-  webhook
-    .command('listen')
-    .description('Receive webhooks on this machine: verifies each, shows it, answers.')
-    .option('--port <port>', 'The port to listen on, on loopback; 0 lets the system choose.', readPort, 9000)
-    .option(
-      '--secret <whsec>',
-      'A signing secret to verify with; can be repeated [LOCKGATE_WEBHOOK_SECRET].',
-      collect,
-      [],
+  addChangeCommands(webhook);
+  addDeliveryCommands(webhook);
+  addListenCommand(webhook);
+}
+
+function addChangeCommands(webhook: Command): void {
+  withConnection(webhook.command('set').description('Change a webhook URL.'))
+    .argument('<id>', 'Its number, from "webhook list".', readCount)
+    .option('--url <url>', 'Another address, http or https.')
+    .option('--header <name: value>', 'Add a header, or replace it; can be repeated.', collect, [])
+    .option('--remove-header <name>', 'Take a header away; can be repeated.', collect, [])
+    .option('--ordered <on|off>', 'Whether a lock’s later events wait behind one that fails.', readOnOff)
+    .option('--enable', 'Send to it again: what comes from now on. "webhook recover" sends what was kept meanwhile.')
+    .option('--disable', 'Send nothing to it; events are kept.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ lockgate webhook set 1 --enable --header "X-Team: bikes" && lockgate webhook recover --url 1 ' +
+        '--since 2026-11-20T06:00:00Z',
     )
-    .option('--expect <n>', 'End after so many verified webhooks with exit code 0.', readCount)
-    .option('--json', 'Print each body as it came, a JSON line each.')
-    .addHelpText('after', '\nExample:\n  $ lockgate webhook listen --port 9000 --secret whsec_…')
-    .action(listen);
+    .action(set);
+  withConnection(webhook.command('remove').description('End a URL’s deliveries and forget them.'))
+    .argument('<id>', 'Its number, from "webhook list".', readCount)
+    .addHelpText('after', '\nExample:\n  $ lockgate webhook remove 1')
+    .action(remove);
+  withConnection(webhook.command('rotate-secret').description('Give a URL a new signing secret; prints it, once.'))
+    .argument('<id>', 'Its number, from "webhook list".', readCount)
+    .option(
+      '--grace <span>',
+      'How long the old secret signs beside it, such as 90s, 1h or 2d (default: 24h).',
+      readSpan,
+    )
+    .option('--now', 'End the old secret at once.')
+    .addHelpText('after', '\nExample:\n  $ lockgate webhook rotate-secret 1 --grace 1h')
+    .action(rotate);
 }
 
-function collect(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
+interface AddFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly merchant?: string;
+  readonly header: readonly string[];
+  readonly ordered?: boolean;
+  readonly since?: string;
 }
 
-function readPort(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65535) return Number(text);
-  throw new InvalidArgumentError('Expected a port, 0 to 65535.');
-}
-
-function readCount(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Expected a number from 1 on.');
-}
-
-async function add(url: string, flags: Flags & { merchant?: string; header: readonly string[] }): Promise<void> {
-  const { merchant } = flags;
+async function add(url: string, flags: AddFlags): Promise<void> {
+  const { merchant, ordered, since } = flags;
   const headers = Object.fromEntries(flags.header.map(readHeader));
   const webhook = await new GatewayClient(flags).post<WebhookJson & { secret: string }>('/webhooks', {
     url,
     headers,
     ...(merchant !== undefined && { merchant }),
+    ...(ordered !== undefined && { ordered }),
+    ...(since !== undefined && { since }),
   });
   if (flags.json) return printJson(webhook);
   print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
@@ -94,47 +115,66 @@ async function list(flags: Flags): Promise<void> {
     { title: 'MERCHANT', show: (row) => row.merchant },
     { title: 'URL', show: (row) => row.url },
     { title: 'STATE', show: (row) => row.state },
-    { title: 'WHY', show: (row) => row.disabled_why ?? '' },
+    { title: 'ORDERED', show: (row) => (row.ordered ? 'yes' : 'no'), optional: true },
+    { title: 'HEADERS', show: (row) => row.headers.join(', '), optional: true },
+    { title: 'NOTE', show: noteOf },
   ]);
 }
 
-interface ListenFlags {
-  readonly port: number;
-  readonly secret: readonly string[];
-  readonly expect?: number;
+/** What is not as it should be, or not for long. */
+function noteOf(webhook: WebhookJson): string {
+  const { disabled_why: why, circuit, failing_since: since, old_secrets_until: until } = webhook;
+  if (why !== null) return why;
+  if (circuit === 'open') return `circuit open, failing since ${since}`;
+  if (since !== null) return `failing since ${since}`;
+  return until.length === 0 ? '' : `${until.length + 1} secrets valid, until ${until[0]}`;
+}
+
+interface SetFlags extends ConnectionFlags {
   readonly json?: boolean;
+  readonly url?: string;
+  readonly header: readonly string[];
+  readonly removeHeader: readonly string[];
+  readonly ordered?: boolean;
+  readonly enable?: boolean;
+  readonly disable?: boolean;
 }
 
-async function listen(flags: ListenFlags): Promise<void> {
-  const { startReceiver } = await import('../receiver.js');
-  const interrupted = untilInterrupted();
-  const fromEnvironment = process.env.LOCKGATE_WEBHOOK_SECRET;
-  const secrets = flags.secret.length > 0 || !fromEnvironment ? flags.secret : [fromEnvironment];
-  let enough: () => void = () => undefined;
-  const gotEnough = new Promise<void>((resolve) => {
-    enough = resolve;
+async function set(id: number, flags: SetFlags): Promise<void> {
+  const { url, header, removeHeader, ordered, enable, disable } = flags;
+  if (enable && disable) throw new LockgateError('input-webhook', 'either --enable or --disable, not both');
+  const state = enable ? 'active' : disable ? 'disabled' : undefined;
+  const webhook = await new GatewayClient(flags).post<WebhookJson>(`/webhooks/${id}`, {
+    ...(url !== undefined && { url }),
+    ...(header.length > 0 && { set_headers: Object.fromEntries(header.map(readHeader)) }),
+    ...(removeHeader.length > 0 && { remove_headers: removeHeader }),
+    ...(ordered !== undefined && { ordered }),
+    ...(state !== undefined && { state }),
   });
-  const ids = new Set<string>();
-  const receiver = await startReceiver({
-    host: '127.0.0.1',
-    port: flags.port,
-    secrets,
-    clock: systemClock,
-    onWebhook: (webhook) => {
-      show(webhook, flags);
-      if (flags.expect === undefined || webhook.verified === false) return;
-      ids.add(webhook.id);
-      if (ids.size >= flags.expect) enough();
-    },
-  });
-  note(`Listening on http://127.0.0.1:${receiver.port}/`);
-  if (secrets.length === 0) note('No --secret: nothing is verified.');
-  await Promise.race([interrupted.happened, gotEnough]);
-  await receiver.close();
-  process.exitCode = interrupted.signal.aborted ? (flags.expect === undefined ? 0 : 1) : 0;
+  if (flags.json) return printJson(webhook);
+  print(`Webhook URL ${webhook.id} is ${webhook.state}: ${webhook.url}`);
+  if (webhook.headers.length > 0) print(`Headers: ${webhook.headers.join(', ')}`);
+  print(webhook.ordered ? 'A lock’s later events wait behind one that fails.' : 'What fails holds nothing up.');
+  if (enable) note(`What was kept meanwhile is sent by: lockgate webhook recover --url ${webhook.id} --since TIME`);
 }
 
-function show(webhook: ReceivedWebhook, flags: ListenFlags): void {
-  if (flags.json) printJsonLine({ verified: webhook.verified ?? null, headers: webhook.headers, body: webhook.body });
-  else print(webhookLine(webhook, process.stdout.isTTY ? process.stdout.columns : undefined));
+async function remove(id: number, flags: Flags): Promise<void> {
+  const removed = await new GatewayClient(flags).post<{ id: number; url: string }>(`/webhooks/${id}/remove`, {});
+  if (flags.json) return printJson(removed);
+  print(`Removed webhook URL ${removed.id}: ${removed.url}`);
+}
+
+async function rotate(id: number, flags: Flags & { grace?: number; now?: boolean }): Promise<void> {
+  const { grace, now } = flags;
+  if (now && grace !== undefined) throw new LockgateError('input-grace', 'either --grace or --now, not both');
+  const seconds = now ? 0 : grace;
+  const answer = await new GatewayClient(flags).post<WebhookJson & { secret: string }>(
+    `/webhooks/${id}/rotate-secret`,
+    { ...(seconds !== undefined && { grace_seconds: seconds }) },
+  );
+  if (flags.json) return printJson(answer);
+  print(`New signing secret of webhook URL ${answer.id}: ${paint('bold', answer.secret)}`);
+  const [until] = answer.old_secrets_until;
+  note(until === undefined ? 'The old one signs nothing any more.' : `The old one signs beside it until ${until}.`);
+  note('The new one is shown this once.');
 }

@@ -54,6 +54,7 @@ const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
     next_attempt_at: event.nextAttemptAtMs === null ? null : toDate(event.nextAttemptAtMs),
   }),
   'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
+  circuit: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'circuit', url_id: urlId, state, why }),
   'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
 };
 

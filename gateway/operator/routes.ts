@@ -15,7 +15,8 @@ import type { Accounts } from '../accounts.js';
 import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import { noSuchDevice } from '../store/registry-tables.js';
-import type { DeviceReading, QuarantinedMessage, Store, StoredUplink, WebhookUrl } from '../store/store.js';
+import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../store/store.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
 import { findingJson, presenceJson } from './event-json.js';
 
 /** Pings and quarantined messages that `GET /devices/:mac` shows. */
@@ -24,6 +25,7 @@ const SHOWN_UPLINKS = 20;
 export interface OperatorParts {
   readonly store: Store;
   readonly accounts: Accounts;
+  readonly webhooks: Webhooks;
   /** The run's clock. */
   readonly clock: Clock;
   /** What there is to say of the gateway itself. */
@@ -39,8 +41,12 @@ export interface Route {
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
 
+/** What stands behind the question mark; what may be given several times is a list. */
+export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
 export interface RouteRequest {
   readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
   readonly body: unknown;
 }
 
@@ -51,21 +57,16 @@ const NewDevice = Type.Object({
   merchant: Type.Optional(Name),
   simulated: Type.Optional(Type.Boolean()),
 });
-const NewWebhook = Type.Object({
-  url: Type.String(),
-  merchant: Type.Optional(Name),
-  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
-});
 
 /** A handler whose body has been checked against its schema. */
-function withBody<Body extends TSchema>(
+export function withBody<Body extends TSchema>(
   body: Body,
   handle: (parts: OperatorParts, body: Static<Body>) => Promise<unknown>,
 ): Pick<Route, 'body' | 'handle'> {
   return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
 }
 
-/** Every route; all want the operator's token. */
+/** Routes for the gateway, merchants and locks; all routes want the operator's token. */
 export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
@@ -124,23 +125,6 @@ export const ROUTES: readonly Route[] = [
       const mac = readMac(params.mac ?? '');
       return { mac: formatMac(mac), secret: await accounts.rotateLockSecret(mac) };
     },
-  },
-  {
-    method: 'POST',
-    path: '/webhooks',
-    summary: 'Adds a webhook URL to a merchant; answers its signing secret, once.',
-    success: 201,
-    ...withBody(NewWebhook, async ({ accounts }, body) => {
-      const { url, secret } = await accounts.addWebhookUrl(body);
-      return { ...webhookJson(url), secret };
-    }),
-  },
-  {
-    method: 'GET',
-    path: '/webhooks',
-    summary: 'All webhook URLs.',
-    success: 200,
-    handle: async ({ store }) => ({ webhooks: (await store.listWebhookUrls()).map(webhookJson) }),
   },
 ];
 
@@ -216,17 +200,4 @@ function uplinkJson(stored: StoredUplink) {
 
 function quarantineJson({ receivedAtMs, code, message, bytes }: QuarantinedMessage) {
   return { received_at: toDate(receivedAtMs), code, message, raw: bytes.toString('base64') };
-}
-
-/** Custom headers may carry a merchant's credentials, so only their names are shown. */
-function webhookJson({ id, merchantName, url, headers, state, disabledWhy, createdAtMs }: WebhookUrl) {
-  return {
-    id,
-    merchant: merchantName,
-    url,
-    headers: Object.keys(headers),
-    state,
-    disabled_why: disabledWhy,
-    created_at: toDate(createdAtMs),
-  };
 }

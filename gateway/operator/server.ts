@@ -6,16 +6,17 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { DATE_EXPECTED, parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
 import { listenToAll } from './event-json.js';
-import { type OperatorParts, ROUTES, readMac } from './routes.js';
+import { readDate } from './query.js';
+import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
+import { WEBHOOK_ROUTES } from './webhook-routes.js';
 
 const BODY_BYTES = 1024 * 1024;
 /** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
@@ -87,14 +88,15 @@ export class OperatorServer {
   }
 
   #addRoutes(options: OperatorServerOptions): void {
-    for (const { method, path, success, body, handle } of ROUTES) {
+    for (const { method, path, success, body, handle } of [...ROUTES, ...WEBHOOK_ROUTES]) {
       this.#fastify.route({
         method,
         url: path,
         ...(body !== undefined && { schema: { body } }),
         handler: async (request, reply) => {
           const params = request.params as Record<string, string>;
-          return await reply.status(success).send(await handle(options, { params, body: request.body }));
+          const query = request.query as Query;
+          return await reply.status(success).send(await handle(options, { params, query, body: request.body }));
         },
       });
     }
@@ -156,14 +158,6 @@ async function readRange(store: Store, { mac, since, until }: TraceQuery): Promi
     sinceMs: readDate('since', since) ?? Number.NEGATIVE_INFINITY,
     untilMs: readDate('until', until) ?? Number.POSITIVE_INFINITY,
   };
-}
-
-function readDate(what: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const timeMs = parseDate(text);
-  if (Number.isNaN(timeMs))
-    throw new LockgateError('input-date', `${what} is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
-  return timeMs;
 }
 
 /** A query's members; `mac` is always a list. */

@@ -5,9 +5,11 @@
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
+import { webhooks } from './migrations/0005-webhooks.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
+  '0005-webhooks': webhooks,
 };
 
 /** The list for Kysely's Migrator. */

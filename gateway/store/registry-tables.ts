@@ -119,11 +119,12 @@ export class Registry {
     });
   }
 
-  /** A new URL follows the log from now on. @throws LockgateError `no-such-merchant` */
+  /** A new URL follows the log from now on, or from an uplink on. @throws LockgateError `no-such-merchant` */
   async addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
     return await this.#db.transaction().execute(async (db) => {
       const merchant = await merchantNamed(db, url.merchant);
       const last = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
+      const after = Math.min(last?.id ?? 0, (url.fromUplinkId ?? Number.POSITIVE_INFINITY) - 1);
       const row = {
         merchant_id: merchant.id,
         url: url.url,
@@ -131,8 +132,10 @@ export class Registry {
         secret_sealed: url.secretSealed,
         state: 'active' as const,
         disabled_why: null,
-        cursor: last?.id ?? 0,
+        cursor: after,
         created_at_ms: url.nowMs,
+        ordered: url.ordered === true ? 1 : 0,
+        started_after: after,
       };
       const added = await db.insertInto('webhook_url').values(row).returningAll().executeTakeFirstOrThrow();
       return toWebhookUrl({ ...added, merchant_name: merchant.name });
@@ -216,7 +219,8 @@ function toReading(row: {
   return { device, state: row.state };
 }
 
-function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name: string }): WebhookUrl {
+/** A row of `webhook_url` with its merchant's name. */
+export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name: string }): WebhookUrl {
   return {
     id: row.id,
     merchantId: row.merchant_id,
@@ -227,6 +231,9 @@ function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name: string
     state: row.state,
     disabledWhy: row.disabled_why,
     cursor: row.cursor,
+    ordered: row.ordered === 1,
+    startedAfter: row.started_after,
+    failingSinceMs: row.failing_since_ms,
     createdAtMs: row.created_at_ms,
   };
 }

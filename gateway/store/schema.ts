@@ -101,7 +101,7 @@ export interface WebhookUrlTable {
   url: string;
   /** JSON object of the custom headers. */
   headers: string;
-  /** The signing secret, encrypted. */
+  /** The newest signing secret, encrypted. */
   secret_sealed: Buffer;
   state: 'active' | 'disabled';
   /** Why it is disabled, for people; null while active. */
@@ -109,14 +109,39 @@ export interface WebhookUrlTable {
   /** Every event up to this uplink id is delivered or has a row in `delivery`. */
   cursor: number;
   created_at_ms: number;
+  /** 1 where a lock's later events wait behind one that fails. */
+  ordered: Generated<number>;
+  /** Where it began to follow the log: events up to this uplink id are none of its. */
+  started_after: Generated<number>;
+  /** When the first attempt failed after the last that went well; null where the last one went well. */
+  failing_since_ms: Generated<number | null>;
 }
 
-/** An event whose first attempt at a URL failed. One that went well at once leaves no row here. */
+/** A signing secret that a newer one follows: attempts are signed with it too until its time is over. */
+export interface WebhookOldSecretTable {
+  id: Generated<number>;
+  url_id: number;
+  secret_sealed: Buffer;
+  valid_until_ms: number;
+}
+
+/** Events that a URL's cursor passed unsent, while it was disabled: after one uplink id, up to another. */
+export interface WebhookGapTable {
+  url_id: number;
+  after_id: number;
+  until_id: number;
+}
+
+/** An event that a URL did not take at the first attempt, or is to get again. What went well at once has no row. */
 export interface DeliveryTable {
   url_id: number;
   uplink_id: number;
+  /** The uplink's lock, for URLs that keep its order. */
+  device_id: Generated<number>;
   state: 'pending' | 'delivered' | 'dead';
   attempts: number;
+  /** Attempts that were made before it was last sent anew: the schedule begins after them. */
+  attempts_before: Generated<number>;
   next_attempt_at_ms: number | null;
 }
 
@@ -151,6 +176,8 @@ export interface Tables {
   finding: FindingTable;
   quarantine: QuarantineTable;
   webhook_url: WebhookUrlTable;
+  webhook_old_secret: WebhookOldSecretTable;
+  webhook_gap: WebhookGapTable;
   delivery: DeliveryTable;
   attempt: AttemptTable;
   fact: FactTable;

@@ -9,7 +9,6 @@ import {
   type AttemptRecord,
   type Commit,
   type DeliveryProgress,
-  type DueDelivery,
   type Incoming,
   type IncomingQuarantine,
   type IncomingUplink,
@@ -19,42 +18,7 @@ import {
   type StoredFinding,
   type StoredUplink,
 } from './store.js';
-
-/** The columns of a stored uplink with its lock, as rows have them. */
-interface UplinkRow {
-  id: number;
-  device_id: number;
-  merchant_id: number;
-  mac: string;
-  simulated: number;
-  credential_id: number;
-  boot: number;
-  sequence: number;
-  digest: Buffer;
-  bytes: Buffer;
-  received_at_ms: number;
-  buffered: number;
-}
-
-const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id, u.boot, u.sequence,
-  u.digest, u.bytes, u.received_at_ms, u.buffered`;
-
-function toUplink(row: UplinkRow): StoredUplink {
-  return {
-    id: row.id,
-    deviceId: row.device_id,
-    merchantId: row.merchant_id,
-    mac: row.mac as Mac,
-    simulated: row.simulated === 1,
-    credentialId: row.credential_id,
-    boot: row.boot,
-    sequence: row.sequence,
-    digest: row.digest,
-    bytes: row.bytes,
-    receivedAtMs: row.received_at_ms,
-    buffered: row.buffered === 1,
-  };
-}
+import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 interface FindingRow {
   id: number;
@@ -98,6 +62,8 @@ export class LogWriter {
   readonly #finishDelivery: Statement;
   readonly #moveCursor: Statement;
   readonly #disableUrl: Statement;
+  readonly #park: Statement;
+  readonly #failingSince: Statement;
 
   constructor(db: Database) {
     this.#insertUplink = db.prepare(
@@ -134,7 +100,8 @@ export class LogWriter {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#putDelivery = db.prepare(
-      `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms) VALUES (?, ?, ?, ?, ?)
+      `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
+       VALUES (@urlId, @uplinkId, @state, @number, @next, (SELECT device_id FROM uplink WHERE id = @uplinkId))
        ON CONFLICT (url_id, uplink_id) DO UPDATE SET
          state = excluded.state, attempts = excluded.attempts, next_attempt_at_ms = excluded.next_attempt_at_ms`,
     );
@@ -144,6 +111,11 @@ export class LogWriter {
     );
     this.#moveCursor = db.prepare('UPDATE webhook_url SET cursor = ? WHERE id = ? AND cursor < ?');
     this.#disableUrl = db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ? WHERE id = ?`);
+    this.#park = db.prepare(
+      `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
+       SELECT ?, id, 'pending', 0, ?, device_id FROM uplink WHERE id = ? ON CONFLICT DO NOTHING`,
+    );
+    this.#failingSince = db.prepare('UPDATE webhook_url SET failing_since_ms = ? WHERE id = ?');
   }
 
   append(commit: Commit): void {
@@ -189,6 +161,8 @@ export class LogWriter {
 
   recordProgress(progress: DeliveryProgress): void {
     for (const attempt of progress.attempts) this.#recordAttempt(attempt);
+    for (const { uplinkId, atMs } of progress.parked ?? []) this.#park.run(progress.urlId, atMs, uplinkId);
+    if (progress.failingSinceMs !== undefined) this.#failingSince.run(progress.failingSinceMs, progress.urlId);
     if (progress.cursor !== undefined) this.#moveCursor.run(progress.cursor, progress.urlId, progress.cursor);
     if (progress.disabledWhy !== undefined) this.#disableUrl.run(progress.disabledWhy, progress.urlId);
   }
@@ -198,11 +172,11 @@ export class LogWriter {
     this.#insertAttempt.run(urlId, uplinkId, number, atMs, durationMs, status, error, answer);
     if (outcome.state === 'delivered') {
       // What goes well at once never had a row.
-      if (number > 1) this.#finishDelivery.run(number, urlId, uplinkId);
+      if (number > 1 || attempt.hasRow) this.#finishDelivery.run(number, urlId, uplinkId);
       return;
     }
     const next = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
-    this.#putDelivery.run(urlId, uplinkId, outcome.state, number, next);
+    this.#putDelivery.run({ urlId, uplinkId, state: outcome.state, number, next });
   }
 }
 
@@ -213,8 +187,6 @@ export class LogReader {
   readonly #credentials: Statement;
   readonly #events: Statement;
   readonly #outcomes: Statement;
-  readonly #due: Statement;
-  readonly #nextDue: Statement;
   readonly #latest: Statement;
   readonly #lastReceived: Statement;
   readonly #states: Statement;
@@ -234,15 +206,11 @@ export class LogReader {
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
        WHERE u.merchant_id = ? AND u.id > ? AND u.kind > 0 ORDER BY u.id LIMIT ?`,
     );
-    this.#outcomes = db.prepare('SELECT uplink_id FROM delivery WHERE url_id = ? AND uplink_id > ?').pluck();
-    this.#due = db.prepare(
-      `SELECT ${UPLINK_COLUMNS}, y.attempts FROM delivery y
-       JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
-       WHERE y.url_id = ? AND y.state = 'pending' AND y.next_attempt_at_ms <= ?
-       ORDER BY y.next_attempt_at_ms, y.uplink_id LIMIT ?`,
-    );
-    this.#nextDue = db
-      .prepare(`SELECT min(next_attempt_at_ms) FROM delivery WHERE url_id = ? AND state = 'pending'`)
+    this.#outcomes = db
+      .prepare(
+        `SELECT uplink_id FROM delivery WHERE url_id = @urlId AND uplink_id > @afterId UNION
+         SELECT uplink_id FROM attempt WHERE url_id = @urlId AND uplink_id > @afterId AND error IS NULL`,
+      )
       .pluck();
     this.#latest = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
@@ -308,16 +276,7 @@ export class LogReader {
   }
 
   outcomesAfter(urlId: number, afterId: number): number[] {
-    return this.#outcomes.all(urlId, afterId) as number[];
-  }
-
-  due(urlId: number, nowMs: number, limit: number): DueDelivery[] {
-    const rows = this.#due.all(urlId, nowMs, limit) as (UplinkRow & { attempts: number })[];
-    return rows.map((row) => ({ uplink: toUplink(row), attempts: row.attempts }));
-  }
-
-  nextDueAtMs(urlId: number): number | null {
-    return this.#nextDue.get(urlId) as number | null;
+    return this.#outcomes.all({ urlId, afterId }) as number[];
   }
 
   /** Newest first by the order of protocol.md §1; walks the index of names, one credential after the other. */

@@ -11,6 +11,7 @@ import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import { type DataLock, lockData } from './data-lock.js';
+import { DueDeliveries } from './due-deliveries.js';
 import { Lane } from './lane.js';
 import { LogMerge } from './log-merge.js';
 import { migrationProvider } from './migrations.js';
@@ -35,6 +36,8 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
+import { SqliteWebhooks } from './webhook-sqlite.js';
+import type { WebhookStore } from './webhook-store.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
 const SYNCHRONOUS_FULL = 2;
@@ -95,10 +98,12 @@ interface Parts {
 
 class SqliteStore implements Store {
   readonly description: string;
+  readonly webhooks: WebhookStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
   readonly #log: LogReader;
+  readonly #due: DueDeliveries;
   readonly #registry: Registry;
   readonly #readRegistry: Registry;
 
@@ -107,8 +112,11 @@ class SqliteStore implements Store {
     this.#parts = parts;
     this.#logWriter = new LogWriter(parts.writer);
     this.#log = new LogReader(parts.reader);
+    this.#due = new DueDeliveries(parts.reader);
     this.#registry = new Registry(parts.tables);
-    this.#readRegistry = new Registry(new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) }));
+    const readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
+    this.#readRegistry = new Registry(readTables);
+    this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables });
   }
 
   append(commit: Commit): Promise<void> {
@@ -166,11 +174,11 @@ class SqliteStore implements Store {
   }
 
   async readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]> {
-    return this.#read('read deliveries', () => this.#log.due(urlId, nowMs, limit));
+    return this.#read('read deliveries', () => this.#due.read(urlId, nowMs, limit));
   }
 
-  async nextDueAtMs(urlId: number): Promise<number | null> {
-    return this.#read('read deliveries', () => this.#log.nextDueAtMs(urlId));
+  async nextDueAtMs(urlId: number, besides: ReadonlySet<number> = new Set()): Promise<number | null> {
+    return this.#read('read deliveries', () => this.#due.nextAtMs(urlId, besides));
   }
 
   #read<T>(what: string, work: () => T): T {

@@ -6,6 +6,11 @@
  */
 import type { Mac } from '../../proto/mac.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
+import type { StoredUplink } from './stored-uplink.js';
+import type { WebhookStore, WebhookUrl } from './webhook-store.js';
+
+export type { StoredUplink } from './stored-uplink.js';
+export type { WebhookUrl } from './webhook-store.js';
 
 /** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
 export class StoreFailure extends Error {
@@ -126,41 +131,13 @@ export interface QuarantinedMessage {
   readonly bytes: Buffer;
 }
 
-/** An uplink as the log has it, with its lock. */
-export interface StoredUplink {
-  readonly id: number;
-  readonly deviceId: number;
-  readonly merchantId: number;
-  readonly mac: Mac;
-  readonly simulated: boolean;
-  readonly credentialId: number;
-  readonly boot: number;
-  readonly sequence: number;
-  readonly digest: Buffer;
-  readonly bytes: Buffer;
-  readonly receivedAtMs: number;
-  readonly buffered: boolean;
-}
-
-export interface WebhookUrl {
-  readonly id: number;
-  readonly merchantId: number;
-  readonly merchantName: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly secretSealed: Buffer;
-  readonly state: 'active' | 'disabled';
-  readonly disabledWhy: string | null;
-  /** Every event up to this uplink id is delivered or has a delivery row. */
-  readonly cursor: number;
-  readonly createdAtMs: number;
-}
-
 /** A retry that is due. */
 export interface DueDelivery {
   readonly uplink: StoredUplink;
   /** How many attempts were made so far. */
   readonly attempts: number;
+  /** How many of them before it was last sent anew: the schedule begins after them. */
+  readonly attemptsBefore: number;
 }
 
 /** One attempt at a delivery, and what follows from it. */
@@ -174,6 +151,8 @@ export interface AttemptRecord {
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string | null;
+  /** The delivery has a row, though this may be its first attempt. */
+  readonly hasRow?: boolean;
   /** Where the delivery stands now; `delivered` at the first attempt needs no row. */
   readonly outcome:
     | { readonly state: 'delivered' }
@@ -185,6 +164,10 @@ export interface AttemptRecord {
 export interface DeliveryProgress {
   readonly urlId: number;
   readonly attempts: readonly AttemptRecord[];
+  /** Events that wait, without an attempt, for an earlier one of their lock; due from `atMs` on, once it has an end. */
+  readonly parked?: readonly { readonly uplinkId: number; readonly atMs: number }[];
+  /** Since when nothing but failure; null where an attempt went well. Absent where that did not change. */
+  readonly failingSinceMs?: number | null;
   /** The new cursor, where it moved. */
   readonly cursor?: number;
   /** Why the URL is disabled from now on. */
@@ -201,6 +184,8 @@ export interface DeviceReading {
 export interface Store {
   /** A name for people: which engine, and where. */
   readonly description: string;
+  /** What operators ask about webhooks. */
+  readonly webhooks: WebhookStore;
 
   /* Pings: the hot path. */
 
@@ -220,14 +205,14 @@ export interface Store {
   /** The merchant's events after `afterId`, oldest first. */
   readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]>;
   /**
-   * Events after `afterId` that have an outcome at this URL already: a failure has a row, and the cursor may stand
-   * before it for an older event that has none.
+   * Events after `afterId` that have an outcome at this URL already: a failure has a row, a success an attempt, and
+   * the cursor may stand before them for an older event that has none.
    */
   readOutcomesAfter(urlId: number, afterId: number): Promise<number[]>;
-  /** The URL's retries due by `nowMs`, the longest due first. */
+  /** The URL's retries due by `nowMs`, the longest due first; at an ordered URL, of each lock its oldest pending. */
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
-  /** When the URL's next retry is due, ms since the epoch; null where none waits. */
-  nextDueAtMs(urlId: number): Promise<number | null>;
+  /** When the URL's next retry but these (uplink ids) is due, ms since the epoch; null where none waits. */
+  nextDueAtMs(urlId: number, besides?: ReadonlySet<number>): Promise<number | null>;
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void>;
 
   /* The registry. Each rejects with a LockgateError where a name or MAC is taken or missing. */
@@ -273,5 +258,8 @@ export interface NewWebhookUrl {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly secretSealed: Buffer;
+  readonly ordered?: boolean | undefined;
+  /** The first uplink that it is to get; absent, it follows the log from now on. */
+  readonly fromUplinkId?: number | undefined;
   readonly nowMs: number;
 }

@@ -7,12 +7,25 @@
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Keys } from '../keys.js';
 import type { DeliveryProgress, WebhookUrl } from '../store/store.js';
+import type { OldSecret } from '../store/webhook-store.js';
+import type { SigningSecret } from './courier.js';
 import { UrlWorker, type WorkerParts } from './url-worker.js';
 
 /** The wait before the store is asked again after it failed. */
 const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
+/** What is under way when a URL is changed may go on for longer than an attempt lasts; when it is removed, not. */
+const RETIRE_GRACE: Milliseconds = Seconds(20);
+const DROP_GRACE: Milliseconds = Seconds(2);
 
 export type DispatcherParts = Omit<WorkerParts, 'record'> & { readonly keys: Keys };
+
+/** What a URL's attempts are signed with, the newest first. @throws LockgateError `wrong-key` */
+export function signingSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): SigningSecret[] {
+  return [
+    { secret: keys.unseal(url.secretSealed) },
+    ...oldSecrets.map((old) => ({ secret: keys.unseal(old.secretSealed), validUntilMs: old.validUntilMs })),
+  ];
+}
 
 interface Waiting {
   readonly progress: DeliveryProgress;
@@ -22,6 +35,8 @@ interface Waiting {
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #workers = new Map<number, UrlWorker>();
+  /** Changes under way, by URL. */
+  readonly #changing = new Map<number, Promise<void>>();
   #waiting: Waiting[] = [];
   #recording: Promise<void> | undefined;
   #stopping = false;
@@ -33,17 +48,81 @@ export class Dispatcher {
 
   /** Goes on where the store says that each URL stands. */
   async start(): Promise<void> {
-    for (const url of await this.#parts.store.listWebhookUrls()) this.add(url);
+    for (const url of await this.#parts.store.listWebhookUrls()) await this.#follow(url);
   }
 
-  /** Lets a URL follow the log from its cursor; a disabled one stays where it is. @throws LockgateError `wrong-key` */
+  /** Lets a new URL follow the log from its cursor. @throws LockgateError `wrong-key` */
   add(url: WebhookUrl): void {
-    if (url.state !== 'active') return;
-    const secret = this.#parts.keys.unseal(url.secretSealed);
+    this.#begin(url, []);
+  }
+
+  async #follow(url: WebhookUrl): Promise<void> {
+    const { store, clock } = this.#parts;
+    this.#begin(url, await store.webhooks.oldSecrets(url.id, clock.now()));
+  }
+
+  /** A disabled URL stays where it is. */
+  #begin(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
+    if (url.state !== 'active' || this.#stopping) return;
+    const secrets = signingSecrets(this.#parts.keys, url, oldSecrets);
     const record = (progress: DeliveryProgress): Promise<void> => this.#record(progress);
-    const worker = new UrlWorker(url, secret, { ...this.#parts, record });
+    const worker = new UrlWorker(url, secrets, { ...this.#parts, record });
     this.#workers.set(url.id, worker);
     worker.wake();
+  }
+
+  /** Whether the URL's circuit is open. */
+  isCircuitOpen(urlId: number): boolean {
+    return this.#workers.get(urlId)?.isCircuitOpen ?? false;
+  }
+
+  /** Deliveries of this URL were made due. */
+  reconsider(urlId: number): void {
+    this.#workers.get(urlId)?.reconsider();
+  }
+
+  /**
+   * An operator changed the URL: nothing is sent any more as it was, and what is under way may end, before the URL is
+   * followed as it is now. Its circuit is closed, so that what was mended is seen at once. Resolves
+   * when it is followed.
+   */
+  refresh(urlId: number): Promise<void> {
+    const ended = this.#retire(urlId, RETIRE_GRACE);
+    const before = this.#changing.get(urlId) ?? Promise.resolve();
+    const changed = Promise.all([before, ended]).then(() => this.#return(urlId));
+    const settled = changed.finally(() => {
+      if (this.#changing.get(urlId) === settled) this.#changing.delete(urlId);
+    });
+    this.#changing.set(urlId, settled);
+    return settled;
+  }
+
+  /** Ends the deliveries of a URL that the store has disabled; what is under way is cut off soon. */
+  async drop(urlId: number): Promise<void> {
+    const ended = this.#retire(urlId, DROP_GRACE);
+    await this.#changing.get(urlId);
+    await Promise.all([ended, this.#retire(urlId, DROP_GRACE)]);
+    this.#workers.delete(urlId);
+  }
+
+  async #retire(urlId: number, grace: Milliseconds): Promise<void> {
+    await this.#workers.get(urlId)?.stop(grace);
+  }
+
+  async #return(urlId: number): Promise<void> {
+    const { store, events, clock, runClock } = this.#parts;
+    // One more change may have come before this one's turn, and begun a worker.
+    await this.#retire(urlId, RETIRE_GRACE);
+    while (!this.#stopping) {
+      try {
+        const url = await store.webhooks.find(urlId);
+        if (url !== null) await this.#follow(url);
+        return;
+      } catch (error) {
+        events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
+        await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
+      }
+    }
   }
 
   /** To be called after a commit that stored events of these merchants. */

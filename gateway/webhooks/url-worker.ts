@@ -3,20 +3,19 @@
  *
  * The worker reads the merchant's events behind its cursor and attempts them in order: a lock's next event is not
  * attempted before the first attempt at the one before has ended, so what goes well arrives in order, lock by lock.
- * What fails gets a row and waits for its retry; the line goes on without it. The cursor that is kept stands before
- * the oldest event without an outcome, so after a crash nothing is left out, and what was attempted but not yet noted
- * is attempted again under the same id.
+ * What fails gets a row and waits for its retry; the line goes on without it, but at an ordered URL, where the lock's
+ * later events wait too. The cursor that is kept stands before the oldest event without an outcome, so after a crash
+ * nothing is left out, and what was attempted but not yet noted is attempted again under the same id.
+ *
+ * While the circuit is open the line stands: the cursor waits with it, and no event needs a row.
  */
 import { setMaxListeners } from 'node:events';
 import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
-import { eventId } from '../event-id.js';
 import type { GatewayEvents } from '../events.js';
 import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink, WebhookUrl } from '../store/store.js';
-import { type AttemptResult, attemptDelivery } from './attempt.js';
-import { webhookBody } from './body.js';
-import type { GuardedAgents } from './guarded-agents.js';
-import { retryDelay } from './schedule.js';
-import { signHeaders } from './signature.js';
+import { Circuit, DISABLED_AFTER } from './circuit.js';
+import { type Attempted, announcement, Courier, type CourierParts, type SigningSecret } from './courier.js';
+import { LockOrder } from './lock-order.js';
 
 /** Attempts under way at once to one URL: a slow receiver holds no more of us than this. */
 const CONCURRENCY = 16;
@@ -29,34 +28,32 @@ const MOST_AHEAD = 4096;
 const AFTER_STORE_FAILURE = Seconds(1);
 
 /** What a worker needs of the parts around it. */
-export interface WorkerParts {
+export interface WorkerParts extends CourierParts {
   readonly store: Store;
-  readonly agents: GuardedAgents;
-  /** The wall's clock: receivers live by it. */
-  readonly clock: Clock;
   /** The run's clock, for events. */
   readonly runClock: Clock;
   readonly events: GatewayEvents;
-  readonly userAgent: string;
-  /** Chance, in [0, 1). */
-  readonly random: () => number;
-  /** Makes it durable; resolves when it is. */
+  /** Makes it durable; resolves when it is. What is given first is durable first. */
   readonly record: (progress: DeliveryProgress) => Promise<void>;
 }
 
 export class UrlWorker {
   readonly #url: WebhookUrl;
-  readonly #secret: string;
+  readonly #courier: Courier;
   readonly #parts: WorkerParts;
   readonly #abort = new AbortController();
+  readonly #circuit = new Circuit();
+  /** Only where the URL keeps its locks' order. */
+  readonly #order: LockOrder | undefined;
+  #failingSinceMs: number | null;
   /** Read, not attempted yet; oldest first. */
   #ahead: StoredUplink[] = [];
-  /** Events whose first attempt was started and has no outcome yet, by uplink id, and the locks that they keep busy. */
+  /** Events whose first attempt was started and has no outcome yet, by uplink id, and the locks that are busy. */
   readonly #first = new Set<number>();
   readonly #busyLocks = new Set<number>();
   /** Retries under way, by uplink id. */
   readonly #retries = new Set<number>();
-  /** Events after the cursor whose first attempt failed in an earlier life: they are retries or dead, and not new. */
+  /** Events after the cursor that had an outcome in an earlier life: they are not new. */
   #known: Set<number> | undefined;
   /** Attempts that run now, their notes included. */
   #underWay = 0;
@@ -66,12 +63,14 @@ export class UrlWorker {
   #readAgain = false;
   #timer: Timer | undefined;
   #stopped = false;
-  #idle: (() => void) | undefined;
+  #onIdle: (() => void)[] = [];
 
-  constructor(url: WebhookUrl, secret: string, parts: WorkerParts) {
+  constructor(url: WebhookUrl, secrets: readonly SigningSecret[], parts: WorkerParts) {
     this.#url = url;
-    this.#secret = secret;
+    this.#courier = new Courier(url, secrets, parts);
     this.#parts = parts;
+    this.#order = url.ordered ? new LockOrder(url.id, parts.store.webhooks) : undefined;
+    this.#failingSinceMs = url.failingSinceMs;
     this.#position = url.cursor;
     // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
     setMaxListeners(CONCURRENCY, this.#abort.signal);
@@ -79,6 +78,16 @@ export class UrlWorker {
 
   get merchantId(): number {
     return this.#url.merchantId;
+  }
+
+  get isCircuitOpen(): boolean {
+    return this.#circuit.isOpen;
+  }
+
+  /** Deliveries were made due behind its back. */
+  reconsider(): void {
+    this.#order?.markStale();
+    this.wake();
   }
 
   /** Looks for work: called when the merchant has new events, when a retry falls due, and when an attempt ended. */
@@ -98,43 +107,56 @@ export class UrlWorker {
     });
   }
 
-  /** Starts nothing new, gives what is under way up to `grace` ms to end, then cuts it off. */
+  /** Starts nothing new, gives what is under way up to `grace` ms to end, then cuts it off. May be called again. */
   async stop(grace: number): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
     if (this.#underWay === 0 && this.#reading === undefined) return;
-    const idle = new Promise<void>((resolve) => {
-      this.#idle = resolve;
-    });
+    const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
     const cut = systemClock.after(grace, () => this.#abort.abort());
     await idle;
     cut.cancel();
   }
 
   #settle(): void {
-    if (this.#stopped && this.#underWay === 0 && this.#reading === undefined) this.#idle?.();
+    if (!this.#stopped || this.#underWay > 0 || this.#reading !== undefined) return;
+    for (const each of this.#onIdle.splice(0)) each();
   }
 
   async #work(): Promise<void> {
+    const nowMs = this.#parts.clock.now();
     try {
-      await this.#startRetries();
+      await this.#order?.load();
+      await this.#startRetries(nowMs);
       await this.#startNew();
-      await this.#sleepUntilDue();
+      await this.#sleepUntilDue(nowMs);
     } catch (error) {
-      this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: (error as Error).message });
+      this.#tellFailure(error as Error);
       this.#sleep(AFTER_STORE_FAILURE);
     }
   }
 
-  async #startRetries(): Promise<void> {
-    const free = Math.min(RETRY_SHARE - this.#retries.size, CONCURRENCY - this.#underWay);
+  #tellFailure(error: Error): void {
+    this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: error.message });
+  }
+
+  /** How many attempts may start now. While the circuit is open: one, when a probe is due and nothing else runs. */
+  #room(): number {
+    const { probeAtMs } = this.#circuit;
+    if (probeAtMs === undefined) return CONCURRENCY - this.#underWay;
+    return this.#underWay === 0 && this.#parts.clock.now() >= probeAtMs ? 1 : 0;
+  }
+
+  async #startRetries(nowMs: number): Promise<void> {
+    const free = Math.min(RETRY_SHARE - this.#retries.size, this.#room());
     if (free <= 0) return;
-    const { store, clock } = this.#parts;
-    // Those under way are still due in the store, so look past them.
-    const due = await store.readDueDeliveries(this.#url.id, clock.now(), free + this.#retries.size);
-    for (const delivery of due) {
-      if (this.#stopped || this.#retries.size >= RETRY_SHARE || this.#underWay >= CONCURRENCY) return;
-      if (!this.#retries.has(delivery.uplink.id)) this.#startRetry(delivery);
+    // Those under way are still due in the store, and an ordered URL's busy locks are skipped, so look past them.
+    const limit = free + this.#retries.size + this.#busyLocks.size;
+    for (const delivery of await this.#parts.store.readDueDeliveries(this.#url.id, nowMs, limit)) {
+      if (this.#stopped || this.#retries.size >= RETRY_SHARE || this.#room() <= 0) return;
+      const { id, deviceId } = delivery.uplink;
+      const mustWait = this.#order !== undefined && this.#busyLocks.has(deviceId);
+      if (!this.#retries.has(id) && !mustWait) this.#startRetry(delivery);
     }
   }
 
@@ -144,7 +166,7 @@ export class UrlWorker {
    */
   async #startNew(): Promise<void> {
     do this.#startFirst();
-    while (!this.#stopped && this.#underWay < CONCURRENCY && this.#ahead.length < MOST_AHEAD && (await this.#readOn()));
+    while (!this.#stopped && this.#room() > 0 && this.#ahead.length < MOST_AHEAD && (await this.#readOn()));
   }
 
   /** Returns whether there was anything to read. */
@@ -161,114 +183,112 @@ export class UrlWorker {
   /** Starts what may start, in order: an event of a lock that is busy waits, and those of other locks pass it. */
   #startFirst(): void {
     const waiting: StoredUplink[] = [];
-    const held = new Set<number>();
+    const parked: StoredUplink[] = [];
+    const passed = new Set<number>();
     for (const event of this.#ahead) {
-      const isHeld = this.#busyLocks.has(event.deviceId) || held.has(event.deviceId);
-      if (this.#stopped || isHeld || this.#underWay >= CONCURRENCY) {
-        held.add(event.deviceId);
+      const { deviceId } = event;
+      if (this.#order?.isHeld(deviceId)) parked.push(event);
+      else if (this.#stopped || this.#busyLocks.has(deviceId) || passed.has(deviceId) || this.#room() <= 0) {
+        passed.add(deviceId);
         waiting.push(event);
       } else this.#startEvent(event);
     }
     this.#ahead = waiting;
+    if (parked.length > 0) this.#park(parked);
   }
 
   #startEvent(event: StoredUplink): void {
     this.#first.add(event.id);
     this.#busyLocks.add(event.deviceId);
-    this.#run(event, 1, () => this.#busyLocks.delete(event.deviceId));
+    this.#run(
+      () => this.#attempt(event, 1, 0, false),
+      () => this.#busyLocks.delete(event.deviceId),
+    );
   }
 
-  #startRetry({ uplink, attempts }: DueDelivery): void {
-    this.#retries.add(uplink.id);
-    this.#run(uplink, attempts + 1, () => this.#retries.delete(uplink.id));
+  #startRetry({ uplink, attempts, attemptsBefore }: DueDelivery): void {
+    const { id, deviceId } = uplink;
+    this.#retries.add(id);
+    if (this.#order !== undefined) this.#busyLocks.add(deviceId);
+    this.#run(
+      () => this.#attempt(uplink, attempts + 1, attemptsBefore, true),
+      () => {
+        this.#retries.delete(id);
+        if (this.#order !== undefined) this.#busyLocks.delete(deviceId);
+      },
+    );
   }
 
-  #run(event: StoredUplink, number: number, ended: () => void): void {
-    this.#underWay += 1;
-    void this.#attempt(event, number).finally(() => {
-      this.#underWay -= 1;
-      ended();
-      this.wake();
-      this.#settle();
-    });
-  }
-
-  async #attempt(event: StoredUplink, number: number): Promise<void> {
+  /** Events of locks that are held get rows, so that the line goes on without them. */
+  #park(events: readonly StoredUplink[]): void {
     const atMs = this.#parts.clock.now();
-    const result = await this.#post(event, atMs);
+    for (const { deviceId } of events) this.#order?.parking(deviceId);
+    const parked = events.map(({ id }) => ({ uplinkId: id, atMs }));
+    const recorded = this.#parts.record({ urlId: this.#url.id, attempts: [], parked, cursor: this.#cursor() });
+    this.#run(
+      async () => {
+        await recorded;
+        for (const { deviceId } of events) this.#order?.parked(deviceId);
+        for (const deviceId of new Set(events.map((event) => event.deviceId))) await this.#order?.release(deviceId);
+      },
+      () => undefined,
+    );
+  }
+
+  #run(work: () => Promise<void>, ended: () => void): void {
+    this.#underWay += 1;
+    void work()
+      .catch((error: Error) => this.#tellFailure(error))
+      .finally(() => {
+        this.#underWay -= 1;
+        ended();
+        this.wake();
+        this.#settle();
+      });
+  }
+
+  async #attempt(event: StoredUplink, number: number, before: number, hasRow: boolean): Promise<void> {
+    const attempted = await this.#courier.attempt(event, number, this.#abort.signal);
     // Cut off by our own stop: no outcome, so the cursor stays before it, and the next start attempts it again.
     if (this.#abort.signal.aborted) return;
-    await this.#conclude(event, number, atMs, result);
-  }
-
-  async #post(event: StoredUplink, atMs: number): Promise<AttemptResult> {
-    const { clock, agents } = this.#parts;
-    const body = bodyOf(event);
-    // A damaged row must not keep the rest from being delivered: it fails, is retried, and is dead in the end.
-    if (body === undefined)
-      return { status: null, durationMs: 0, error: 'the stored ping is damaged', answer: null, retryAfter: undefined };
-    const headers = this.#headers(eventId(event), atMs, body);
-    return await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, this.#abort.signal);
-  }
-
-  #headers(id: string, nowMs: number, body: string): Record<string, string> {
-    return {
-      ...this.#url.headers,
-      'content-type': 'application/json',
-      'user-agent': this.#parts.userAgent,
-      ...signHeaders([this.#secret], id, nowMs, body),
-    };
-  }
-
-  async #conclude(event: StoredUplink, number: number, atMs: number, result: AttemptResult): Promise<void> {
-    const gone = result.status === 410;
-    const outcome = this.#outcome(number, result);
-    const { status, durationMs, error, answer } = result;
-    const record: AttemptRecord = {
-      urlId: this.#url.id,
-      uplinkId: event.id,
-      number,
-      atMs,
-      durationMs,
-      status,
-      error,
-      answer,
-      outcome,
-    };
+    const record = this.#courier.record(attempted, before, hasRow);
+    if (record.outcome.state === 'pending') this.#order?.hold(event.deviceId);
     this.#first.delete(event.id);
-    const why = 'the receiver answered 410: the URL is gone';
-    if (gone) this.#stopped = true;
-    await this.#parts.record({
-      urlId: this.#url.id,
-      attempts: [record],
-      cursor: this.#cursor(),
-      ...(gone && { disabledWhy: why }),
-    });
-    this.#announce(event, record);
-    if (gone) this.#parts.events.emit('url-disabled', { atMs: this.#parts.runClock.now(), urlId: this.#url.id, why });
+    await this.#conclude(attempted, record);
+    if (record.outcome.state !== 'pending') await this.#order?.release(event.deviceId);
   }
 
-  #outcome(number: number, result: AttemptResult): AttemptRecord['outcome'] {
-    if (result.error === null) return { state: 'delivered' };
-    if (result.status === 410) return { state: 'dead' };
-    const delay = retryDelay(number, this.#parts.random(), result.retryAfter);
-    if (delay === undefined) return { state: 'dead' };
-    return { state: 'pending', nextAttemptAtMs: this.#parts.clock.now() + delay };
+  async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
+    const { events, runClock } = this.#parts;
+    const { id: urlId } = this.#url;
+    const changed = attempted.wasSent ? this.#judge(attempted) : {};
+    const { disabledWhy } = changed;
+    if (disabledWhy !== undefined) this.#stopped = true;
+    await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed });
+    events.emit('delivery', announcement(attempted.event, record, runClock.now()));
+    if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
   }
 
-  #announce(event: StoredUplink, { number, status, durationMs, error, outcome }: AttemptRecord): void {
-    this.#parts.events.emit('delivery', {
-      atMs: this.#parts.runClock.now(),
-      urlId: this.#url.id,
-      mac: event.mac,
-      eventId: eventId(event),
-      number,
-      status,
-      durationMs,
-      error,
-      outcome: outcome.state,
-      nextAttemptAtMs: outcome.state === 'pending' ? outcome.nextAttemptAtMs : null,
-    });
+  /** What an answer, or none, says of the URL as a whole. */
+  #judge({ result }: Attempted): Pick<DeliveryProgress, 'disabledWhy' | 'failingSinceMs'> {
+    const nowMs = this.#parts.clock.now();
+    if (result.error === null) {
+      if (this.#circuit.succeeded()) this.#tellCircuit('closed', 'an attempt went well');
+      if (this.#failingSinceMs === null) return {};
+      this.#failingSinceMs = null;
+      return { failingSinceMs: null };
+    }
+    if (this.#circuit.failed(nowMs)) this.#tellCircuit('opened', result.error);
+    const isNew = this.#failingSinceMs === null;
+    this.#failingSinceMs ??= nowMs;
+    const since = isNew ? { failingSinceMs: nowMs } : {};
+    if (result.status === 410) return { ...since, disabledWhy: 'the receiver answered 410: the URL is gone' };
+    if (nowMs - this.#failingSinceMs < DISABLED_AFTER) return since;
+    return { disabledWhy: `nothing but failure for 5 days; the last: ${result.error}` };
+  }
+
+  #tellCircuit(state: 'opened' | 'closed', why: string): void {
+    this.#parts.events.emit('circuit', { atMs: this.#parts.runClock.now(), urlId: this.#url.id, state, why });
   }
 
   /** Before the oldest event that has no outcome: attempted or only read. */
@@ -278,24 +298,19 @@ export class UrlWorker {
     return oldest - 1;
   }
 
-  async #sleepUntilDue(): Promise<void> {
+  /** `workedAtMs`: what was due then was started, or waits for the end of something that will wake the worker. */
+  async #sleepUntilDue(workedAtMs: number): Promise<void> {
     const { store, clock } = this.#parts;
-    const dueAtMs = await store.nextDueAtMs(this.#url.id);
-    // While attempts are under way, their ends wake the worker; what is due now is among them or waits for them.
-    if (dueAtMs !== null && (dueAtMs > clock.now() || this.#underWay === 0)) this.#sleep(dueAtMs - clock.now());
+    const { probeAtMs = 0 } = this.#circuit;
+    if (probeAtMs > clock.now()) return this.#sleep(probeAtMs - clock.now());
+    // No more may start before one of those under way ends, and that wakes the worker.
+    if (this.#retries.size >= RETRY_SHARE || this.#underWay >= CONCURRENCY) return;
+    const dueAtMs = await store.nextDueAtMs(this.#url.id, this.#retries);
+    if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#underWay === 0)) this.#sleep(dueAtMs - clock.now());
   }
 
   #sleep(delay: number): void {
     this.#timer?.cancel();
     if (!this.#stopped) this.#timer = this.#parts.clock.after(delay, () => this.wake());
-  }
-}
-
-/** The text of the body; undefined where what is stored can't be read any more. */
-function bodyOf(event: StoredUplink): string | undefined {
-  try {
-    return JSON.stringify(webhookBody(event));
-  } catch {
-    return undefined;
   }
 }

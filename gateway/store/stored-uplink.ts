@@ -1,0 +1,18 @@
+/** What the log gives back. */
+import type { Mac } from '../../proto/mac.js';
+
+/** An uplink as the log has it, with its lock. */
+export interface StoredUplink {
+  readonly id: number;
+  readonly deviceId: number;
+  readonly merchantId: number;
+  readonly mac: Mac;
+  readonly simulated: boolean;
+  readonly credentialId: number;
+  readonly boot: number;
+  readonly sequence: number;
+  readonly digest: Buffer;
+  readonly bytes: Buffer;
+  readonly receivedAtMs: number;
+  readonly buffered: boolean;
+}

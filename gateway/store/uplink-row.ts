@@ -1,0 +1,41 @@
+/** A stored uplink with its lock, as SQL statements by hand select it. */
+import type { Mac } from '../../proto/mac.js';
+import type { StoredUplink } from './store.js';
+
+/** The columns of a stored uplink with its lock, as rows have them. */
+export interface UplinkRow {
+  id: number;
+  device_id: number;
+  merchant_id: number;
+  mac: string;
+  simulated: number;
+  credential_id: number;
+  boot: number;
+  sequence: number;
+  digest: Buffer;
+  bytes: Buffer;
+  received_at_ms: number;
+  buffered: number;
+}
+
+/** They, in SQL: `u` is the uplink and `d` its device. */
+export const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id,
+  u.boot, u.sequence, u.digest, u.bytes, u.received_at_ms, u.buffered`;
+
+/** The uplink of a row. */
+export function toUplink(row: UplinkRow): StoredUplink {
+  return {
+    id: row.id,
+    deviceId: row.device_id,
+    merchantId: row.merchant_id,
+    mac: row.mac as Mac,
+    simulated: row.simulated === 1,
+    credentialId: row.credential_id,
+    boot: row.boot,
+    sequence: row.sequence,
+    digest: row.digest,
+    bytes: row.bytes,
+    receivedAtMs: row.received_at_ms,
+    buffered: row.buffered === 1,
+  };
+}

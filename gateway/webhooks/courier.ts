@@ -1,0 +1,119 @@
+/**
+ * One attempt at one event for one URL: makes body, headers and signatures, sends them, and says what came of it in the
+ * words of the store and of the gateway's events.
+ */
+import type { Clock } from '../../proto/clock.js';
+import { eventId } from '../event-id.js';
+import type { DeliveryAttempted } from '../events.js';
+import type { AttemptRecord, StoredUplink, WebhookUrl } from '../store/store.js';
+import { type AttemptResult, attemptDelivery } from './attempt.js';
+import { webhookBody } from './body.js';
+import type { GuardedAgents } from './guarded-agents.js';
+import { retryDelay } from './schedule.js';
+import { signHeaders } from './signature.js';
+
+/** A secret to sign with, until a time by the wall's clock; for ever where that is undefined. */
+export interface SigningSecret {
+  readonly secret: string;
+  readonly validUntilMs?: number | undefined;
+}
+
+/** What an attempt needs of the parts around it. */
+export interface CourierParts {
+  readonly agents: GuardedAgents;
+  /** The wall's clock: receivers live by it. */
+  readonly clock: Clock;
+  readonly userAgent: string;
+  /** Chance, in [0, 1). */
+  readonly random: () => number;
+}
+
+/** An attempt that was made. */
+export interface Attempted {
+  readonly event: StoredUplink;
+  readonly number: number;
+  readonly atMs: number;
+  readonly result: AttemptResult;
+  /** It was sent; a damaged row can't be, and says nothing of the receiver. */
+  readonly wasSent: boolean;
+}
+
+export class Courier {
+  readonly #url: WebhookUrl;
+  readonly #secrets: readonly SigningSecret[];
+  readonly #parts: CourierParts;
+
+  constructor(url: WebhookUrl, secrets: readonly SigningSecret[], parts: CourierParts) {
+    this.#url = url;
+    this.#secrets = secrets;
+    this.#parts = parts;
+  }
+
+  /** Makes the attempt; it never rejects. */
+  async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted> {
+    const atMs = this.#parts.clock.now();
+    const body = bodyOf(event);
+    // A damaged row must not keep the rest from being delivered: it fails, is retried, and is dead in the end.
+    if (body === undefined) return { event, number, atMs, result: DAMAGED, wasSent: false };
+    return { event, number, atMs, result: await this.send(eventId(event), body, atMs, signal), wasSent: true };
+  }
+
+  /** Sends a body under an id, signed with every secret that is valid now. */
+  async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
+    const { clock, agents, userAgent } = this.#parts;
+    const secrets = this.#secrets.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
+    const headers = {
+      ...this.#url.headers,
+      'content-type': 'application/json',
+      'user-agent': userAgent,
+      ...signHeaders(
+        secrets.map(({ secret }) => secret),
+        id,
+        nowMs,
+        body,
+      ),
+    };
+    return await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, signal);
+  }
+
+  /** What is noted of it. `before`: attempts made before the event was last sent anew. */
+  record({ event, number, atMs, result }: Attempted, before: number, hasRow: boolean): AttemptRecord {
+    const { status, durationMs, error, answer } = result;
+    const outcome = this.#outcome(number - before, result);
+    const what = { status, error, answer, outcome, hasRow };
+    return { urlId: this.#url.id, uplinkId: event.id, number, atMs, durationMs, ...what };
+  }
+
+  #outcome(tries: number, result: AttemptResult): AttemptRecord['outcome'] {
+    if (result.error === null) return { state: 'delivered' };
+    if (result.status === 410) return { state: 'dead' };
+    const delay = retryDelay(tries, this.#parts.random(), result.retryAfter);
+    if (delay === undefined) return { state: 'dead' };
+    return { state: 'pending', nextAttemptAtMs: this.#parts.clock.now() + delay };
+  }
+}
+
+/** What is announced of an attempt; `atMs` by the run's clock. */
+export function announcement(event: StoredUplink, record: AttemptRecord, atMs: number): DeliveryAttempted {
+  const { urlId, number, status, durationMs, error, outcome } = record;
+  const nextAttemptAtMs = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
+  const what = { number, status, durationMs, error, outcome: outcome.state, nextAttemptAtMs };
+  return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...what };
+}
+
+const DAMAGED: AttemptResult = {
+  status: null,
+  durationMs: 0,
+  error: 'the stored ping is damaged',
+  answer: null,
+  retryAfter: undefined,
+};
+
+/** The text of the body; undefined where what is stored can't be read any more. */
+function bodyOf(event: StoredUplink): string | undefined {
+  try {
+    return JSON.stringify(webhookBody(event));
+  } catch {
+    return undefined;
+  }
+}

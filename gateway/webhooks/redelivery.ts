@@ -1,0 +1,120 @@
+/**
+ * Events that are to be sent once more, because an operator asks (interfaces.md §4: `resend`, `recover`): they become
+ * due, with the whole schedule before them, and go the way of every retry, under their own id.
+ */
+import type { Clock } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
+import { parseEventId } from '../event-id.js';
+import type { Store, StoredUplink, WebhookUrl } from '../store/store.js';
+import { noSuchWebhook } from '../store/webhook-sqlite.js';
+import type { Resent } from '../store/webhook-store.js';
+import type { Dispatcher } from './dispatcher.js';
+
+/** Events that become due in one commit, so that pings wait for no more than that. */
+const RECOVERED_AT_ONCE = 500;
+
+export interface RedeliveryParts {
+  readonly store: Store;
+  readonly dispatcher: Dispatcher;
+  /** The wall's clock. */
+  readonly clock: Clock;
+}
+
+/** Which events are to be recovered: received from `sinceMs` on and before `untilMs`, by the run's clock. */
+export interface RecoveryRange {
+  readonly sinceMs: number;
+  readonly untilMs?: number | undefined;
+  /** At this URL alone; absent, at every one. */
+  readonly urlId?: number | undefined;
+}
+
+/** What became of one URL's recovery; `events` is null at a disabled URL, where nothing can be sent. */
+export interface Recovered {
+  readonly urlId: number;
+  readonly events: number | null;
+}
+
+export class Redelivery {
+  readonly #parts: RedeliveryParts;
+
+  constructor(parts: RedeliveryParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Sends an event again, delivered or not.
+   *
+   * @throws LockgateError `input-event`, `no-such-event`, `no-such-webhook`, `webhook-disabled`, `no-webhook-url`
+   */
+  async resend(eventId: string, urlId?: number): Promise<{ urlId: number; became: Resent }[]> {
+    const { store, dispatcher, clock } = this.#parts;
+    const uplink = await findEvent(store, eventId);
+    const urls = await this.#urlsFor(uplink, urlId);
+    const resent: { urlId: number; became: Resent }[] = [];
+    for (const { id } of urls) {
+      resent.push({ urlId: id, became: await store.webhooks.resend(id, uplink.id, clock.now()) });
+      dispatcher.reconsider(id);
+    }
+    return resent;
+  }
+
+  async #urlsFor({ merchantId }: StoredUplink, urlId: number | undefined): Promise<WebhookUrl[]> {
+    const urls = (await this.#parts.store.listWebhookUrls()).filter((url) => url.merchantId === merchantId);
+    if (urlId === undefined) {
+      const active = urls.filter(({ state }) => state === 'active');
+      if (active.length === 0)
+        throw new LockgateError('no-webhook-url', 'the lock’s merchant has no webhook URL that is active');
+      return active;
+    }
+    const url = urls.find(({ id }) => id === urlId);
+    if (url === undefined) throw noSuchWebhook(urlId);
+    return [enabled(url)];
+  }
+
+  /** @throws LockgateError `no-such-webhook`, `webhook-disabled` (both for one that was named), `input-date` */
+  async recover({ sinceMs, untilMs = Number.POSITIVE_INFINITY, urlId }: RecoveryRange): Promise<Recovered[]> {
+    const { store } = this.#parts;
+    if (untilMs <= sinceMs) throw new LockgateError('input-date', 'until is not after since');
+    const urls = await store.listWebhookUrls();
+    const named = urls.filter(({ id }) => urlId === undefined || id === urlId);
+    if (urlId !== undefined && named.length === 0) throw noSuchWebhook(urlId);
+    if (urlId !== undefined) named.forEach(enabled);
+    const afterId = (await store.webhooks.firstUplinkFrom(sinceMs)) - 1;
+    const toId = (await store.webhooks.firstUplinkFrom(untilMs)) - 1;
+    const recovered: Recovered[] = [];
+    for (const url of named)
+      recovered.push({
+        urlId: url.id,
+        events: url.state === 'active' ? await this.#recoverAt(url, afterId, toId) : null,
+      });
+    return recovered;
+  }
+
+  async #recoverAt({ id }: WebhookUrl, from: number, toId: number): Promise<number> {
+    const { store, dispatcher, clock } = this.#parts;
+    let events = 0;
+    for (let afterId: number | null = from; afterId !== null; ) {
+      const piece = { afterId, toId, limit: RECOVERED_AT_ONCE, nowMs: clock.now() };
+      const { count, lastId } = await store.webhooks.recover(id, piece);
+      events += count;
+      afterId = lastId;
+      dispatcher.reconsider(id);
+    }
+    return events;
+  }
+}
+
+/** The event with this id. @throws LockgateError `input-event`, `no-such-event` */
+async function findEvent(store: Store, eventId: string): Promise<StoredUplink> {
+  const name = parseEventId(eventId);
+  if (name === undefined)
+    throw new LockgateError('input-event', `${JSON.stringify(eventId.slice(0, 80))} is no event id: expected evt_…`);
+  const uplink = await store.webhooks.findEvent(name);
+  if (uplink === null) throw new LockgateError('no-such-event', `there is no event ${eventId}`);
+  return uplink;
+}
+
+function enabled(url: WebhookUrl): WebhookUrl {
+  if (url.state === 'active') return url;
+  throw new LockgateError('webhook-disabled', `webhook URL ${url.id} is disabled: enable it first`);
+}
