@@ -89,7 +89,10 @@ async function startParts(
   const { dispatcher, webhooks } = makeWebhooks(config, options, { store, keys, events, runClock: clock });
   const accounts = new Accounts({ store, keys, clock: systemClock, onWebhookUrl: (url) => dispatcher.add(url) });
   await dispatcher.start();
-  started.push(() => dispatcher.stop(DELIVERY_GRACE));
+  started.push(async () => {
+    webhooks.tester.stop();
+    await dispatcher.stop(DELIVERY_GRACE);
+  });
 
   const { ingest, locks } = await startIngest(
     { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },

@@ -112,8 +112,37 @@ t.test('deliveries, resend, recover: for people, for programs, and how they fail
   for (const [args, code, stderr] of wrong) t.match(await webhook(...args), { code, stderr }, args.join(' '));
 });
 
+t.test('test: each URL’s answer, and the exit code says whether all were well', async (t) => {
+  const { gateway, webhook } = await cliBench(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addDevice({ mac: MAC });
+  t.match(await webhook('test', MAC), { code: 3, stderr: /no webhook URL that is active/ });
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const { origin } = new URL(receiver.url);
+  const fine = await webhook('test', MAC);
+  t.match(fine, { code: 0, stdout: new RegExp(`URL +ORIGIN .*\n1 +${origin} +204 +\\d+ ms +received`) });
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  t.match(await webhook('test', MAC), { code: 1, stdout: /500 .*the receiver answered 500/ });
+  const failed = await webhook('test', MAC, '--json');
+  t.match(JSON.parse(failed.stdout), { status: 'error', deliveries: [{ url_id: 1, origin, status: 500 }] });
+  t.equal(failed.code, 1);
+  t.match(await webhook('test', 'zz'), { code: 2, stderr: /12 hex digits/ });
+  t.match(await webhook('test', MAC, '--url', '7'), { code: 3, stderr: /no webhook URL 7/ });
+});
+
 t.test('every webhook command has help with an example', async (t) => {
-  const commands = ['add', 'list', 'set', 'remove', 'rotate-secret', 'deliveries', 'resend', 'recover', 'listen'];
+  const commands = [
+    'add',
+    'list',
+    'set',
+    'remove',
+    'rotate-secret',
+    'deliveries',
+    'resend',
+    'recover',
+    'test',
+    'listen',
+  ];
   for (const command of commands) {
     const help = await run(t, [command, '--help']);
     t.match(help, { code: 0, stdout: new RegExp(`Example:\n  \\$ lockgate webhook ${command}`) }, command);

@@ -210,10 +210,15 @@ t.test('a retry starts when it is due, though another one hangs', async (t) => {
   await other.send(testBytes(2));
   await attempted;
   receiver.answer = () => undefined;
+  let ended = 0;
+  gateway.events.on('delivery', () => {
+    ended += 1;
+  });
   await toNextTimer(clock);
   await receiver.received(3);
   await toNextTimer(clock);
   await receiver.received(4);
+  t.equal(ended, 0, 'the first one still hangs');
   t.same(sequencesOf(receiver), [1, 2, 1, 2]);
 });
 

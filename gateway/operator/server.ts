@@ -177,7 +177,8 @@ function statusOf(error: FastifyError | LockgateError): number {
     const { code } = error;
     if (code === 'unauthorized') return 401;
     if (code.startsWith('no-such-')) return 404;
-    if (code.endsWith('-exists')) return 409;
+    if (code.endsWith('-exists') || code === 'no-webhook-url' || code === 'webhook-disabled') return 409;
+    if (code.startsWith('too-many-')) return 429;
     return 400;
   }
   return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;

@@ -3,9 +3,10 @@ import { Type } from 'typebox';
 import { Seconds } from '../../proto/clock.js';
 import { toDate } from '../../proto/ping-json.js';
 import type { WebhookReading } from '../webhooks/webhook-settings.js';
+import type { TestOutcome } from '../webhooks/webhook-test.js';
 import { readDeliveryQuery, showDeliveries } from './delivery-json.js';
 import { readDate, readId } from './query.js';
-import { type OperatorParts, type Route, withBody } from './routes.js';
+import { type OperatorParts, type Route, readMac, withBody } from './routes.js';
 
 const Headers = Type.Record(Type.String(), Type.String());
 const NewWebhook = Type.Object({
@@ -24,6 +25,7 @@ const ChangedWebhook = Type.Object({
 });
 const Rotation = Type.Object({ grace_seconds: Type.Optional(Type.Number()) });
 const Resend = Type.Object({ url_id: Type.Optional(Type.Integer()) });
+const Test = Type.Object({ url_id: Type.Optional(Type.Integer()) });
 const Recovery = Type.Object({
   since: Type.String(),
   until: Type.Optional(Type.String()),
@@ -58,6 +60,17 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     summary: 'Changes a webhook URL: address, headers, order, active or disabled.',
     success: 200,
     ...change(),
+  },
+  {
+    method: 'POST',
+    path: '/devices/:mac/test-webhook',
+    summary: 'Sends a test webhook to the lock’s merchant and waits for the answers.',
+    success: 200,
+    body: Test,
+    handle: async ({ webhooks }, { params, body }) => {
+      const { url_id: urlId } = body as { url_id?: number };
+      return testJson(await webhooks.tester.test(readMac(params.mac ?? ''), urlId));
+    },
   },
   {
     method: 'POST',
@@ -120,6 +133,17 @@ function change(): Pick<Route, 'body' | 'handle'> {
     return webhookJson(await webhooks.settings.set(readId(params.id), { ...rest, setHeaders, removeHeaders }));
   };
   return { body: ChangedWebhook, handle };
+}
+
+/** As `POST /test_webhook` answers (interfaces.md §2). */
+function testJson({ eventId, deliveries }: TestOutcome) {
+  return {
+    status: deliveries.every(({ error }) => error === null) ? 'success' : 'error',
+    event_id: eventId,
+    deliveries: deliveries.map(({ urlId, origin, status, durationMs, error }) => {
+      return { url_id: urlId, origin, status, duration_ms: durationMs, error };
+    }),
+  };
 }
 
 /** Custom headers may carry a merchant's credentials, so only their names are shown. */

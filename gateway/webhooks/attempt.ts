@@ -13,6 +13,9 @@ const ATTEMPT_TIMEOUT: Milliseconds = Seconds(15);
 const ANSWER_READ_BYTES = 64 * 1024;
 const ANSWER_KEPT_BYTES = 1024;
 
+/** What is said of an address that the rule forbids, and no more: it must not turn out what is there. */
+export const ADDRESS_REFUSED = 'the address is not allowed';
+
 export interface AttemptRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -95,7 +98,7 @@ async function readLimited(stream: Request): Promise<Buffer> {
 function explain(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   const cause = error.cause as NodeJS.ErrnoException | undefined;
-  if (code === 'address-refused' || cause?.code === 'address-refused') return 'the address is not allowed';
+  if (code === 'address-refused' || cause?.code === 'address-refused') return ADDRESS_REFUSED;
   if (code === 'ETIMEDOUT' || error.name === 'TimeoutError')
     return `no complete answer within ${ATTEMPT_TIMEOUT / 1000} s`;
   if (code === 'ECONNREFUSED') return 'nothing listens there (connection refused)';
