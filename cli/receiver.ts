@@ -1,7 +1,7 @@
 /**
  * A webhook receiver on loopback, as a merchant would have one: verifies the signature, answers, hands on what came.
  */
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifySignature } from '../gateway/webhooks/signature.js';
 import type { Clock } from '../proto/clock.js';
@@ -27,7 +27,10 @@ export interface ReceiverOptions {
   /** The secrets to try, `whsec_…`; none means that nothing can be verified. */
   readonly secrets: readonly string[];
   readonly clock: Clock;
-  readonly onWebhook: (webhook: ReceivedWebhook) => void;
+  /** What came, and the answer that it gets: a status, or what happens instead of one. */
+  readonly onWebhook: (webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset') => void;
+  /** What a webhook that is not refused is answered; 204 where nobody says otherwise. */
+  readonly answer?: (webhook: ReceivedWebhook) => Promise<number | 'timeout' | 'reset'>;
 }
 
 export interface Receiver {
@@ -55,8 +58,7 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
         return;
       }
       const webhook = check(request.headers, Buffer.concat(chunks).toString('utf8'), options);
-      options.onWebhook(webhook);
-      response.writeHead(webhook.verified === false ? 401 : 204).end();
+      void respond(webhook, response, options);
     });
   });
   await listen(server, options);
@@ -67,6 +69,14 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
       return new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+async function respond(webhook: ReceivedWebhook, response: ServerResponse, options: ReceiverOptions): Promise<void> {
+  const { answer: decide, onWebhook } = options;
+  const answer = webhook.verified === false ? 401 : ((await decide?.(webhook)) ?? 204);
+  onWebhook(webhook, answer);
+  if (answer === 'reset') response.destroy();
+  else if (answer !== 'timeout') response.writeHead(answer).end();
 }
 
 function check(headers: IncomingHttpHeaders, body: string, { secrets, clock }: ReceiverOptions): ReceivedWebhook {

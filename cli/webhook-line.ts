@@ -1,8 +1,8 @@
 import { oneLine, paint } from './output.js';
 import type { ReceivedWebhook } from './receiver.js';
 
-/** One readable line for a webhook that came in. */
-export function webhookLine(webhook: ReceivedWebhook, width?: number): string {
+/** One readable line for a webhook that came in; `answer` is what it got, where that is worth a word. */
+export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = ''): string {
   const body = parse(webhook.body);
   const verdict = {
     true: ['green', 'verified'],
@@ -13,7 +13,8 @@ export function webhookLine(webhook: ReceivedWebhook, width?: number): string {
   const at = typeof body.received_at === 'string' ? body.received_at.slice(11, 19) : '--:--:--';
   const mac = typeof body.mac_addr === 'string' ? body.mac_addr : '?';
   const head = `${at} ${mac.padEnd(17)} `;
-  const what = [body.reason, body.lock_state, `${body.battery_percent}%`, webhook.why ?? '', webhook.id];
+  const test = body.test === true ? 'test' : '';
+  const what = [test, body.reason, body.lock_state, `${body.battery_percent}%`, webhook.why ?? '', answer, webhook.id];
   const text = oneLine(what.filter((part) => part !== '').join(' '));
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 5 - word.length - 2;
   const letters = [...text];

@@ -1,7 +1,11 @@
 /** `lockgate webhook …` as people and programs use it: real processes against a real gateway. */
+import got from 'got';
+import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
-import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
+import { makeWebhookSecret } from '../gateway/webhooks/signature.js';
+import { systemClock } from '../proto/clock.js';
+import { LOCKGATE, Program, runProgram } from './helpers/program.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { MERCHANT, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
 import { connectedLock } from './helpers/test-lock.js';
@@ -17,7 +21,7 @@ interface Said {
 }
 
 async function run(test: Teardown, args: readonly string[]): Promise<Said> {
-  const program: Program = await runProgram(test, process.execPath, [LOCKGATE, 'webhook', ...args]);
+  const program = await runProgram(test, process.execPath, [LOCKGATE, 'webhook', ...args]);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
   return { code: program.ended?.code ?? null, stdout, stderr };
 }
@@ -128,6 +132,69 @@ t.test('test: each URL’s answer, and the exit code says whether all were well'
   t.equal(failed.code, 1);
   t.match(await webhook('test', 'zz'), { code: 2, stderr: /12 hex digits/ });
   t.match(await webhook('test', MAC, '--url', '7'), { code: 3, stderr: /no webhook URL 7/ });
+});
+
+interface Listening {
+  readonly program: Program;
+  readonly url: string;
+}
+
+async function listening(test: Teardown, args: readonly string[]): Promise<Listening> {
+  const program = new Program(test, process.execPath, [LOCKGATE, 'webhook', 'listen', '--port', '0', ...args]);
+  const [url = ''] = /http:\S+/.exec(await program.line(/Listening on/, 'stderr')) ?? [];
+  return { program, url };
+}
+
+/** Posts a webhook that the reference library signs; the status, or null where no answer came. */
+async function post(url: string, secret: string, id: string): Promise<number | null> {
+  const body = JSON.stringify({ event_id: id, mac_addr: 'A4:C1:38:00:00:01', reason: 'REASON_THEFT' });
+  const sent = new Date(systemClock.now());
+  const signature = new Webhook(secret).sign(id, sent, body);
+  const timestamp = String(Math.floor(sent.getTime() / 1000));
+  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+  const request = { body, headers, throwHttpErrors: false, retry: { limit: 0 }, timeout: { request: 500 } };
+  return await got.post(url, request).then(
+    ({ statusCode }) => statusCode,
+    () => null,
+  );
+}
+
+t.test('listen: verifies as the reference library signs, misbehaves as told, and its exit code says so', async (t) => {
+  const secret = makeWebhookSecret();
+  const plan = ['--fail', '500,timeout,reset*2,ok,410', '--expect', '2'];
+  const { program, url } = await listening(t, ['--secret', secret, ...plan]);
+  t.equal(await post(url, makeWebhookSecret(), 'evt_0'), 401, 'a foreign signature uses up no fault');
+  const answers: (number | null)[] = [];
+  for (const id of ['evt_1', 'evt_2', 'evt_3', 'evt_3', 'evt_4', 'evt_5', 'evt_4', 'evt_6'])
+    answers.push(await post(url, secret, id));
+  t.same(answers, [500, null, null, null, 204, 410, 204, 204], 'one that comes twice counts once');
+  t.same(await program.end(), { code: 0, signal: null });
+  t.match(program.stdout, [
+    /NOT VERIFIED .*evt_0/,
+    / verified .*\(answered: 500\) evt_1/,
+    /\(answered: timeout\) evt_2/,
+    /\(answered: reset\) evt_3/,
+  ]);
+  const late = await listening(t, ['--expect', '1', '--within', '0s']);
+  t.match(await late.program.end(), { code: 1 });
+  t.match(late.program.stderr.join(' '), /0 of 1 webhooks came/);
+  t.match(await run(t, ['listen', '--fail', 'bang']), { code: 2, stderr: /"bang" is no fault: expected ok, timeout/ });
+  t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /no http or https URL/ });
+});
+
+t.test('listen: forwards what came, and answers what the other server says', async (t) => {
+  const secret = makeWebhookSecret();
+  const receiver = await testReceiver(t);
+  receiver.answer = (_request, response) => void response.writeHead(418).end();
+  const { program, url } = await listening(t, ['--secret', secret, '--forward', receiver.url, '--json']);
+  t.equal(await post(url, secret, 'evt_1'), 418);
+  const [request] = receiver.requests;
+  t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', request?.headers as Record<string, string>));
+  t.match(JSON.parse(await program.line(/evt_1/)), { verified: true, answer: 418 });
+  t.equal(await post(url, makeWebhookSecret(), 'evt_2'), 401);
+  t.equal(receiver.requests.length, 1, 'what does not verify is not sent on');
+  program.kill('SIGINT');
+  t.match(await program.end(), { code: 0 });
 });
 
 t.test('every webhook command has help with an example', async (t) => {

@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../proto/clock.js';
+import { Seconds, systemClock, type Timer } from '../../proto/clock.js';
+import { EXIT } from '../exit-codes.js';
 import { untilInterrupted } from '../interrupt.js';
 import { note, print, printJsonLine } from '../output.js';
 import type { ReceivedWebhook } from '../receiver.js';
+import type { Answerer, ReceiverAnswer } from '../receiver-answer.js';
 import { webhookLine } from '../webhook-line.js';
-import { collect, readCount, readPort } from './webhook-flags.js';
+import { collect, readCount, readPort, readSpan } from './webhook-flags.js';
 
 /** `lockgate webhook listen` */
 export function addListenCommand(webhook: Command): void {
@@ -18,9 +20,16 @@ export function addListenCommand(webhook: Command): void {
       collect,
       [],
     )
-    .option('--expect <n>', 'End after so many verified webhooks with exit code 0.', readCount)
+    .option('--expect <n>', 'End with exit code 0 after so many webhooks that verified and were taken.', readCount)
+    .option('--within <span>', 'Where --expect is not met in this time, such as 30s, end with exit code 1.', readSpan)
+    .option('--fail <plan>', 'Answer badly, one webhook after the other: 500,timeout,reset*3,ok,503* for example.')
+    .option('--forward <url>', 'Send each on as it came, and answer what that server answers.')
     .option('--json', 'Print each body as it came, a JSON line each.')
-    .addHelpText('after', '\nExample:\n  $ lockgate webhook listen --port 9000 --secret whsec_…')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ lockgate webhook listen --port 9000 --secret whsec_…\n' +
+        '  $ lockgate webhook listen --secret whsec_… --fail 500,timeout --expect 3 --within 60s',
+    )
     .action(listen);
 }
 
@@ -28,11 +37,15 @@ interface ListenFlags {
   readonly port: number;
   readonly secret: readonly string[];
   readonly expect?: number;
+  readonly within?: number;
+  readonly fail?: string;
+  readonly forward?: string;
   readonly json?: boolean;
 }
 
 async function listen(flags: ListenFlags): Promise<void> {
   const { startReceiver } = await import('../receiver.js');
+  const answer = await answerOf(flags);
   const interrupted = untilInterrupted();
   const fromEnvironment = process.env.LOCKGATE_WEBHOOK_SECRET;
   const secrets = flags.secret.length > 0 || !fromEnvironment ? flags.secret : [fromEnvironment];
@@ -41,26 +54,46 @@ async function listen(flags: ListenFlags): Promise<void> {
     enough = resolve;
   });
   const ids = new Set<string>();
+  const isMet = (): boolean => flags.expect === undefined || ids.size >= flags.expect;
   const receiver = await startReceiver({
     host: '127.0.0.1',
     port: flags.port,
     secrets,
     clock: systemClock,
-    onWebhook: (webhook) => {
-      show(webhook, flags);
-      if (flags.expect === undefined || webhook.verified === false) return;
+    answer,
+    onWebhook: (webhook, answered) => {
+      show(webhook, answered, flags);
+      if (flags.expect === undefined || webhook.verified === false || !isTaken(answered)) return;
       ids.add(webhook.id);
-      if (ids.size >= flags.expect) enough();
+      if (isMet()) enough();
     },
   });
   note(`Listening on http://127.0.0.1:${receiver.port}/`);
   if (secrets.length === 0) note('No --secret: nothing is verified.');
-  await Promise.race([interrupted.happened, gotEnough]);
+  let deadline: Timer | undefined;
+  const late = new Promise<void>((resolve) => {
+    if (flags.within !== undefined) deadline = systemClock.after(Seconds(flags.within), resolve);
+  });
+  await Promise.race([interrupted.happened, gotEnough, late]);
+  deadline?.cancel();
   await receiver.close();
-  process.exitCode = interrupted.signal.aborted ? (flags.expect === undefined ? 0 : 1) : 0;
+  if (!isMet()) note(`${ids.size} of ${flags.expect} webhooks came.`);
+  process.exitCode = isMet() ? EXIT.done : EXIT.no;
 }
 
-function show(webhook: ReceivedWebhook, flags: ListenFlags): void {
-  if (flags.json) printJsonLine({ verified: webhook.verified ?? null, headers: webhook.headers, body: webhook.body });
-  else print(webhookLine(webhook, process.stdout.isTTY ? process.stdout.columns : undefined));
+async function answerOf({ fail, forward }: ListenFlags): Promise<Answerer> {
+  const { faultyAnswers, fineAnswers, forwardedAnswers, readFaults } = await import('../receiver-answer.js');
+  const then = forward === undefined ? fineAnswers : forwardedAnswers(forward);
+  return fail === undefined ? then : faultyAnswers(readFaults(fail), then);
+}
+
+function isTaken(answer: ReceiverAnswer): boolean {
+  return typeof answer === 'number' && answer >= 200 && answer <= 299;
+}
+
+function show(webhook: ReceivedWebhook, answer: ReceiverAnswer, flags: ListenFlags): void {
+  const { verified = null, headers, body } = webhook;
+  const width = process.stdout.isTTY ? process.stdout.columns : undefined;
+  if (flags.json) printJsonLine({ verified, headers, body, answer });
+  else print(webhookLine(webhook, width, isTaken(answer) ? '' : `(answered: ${answer})`));
 }
