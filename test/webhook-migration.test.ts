@@ -1,0 +1,43 @@
+/** A store from before webhook URLs could be ordered, rotated and recovered: what it held goes on. */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Kysely, Migrator, SqliteDialect } from 'kysely';
+import t from 'tap';
+import { firstLight } from '../gateway/store/migrations/0001-first-light.js';
+import { openSqliteStore } from '../gateway/store/sqlite-store.js';
+import { tempFolder } from './helpers/temp-folder.js';
+import { testBytes } from './helpers/test-gateway.js';
+
+t.test('URLs and deliveries of an older store are what they were', async (t) => {
+  const folder = tempFolder(t);
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const provider = { getMigrations: async () => ({ '0001-first-light': firstLight }) };
+  const { error } = await new Migrator({ db: tables, provider }).migrateToLatest();
+  t.notOk(error);
+  db.exec(`INSERT INTO merchant VALUES (1, 'Amber', 1);
+    INSERT INTO device VALUES (7, 'A4C138000001', 1, 0, 1);
+    INSERT INTO credential VALUES (1, 7, 'lock', x'00', 1, NULL);
+    INSERT INTO webhook_url VALUES (3, 1, 'http://a/', '{}', x'00', 'active', NULL, 3, 1002);`);
+  const uplink = db.prepare('INSERT INTO uplink VALUES (?, 7, 1, 1, 1, ?, ?, 1, ?, ?, 0)');
+  for (const id of [1, 2, 3]) uplink.run(id, id, Buffer.alloc(8, id), testBytes(id), 1000 + id);
+  db.exec(`INSERT INTO delivery VALUES (3, 2, 'pending', 1, 50), (3, 3, 'dead', 8, NULL);
+    INSERT INTO attempt VALUES (1, 3, 2, 1, 9, 1, 500, 'no', '');`);
+  db.close();
+  const store = await openSqliteStore(folder);
+  t.teardown(() => store.close());
+  t.match(await store.webhooks.find(3), { ordered: false, failingSinceMs: null, cursor: 3, startedAfter: 1 });
+  t.match(await store.readDueDeliveries(3, 50, 9), [{ uplink: { id: 2 }, attempts: 1, attemptsBefore: 0 }]);
+  t.equal(await store.nextDueAtMs(3), 50);
+  t.same(await store.webhooks.pendingLocks(3), [7]);
+  const states = ['pending', 'delivered', 'dead', 'kept'] as const;
+  const deliveries = await store.webhooks.readDeliveries({ urlIds: [3], states, fromId: 0, toId: 99, limit: 9 });
+  t.same(
+    deliveries.map(({ uplink, state, attempts }) => [uplink.id, state, attempts.length]),
+    [
+      [3, 'dead', 0],
+      [2, 'pending', 1],
+    ],
+    'what came before the URL is none of its',
+  );
+});
