@@ -22,6 +22,8 @@ export interface Config {
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
+  /** How long pings and what belongs to them are kept, in days; 0 for ever. */
+  readonly keepDays: number;
 }
 
 /** Every setting there is. */
@@ -75,6 +77,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     unit: 'address ranges, separated by commas',
     meaning: 'Ranges that webhooks may be sent to besides public addresses, such as 127.0.0.0/8.',
   },
+  {
+    key: 'keepDays',
+    flag: '--keep-days',
+    environment: 'LOCKGATE_KEEP_DAYS',
+    default: '400',
+    unit: 'days',
+    meaning: 'How long pings, findings and deliveries are kept: 31 or more, or 0 for ever.',
+  },
 ] as const satisfies readonly Setting[]);
 
 /** Where a value came from. */
@@ -119,12 +129,28 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
       .map((range) => range.trim())
       .filter((range) => range !== '')
       .map(parseRange),
+    keepDays: readKeepDays(text('keepDays')),
   };
 }
 
-function readPort({ setting, text, source }: ResolvedSetting): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65535) return port;
+/** An uplink may be up to 30 days late (protocol.md §3), and is known for a repeat only by what is kept. */
+const KEEP_DAYS_LEAST = 31;
+const KEEP_DAYS_MOST = 36_500;
+
+function readKeepDays(resolved: ResolvedSetting): number {
+  const days = Number(resolved.text);
+  if (/^\d{1,5}$/.test(resolved.text) && (days === 0 || (days >= KEEP_DAYS_LEAST && days <= KEEP_DAYS_MOST)))
+    return days;
+  throw wrongSetting(resolved, `days, ${KEEP_DAYS_LEAST} to ${KEEP_DAYS_MOST}, or 0 for ever`);
+}
+
+function readPort(resolved: ResolvedSetting): number {
+  const port = Number(resolved.text);
+  if (/^\d{1,5}$/.test(resolved.text) && port <= 65535) return port;
+  throw wrongSetting(resolved, 'a port, 0 to 65535');
+}
+
+function wrongSetting({ setting, text, source }: ResolvedSetting, expected: string): LockgateError {
   const where = source === 'environment' ? setting.environment : setting.flag;
-  throw new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected a port, 0 to 65535`);
+  return new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected ${expected}`);
 }

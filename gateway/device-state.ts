@@ -7,7 +7,7 @@
  */
 
 import { formatMac, type Mac } from '../proto/mac.js';
-import type { Ping, Uplink } from '../proto/ping.js';
+import type { Ping, Source, Uplink } from '../proto/ping.js';
 import { isPingUplink } from '../proto/ping.js';
 import { type Belief, isAfter, isSame, newBelief } from '../proto/power-judge-belief.js';
 import type { UplinkName } from '../proto/power-judge-event.js';
@@ -23,8 +23,13 @@ export interface LatestPing extends UplinkName {
 export interface DeviceState {
   readonly belief: Belief;
   ping: LatestPing | null;
-  /** When the last uplink came, by the run's clock; null where none did. */
+  /** When the lock's last uplink came, by the run's clock; null where none did. */
   receivedAtMs: number | null;
+  /**
+   * Names up to this one may have been used before what was known of the lock was forgotten. They are looked up in the
+   * log, as the belief no longer knows of them. Absent where nothing was forgotten.
+   */
+  readonly usedTo?: UplinkName;
 }
 
 /** The state of a lock that was never heard of. `listeningSinceMs`: since when the gateway listens for it. */
@@ -33,12 +38,29 @@ export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number)
   return { belief, ping: null, receivedAtMs: null };
 }
 
+/** The state of a lock of which nothing is to be known any more, but that names were used. */
+export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): DeviceState {
+  const { powerFrom } = known.belief;
+  const { usedTo } = known;
+  const isNewer = usedTo === undefined || isAfter(usedTo, powerFrom.credential, powerFrom.boot, powerFrom.sequence);
+  return { ...newDeviceState(mac, nowMs, nowMs), usedTo: isNewer ? { ...powerFrom } : usedTo };
+}
+
+/**
+ * Whether a name was certainly never used, because it comes after all others of the lock. Most uplinks do, and need no
+ * look into the log. A phone counts for itself, whatever its credential's age beside the lock's: it is looked up.
+ */
+export function isNewest(state: DeviceState, source: Source, { credential, boot, sequence }: UplinkName): boolean {
+  if (source === 'phone' || !isAfter(state.belief.powerFrom, credential, boot, sequence)) return false;
+  return state.usedTo === undefined || isAfter(state.usedTo, credential, boot, sequence);
+}
+
 /** Reads what {@link DeviceState} was stored as. */
 export function parseDeviceState(json: string): DeviceState {
   return JSON.parse(json) as DeviceState;
 }
 
-/** Notes that an uplink came: the ping, where it is the latest in the order of protocol.md §1. */
+/** Notes that an uplink of the lock's own came: the ping, where it is the latest in the order of protocol.md §1. */
 export function noteUplink(state: DeviceState, credential: number, uplink: Uplink, receivedAtMs: number): void {
   state.receivedAtMs = receivedAtMs;
   if (!isPingUplink(uplink)) return;

@@ -36,6 +36,7 @@ export interface Refused {
 export interface UplinkTaken {
   readonly atMs: number;
   readonly mac: Mac;
+  readonly source: Source;
   readonly eventId: string;
   readonly uplink: Uplink;
   /** As they came. */
@@ -96,6 +97,18 @@ export interface StoreFailed {
   readonly why: string;
 }
 
+/** What was too old was deleted. */
+export interface Swept {
+  readonly atMs: number;
+  /** What came before this time, ms since the epoch. */
+  readonly beforeMs: number;
+  readonly uplinks: number;
+  /** Lock events, findings and quarantined messages. */
+  readonly others: number;
+  /** Events that are as old, and stay because a URL has not had them yet. */
+  readonly held: number;
+}
+
 export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
@@ -106,6 +119,7 @@ export interface GatewayEventMap {
   quarantined: [UplinkQuarantined];
   delivery: [DeliveryAttempted];
   'url-disabled': [UrlDisabled];
+  swept: [Swept];
   'store-failed': [StoreFailed];
 }
 

@@ -9,11 +9,12 @@ import { Accounts } from './accounts.js';
 import type { Config } from './config.js';
 import { GatewayEvents } from './events.js';
 import { Ingest, type IngestParts } from './ingest.js';
-import { openKeys } from './keys.js';
+import { type Keys, openKeys } from './keys.js';
 import { Locks } from './locks.js';
 import { Broker } from './mqtt/broker.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
+import { Retention } from './retention.js';
 import { startRunClock } from './run-clock.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import type { Store } from './store/store.js';
@@ -31,6 +32,8 @@ export interface GatewayOptions {
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
   readonly deliveryClock?: Clock;
+  /** The clock that credentials and the pace of forgetting live by: the wall's, but in tests. */
+  readonly wallClock?: Clock;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
 }
@@ -94,7 +97,6 @@ async function startParts(
     userAgent: `lockgate/${VERSION}`,
     random: options.random ?? cryptoRandom,
   });
-  const accounts = new Accounts({ store, keys, clock: systemClock, onWebhookUrl: (url) => dispatcher.add(url) });
   await dispatcher.start();
   started.push(() => dispatcher.stop(DELIVERY_GRACE));
 
@@ -102,17 +104,9 @@ async function startParts(
     { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
     started,
   );
-  const broker = await Broker.start({
-    host: config.mqttHost,
-    port: config.mqttPort,
-    store,
-    keys,
-    ingest,
-    events,
-    clock,
-  });
-  started.push(() => broker.close());
-
+  const work = { store, keys, events, clock, ingest, locks, dispatcher };
+  const wallClock = options.wallClock ?? systemClock;
+  const { broker, accounts } = await startIdentity(config, wallClock, work, started);
   const operatorToken = openOperatorToken(config.data);
   const operator = await OperatorServer.start({
     host: config.operatorHost,
@@ -122,6 +116,7 @@ async function startParts(
     store,
     accounts,
     clock,
+    wallClock,
     ingest,
     locks,
     status: () => ({
@@ -142,6 +137,40 @@ async function startParts(
     operatorToken,
     close: stop,
   };
+}
+
+interface Work {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly events: GatewayEvents;
+  /** The run's clock. */
+  readonly clock: Clock;
+  readonly ingest: Ingest;
+  readonly locks: Locks;
+  readonly dispatcher: Dispatcher;
+}
+
+/** Who may connect, who says so, and for how long what they sent is kept. */
+async function startIdentity(
+  config: Config,
+  wallClock: Clock,
+  work: Work,
+  started: (() => Promise<void>)[],
+): Promise<{ broker: Broker; accounts: Accounts }> {
+  const { store, events, clock, dispatcher } = work;
+  const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
+  retention.start();
+  started.push(() => retention.stop());
+  const broker = await Broker.start({ host: config.mqttHost, port: config.mqttPort, wallClock, ...work });
+  started.push(() => broker.close());
+  const accounts = new Accounts({
+    ...work,
+    clock: wallClock,
+    runClock: clock,
+    sessions: broker.sessions,
+    onWebhookUrl: (url) => dispatcher.add(url),
+  });
+  return { broker, accounts };
 }
 
 /** The locks that the store knows hear that the gateway listens, and when it does no longer. */

@@ -13,10 +13,9 @@ import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
 import type { Source, Uplink } from '../proto/ping.js';
-import { isAfter } from '../proto/power-judge-belief.js';
 import type { ConnectEvent, DisconnectEvent, GatewayEvent, TickEvent, UplinkCopy } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
-import { noteUplink } from './device-state.js';
+import { isNewest, noteUplink } from './device-state.js';
 import { digestOf, eventId } from './event-id.js';
 import type { GatewayEvents } from './events.js';
 import type { KnownLock, Locks } from './locks.js';
@@ -73,7 +72,18 @@ interface WaitingHappening {
   readonly announce: () => void;
 }
 
-type Waiting = WaitingUplink | WaitingRejection | WaitingHappening;
+/** Something that is done to a lock while nothing of any lock is being judged or committed. */
+interface WaitingWork {
+  readonly type: 'work';
+  readonly deviceId: number;
+  readonly run: () => Promise<void>;
+  /** Told how it ended. */
+  readonly ended: (error?: Error) => void;
+}
+
+type Judgeable = WaitingUplink | WaitingRejection | WaitingHappening;
+
+type Waiting = Judgeable | WaitingWork;
 
 /** A commit in the making, and what is to be told once it is made. */
 interface Draft {
@@ -128,6 +138,19 @@ export class Ingest {
     this.#startCommitting();
   }
 
+  /**
+   * Does something to a lock's account between two commits: all that was taken before is stored by then, and uplinks of
+   * the lock that wait by its end are turned away, unacknowledged, for the lock to send again over a connection that
+   * knows of the change. Settles as `run` does.
+   */
+  alone(deviceId: number, run: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const ended = (error?: Error): void => (error === undefined ? resolve() : reject(error));
+      this.#waiting.push({ type: 'work', deviceId, run, ended });
+      this.#startCommitting();
+    });
+  }
+
   /** Resolves when all that was taken so far has been answered. */
   async idle(): Promise<void> {
     while (this.#committing !== undefined) await this.#committing;
@@ -156,7 +179,11 @@ export class Ingest {
 
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MAX_BATCH);
+      const batch = this.#nextBatch();
+      if (batch.length === 0) {
+        await this.#work(this.#waiting.shift() as WaitingWork);
+        continue;
+      }
       const draft: Draft = {
         incoming: [],
         judged: [],
@@ -176,7 +203,28 @@ export class Ingest {
     }
   }
 
-  async #enter(waiting: Waiting, draft: Draft): Promise<void> {
+  /** What goes into the next commit; empty where some work is next. */
+  #nextBatch(): Judgeable[] {
+    const stop = this.#waiting.slice(0, MAX_BATCH).findIndex(({ type }) => type === 'work');
+    return this.#waiting.splice(0, stop === -1 ? MAX_BATCH : stop) as Judgeable[];
+  }
+
+  async #work({ deviceId, run, ended }: WaitingWork): Promise<void> {
+    try {
+      await run();
+      ended();
+    } catch (error) {
+      ended(error as Error);
+    }
+    const stale = (waiting: Waiting): waiting is WaitingUplink | WaitingRejection =>
+      (waiting.type === 'uplink' || waiting.type === 'rejection') && waiting.sender.deviceId === deviceId;
+    const turnedAway = this.#waiting.filter(stale);
+    this.#waiting = this.#waiting.filter((waiting) => !stale(waiting));
+    for (const { answer } of turnedAway) answer(new LockgateError('account-changed', 'the lock’s account changed'));
+    this.#parts.locks.arm();
+  }
+
+  async #enter(waiting: Judgeable, draft: Draft): Promise<void> {
     if (waiting.type === 'rejection') this.#enterRejection(waiting, draft);
     else if (waiting.type === 'happening') this.#enterHappening(waiting, draft);
     else await this.#enterUplink(waiting, draft);
@@ -219,7 +267,8 @@ export class Ingest {
     const { findings } = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
     const buffered = isBuffered(uplink, receivedAtMs);
     if (copy !== 'repeat') {
-      noteUplink(lock.state, credentialId, uplink, receivedAtMs);
+      // A phone's uplink says where the phone is, and is none of the lock's own.
+      if (source === 'lock') noteUplink(lock.state, credentialId, uplink, receivedAtMs);
       const kind = UPLINK_KINDS.indexOf(uplink.body.kind);
       const name = { deviceId, merchantId, credentialId, boot, sequence };
       draft.incoming.push({ type: 'uplink', ...name, digest, kind, bytes, receivedAtMs, buffered });
@@ -229,6 +278,7 @@ export class Ingest {
       this.#parts.events.emit('uplink', {
         atMs: receivedAtMs,
         mac,
+        source,
         eventId: eventId({ mac, credentialId, boot, sequence, digest }),
         uplink,
         bytes,
@@ -240,17 +290,18 @@ export class Ingest {
     });
   }
 
-  /** Whether the uplink's name was used before. Most uplinks come after all others, and need no look into the log. */
+  /** Whether the uplink's name was used before. */
   async #copyOf(lock: KnownLock, { sender, uplink, digest }: WaitingUplink, draft: Draft): Promise<UplinkCopy> {
     const { credentialId } = sender;
     const { boot, sequence } = uplink;
     const name = `${credentialId}/${boot}/${sequence}`;
     const inBatch = draft.digests.get(name) ?? [];
     draft.digests.set(name, [...inBatch, digest]);
-    if (isAfter(lock.state.belief.powerFrom, credentialId, boot, sequence)) return 'new';
+    if (isNewest(lock.state, sender.source, { credential: credentialId, boot, sequence })) return 'new';
     const known = [...inBatch, ...(await this.#parts.store.readDigests(credentialId, boot, sequence))];
     if (known.length === 0) return 'new';
-    return known.some((each) => each.equals(digest)) ? 'repeat' : 'conflict';
+    // Of what was erased only the name is left, so whatever comes under it is taken for it.
+    return known.some((each) => each.length === 0 || each.equals(digest)) ? 'repeat' : 'conflict';
   }
 
   #judged(lock: KnownLock, judged: Judged, draft: Draft): Judged {
@@ -259,7 +310,7 @@ export class Ingest {
     return judged;
   }
 
-  #finish(batch: readonly Waiting[], draft: Draft): void {
+  #finish(batch: readonly Judgeable[], draft: Draft): void {
     const { locks, clock, events, onStored } = this.#parts;
     for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer();
     for (const announce of draft.announcements) announce();
@@ -275,7 +326,7 @@ export class Ingest {
    * Nothing of the batch was kept, so no uplink of it may be acknowledged or remembered; its locks send again.
    * What else happened won't happen again: it waits until the store can keep it.
    */
-  async #fail(batch: readonly Waiting[], draft: Draft, error: Error): Promise<void> {
+  async #fail(batch: readonly Judgeable[], draft: Draft, error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;
     events.emit('store-failed', { atMs: clock.now(), why: error.message });
     for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer(error);
@@ -296,10 +347,14 @@ function commitOf(draft: Draft): Commit {
 
 /** What a trace will want to know; the passing of time is no event of it. */
 function loggedEvent(event: Happening): LockEvent | undefined {
-  if (event.type === 'connect') return { event: 'connect' };
-  if (event.type === 'disconnect') return { event: 'disconnect', cause: event.cause };
+  if (event.type === 'connect') return { event: 'connect', ...sourceOf(event) };
+  if (event.type === 'disconnect') return { event: 'disconnect', ...sourceOf(event), cause: event.cause };
   if (event.type === 'gateway') return { event: 'gateway', state: event.state };
   return undefined;
+}
+
+function sourceOf({ source }: { readonly source: Source }): { readonly source?: 'phone' } {
+  return source === 'phone' ? { source } : {};
 }
 
 /** An uplink that arrives over 60 s after its time waited somewhere (protocol.md §3). */

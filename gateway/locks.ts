@@ -87,6 +87,20 @@ export class Locks {
     this.#deadlines.set(lock, lock.state.belief.dueMs);
   }
 
+  /** From now on this is what is known of the lock; null drops it. It has been stored. */
+  replace(deviceId: number, state: DeviceState | null): void {
+    const lock = this.#locks.get(deviceId);
+    if (lock === undefined) return;
+    if (state === null) {
+      this.#locks.delete(deviceId);
+      // An entry that the heap has for it passes without a tick.
+      lock.dueMs = Number.POSITIVE_INFINITY;
+      return;
+    }
+    lock.state = state;
+    this.#deadlines.set(lock, state.belief.dueMs);
+  }
+
   /** The lock's presence, where it changed since this was last asked. */
   newPresence(lock: KnownLock): Presence | undefined {
     const now = presence(POWER_MODEL, lock.state.belief, this.#clock.now());

@@ -142,6 +142,7 @@ function eventContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: events are the pings of a merchant, in the order of arrival`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append(commit(uplink(3), uplink(1, { kind: 0 }), uplink(2), uplink(4, { merchantId: 2 })));
+    t.equal((await store.readEvents(2, 0, 10))[0]?.sequence, 4, 'each merchant has its own');
     const events = await store.readEvents(1, 0, 10);
     t.same(
       events.map(({ sequence }) => sequence),
@@ -154,8 +155,8 @@ function eventContract(engine: string, open: OpenStore): void {
     t.same((await store.readEvents(1, events[0]?.id ?? 0, 10)).length, 1, 'those after a cursor only');
     t.same(
       (await store.readUplinks(1, 2)).map(({ sequence }) => sequence),
-      [4, 3],
-      'the newest by name first',
+      [3, 2],
+      'the newest by name first, of those that are the lock’s merchant’s',
     );
   });
 
@@ -229,7 +230,15 @@ function registryContract(engine: string, open: OpenStore): void {
     const newer = Buffer.alloc(32, 8);
     await store.replaceLockCredential(MAC, newer, 9);
     const credentials = (await store.findLock(MAC))?.credentials;
-    t.same(credentials, [{ id: 2, secretHash: newer }], 'the old credential is revoked');
+    const member = { expiresAtMs: null };
+    t.same(
+      credentials,
+      [
+        { id: 2, secretHash: newer, ...member, isRevoked: false },
+        { id: 1, secretHash: HASH, ...member, isRevoked: true },
+      ],
+      'the old credential is revoked',
+    );
     await t.rejects(store.replaceLockCredential(testMac(2), newer, 9), { code: 'no-such-device' });
     t.match(await store.listDevices(), [{ device: { mac: MAC, merchantName: 'Amber' }, state: null }]);
     t.equal(await store.findDevice(testMac(2)), null);

@@ -20,6 +20,7 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--operator-host <address>', 'Where the operator’s interface listens (default: 127.0.0.1).'],
   ['--operator-port <port>', 'The operator’s interface (default: 8081).'],
   ['--allow-webhook-range <ranges>', 'Addresses that webhooks may go to besides public ones, such as 127.0.0.0/8.'],
+  ['--keep-days <days>', 'How long pings and findings are kept: 31 or more, or 0 for ever (default: 400).'],
 ];
 
 /** `lockgate serve` */

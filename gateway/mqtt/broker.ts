@@ -6,18 +6,19 @@
  * PUBACK where that fails. So an uplink is decoded and committed inside `authorizePublish`, and its callback is the
  * acknowledgement.
  *
- * The connection is the identity (protocol.md §1): client id = user name = MAC, and no topic carries one.
+ * The connection is the identity (protocol.md §1): who speaks is settled at CONNECT, and no topic carries a MAC.
  */
 import { Aedes, type AedesPublishPacket, type AuthenticateError, type Client, type ConnectPacket } from 'aedes';
 import { type Clock, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
 import type { GatewayEvents } from '../events.js';
-import type { Ingest, Sender } from '../ingest.js';
+import type { Ingest } from '../ingest.js';
 import type { Keys } from '../keys.js';
 import type { Store } from '../store/store.js';
-import { type Authentication, authenticate } from './authentication.js';
+import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
 import { type Connection, Listener } from './listener.js';
+import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
 
 /** Uplinks travel on this topic, downlinks on the other; there are no more. */
@@ -33,6 +34,11 @@ const SHOWN_CLIENT_ID = 64;
 const SERVER_UNAVAILABLE = 3;
 const NOT_AUTHORIZED = 5;
 
+/** How often a CONNECT is looked at anew because credentials were withdrawn meanwhile, before it is turned away. */
+const AUTHENTICATED_MOST = 5;
+
+type Accepted = Extract<Authentication, { ok: true }>;
+
 export interface BrokerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
@@ -43,6 +49,8 @@ export interface BrokerOptions {
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
+  /** The wall's, by which credentials expire. */
+  readonly wallClock: Clock;
   /** Told when a lock has subscribed to `down`: from now on it hears commands. */
   readonly onListening?: (session: Session) => void;
 }
@@ -55,12 +63,16 @@ export class Broker {
   readonly #connections = new WeakMap<object, Connection>();
   readonly #sessionOf = new WeakMap<Client, Session>();
   readonly #withWill = new WeakSet<Client>();
+  readonly #expiry: SessionExpiry;
   #listener: Listener | undefined;
   #closing = false;
 
   private constructor(options: BrokerOptions, aedes: Aedes) {
     this.#options = options;
     this.#aedes = aedes;
+    this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
+      this.sessions.end(expired.sender.deviceId, (session) => session === expired);
+    });
     this.#installHooks();
   }
 
@@ -96,6 +108,7 @@ export class Broker {
     await this.#options.ingest.stop();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     this.#listener?.destroyAll();
+    this.#expiry.stop();
     await closed;
   }
 
@@ -157,7 +170,7 @@ export class Broker {
     const hasWill = this.#withWill.has(client);
     let answer: Authentication;
     try {
-      answer = await authenticate(this.#options, { clientId: client.id, username, password, hasWill });
+      answer = await this.#check({ clientId: client.id, username, password, hasWill });
     } catch (error) {
       throw refusal(SERVER_UNAVAILABLE, (error as Error).message);
     }
@@ -166,20 +179,40 @@ export class Broker {
       this.#refused('connect', client, why);
       throw refusal(NOT_AUTHORIZED, why);
     }
-    this.#begin(client, connection, answer.sender);
+    this.#begin(client, connection, answer);
   }
 
-  #begin(client: Client, connection: Connection, sender: Sender): void {
+  /** Authenticates, and does so again where credentials were withdrawn while it did. */
+  async #check(claim: ConnectClaim): Promise<Authentication> {
+    for (let times = 0; times < AUTHENTICATED_MOST; times += 1) {
+      const { ends } = this.sessions;
+      const answer = await authenticate(this.#options, claim, this.#options.wallClock.now());
+      if (ends === this.sessions.ends) return answer;
+    }
+    throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');
+  }
+
+  #begin(client: Client, connection: Connection, { sender, expiresAtMs }: Accepted): void {
     // aedes ends the connection before this one, which has the same client id, when it registers the new one.
     for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
-    this.#sessionOf.set(client, {
+    const session: Session = {
       sender,
       clientId: client.id,
       connection,
+      expiresAtMs,
       isReady: false,
       isListening: false,
+      isEnded: false,
       cause: undefined,
       send: (payload) => sendDown(client, payload),
+    };
+    this.#sessionOf.set(client, session);
+    this.sessions.add(session);
+    this.#expiry.add(session);
+    // One that never gets ready is nobody's disconnect.
+    connection.stream.once('close', () => {
+      this.#expiry.remove(session);
+      if (!session.isReady) this.sessions.remove(session);
     });
   }
 
@@ -211,6 +244,10 @@ export class Broker {
     };
     const session = this.#sessionOf.get(client);
     const fault = session === undefined ? 'the client is not authenticated' : publishFault(packet);
+    if (session?.isEnded === true) {
+      answer(new LockgateError('session-ended', 'the connection is being ended'));
+      return;
+    }
     if (session !== undefined && fault === undefined) {
       this.#ready(client);
       this.#options.ingest.take(session.sender, packet.payload as Buffer, answer);
@@ -225,7 +262,6 @@ export class Broker {
     const session = this.#sessionOf.get(client);
     if (session === undefined || session.isReady) return;
     session.isReady = true;
-    this.sessions.add(session);
     const { deviceId, mac, simulated, source } = session.sender;
     const atMs = this.#options.clock.now();
     this.#options.ingest.happen(deviceId, mac, { type: 'connect', source, atMs }, () => {

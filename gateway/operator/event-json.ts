@@ -54,6 +54,9 @@ const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
     next_attempt_at: event.nextAttemptAtMs === null ? null : toDate(event.nextAttemptAtMs),
   }),
   'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
+  swept: ({ atMs, beforeMs, uplinks, others, held }) => {
+    return { at: toDate(atMs), event: 'swept', before: toDate(beforeMs), uplinks, others, held };
+  },
   'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
 };
 
@@ -72,7 +75,7 @@ export function findingJson({ rule, severity, message, about, atMs }: Finding): 
 }
 
 function uplinkJson(taken: UplinkTaken): EventJson {
-  const { atMs, mac, eventId, uplink, buffered, repeated, simulated } = taken;
+  const { atMs, mac, source, eventId, uplink, buffered, repeated, simulated } = taken;
   const { boot, sequence, timeMs, power, kept, dropped, body } = uplink;
   const time = isDatable(timeMs) ? { date: toDate(timeMs) } : { time_ms: timeMs };
   const envelope = { boot, sequence, ...time, power: powerToJson(power), kept, dropped };
@@ -80,10 +83,15 @@ function uplinkJson(taken: UplinkTaken): EventJson {
   const head = { at: toDate(atMs), mac: formatMac(mac), buffered, repeated, simulated, findings };
   if (isPingUplink(uplink)) {
     const ping = { ...pingToJson(uplink.body), ...envelope };
-    return { ...head, event: 'ping', source: 'lock', event_id: eventId, ping };
+    return { ...head, event: 'ping', source, event_id: eventId, ping };
   }
   if (body.kind !== 'ack') throw new Error('an uplink is a ping or an acknowledgement');
-  return { ...head, event: 'ack', ack: { id: body.commandId, result: body.result, detail: body.detail, ...envelope } };
+  return {
+    ...head,
+    event: 'ack',
+    source,
+    ack: { id: body.commandId, result: body.result, detail: body.detail, ...envelope },
+  };
 }
 
 /** Calls `listener` with every event from now on; returns the function that ends it. */

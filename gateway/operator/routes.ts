@@ -26,16 +26,20 @@ export interface OperatorParts {
   readonly accounts: Accounts;
   /** The run's clock. */
   readonly clock: Clock;
+  /** The wall's, by which credentials expire. */
+  readonly wallClock: Clock;
   /** What there is to say of the gateway itself. */
   readonly status: () => Record<string, unknown>;
 }
 
 export interface Route {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly summary: string;
   readonly success: 200 | 201;
   readonly body?: TSchema;
+  /** The body's limit in bytes, where it isn't the common one. */
+  readonly bodyLimit?: number;
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
 
@@ -44,7 +48,8 @@ export interface RouteRequest {
   readonly body: unknown;
 }
 
-const Name = Type.String({ minLength: 1, maxLength: 200 });
+/** A merchant's name. */
+export const Name = Type.String({ minLength: 1, maxLength: 200 });
 const NewMerchant = Type.Object({ name: Name });
 const NewDevice = Type.Object({
   mac: Type.String(),
@@ -58,14 +63,14 @@ const NewWebhook = Type.Object({
 });
 
 /** A handler whose body has been checked against its schema. */
-function withBody<Body extends TSchema>(
+export function withBody<Body extends TSchema>(
   body: Body,
   handle: (parts: OperatorParts, body: Static<Body>) => Promise<unknown>,
 ): Pick<Route, 'body' | 'handle'> {
   return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
 }
 
-/** Every route; all want the operator's token. */
+/** Every route but those of device-routes.ts; all want the operator's token. */
 export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
@@ -117,16 +122,6 @@ export const ROUTES: readonly Route[] = [
   },
   {
     method: 'POST',
-    path: '/devices/:mac/rotate-secret',
-    summary: 'Gives a lock a new secret; answers it, once.',
-    success: 200,
-    handle: async ({ accounts }, { params }) => {
-      const mac = readMac(params.mac ?? '');
-      return { mac: formatMac(mac), secret: await accounts.rotateLockSecret(mac) };
-    },
-  },
-  {
-    method: 'POST',
     path: '/webhooks',
     summary: 'Adds a webhook URL to a merchant; answers its signing secret, once.',
     success: 201,
@@ -155,7 +150,8 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
   return { id, name, created_at: toDate(createdAtMs) };
 }
 
-function deviceJson({ device, state }: DeviceReading, nowMs: number) {
+/** A lock, as lists have it. */
+export function deviceJson({ device, state }: DeviceReading, nowMs: number) {
   return {
     mac: formatMac(device.mac),
     merchant: device.merchantName,
@@ -190,14 +186,16 @@ function stateJson(state: DeviceState | null, nowMs: number) {
 async function showDevice(store: Store, mac: Mac, nowMs: number): Promise<unknown> {
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
-  const [uplinks, findings, quarantine] = await Promise.all([
+  const [uplinks, phoneUplinks, findings, quarantine] = await Promise.all([
     store.readUplinks(reading.device.id, SHOWN_UPLINKS),
+    store.readUplinks(reading.device.id, SHOWN_UPLINKS, 'phone'),
     store.readFindings(reading.device.id, SHOWN_UPLINKS),
     store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
   ]);
   return {
     ...deviceJson(reading, nowMs),
     uplinks: uplinks.map(uplinkJson),
+    phone_uplinks: phoneUplinks.map(uplinkJson),
     findings: findings.map(({ finding }) => findingJson(finding)),
     quarantine: quarantine.map(quarantineJson),
   };

@@ -9,8 +9,10 @@ import { Type } from 'typebox';
 import { DATE_EXPECTED, parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
+import { ManyFaults } from '../provisioning.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
+import { DEVICE_ROUTES } from './device-routes.js';
 import { listenToAll } from './event-json.js';
 import { type OperatorParts, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
@@ -87,11 +89,12 @@ export class OperatorServer {
   }
 
   #addRoutes(options: OperatorServerOptions): void {
-    for (const { method, path, success, body, handle } of ROUTES) {
+    for (const { method, path, success, body, bodyLimit, handle } of [...ROUTES, ...DEVICE_ROUTES]) {
       this.#fastify.route({
         method,
         url: path,
         ...(body !== undefined && { schema: { body } }),
+        ...(bodyLimit !== undefined && { bodyLimit }),
         handler: async (request, reply) => {
           const params = request.params as Record<string, string>;
           return await reply.status(success).send(await handle(options, { params, body: request.body }));
@@ -183,7 +186,7 @@ function statusOf(error: FastifyError | LockgateError): number {
     const { code } = error;
     if (code === 'unauthorized') return 401;
     if (code.startsWith('no-such-')) return 404;
-    if (code.endsWith('-exists')) return 409;
+    if (code.endsWith('-exists') || code.startsWith('too-many-')) return 409;
     return 400;
   }
   return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
@@ -204,6 +207,7 @@ function sendProblem(reply: FastifyReply, status: number, error: Error): void {
         status,
         detail,
         code: known ? error.code : 'request',
+        ...(error instanceof ManyFaults && { errors: error.faults }),
       }),
     );
 }

@@ -34,14 +34,14 @@ export async function recordTrace(
     traceHeaderLine({ note: '', locks: new Map(wanted.map(({ mac, state }) => [mac, traceLockOf(state.belief)])) }),
   );
 
-  const onConnected = ({ atMs, mac }: LockConnected): void => {
-    if (isWanted(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source: 'lock' }));
+  const onConnected = ({ atMs, mac, source }: LockConnected): void => {
+    if (isWanted(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source }));
   };
-  const onDisconnected = ({ atMs, mac, cause }: LockDisconnected): void => {
-    if (isWanted(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source: 'lock', cause }));
+  const onDisconnected = ({ atMs, mac, source, cause }: LockDisconnected): void => {
+    if (isWanted(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source, cause }));
   };
-  const onUplink = ({ atMs, mac, uplink, bytes }: UplinkTaken): void => {
-    if (isWanted(mac)) write(uplinkLine(mac, atMs, uplink, bytes));
+  const onUplink = (taken: UplinkTaken): void => {
+    if (isWanted(taken.mac)) write(uplinkLine(taken));
   };
   events.on('connected', onConnected);
   events.on('disconnected', onDisconnected);

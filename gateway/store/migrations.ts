@@ -5,9 +5,11 @@
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
+import { credentials } from './migrations/0002-credentials.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
+  '0002-credentials': credentials,
 };
 
 /** The list for Kysely's Migrator. */

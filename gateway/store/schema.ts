@@ -20,6 +20,8 @@ export interface DeviceTable {
   /** 1 for a lock that a simulator plays: judged and delivered, never billed. */
   simulated: number;
   created_at_ms: number;
+  /** Null while it is in service. The row outlives the removal, because the history names it. */
+  removed_at_ms: number | null;
 }
 
 /** What a lock, or a phone that acts for it, proves itself with. Ids grow with age, which orders uplinks. */
@@ -31,6 +33,10 @@ export interface CredentialTable {
   secret_hash: Buffer;
   created_at_ms: number;
   revoked_at_ms: number | null;
+  /** What people call a phone's; null for a lock's own. */
+  name: string | null;
+  /** From then on it proves nothing; null where it never expires. */
+  expires_at_ms: number | null;
 }
 
 /**
@@ -46,7 +52,10 @@ export interface UplinkTable {
   sequence: number;
   /** The first 8 bytes of the SHA-256 of `bytes`: tells a repeat from other content under the same name. */
   digest: Buffer;
-  /** 0 acknowledgement, 1 cellular, 2 GPS, 3 close connection. Only pings (above 0) are events for merchants. */
+  /**
+   * 0 acknowledgement, 1 cellular, 2 GPS, 3 close connection. Only pings (above 0) are events for merchants. −1 is one
+   * that was erased: nothing is left of it but its name, so that a repeat is known for one.
+   */
   kind: number;
   bytes: Buffer;
   received_at_ms: number;
@@ -69,6 +78,8 @@ export interface LockEventTable {
   after_uplink_id: number;
   /** JSON of a LockEvent. */
   event: string;
+  /** Whose lock it was then. */
+  merchant_id: number | null;
 }
 
 /** A breach of a rule. Its uplink is named by the last three of its columns, which are null where there is none. */
@@ -82,6 +93,8 @@ export interface FindingTable {
   credential_id: number | null;
   boot: number | null;
   sequence: number | null;
+  /** Whose lock it was then. */
+  merchant_id: number | null;
 }
 
 /** Bytes that can't be taken as an uplink, with the reason. */
@@ -93,6 +106,8 @@ export interface QuarantineTable {
   code: string;
   message: string;
   bytes: Buffer;
+  /** Whose lock it was then. */
+  merchant_id: number | null;
 }
 
 export interface WebhookUrlTable {

@@ -4,10 +4,12 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { formatMac, type Mac } from '../../proto/mac.js';
+import type { Source } from '../../proto/ping.js';
 import type { RuleName } from '../../proto/rules.js';
 import {
   type AttemptRecord,
   type Commit,
+  CREDENTIALS_READ,
   type DeliveryProgress,
   type DueDelivery,
   type Incoming,
@@ -16,6 +18,7 @@ import {
   type Judged,
   type LockAccount,
   QUARANTINE_PER_LOCK,
+  type StoredCredential,
   type StoredFinding,
   type StoredUplink,
 } from './store.js';
@@ -28,6 +31,7 @@ interface UplinkRow {
   mac: string;
   simulated: number;
   credential_id: number;
+  kind: Source | null;
   boot: number;
   sequence: number;
   digest: Buffer;
@@ -37,7 +41,8 @@ interface UplinkRow {
 }
 
 const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id, u.boot, u.sequence,
-  u.digest, u.bytes, u.received_at_ms, u.buffered`;
+  u.digest, u.bytes, u.received_at_ms, u.buffered,
+  (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) AS kind`;
 
 function toUplink(row: UplinkRow): StoredUplink {
   return {
@@ -47,6 +52,7 @@ function toUplink(row: UplinkRow): StoredUplink {
     mac: row.mac as Mac,
     simulated: row.simulated === 1,
     credentialId: row.credential_id,
+    source: row.kind ?? 'lock',
     boot: row.boot,
     sequence: row.sequence,
     digest: row.digest,
@@ -76,6 +82,18 @@ function toFinding(row: FindingRow): StoredFinding {
   return { id: row.id, finding };
 }
 
+interface CredentialRow {
+  readonly id: number;
+  readonly secret_hash: Buffer;
+  readonly expires_at_ms: number | null;
+  readonly revoked_at_ms: number | null;
+}
+
+function toCredential(row: CredentialRow): StoredCredential {
+  const { id, secret_hash: secretHash, expires_at_ms: expiresAtMs } = row;
+  return { id, secretHash, expiresAtMs, isRevoked: row.revoked_at_ms !== null };
+}
+
 /** A lock event as its row has it. */
 export interface LogEventRow {
   readonly id: number;
@@ -83,6 +101,12 @@ export interface LogEventRow {
   readonly event: string;
   readonly after_uplink_id: number;
 }
+
+/** An attempt that was under way while its event (the last parameter) was erased leaves nothing behind. */
+const NOT_ERASED = '(SELECT kind FROM uplink WHERE id = ?) >= 0';
+
+/** Whose lock it is at this moment: the device stands in the statement's last parameter. */
+const OWNER = '(SELECT merchant_id FROM device WHERE id = ?)';
 
 /** Writes to the log and to the deliveries. Its methods are to be called inside a transaction. */
 export class LogWriter {
@@ -111,19 +135,19 @@ export class LogWriter {
        ON CONFLICT (device_id) DO UPDATE SET state = excluded.state`,
     );
     this.#insertLockEvent = db.prepare(
-      `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id)
-       VALUES (?, ?, ?, coalesce((SELECT max(id) FROM uplink), 0))`,
+      `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id, merchant_id)
+       VALUES (?, ?, ?, coalesce((SELECT max(id) FROM uplink), 0), ${OWNER})`,
     );
     this.#insertFinding = db.prepare(
-      `INSERT INTO finding (device_id, at_ms, rule, severity, message, credential_id, boot, sequence)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO finding (device_id, at_ms, rule, severity, message, credential_id, boot, sequence, merchant_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${OWNER})`,
     );
     this.#withdrawFinding = db.prepare(
       `DELETE FROM finding WHERE device_id = ? AND rule = ? AND credential_id = ? AND boot = ? AND sequence = ?`,
     );
     this.#insertQuarantine = db.prepare(
-      `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes)
-       VALUES (?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes, merchant_id)
+       VALUES (?, ?, ?, ?, ?, ?, ${OWNER})`,
     );
     this.#trimQuarantine = db.prepare(
       `DELETE FROM quarantine WHERE device_id = ? AND id <= (
@@ -131,10 +155,11 @@ export class LogWriter {
     );
     this.#insertAttempt = db.prepare(
       `INSERT INTO attempt (url_id, uplink_id, number, at_ms, duration_ms, status, error, answer)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+       SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE ${NOT_ERASED}`,
     );
     this.#putDelivery = db.prepare(
-      `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms) VALUES (?, ?, ?, ?, ?)
+      `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms)
+       SELECT ?, ?, ?, ?, ? WHERE ${NOT_ERASED}
        ON CONFLICT (url_id, uplink_id) DO UPDATE SET
          state = excluded.state, attempts = excluded.attempts, next_attempt_at_ms = excluded.next_attempt_at_ms`,
     );
@@ -155,7 +180,7 @@ export class LogWriter {
   #appendItem(item: Incoming): void {
     if (item.type === 'uplink') this.#appendUplink(item);
     else if (item.type === 'quarantine') this.#quarantine(item);
-    else this.#insertLockEvent.run(item.deviceId, item.atMs, JSON.stringify(item.event));
+    else this.#insertLockEvent.run(item.deviceId, item.atMs, JSON.stringify(item.event), item.deviceId);
   }
 
   #appendUplink(uplink: IncomingUplink): void {
@@ -174,7 +199,7 @@ export class LogWriter {
   }
 
   #quarantine({ deviceId, credentialId, receivedAtMs, code, message, bytes }: IncomingQuarantine): void {
-    this.#insertQuarantine.run(deviceId, credentialId, receivedAtMs, code, message, bytes);
+    this.#insertQuarantine.run(deviceId, credentialId, receivedAtMs, code, message, bytes, deviceId);
     this.#trimQuarantine.run(deviceId, deviceId);
   }
 
@@ -183,7 +208,7 @@ export class LogWriter {
       this.#withdrawFinding.run(deviceId, rule, about.credential, about.boot, about.sequence);
     for (const { rule, severity, message, about, atMs } of findings) {
       const name = [about?.credential ?? null, about?.boot ?? null, about?.sequence ?? null];
-      this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...name);
+      this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...name, deviceId);
     }
   }
 
@@ -195,14 +220,14 @@ export class LogWriter {
 
   #recordAttempt(attempt: AttemptRecord): void {
     const { urlId, uplinkId, number, atMs, durationMs, status, error, answer, outcome } = attempt;
-    this.#insertAttempt.run(urlId, uplinkId, number, atMs, durationMs, status, error, answer);
+    this.#insertAttempt.run(urlId, uplinkId, number, atMs, durationMs, status, error, answer, uplinkId);
     if (outcome.state === 'delivered') {
       // What goes well at once never had a row.
       if (number > 1) this.#finishDelivery.run(number, urlId, uplinkId);
       return;
     }
     const next = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
-    this.#putDelivery.run(urlId, uplinkId, outcome.state, number, next);
+    this.#putDelivery.run(urlId, uplinkId, outcome.state, number, next, uplinkId);
   }
 }
 
@@ -225,10 +250,10 @@ export class LogReader {
 
   constructor(db: Database) {
     this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
-    this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ?');
+    this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ? AND removed_at_ms IS NULL');
     this.#credentials = db.prepare(
-      `SELECT id, secret_hash AS secretHash FROM credential
-       WHERE device_id = ? AND kind = 'lock' AND revoked_at_ms IS NULL ORDER BY id DESC`,
+      `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
+       WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${CREDENTIALS_READ}`,
     );
     this.#events = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
@@ -246,24 +271,27 @@ export class LogReader {
       .pluck();
     this.#latest = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.credential_id = ? ORDER BY u.boot DESC, u.sequence DESC LIMIT ?`,
+       WHERE u.credential_id = ? AND u.merchant_id = d.merchant_id AND u.kind >= 0
+       ORDER BY u.boot DESC, u.sequence DESC LIMIT ?`,
     );
     this.#states = db.prepare(
-      `SELECT s.device_id AS deviceId, d.mac, s.state FROM device_state s JOIN device d ON d.id = s.device_id`,
+      `SELECT s.device_id AS deviceId, d.mac, s.state FROM device_state s JOIN device d ON d.id = s.device_id
+       WHERE d.removed_at_ms IS NULL`,
     );
     this.#digests = db
       .prepare('SELECT digest FROM uplink WHERE credential_id = ? AND boot = ? AND sequence = ?')
       .pluck();
     this.#findings = db.prepare(
       `SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id
-       WHERE f.device_id = ? ORDER BY f.id DESC LIMIT ?`,
+       WHERE f.device_id = ? AND f.merchant_id = d.merchant_id ORDER BY f.id DESC LIMIT ?`,
     );
     this.#logUplinks = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.device_id = ? AND u.id > ? ORDER BY u.id LIMIT ?`,
+       WHERE u.device_id = ? AND u.id > ? AND u.merchant_id = d.merchant_id AND u.kind >= 0 ORDER BY u.id LIMIT ?`,
     );
     this.#logEvents = db.prepare(
-      `SELECT id, at_ms, event, after_uplink_id FROM lock_event WHERE device_id = ? AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT e.id, e.at_ms, e.event, e.after_uplink_id FROM lock_event e JOIN device d ON d.id = e.device_id
+       WHERE e.device_id = ? AND e.id > ? AND e.merchant_id = d.merchant_id ORDER BY e.id LIMIT ?`,
     );
     this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
   }
@@ -296,10 +324,11 @@ export class LogReader {
     return (this.#state.get(deviceId) as string | undefined) ?? null;
   }
 
-  lock(mac: Mac): LockAccount | null {
+  lock(mac: Mac, kind: Source): LockAccount | null {
     const row = this.#lock.get(mac) as { id: number; merchant_id: number; simulated: number } | undefined;
+    // A MAC that nobody has is looked up as far as one that somebody has.
+    const credentials = (this.#credentials.all(row?.id ?? 0, kind) as CredentialRow[]).map(toCredential);
     if (row === undefined) return null;
-    const credentials = this.#credentials.all(row.id) as LockAccount['credentials'];
     return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };
   }
 

@@ -53,6 +53,11 @@ export class Dispatcher {
     }
   }
 
+  /** What a lock sent was erased: no worker is to send what it has read of it. */
+  forget(deviceId: number): void {
+    for (const worker of this.#workers.values()) worker.forget(deviceId);
+  }
+
   /** Starts nothing new, lets what is under way end within `grace`, and keeps what came of it. */
   async stop(grace: Milliseconds): Promise<void> {
     this.#stopping = true;

@@ -64,6 +64,8 @@ export class UrlWorker {
   #position: number;
   #reading: Promise<void> | undefined;
   #readAgain = false;
+  /** How often something was forgotten: what is being read meanwhile may be gone. */
+  #forgets = 0;
   #timer: Timer | undefined;
   #stopped = false;
   #idle: (() => void) | undefined;
@@ -96,6 +98,13 @@ export class UrlWorker {
       }
       this.#settle();
     });
+  }
+
+  /** A lock's events were erased from the log: those that were read and not attempted yet are left out. */
+  forget(deviceId: number): void {
+    this.#forgets += 1;
+    this.#ahead = this.#ahead.filter((event) => event.deviceId !== deviceId);
+    this.wake();
   }
 
   /** Starts nothing new, gives what is under way up to `grace` ms to end, then cuts it off. */
@@ -131,7 +140,10 @@ export class UrlWorker {
     if (free <= 0) return;
     const { store, clock } = this.#parts;
     // Those under way are still due in the store, so look past them.
+    const forgets = this.#forgets;
     const due = await store.readDueDeliveries(this.#url.id, clock.now(), free + this.#retries.size);
+    // Whoever forgets wakes the worker.
+    if (forgets !== this.#forgets) return;
     for (const delivery of due) {
       if (this.#stopped || this.#retries.size >= RETRY_SHARE || this.#underWay >= CONCURRENCY) return;
       if (!this.#retries.has(delivery.uplink.id)) this.#startRetry(delivery);
@@ -152,7 +164,9 @@ export class UrlWorker {
     const { store } = this.#parts;
     this.#known ??= new Set(await store.readOutcomesAfter(this.#url.id, this.#position));
     const known = this.#known;
+    const forgets = this.#forgets;
     const events = await store.readEvents(this.#url.merchantId, this.#position, READ_AT_ONCE);
+    if (forgets !== this.#forgets) return true;
     this.#position = events.at(-1)?.id ?? this.#position;
     this.#ahead.push(...events.filter(({ id }) => !known.delete(id)));
     return events.length > 0;

@@ -31,6 +31,7 @@ async function main(): Promise<void> {
       mqttHost: '127.0.0.1',
       operatorHost: '127.0.0.1',
       allowWebhookRange: [parseRange('127.0.0.0/8')],
+      keepDays: 0,
     },
     sabotage === undefined ? {} : { wrapStore: SABOTAGES[sabotage] },
   );

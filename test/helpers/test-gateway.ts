@@ -21,6 +21,7 @@ export function testConfig(data: string): Config {
     operatorHost: '127.0.0.1',
     operatorPort: 0,
     allowWebhookRange: [parseRange('127.0.0.0/8')],
+    keepDays: 0,
   };
 }
 
