@@ -13,8 +13,10 @@ interface Words {
 }
 
 const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
-  connect: () => ({ kind: 'conn', style: 'green', text: 'connected' }),
-  disconnect: ({ cause }) => ({ kind: 'conn', style: 'dim', text: `disconnected (${cause})` }),
+  connect: ({ source }) => ({ kind: 'conn', style: 'green', text: `${phone(source)}connected` }),
+  disconnect: ({ source, cause }) => {
+    return { kind: 'conn', style: 'dim', text: `${phone(source)}disconnected (${cause})` };
+  },
   ping: (event) => ({ kind: 'ping', style: 'cyan', text: pingText(event.ping as EventJson, event) }),
   ack: (event) => {
     const { id, result, detail } = event.ack as EventJson;
@@ -35,8 +37,21 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     text: deliveryText(event),
   }),
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
+  swept: ({ before, uplinks, others, held }) => {
+    const kept = held === 0 ? '' : `; ${held} events as old wait for their webhook`;
+    return {
+      kind: 'keep',
+      style: 'dim',
+      text: `${uplinks} uplinks and ${others} others before ${before} deleted${kept}`,
+    };
+  },
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
 };
+
+/** Said of what a phone does, and of nothing else. */
+function phone(source: unknown): string {
+  return source === 'phone' ? 'phone ' : '';
+}
 
 function styleOf(finding: EventJson): Style {
   return finding.severity === 'violation' ? 'red' : 'yellow';
@@ -61,6 +76,7 @@ function pingText(ping: EventJson, event: EventJson): string {
   parts.push(`${ping.battery_percent}%`);
   if (ping.latitude !== undefined) parts.push(`${fixed(ping.latitude)},${fixed(ping.longitude)} ±${ping.uncertainty}m`);
   if (ping.speed !== undefined && ping.speed !== 0) parts.push(`${ping.speed} m/s`);
+  if (event.source === 'phone' && ping.reason !== 'PHONE') parts.push('(from a phone)');
   if (event.repeated === true) parts.push('(again)');
   else if (event.buffered === true) parts.push('(late)');
   return parts.join(' ');

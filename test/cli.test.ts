@@ -120,7 +120,14 @@ t.test('every command has help with an example', async (t) => {
     'device list',
     'device show',
   ];
-  const more = ['device rotate-secret', 'webhook add', 'webhook list', 'webhook listen'];
+  const devices = ['import', 'set', 'remove', 'erase', 'phone add', 'phone list', 'phone revoke'];
+  const more = [
+    ...devices.map((name) => `device ${name}`),
+    'device rotate-secret',
+    'webhook add',
+    'webhook list',
+    'webhook listen',
+  ];
   for (const command of [...commands, ...more]) {
     const help = await lockgate([...command.split(' '), '--help']);
     t.match(help, { code: 0, stdout: new RegExp(`Example:\n  \\$ lockgate ${command}`) }, command);

@@ -20,7 +20,11 @@ const Import = Type.Object({
   simulated: Type.Optional(Type.Boolean()),
 });
 const Change = Type.Object({ merchant: Type.Optional(Name), simulated: Type.Optional(Type.Boolean()) });
-const Rotate = Type.Object({ keep_old_seconds: Type.Optional(Type.Integer({ minimum: 0 })) });
+/** Or no body at all. */
+const Rotate = Type.Union([
+  Type.Object({ keep_old_seconds: Type.Optional(Type.Integer({ minimum: 0 })) }),
+  Type.Null(),
+]);
 const NewPhone = Type.Object({ name: Type.String(), expires_at: Type.Optional(Type.String()) });
 
 /** The lock that a path names. @throws LockgateError `input-mac` */
@@ -90,7 +94,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     body: Rotate,
     handle: async ({ accounts }, request) => {
       const mac = macOf(request);
-      const { keep_old_seconds: seconds = 0 } = request.body as { keep_old_seconds?: number };
+      const { keep_old_seconds: seconds = 0 } = (request.body ?? {}) as { keep_old_seconds?: number };
       return { mac: formatMac(mac), secret: await accounts.devices.rotateSecret(mac, Seconds(seconds)) };
     },
   },
