@@ -11,8 +11,9 @@ import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
+import { COMMAND_ROUTES } from './command-routes.js';
 import { listenToAll } from './event-json.js';
-import { type OperatorParts, ROUTES, readMac } from './routes.js';
+import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
@@ -87,14 +88,15 @@ export class OperatorServer {
   }
 
   #addRoutes(options: OperatorServerOptions): void {
-    for (const { method, path, success, body, handle } of ROUTES) {
+    for (const { method, path, success, body, handle } of [...ROUTES, ...COMMAND_ROUTES]) {
       this.#fastify.route({
         method,
         url: path,
         ...(body !== undefined && { schema: { body } }),
         handler: async (request, reply) => {
           const params = request.params as Record<string, string>;
-          return await reply.status(success).send(await handle(options, { params, body: request.body }));
+          const query = request.query as Query;
+          return await reply.status(success).send(await handle(options, { params, query, body: request.body }));
         },
       });
     }
@@ -178,12 +180,15 @@ async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const line of lines) yield `${line}\n`;
 }
 
+/** What the state of things doesn't allow, beside names that are taken. */
+const CONFLICTS = new Set(['count-differs', 'airplane-unconfirmed', 'commands-full', 'command-sent']);
+
 function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof LockgateError) {
     const { code } = error;
     if (code === 'unauthorized') return 401;
     if (code.startsWith('no-such-')) return 404;
-    if (code.endsWith('-exists')) return 409;
+    if (code.endsWith('-exists') || CONFLICTS.has(code)) return 409;
     return 400;
   }
   return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;

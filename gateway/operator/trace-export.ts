@@ -104,6 +104,7 @@ function judgeEventOf(entry: LogEntry): JudgeEvent {
 function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
   if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
   if (event.event === 'connect') return { type: 'connect', source: 'lock', atMs };
+  if (event.event === 'command') return { type: 'command', id: event.id, command: event.command, atMs };
   return { type: 'disconnect', source: 'lock', cause: event.cause, atMs };
 }
 
@@ -112,6 +113,7 @@ function lineOf(mac: Mac, entry: LogEntry): string {
     return uplinkLine(mac, entry.uplink.receivedAtMs, decodeStored(entry.uplink), entry.uplink.bytes);
   const { atMs, event } = entry;
   if (event.event === 'gateway') return traceEventLine({ atMs, ...event });
+  if (event.event === 'command') return traceEventLine({ atMs, mac, ...event });
   return traceEventLine({ atMs, mac, source: 'lock', ...event });
 }
 

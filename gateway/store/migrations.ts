@@ -5,9 +5,11 @@
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
+import { commands } from './migrations/0003-commands.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
+  '0003-commands': commands,
 };
 
 /** The list for Kysely's Migrator. */

@@ -10,6 +10,7 @@ import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
+import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { Lane } from './lane.js';
 import { LogMerge } from './log-merge.js';
@@ -95,6 +96,7 @@ interface Parts {
 
 class SqliteStore implements Store {
   readonly description: string;
+  readonly commands: CommandTableStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -108,7 +110,9 @@ class SqliteStore implements Store {
     this.#logWriter = new LogWriter(parts.writer);
     this.#log = new LogReader(parts.reader);
     this.#registry = new Registry(parts.tables);
-    this.#readRegistry = new Registry(new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) }));
+    const readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
+    this.#readRegistry = new Registry(readTables);
+    this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
   }
 
   append(commit: Commit): Promise<void> {
