@@ -62,7 +62,7 @@ export interface IncomingUplink {
   readonly buffered: boolean;
 }
 
-/** What happened to a lock's connection or to the gateway's listening, or a command sent: for traces (protocol.md §4). */
+/** What happened to a lock’s connection or the gateway’s listening, or a command sent: for traces (protocol.md §4). */
 export interface IncomingLockEvent {
   readonly type: 'lock-event';
   readonly deviceId: number;
