@@ -1,6 +1,7 @@
 /**
  * What happens in a gateway, one readable line each: for `tail` and the demo.
  */
+import { commandText } from './command-listing.js';
 import { oneLine, paint, type Style } from './output.js';
 
 /** An event as the operator's interface streams it. */
@@ -20,6 +21,10 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     const { id, result, detail } = event.ack as EventJson;
     return { kind: 'ack', style: 'blue', text: `command ${id}: ${result}${detail === '' ? '' : ` (${detail})`}` };
   },
+  command: (event) => ({ kind: 'cmd', style: 'blue', text: commandEventText(event) }),
+  'stray-ack': ({ command_id: id, why }) => {
+    return { kind: 'ack', style: 'yellow', text: `command ${id} acknowledged: ${why}` };
+  },
   finding: (event) => {
     const finding = event.finding as EventJson;
     return { kind: 'judge', style: styleOf(finding), text: `${finding.rule}: ${finding.message}` };
@@ -37,6 +42,12 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
 };
+
+function commandEventText({ command, state, sent_count: count }: EventJson): string {
+  const { id, type, ...parameters } = command as EventJson;
+  const again = state === 'sent' && Number(count) > 1 ? `, for the ${count}. time` : '';
+  return `command ${id} ${commandText({ type: String(type), parameters })}: ${state}${again}`;
+}
 
 function styleOf(finding: EventJson): Style {
   return finding.severity === 'violation' ? 'red' : 'yellow';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { commandText } from '../command-listing.js';
 import { withConnection } from '../connection-flags.js';
 import { presenceText } from '../event-line.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
@@ -27,6 +28,11 @@ interface DeviceJson {
 }
 
 interface ShownDevice extends DeviceJson {
+  readonly twin: {
+    readonly wanted: Readonly<Record<string, unknown>>;
+    /** The members of `wanted` that the lock has otherwise, or has not reported. */
+    readonly differs: readonly string[];
+  };
   readonly uplinks: readonly {
     readonly received_at: string;
     readonly boot: number;
@@ -118,6 +124,10 @@ async function show(mac: string, flags: Flags): Promise<void> {
     const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
     print(presenceText({ ...device }));
+  }
+  for (const [name, value] of Object.entries(device.twin.wanted)) {
+    const wanted = commandText({ type: 'wanted:', parameters: { [name]: value } });
+    print(`${wanted}${device.twin.differs.includes(name) ? '  (not reported yet)' : ''}`);
   }
   if (device.uplinks.length > 0) print(paint('bold', '\nLatest uplinks'));
   for (const { received_at, boot, sequence, ping } of device.uplinks)

@@ -4,7 +4,7 @@ import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
 import { readCommandRequest } from '../commands/command-input.js';
 import { LISTED, LISTED_MOST } from '../commands/command-terms.js';
-import type { CommandOutcome } from '../commands/commands.js';
+import type { CommandOutcome, Commands } from '../commands/commands.js';
 import { COMMAND_STATES, type CommandFilter, type CommandState } from '../store/command-record.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
@@ -21,7 +21,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
     body: Type.Object({}),
     handle: async ({ commands, clock }, { body }) => {
       const outcomes = await commands.send(readCommandRequest(body, clock.now()));
-      return { commands: outcomes.map(outcomeJson) };
+      return { commands: outcomes.map((outcome) => outcomeJson(outcome, commands)) };
     },
   },
   {
@@ -63,9 +63,9 @@ export const COMMAND_ROUTES: readonly Route[] = [
   },
 ];
 
-function outcomeJson(outcome: CommandOutcome): object {
+function outcomeJson(outcome: CommandOutcome, commands: Commands): object {
   const mac = formatMac(outcome.mac);
-  if ('record' in outcome) return commandRecordJson(outcome.record, null);
+  if ('record' in outcome) return commandRecordJson(outcome.record, commands.waitOf(outcome.record));
   return { mac, error: { code: outcome.refusal.code, detail: outcome.refusal.message } };
 }
 
