@@ -1,6 +1,7 @@
 /**
  * What happens in a gateway, one readable line each: for `tail` and the demo.
  */
+import { commandText } from './command-listing.js';
 import { oneLine, paint, type Style } from './output.js';
 
 /** An event as the operator's interface streams it. */
@@ -21,6 +22,10 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   ack: (event) => {
     const { id, result, detail } = event.ack as EventJson;
     return { kind: 'ack', style: 'blue', text: `command ${id}: ${result}${detail === '' ? '' : ` (${detail})`}` };
+  },
+  command: (event) => ({ kind: 'cmd', style: 'blue', text: commandEventText(event) }),
+  'stray-ack': ({ command_id: id, why }) => {
+    return { kind: 'ack', style: 'yellow', text: `command ${id} acknowledged: ${why}` };
   },
   finding: (event) => {
     const finding = event.finding as EventJson;
@@ -51,6 +56,12 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
 /** Said of what a phone does, and of nothing else. */
 function phone(source: unknown): string {
   return source === 'phone' ? 'phone ' : '';
+}
+
+function commandEventText({ command, state, sent_count: count }: EventJson): string {
+  const { id, type, ...parameters } = command as EventJson;
+  const again = state === 'sent' && Number(count) > 1 ? `, for the ${count}. time` : '';
+  return `command ${id} ${commandText({ type: String(type), parameters })}: ${state}${again}`;
 }
 
 function styleOf(finding: EventJson): Style {

@@ -4,6 +4,7 @@
  */
 import { Command } from 'commander';
 import { VERSION } from '../gateway/version.js';
+import { addCommandCommands } from './commands/command.js';
 import { addDemoCommand } from './commands/demo.js';
 import { addDeviceCommands } from './commands/device.js';
 import { addMerchantCommands } from './commands/merchant.js';
@@ -32,6 +33,7 @@ export function makeProgram(): Command {
   addTailCommand(program);
   addMerchantCommands(program);
   addDeviceCommands(program);
+  addCommandCommands(program);
   addWebhookCommands(program);
   addTraceCommands(program);
   addPingCommands(program);

@@ -7,6 +7,7 @@ import type { Mac } from '../proto/mac.js';
 import type { Source, Uplink } from '../proto/ping.js';
 import type { DisconnectCause, Finding } from '../proto/power-judge-event.js';
 import type { Presence } from '../proto/power-judge-presence.js';
+import type { CommandRecord } from './store/command-record.js';
 
 export interface LockConnected {
   readonly atMs: number;
@@ -92,6 +93,21 @@ export interface UrlDisabled {
   readonly why: string;
 }
 
+/** A command was taken, sent (each time that it is), answered, expired or cancelled: it is as it stands now. */
+export interface CommandChanged {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly record: CommandRecord;
+}
+
+/** A lock acknowledged a command that was never sent to it. It changes nothing. */
+export interface StrayAck {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly commandId: number;
+  readonly why: string;
+}
+
 export interface StoreFailed {
   readonly atMs: number;
   readonly why: string;
@@ -120,6 +136,8 @@ export interface GatewayEventMap {
   delivery: [DeliveryAttempted];
   'url-disabled': [UrlDisabled];
   swept: [Swept];
+  command: [CommandChanged];
+  'stray-ack': [StrayAck];
   'store-failed': [StoreFailed];
 }
 

@@ -6,12 +6,14 @@
  */
 import { type Clock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
+import { Commands } from './commands/commands.js';
 import type { Config } from './config.js';
 import { GatewayEvents } from './events.js';
 import { Ingest, type IngestParts } from './ingest.js';
 import { type Keys, openKeys } from './keys.js';
 import { Locks } from './locks.js';
 import { Broker } from './mqtt/broker.js';
+import type { Session } from './mqtt/sessions.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { Retention } from './retention.js';
@@ -41,6 +43,7 @@ export interface GatewayOptions {
 export interface Gateway {
   readonly events: GatewayEvents;
   readonly accounts: Accounts;
+  readonly commands: Commands;
   readonly store: Store;
   /** The run's clock. */
   readonly clock: Clock;
@@ -100,13 +103,17 @@ async function startParts(
   await dispatcher.start();
   started.push(() => dispatcher.stop(DELIVERY_GRACE));
 
-  const { ingest, locks } = await startIngest(
+  // Commands leave by a broker that can't be there before what takes the uplinks is.
+  const outlet: { broker?: Broker } = {};
+  const { ingest, locks, commands } = await startIngest(
     { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
+    (deviceId) => outlet.broker?.sessions.ofLock(deviceId),
     started,
   );
-  const work = { store, keys, events, clock, ingest, locks, dispatcher };
+  const work = { store, keys, events, clock, ingest, locks, commands, dispatcher };
   const wallClock = options.wallClock ?? systemClock;
   const { broker, accounts } = await startIdentity(config, wallClock, work, started);
+  outlet.broker = broker;
   const operatorToken = openOperatorToken(config.data);
   const operator = await OperatorServer.start({
     host: config.operatorHost,
@@ -115,6 +122,7 @@ async function startParts(
     events,
     store,
     accounts,
+    commands,
     clock,
     wallClock,
     ingest,
@@ -130,6 +138,7 @@ async function startParts(
   return {
     events,
     accounts,
+    commands,
     store,
     clock,
     mqttPort: broker.port,
@@ -147,6 +156,7 @@ interface Work {
   readonly clock: Clock;
   readonly ingest: Ingest;
   readonly locks: Locks;
+  readonly commands: Commands;
   readonly dispatcher: Dispatcher;
 }
 
@@ -157,12 +167,22 @@ async function startIdentity(
   work: Work,
   started: (() => Promise<void>)[],
 ): Promise<{ broker: Broker; accounts: Accounts }> {
-  const { store, events, clock, dispatcher } = work;
+  const { store, events, clock, commands, dispatcher } = work;
   const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
   retention.start();
   started.push(() => retention.stop());
-  const broker = await Broker.start({ host: config.mqttHost, port: config.mqttPort, wallClock, ...work });
-  started.push(() => broker.close());
+  const broker = await Broker.start({
+    ...work,
+    host: config.mqttHost,
+    port: config.mqttPort,
+    wallClock,
+    onListening: (session) => commands.listening(session),
+  });
+  // Locks come in last, and are the first whom nothing more is sent.
+  started.push(async () => {
+    await commands.stop();
+    await broker.close();
+  });
   const accounts = new Accounts({
     ...work,
     clock: wallClock,
@@ -173,16 +193,26 @@ async function startIdentity(
   return { broker, accounts };
 }
 
-/** The locks that the store knows hear that the gateway listens, and when it does no longer. */
+/** The locks that the store knows hear that the gateway listens, and when it does no longer; commands go on. */
 async function startIngest(
-  parts: Omit<IngestParts, 'locks'>,
+  parts: Omit<IngestParts, 'locks' | 'commands'>,
+  sessionOf: (deviceId: number) => Session | undefined,
   started: (() => Promise<void>)[],
-): Promise<{ ingest: Ingest; locks: Locks }> {
-  const { store, clock } = parts;
+): Promise<{ ingest: Ingest; locks: Locks; commands: Commands }> {
+  const { store, clock, events } = parts;
   const locks = new Locks(store, clock, (due) => {
     for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
   });
-  const ingest = new Ingest({ ...parts, locks });
+  const commands = new Commands({
+    store,
+    events,
+    clock,
+    wallClock: systemClock,
+    findLock: (deviceId) => locks.find(deviceId),
+    sessionOf,
+    happen: (deviceId, mac, event, announce) => ingest.happen(deviceId, mac, event, announce),
+  });
+  const ingest: Ingest = new Ingest({ ...parts, locks, commands });
   const tellAll = (state: 'start' | 'stop'): void => {
     const atMs = clock.now();
     for (const { deviceId, mac } of locks.all()) ingest.happen(deviceId, mac, { type: 'gateway', state, atMs });
@@ -194,7 +224,9 @@ async function startIngest(
     await ingest.stop();
     locks.stop();
   });
-  return { ingest, locks };
+  await commands.load();
+  started.push(() => commands.stop());
+  return { ingest, locks, commands };
 }
 
 /** Chance from the system: 32 bits in [0, 1). */

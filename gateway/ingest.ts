@@ -12,13 +12,21 @@ import { afterThisTurn, type Clock, Seconds } from '../proto/clock.js';
 import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
-import type { Source, Uplink } from '../proto/ping.js';
-import type { ConnectEvent, DisconnectEvent, GatewayEvent, TickEvent, UplinkCopy } from '../proto/power-judge-event.js';
+import type { CommandAck, Source, Uplink } from '../proto/ping.js';
+import type {
+  CommandEvent,
+  ConnectEvent,
+  DisconnectEvent,
+  GatewayEvent,
+  TickEvent,
+  UplinkCopy,
+} from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { isNewest, noteUplink } from './device-state.js';
 import { digestOf, eventId } from './event-id.js';
 import type { GatewayEvents } from './events.js';
 import type { KnownLock, Locks } from './locks.js';
+import type { AnsweredState, CommandChange } from './store/command-record.js';
 import { type Commit, type Incoming, type Judged, type LockEvent, type Store, UPLINK_KINDS } from './store/store.js';
 
 /** Uplinks that may wait for a commit; past it the newest is turned away, unacknowledged, and its lock sends again. */
@@ -42,7 +50,25 @@ export interface Sender {
 export type Answer = (error?: Error) => void;
 
 /** What happens to a lock besides its uplinks. */
-export type Happening = ConnectEvent | DisconnectEvent | GatewayEvent | TickEvent;
+export type Happening = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
+
+/** A lock's word on a command, new, and stored. */
+export interface Acknowledgement {
+  readonly deviceId: number;
+  readonly mac: Mac;
+  readonly commandId: number;
+  readonly state: AnsweredState;
+  readonly detail: string;
+  /** When it was received, by the run's clock. */
+  readonly atMs: number;
+}
+
+/** Who sends commands hears of what bears on them, after the commit. */
+export interface CommandListener {
+  acknowledged(acknowledgement: Acknowledgement): void;
+  /** Something new may be believed of the lock. */
+  judged(lock: KnownLock): void;
+}
 
 interface WaitingUplink {
   readonly type: 'uplink';
@@ -94,6 +120,7 @@ interface Draft {
   readonly digests: Map<string, Buffer[]>;
   readonly merchantIds: Set<number>;
   readonly announcements: (() => void)[];
+  readonly commands: CommandChange[];
 }
 
 export interface IngestParts {
@@ -104,6 +131,7 @@ export interface IngestParts {
   readonly events: GatewayEvents;
   /** Told the merchants that have new events, after their commit. */
   readonly onStored: (merchantIds: ReadonlySet<number>) => void;
+  readonly commands: CommandListener;
 }
 
 export class Ingest {
@@ -191,6 +219,7 @@ export class Ingest {
         digests: new Map(),
         merchantIds: new Set(),
         announcements: [],
+        commands: [],
       };
       try {
         for (const waiting of batch) await this.#enter(waiting, draft);
@@ -243,6 +272,8 @@ export class Ingest {
     const lock = this.#parts.locks.known(deviceId, mac);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
+    // Durable before the bytes leave: what may have reached a lock is never taken for unsent.
+    if (event.type === 'command') draft.commands.push({ type: 'sent', id: event.id, atMs: event.atMs });
     const judged = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
     draft.announcements.push(() => {
       announce();
@@ -288,6 +319,20 @@ export class Ingest {
         findings,
       });
     });
+    if (copy !== 'repeat') this.#enterAck(waiting, draft);
+  }
+
+  /** The command's new state goes into the very commit of the uplink. A phone has no say in commands. */
+  #enterAck({ sender, uplink, receivedAtMs: atMs }: WaitingUplink, draft: Draft): void {
+    const { deviceId, mac, source } = sender;
+    const { body } = uplink;
+    if (body.kind !== 'ack' || source === 'phone') return;
+    const { commandId, result, detail } = body;
+    const state = STATE_OF_RESULT[result];
+    draft.commands.push({ type: 'acknowledged', id: commandId, deviceId, state, detail, atMs });
+    draft.announcements.push(() => {
+      this.#parts.commands.acknowledged({ deviceId, mac, commandId, state, detail, atMs });
+    });
   }
 
   /** Whether the uplink's name was used before. */
@@ -311,12 +356,13 @@ export class Ingest {
   }
 
   #finish(batch: readonly Judgeable[], draft: Draft): void {
-    const { locks, clock, events, onStored } = this.#parts;
+    const { locks, clock, events, onStored, commands } = this.#parts;
     for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer();
     for (const announce of draft.announcements) announce();
     for (const lock of draft.touched) {
       const presence = locks.newPresence(lock);
       if (presence !== undefined) events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
+      commands.judged(lock);
     }
     if (draft.merchantIds.size > 0) onStored(draft.merchantIds);
     locks.arm();
@@ -339,10 +385,16 @@ export class Ingest {
   }
 }
 
+const STATE_OF_RESULT: Readonly<Record<CommandAck['result'], AnsweredState>> = {
+  ok: 'done',
+  rejected: 'rejected',
+  failed: 'failed',
+};
+
 function commitOf(draft: Draft): Commit {
   const states = new Map<number, string>();
   for (const lock of draft.touched) states.set(lock.deviceId, JSON.stringify(lock.state));
-  return { incoming: draft.incoming, judged: draft.judged, states };
+  return { incoming: draft.incoming, judged: draft.judged, states, commands: draft.commands };
 }
 
 /** What a trace will want to know; the passing of time is no event of it. */
@@ -350,6 +402,7 @@ function loggedEvent(event: Happening): LockEvent | undefined {
   if (event.type === 'connect') return { event: 'connect', ...sourceOf(event) };
   if (event.type === 'disconnect') return { event: 'disconnect', ...sourceOf(event), cause: event.cause };
   if (event.type === 'gateway') return { event: 'gateway', state: event.state };
+  if (event.type === 'command') return { event: 'command', id: event.id, command: event.command };
   return undefined;
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Seconds } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { commandText } from '../command-listing.js';
 import { withConnection } from '../connection-flags.js';
 import { presenceText } from '../event-line.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
@@ -40,6 +41,11 @@ interface UplinkJson {
 interface ShownDevice extends DeviceJson {
   readonly uplinks: readonly UplinkJson[];
   readonly phone_uplinks: readonly UplinkJson[];
+  readonly twin: {
+    readonly wanted: Readonly<Record<string, unknown>>;
+    /** The members of `wanted` that the lock has otherwise, or has not reported. */
+    readonly differs: readonly string[];
+  };
   readonly findings: readonly {
     readonly at: string;
     readonly rule: string;
@@ -132,6 +138,10 @@ async function show(mac: string, flags: Flags): Promise<void> {
     const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
     print(presenceText({ ...device }));
+  }
+  for (const [name, value] of Object.entries(device.twin.wanted)) {
+    const wanted = commandText({ type: 'wanted:', parameters: { [name]: value } });
+    print(`${wanted}${device.twin.differs.includes(name) ? '  (not reported yet)' : ''}`);
   }
   printUplinks('Latest uplinks', device.uplinks);
   printUplinks('From phones', device.phone_uplinks);

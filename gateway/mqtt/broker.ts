@@ -227,6 +227,8 @@ export class Broker {
   #listening(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session === undefined || session.isListening) return;
+    // A quick client subscribes before aedes says that it is ready.
+    this.#ready(client);
     session.isListening = true;
     this.#options.onListening?.(session);
   }

@@ -71,11 +71,12 @@ export class Sessions {
     for (const sessions of this.#byDevice.values()) yield* sessions;
   }
 
-  /** The lock's own; undefined while it isn't connected. */
+  /** The lock's own, the newest at the moment of a takeover; undefined while it isn't connected. */
   ofLock(deviceId: number): Session | undefined {
+    let newest: Session | undefined;
     for (const session of this.#byDevice.get(deviceId) ?? [])
-      if (session.sender.source === 'lock' && session.isReady) return session;
-    return undefined;
+      if (session.sender.source === 'lock' && session.isReady) newest = session;
+    return newest;
   }
 
   /** Those of a device under one client id: one, but for the moment of a takeover. */

@@ -7,7 +7,8 @@ import { isPingUplink } from '../../proto/ping.js';
 import { isDatable, pingToJson, powerToJson, toDate } from '../../proto/ping-json.js';
 import type { Finding } from '../../proto/power-judge-event.js';
 import type { Presence } from '../../proto/power-judge-presence.js';
-import type { GatewayEventMap, GatewayEvents, UplinkTaken } from '../events.js';
+import { commandToJson } from '../../proto/trace-writer.js';
+import type { CommandChanged, GatewayEventMap, GatewayEvents, UplinkTaken } from '../events.js';
 
 export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
 
@@ -57,8 +58,18 @@ const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
   swept: ({ atMs, beforeMs, uplinks, others, held }) => {
     return { at: toDate(atMs), event: 'swept', before: toDate(beforeMs), uplinks, others, held };
   },
+  command: commandChangedJson,
+  'stray-ack': ({ atMs, mac, commandId, why }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'stray-ack', command_id: commandId, why };
+  },
   'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
 };
+
+function commandChangedJson({ atMs, mac, record }: CommandChanged): EventJson {
+  const { id, state, detail, sentCount } = record;
+  const command = { id, ...commandToJson(record.command) };
+  return { at: toDate(atMs), mac: formatMac(mac), event: 'command', command, state, detail, sent_count: sentCount };
+}
 
 /** Presence, as lists and streams have it. */
 export function presenceJson(presence: Presence): Readonly<Record<string, unknown>> {

@@ -12,6 +12,8 @@ import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '..
 import { presence } from '../../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import type { Accounts } from '../accounts.js';
+import type { Commands } from '../commands/commands.js';
+import { readTwin } from '../commands/twin.js';
 import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import { noSuchDevice } from '../store/registry-tables.js';
@@ -24,6 +26,7 @@ const SHOWN_UPLINKS = 20;
 export interface OperatorParts {
   readonly store: Store;
   readonly accounts: Accounts;
+  readonly commands: Commands;
   /** The run's clock. */
   readonly clock: Clock;
   /** The wall's, by which credentials expire. */
@@ -43,8 +46,12 @@ export interface Route {
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
 
+/** What stands behind the question mark; what may be given several times is a list. */
+export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
 export interface RouteRequest {
   readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
   readonly body: unknown;
 }
 
@@ -116,7 +123,7 @@ export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/devices/:mac',
-    summary: 'One lock: its last state, its latest uplinks, what of it is in quarantine.',
+    summary: 'One lock: its last state, its twin, its latest uplinks, what of it is in quarantine.',
     success: 200,
     handle: async ({ store, clock }, { params }) => showDevice(store, readMac(params.mac ?? ''), clock.now()),
   },
@@ -186,14 +193,17 @@ function stateJson(state: DeviceState | null, nowMs: number) {
 async function showDevice(store: Store, mac: Mac, nowMs: number): Promise<unknown> {
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
-  const [uplinks, phoneUplinks, findings, quarantine] = await Promise.all([
+  const belief = reading.state === null ? undefined : parseDeviceState(reading.state).belief;
+  const [uplinks, phoneUplinks, findings, quarantine, twin] = await Promise.all([
     store.readUplinks(reading.device.id, SHOWN_UPLINKS),
     store.readUplinks(reading.device.id, SHOWN_UPLINKS, 'phone'),
     store.readFindings(reading.device.id, SHOWN_UPLINKS),
     store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
+    readTwin(store.commands, reading.device.id, belief, nowMs),
   ]);
   return {
     ...deviceJson(reading, nowMs),
+    twin,
     uplinks: uplinks.map(uplinkJson),
     phone_uplinks: phoneUplinks.map(uplinkJson),
     findings: findings.map(({ finding }) => findingJson(finding)),

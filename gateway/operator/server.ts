@@ -12,9 +12,10 @@ import type { GatewayEvents } from '../events.js';
 import { ManyFaults } from '../provisioning.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
+import { COMMAND_ROUTES } from './command-routes.js';
 import { DEVICE_ROUTES } from './device-routes.js';
 import { listenToAll } from './event-json.js';
-import { type OperatorParts, ROUTES, readMac } from './routes.js';
+import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
@@ -89,7 +90,7 @@ export class OperatorServer {
   }
 
   #addRoutes(options: OperatorServerOptions): void {
-    for (const { method, path, success, body, bodyLimit, handle } of [...ROUTES, ...DEVICE_ROUTES]) {
+    for (const { method, path, success, body, bodyLimit, handle } of [...ROUTES, ...DEVICE_ROUTES, ...COMMAND_ROUTES]) {
       this.#fastify.route({
         method,
         url: path,
@@ -97,7 +98,8 @@ export class OperatorServer {
         ...(bodyLimit !== undefined && { bodyLimit }),
         handler: async (request, reply) => {
           const params = request.params as Record<string, string>;
-          return await reply.status(success).send(await handle(options, { params, body: request.body }));
+          const query = request.query as Query;
+          return await reply.status(success).send(await handle(options, { params, query, body: request.body }));
         },
       });
     }
@@ -181,12 +183,15 @@ async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const line of lines) yield `${line}\n`;
 }
 
+/** What the state of things doesn't allow, beside names that are taken. */
+const CONFLICTS = new Set(['count-differs', 'airplane-unconfirmed', 'commands-full', 'command-sent']);
+
 function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof LockgateError) {
     const { code } = error;
     if (code === 'unauthorized') return 401;
     if (code.startsWith('no-such-')) return 404;
-    if (code.endsWith('-exists') || code.startsWith('too-many-')) return 409;
+    if (code.endsWith('-exists') || code.startsWith('too-many-') || CONFLICTS.has(code)) return 409;
     return 400;
   }
   return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;

@@ -103,6 +103,7 @@ function judgeEventOf(entry: LogEntry): JudgeEvent {
 
 function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
   if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
+  if (event.event === 'command') return { type: 'command', id: event.id, command: event.command, atMs };
   const { source = 'lock' } = event;
   if (event.event === 'connect') return { type: 'connect', source, atMs };
   return { type: 'disconnect', source, cause: event.cause, atMs };
@@ -113,6 +114,7 @@ function lineOf(mac: Mac, entry: LogEntry): string {
     return uplinkLine({ ...entry.uplink, mac, atMs: entry.uplink.receivedAtMs, uplink: decodeStored(entry.uplink) });
   const { atMs, event } = entry;
   if (event.event === 'gateway') return traceEventLine({ atMs, ...event });
+  if (event.event === 'command') return traceEventLine({ atMs, mac, ...event });
   return traceEventLine({ atMs, mac, source: 'lock', ...event });
 }
 

@@ -6,10 +6,12 @@
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
 import { credentials } from './migrations/0002-credentials.js';
+import { commands } from './migrations/0003-commands.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
   '0002-credentials': credentials,
+  '0003-commands': commands,
 };
 
 /** The list for Kysely's Migrator. */

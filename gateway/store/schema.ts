@@ -5,6 +5,8 @@
  * others by the wall's. Booleans are 0 and 1.
  */
 import type { Generated } from 'kysely';
+import type { Command } from '../../proto/ping.js';
+import type { CommandState } from './command-record.js';
 
 export interface MerchantTable {
   id: Generated<number>;
@@ -150,6 +152,28 @@ export interface AttemptTable {
   answer: string | null;
 }
 
+/** A command to a lock, and what became of it; its times are by the run's clock. */
+export interface CommandTable {
+  id: Generated<number>;
+  device_id: number;
+  merchant_id: number;
+  type: Command['type'];
+  /** JSON of the command's other members. */
+  parameters: string;
+  state: CommandState;
+  created_at_ms: number;
+  /** When it is scheduled for. */
+  not_before_ms: number | null;
+  expires_at_ms: number;
+  first_sent_at_ms: number | null;
+  last_sent_at_ms: number | null;
+  sent_count: number;
+  finished_at_ms: number | null;
+  /** The lock's word on why. */
+  detail: string;
+  asked_by: string;
+}
+
 /** Facts about the store itself, such as where the run's clock stands. */
 export interface FactTable {
   name: string;
@@ -168,5 +192,6 @@ export interface Tables {
   webhook_url: WebhookUrlTable;
   delivery: DeliveryTable;
   attempt: AttemptTable;
+  command: CommandTable;
   fact: FactTable;
 }

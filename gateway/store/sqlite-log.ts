@@ -6,6 +6,7 @@ import type { Database, Statement } from 'better-sqlite3';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import type { RuleName } from '../../proto/rules.js';
+import { CommandChanges } from './command-changes.js';
 import {
   type AttemptRecord,
   type Commit,
@@ -122,8 +123,10 @@ export class LogWriter {
   readonly #finishDelivery: Statement;
   readonly #moveCursor: Statement;
   readonly #disableUrl: Statement;
+  readonly #commands: CommandChanges;
 
   constructor(db: Database) {
+    this.#commands = new CommandChanges(db);
     this.#insertUplink = db.prepare(
       `INSERT INTO uplink (device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
          received_at_ms, buffered)
@@ -175,6 +178,7 @@ export class LogWriter {
     for (const item of commit.incoming) this.#appendItem(item);
     for (const judged of commit.judged) this.#appendJudged(judged);
     for (const [deviceId, state] of commit.states) this.#putState.run(deviceId, state);
+    for (const change of commit.commands ?? []) this.#commands.apply(change);
   }
 
   #appendItem(item: Incoming): void {

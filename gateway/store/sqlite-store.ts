@@ -11,6 +11,7 @@ import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
+import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
 import { Lane } from './lane.js';
@@ -107,6 +108,7 @@ interface Parts {
 
 class SqliteStore implements Store {
   readonly description: string;
+  readonly commands: CommandTableStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -128,6 +130,7 @@ class SqliteStore implements Store {
     this.#readRegistry = new Registry(readTables);
     this.#devices = new DeviceTables(parts.tables);
     this.#readDevices = new DeviceTables(readTables);
+    this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
   }
 
   append(commit: Commit): Promise<void> {

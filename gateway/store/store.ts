@@ -5,8 +5,9 @@
  * {@link StoreFailure} where it could not be made so; nothing of a rejected call is kept.
  */
 import type { Mac } from '../../proto/mac.js';
-import type { Source } from '../../proto/ping.js';
+import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
+import type { CommandChange, CommandStore } from './command-record.js';
 
 /** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
 export class StoreFailure extends Error {
@@ -142,7 +143,7 @@ export interface IncomingUplink {
   readonly buffered: boolean;
 }
 
-/** What happened to a lock's connection, or to the gateway's listening: kept for traces (protocol.md §4). */
+/** What happened to a lock’s connection or the gateway’s listening, or a command sent: for traces (protocol.md §4). */
 export interface IncomingLockEvent {
   readonly type: 'lock-event';
   readonly deviceId: number;
@@ -154,7 +155,8 @@ export interface IncomingLockEvent {
 export type LockEvent =
   | { readonly event: 'connect'; readonly source?: 'phone' }
   | { readonly event: 'disconnect'; readonly source?: 'phone'; readonly cause: DisconnectCause }
-  | { readonly event: 'gateway'; readonly state: 'start' | 'stop' };
+  | { readonly event: 'gateway'; readonly state: 'start' | 'stop' }
+  | { readonly event: 'command'; readonly id: number; readonly command: Command };
 
 /** Bytes that can't be taken as an uplink, on their way into quarantine. */
 export interface IncomingQuarantine {
@@ -184,6 +186,8 @@ export interface Commit {
   readonly judged: readonly Judged[];
   /** JSON of what is known of each lock afterwards, by device id. */
   readonly states: ReadonlyMap<number, string>;
+  /** In order. */
+  readonly commands?: readonly CommandChange[];
 }
 
 /** A finding as the store has it. */
@@ -367,6 +371,10 @@ export interface Store {
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]>;
   addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl>;
   listWebhookUrls(): Promise<WebhookUrl[]>;
+
+  /* Commands. */
+
+  readonly commands: CommandStore;
 
   /* Facts about the store itself. */
 
