@@ -12,6 +12,8 @@ import { Ingest, type IngestParts } from './ingest.js';
 import { openKeys } from './keys.js';
 import { Locks } from './locks.js';
 import { Broker } from './mqtt/broker.js';
+import type { DoorLimits } from './mqtt/front-door.js';
+import type { TlsIdentity } from './mqtt/tls-identity.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { startRunClock } from './run-clock.js';
@@ -31,6 +33,10 @@ export interface GatewayOptions {
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
   readonly deliveryClock?: Clock;
+  /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
+  readonly doorClock?: Clock;
+  /** Other limits of the MQTT listeners, for tests. */
+  readonly doorLimits?: Partial<DoorLimits>;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
 }
@@ -42,8 +48,16 @@ export interface Gateway {
   /** The run's clock. */
   readonly clock: Clock;
   readonly mqttPort: number;
+  /** Undefined where no certificate is set. */
+  readonly mqttTlsPort: number | undefined;
   readonly operatorPort: number;
   readonly operatorToken: string;
+  /**
+   * Reads certificate and key again: whoever connects from now on sees the new one, and no connection ends.
+   *
+   * @throws LockgateError `tls-file` where they are wrong (the old ones stay in force) or none are set
+   */
+  reloadTls(): TlsIdentity;
   /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. May be called again. */
   close(): Promise<void>;
 }
@@ -105,6 +119,9 @@ async function startParts(
   const broker = await Broker.start({
     host: config.mqttHost,
     port: config.mqttPort,
+    tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
+    limits: { perAddress: config.mqttPerAddress, ...options.doorLimits },
+    doorClock: options.doorClock,
     store,
     keys,
     ingest,
@@ -127,7 +144,7 @@ async function startParts(
     status: () => ({
       version: VERSION,
       store: store.description,
-      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected },
+      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected, refused: broker.refusals },
       run_clock: new Date(clock.now()).toISOString(),
     }),
   });
@@ -138,8 +155,10 @@ async function startParts(
     store,
     clock,
     mqttPort: broker.port,
+    mqttTlsPort: broker.tlsPort,
     operatorPort: operator.port,
     operatorToken,
+    reloadTls: () => broker.reloadTls(),
     close: stop,
   };
 }

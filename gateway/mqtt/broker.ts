@@ -32,6 +32,7 @@ import { type Gate, gateOf } from './gate.js';
 import { type Connection, Listener } from './listener.js';
 import { DeafEmitter, NoPersistence } from './no-routing.js';
 import { type Session, Sessions } from './sessions.js';
+import { readTlsIdentity, type TlsFiles, type TlsIdentity } from './tls-identity.js';
 
 /** Uplinks travel on this topic, downlinks on the other; there are no more. */
 const UP_TOPIC = 'up';
@@ -58,8 +59,8 @@ export interface BrokerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** The listener over TLS, and what it proves itself with to those who connect from now on; none where left out. */
-  readonly tls?: { readonly host: string; readonly port: number; readonly context: () => SecureContext } | undefined;
+  /** The listener over TLS; there is none where this is left out. */
+  readonly tls?: { readonly host: string; readonly port: number; readonly files: TlsFiles } | null | undefined;
   /** Other limits of the front door than {@link DOOR_LIMITS}. */
   readonly limits?: Partial<DoorLimits> | undefined;
   /** What the front door's limits are measured by: real time, whatever the run's clock does. */
@@ -92,6 +93,7 @@ export class Broker {
   readonly #keepalives = new WeakMap<Client, number>();
   readonly #sessionOf = new WeakMap<Client, Session>();
   readonly #withWill = new WeakSet<Client>();
+  #identity: TlsIdentity | undefined;
   #closing = false;
 
   private constructor(options: BrokerOptions, aedes: Aedes) {
@@ -107,7 +109,7 @@ export class Broker {
     this.#installHooks();
   }
 
-  /** @throws LockgateError `port-taken` */
+  /** @throws LockgateError `port-taken`, `tls-file` */
   static async start(options: BrokerOptions): Promise<Broker> {
     const aedes = await Aedes.createBroker(AEDES_OPTIONS);
     const broker = new Broker(options, aedes);
@@ -130,6 +132,14 @@ export class Broker {
     return this.#listeners[1]?.port;
   }
 
+  /** See the gateway's. @throws LockgateError `tls-file` */
+  reloadTls(): TlsIdentity {
+    const { tls } = this.#options;
+    if (!tls) throw new LockgateError('tls-file', 'no TLS certificate is set');
+    this.#identity = readTlsIdentity(tls.files);
+    return this.#identity;
+  }
+
   /** How many locks and phones are connected now. */
   get connected(): number {
     return this.sessions.count;
@@ -149,10 +159,12 @@ export class Broker {
 
   async #listen(): Promise<void> {
     const { host, port, tls } = this.#options;
+    if (tls) this.reloadTls();
     const onConnection = (connection: Connection): void => this.#door.take(connection);
     this.#listeners.push(await Listener.start({ host, port, onConnection }));
-    if (tls !== undefined)
-      this.#listeners.push(await Listener.start({ host: tls.host, port: tls.port, tls: tls.context, onConnection }));
+    if (!tls) return;
+    const context = (): SecureContext => (this.#identity as TlsIdentity).context;
+    this.#listeners.push(await Listener.start({ host: tls.host, port: tls.port, tls: context, onConnection }));
   }
 
   #installHooks(): void {
