@@ -10,7 +10,7 @@ import path from 'node:path';
 import { DirectoryFlash } from '../firmware-sim/flash.js';
 import { Fleet } from '../firmware-sim/fleet.js';
 import { mqttLinks } from '../firmware-sim/link-mqtt.js';
-import { type Config, readConfig, resolveSettings } from '../gateway/config.js';
+import { type Config, readConfig, resolveSettings, type SettingKey } from '../gateway/config.js';
 import { type Gateway, startGateway } from '../gateway/gateway.js';
 import { listenToAll } from '../gateway/operator/event-json.js';
 import { parseRange } from '../gateway/webhooks/address-rule.js';
@@ -65,7 +65,7 @@ function lineWidth(): number | undefined {
 async function demoConfig(flags: DemoFlags): Promise<Config> {
   const resolved = resolveSettings(flags, process.env);
   const config = readConfig(resolved);
-  const isChosen = (key: keyof Config): boolean => {
+  const isChosen = (key: SettingKey): boolean => {
     return resolved.some(({ setting, source }) => setting.key === key && source !== 'default');
   };
   const free = async (key: 'mqttPort' | 'operatorPort', host: string): Promise<number> => {

@@ -3,10 +3,14 @@
  * which wins over the default. A wrong value stops the start with one sentence.
  */
 import { LockgateError } from '../proto/errors.js';
+import type { TlsFiles } from './mqtt/tls-identity.js';
 import { type AddressRange, parseRange } from './webhooks/address-rule.js';
 
+/** A setting by the name that flags, environment and table share. */
+export type SettingKey = Exclude<keyof Config, 'mqttTls'> | 'mqttTlsCert' | 'mqttTlsKey';
+
 export interface Setting {
-  readonly key: keyof Config;
+  readonly key: SettingKey;
   readonly flag: string;
   readonly environment: string;
   readonly default: string;
@@ -19,6 +23,12 @@ export interface Config {
   readonly data: string;
   readonly mqttHost: string;
   readonly mqttPort: number;
+  readonly mqttTlsHost: string;
+  readonly mqttTlsPort: number;
+  /** Files in PEM; null where there is no TLS. */
+  readonly mqttTls: TlsFiles | null;
+  /** Connections that one address may have; 0 for any number. */
+  readonly mqttPerAddress: number;
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
@@ -52,6 +62,46 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: '1883',
     unit: 'port',
     meaning: 'MQTT without TLS; 0 lets the system choose.',
+  },
+  {
+    key: 'mqttTlsHost',
+    flag: '--mqtt-tls-host',
+    environment: 'LOCKGATE_MQTT_TLS_HOST',
+    default: '0.0.0.0',
+    unit: 'address',
+    meaning: 'Where locks connect over TLS, once there is a certificate: by default every address of the machine.',
+  },
+  {
+    key: 'mqttTlsPort',
+    flag: '--mqtt-tls-port',
+    environment: 'LOCKGATE_MQTT_TLS_PORT',
+    default: '8883',
+    unit: 'port',
+    meaning: 'MQTT over TLS; 0 lets the system choose.',
+  },
+  {
+    key: 'mqttTlsCert',
+    flag: '--mqtt-tls-cert',
+    environment: 'LOCKGATE_MQTT_TLS_CERT',
+    default: '',
+    unit: 'file (PEM)',
+    meaning: 'The certificate, with its chain. TLS listens only where it is set. SIGHUP reads it again.',
+  },
+  {
+    key: 'mqttTlsKey',
+    flag: '--mqtt-tls-key',
+    environment: 'LOCKGATE_MQTT_TLS_KEY',
+    default: '',
+    unit: 'file (PEM)',
+    meaning: 'The certificate’s private key, without a passphrase.',
+  },
+  {
+    key: 'mqttPerAddress',
+    flag: '--mqtt-per-address',
+    environment: 'LOCKGATE_MQTT_PER_ADDRESS',
+    default: '0',
+    unit: 'connections',
+    meaning: 'How many MQTT connections one address may have; 0 for any number, since networks share addresses.',
   },
   {
     key: 'operatorHost',
@@ -98,7 +148,7 @@ export interface ResolvedSetting {
 
 /** The text of every setting in force, and where it came from. */
 export function resolveSettings(
-  flags: Readonly<Partial<Record<keyof Config, string | undefined>>>,
+  flags: Readonly<Partial<Record<SettingKey, string | undefined>>>,
   environment: Readonly<Record<string, string | undefined>>,
 ): ResolvedSetting[] {
   return SETTINGS.map((setting) => {
@@ -113,7 +163,7 @@ export function resolveSettings(
 
 /** The settings as values. @throws LockgateError `input-setting` or `input-range` for a wrong one */
 export function readConfig(resolved: readonly ResolvedSetting[]): Config {
-  const text = (key: keyof Config): ResolvedSetting => {
+  const text = (key: SettingKey): ResolvedSetting => {
     const found = resolved.find(({ setting }) => setting.key === key);
     if (found === undefined) throw new Error(`no setting ${key}`);
     return found;
@@ -122,6 +172,10 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     data: text('data').text,
     mqttHost: text('mqttHost').text,
     mqttPort: readPort(text('mqttPort')),
+    mqttTlsHost: text('mqttTlsHost').text,
+    mqttTlsPort: readPort(text('mqttTlsPort')),
+    mqttTls: readTlsFiles(text('mqttTlsCert').text, text('mqttTlsKey').text),
+    mqttPerAddress: readCount(text('mqttPerAddress')),
     operatorHost: text('operatorHost').text,
     operatorPort: readPort(text('operatorPort')),
     allowWebhookRange: text('allowWebhookRange')
@@ -153,4 +207,16 @@ function readPort(resolved: ResolvedSetting): number {
 function wrongSetting({ setting, text, source }: ResolvedSetting, expected: string): LockgateError {
   const where = source === 'environment' ? setting.environment : setting.flag;
   return new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected ${expected}`);
+}
+
+function readTlsFiles(certificate: string, key: string): TlsFiles | null {
+  if (certificate === '' && key === '') return null;
+  if (certificate !== '' && key !== '') return { certificate, key };
+  const [set, missing] = certificate === '' ? ['key', 'certificate'] : ['certificate', 'key'];
+  throw new LockgateError('input-setting', `a TLS ${set} is set, but no ${missing}: TLS needs both`);
+}
+
+function readCount(resolved: ResolvedSetting): number {
+  if (/^\d{1,7}$/.test(resolved.text)) return Number(resolved.text);
+  throw wrongSetting(resolved, 'a number, 0 or more');
 }

@@ -23,10 +23,14 @@ export interface LockDisconnected {
   readonly cause: DisconnectCause;
 }
 
-/** A CONNECT, PUBLISH or SUBSCRIBE that was refused. */
+/** Something that the gateway did not take from whoever connected. */
 export interface Refused {
   readonly atMs: number;
-  readonly what: 'connect' | 'publish' | 'subscribe';
+  /**
+   * A CONNECT (or what should have been one), a PUBLISH, a SUBSCRIBE; any other packet, by its type or length; or a
+   * connection that was cut because its client reads no more.
+   */
+  readonly what: 'connect' | 'publish' | 'subscribe' | 'packet' | 'connection';
   /** The client id as given, at most 64 characters. */
   readonly clientId: string;
   readonly address: string;

@@ -13,7 +13,9 @@ import { Ingest, type IngestParts } from './ingest.js';
 import { type Keys, openKeys } from './keys.js';
 import { Locks } from './locks.js';
 import { Broker } from './mqtt/broker.js';
+import type { DoorLimits } from './mqtt/front-door.js';
 import type { Session } from './mqtt/sessions.js';
+import type { TlsIdentity } from './mqtt/tls-identity.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { Retention } from './retention.js';
@@ -36,6 +38,10 @@ export interface GatewayOptions {
   readonly deliveryClock?: Clock;
   /** The clock that credentials and the pace of forgetting live by: the wall's, but in tests. */
   readonly wallClock?: Clock;
+  /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
+  readonly doorClock?: Clock;
+  /** Other limits of the MQTT listeners, for tests. */
+  readonly doorLimits?: Partial<DoorLimits>;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
 }
@@ -48,8 +54,16 @@ export interface Gateway {
   /** The run's clock. */
   readonly clock: Clock;
   readonly mqttPort: number;
+  /** Undefined where no certificate is set. */
+  readonly mqttTlsPort: number | undefined;
   readonly operatorPort: number;
   readonly operatorToken: string;
+  /**
+   * Reads certificate and key again: whoever connects from now on sees the new one, and no connection ends.
+   *
+   * @throws LockgateError `tls-file` where they are wrong (the old ones stay in force) or none are set
+   */
+  reloadTls(): TlsIdentity;
   /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. May be called again. */
   close(): Promise<void>;
 }
@@ -112,7 +126,7 @@ async function startParts(
   );
   const work = { store, keys, events, clock, ingest, locks, commands, dispatcher };
   const wallClock = options.wallClock ?? systemClock;
-  const { broker, accounts } = await startIdentity(config, wallClock, work, started);
+  const { broker, accounts } = await startIdentity(config, { ...options, wallClock }, work, started);
   outlet.broker = broker;
   const operatorToken = openOperatorToken(config.data);
   const operator = await OperatorServer.start({
@@ -130,7 +144,7 @@ async function startParts(
     status: () => ({
       version: VERSION,
       store: store.description,
-      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected },
+      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected, refused: broker.refusals },
       run_clock: new Date(clock.now()).toISOString(),
     }),
   });
@@ -142,8 +156,10 @@ async function startParts(
     store,
     clock,
     mqttPort: broker.port,
+    mqttTlsPort: broker.tlsPort,
     operatorPort: operator.port,
     operatorToken,
+    reloadTls: () => broker.reloadTls(),
     close: stop,
   };
 }
@@ -163,11 +179,12 @@ interface Work {
 /** Who may connect, who says so, and for how long what they sent is kept. */
 async function startIdentity(
   config: Config,
-  wallClock: Clock,
+  options: GatewayOptions & { readonly wallClock: Clock },
   work: Work,
   started: (() => Promise<void>)[],
 ): Promise<{ broker: Broker; accounts: Accounts }> {
   const { store, events, clock, commands, dispatcher } = work;
+  const { wallClock } = options;
   const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
   retention.start();
   started.push(() => retention.stop());
@@ -175,6 +192,9 @@ async function startIdentity(
     ...work,
     host: config.mqttHost,
     port: config.mqttPort,
+    tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
+    limits: { perAddress: config.mqttPerAddress, ...options.doorLimits },
+    doorClock: options.doorClock,
     wallClock,
     onListening: (session) => commands.listening(session),
   });

@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Config } from '../../gateway/config.js';
+import type { Config, SettingKey } from '../../gateway/config.js';
 import type { Gateway } from '../../gateway/gateway.js';
+import { LockgateError } from '../../proto/errors.js';
 import { addressFile } from '../client.js';
 import { untilInterrupted } from '../interrupt.js';
 import { note, paint, print } from '../output.js';
 
 /** The settings as flags, by the keys of the settings table. */
-export type SettingFlags = Readonly<Partial<Record<keyof Config, string>>>;
+export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
 
 /**
  * The flags of the settings table. They stand here as well as there so that help needs no part of the gateway; a test
@@ -17,6 +18,11 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--data <folder>', 'The data folder (default: ./data).'],
   ['--mqtt-host <address>', 'Where locks connect (default: 127.0.0.1).'],
   ['--mqtt-port <port>', 'MQTT without TLS; 0 lets the system choose (default: 1883).'],
+  ['--mqtt-tls-host <address>', 'Where locks connect over TLS (default: 0.0.0.0).'],
+  ['--mqtt-tls-port <port>', 'MQTT over TLS; 0 lets the system choose (default: 8883).'],
+  ['--mqtt-tls-cert <file>', 'The certificate with its chain, PEM; TLS listens only where it is set.'],
+  ['--mqtt-tls-key <file>', 'Its private key, PEM.'],
+  ['--mqtt-per-address <count>', 'MQTT connections that one address may have; 0 for any number (default: 0).'],
   ['--operator-host <address>', 'Where the operator’s interface listens (default: 127.0.0.1).'],
   ['--operator-port <port>', 'The operator’s interface (default: 8081).'],
   ['--allow-webhook-range <ranges>', 'Addresses that webhooks may go to besides public ones, such as 127.0.0.0/8.'],
@@ -40,6 +46,7 @@ async function runGateway(flags: SettingFlags): Promise<void> {
   const gateway = await startGateway(config);
   noteAddress(config, gateway);
   printReady(config, gateway);
+  if (config.mqttTls !== null) process.on('SIGHUP', () => reloadTls(gateway));
   gateway.events.on('store-failed', ({ why }) => note(`${paint('red', 'store')}  ${why}`));
   gateway.events.on('url-disabled', ({ urlId, why }) =>
     note(`${paint('red', 'hook')}   URL ${urlId} disabled: ${why}`),
@@ -48,6 +55,17 @@ async function runGateway(flags: SettingFlags): Promise<void> {
   note('Stopping: what was taken is stored and answered first.');
   await gateway.close();
   process.exitCode = 0;
+}
+
+/** A new certificate is for those who connect from now on; one that is wrong changes nothing. */
+function reloadTls(gateway: Gateway): void {
+  try {
+    const { validTo, fingerprint } = gateway.reloadTls();
+    note(`${paint('green', 'tls')}    the certificate was read again: valid until ${validTo}, SHA-256 ${fingerprint}`);
+  } catch (error) {
+    if (!(error instanceof LockgateError)) throw error;
+    note(`${paint('red', 'tls')}    ${error.message}; the certificate that was in force stays`);
+  }
 }
 
 /** So that the CLI finds this gateway without a flag. */
@@ -64,6 +82,8 @@ function reachable(host: string): string {
 function printReady(config: Config, gateway: Gateway): void {
   print(`Gateway ready, data in ${config.data} (${gateway.store.description}).`);
   print(`  locks      mqtt://${reachable(config.mqttHost)}:${gateway.mqttPort}`);
+  if (gateway.mqttTlsPort !== undefined)
+    print(`             mqtts://${reachable(config.mqttTlsHost)}:${gateway.mqttTlsPort}`);
   print(`  operators  http://${reachable(config.operatorHost)}:${gateway.operatorPort}`);
   print('Ctrl-C stops it. Next: lockgate merchant add NAME, lockgate device add MAC, lockgate tail');
 }

@@ -29,6 +29,10 @@ async function main(): Promise<void> {
     {
       ...place,
       mqttHost: '127.0.0.1',
+      mqttTlsHost: '127.0.0.1',
+      mqttTlsPort: 0,
+      mqttTls: null,
+      mqttPerAddress: 0,
       operatorHost: '127.0.0.1',
       allowWebhookRange: [parseRange('127.0.0.0/8')],
       keepDays: 0,

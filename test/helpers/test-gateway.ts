@@ -17,7 +17,11 @@ export function testConfig(data: string): Config {
   return {
     data,
     mqttHost: '127.0.0.1',
+    mqttTlsHost: '127.0.0.1',
     mqttPort: 0,
+    mqttTlsPort: 0,
+    mqttTls: null,
+    mqttPerAddress: 0,
     operatorHost: '127.0.0.1',
     operatorPort: 0,
     allowWebhookRange: [parseRange('127.0.0.0/8')],
