@@ -36,6 +36,11 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   }),
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  'store-broken': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  degraded: ({ why }) => ({ kind: 'ready', style: 'red', text: `not ready: ${why}` }),
+  recovered: ({ reason, lasted_ms: ms }) => {
+    return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
+  },
 };
 
 function styleOf(finding: EventJson): Style {

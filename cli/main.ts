@@ -3,6 +3,7 @@
  * that `--help` answers at once.
  */
 import { Command } from 'commander';
+import { StoreFailure } from '../gateway/store/store.js';
 import { VERSION } from '../gateway/version.js';
 import { addDemoCommand } from './commands/demo.js';
 import { addDeviceCommands } from './commands/device.js';
@@ -58,7 +59,8 @@ function report(error: unknown): number {
   if (typeof code === 'string' && code.startsWith('commander.'))
     return (error as { exitCode: number }).exitCode === 0 ? EXIT.done : EXIT.input;
   const exitCode = exitCodeOf(error);
-  if (exitCode === EXIT.broken) note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
+  if (exitCode === EXIT.broken && !(error instanceof StoreFailure))
+    note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
   else note(oneLine(`lockgate: ${(error as Error).message}`));
   return exitCode;
 }

@@ -19,10 +19,24 @@ export interface Config {
   readonly data: string;
   readonly mqttHost: string;
   readonly mqttPort: number;
+  readonly httpHost: string;
+  readonly httpPort: number;
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
+  readonly logFormat: LogFormat;
+  readonly logLevel: LogLevel;
 }
+
+/** From the least to the most serious; what is below the setting is left out of the log. */
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
+
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const LOG_FORMATS = ['auto', 'pretty', 'json'] as const;
+
+/** Lines for people, or JSON for programs; `auto` is pretty on a terminal and JSON elsewhere. */
+export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** Every setting there is. */
 export const SETTINGS: readonly Setting[] = Object.freeze([
@@ -52,6 +66,22 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     meaning: 'MQTT without TLS; 0 lets the system choose.',
   },
   {
+    key: 'httpHost',
+    flag: '--http-host',
+    environment: 'LOCKGATE_HTTP_HOST',
+    default: '127.0.0.1',
+    unit: 'address',
+    meaning: 'Where merchants connect without TLS. Put a proxy with TLS before it, or say otherwise.',
+  },
+  {
+    key: 'httpPort',
+    flag: '--http-port',
+    environment: 'LOCKGATE_HTTP_PORT',
+    default: '8080',
+    unit: 'port',
+    meaning: 'The merchants’ HTTP interface; 0 lets the system choose.',
+  },
+  {
     key: 'operatorHost',
     flag: '--operator-host',
     environment: 'LOCKGATE_OPERATOR_HOST',
@@ -74,6 +104,22 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: '',
     unit: 'address ranges, separated by commas',
     meaning: 'Ranges that webhooks may be sent to besides public addresses, such as 127.0.0.0/8.',
+  },
+  {
+    key: 'logFormat',
+    flag: '--log-format',
+    environment: 'LOCKGATE_LOG_FORMAT',
+    default: 'auto',
+    unit: 'auto, pretty or json',
+    meaning: 'How the log is written to stderr: lines for people, or JSON Lines; auto is pretty on a terminal.',
+  },
+  {
+    key: 'logLevel',
+    flag: '--log-level',
+    environment: 'LOCKGATE_LOG_LEVEL',
+    default: 'info',
+    unit: 'debug, info, warn, error or fatal',
+    meaning: 'The least serious lines that the log has; debug has every connection.',
   },
 ] as const satisfies readonly Setting[]);
 
@@ -112,6 +158,8 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     data: text('data').text,
     mqttHost: text('mqttHost').text,
     mqttPort: readPort(text('mqttPort')),
+    httpHost: text('httpHost').text,
+    httpPort: readPort(text('httpPort')),
     operatorHost: text('operatorHost').text,
     operatorPort: readPort(text('operatorPort')),
     allowWebhookRange: text('allowWebhookRange')
@@ -119,12 +167,24 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
       .map((range) => range.trim())
       .filter((range) => range !== '')
       .map(parseRange),
+    logFormat: readChoice(text('logFormat'), LOG_FORMATS),
+    logLevel: readChoice(text('logLevel'), LOG_LEVELS),
   };
 }
 
 function readPort({ setting, text, source }: ResolvedSetting): number {
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= 65535) return port;
+  throw wrongSetting({ setting, text, source }, 'a port, 0 to 65535');
+}
+
+function readChoice<Choice extends string>(resolved: ResolvedSetting, choices: readonly Choice[]): Choice {
+  const choice = choices.find((each) => each === resolved.text);
+  if (choice === undefined) throw wrongSetting(resolved, resolved.setting.unit);
+  return choice;
+}
+
+function wrongSetting({ setting, text, source }: ResolvedSetting, expected: string): LockgateError {
   const where = source === 'environment' ? setting.environment : setting.flag;
-  throw new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected a port, 0 to 65535`);
+  return new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected ${expected}`);
 }

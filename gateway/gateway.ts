@@ -3,20 +3,27 @@
  *
  * They start from the store outwards, so that nothing can come in before it can be kept, and stop from the outside
  * inwards: no new connections, what was taken is stored and answered, what is being delivered ends, the store closes.
+ * The two HTTP interfaces tell how that goes, so they are there before it begins, and until it has ended.
  */
 import { type Clock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
 import type { Config } from './config.js';
 import { GatewayEvents } from './events.js';
+import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
+import { Health } from './health.js';
+import { watchEventLoop } from './health-event-loop.js';
+import { StoreWatch } from './health-store.js';
+import { HttpServer } from './http/server.js';
 import { Ingest, type IngestParts } from './ingest.js';
 import { openKeys } from './keys.js';
 import { Locks } from './locks.js';
+import { type MetricSources, Metrics } from './metrics.js';
 import { Broker } from './mqtt/broker.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { startRunClock } from './run-clock.js';
 import { openSqliteStore } from './store/sqlite-store.js';
-import type { Store } from './store/store.js';
+import { failureKind, type Store, StoreFailure } from './store/store.js';
 import { VERSION } from './version.js';
 import { Dispatcher } from './webhooks/dispatcher.js';
 import { makeGuardedAgents } from './webhooks/guarded-agents.js';
@@ -33,6 +40,10 @@ export interface GatewayOptions {
   readonly deliveryClock?: Clock;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
+  /** What happens is told here; given by those who listen from the first moment on. */
+  readonly events?: GatewayEvents;
+  /** Told once when the store is not to be believed any more: the process has to end, without closing anything. */
+  readonly onBroken?: (failure: StoreFailure) => void;
 }
 
 export interface Gateway {
@@ -42,48 +53,75 @@ export interface Gateway {
   /** The run's clock. */
   readonly clock: Clock;
   readonly mqttPort: number;
+  readonly httpPort: number;
   readonly operatorPort: number;
   readonly operatorToken: string;
-  /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. May be called again. */
+  /**
+   * Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. May be called again.
+   *
+   * @throws LockgateError `stop-hung` where something does not end in time: then the process has to be ended
+   */
   close(): Promise<void>;
+}
+
+/** What the parts are built on. */
+interface Ground {
+  readonly store: Store;
+  readonly canStore: () => Promise<boolean>;
+  readonly events: GatewayEvents;
+  readonly health: Health;
+  /** How what was started is stopped, in the order of the start. */
+  readonly started: StopStep[];
+  readonly stop: () => Promise<void>;
+  /** The run's clock stamps the events from now on. */
+  readonly stampBy: (clock: Clock) => void;
 }
 
 /**
  * Starts a gateway on a data folder, making what isn't there.
  *
  * @throws LockgateError where a setting, the folder or a port does not allow it
+ * @throws StoreFailure where the store can't be read or written
  */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
-  const opened = await openSqliteStore(config.data);
-  const store = options.wrapStore?.(opened) ?? opened;
-  const started: (() => Promise<void>)[] = [() => store.close()];
-  const stopAll = async (): Promise<void> => {
-    for (const each of started.reverse()) await each();
-  };
+  const opened = await openSqliteStore(config.data).catch((error: unknown) => {
+    throw failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
+  });
+  const events = options.events ?? new GatewayEvents();
+  let stamp: Clock = systemClock;
+  const now = (): number => stamp.now();
+  const health = new Health({ events, clock: systemClock, now });
+  const { onBroken, wrapStore } = options;
+  const unwatched = wrapStore?.(opened) ?? opened;
+  const watch = new StoreWatch({ store: unwatched, health, events, clock: systemClock, now, onBroken });
+  const started = [stopStep('the store', () => watch.close())];
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    stopped ??= stopAll();
+    health.begin('stopping', 'the gateway is stopping');
+    stopped ??= stopAll(started, systemClock);
     return stopped;
   };
+  const stampBy = (clock: Clock): void => {
+    stamp = clock;
+  };
   try {
-    return await startParts(config, options, store, started, stop);
+    const { store } = watch;
+    const canStore = (): Promise<boolean> => watch.canWrite();
+    return await startParts(config, options, { store, canStore, events, health, started, stop, stampBy });
   } catch (error) {
-    await stop();
+    await stop().catch(() => undefined);
     throw error;
   }
 }
 
-async function startParts(
-  config: Config,
-  options: GatewayOptions,
-  store: Store,
-  started: (() => Promise<void>)[],
-  stop: () => Promise<void>,
-): Promise<Gateway> {
+async function startParts(config: Config, options: GatewayOptions, ground: Ground): Promise<Gateway> {
+  const { store, canStore, events, health, started, stop } = ground;
+  const metrics = new Metrics(events, health);
   const keys = openKeys(config.data);
-  const events = new GatewayEvents();
   const { clock, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
-  started.push(stopClock);
+  ground.stampBy(clock);
+  started.push(stopStep('the run’s clock', stopClock));
+  const interfaces = await startInterfaces(config, ground, metrics);
   const dispatcher = new Dispatcher({
     store,
     keys,
@@ -96,22 +134,17 @@ async function startParts(
   });
   const accounts = new Accounts({ store, keys, clock: systemClock, onWebhookUrl: (url) => dispatcher.add(url) });
   await dispatcher.start();
-  started.push(() => dispatcher.stop(DELIVERY_GRACE));
+  started.push(stopStep('a delivery', () => dispatcher.stop(DELIVERY_GRACE)));
 
+  const isStoreFailing = (): boolean => health.isStoreFailing;
   const { ingest, locks } = await startIngest(
-    { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
+    { store, clock, events, isStoreFailing, onStored: (ids) => dispatcher.wake(ids) },
     started,
   );
-  const broker = await Broker.start({
-    host: config.mqttHost,
-    port: config.mqttPort,
-    store,
-    keys,
-    ingest,
-    events,
-    clock,
-  });
-  started.push(() => broker.close());
+  const { mqttHost: host, mqttPort: port } = config;
+  const broker = await Broker.start({ host, port, store, keys, ingest, events, clock, canStore });
+  started.push(stopStep('the MQTT listener', () => broker.close()));
+  metrics.readFrom(metricSources(broker, ingest, dispatcher, locks));
 
   const operatorToken = openOperatorToken(config.data);
   const operator = await OperatorServer.start({
@@ -124,6 +157,8 @@ async function startParts(
     clock,
     ingest,
     locks,
+    health,
+    metrics,
     status: () => ({
       version: VERSION,
       store: store.description,
@@ -131,23 +166,51 @@ async function startParts(
       run_clock: new Date(clock.now()).toISOString(),
     }),
   });
-  started.push(() => operator.close());
+  interfaces.operator = operator;
+  health.end('starting');
   return {
     events,
     accounts,
     store,
     clock,
     mqttPort: broker.port,
+    httpPort: interfaces.http.port,
     operatorPort: operator.port,
     operatorToken,
     close: stop,
   };
 }
 
+/** What can be asked from outside: it tells of the start and of the stop, so it begins first and ends last. */
+interface Interfaces {
+  readonly http: HttpServer;
+  /** Undefined until everything it tells of has begun. */
+  operator: OperatorServer | undefined;
+}
+
+async function startInterfaces(config: Config, { health, started }: Ground, metrics: Metrics): Promise<Interfaces> {
+  const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay: (delay) => metrics.noteDelay(delay) });
+  started.push(stopStep('the watch on the event loop', async () => stopWatching()));
+  const http = await HttpServer.start({ host: config.httpHost, port: config.httpPort, health });
+  const interfaces: Interfaces = { http, operator: undefined };
+  started.push(stopStep('the merchants’ interface', () => http.close()));
+  started.push(stopStep('the operator’s interface', async () => await interfaces.operator?.close()));
+  return interfaces;
+}
+
+function metricSources(broker: Broker, ingest: Ingest, dispatcher: Dispatcher, locks: Locks): MetricSources {
+  return {
+    connections: () => [...broker.sessions.all()].map(({ sender }) => sender.source),
+    ingestWaiting: () => ingest.waiting,
+    deliveriesWaiting: () => dispatcher.waiting(),
+    presences: () => [...locks.all()].map(({ presence }) => presence.presence),
+  };
+}
+
 /** The locks that the store knows hear that the gateway listens, and when it does no longer. */
 async function startIngest(
   parts: Omit<IngestParts, 'locks'>,
-  started: (() => Promise<void>)[],
+  started: StopStep[],
 ): Promise<{ ingest: Ingest; locks: Locks }> {
   const { store, clock } = parts;
   const locks = new Locks(store, clock, (due) => {
@@ -160,11 +223,13 @@ async function startIngest(
   };
   await locks.load();
   tellAll('start');
-  started.push(async () => {
-    tellAll('stop');
-    await ingest.stop();
-    locks.stop();
-  });
+  started.push(
+    stopStep('the store, which has not kept what came in,', async () => {
+      tellAll('stop');
+      await ingest.stop();
+      locks.stop();
+    }),
+  );
   return { ingest, locks };
 }
 

@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Config } from '../../gateway/config.js';
+import type { Config, ResolvedSetting } from '../../gateway/config.js';
 import type { Gateway } from '../../gateway/gateway.js';
+import { VERSION } from '../../gateway/version.js';
+import { systemClock } from '../../proto/clock.js';
 import { addressFile } from '../client.js';
 import { untilInterrupted } from '../interrupt.js';
-import { note, paint, print } from '../output.js';
+import { note, print } from '../output.js';
 
 /** The settings as flags, by the keys of the settings table. */
 export type SettingFlags = Readonly<Partial<Record<keyof Config, string>>>;
@@ -17,9 +19,13 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--data <folder>', 'The data folder (default: ./data).'],
   ['--mqtt-host <address>', 'Where locks connect (default: 127.0.0.1).'],
   ['--mqtt-port <port>', 'MQTT without TLS; 0 lets the system choose (default: 1883).'],
+  ['--http-host <address>', 'Where merchants connect (default: 127.0.0.1).'],
+  ['--http-port <port>', 'The merchants’ HTTP interface; 0 lets the system choose (default: 8080).'],
   ['--operator-host <address>', 'Where the operator’s interface listens (default: 127.0.0.1).'],
   ['--operator-port <port>', 'The operator’s interface (default: 8081).'],
   ['--allow-webhook-range <ranges>', 'Addresses that webhooks may go to besides public ones, such as 127.0.0.0/8.'],
+  ['--log-format <format>', 'auto, pretty or json; auto is pretty on a terminal (default: auto).'],
+  ['--log-level <level>', 'debug, info, warn, error or fatal (default: info).'],
 ];
 
 /** `lockgate serve` */
@@ -33,20 +39,40 @@ export function addServeCommand(program: Command): void {
 
 async function runGateway(flags: SettingFlags): Promise<void> {
   const { readConfig, resolveSettings } = await import('../../gateway/config.js');
+  const { GatewayEvents } = await import('../../gateway/events.js');
   const { startGateway } = await import('../../gateway/gateway.js');
-  const config = readConfig(resolveSettings(flags, process.env));
+  const { logEvents } = await import('../../gateway/log.js');
+  const { closeGateway, exitBroken } = await import('../gateway-end.js');
+  const { openLog } = await import('../serve-log.js');
+  const settings = resolveSettings(flags, process.env);
+  const config = readConfig(settings);
+  const { log, isJson } = openLog(config);
   const interrupted = untilInterrupted();
-  const gateway = await startGateway(config);
-  noteAddress(config, gateway);
-  printReady(config, gateway);
-  gateway.events.on('store-failed', ({ why }) => note(`${paint('red', 'store')}  ${why}`));
-  gateway.events.on('url-disabled', ({ urlId, why }) =>
-    note(`${paint('red', 'hook')}   URL ${urlId} disabled: ${why}`),
-  );
-  await interrupted.happened;
-  note('Stopping: what was taken is stored and answered first.');
-  await gateway.close();
+  const events = new GatewayEvents();
+  const stopLogging = logEvents(log, events, systemClock);
+  try {
+    const gateway = await startGateway(config, { events, onBroken: exitBroken });
+    noteAddress(config, gateway);
+    printReady(config, gateway);
+    // On a terminal the lines above have said it.
+    if (isJson) log.info(startedMembers(settings, gateway), 'started');
+    await interrupted.happened;
+    if (isJson) log.info({ event: 'stopping' }, 'stopping');
+    else note('Stopping: what was taken is stored and answered first.');
+    await closeGateway(gateway, (why) => log.fatal({ event: 'stop-hung' }, why));
+    if (isJson) log.info({ event: 'stopped' }, 'stopped');
+  } finally {
+    stopLogging();
+  }
   process.exitCode = 0;
+}
+
+/** The version, the settings in force, and the ports that were chosen for 0. None of the settings is a secret. */
+function startedMembers(settings: readonly ResolvedSetting[], gateway: Gateway): Record<string, unknown> {
+  const texts = settings.map(({ setting, text }) => [setting.flag.replace(/^--/, '').replaceAll('-', '_'), text]);
+  const { mqttPort, httpPort, operatorPort } = gateway;
+  const ports = { mqtt: mqttPort, http: httpPort, operator: operatorPort };
+  return { event: 'started', version: VERSION, settings: Object.fromEntries(texts), ports };
 }
 
 /** So that the CLI finds this gateway without a flag. */
@@ -63,6 +89,7 @@ function reachable(host: string): string {
 function printReady(config: Config, gateway: Gateway): void {
   print(`Gateway ready, data in ${config.data} (${gateway.store.description}).`);
   print(`  locks      mqtt://${reachable(config.mqttHost)}:${gateway.mqttPort}`);
+  print(`  merchants  http://${reachable(config.httpHost)}:${gateway.httpPort}`);
   print(`  operators  http://${reachable(config.operatorHost)}:${gateway.operatorPort}`);
   print('Ctrl-C stops it. Next: lockgate merchant add NAME, lockgate device add MAC, lockgate tail');
 }

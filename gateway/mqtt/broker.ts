@@ -9,12 +9,13 @@
  * The connection is the identity (protocol.md §1): client id = user name = MAC, and no topic carries one.
  */
 import { Aedes, type AedesPublishPacket, type AuthenticateError, type Client, type ConnectPacket } from 'aedes';
-import { type Clock, Seconds } from '../../proto/clock.js';
+import { type Clock, monotonicMs, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
 import type { GatewayEvents } from '../events.js';
 import type { Ingest, Sender } from '../ingest.js';
 import type { Keys } from '../keys.js';
+import { scrubSecrets } from '../log-scrub.js';
 import type { Store } from '../store/store.js';
 import { type Authentication, authenticate } from './authentication.js';
 import { type Connection, Listener } from './listener.js';
@@ -26,6 +27,8 @@ const DOWN_TOPIC = 'down';
 
 /** A CONNECT that isn't finished by then is closed (quality.md §2). */
 const CONNECT_TIMEOUT = Seconds(5);
+/** For a client to take its last PUBACKs and close, when the gateway stops; one that doesn't is cut off. */
+const GOODBYE_GRACE = Seconds(0.5);
 /** What a stranger calls himself is shown to operators, but not at any length. */
 const SHOWN_CLIENT_ID = 64;
 
@@ -43,6 +46,8 @@ export interface BrokerOptions {
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
+  /** Whether the store can write, as far as is known: while it can't, nobody is let in whose word could not be kept. */
+  readonly canStore?: () => Promise<boolean>;
   /** Told when a lock has subscribed to `down`: from now on it hears commands. */
   readonly onListening?: (session: Session) => void;
 }
@@ -94,6 +99,8 @@ export class Broker {
     // No byte is read any more, but what is being stored still gets its PUBACK.
     this.#listener?.pauseAll();
     await this.#options.ingest.stop();
+    this.#listener?.endAll();
+    await Promise.race([closed, new Promise<void>((resolve) => systemClock.after(GOODBYE_GRACE, resolve))]);
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     this.#listener?.destroyAll();
     await closed;
@@ -153,6 +160,11 @@ export class Broker {
   /** Every refusal looks the same to the client: CONNACK 5. The reason is for operators alone. */
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
     if (this.#closing) throw refusal(SERVER_UNAVAILABLE, 'the gateway is stopping');
+    if ((await this.#options.canStore?.()) === false) {
+      const why = 'the store can’t write now';
+      this.#refused('connect', client, why);
+      throw refusal(SERVER_UNAVAILABLE, why);
+    }
     const connection = this.#connections.get(client.conn);
     const hasWill = this.#withWill.has(client);
     let answer: Authentication;
@@ -205,9 +217,13 @@ export class Broker {
       done(null);
       return;
     }
+    const arrivedAt = monotonicMs();
     const answer = (error?: Error): void => {
       if (error !== undefined) this.#setCause(client, 'gateway');
+      // At QoS 1 aedes writes the PUBACK before this returns.
       done(error ?? null);
+      if (error === undefined && packet.qos === 1)
+        this.#options.events.emit('acknowledged', { durationMs: monotonicMs() - arrivedAt });
     };
     const session = this.#sessionOf.get(client);
     const fault = session === undefined ? 'the client is not authenticated' : publishFault(packet);
@@ -263,9 +279,10 @@ export class Broker {
     this.#options.events.emit('refused', {
       atMs: this.#options.clock.now(),
       what,
-      clientId: String(client.id ?? '').slice(0, SHOWN_CLIENT_ID),
+      // Somebody may have typed a secret where the name belongs.
+      clientId: scrubSecrets(String(client.id ?? '').slice(0, SHOWN_CLIENT_ID)),
       address: this.#connections.get(client.conn)?.address ?? '',
-      why,
+      why: scrubSecrets(why),
     });
   }
 }

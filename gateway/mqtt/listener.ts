@@ -53,6 +53,19 @@ export class Listener {
     for (const { stream } of this.#open) stream.pause();
   }
 
+  /**
+   * Says goodbye to every connection: what was written still arrives, then the end. What comes meanwhile is read and
+   * thrown away, because closing a socket with bytes unread resets it, and a reset takes from the other side what it
+   * has not read yet, PUBACKs too.
+   */
+  endAll(): void {
+    for (const { stream } of this.#open) {
+      stream.removeAllListeners('readable').on('data', () => undefined);
+      stream.resume();
+      stream.end();
+    }
+  }
+
   /** Ends every connection, without ceremony. */
   destroyAll(): void {
     for (const { stream } of this.#open) stream.destroy();

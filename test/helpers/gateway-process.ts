@@ -29,7 +29,11 @@ async function main(): Promise<void> {
     {
       ...place,
       mqttHost: '127.0.0.1',
+      httpHost: '127.0.0.1',
+      httpPort: 0,
       operatorHost: '127.0.0.1',
+      logFormat: 'json',
+      logLevel: 'info',
       allowWebhookRange: [parseRange('127.0.0.0/8')],
     },
     sabotage === undefined ? {} : { wrapStore: SABOTAGES[sabotage] },
