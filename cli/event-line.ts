@@ -51,6 +51,11 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     };
   },
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  'store-broken': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  degraded: ({ why }) => ({ kind: 'ready', style: 'red', text: `not ready: ${why}` }),
+  recovered: ({ reason, lasted_ms: ms }) => {
+    return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
+  },
 };
 
 /** Said of what a phone does, and of nothing else. */

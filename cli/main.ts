@@ -3,6 +3,7 @@
  * that `--help` answers at once.
  */
 import { Command } from 'commander';
+import { StoreFailure } from '../gateway/store/store.js';
 import { VERSION } from '../gateway/version.js';
 import { addCommandCommands } from './commands/command.js';
 import { addDemoCommand } from './commands/demo.js';
@@ -60,7 +61,8 @@ function report(error: unknown): number {
   if (typeof code === 'string' && code.startsWith('commander.'))
     return (error as { exitCode: number }).exitCode === 0 ? EXIT.done : EXIT.input;
   const exitCode = exitCodeOf(error);
-  if (exitCode === EXIT.broken) note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
+  if (exitCode === EXIT.broken && !(error instanceof StoreFailure))
+    note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
   else note(oneLine(`lockgate: ${(error as Error).message}`));
   return exitCode;
 }

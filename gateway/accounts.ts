@@ -114,11 +114,16 @@ export class Accounts {
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || text.length > MAX_URL || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new LockgateError('input-url', `${JSON.stringify(text.slice(0, 80))} is no http or https URL`);
+    throw new LockgateError('input-url', `${JSON.stringify(shownUrl(text))} is no http or https URL`);
   if (url.username !== '' || url.password !== '')
     throw new LockgateError('input-url', 'a webhook URL holds no user name or password: use a custom header');
   url.hash = '';
   return url.href;
+}
+
+/** As much of it as helps to see the mistake, without what may be a password. */
+function shownUrl(text: string): string {
+  return text.replace(/\/\/.*@/, '//…@').slice(0, 80);
 }
 
 function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -29,12 +29,26 @@ export interface Config {
   readonly mqttTls: TlsFiles | null;
   /** Connections that one address may have; 0 for any number. */
   readonly mqttPerAddress: number;
+  readonly httpHost: string;
+  readonly httpPort: number;
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
   /** How long pings and what belongs to them are kept, in days; 0 for ever. */
   readonly keepDays: number;
+  readonly logFormat: LogFormat;
+  readonly logLevel: LogLevel;
 }
+
+/** From the least to the most serious; what is below the setting is left out of the log. */
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
+
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const LOG_FORMATS = ['auto', 'pretty', 'json'] as const;
+
+/** Lines for people, or JSON for programs; `auto` is pretty on a terminal and JSON elsewhere. */
+export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** Every setting there is. */
 export const SETTINGS: readonly Setting[] = Object.freeze([
@@ -104,6 +118,22 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     meaning: 'How many MQTT connections one address may have; 0 for any number, since networks share addresses.',
   },
   {
+    key: 'httpHost',
+    flag: '--http-host',
+    environment: 'LOCKGATE_HTTP_HOST',
+    default: '127.0.0.1',
+    unit: 'address',
+    meaning: 'Where merchants connect without TLS. Put a proxy with TLS before it, or say otherwise.',
+  },
+  {
+    key: 'httpPort',
+    flag: '--http-port',
+    environment: 'LOCKGATE_HTTP_PORT',
+    default: '8080',
+    unit: 'port',
+    meaning: 'The merchants’ HTTP interface; 0 lets the system choose.',
+  },
+  {
     key: 'operatorHost',
     flag: '--operator-host',
     environment: 'LOCKGATE_OPERATOR_HOST',
@@ -134,6 +164,22 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: '400',
     unit: 'days',
     meaning: 'How long pings, findings and deliveries are kept: 31 or more, or 0 for ever.',
+  },
+  {
+    key: 'logFormat',
+    flag: '--log-format',
+    environment: 'LOCKGATE_LOG_FORMAT',
+    default: 'auto',
+    unit: 'auto, pretty or json',
+    meaning: 'How the log is written to stderr: lines for people, or JSON Lines; auto is pretty on a terminal.',
+  },
+  {
+    key: 'logLevel',
+    flag: '--log-level',
+    environment: 'LOCKGATE_LOG_LEVEL',
+    default: 'info',
+    unit: 'debug, info, warn, error or fatal',
+    meaning: 'The least serious lines that the log has; debug has every connection.',
   },
 ] as const satisfies readonly Setting[]);
 
@@ -176,6 +222,8 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     mqttTlsPort: readPort(text('mqttTlsPort')),
     mqttTls: readTlsFiles(text('mqttTlsCert').text, text('mqttTlsKey').text),
     mqttPerAddress: readCount(text('mqttPerAddress')),
+    httpHost: text('httpHost').text,
+    httpPort: readPort(text('httpPort')),
     operatorHost: text('operatorHost').text,
     operatorPort: readPort(text('operatorPort')),
     allowWebhookRange: text('allowWebhookRange')
@@ -184,6 +232,8 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
       .filter((range) => range !== '')
       .map(parseRange),
     keepDays: readKeepDays(text('keepDays')),
+    logFormat: readChoice(text('logFormat'), LOG_FORMATS),
+    logLevel: readChoice(text('logLevel'), LOG_LEVELS),
   };
 }
 
@@ -202,6 +252,12 @@ function readPort(resolved: ResolvedSetting): number {
   const port = Number(resolved.text);
   if (/^\d{1,5}$/.test(resolved.text) && port <= 65535) return port;
   throw wrongSetting(resolved, 'a port, 0 to 65535');
+}
+
+function readChoice<Choice extends string>(resolved: ResolvedSetting, choices: readonly Choice[]): Choice {
+  const choice = choices.find((each) => each === resolved.text);
+  if (choice === undefined) throw wrongSetting(resolved, resolved.setting.unit);
+  return choice;
 }
 
 function wrongSetting({ setting, text, source }: ResolvedSetting, expected: string): LockgateError {

@@ -8,6 +8,7 @@ import type { Source, Uplink } from '../proto/ping.js';
 import type { DisconnectCause, Finding } from '../proto/power-judge-event.js';
 import type { Presence } from '../proto/power-judge-presence.js';
 import type { CommandRecord } from './store/command-record.js';
+import type { StoreFailureKind } from './store/store.js';
 
 export interface LockConnected {
   readonly atMs: number;
@@ -129,6 +130,50 @@ export interface Swept {
   readonly held: number;
 }
 
+/** The store is not to be believed any more: the process has to end (gateway/health-store.ts). */
+export interface StoreBroken {
+  readonly atMs: number;
+  readonly why: string;
+}
+
+/** Why a gateway is not ready (gateway/health.ts). */
+export type ReasonCode = 'starting' | 'stopping' | 'store' | 'store-broken' | 'event-loop';
+
+/** The gateway is no longer ready, or for one reason more. */
+export interface Degraded {
+  readonly atMs: number;
+  readonly reason: ReasonCode;
+  readonly why: string;
+}
+
+/** A reason for not being ready is gone. */
+export interface Recovered {
+  readonly atMs: number;
+  readonly reason: ReasonCode;
+  /** How long it lasted, by the wall's clock. */
+  readonly lastedMs: number;
+}
+
+/** One durable write, made or failed. */
+export interface CommitMade {
+  readonly atMs: number;
+  readonly what: CommitKind;
+  readonly durationMs: number;
+  /** Uplinks and what else came in, or outcomes of deliveries; 1 for what is neither. */
+  readonly rows: number;
+  /** Undefined where it was made. */
+  readonly failure: StoreFailureKind | undefined;
+}
+
+/** What a write was of: what came in, what came of deliveries, or anything else. */
+export type CommitKind = 'ingest' | 'deliveries' | 'other';
+
+/** A publish at QoS 1 was answered. */
+export interface Acknowledged {
+  /** From its arrival to the PUBACK's being handed to the socket. */
+  readonly durationMs: number;
+}
+
 export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
@@ -143,7 +188,16 @@ export interface GatewayEventMap {
   command: [CommandChanged];
   'stray-ack': [StrayAck];
   'store-failed': [StoreFailed];
+  'store-broken': [StoreBroken];
+  degraded: [Degraded];
+  recovered: [Recovered];
+  /* Figures: too many to be told one by one, so no stream has them. */
+  commit: [CommitMade];
+  acknowledged: [Acknowledged];
 }
+
+/** Those that are counted and not told. */
+export type FigureName = 'commit' | 'acknowledged';
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;

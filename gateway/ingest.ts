@@ -129,6 +129,8 @@ export interface IngestParts {
   /** The run's clock. */
   readonly clock: Clock;
   readonly events: GatewayEvents;
+  /** Whether the store can't write now: then nothing is taken, so that nothing waits that can't be kept. */
+  readonly isStoreFailing?: () => boolean;
   /** Told the merchants that have new events, after their commit. */
   readonly onStored: (merchantIds: ReadonlySet<number>) => void;
   readonly commands: CommandListener;
@@ -144,10 +146,19 @@ export class Ingest {
     this.#parts = parts;
   }
 
+  /** How many uplinks and happenings wait for a commit. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Takes the payload of one publish to `up`. `answer` is called when its fate is on the disk. */
   take(sender: Sender, payload: Uint8Array, answer: Answer): void {
     if (this.#waiting.length >= MAX_WAITING) {
       answer(new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`));
+      return;
+    }
+    if (this.#parts.isStoreFailing?.() === true) {
+      answer(new LockgateError('store-failing', 'the store can’t write now'));
       return;
     }
     const bytes = Buffer.from(payload);

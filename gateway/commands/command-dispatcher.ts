@@ -70,7 +70,7 @@ export class CommandDispatcher {
 
   /** Goes on with what a former life left unfinished. To be called before anything else. */
   async load(): Promise<void> {
-    for (const record of await this.#parts.store.commands.unfinished()) this.#put(record);
+    for (const record of await this.#parts.store.commands.readUnfinished()) this.#put(record);
     for (const queue of [...this.#queues.values()]) this.#look(queue);
   }
 

@@ -35,7 +35,7 @@ export async function readTwin(
   belief: Belief | undefined,
   nowMs: number,
 ): Promise<Twin> {
-  const wishes = await store.powerWishes(deviceId, nowMs, TWIN_WISHES);
+  const wishes = await store.readPowerWishes(deviceId, nowMs, TWIN_WISHES);
   // The newest first: what a newer one says stands.
   const sum: PowerChange = wishes.reduceRight((before, wish) => Object.assign(before, wish), {} as PowerChange);
   const wanted = settingsJson(sum);

@@ -19,12 +19,13 @@ import {
   type Client,
   type ConnectPacket,
 } from 'aedes';
-import { type Clock, Hours, RunClock, Seconds } from '../../proto/clock.js';
+import { type Clock, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
 import type { GatewayEvents, Refused } from '../events.js';
 import type { Ingest } from '../ingest.js';
 import type { Keys } from '../keys.js';
+import { scrubSecrets } from '../log-scrub.js';
 import type { Store } from '../store/store.js';
 import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
 import { DOOR_LIMITS, type DoorLimits, FrontDoor } from './front-door.js';
@@ -49,6 +50,8 @@ const AEDES_OPTIONS = {
   heartbeatInterval: Hours(1),
   drainTimeout: Seconds(10),
 } as const satisfies AedesOptions;
+/** For a client to take its last PUBACKs and close, when the gateway stops; one that doesn't is cut off. */
+const GOODBYE_GRACE = Seconds(0.5);
 /** What a stranger calls himself is shown to operators, but not at any length. */
 const SHOWN_CLIENT_ID = 64;
 
@@ -79,6 +82,8 @@ export interface BrokerOptions {
   readonly clock: Clock;
   /** The wall's, by which credentials expire. */
   readonly wallClock: Clock;
+  /** Whether the store can write, as far as is known: while it can't, nobody is let in whose word could not be kept. */
+  readonly canStore?: () => Promise<boolean>;
   /** Told when a lock has subscribed to `down`: from now on it hears commands. */
   readonly onListening?: (session: Session) => void;
 }
@@ -164,6 +169,11 @@ export class Broker {
     // No byte is read any more, but what is being stored still gets its PUBACK.
     this.#door.stopReading();
     await this.#options.ingest.stop();
+    this.#door.sayGoodbye();
+    await Promise.race([
+      Promise.all(closed),
+      new Promise<void>((resolve) => systemClock.after(GOODBYE_GRACE, resolve)),
+    ]);
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     this.#expiry.stop();
     this.#door.destroyAll();
@@ -230,6 +240,7 @@ export class Broker {
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
     if (this.#closing) throw this.#unavailable(client, 'the gateway is stopping');
     const connection = gateOf(client.conn);
+    if ((await this.#options.canStore?.()) === false) throw this.#unavailable(client, 'the store can’t write now');
     const hasWill = this.#withWill.has(client);
     let answer: Authentication;
     try {
@@ -312,9 +323,13 @@ export class Broker {
       done(null);
       return;
     }
+    const arrivedAt = monotonicMs();
     const answer = (error?: Error): void => {
       if (error !== undefined) this.#setCause(client, 'gateway');
+      // At QoS 1 aedes writes the PUBACK before this returns.
       done(error ?? null);
+      if (error === undefined && packet.qos === 1)
+        this.#options.events.emit('acknowledged', { durationMs: monotonicMs() - arrivedAt });
     };
     const session = this.#sessionOf.get(client);
     const fault = session === undefined ? 'the client is not authenticated' : publishFault(packet);
@@ -382,8 +397,10 @@ export class Broker {
 
   #tellRefused(what: Refused['what'], id: string | null | undefined, address: string, why: string): void {
     this.refusals[what] += 1;
-    const clientId = (id ?? '').slice(0, SHOWN_CLIENT_ID);
-    this.#options.events.emit('refused', { atMs: this.#options.clock.now(), what, clientId, address, why });
+    // Somebody may have typed a secret where the name belongs.
+    const clientId = scrubSecrets((id ?? '').slice(0, SHOWN_CLIENT_ID));
+    const atMs = this.#options.clock.now();
+    this.#options.events.emit('refused', { atMs, what, clientId, address, why: scrubSecrets(why) });
   }
 }
 

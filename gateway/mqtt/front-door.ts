@@ -131,6 +131,21 @@ export class FrontDoor implements GateWatcher {
     this.isClosing = true;
   }
 
+  /**
+   * Says goodbye to every connection: what was written still arrives, then the end. What comes meanwhile is read and
+   * thrown away, because closing a socket with bytes unread resets it, and a reset takes from the other side what it
+   * has not read yet, PUBACKs too.
+   */
+  sayGoodbye(): void {
+    for (const gate of this.#gates) {
+      const { stream } = gate;
+      gate.throwAway();
+      stream.removeAllListeners('readable').on('data', () => undefined);
+      stream.resume();
+      stream.end();
+    }
+  }
+
   /** Ends every connection, without ceremony. */
   destroyAll(): void {
     for (const { stream } of this.#gates) stream.destroy();

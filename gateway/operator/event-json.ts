@@ -8,13 +8,16 @@ import { isDatable, pingToJson, powerToJson, toDate } from '../../proto/ping-jso
 import type { Finding } from '../../proto/power-judge-event.js';
 import type { Presence } from '../../proto/power-judge-presence.js';
 import { commandToJson } from '../../proto/trace-writer.js';
-import type { CommandChanged, GatewayEventMap, GatewayEvents, UplinkTaken } from '../events.js';
+import type { CommandChanged, FigureName, GatewayEventMap, GatewayEvents, UplinkTaken } from '../events.js';
 
 export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
 
-type Writer<Name extends keyof GatewayEventMap> = (event: GatewayEventMap[Name][0]) => EventJson;
+/** What is told of; figures are for `/metrics`. */
+type ToldName = Exclude<keyof GatewayEventMap, FigureName>;
 
-const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
+type Writer<Name extends ToldName> = (event: GatewayEventMap[Name][0]) => EventJson;
+
+const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   connected: ({ atMs, mac, source, simulated }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'connect', source, simulated };
   },
@@ -63,6 +66,9 @@ const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'stray-ack', command_id: commandId, why };
   },
   'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
+  'store-broken': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-broken', why }),
+  degraded: ({ atMs, reason, why }) => ({ at: toDate(atMs), event: 'degraded', reason, why }),
+  recovered: ({ atMs, reason, lastedMs }) => ({ at: toDate(atMs), event: 'recovered', reason, lasted_ms: lastedMs }),
 };
 
 function commandChangedJson({ atMs, mac, record }: CommandChanged): EventJson {
@@ -107,7 +113,7 @@ function uplinkJson(taken: UplinkTaken): EventJson {
 
 /** Calls `listener` with every event from now on; returns the function that ends it. */
 export function listenToAll(events: GatewayEvents, listener: (event: EventJson) => void): () => void {
-  const names = Object.keys(WRITERS) as (keyof GatewayEventMap)[];
+  const names = Object.keys(WRITERS) as ToldName[];
   const undo = names.map((name) => {
     const write = WRITERS[name] as (event: unknown) => EventJson;
     const handler = (event: unknown): void => listener(write(event));

@@ -75,7 +75,7 @@ export interface CommandStore {
   /** Newest first. */
   list(filter: CommandFilter): Promise<CommandRecord[]>;
   /** All that are queued or sent, oldest first. */
-  unfinished(): Promise<CommandRecord[]>;
+  readUnfinished(): Promise<CommandRecord[]>;
   /** Marks those of them as expired that are unfinished still; answers which. */
   expire(ids: readonly number[], atMs: number): Promise<number[]>;
   /** Marks it as cancelled where it is queued still; answers whether it was. */
@@ -84,5 +84,5 @@ export interface CommandStore {
    * What set-power commands ask of a lock that are done or may still be, and whose time has come by `nowMs`: the newest
    * first, at most `limit`.
    */
-  powerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]>;
+  readPowerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]>;
 }

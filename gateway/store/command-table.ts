@@ -58,7 +58,7 @@ export class CommandTableStore implements CommandStore {
     return (await query.execute()).map(toRecord);
   }
 
-  async unfinished(): Promise<CommandRecord[]> {
+  async readUnfinished(): Promise<CommandRecord[]> {
     return (await this.#commands().where('command.state', 'in', UNFINISHED).orderBy('command.id').execute()).map(
       toRecord,
     );
@@ -95,7 +95,7 @@ export class CommandTableStore implements CommandStore {
     return numUpdatedRows > 0n;
   }
 
-  async powerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]> {
+  async readPowerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]> {
     const rows = await this.#reader
       .selectFrom('command')
       .select(['parameters'])

@@ -9,12 +9,32 @@ import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { CommandChange, CommandStore } from './command-record.js';
 
+/**
+ * What kind of failure it is, since they end differently: a full disk may have room again (`full`), another process may
+ * let go of the file (`busy`), but after an I/O error (`io`) nobody knows what is on the disk.
+ */
+export type StoreFailureKind = 'full' | 'io' | 'busy' | 'other';
+
 /** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
 export class StoreFailure extends Error {
+  readonly kind: StoreFailureKind;
+
   constructor(what: string, cause: unknown) {
     super(`the store could not ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.name = 'StoreFailure';
+    this.kind = failureKind(cause);
   }
+}
+
+/** The kind of what an engine threw, by its code: SQLite's (sqlite.org/rescode.html) or the system's. */
+export function failureKind(error: unknown): StoreFailureKind {
+  if (error instanceof StoreFailure) return error.kind;
+  const { code } = (error ?? {}) as { code?: unknown };
+  if (typeof code !== 'string') return 'other';
+  // SQLite could not make its shared-memory file longer: no write of ours has failed, there is only no room for one.
+  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC') return 'full';
+  if (/^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(code) || code === 'EIO') return 'io';
+  return /^SQLITE_(BUSY|LOCKED)/.test(code) ? 'busy' : 'other';
 }
 
 export interface Merchant {

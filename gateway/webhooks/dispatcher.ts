@@ -46,6 +46,11 @@ export class Dispatcher {
     worker.wake();
   }
 
+  /** How many deliveries of each URL have no outcome yet, in the order in which the URLs came. */
+  *waiting(): Iterable<readonly [urlId: number, waiting: number]> {
+    for (const [urlId, worker] of this.#workers) yield [urlId, worker.waiting];
+  }
+
   /** To be called after a commit that stored events of these merchants. */
   wake(merchantIds: ReadonlySet<number>): void {
     for (const worker of this.#workers.values()) {

@@ -83,6 +83,11 @@ export class UrlWorker {
     return this.#url.merchantId;
   }
 
+  /** Deliveries that were read or are under way and have no outcome yet. */
+  get waiting(): number {
+    return this.#ahead.length + this.#underWay;
+  }
+
   /** Looks for work: called when the merchant has new events, when a retry falls due, and when an attempt ended. */
   wake(): void {
     if (this.#stopped) return;

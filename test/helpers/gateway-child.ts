@@ -6,6 +6,7 @@ import { freePort } from './free-port.js';
 import type { GatewayReady, GatewayRequest } from './gateway-process.js';
 import { Program } from './program.js';
 import type { SabotageName } from './sabotage.js';
+import type { StoreFault } from './store-faults.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
 const SCRIPT = fileURLToPath(new URL('./gateway-process.js', import.meta.url));
@@ -31,8 +32,9 @@ export class GatewayChild {
   }
 
   /** One on a new folder, started, with a merchant. */
-  static async start(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
-    const child = await GatewayChild.make(test, sabotage);
+  static async start(test: Teardown, sabotage?: SabotageName, fault?: StoreFault): Promise<GatewayChild> {
+    const made = await GatewayChild.make(test, sabotage);
+    const child = new GatewayChild(test, { ...made.request, fault });
     await child.start();
     await child.post('/merchants', { name: MERCHANT });
     return child;
@@ -66,6 +68,12 @@ export class GatewayChild {
   /** Asks it to end; its exit code. @throws Error where it doesn't within `seconds` */
   async stop(seconds: number): Promise<number | null> {
     this.#program?.kill('SIGTERM');
+    await this.#program?.end(seconds);
+    return await this.#ended();
+  }
+
+  /** Waits for it to end by itself; its exit code. @throws Error where it doesn't within `seconds` */
+  async ends(seconds: number): Promise<number | null> {
     await this.#program?.end(seconds);
     return await this.#ended();
   }

@@ -3,15 +3,19 @@
  * prints a {@link GatewayReady} as JSON when it is ready, and ends by itself after SIGTERM when all is closed: should
  * something be left open, it hangs, and the test that waits for its end says so.
  */
-import { startGateway } from '../../gateway/gateway.js';
+import { closeGateway, exitBroken } from '../../cli/gateway-end.js';
+import { type GatewayOptions, startGateway } from '../../gateway/gateway.js';
 import { parseRange } from '../../gateway/webhooks/address-rule.js';
 import { SABOTAGES, type SabotageName } from './sabotage.js';
+import { FAULTS, type StoreFault } from './store-faults.js';
 
 export interface GatewayRequest {
   readonly data: string;
   readonly mqttPort: number;
   readonly operatorPort: number;
   readonly sabotage?: SabotageName | undefined;
+  /** What the store does from {@link beginFault} on. */
+  readonly fault?: StoreFault | undefined;
 }
 
 export interface GatewayReady {
@@ -20,11 +24,20 @@ export interface GatewayReady {
   readonly operatorToken: string;
 }
 
+function wrapping(
+  sabotage: SabotageName | undefined,
+  fault: StoreFault | undefined,
+  data: string,
+): Pick<GatewayOptions, 'wrapStore'> {
+  if (sabotage !== undefined) return { wrapStore: SABOTAGES[sabotage] };
+  return fault === undefined ? {} : { wrapStore: (store) => FAULTS[fault](store, data) };
+}
+
 async function main(): Promise<void> {
   // It must not outlive the test: whoever started it holds the other end.
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
-  const { sabotage, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
+  const { sabotage, fault, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
   const gateway = await startGateway(
     {
       ...place,
@@ -33,14 +46,19 @@ async function main(): Promise<void> {
       mqttTlsPort: 0,
       mqttTls: null,
       mqttPerAddress: 0,
+      httpHost: '127.0.0.1',
+      httpPort: 0,
       operatorHost: '127.0.0.1',
+      logFormat: 'json',
+      logLevel: 'info',
       allowWebhookRange: [parseRange('127.0.0.0/8')],
       keepDays: 0,
     },
-    sabotage === undefined ? {} : { wrapStore: SABOTAGES[sabotage] },
+    { ...wrapping(sabotage, fault, place.data), onBroken: exitBroken },
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
-  process.once('SIGTERM', () => void gateway.close());
+  gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));
+  process.once('SIGTERM', () => void closeGateway(gateway, (why) => process.stderr.write(`${why}\n`)));
   const { mqttPort, operatorPort, operatorToken } = gateway;
   process.stdout.write(`${JSON.stringify({ mqttPort, operatorPort, operatorToken } satisfies GatewayReady)}\n`);
 }

@@ -66,13 +66,13 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
   },
 
   /** What was not answered is forgotten at a restart. */
-  'forget-commands': (store) => withCommands(store, { unfinished: async () => [] }),
+  'forget-commands': (store) => withCommands(store, { readUnfinished: async () => [] }),
 
   /** What was sent and not answered is sent again under another id after a restart. */
   'new-command-ids': (store) =>
     withCommands(store, {
-      unfinished: async () =>
-        (await store.commands.unfinished()).map((record) => {
+      readUnfinished: async () =>
+        (await store.commands.readUnfinished()).map((record) => {
           return record.state === 'sent' ? { ...record, id: record.id + OTHER_IDS } : record;
         }),
     }),

@@ -22,8 +22,12 @@ export function testConfig(data: string): Config {
     mqttTlsPort: 0,
     mqttTls: null,
     mqttPerAddress: 0,
+    httpHost: '127.0.0.1',
+    httpPort: 0,
     operatorHost: '127.0.0.1',
     operatorPort: 0,
+    logFormat: 'json',
+    logLevel: 'info',
     allowWebhookRange: [parseRange('127.0.0.0/8')],
     keepDays: 0,
   };

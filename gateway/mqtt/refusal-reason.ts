@@ -1,0 +1,25 @@
+/**
+ * The kinds of reason for which a lock or a stranger is refused: a closed set, for figures. The sentences themselves
+ * are for operators, and may hold what a stranger wrote.
+ */
+
+const REASONS = [
+  ['will', /^the CONNECT carries a will/],
+  ['identity', /^client id and user name/],
+  ['unknown-lock', /^no such lock/],
+  ['wrong-secret', /^wrong secret/],
+  ['not-authenticated', /^the (client is not authenticated|connection is unknown)/],
+  ['store', /^the store /],
+  ['stopping', /^the gateway is stopping/],
+  ['topic', /^topic "/],
+  ['qos-2', /^QoS 2/],
+  ['retained', /^a retained publish/],
+  ['phone', /^a phone /],
+] as const satisfies readonly (readonly [string, RegExp])[];
+
+export type RefusalReason = (typeof REASONS)[number][0] | 'other';
+
+/** The kind of a refusal's sentence; what the MQTT library complains of is `other`. */
+export function refusalReason(why: string): RefusalReason {
+  return REASONS.find(([, begins]) => begins.test(why))?.[0] ?? 'other';
+}
