@@ -163,6 +163,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
       version: VERSION,
       store: store.description,
       mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected },
+      http: { host: config.httpHost, port: interfaces.http.port },
       run_clock: new Date(clock.now()).toISOString(),
     }),
   });

@@ -56,6 +56,18 @@ t.test('each line is JSON with its time and how serious it is', async (t) => {
   t.equal(lines.length, 7, 'nothing after its end');
 });
 
+t.test('a secret that somebody logs by mistake is taken out', async (t) => {
+  const written: string[] = [];
+  const log = makeLog('info', (line) => written.push(line));
+  const key = 'lgs_AbCdEf0123456789';
+  log.info({ why: `${key} was given`, headers: { 'x-key': 'canary' }, request: { token: 'canary' } }, `for ${key}`);
+  log.info({ password: 'canary', secret: 'canary', authorization: 'canary', merchant: { secrets: ['canary'] } }, 'x');
+  log.debug('below the setting');
+  t.equal(written.length, 2);
+  for (const line of written) t.notMatch(line, /canary|AbCdEf/);
+  t.match(JSON.parse(written[0] ?? ''), { why: '[secret] was given', msg: 'for [secret]' });
+});
+
 t.test('strangers can’t fill the disk with lines: what is left out is counted', async (t) => {
   const events = new GatewayEvents();
   const clock = new ManualClock();
