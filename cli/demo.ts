@@ -11,7 +11,9 @@ import { DirectoryFlash } from '../firmware-sim/flash.js';
 import { Fleet } from '../firmware-sim/fleet.js';
 import { mqttLinks } from '../firmware-sim/link-mqtt.js';
 import { type Config, readConfig, resolveSettings, type SettingKey } from '../gateway/config.js';
+import { GatewayEvents } from '../gateway/events.js';
 import { type Gateway, startGateway } from '../gateway/gateway.js';
+import { logEvents } from '../gateway/log.js';
 import { listenToAll } from '../gateway/operator/event-json.js';
 import { parseRange } from '../gateway/webhooks/address-rule.js';
 import { systemClock } from '../proto/clock.js';
@@ -23,6 +25,7 @@ import { closeGateway, exitBroken } from './gateway-end.js';
 import { untilInterrupted } from './interrupt.js';
 import { note, paint, print } from './output.js';
 import { type Receiver, startReceiver } from './receiver.js';
+import { openLog } from './serve-log.js';
 import { webhookLine } from './webhook-line.js';
 
 const HOST = '127.0.0.1';
@@ -36,8 +39,15 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     note(`lockgate: ${failure.message}; what is on the disk is uncertain now, so the demo ends`);
     exitBroken();
   };
-  const gateway = await startGateway(config, { speed: flags.speed, onBroken });
-  const stops: (() => Promise<void>)[] = [() => closeGateway(gateway, (why) => note(`lockgate: ${why}`))];
+  // What happens is shown anyway; the log is for programs.
+  const events = new GatewayEvents();
+  const stopLogging =
+    config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
+  const gateway = await startGateway(config, { speed: flags.speed, events, onBroken });
+  const stops: (() => Promise<void>)[] = [
+    async () => stopLogging(),
+    () => closeGateway(gateway, (why) => note(`lockgate: ${why}`)),
+  ];
   try {
     noteAddress(config, gateway);
     const accounts = await openDemoAccounts(gateway, config.data, flags, () => choosePort(flags.webhookPort));

@@ -32,5 +32,5 @@ export function prettyLine(line: string): string {
 
 /** Without quotes where nothing is unclear without them. */
 function shown(value: unknown): string {
-  return typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+  return typeof value === 'string' && /^[^\s"=\p{Cc}]+$/u.test(value) ? value : JSON.stringify(value);
 }

@@ -23,7 +23,7 @@ import { Broker } from './mqtt/broker.js';
 import type { DoorLimits } from './mqtt/front-door.js';
 import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
-import { OperatorServer } from './operator/server.js';
+import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { Retention } from './retention.js';
 import { startRunClock } from './run-clock.js';
@@ -170,27 +170,12 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   metrics.readFrom(metricSources(broker, ingest, dispatcher, locks));
 
   const operatorToken = openOperatorToken(config.data);
-  const operator = await OperatorServer.start({
-    host: config.operatorHost,
-    port: config.operatorPort,
-    token: operatorToken,
-    events,
-    store,
-    accounts,
-    commands,
-    clock,
-    wallClock,
-    ingest,
-    locks,
-    health,
-    metrics,
-    status: () => ({
-      version: VERSION,
-      store: store.description,
-      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected, refused: broker.refusals },
-      run_clock: new Date(clock.now()).toISOString(),
-    }),
-  });
+  const operator = await startOperator(
+    config,
+    operatorToken,
+    { ...work, accounts, broker, health, metrics },
+    interfaces,
+  );
   interfaces.operator = operator;
   health.end('starting');
   return {
@@ -258,6 +243,28 @@ async function startIdentity(
     onWebhookUrl: (url) => dispatcher.add(url),
   });
   return { broker, accounts };
+}
+
+function startOperator(
+  config: Config,
+  token: string,
+  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'token' | 'status'> & { readonly broker: Broker },
+  { http }: Interfaces,
+): Promise<OperatorServer> {
+  const { broker, store, clock } = parts;
+  return OperatorServer.start({
+    ...parts,
+    host: config.operatorHost,
+    port: config.operatorPort,
+    token,
+    status: () => ({
+      version: VERSION,
+      store: store.description,
+      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected, refused: broker.refusals },
+      http: { host: config.httpHost, port: http.port },
+      run_clock: new Date(clock.now()).toISOString(),
+    }),
+  });
 }
 
 /** What can be asked from outside: it tells of the start and of the stop, so it begins first and ends last. */

@@ -77,21 +77,20 @@ export class StoreWatch {
 
   /** The store, or a part of it, with every method that writes watched. */
   #watched<Watched extends object>(store: Watched): Watched {
-    const known = new Map<PropertyKey, unknown>();
+    const parts = new Map<PropertyKey, object>();
     return new Proxy(store, {
       get: (target, name) => {
-        if (!known.has(name)) known.set(name, this.#watchedMember(target, name));
-        return known.get(name);
+        const inherited = Reflect.get(target, name, target) as unknown;
+        if (typeof inherited === 'object' && inherited !== null) {
+          const part = parts.get(name) ?? this.#watched(inherited);
+          parts.set(name, part);
+          return part;
+        }
+        if (typeof inherited !== 'function') return inherited;
+        const bound = inherited.bind(target) as Method;
+        return READS.test(String(name)) || name === 'close' ? bound : this.#writer(String(name), bound);
       },
     });
-  }
-
-  #watchedMember(target: object, name: PropertyKey): unknown {
-    const inherited = Reflect.get(target, name, target) as unknown;
-    if (typeof inherited === 'object' && inherited !== null) return this.#watched(inherited);
-    if (typeof inherited !== 'function') return inherited;
-    const bound = inherited.bind(target) as Method;
-    return READS.test(String(name)) || name === 'close' ? bound : this.#writer(String(name), bound);
   }
 
   #writer(name: string, write: Method): Method {

@@ -143,10 +143,15 @@ t.test('a full disk: nothing is acknowledged, it is not ready, and goes on when 
 t.test('an I/O error is the end: whatever comes after it is neither written nor believed', async (t) => {
   let disk: Error | undefined;
   let wrote = 0;
-  const wrapStore = failing(() => {
+  const breaking = failing(() => {
     wrote += 1;
     return disk;
   });
+  // SQLite writes when it is closed.
+  const close = async (): Promise<void> => {
+    wrote += 1;
+  };
+  const wrapStore = (store: Store): Store => overriding(breaking(store), { close });
   const broken: StoreFailure[] = [];
   const gateway = await testGateway(t, { wrapStore, onBroken: (failure) => broken.push(failure) });
   const lock = await connectedLock(t, gateway, testMac());

@@ -72,6 +72,12 @@ export class Program {
     return line;
   }
 
+  /** Resolves when there are `count` lines that fit. @throws Error when they don't come in time */
+  async lines(fits: RegExp, count: number, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<void> {
+    const isOver = (): boolean => this[from].filter((line) => fits.test(line)).length >= count;
+    await this.#bell.until(isOver, seconds, () => `${count} lines ${fits} from ${this.#account()}`);
+  }
+
   /** How it ended. @throws Error when it does not in time */
   async end(seconds = 60): Promise<Ended> {
     const isOver = (): boolean => this.ended !== undefined;
