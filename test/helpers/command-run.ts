@@ -1,6 +1,6 @@
 /**
- * Commands while everything goes wrong: locks connect briefly and lose their connections at odd moments, and the gateway
- * is killed and started again. Then the locks' diaries are compared with what was asked for. Nobody asks the gateway.
+ * Commands while everything goes wrong: locks connect briefly and lose their connections at odd moments, and the
+ * gateway is killed and started again. Then the locks' diaries are compared with what was asked for. Nobody asks the gateway.
  */
 import { Bell } from './bell.js';
 import { CommandLock } from './command-lock.js';
@@ -17,6 +17,8 @@ export interface CommandRunOptions {
   readonly locks: number;
   readonly commandsPerLock: number;
   readonly kills: number;
+  /** Seconds without a new line in any diary after which nothing more is expected: long on a busy machine. */
+  readonly stillSeconds: number;
   readonly sabotage?: SabotageName;
 }
 
@@ -38,8 +40,6 @@ export interface CommandRunResult {
 /** What a lock wrote down. */
 export type CommandDiary = Pick<CommandLock, 'mac' | 'carriedOut' | 'answered' | 'sentAfterAnswer'>;
 
-/** Seconds without a new line in any diary after which nothing more is expected. */
-const STILL_SECONDS = 3;
 const PHASE_SECONDS = 60;
 const FIRST_MAC = 0xa4c138000001;
 /** They go down all through the run, so none may run out of time in it. */
@@ -139,7 +139,7 @@ export class CommandRun {
     return this.#bell.untilOrStill(
       () => this.#lines >= lines,
       () => this.#lines,
-      STILL_SECONDS,
+      this.#options.stillSeconds,
     );
   }
 
