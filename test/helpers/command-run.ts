@@ -1,6 +1,7 @@
 /**
  * Commands while everything goes wrong: locks connect briefly and lose their connections at odd moments, and the
- * gateway is killed and started again. Then the locks' diaries are compared with what was asked for. Nobody asks the gateway.
+ * gateway is killed and started again. Then the locks' diaries are compared with what was asked for. Nobody asks the
+ * gateway.
  */
 import { Bell } from './bell.js';
 import { CommandLock } from './command-lock.js';
