@@ -240,6 +240,8 @@ export class Ingest {
         continue;
       }
       this.#finish(batch, draft);
+      // What came while the disk was waited for stands at the sockets still: the next commit shall serve it too.
+      if (this.#waiting.length < MAX_BATCH) await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
   }
 

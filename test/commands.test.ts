@@ -1,8 +1,10 @@
 /** Commands: what becomes of each, in every state of the lock, by a clock that is turned by hand. */
 import t from 'tap';
+import { eventLine } from '../cli/event-line.js';
 import { type CommandRequest, readCommandRequest } from '../gateway/commands/command-input.js';
 import { MOST_WAITING_PER_LOCK } from '../gateway/commands/command-terms.js';
 import { readTwin } from '../gateway/commands/twin.js';
+import { listenToAll } from '../gateway/operator/event-json.js';
 import type { Commit, Store } from '../gateway/store/store.js';
 import { Days, Hours, Minutes, Seconds } from '../proto/clock.js';
 import { DEFAULT_POWER } from '../proto/ping.js';
@@ -226,6 +228,27 @@ t.test('only the lock that it was sent to answers a command, and once', async (t
   await bench.take(lock, testBytes(lock.sequence, { timeMs: 5 }));
   t.match(await bench.store.commands.find(1), { state: 'done', detail: '', finishedAtMs }, 'the first answer stands');
   t.same(bench.takeTold(), ['1 done', '2 sent']);
+});
+
+t.test('who watches sees each change, and answers that are none', async (t) => {
+  const bench = await CommandBench.open(t);
+  const lock = await bench.lock();
+  const lines: string[] = [];
+  listenToAll(bench.events, (event) => {
+    if (event.event === 'command' || event.event === 'stray-ack') lines.push(eventLine(event).slice(27));
+  });
+  await bench.command(lock, 'siren', { parameters: { seconds: 9 } });
+  await bench.online(lock);
+  await bench.online(lock);
+  await bench.ack(lock, 1, 'failed', 'broken');
+  await bench.ack(lock, 8);
+  t.same(lines, [
+    'cmd   command 1 siren seconds=9: queued',
+    'cmd   command 1 siren seconds=9: sent',
+    'cmd   command 1 siren seconds=9: sent, for the 2. time',
+    'cmd   command 1 siren seconds=9: failed',
+    'ack   command 8 acknowledged: there is no such command',
+  ]);
 });
 
 t.test('an answer that comes after the expiry is the truth all the same', async (t) => {

@@ -111,17 +111,21 @@ t.test('a write that fails is counted by its kind', async (t) => {
 });
 
 t.test('each refusal of ours is of a kind that has a name', async (t) => {
-  const known = { hashSecret: () => Buffer.alloc(0), matches: () => false };
+  const known = { hashSecret: () => Buffer.alloc(32, 1) };
   const parts = { store: { findLock: async () => null }, keys: known } as unknown as Parameters<typeof authenticate>[0];
   const claim = { clientId: String(MAC), username: String(MAC), password: undefined, hasWill: false };
   const reasonOf = async (members: Partial<typeof claim>): Promise<string> => {
-    const answer = await authenticate(parts, { ...claim, ...members });
+    const answer = await authenticate(parts, { ...claim, ...members }, 0);
     return answer.ok ? 'let in' : refusalReason(answer.why);
   };
   t.equal(await reasonOf({}), 'unknown-lock');
   t.equal(await reasonOf({ hasWill: true }), 'will');
   t.equal(await reasonOf({ clientId: 'x' }), 'identity');
   t.equal(refusalReason('wrong secret'), 'wrong-secret');
+  t.equal(refusalReason('an expired credential'), 'expired');
+  t.equal(refusalReason('a packet announces 268,435,455 bytes: at most 4,096 are taken'), 'packet');
+  t.equal(refusalReason('the CONNECT was not finished within 5 s'), 'slow');
+  t.equal(refusalReason('10,000 connections are not authenticated yet'), 'crowd');
   t.equal(refusalReason('topic "a": a lock publishes to "up" alone'), 'topic');
   t.equal(refusalReason('Invalid header flag bits'), 'other');
 });

@@ -3,6 +3,7 @@
  */
 import t from 'tap';
 import { digestOf } from '../gateway/event-id.js';
+import type { CommandChange, NewCommand } from '../gateway/store/command-record.js';
 import {
   type AttemptRecord,
   type Commit,
@@ -64,6 +65,8 @@ export function storeContract(engine: string, open: OpenStore): void {
   eventContract(engine, open);
   deliveryContract(engine, open);
   registryContract(engine, open);
+  commandContract(engine, open);
+  twinContract(engine, open);
 }
 
 function logContract(engine: string, open: OpenStore): void {
@@ -250,5 +253,87 @@ function registryContract(engine: string, open: OpenStore): void {
     await store.writeFact('a', '1');
     await store.writeFact('a', '2');
     t.equal(await store.readFact('a'), '2');
+  });
+}
+
+const asked = (members: Partial<NewCommand> = {}): NewCommand => {
+  const [command, times] = [{ type: 'reset' } as const, { createdAtMs: 10, notBeforeMs: null, expiresAtMs: 99 }];
+  return { deviceId: 1, merchantId: 1, command, ...times, askedBy: 'ann', ...members };
+};
+const change = (...commands: CommandChange[]): Commit => ({ incoming: [], judged: [], states: new Map(), commands });
+const done = { type: 'acknowledged', deviceId: 1, state: 'done', detail: 'well', atMs: 30 } as const;
+
+function commandContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a command's changes are part of the commit, and its first answer stands`, async (t) => {
+    const { store } = await withLock(t, open);
+    const command = { type: 'set-power', mode: 'HIGH', recovery: false } as const;
+    const [one, two] = await store.commands.add([asked({ command }), asked()]);
+    t.match([one, two], [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }]);
+    await store.append(change({ ...done, id: 2 }));
+    t.match(await store.commands.find(2), { state: 'queued' }, 'what was not sent has no answer');
+    await store.append(change({ type: 'sent', id: 1, atMs: 20 }, { type: 'sent', id: 1, atMs: 25 }));
+    const sent = { sentCount: 2, firstSentAtMs: 20, lastSentAtMs: 25 };
+    t.match(await store.commands.find(1), { state: 'sent', ...sent });
+    await store.append(change({ ...done, id: 1, deviceId: 2 }));
+    t.match(await store.commands.find(1), { state: 'sent' }, 'nor has another lock one');
+    await store.append(change({ ...done, id: 1 }, { ...done, id: 1, state: 'failed', atMs: 31 }));
+    await store.append(change({ type: 'sent', id: 1, atMs: 40 }));
+    t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 3 });
+    const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
+    await t.rejects(store.append({ ...change({ type: 'sent', id: 2, atMs: 50 }), incoming: [broken] }));
+    t.match(await store.commands.find(2), { state: 'queued' }, 'a commit that fails changes nothing');
+  });
+
+  t.test(`${engine}: what is unfinished, what expires, what is taken back`, async (t) => {
+    const { store, folder } = await withLock(t, open);
+    const all = Array.from({ length: 2500 }, () => asked());
+    const records = await store.commands.add(all);
+    t.same(
+      records.map(({ id }) => id),
+      all.map((_, index) => index + 1),
+      'ids grow in the order given',
+    );
+    await store.append(
+      change({ type: 'sent', id: 2, atMs: 20 }, { type: 'sent', id: 3, atMs: 20 }, { ...done, id: 3 }),
+    );
+    t.equal(await store.commands.cancel(1, 50), true);
+    t.equal(await store.commands.cancel(2, 50), false, 'it has left');
+    const expired = await store.commands.expire(
+      all.map((_, index) => index + 1).filter((id) => id <= 2000),
+      60,
+    );
+    t.equal(expired.length, 1998);
+    t.notOk(expired.includes(1) || expired.includes(3), 'what is over stays as it is');
+    await store.append(change({ ...done, id: 2, atMs: 70 }));
+    t.match(await store.commands.find(2), { state: 'done', finishedAtMs: 70 }, 'an answer after the expiry counts');
+    t.same(
+      (await store.commands.list({ state: 'done', limit: 9 })).map(({ id }) => id),
+      [3, 2],
+    );
+    t.same(await store.commands.list({ deviceId: 2, limit: 9 }), []);
+    await store.close();
+    const again = await open(folder);
+    t.teardown(() => again.close());
+    t.same(
+      (await again.commands.unfinished()).map(({ id }) => id),
+      records.map(({ id }) => id).slice(2000),
+    );
+    t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is given twice');
+    t.equal(await again.commands.find(9999), null);
+  });
+}
+
+function twinContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: what is wanted of a lock's power, the newest first`, async (t) => {
+    const { store } = await withLock(t, open);
+    const power = (mode: 'MID' | 'HIGH', members: Partial<NewCommand> = {}) => {
+      return asked({ command: { type: 'set-power', mode }, ...members });
+    };
+    const scheduled = power('MID', { notBeforeMs: 80 });
+    await store.commands.add([scheduled, power('HIGH'), asked(), power('MID'), power('HIGH', { deviceId: 2 })]);
+    t.same(await store.commands.powerWishes(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
+    t.same(await store.commands.powerWishes(1, 80, 1), [{ mode: 'MID' }]);
+    await store.commands.expire([4], 20);
+    t.same(await store.commands.powerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
   });
 }

@@ -273,8 +273,8 @@ export class CommandDispatcher {
 
   #expire(queue: CommandQueue, nowMs: number): void {
     const isOver = ({ record }: OpenCommand): boolean => nowMs >= record.expiresAtMs;
+    if (!queue.open.some(isOver)) return;
     const over = queue.open.filter(isOver);
-    if (over.length === 0) return;
     queue.open = queue.open.filter((open) => !isOver(open));
     this.#storeExpiry(over, nowMs);
   }

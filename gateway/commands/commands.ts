@@ -9,7 +9,7 @@ import type { KnownLock } from '../locks.js';
 import type { Session } from '../mqtt/sessions.js';
 import type { CommandRecord, NewCommand } from '../store/command-record.js';
 import { noSuchDevice } from '../store/registry-tables.js';
-import type { Device, Store } from '../store/store.js';
+import type { LockAccount, Store } from '../store/store.js';
 import { CommandDispatcher, type DispatcherParts } from './command-dispatcher.js';
 import type { CommandRequest, CommandTargets } from './command-input.js';
 import { MOST_WAITING_PER_LOCK } from './command-terms.js';
@@ -18,6 +18,9 @@ import { type Wait, waitOf } from './command-wait.js';
 export interface CommandsParts extends DispatcherParts {
   readonly store: Store;
 }
+
+/** Whom a command is for. */
+type Target = Pick<LockAccount, 'deviceId' | 'merchantId' | 'mac'>;
 
 /** What became of a request for one lock. */
 export type CommandOutcome =
@@ -54,51 +57,52 @@ export class Commands implements CommandListener {
     const devices = await this.#devices(request.targets);
     checkCount(request, devices.length);
     checkAirplane(request);
-    const free = devices.filter(({ id, mac }) => this.#dispatcher.reserve(id, mac));
+    const free = devices.filter(({ deviceId, mac }) => this.#dispatcher.reserve(deviceId, mac));
     if (free.length === 0 && devices[0] !== undefined) throw full(devices[0].mac);
     const records = await this.#store(request, free);
     for (const record of records.values()) this.#dispatcher.enqueue(record);
-    return devices.map(({ id, mac }) => {
-      const record = records.get(id);
+    return devices.map(({ deviceId, mac }) => {
+      const record = records.get(deviceId);
       return record === undefined ? { mac, refusal: full(mac) } : { mac, record };
     });
   }
 
-  async #store(request: CommandRequest, devices: readonly Device[]): Promise<Map<number, CommandRecord>> {
+  async #store(request: CommandRequest, devices: readonly Target[]): Promise<Map<number, CommandRecord>> {
     const { command, notBeforeMs, expiresAtMs, askedBy } = request;
     const { store, clock } = this.#parts;
     const createdAtMs = clock.now();
-    const wanted = devices.map(({ id: deviceId, merchantId }): NewCommand => {
+    const wanted = devices.map(({ deviceId, merchantId }): NewCommand => {
       return { deviceId, merchantId, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy };
     });
     try {
       const records = await store.commands.add(wanted);
       return new Map(records.map((record) => [record.deviceId, record]));
     } catch (error) {
-      for (const { id } of devices) this.#dispatcher.release(id);
+      for (const { deviceId } of devices) this.#dispatcher.release(deviceId);
       throw error;
     }
   }
 
-  async #devices(targets: CommandTargets): Promise<Device[]> {
+  async #devices(targets: CommandTargets): Promise<Target[]> {
     if ('merchant' in targets) return await this.fleetOf(targets.merchant);
     const { store } = this.#parts;
-    const devices: Device[] = [];
+    const devices: Target[] = [];
     for (const mac of targets.macs) {
-      const reading = await store.findDevice(mac);
-      if (reading === null) throw noSuchDevice(mac);
-      devices.push(reading.device);
+      const account = await store.findLock(mac);
+      if (account === null) throw noSuchDevice(mac);
+      devices.push(account);
     }
     return devices;
   }
 
   /** A merchant's locks. @throws LockgateError `no-such-merchant` */
-  async fleetOf(merchant: string): Promise<Device[]> {
+  async fleetOf(merchant: string): Promise<Target[]> {
     const { store } = this.#parts;
     if (!(await store.listMerchants()).some(({ name }) => name === merchant))
       throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(merchant)}`);
     const devices = (await store.listDevices()).map(({ device }) => device);
-    return devices.filter(({ merchantName }) => merchantName === merchant);
+    const own = devices.filter(({ merchantName }) => merchantName === merchant);
+    return own.map(({ id: deviceId, merchantId, mac }) => ({ deviceId, merchantId, mac }));
   }
 
   /**

@@ -18,6 +18,8 @@ export interface CommandRunOptions {
   readonly locks: number;
   readonly commandsPerLock: number;
   readonly kills: number;
+  /** Seconds without a new line in any diary after which nothing more is expected: long on a busy machine. */
+  readonly stillSeconds: number;
   readonly sabotage?: SabotageName;
 }
 
@@ -39,8 +41,6 @@ export interface CommandRunResult {
 /** What a lock wrote down. */
 export type CommandDiary = Pick<CommandLock, 'mac' | 'carriedOut' | 'answered' | 'sentAfterAnswer'>;
 
-/** Seconds without a new line in any diary after which nothing more is expected. */
-const STILL_SECONDS = 3;
 const PHASE_SECONDS = 60;
 const FIRST_MAC = 0xa4c138000001;
 /** They go down all through the run, so none may run out of time in it. */
@@ -140,7 +140,7 @@ export class CommandRun {
     return this.#bell.untilOrStill(
       () => this.#lines >= lines,
       () => this.#lines,
-      STILL_SECONDS,
+      this.#options.stillSeconds,
     );
   }
 
