@@ -17,6 +17,7 @@ import { openOperatorToken } from './operator/token.js';
 import { startRunClock } from './run-clock.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import type { Store } from './store/store.js';
+import { Usage } from './usage/usage.js';
 import { VERSION } from './version.js';
 import { Dispatcher } from './webhooks/dispatcher.js';
 import { makeGuardedAgents } from './webhooks/guarded-agents.js';
@@ -31,6 +32,8 @@ export interface GatewayOptions {
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
   readonly deliveryClock?: Clock;
+  /** The clock that months and bills go by: the wall's, but in tests. */
+  readonly usageClock?: Clock;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
 }
@@ -39,6 +42,7 @@ export interface Gateway {
   readonly events: GatewayEvents;
   readonly accounts: Accounts;
   readonly store: Store;
+  readonly usage: Usage;
   /** The run's clock. */
   readonly clock: Clock;
   readonly mqttPort: number;
@@ -84,6 +88,9 @@ async function startParts(
   const events = new GatewayEvents();
   const { clock, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
   started.push(stopClock);
+  // It stops after the last connection has, to have counted that too.
+  const usage = await Usage.start({ store, clock: options.usageClock ?? systemClock, runClock: clock, events });
+  started.push(() => usage.stop());
   const dispatcher = new Dispatcher({
     store,
     keys,
@@ -102,15 +109,8 @@ async function startParts(
     { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
     started,
   );
-  const broker = await Broker.start({
-    host: config.mqttHost,
-    port: config.mqttPort,
-    store,
-    keys,
-    ingest,
-    events,
-    clock,
-  });
+  const { mqttHost: host, mqttPort: port } = config;
+  const broker = await Broker.start({ host, port, store, keys, ingest, usage, events, clock });
   started.push(() => broker.close());
 
   const operatorToken = openOperatorToken(config.data);
@@ -121,6 +121,7 @@ async function startParts(
     events,
     store,
     accounts,
+    usage,
     clock,
     ingest,
     locks,
@@ -136,6 +137,7 @@ async function startParts(
     events,
     accounts,
     store,
+    usage,
     clock,
     mqttPort: broker.port,
     operatorPort: operator.port,

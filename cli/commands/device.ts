@@ -3,6 +3,7 @@ import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { presenceText } from '../event-line.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
+import { byteText } from '../usage-text.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -21,12 +22,20 @@ interface DeviceJson {
   readonly mac: string;
   readonly merchant: string;
   readonly simulated: boolean;
+  readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
   /** And with it, as the presence has them: since, due, rule. */
   readonly presence: string;
   readonly state: StateJson | null;
 }
 
 interface ShownDevice extends DeviceJson {
+  /** Of the month under way. */
+  readonly usage: {
+    readonly month: string;
+    readonly messages: number;
+    readonly connections: number;
+    readonly bytes: number;
+  };
   readonly uplinks: readonly {
     readonly received_at: string;
     readonly boot: number;
@@ -98,6 +107,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
     { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
     { title: 'PRESENCE', show: (row) => presenceText({ ...row }) },
+    { title: 'SIM', show: (row) => row.sim.state, optional: true },
     { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
     { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
     { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–', optional: true },
@@ -119,6 +129,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
     print(presenceText({ ...device }));
   }
+  print(usageText(device));
   if (device.uplinks.length > 0) print(paint('bold', '\nLatest uplinks'));
   for (const { received_at, boot, sequence, ping } of device.uplinks)
     print(`${received_at}  #${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
@@ -128,6 +139,12 @@ async function show(mac: string, flags: Flags): Promise<void> {
   if (device.quarantine.length > 0) print(paint('bold', '\nIn quarantine'));
   for (const { received_at, message, raw } of device.quarantine)
     print(oneLine(`${received_at}  ${message}  base64:${raw.slice(0, 60)}`));
+}
+
+function usageText({ sim, usage }: ShownDevice): string {
+  const { month, bytes, messages, connections } = usage;
+  const since = sim.activated_at === null ? '' : ` since ${sim.activated_at}`;
+  return `SIM ${sim.state}${since}; ${month}: ${byteText(bytes)}, ${messages} messages, ${connections} connections`;
 }
 
 async function rotate(mac: string, flags: Flags): Promise<void> {

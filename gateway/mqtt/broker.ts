@@ -9,14 +9,16 @@
  * The connection is the identity (protocol.md §1): client id = user name = MAC, and no topic carries one.
  */
 import { Aedes, type AedesPublishPacket, type AuthenticateError, type Client, type ConnectPacket } from 'aedes';
-import { type Clock, Seconds } from '../../proto/clock.js';
+import { type Clock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
 import type { GatewayEvents } from '../events.js';
 import type { Ingest, Sender } from '../ingest.js';
 import type { Keys } from '../keys.js';
 import type { Store } from '../store/store.js';
+import type { Usage } from '../usage/usage.js';
 import { type Authentication, authenticate } from './authentication.js';
+import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
 import { type Session, Sessions } from './sessions.js';
 
@@ -40,6 +42,8 @@ export interface BrokerOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly ingest: Ingest;
+  /** Counts what goes over the air, and activates SIMs. */
+  readonly usage: Pick<Usage, 'meter' | 'sims'>;
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
@@ -104,11 +108,15 @@ export class Broker {
     this.#listener = await Listener.start({
       host,
       port,
-      onConnection: (connection) => {
-        this.#connections.set(connection.stream, connection);
-        this.#aedes.handle(connection.stream);
-      },
+      onConnection: (connection) => this.take(connection),
     });
+  }
+
+  /** Speaks MQTT on a connection of which not one byte has been read. */
+  take(connection: Connection): void {
+    this.#connections.set(connection.stream, connection);
+    this.#options.usage.meter.opened(connection.raw);
+    this.#aedes.handle(connection.stream);
   }
 
   #installHooks(): void {
@@ -158,6 +166,8 @@ export class Broker {
     let answer: Authentication;
     try {
       answer = await authenticate(this.#options, { clientId: client.id, username, password, hasWill });
+      // On the disk before the CONNACK: no crash can make a SIM's activation later than it was.
+      if (answer.ok && answer.sender.source === 'lock') await this.#options.usage.sims.activate(answer.sender.mac);
     } catch (error) {
       throw refusal(SERVER_UNAVAILABLE, (error as Error).message);
     }
@@ -172,14 +182,21 @@ export class Broker {
   #begin(client: Client, connection: Connection, sender: Sender): void {
     // aedes ends the connection before this one, which has the same client id, when it registers the new one.
     for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
+    const messages = this.#options.usage.meter.accepted(connection.raw, sender);
+    // What is still on its way when we end a connection is paid for too, so it is counted.
+    closeLingering(connection, systemClock, () => client.close());
     this.#sessionOf.set(client, {
       sender,
       clientId: client.id,
       connection,
+      messages,
       isReady: false,
       isListening: false,
       cause: undefined,
-      send: (payload) => sendDown(client, payload),
+      send: async (payload) => {
+        await sendDown(client, payload);
+        if (!client.closed) messages.messagesDown += 1;
+      },
     });
   }
 
@@ -213,6 +230,7 @@ export class Broker {
     const fault = session === undefined ? 'the client is not authenticated' : publishFault(packet);
     if (session !== undefined && fault === undefined) {
       this.#ready(client);
+      session.messages.messagesUp += 1;
       this.#options.ingest.take(session.sender, packet.payload as Buffer, answer);
       return;
     }

@@ -4,6 +4,7 @@
  */
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
 import type { Sender } from '../ingest.js';
+import type { MessageCounts } from '../usage/meter.js';
 import type { Connection } from './listener.js';
 
 /** An authenticated connection. */
@@ -11,6 +12,8 @@ export interface Session {
   readonly sender: Sender;
   readonly clientId: string;
   readonly connection: Connection;
+  /** Its messages so far, for the bill. */
+  readonly messages: MessageCounts;
   /** Its CONNACK is out. */
   isReady: boolean;
   /** Why it ends, once that is known; the first to say so counts. */

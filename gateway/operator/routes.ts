@@ -16,6 +16,8 @@ import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink, WebhookUrl } from '../store/store.js';
+import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';
+import type { Usage } from '../usage/usage.js';
 import { findingJson, presenceJson } from './event-json.js';
 
 /** Pings and quarantined messages that `GET /devices/:mac` shows. */
@@ -24,6 +26,7 @@ const SHOWN_UPLINKS = 20;
 export interface OperatorParts {
   readonly store: Store;
   readonly accounts: Accounts;
+  readonly usage: Usage;
   /** The run's clock. */
   readonly clock: Clock;
   /** What there is to say of the gateway itself. */
@@ -39,8 +42,12 @@ export interface Route {
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
 
+/** What stands behind the question mark; what may be given several times is a list. */
+export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
 export interface RouteRequest {
   readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
   readonly body: unknown;
 }
 
@@ -58,7 +65,7 @@ const NewWebhook = Type.Object({
 });
 
 /** A handler whose body has been checked against its schema. */
-function withBody<Body extends TSchema>(
+export function withBody<Body extends TSchema>(
   body: Body,
   handle: (parts: OperatorParts, body: Static<Body>) => Promise<unknown>,
 ): Pick<Route, 'body' | 'handle'> {
@@ -93,9 +100,9 @@ export const ROUTES: readonly Route[] = [
     path: '/devices',
     summary: 'Adds a lock to a merchant; answers its secret, once.',
     success: 201,
-    ...withBody(NewDevice, async ({ accounts, clock }, body) => {
+    ...withBody(NewDevice, async ({ accounts, usage, clock }, body) => {
       const { device, secret } = await accounts.addDevice({ ...body, mac: readMac(body.mac) });
-      return { ...deviceJson({ device, state: null }, clock.now()), secret };
+      return { ...deviceJson({ device, state: null }, usage, clock.now()), secret };
     }),
   },
   {
@@ -103,9 +110,9 @@ export const ROUTES: readonly Route[] = [
     path: '/devices',
     summary: 'All locks with their last state.',
     success: 200,
-    handle: async ({ store, clock }) => {
+    handle: async ({ store, usage, clock }) => {
       const nowMs = clock.now();
-      return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, nowMs)) };
+      return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, usage, nowMs)) };
     },
   },
   {
@@ -113,7 +120,7 @@ export const ROUTES: readonly Route[] = [
     path: '/devices/:mac',
     summary: 'One lock: its last state, its latest uplinks, what of it is in quarantine.',
     success: 200,
-    handle: async ({ store, clock }, { params }) => showDevice(store, readMac(params.mac ?? ''), clock.now()),
+    handle: async (parts, { params }) => showDevice(parts, readMac(params.mac ?? '')),
   },
   {
     method: 'POST',
@@ -155,14 +162,29 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
   return { id, name, created_at: toDate(createdAtMs) };
 }
 
-function deviceJson({ device, state }: DeviceReading, nowMs: number) {
+function deviceJson({ device, state }: DeviceReading, usage: Usage, nowMs: number) {
   return {
     mac: formatMac(device.mac),
     merchant: device.merchantName,
     simulated: device.simulated,
     created_at: toDate(device.createdAtMs),
+    sim: simJson(usage.sims.activatedAtMs(device.mac)),
     ...stateJson(state === null ? null : parseDeviceState(state), nowMs),
   };
+}
+
+/** The SIM is active from the lock's first accepted CONNECT (interfaces.md §5). */
+function simJson(activatedAtMs: number | null) {
+  return activatedAtMs === null
+    ? { state: 'inactive', activated_at: null }
+    : { state: 'active', activated_at: toDate(activatedAtMs) };
+}
+
+/** What the lock used in the month under way, as whoever's it was. */
+async function usageJson(usage: Usage, mac: Mac) {
+  const { month } = usage.meter;
+  const rows = await usage.read({ mac, month });
+  return { month, ...countsJson(rows.reduce(addCounts, NO_USAGE)) };
 }
 
 function stateJson(state: DeviceState | null, nowMs: number) {
@@ -187,7 +209,7 @@ function stateJson(state: DeviceState | null, nowMs: number) {
   };
 }
 
-async function showDevice(store: Store, mac: Mac, nowMs: number): Promise<unknown> {
+async function showDevice({ store, usage, clock }: OperatorParts, mac: Mac): Promise<unknown> {
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
   const [uplinks, findings, quarantine] = await Promise.all([
@@ -196,7 +218,8 @@ async function showDevice(store: Store, mac: Mac, nowMs: number): Promise<unknow
     store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
   ]);
   return {
-    ...deviceJson(reading, nowMs),
+    ...deviceJson(reading, usage, clock.now()),
+    usage: await usageJson(usage, mac),
     uplinks: uplinks.map(uplinkJson),
     findings: findings.map(({ finding }) => findingJson(finding)),
     quarantine: quarantine.map(quarantineJson),

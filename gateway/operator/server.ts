@@ -12,10 +12,11 @@ import type { GatewayEvents } from '../events.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
 import { listenToAll } from './event-json.js';
-import { type OperatorParts, ROUTES, readMac } from './routes.js';
+import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
+import { USAGE_ROUTES } from './usage-routes.js';
 
 const BODY_BYTES = 1024 * 1024;
 /** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
@@ -87,14 +88,15 @@ export class OperatorServer {
   }
 
   #addRoutes(options: OperatorServerOptions): void {
-    for (const { method, path, success, body, handle } of ROUTES) {
+    for (const { method, path, success, body, handle } of [...ROUTES, ...USAGE_ROUTES]) {
       this.#fastify.route({
         method,
         url: path,
         ...(body !== undefined && { schema: { body } }),
         handler: async (request, reply) => {
           const params = request.params as Record<string, string>;
-          return await reply.status(success).send(await handle(options, { params, body: request.body }));
+          const query = request.query as Query;
+          return await reply.status(success).send(await handle(options, { params, query, body: request.body }));
         },
       });
     }

@@ -5,9 +5,11 @@
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
+import { usage } from './migrations/0004-usage.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
+  '0004-usage': usage,
 };
 
 /** The list for Kysely's Migrator. */

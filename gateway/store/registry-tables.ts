@@ -164,7 +164,8 @@ export class Registry {
   }
 }
 
-async function merchantNamed(db: Transaction<Tables>, name: string): Promise<Selectable<MerchantTable>> {
+/** The merchant of this name. @throws LockgateError `no-such-merchant` */
+export async function merchantNamed(db: Transaction<Tables>, name: string): Promise<Selectable<MerchantTable>> {
   const merchant = await db.selectFrom('merchant').selectAll().where('name', '=', name).executeTakeFirst();
   if (merchant === undefined)
     throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);

@@ -35,6 +35,8 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
+import { SqliteUsage } from './usage-sqlite.js';
+import type { UsageStore } from './usage-store.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
 const SYNCHRONOUS_FULL = 2;
@@ -95,6 +97,7 @@ interface Parts {
 
 class SqliteStore implements Store {
   readonly description: string;
+  readonly usage: UsageStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -108,7 +111,9 @@ class SqliteStore implements Store {
     this.#logWriter = new LogWriter(parts.writer);
     this.#log = new LogReader(parts.reader);
     this.#registry = new Registry(parts.tables);
-    this.#readRegistry = new Registry(new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) }));
+    const readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
+    this.#readRegistry = new Registry(readTables);
+    this.usage = new SqliteUsage({ lane: this.#lane, writer: parts.writer, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {

@@ -6,6 +6,7 @@
  */
 import type { Mac } from '../../proto/mac.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
+import type { UsageStore } from './usage-store.js';
 
 /** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
 export class StoreFailure extends Error {
@@ -201,6 +202,8 @@ export interface DeviceReading {
 export interface Store {
   /** A name for people: which engine, and where. */
   readonly description: string;
+  /** SIM cards, counts, price plans, statements. */
+  readonly usage: UsageStore;
 
   /* Pings: the hot path. */
 

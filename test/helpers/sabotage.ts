@@ -59,8 +59,8 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
   },
 };
 
-/** A store that does some things differently and the rest as before. */
-export function overriding(store: Store, changed: Partial<Store>): Store {
+/** A store, or a part of one, that does some things differently and the rest as before. */
+export function overriding<Part extends object>(store: Part, changed: Partial<Part>): Part {
   return new Proxy(store, {
     get: (target, name) => {
       const own = (changed as Record<string | symbol, unknown>)[name];

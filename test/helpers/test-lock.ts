@@ -35,7 +35,13 @@ export class TestLock {
   }
 
   /** Connects as a lock does; it is disconnected after the test. */
-  static async connect(test: Teardown, port: number, mac: Mac, secret: string): Promise<TestLock> {
+  static async connect(
+    test: Teardown,
+    port: number,
+    mac: Mac,
+    secret: string,
+    options: IClientOptions = {},
+  ): Promise<TestLock> {
     const identity = { clientId: mac, username: mac, password: secret };
     const client = await mqtt.connectAsync({
       host: '127.0.0.1',
@@ -43,6 +49,7 @@ export class TestLock {
       reconnectPeriod: 0,
       protocolVersion: 4,
       ...identity,
+      ...options,
     });
     // A connection that the gateway ends is what some tests are about.
     client.on('error', () => undefined);

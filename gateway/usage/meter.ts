@@ -1,0 +1,162 @@
+/**
+ * Counts what locks use, connection by connection, into the month under way.
+ *
+ * A connection is counted from its first byte, though whose it is turns out with its CONNECT. Nothing here is asked on
+ * the way of a ping: the socket counts its bytes itself and a message is one addition, and both are read once a second,
+ * at the connection's end, and at the end of a month. Each byte belongs to the month in which the socket moved it.
+ *
+ * Phones use a network of their own and are not counted. Simulated locks are counted as such.
+ */
+import type { Socket } from 'node:net';
+import type { Clock } from '../../proto/clock.js';
+import type { Sender } from '../ingest.js';
+import type { UsageDelta } from '../store/usage-store.js';
+import { addCounts, isNothing, NO_USAGE, type UsageCounts } from './counts.js';
+import { type Month, monthEndMs, monthOf } from './month.js';
+import { RawBytes } from './raw-bytes.js';
+
+/** The messages of one connection, counted by whoever moves them. */
+export interface MessageCounts {
+  messagesUp: number;
+  messagesDown: number;
+}
+
+/** A connection that is counted. */
+interface Metered {
+  readonly bytes: RawBytes;
+  readonly messages: MessageCounts;
+  /** What has been booked of it. */
+  booked: UsageCounts;
+  /** Undefined until its CONNECT is accepted. */
+  sender: Sender | undefined;
+  /** What it moved in months before the one in which its CONNECT was accepted. */
+  earlier: { readonly month: Month; readonly counts: UsageCounts }[];
+}
+
+export class Meter {
+  readonly #clock: Clock;
+  #month: Month;
+  #monthEndMs: number;
+  readonly #open = new Set<Metered>();
+  readonly #meteredOf = new WeakMap<Socket, Metered>();
+  #booked = new Map<string, UsageDelta>();
+
+  /** `clock` decides which month it is. A month that is over does not come back, whatever somebody sets it to. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#month = monthOf(clock.now());
+    this.#monthEndMs = monthEndMs(this.#month);
+  }
+
+  /** The month that is counted into. */
+  get month(): Month {
+    this.keepMonth();
+    return this.#month;
+  }
+
+  /** When that month ends, ms since the epoch. */
+  get monthEndMs(): number {
+    return this.#monthEndMs;
+  }
+
+  /** A connection began: not one byte of it has been read. Over TLS, `raw` is the socket under it. */
+  opened(raw: Socket): void {
+    this.keepMonth();
+    const metered: Metered = {
+      bytes: new RawBytes(raw, () => this.#ended(metered)),
+      messages: { messagesUp: 0, messagesDown: 0 },
+      booked: NO_USAGE,
+      sender: undefined,
+      earlier: [],
+    };
+    this.#meteredOf.set(raw, metered);
+    this.#open.add(metered);
+  }
+
+  #ended(metered: Metered): void {
+    this.keepMonth();
+    this.#book(metered);
+    this.#open.delete(metered);
+  }
+
+  /** Its CONNECT was accepted: it is this sender's from its first byte. The answer's counts are to be counted up. */
+  accepted(raw: Socket, sender: Sender): MessageCounts {
+    this.keepMonth();
+    const metered = this.#meteredOf.get(raw);
+    if (metered === undefined) throw new Error('a connection was accepted that was never opened');
+    if (sender.source === 'phone') {
+      this.#open.delete(metered);
+      return metered.messages;
+    }
+    metered.sender = sender;
+    for (const { month, counts } of metered.earlier) this.#add(sender, month, counts);
+    this.#add(sender, this.#month, { ...NO_USAGE, connections: 1 });
+    // One that has closed meanwhile won't be read again.
+    this.#book(metered);
+    return metered.messages;
+  }
+
+  /** All that was counted since it was last taken, up to this moment. */
+  take(): UsageDelta[] {
+    this.keepMonth();
+    this.#bookAll();
+    const deltas = [...this.#booked.values()];
+    this.#booked = new Map();
+    return deltas;
+  }
+
+  /** Takes back what could not be stored. */
+  putBack(deltas: readonly UsageDelta[]): void {
+    for (const delta of deltas) this.#addDelta(delta);
+  }
+
+  /** Ends the month where it is over: what was moved until now was moved in it. */
+  keepMonth(): void {
+    const nowMs = this.#clock.now();
+    if (nowMs < this.#monthEndMs) return;
+    this.#bookAll();
+    this.#month = monthOf(nowMs);
+    this.#monthEndMs = monthEndMs(this.#month);
+  }
+
+  #bookAll(): void {
+    for (const metered of this.#open) this.#book(metered);
+  }
+
+  /** Books what the connection moved since it was last read, into the month under way. */
+  #book(metered: Metered): void {
+    const { bytes, messages, booked, sender } = metered;
+    const { messagesUp, messagesDown } = messages;
+    const { up, down } = bytes;
+    if (
+      up === booked.bytesUp &&
+      down === booked.bytesDown &&
+      messagesUp === booked.messagesUp &&
+      messagesDown === booked.messagesDown
+    )
+      return;
+    if (sender === undefined && this.#clock.now() < this.#monthEndMs) return;
+    const counts = {
+      messagesUp: messagesUp - booked.messagesUp,
+      messagesDown: messagesDown - booked.messagesDown,
+      connections: 0,
+      bytesUp: up - booked.bytesUp,
+      bytesDown: down - booked.bytesDown,
+    };
+    metered.booked = { messagesUp, messagesDown, connections: 0, bytesUp: up, bytesDown: down };
+    if (sender === undefined) metered.earlier.push({ month: this.#month, counts });
+    else this.#add(sender, this.#month, counts);
+  }
+
+  #add({ mac, merchantId, simulated }: Sender, month: Month, counts: UsageCounts): void {
+    this.#addDelta({ month, mac, merchantId, simulated, ...counts });
+  }
+
+  #addDelta(delta: UsageDelta): void {
+    if (isNothing(delta)) return;
+    const { month, mac, merchantId, simulated } = delta;
+    const key = `${month} ${mac} ${merchantId} ${simulated}`;
+    const before = this.#booked.get(key);
+    this.#booked.set(key, before === undefined ? delta : { ...delta, ...addCounts(before, delta) });
+  }
+}
