@@ -147,7 +147,7 @@ export interface SimTable {
   activated_at_ms: number;
 }
 
-/** What a lock used in a calendar month (UTC) as a merchant's. The billed columns: what closed statements have of it. */
+/** What a lock used in a month (UTC) as a merchant's. The billed columns: what closed statements have of it. */
 export interface UsageTable {
   /** As `2026-11`. */
   month: string;

@@ -64,7 +64,7 @@ export interface UsageStore {
   /**
    * Sets a merchant's plan from a month on.
    *
-   * @throws LockgateError `no-such-merchant`; `usage-month-closed` where a statement for that month or a later one exists
+   * @throws LockgateError `no-such-merchant`; `usage-month-closed` where that month or a later one has a statement
    */
   putPlan(merchant: string, plan: PricePlan, from: Month, nowMs: number): Promise<DatedPlan>;
   /** Ordered by merchant and month; all merchants' where none is named. */
@@ -72,8 +72,8 @@ export interface UsageStore {
   /** The months that have been closed for a merchant. */
   readClosedMonths(merchantId: number): Promise<Month[]>;
   /**
-   * Closes a month for a merchant, once: reads what it rests on, writes what `make` makes of it, and notes what has been
-   * billed, in one transaction. A month that is closed already is left as it is.
+   * Closes a month for a merchant, once: reads what it rests on, writes what `make` makes of it, and notes what has
+   * been billed, in one transaction. A month that is closed already is left as it is.
    *
    * @returns whether it was closed now
    */

@@ -25,6 +25,8 @@ export interface MessageCounts {
 interface Metered {
   readonly bytes: RawBytes;
   readonly messages: MessageCounts;
+  /** 1 once its CONNECT is accepted. */
+  connections: 0 | 1;
   /** What has been booked of it. */
   booked: UsageCounts;
   /** Undefined until its CONNECT is accepted. */
@@ -39,7 +41,7 @@ export class Meter {
   #monthEndMs: number;
   readonly #open = new Set<Metered>();
   readonly #meteredOf = new WeakMap<Socket, Metered>();
-  #booked = new Map<string, UsageDelta>();
+  #booked: UsageDelta[] = [];
 
   /** `clock` decides which month it is. A month that is over does not come back, whatever somebody sets it to. */
   constructor(clock: Clock) {
@@ -65,6 +67,7 @@ export class Meter {
     const metered: Metered = {
       bytes: new RawBytes(raw, () => this.#ended(metered)),
       messages: { messagesUp: 0, messagesDown: 0 },
+      connections: 0,
       booked: NO_USAGE,
       sender: undefined,
       earlier: [],
@@ -89,8 +92,8 @@ export class Meter {
       return metered.messages;
     }
     metered.sender = sender;
+    metered.connections = 1;
     for (const { month, counts } of metered.earlier) this.#add(sender, month, counts);
-    this.#add(sender, this.#month, { ...NO_USAGE, connections: 1 });
     // One that has closed meanwhile won't be read again.
     this.#book(metered);
     return metered.messages;
@@ -100,14 +103,19 @@ export class Meter {
   take(): UsageDelta[] {
     this.keepMonth();
     this.#bookAll();
-    const deltas = [...this.#booked.values()];
-    this.#booked = new Map();
+    const deltas = this.#booked;
+    this.#booked = [];
     return deltas;
   }
 
-  /** Takes back what could not be stored. */
+  /** Takes back what could not be stored: one piece for each lock and month, however long the store fails. */
   putBack(deltas: readonly UsageDelta[]): void {
-    for (const delta of deltas) this.#addDelta(delta);
+    const merged = new Map<string, UsageDelta>();
+    for (const delta of [...deltas, ...this.#booked]) {
+      const key = `${delta.month} ${delta.mac} ${delta.merchantId} ${delta.simulated}`;
+      merged.set(key, { ...delta, ...addCounts(merged.get(key) ?? NO_USAGE, delta) });
+    }
+    this.#booked = [...merged.values()];
   }
 
   /** Ends the month where it is over: what was moved until now was moved in it. */
@@ -125,38 +133,25 @@ export class Meter {
 
   /** Books what the connection moved since it was last read, into the month under way. */
   #book(metered: Metered): void {
-    const { bytes, messages, booked, sender } = metered;
-    const { messagesUp, messagesDown } = messages;
-    const { up, down } = bytes;
-    if (
-      up === booked.bytesUp &&
-      down === booked.bytesDown &&
-      messagesUp === booked.messagesUp &&
-      messagesDown === booked.messagesDown
-    )
-      return;
+    const { bytes, messages, connections, booked, sender } = metered;
+    // What a stranger moved is booked when it turns out who he is, or when the month ends before that.
     if (sender === undefined && this.#clock.now() < this.#monthEndMs) return;
+    const { messagesUp, messagesDown } = messages;
+    const moved = { messagesUp, messagesDown, connections, bytesUp: bytes.up, bytesDown: bytes.down };
     const counts = {
       messagesUp: messagesUp - booked.messagesUp,
       messagesDown: messagesDown - booked.messagesDown,
-      connections: 0,
-      bytesUp: up - booked.bytesUp,
-      bytesDown: down - booked.bytesDown,
+      connections: connections - booked.connections,
+      bytesUp: moved.bytesUp - booked.bytesUp,
+      bytesDown: moved.bytesDown - booked.bytesDown,
     };
-    metered.booked = { messagesUp, messagesDown, connections: 0, bytesUp: up, bytesDown: down };
+    if (isNothing(counts)) return;
+    metered.booked = moved;
     if (sender === undefined) metered.earlier.push({ month: this.#month, counts });
     else this.#add(sender, this.#month, counts);
   }
 
   #add({ mac, merchantId, simulated }: Sender, month: Month, counts: UsageCounts): void {
-    this.#addDelta({ month, mac, merchantId, simulated, ...counts });
-  }
-
-  #addDelta(delta: UsageDelta): void {
-    if (isNothing(delta)) return;
-    const { month, mac, merchantId, simulated } = delta;
-    const key = `${month} ${mac} ${merchantId} ${simulated}`;
-    const before = this.#booked.get(key);
-    this.#booked.set(key, before === undefined ? delta : { ...delta, ...addCounts(before, delta) });
+    this.#booked.push({ month, mac, merchantId, simulated, ...counts });
   }
 }

@@ -1,8 +1,8 @@
 /**
  * What a TCP socket has truly moved, from its first byte to its last.
  *
- * Node's own `bytesWritten` counts what was handed to the socket, and so also what it still holds back; a socket that is
- * destroyed then has counted what never left. The difference is in libuv's write queue, which Node shows only on the
+ * Node's own `bytesWritten` counts what was handed to the socket, and so also what it still holds back; a socket that
+ * is destroyed then has counted what never left. The difference is in libuv's write queue, which Node shows only on the
  * socket's handle (node:net itself looks there), and which is gone with the handle. So the last look is taken in
  * `_destroy`, the place where Node lets go of it.
  *

@@ -1,6 +1,6 @@
 /**
- * A month's statement for a merchant, made of what the store has (interfaces.md §5). Pure: the same basis gives the same
- * statement. It is stored as it is made here and never made again.
+ * A month's statement for a merchant, made of what the store has (interfaces.md §5). Pure: the same basis gives the
+ * same statement. It is stored as it is made here and never made again.
  */
 import { formatMac, type Mac } from '../../proto/mac.js';
 import { toDate } from '../../proto/ping-json.js';
@@ -98,8 +98,8 @@ export interface Statement {
 }
 
 const NOTES: readonly string[] = Object.freeze([
-  'Bytes are those of the TCP connection in both directions, TLS and MQTT included; TCP/IP headers are not included.',
-  'Phones and locks marked simulated are not billed; a connection that was refused belongs to nobody and is not billed.',
+  'Bytes are those of the TCP connection in both directions, with TLS and MQTT; TCP/IP headers are not included.',
+  'Phones and locks marked simulated are not billed. A connection that was refused is nobody’s and is not billed.',
   'A SIM is active in a month when it was activated before the month’s end. It is charged to the merchant who has the ' +
     'lock when the month is closed.',
   'Corrections are bytes and messages of months that were closed without them, at the prices of this statement.',

@@ -103,8 +103,8 @@ export class Usage {
   }
 
   /**
-   * Closes a month that has ended, and the ended ones before it, for every merchant. One that is closed already stays as
-   * it is. Without a month, it is the last that ended.
+   * Closes a month that has ended, and the ended ones before it, for every merchant. One that is closed already stays
+   * as it is. Without a month, it is the last that ended.
    *
    * @throws LockgateError `usage-month-open` where it has not ended
    */

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy that counts: what a network between lock and gateway would put on its bill. It understands nothing of what
- * passes, so it counts TLS as well.
+ * A TCP proxy that counts: what a network between lock and gateway would put on its bill. It understands nothing of
+ * what passes, so it counts TLS as well.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { Bell } from './bell.js';
