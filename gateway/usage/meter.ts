@@ -95,7 +95,7 @@ export class Meter {
     metered.connections = 1;
     for (const { month, counts } of metered.earlier) this.#add(sender, month, counts);
     // One that has closed meanwhile won't be read again.
-    this.#book(metered);
+    if (!this.#open.has(metered)) this.#book(metered);
     return metered.messages;
   }
 

@@ -99,9 +99,9 @@ export interface Statement {
 
 const NOTES: readonly string[] = Object.freeze([
   'Bytes are those of the TCP connection in both directions, with TLS and MQTT; TCP/IP headers are not included.',
-  'Phones and locks marked simulated are not billed. A connection that was refused is nobody’s and is not billed.',
-  'A SIM is active in a month when it was activated before the month’s end. It is charged to the merchant who has the ' +
-    'lock when the month is closed.',
+  'Phones and locks marked simulated are not billed. A connection that was refused is nobody’s, and not billed.',
+  'A SIM is active in a month when it was activated before the month’s end. It is charged to the merchant who has ' +
+    'the lock when the month is closed.',
   'Corrections are bytes and messages of months that were closed without them, at the prices of this statement.',
 ]);
 
