@@ -332,6 +332,8 @@ t.test('a SIM is active, on the disk, before its lock hears that it is connected
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         await store.usage.activate(sims);
+        // A CONNACK that does not wait for this arrives meanwhile.
+        for (let turns = 0; turns < 500; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
         order.push('stored');
       };
       return overriding(store, { usage: overriding(store.usage, { activate }) });
