@@ -14,6 +14,7 @@ import { addPingCommands } from './commands/ping.js';
 import { addServeCommand } from './commands/serve.js';
 import { addTailCommand } from './commands/tail.js';
 import { addTraceCommands } from './commands/trace.js';
+import { addUsageCommands } from './commands/usage.js';
 import { addWebhookCommands } from './commands/webhook.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { note, oneLine } from './output.js';
@@ -39,6 +40,7 @@ export function makeProgram(): Command {
   addTraceCommands(program);
   addPingCommands(program);
   addModelCommands(program);
+  addUsageCommands(program);
   return program;
 }
 

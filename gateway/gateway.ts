@@ -29,6 +29,7 @@ import { Retention } from './retention.js';
 import { startRunClock } from './run-clock.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import { failureKind, type Store, StoreFailure } from './store/store.js';
+import { Usage } from './usage/usage.js';
 import { VERSION } from './version.js';
 import { Dispatcher } from './webhooks/dispatcher.js';
 import { makeGuardedAgents } from './webhooks/guarded-agents.js';
@@ -49,6 +50,8 @@ export interface GatewayOptions {
   readonly doorClock?: Clock;
   /** Other limits of the MQTT listeners, for tests. */
   readonly doorLimits?: Partial<DoorLimits>;
+  /** The clock that months and bills go by: the wall's, but in tests. */
+  readonly usageClock?: Clock;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
   /** What happens is told here; given by those who listen from the first moment on. */
@@ -62,6 +65,7 @@ export interface Gateway {
   readonly accounts: Accounts;
   readonly commands: Commands;
   readonly store: Store;
+  readonly usage: Usage;
   /** The run's clock. */
   readonly clock: Clock;
   readonly mqttPort: number;
@@ -142,6 +146,9 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));
   const interfaces = await startInterfaces(config, ground, metrics);
+  // It stops after the last connection has, to have counted that too.
+  const usage = await Usage.start({ store, clock: options.usageClock ?? systemClock, runClock: clock, events });
+  started.push(stopStep('the counting of usage', () => usage.stop()));
   const dispatcher = new Dispatcher({
     store,
     keys,
@@ -164,7 +171,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     started,
   );
   const wallClock = options.wallClock ?? systemClock;
-  const work = { store, keys, events, clock, wallClock, ingest, locks, commands, dispatcher, canStore };
+  const work = { store, keys, events, clock, wallClock, ingest, locks, commands, usage, dispatcher, canStore };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
   metrics.readFrom(metricSources(broker, ingest, dispatcher, locks));
@@ -183,6 +190,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     accounts,
     commands,
     store,
+    usage,
     clock,
     mqttPort: broker.port,
     mqttTlsPort: broker.tlsPort,
@@ -204,6 +212,7 @@ interface Work {
   readonly ingest: Ingest;
   readonly locks: Locks;
   readonly commands: Commands;
+  readonly usage: Usage;
   readonly dispatcher: Dispatcher;
   readonly canStore: () => Promise<boolean>;
 }

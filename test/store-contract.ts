@@ -315,7 +315,7 @@ function commandContract(engine: string, open: OpenStore): void {
     const again = await open(folder);
     t.teardown(() => again.close());
     t.same(
-      (await again.commands.unfinished()).map(({ id }) => id),
+      (await again.commands.readUnfinished()).map(({ id }) => id),
       records.map(({ id }) => id).slice(2000),
     );
     t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is given twice');
@@ -331,9 +331,9 @@ function twinContract(engine: string, open: OpenStore): void {
     };
     const scheduled = power('MID', { notBeforeMs: 80 });
     await store.commands.add([scheduled, power('HIGH'), asked(), power('MID'), power('HIGH', { deviceId: 2 })]);
-    t.same(await store.commands.powerWishes(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
-    t.same(await store.commands.powerWishes(1, 80, 1), [{ mode: 'MID' }]);
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
+    t.same(await store.commands.readPowerWishes(1, 80, 1), [{ mode: 'MID' }]);
     await store.commands.expire([4], 20);
-    t.same(await store.commands.powerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
   });
 }

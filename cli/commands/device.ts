@@ -6,6 +6,7 @@ import { withConnection } from '../connection-flags.js';
 import { presenceText } from '../event-line.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
 import { readSpan } from '../span-text.js';
+import { byteText } from '../usage-text.js';
 import { addKeepingCommands } from './device-keeping.js';
 import { addPhoneCommands } from './device-phone.js';
 
@@ -26,6 +27,7 @@ interface DeviceJson {
   readonly mac: string;
   readonly merchant: string;
   readonly simulated: boolean;
+  readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
   /** And with it, as the presence has them: since, due, rule. */
   readonly presence: string;
   readonly state: StateJson | null;
@@ -45,6 +47,13 @@ interface ShownDevice extends DeviceJson {
     readonly wanted: Readonly<Record<string, unknown>>;
     /** The members of `wanted` that the lock has otherwise, or has not reported. */
     readonly differs: readonly string[];
+  };
+  /** Of the month under way. */
+  readonly usage: {
+    readonly month: string;
+    readonly messages: number;
+    readonly connections: number;
+    readonly bytes: number;
   };
   readonly findings: readonly {
     readonly at: string;
@@ -118,6 +127,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
     { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
     { title: 'PRESENCE', show: (row) => presenceText({ ...row }) },
+    { title: 'SIM', show: (row) => row.sim.state, optional: true },
     { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
     { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
     { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–', optional: true },
@@ -139,6 +149,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
     print(presenceText({ ...device }));
   }
+  print(usageText(device));
   for (const [name, value] of Object.entries(device.twin.wanted)) {
     const wanted = commandText({ type: 'wanted:', parameters: { [name]: value } });
     print(`${wanted}${device.twin.differs.includes(name) ? '  (not reported yet)' : ''}`);
@@ -157,6 +168,12 @@ function printUplinks(title: string, uplinks: readonly UplinkJson[]): void {
   if (uplinks.length > 0) print(paint('bold', `\n${title}`));
   for (const { received_at, boot, sequence, ping } of uplinks)
     print(`${received_at}  #${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
+}
+
+function usageText({ sim, usage }: ShownDevice): string {
+  const { month, bytes, messages, connections } = usage;
+  const since = sim.activated_at === null ? '' : ` since ${sim.activated_at}`;
+  return `SIM ${sim.state}${since}; ${month}: ${byteText(bytes)}, ${messages} messages, ${connections} connections`;
 }
 
 async function rotate(mac: string, flags: Flags & { keepOldFor?: string }): Promise<void> {

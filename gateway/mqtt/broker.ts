@@ -27,9 +27,11 @@ import type { Ingest } from '../ingest.js';
 import type { Keys } from '../keys.js';
 import { scrubSecrets } from '../log-scrub.js';
 import type { Store } from '../store/store.js';
+import type { Usage } from '../usage/usage.js';
 import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
 import { DOOR_LIMITS, type DoorLimits, FrontDoor } from './front-door.js';
 import { type Gate, gateOf } from './gate.js';
+import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
 import { DeafEmitter, NoPersistence } from './no-routing.js';
 import { SessionExpiry } from './session-expiry.js';
@@ -50,8 +52,6 @@ const AEDES_OPTIONS = {
   heartbeatInterval: Hours(1),
   drainTimeout: Seconds(10),
 } as const satisfies AedesOptions;
-/** For a client to take its last PUBACKs and close, when the gateway stops; one that doesn't is cut off. */
-const GOODBYE_GRACE = Seconds(0.5);
 /** What a stranger calls himself is shown to operators, but not at any length. */
 const SHOWN_CLIENT_ID = 64;
 
@@ -77,6 +77,8 @@ export interface BrokerOptions {
   readonly store: Store;
   readonly keys: Keys;
   readonly ingest: Ingest;
+  /** Counts what goes over the air, and activates SIMs. */
+  readonly usage: Pick<Usage, 'meter' | 'sims'>;
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
@@ -169,11 +171,7 @@ export class Broker {
     // No byte is read any more, but what is being stored still gets its PUBACK.
     this.#door.stopReading();
     await this.#options.ingest.stop();
-    this.#door.sayGoodbye();
-    await Promise.race([
-      Promise.all(closed),
-      new Promise<void>((resolve) => systemClock.after(GOODBYE_GRACE, resolve)),
-    ]);
+    await this.#door.sayGoodbye();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     this.#expiry.stop();
     this.#door.destroyAll();
@@ -183,11 +181,17 @@ export class Broker {
   async #listen(): Promise<void> {
     const { host, port, tls } = this.#options;
     if (tls) this.reloadTls();
-    const onConnection = (connection: Connection): void => this.#door.take(connection);
+    const onConnection = (connection: Connection): void => this.take(connection);
     this.#listeners.push(await Listener.start({ host, port, onConnection }));
     if (!tls) return;
     const context = (): SecureContext => (this.#identity as TlsIdentity).context;
     this.#listeners.push(await Listener.start({ host: tls.host, port: tls.port, tls: context, onConnection }));
+  }
+
+  /** Speaks MQTT on a connection of which not one byte has been read. */
+  take(connection: Connection): void {
+    this.#options.usage.meter.opened(connection.raw);
+    this.#door.take(connection);
   }
 
   #installHooks(): void {
@@ -261,6 +265,8 @@ export class Broker {
     for (let times = 0; times < AUTHENTICATED_MOST; times += 1) {
       const { ends } = this.sessions;
       const answer = await authenticate(this.#options, claim, this.#options.wallClock.now());
+      // On the disk before the CONNACK: no crash can make a SIM's activation later than it was.
+      if (answer.ok && answer.sender.source === 'lock') await this.#options.usage.sims.activate(answer.sender.mac);
       if (ends === this.sessions.ends) return answer;
     }
     throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');
@@ -274,18 +280,23 @@ export class Broker {
   #begin(client: Client, connection: Gate, { sender, expiresAtMs }: Accepted): void {
     // aedes ends the connection before this one, which has the same client id, when it registers the new one.
     for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
+    const messages = this.#options.usage.meter.accepted(connection.raw, sender);
+    // What is still on its way when we end a connection is paid for too, so it is counted.
+    closeLingering(connection, systemClock, () => client.close());
     const session: Session = {
       sender,
       clientId: client.id,
       connection,
       expiresAtMs,
+      messages,
       isReady: false,
       isListening: false,
       isEnded: false,
       cause: undefined,
-      send: (payload) => {
+      send: async (payload) => {
         this.#door.sent(connection);
-        return sendDown(client, payload);
+        await sendDown(client, payload);
+        if (!client.closed) messages.messagesDown += 1;
       },
     };
     this.#sessionOf.set(client, session);
@@ -339,6 +350,7 @@ export class Broker {
     }
     if (session !== undefined && fault === undefined) {
       this.#ready(client);
+      session.messages.messagesUp += 1;
       this.#options.ingest.take(session.sender, packet.payload as Buffer, answer);
       return;
     }

@@ -132,23 +132,22 @@ export class FrontDoor implements GateWatcher {
   }
 
   /**
-   * Says goodbye to every connection: what was written still arrives, then the end. What comes meanwhile is read and
-   * thrown away, because closing a socket with bytes unread resets it, and a reset takes from the other side what it
-   * has not read yet, PUBACKs too.
+   * Says goodbye to every connection: what was written still arrives, then the end (lingering-close.ts, which bounds how
+   * long that takes). Resolves when no connection is left.
    */
-  sayGoodbye(): void {
-    for (const gate of this.#gates) {
-      const { stream } = gate;
-      gate.throwAway();
-      stream.removeAllListeners('readable').on('data', () => undefined);
-      stream.resume();
-      stream.end();
-    }
+  async sayGoodbye(): Promise<void> {
+    const left = [...this.#gates].map(({ stream }) => {
+      if (stream.closed) return undefined;
+      const closed = new Promise<void>((resolve) => stream.once('close', () => resolve()));
+      stream.destroy();
+      return closed;
+    });
+    await Promise.all(left);
   }
 
   /** Ends every connection, without ceremony. */
   destroyAll(): void {
-    for (const { stream } of this.#gates) stream.destroy();
+    for (const { raw } of this.#gates) raw.destroy();
     this.#wheel.stop();
   }
 

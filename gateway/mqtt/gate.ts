@@ -119,12 +119,6 @@ export class Gate implements Connection, OnWheel {
     this.#connect = undefined;
   }
 
-  /** From now on the stream reads as any stream does. */
-  throwAway(): void {
-    this.end();
-    this.stream.read = socketRead;
-  }
-
   /** Takes what has come, until the CONNECT is whole. */
   holdFirstBytes(): void {
     if (this.phase !== 'connect' || this.watcher.isClosing) return;

@@ -4,6 +4,7 @@
  */
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
 import type { Sender } from '../ingest.js';
+import type { MessageCounts } from '../usage/meter.js';
 import type { Connection } from './listener.js';
 
 /** An authenticated connection. */
@@ -13,6 +14,8 @@ export interface Session {
   readonly connection: Connection;
   /** When its credential ends, ms since the epoch by the wall's clock; null where it does not. */
   readonly expiresAtMs: number | null;
+  /** Its messages so far, for the bill. */
+  readonly messages: MessageCounts;
   /** Its CONNACK is out. */
   isReady: boolean;
   /** Why it ends, once that is known; the first to say so counts. */

@@ -52,9 +52,9 @@ export const DEVICE_ROUTES: readonly Route[] = [
     summary: 'Moves a lock to another merchant, or says whether a simulator plays it. Its connection ends.',
     success: 200,
     body: Change,
-    handle: async ({ accounts, clock }, request) => {
+    handle: async ({ accounts, usage, clock }, request) => {
       const change = request.body as { merchant?: string; simulated?: boolean };
-      return deviceJson(await accounts.devices.change(macOf(request), change), clock.now());
+      return deviceJson(await accounts.devices.change(macOf(request), change), usage, clock.now());
     },
   },
   {

@@ -18,6 +18,8 @@ import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink, WebhookUrl } from '../store/store.js';
+import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';
+import type { Usage } from '../usage/usage.js';
 import { findingJson, presenceJson } from './event-json.js';
 
 /** Pings and quarantined messages that `GET /devices/:mac` shows. */
@@ -27,6 +29,7 @@ export interface OperatorParts {
   readonly store: Store;
   readonly accounts: Accounts;
   readonly commands: Commands;
+  readonly usage: Usage;
   /** The run's clock. */
   readonly clock: Clock;
   /** The wall's, by which credentials expire. */
@@ -105,9 +108,9 @@ export const ROUTES: readonly Route[] = [
     path: '/devices',
     summary: 'Adds a lock to a merchant; answers its secret, once.',
     success: 201,
-    ...withBody(NewDevice, async ({ accounts, clock }, body) => {
+    ...withBody(NewDevice, async ({ accounts, usage, clock }, body) => {
       const { device, secret } = await accounts.addDevice({ ...body, mac: readMac(body.mac) });
-      return { ...deviceJson({ device, state: null }, clock.now()), secret };
+      return { ...deviceJson({ device, state: null }, usage, clock.now()), secret };
     }),
   },
   {
@@ -115,9 +118,9 @@ export const ROUTES: readonly Route[] = [
     path: '/devices',
     summary: 'All locks with their last state.',
     success: 200,
-    handle: async ({ store, clock }) => {
+    handle: async ({ store, usage, clock }) => {
       const nowMs = clock.now();
-      return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, nowMs)) };
+      return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, usage, nowMs)) };
     },
   },
   {
@@ -125,7 +128,7 @@ export const ROUTES: readonly Route[] = [
     path: '/devices/:mac',
     summary: 'One lock: its last state, its twin, its latest uplinks, what of it is in quarantine.',
     success: 200,
-    handle: async ({ store, clock }, { params }) => showDevice(store, readMac(params.mac ?? ''), clock.now()),
+    handle: async (parts, { params }) => showDevice(parts, readMac(params.mac ?? '')),
   },
   {
     method: 'POST',
@@ -158,14 +161,29 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
 }
 
 /** A lock, as lists have it. */
-export function deviceJson({ device, state }: DeviceReading, nowMs: number) {
+export function deviceJson({ device, state }: DeviceReading, usage: Usage, nowMs: number) {
   return {
     mac: formatMac(device.mac),
     merchant: device.merchantName,
     simulated: device.simulated,
     created_at: toDate(device.createdAtMs),
+    sim: simJson(usage.sims.activatedAtMs(device.mac)),
     ...stateJson(state === null ? null : parseDeviceState(state), nowMs),
   };
+}
+
+/** The SIM is active from the lock's first accepted CONNECT (interfaces.md §5). */
+function simJson(activatedAtMs: number | null) {
+  return activatedAtMs === null
+    ? { state: 'inactive', activated_at: null }
+    : { state: 'active', activated_at: toDate(activatedAtMs) };
+}
+
+/** What the lock used in the month under way, as whoever's it was. */
+async function usageJson(usage: Usage, mac: Mac) {
+  const { month } = usage.meter;
+  const rows = await usage.read({ mac, month });
+  return { month, ...countsJson(rows.reduce(addCounts, NO_USAGE)) };
 }
 
 function stateJson(state: DeviceState | null, nowMs: number) {
@@ -190,9 +208,10 @@ function stateJson(state: DeviceState | null, nowMs: number) {
   };
 }
 
-async function showDevice(store: Store, mac: Mac, nowMs: number): Promise<unknown> {
+async function showDevice({ store, usage, clock }: OperatorParts, mac: Mac): Promise<unknown> {
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
+  const nowMs = clock.now();
   const belief = reading.state === null ? undefined : parseDeviceState(reading.state).belief;
   const [uplinks, phoneUplinks, findings, quarantine, twin] = await Promise.all([
     store.readUplinks(reading.device.id, SHOWN_UPLINKS),
@@ -202,7 +221,8 @@ async function showDevice(store: Store, mac: Mac, nowMs: number): Promise<unknow
     readTwin(store.commands, reading.device.id, belief, nowMs),
   ]);
   return {
-    ...deviceJson(reading, nowMs),
+    ...deviceJson(reading, usage, nowMs),
+    usage: await usageJson(usage, mac),
     twin,
     uplinks: uplinks.map(uplinkJson),
     phone_uplinks: phoneUplinks.map(uplinkJson),

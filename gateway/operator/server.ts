@@ -21,6 +21,7 @@ import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
+import { USAGE_ROUTES } from './usage-routes.js';
 
 /** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
 const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
@@ -93,7 +94,12 @@ export class OperatorServer {
   }
 
   #addRoutes(options: OperatorServerOptions): void {
-    for (const { method, path, success, body, bodyLimit, handle } of [...ROUTES, ...DEVICE_ROUTES, ...COMMAND_ROUTES]) {
+    for (const { method, path, success, body, bodyLimit, handle } of [
+      ...ROUTES,
+      ...DEVICE_ROUTES,
+      ...COMMAND_ROUTES,
+      ...USAGE_ROUTES,
+    ]) {
       this.#fastify.route({
         method,
         url: path,

@@ -7,11 +7,13 @@ import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
 import { credentials } from './migrations/0002-credentials.js';
 import { commands } from './migrations/0003-commands.js';
+import { usage } from './migrations/0004-usage.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
   '0002-credentials': credentials,
   '0003-commands': commands,
+  '0004-usage': usage,
 };
 
 /** The list for Kysely's Migrator. */

@@ -180,6 +180,51 @@ export interface FactTable {
   value: string;
 }
 
+/** A SIM that was activated. It is the lock's for ever, whatever becomes of the device. */
+export interface SimTable {
+  mac: string;
+  activated_at_ms: number;
+}
+
+/** What a lock used in a month (UTC) as a merchant's. The billed columns: what closed statements have of it. */
+export interface UsageTable {
+  /** As `2026-11`. */
+  month: string;
+  mac: string;
+  merchant_id: number;
+  simulated: number;
+  changed_at_ms: number;
+  messages_up: number;
+  messages_down: number;
+  connections: number;
+  bytes_up: number;
+  bytes_down: number;
+  billed_messages_up: Generated<number>;
+  billed_messages_down: Generated<number>;
+  billed_connections: Generated<number>;
+  billed_bytes_up: Generated<number>;
+  billed_bytes_down: Generated<number>;
+}
+
+/** What a merchant pays from a month on, until a later plan begins. Prices are decimal texts. */
+export interface PricePlanTable {
+  merchant_id: number;
+  from_month: string;
+  per_mb: string;
+  per_sim: string;
+  currency: string;
+  set_at_ms: number;
+}
+
+/** A closed month of a merchant: written once, never changed. */
+export interface StatementTable {
+  merchant_id: number;
+  month: string;
+  closed_at_ms: number;
+  /** JSON of a Statement. */
+  body: string;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -194,4 +239,8 @@ export interface Tables {
   attempt: AttemptTable;
   command: CommandTable;
   fact: FactTable;
+  sim: SimTable;
+  usage: UsageTable;
+  price_plan: PricePlanTable;
+  statement: StatementTable;
 }

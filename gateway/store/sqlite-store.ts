@@ -46,6 +46,8 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
+import { SqliteUsage } from './usage-sqlite.js';
+import type { UsageStore } from './usage-store.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
 const SYNCHRONOUS_FULL = 2;
@@ -109,6 +111,7 @@ interface Parts {
 class SqliteStore implements Store {
   readonly description: string;
   readonly commands: CommandTableStore;
+  readonly usage: UsageStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -131,6 +134,7 @@ class SqliteStore implements Store {
     this.#devices = new DeviceTables(parts.tables);
     this.#readDevices = new DeviceTables(readTables);
     this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
+    this.usage = new SqliteUsage({ lane: this.#lane, writer: parts.writer, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {

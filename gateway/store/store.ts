@@ -8,6 +8,7 @@ import type { Mac } from '../../proto/mac.js';
 import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { UsageStore } from './usage-store.js';
 
 /**
  * What kind of failure it is, since they end differently: a full disk may have room again (`full`), another process may
@@ -310,6 +311,8 @@ export interface DeviceReading {
 export interface Store {
   /** A name for people: which engine, and where. */
   readonly description: string;
+  /** SIM cards, counts, price plans, statements. */
+  readonly usage: UsageStore;
 
   /* Pings: the hot path. */
 

@@ -26,9 +26,9 @@ export class GatewayChild {
   }
 
   /** One on a new folder that is not started yet. */
-  static async make(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
+  static async make(test: Teardown, sabotage?: SabotageName, tellsUsage = false): Promise<GatewayChild> {
     const place = { data: tempFolder(test), mqttPort: await freePort(), operatorPort: await freePort() };
-    return new GatewayChild(test, { ...place, sabotage });
+    return new GatewayChild(test, { ...place, sabotage, tellsUsage });
   }
 
   /** One on a new folder, started, with a merchant. */
@@ -95,14 +95,30 @@ export class GatewayChild {
     return (await this.post<{ secret: string }>('/webhooks', { url })).secret;
   }
 
+  /** The lines that this life has printed, and a promise of more: see {@link Program.until}. */
+  get program(): Program {
+    return this.#program as Program;
+  }
+
   async post<T>(route: string, body: unknown): Promise<T> {
-    const answer = await fetch(`http://127.0.0.1:${this.request.operatorPort}${route}`, {
+    return await this.#ask(route, {
       method: 'POST',
-      headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
+  }
+
+  async get<T>(route: string): Promise<T> {
+    return await this.#ask(route, {});
+  }
+
+  async #ask<T>(route: string, request: { method?: string; headers?: object; body?: string }): Promise<T> {
+    const answer = await fetch(`http://127.0.0.1:${this.request.operatorPort}${route}`, {
+      ...request,
+      headers: { authorization: `Bearer ${this.#token}`, ...request.headers },
+    });
     const text = await answer.text();
-    if (!answer.ok) throw new Error(`POST ${route}: ${answer.status} ${text}`);
+    if (!answer.ok) throw new Error(`${request.method ?? 'GET'} ${route}: ${answer.status} ${text}`);
     return JSON.parse(text) as T;
   }
 }

@@ -5,8 +5,10 @@
  */
 import { closeGateway, exitBroken } from '../../cli/gateway-end.js';
 import { type GatewayOptions, startGateway } from '../../gateway/gateway.js';
+import type { Store } from '../../gateway/store/store.js';
+import type { UsageDelta } from '../../gateway/store/usage-store.js';
 import { parseRange } from '../../gateway/webhooks/address-rule.js';
-import { SABOTAGES, type SabotageName } from './sabotage.js';
+import { overriding, SABOTAGES, type SabotageName } from './sabotage.js';
 import { FAULTS, type StoreFault } from './store-faults.js';
 
 export interface GatewayRequest {
@@ -16,6 +18,8 @@ export interface GatewayRequest {
   readonly sabotage?: SabotageName | undefined;
   /** What the store does from {@link beginFault} on. */
   readonly fault?: StoreFault | undefined;
+  /** Prints a line `usage […]` with each commit of counted usage, when it is on the disk. */
+  readonly tellsUsage?: boolean | undefined;
 }
 
 export interface GatewayReady {
@@ -27,17 +31,28 @@ export interface GatewayReady {
 function wrapping(
   sabotage: SabotageName | undefined,
   fault: StoreFault | undefined,
+  tellsUsage: boolean | undefined,
   data: string,
 ): Pick<GatewayOptions, 'wrapStore'> {
+  if (tellsUsage) return { wrapStore: tellingUsage };
   if (sabotage !== undefined) return { wrapStore: SABOTAGES[sabotage] };
   return fault === undefined ? {} : { wrapStore: (store) => FAULTS[fault](store, data) };
+}
+
+function tellingUsage(store: Store): Store {
+  const { usage } = store;
+  const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
+    await usage.add(deltas, nowMs);
+    process.stdout.write(`usage ${JSON.stringify(deltas)}\n`);
+  };
+  return overriding(store, { usage: overriding(usage, { add }) });
 }
 
 async function main(): Promise<void> {
   // It must not outlive the test: whoever started it holds the other end.
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
-  const { sabotage, fault, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
+  const { sabotage, fault, tellsUsage, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
   const gateway = await startGateway(
     {
       ...place,
@@ -54,7 +69,7 @@ async function main(): Promise<void> {
       allowWebhookRange: [parseRange('127.0.0.0/8')],
       keepDays: 0,
     },
-    { ...wrapping(sabotage, fault, place.data), onBroken: exitBroken },
+    { ...wrapping(sabotage, fault, tellsUsage, place.data), onBroken: exitBroken },
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
   gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));

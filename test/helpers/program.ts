@@ -78,6 +78,13 @@ export class Program {
     await this.#bell.until(isOver, seconds, () => `${count} lines ${fits} from ${this.#account()}`);
   }
 
+  /** Resolves when what it has printed `fits`. @throws Error when it ends before, or does not in time */
+  async until(fits: (stdout: readonly string[]) => boolean, seconds = 60): Promise<void> {
+    const isOver = (): boolean => fits(this.stdout) || this.ended !== undefined;
+    await this.#bell.until(isOver, seconds, () => `more from ${this.#account()}`);
+    if (!fits(this.stdout)) throw new Error(`no more from ${this.#account()}`);
+  }
+
   /** How it ended. @throws Error when it does not in time */
   async end(seconds = 60): Promise<Ended> {
     const isOver = (): boolean => this.ended !== undefined;
