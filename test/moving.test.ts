@@ -262,6 +262,41 @@ t.test('an erased lock goes on, and a repeat of what was erased stays a repeat, 
   t.match(await ask(gateway, 'POST', `/devices/${OTHER}/erase`), { status: 404 });
 });
 
+t.test('what waits its turn behind an attempt is not sent once it is erased', async (t) => {
+  const gateway = await testGateway(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  const other = await connectedLock(t, gateway, OTHER);
+  let release: () => void = () => undefined;
+  receiver.answer = ({ json }, response) => {
+    const answer = (): void => void response.writeHead(204).end();
+    if (json.mac_addr === 'A4:C1:38:00:00:01') release = answer;
+    else answer();
+  };
+  await lock.send(gpsBytes(1, SECRET_PLACE));
+  await receiver.received(1);
+  await lock.send(gpsBytes(2, SECRET_PLACE));
+  const passed = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  await other.send(gpsBytes(1, OTHER_PLACE));
+  await passed;
+  await gateway.accounts.devices.erase(MAC);
+  const first = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
+  const next = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  release();
+  t.match(await first, [{ outcome: 'delivered' }], 'what was under way ends');
+  await other.send(gpsBytes(2, OTHER_PLACE));
+  await next;
+  t.same(
+    receiver.requests.map(({ json }) => [json.mac_addr, json.sequence]),
+    [
+      ['A4:C1:38:00:00:01', 1],
+      ['A4:C1:38:00:00:02', 1],
+      ['A4:C1:38:00:00:02', 2],
+    ],
+  );
+});
+
 t.test('erasing is asked for on a terminal, and needs --yes without one', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
