@@ -7,7 +7,7 @@ import { formatMac, type Mac, parseMac } from '../proto/mac.js';
 import { type Keys, makeLockSecret } from './keys.js';
 import type { NewDevice, Store } from './store/store.js';
 
-/** Locks of one list. They are added in one transaction, which keeps pings waiting for a second or two. */
+/** Locks of one list. They are added in one transaction, which keeps pings waiting for some 4 s. */
 export const IMPORT_MOST = 100_000;
 /** Secrets made between two turns of the event loop. */
 const SECRETS_A_TURN = 1000;

@@ -37,6 +37,13 @@ function gpsBytes(sequence: number, place: GpsPing['position'], members: Partial
   return testBytes(sequence, { body, ...members });
 }
 
+const NOTHING = { uplinks: [], phone_uplinks: [], findings: [], quarantine: [] };
+
+/** What `device show` lists of a lock. */
+function listsOf({ uplinks, phone_uplinks, findings, quarantine }: Record<string, unknown>) {
+  return { uplinks, phone_uplinks, findings, quarantine };
+}
+
 async function traceOf(gateway: Gateway): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${gateway.operatorPort}/trace?mac=${MAC}`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
@@ -62,7 +69,8 @@ t.test('a lock that moves leaves its history behind', async (t) => {
   t.match(moved, { status: 200, body: { merchant: 'Basil', presence: 'never-seen' } });
   await within(ENDED_WITHIN_SECONDS, () => 'the end of the session', lock.closed);
   const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
-  t.match(shown, { uplinks: [], phone_uplinks: [], findings: [], quarantine: [], merchant: 'Basil' });
+  t.equal(shown.merchant, 'Basil');
+  t.same(listsOf(shown), NOTHING);
   t.match(shown.state, { received_at: null, latitude: null, longitude: null, reason: null, battery_percent: null });
   t.notMatch(await traceOf(gateway), /12\.345|junk|"connect"|"ping"|"disconnect"/, 'nor does a trace tell of it');
 
@@ -142,12 +150,12 @@ t.test('a lock that is removed is gone, its history is not, and it may come back
   t.equal(await connackOf(gateway.mqttPort, ofPhone), NOT_AUTHORIZED);
   t.match(await ask(gateway, 'GET', `/devices/${MAC}`), { status: 404 });
   t.match(await ask(gateway, 'DELETE', `/devices/${MAC}`), { status: 404 });
-  t.match(await ask(gateway, 'GET', '/devices'), { body: { devices: [] } });
+  t.same((await ask(gateway, 'GET', '/devices')).body, { devices: [] });
   t.equal((await gateway.store.readEvents(1, 0, 9)).length, 1, 'its events are still to be delivered');
 
   await gateway.close();
   const next = await openGateway(t, folder);
-  t.match(await ask(next, 'GET', '/devices'), { body: { devices: [] } });
+  t.same((await ask(next, 'GET', '/devices')).body, { devices: [] });
   const back = await next.accounts.addDevice({ mac: MAC });
   t.equal(await connackOf(next.mqttPort, refused), NOT_AUTHORIZED, 'the old secret stays revoked');
   const again = await TestLock.connect(t, next.mqttPort, MAC, back.secret);
@@ -211,13 +219,9 @@ t.test('what is erased is gone from the files, and nothing else is', async (t) =
   for (const trace of traces(OTHER_PLACE)) t.ok(after.includes(trace), 'another lock’s are still there');
 
   await within(ENDED_WITHIN_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
-  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, {
-    presence: 'never-seen',
-    uplinks: [],
-    phone_uplinks: [],
-    findings: [],
-    quarantine: [],
-  });
+  const shownAfter = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  t.equal(shownAfter.presence, 'never-seen');
+  t.same(listsOf(shownAfter), NOTHING);
   const events = await gateway.store.readEvents(1, 0, 9999);
   t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER]), 'no event of it is delivered any more');
   const due = await gateway.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9999);
@@ -256,6 +260,41 @@ t.test('an erased lock goes on, and a repeat of what was erased stays a repeat, 
     'when removed too',
   );
   t.match(await ask(gateway, 'POST', `/devices/${OTHER}/erase`), { status: 404 });
+});
+
+t.test('what waits its turn behind an attempt is not sent once it is erased', async (t) => {
+  const gateway = await testGateway(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  const other = await connectedLock(t, gateway, OTHER);
+  let release: () => void = () => undefined;
+  receiver.answer = ({ json }, response) => {
+    const answer = (): void => void response.writeHead(204).end();
+    if (json.mac_addr === 'A4:C1:38:00:00:01') release = answer;
+    else answer();
+  };
+  await lock.send(gpsBytes(1, SECRET_PLACE));
+  await receiver.received(1);
+  await lock.send(gpsBytes(2, SECRET_PLACE));
+  const passed = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  await other.send(gpsBytes(1, OTHER_PLACE));
+  await passed;
+  await gateway.accounts.devices.erase(MAC);
+  const first = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
+  const next = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  release();
+  t.match(await first, [{ outcome: 'delivered' }], 'what was under way ends');
+  await other.send(gpsBytes(2, OTHER_PLACE));
+  await next;
+  t.same(
+    receiver.requests.map(({ json }) => [json.mac_addr, json.sequence]),
+    [
+      ['A4:C1:38:00:00:01', 1],
+      ['A4:C1:38:00:00:02', 1],
+      ['A4:C1:38:00:00:02', 2],
+    ],
+  );
 });
 
 t.test('erasing is asked for on a terminal, and needs --yes without one', async (t) => {

@@ -67,6 +67,8 @@ export function storeContract(engine: string, open: OpenStore): void {
   registryContract(engine, open);
   commandContract(engine, open);
   twinContract(engine, open);
+  identityContract(engine, open);
+  forgettingContract(engine, open);
 }
 
 function logContract(engine: string, open: OpenStore): void {
@@ -335,5 +337,103 @@ function twinContract(engine: string, open: OpenStore): void {
     t.same(await store.commands.readPowerWishes(1, 80, 1), [{ mode: 'MID' }]);
     await store.commands.expire([4], 20);
     t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
+  });
+}
+
+function identityContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock’s own credentials and its phones’ are kept apart`, async (t) => {
+    const { store } = await withLock(t, open);
+    const phone = { mac: MAC, name: 'Ada', secretHash: Buffer.alloc(32, 9), expiresAtMs: 99, nowMs: 7 };
+    t.match(await store.addPhone(phone), { credentialId: 2, name: 'Ada', expiresAtMs: 99, revokedAtMs: null });
+    await t.rejects(store.addPhone(phone), { code: 'phone-exists' });
+    await t.rejects(store.addPhone({ ...phone, mac: testMac(2) }), { code: 'no-such-device' });
+    const ids = async (kind?: 'lock' | 'phone') => (await store.findLock(MAC, kind))?.credentials.map(({ id }) => id);
+    t.same([await ids(), await ids('lock'), await ids('phone')], [[1], [1], [2]]);
+    await store.append(commit(uplink(1), uplink(2, { credentialId: 2 })));
+    t.match(await store.readEvents(1, 0, 9), [{ source: 'lock' }, { source: 'phone' }]);
+    const sequences = async (source?: 'phone') =>
+      (await store.readUplinks(1, 9, source)).map(({ sequence }) => sequence);
+    t.same([await sequences(), await sequences('phone')], [[1], [2]]);
+    t.same(await store.revokePhone(MAC, 'Ada', 8), { deviceId: 1, credentialIds: [2] });
+    await t.rejects(store.revokePhone(MAC, 'Ada', 8), { code: 'no-such-phone' });
+    t.match(await store.listPhones(MAC), [{ name: 'Ada', revokedAtMs: 8 }]);
+    t.same(await store.replaceLockCredential(MAC, HASH, 10, 50), { deviceId: 1, credentialIds: [1] });
+    const own = (await store.findLock(MAC))?.credentials.map(({ id, expiresAtMs, isRevoked }) => [
+      id,
+      expiresAtMs,
+      isRevoked,
+    ]);
+    t.same(own, [
+      [3, null, false],
+      [1, 50, false],
+    ]);
+  });
+
+  t.test(`${engine}: many locks are added together or not at all`, async (t) => {
+    const { store } = await withLock(t, open);
+    const some = (numbers: readonly number[]) =>
+      numbers.map((number) => ({
+        mac: testMac(number),
+        merchant: 'Amber',
+        simulated: false,
+        secretHash: HASH,
+        nowMs: 1,
+      }));
+    const numbers = Array.from({ length: 2500 }, (_, index) => index + 10);
+    await t.rejects(store.addDevices(some([...numbers, 1])), { code: 'device-exists' });
+    t.equal((await store.listDevices()).length, 1);
+    await store.addDevices(some(numbers));
+    t.equal((await store.listDevices()).length, 2501);
+    t.same(await store.findTakenMacs([testMac(5), testMac(10), testMac(2509)]), [testMac(10), testMac(2509)]);
+  });
+}
+
+function forgettingContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock that was removed keeps its history, and is the same when it comes back`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.append({ ...commit(uplink(1)), states: new Map([[1, '{}']]) });
+    await store.removeDevice(MAC, 9);
+    t.same([await store.findDevice(MAC), await store.findLock(MAC), await store.readDeviceStates()], [null, null, []]);
+    t.equal(await store.findDeviceId(MAC), 1);
+    t.equal((await store.readEvents(1, 0, 9)).length, 1);
+    await t.rejects(store.removeDevice(MAC, 9), { code: 'no-such-device' });
+    await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: 10 });
+    t.match(await store.findDevice(MAC), { device: { id: 1, simulated: false }, state: null });
+    t.same(
+      (await store.findLock(MAC))?.credentials.map(({ id, isRevoked }) => [id, isRevoked]),
+      [
+        [2, false],
+        [1, true],
+      ],
+    );
+  });
+
+  t.test(`${engine}: of an erased uplink its name is left, and nothing that can be read`, async (t) => {
+    const { store } = await withLock(t, open);
+    const other = testBytes(1, { kept: 3 });
+    await store.append(commit(uplink(1), uplink(1, { bytes: other, digest: digestOf(other) }), uplink(2)));
+    t.match(await store.eraseDevice(1, '{"a":1}'), { uplinks: 3 });
+    await store.scrub();
+    t.same(await store.readDigests(1, 1, 1), [Buffer.alloc(0)]);
+    t.same([await store.readEvents(1, 0, 9), await store.readUplinks(1, 9)], [[], []]);
+    for await (const piece of store.readLog(1, 9)) t.same(piece, []);
+    t.equal(await store.readDeviceState(1), '{"a":1}');
+    await store.append(commit(uplink(3)));
+    t.same(
+      (await store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+      [3],
+    );
+  });
+
+  t.test(`${engine}: what is old is deleted in pieces`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.append(commit(...[1, 2, 3, 4].map((sequence) => uplink(sequence))));
+    const piece = { table: 'uplink', beforeMs: 1004, limit: 2 } as const;
+    t.same(await store.deleteOld({ ...piece, afterId: 0 }), { deleted: 2, held: 0, nextId: 2 });
+    t.same(await store.deleteOld({ ...piece, afterId: 2 }), { deleted: 1, held: 0, nextId: null });
+    t.same(
+      (await store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+      [4],
+    );
   });
 }

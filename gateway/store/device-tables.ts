@@ -3,6 +3,7 @@
  * statements. A lock that was removed keeps its row, because the history names it; to everybody who asks it is gone.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
+import { afterThisTurn } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
@@ -71,6 +72,8 @@ export class DeviceTables {
           credentialRow(idOf.get(mac) as number, 'lock', secretHash, nowMs),
         );
         await db.insertInto('credential').values(secrets).execute();
+        // Others write later, but are heard meanwhile.
+        await new Promise<void>((resolve) => afterThisTurn(resolve));
       }
     });
   }
