@@ -1,0 +1,45 @@
+/** A broker with the store and the judge behind it but without the rest of a gateway, for a test that needs its inside. */
+import { GatewayEvents } from '../../gateway/events.js';
+import { Ingest } from '../../gateway/ingest.js';
+import { openKeys } from '../../gateway/keys.js';
+import { Locks } from '../../gateway/locks.js';
+import { Broker, type BrokerOptions } from '../../gateway/mqtt/broker.js';
+import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
+import { systemClock } from '../../proto/clock.js';
+import type { Mac } from '../../proto/mac.js';
+import { type Teardown, tempFolder } from './temp-folder.js';
+
+/** Starts one; it is closed after the test. */
+export async function brokerSite(test: Teardown, options: Partial<BrokerOptions> = {}) {
+  const data = tempFolder(test);
+  const store = await openSqliteStore(data);
+  const keys = openKeys(data);
+  const events = new GatewayEvents();
+  const locks = new Locks(store, systemClock, () => undefined);
+  const ingest = new Ingest({ store, locks, clock: systemClock, events, onStored: () => undefined });
+  const merchant = await store.addMerchant('Amber', 0);
+  const broker = await Broker.start({
+    host: '127.0.0.1',
+    port: 0,
+    store,
+    keys,
+    ingest,
+    events,
+    clock: systemClock,
+    ...options,
+  });
+  test.teardown(async () => {
+    await broker.close();
+    await ingest.stop();
+    locks.stop();
+    await store.close();
+  });
+  /** Adds a lock; what it says of itself. */
+  const addLock = async (mac: Mac): Promise<{ user: Mac; secret: string }> => {
+    const secret = `lgs_${mac}`;
+    const secretHash = keys.hashSecret(secret);
+    await store.addDevice({ mac, merchant: merchant.name, simulated: false, secretHash, nowMs: 0 });
+    return { user: mac, secret };
+  };
+  return { broker, events, store, addLock };
+}
