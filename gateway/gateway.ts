@@ -11,7 +11,7 @@ import { GatewayEvents } from './events.js';
 import { Ingest, type IngestParts } from './ingest.js';
 import { openKeys } from './keys.js';
 import { Locks } from './locks.js';
-import { Broker } from './mqtt/broker.js';
+import { Broker, type BrokerOptions } from './mqtt/broker.js';
 import type { DoorLimits } from './mqtt/front-door.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
 import { OperatorServer } from './operator/server.js';
@@ -116,18 +116,7 @@ async function startParts(
     { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
     started,
   );
-  const broker = await Broker.start({
-    host: config.mqttHost,
-    port: config.mqttPort,
-    tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
-    limits: { perAddress: config.mqttPerAddress, ...options.doorLimits },
-    doorClock: options.doorClock,
-    store,
-    keys,
-    ingest,
-    events,
-    clock,
-  });
+  const broker = await startBroker(config, options, { store, keys, ingest, events, clock });
   started.push(() => broker.close());
 
   const operatorToken = openOperatorToken(config.data);
@@ -161,6 +150,23 @@ async function startParts(
     reloadTls: () => broker.reloadTls(),
     close: stop,
   };
+}
+
+/** MQTT, as the settings have it. */
+function startBroker(
+  config: Config,
+  options: GatewayOptions,
+  parts: Pick<BrokerOptions, 'store' | 'keys' | 'ingest' | 'events' | 'clock'>,
+): Promise<Broker> {
+  const { mqttHost, mqttPort, mqttTls, mqttTlsHost, mqttTlsPort, mqttPerAddress } = config;
+  return Broker.start({
+    ...parts,
+    host: mqttHost,
+    port: mqttPort,
+    tls: mqttTls && { host: mqttTlsHost, port: mqttTlsPort, files: mqttTls },
+    limits: { perAddress: mqttPerAddress, ...options.doorLimits },
+    doorClock: options.doorClock,
+  });
 }
 
 /** The locks that the store knows hear that the gateway listens, and when it does no longer. */

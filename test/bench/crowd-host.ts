@@ -8,6 +8,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Aedes } from 'aedes';
 import { startGateway } from '../../gateway/gateway.js';
+import { systemClock } from '../../proto/clock.js';
 
 export interface HostRequest {
   readonly host: 'gateway' | 'aedes';
@@ -36,7 +37,6 @@ async function gatewayHost(data: string): Promise<Host> {
   const tls = { mqttTlsHost: '127.0.0.1', mqttTlsPort: 0, mqttTls: null, mqttPerAddress: 0 };
   const gateway = await startGateway({ ...place, ...tls, allowWebhookRange: [] });
   let connected = 0;
-  gateway.events.on('refused', ({ why }) => console.error('DBG', why));
   gateway.events.on('connected', () => {
     connected += 1;
   });
@@ -47,7 +47,7 @@ async function gatewayHost(data: string): Promise<Host> {
 }
 
 function later(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+  return new Promise((resolve) => systemClock.after(milliseconds, resolve));
 }
 
 async function main(argument: string): Promise<void> {

@@ -15,9 +15,8 @@ import type { HostRequest } from './crowd-host.js';
 import { type CrowdRequest, crowdMac, crowdSecret } from './lock-crowd.js';
 import { type Row, ratesOf } from './measure.js';
 
-const LOCKS = Number(process.env.BENCH_LOCKS ?? 10_000);
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
-const SUBSCRIBES = process.env.BENCH_SUB !== '0';
+const LOCKS = 10_000;
+const ROUNDS = 5;
 
 /** A program of the bench that is told one line and answers with one. */
 class Obedient {
@@ -27,14 +26,9 @@ class Obedient {
 
   constructor(script: string, argument: unknown) {
     const file = fileURLToPath(new URL(script, import.meta.url));
-    const prof = process.env.BENCH_PROF && script.includes('host') && (argument as HostRequest).host === 'gateway';
-    this.#child = spawn(
-      process.execPath,
-      ['--expose-gc', ...(prof ? ['--cpu-prof', '--cpu-prof-dir=/tmp/door'] : []), file, JSON.stringify(argument)],
-      {
-        stdio: ['pipe', 'pipe', 'inherit'],
-      },
-    );
+    this.#child = spawn(process.execPath, ['--expose-gc', file, JSON.stringify(argument)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     if (this.#child.stdout === null) throw new Error('no stdout');
     this.#reader = createInterface({ input: this.#child.stdout });
     this.#lines = this.#reader[Symbol.asyncIterator]();
@@ -71,7 +65,7 @@ class Site {
     const crowd = new Obedient('./lock-crowd.js', {
       port,
       locks: LOCKS,
-      subscribes: SUBSCRIBES,
+      subscribes: true,
     } satisfies CrowdRequest);
     return new Site(host, crowd);
   }

@@ -1,4 +1,4 @@
-/** A broker with the store and the judge behind it but without the rest of a gateway, for a test that needs its inside. */
+/** A broker, the store and the judge behind it, without the rest of a gateway: for tests that need its inside. */
 import { GatewayEvents } from '../../gateway/events.js';
 import { Ingest } from '../../gateway/ingest.js';
 import { openKeys } from '../../gateway/keys.js';
