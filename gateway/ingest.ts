@@ -8,7 +8,7 @@
  * What happens to a lock besides its uplinks (a connection begins or ends, time passes) goes through the same queue, so
  * that `judge` hears of everything in the order in which it happened, and each finding is stored with what it rests on.
  */
-import { afterThisTurn, type Clock, Seconds } from '../proto/clock.js';
+import { afterThisTurn, type Clock, Seconds, systemClock, type Timer } from '../proto/clock.js';
 import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
@@ -33,6 +33,11 @@ import { type Commit, type Incoming, type Judged, type LockEvent, type Store, UP
 const MAX_WAITING = 20_000;
 /** Uplinks in one commit: bounds how long the event loop stands still. */
 const MAX_BATCH = 2_000;
+/**
+ * How long what happened to locks may wait for an uplink to be committed with, since nobody waits for an answer: when
+ * very many come back at once, a commit for every few of them would keep the others out. In real time.
+ */
+const HAPPENINGS_WAIT = Seconds(0.1);
 /** The wait before the store is asked again after it failed, where there is something that must not be forgotten. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -140,6 +145,7 @@ export class Ingest {
   readonly #parts: IngestParts;
   #waiting: Waiting[] = [];
   #committing: Promise<void> | undefined;
+  #soon: Timer | undefined;
   #stopping = false;
 
   constructor(parts: IngestParts) {
@@ -174,7 +180,8 @@ export class Ingest {
   /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
   happen(deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
     this.#waiting.push({ type: 'happening', deviceId, mac, event, announce });
-    this.#startCommitting();
+    if (this.#stopping) this.#startCommitting();
+    else this.#soon ??= systemClock.after(HAPPENINGS_WAIT, () => this.#startCommitting());
   }
 
   /**
@@ -192,6 +199,7 @@ export class Ingest {
 
   /** Resolves when all that was taken so far has been answered. */
   async idle(): Promise<void> {
+    if (this.#waiting.length > 0) this.#startCommitting();
     while (this.#committing !== undefined) await this.#committing;
   }
 
@@ -205,6 +213,8 @@ export class Ingest {
   }
 
   #startCommitting(): void {
+    this.#soon?.cancel();
+    this.#soon = undefined;
     this.#committing ??= new Promise<void>((resolve) => {
       // What this turn of the event loop still brings shall go into the same commit.
       afterThisTurn(() => {

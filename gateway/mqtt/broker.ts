@@ -19,7 +19,7 @@ import {
   type Client,
   type ConnectPacket,
 } from 'aedes';
-import { type Clock, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
+import { afterThisTurn, type Clock, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
 import type { GatewayEvents, Refused } from '../events.js';
@@ -171,6 +171,8 @@ export class Broker {
     // No byte is read any more, but what is being stored still gets its PUBACK.
     this.#door.stopReading();
     await this.#options.ingest.stop();
+    // A PUBACK is handed to its socket only at the end of the turn that wrote it.
+    await new Promise<void>(afterThisTurn);
     await this.#door.sayGoodbye();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     this.#expiry.stop();

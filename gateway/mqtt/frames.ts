@@ -4,7 +4,7 @@
  */
 
 /** The packet types that clients send (MQTT 3.1.1, 2.2.1). */
-export const CONNECT = 1;
+const CONNECT = 1;
 const PUBLISH = 3;
 const PUBACK = 4;
 const SUBSCRIBE = 8;
@@ -29,6 +29,7 @@ export function firstPacket(bytes: Uint8Array, most: number): FirstPacket {
   const header = bytes[0];
   if (header === undefined) return { state: 'incomplete', size: undefined };
   if (header >> 4 !== CONNECT) return { state: 'fault', why: `the first packet is ${nameOf(header)}, not a CONNECT` };
+  if (header !== CONNECT << 4) return { state: 'fault', why: 'the first packet has flags that no CONNECT has' };
   let length = 0;
   for (let index = 1; index <= LENGTH_BYTES; index++) {
     const byte = bytes[index];

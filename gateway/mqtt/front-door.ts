@@ -18,7 +18,7 @@ const KIB = 1024;
 export interface DoorLimits {
   /** The most bytes that the CONNECT may announce. It has some 80; with a will it may have more, and is refused. */
   readonly connectBytes: number;
-  /** The most bytes that a packet may announce after it. An uplink over 1,024 is quarantined, so that it can be seen. */
+  /** The most bytes that a packet may announce after it. An uplink over 1,024 is quarantined, so that it's seen. */
   readonly packetBytes: number;
   /** Bytes held of all connections together that are not authenticated. */
   readonly heldBytes: number;
@@ -47,6 +47,14 @@ export const DOOR_LIMITS: DoorLimits = Object.freeze({
   answerWithin: Seconds(30),
   readWithin: Seconds(8),
 });
+
+/**
+ * Bytes read from strangers who are ended, after which the engine is asked to let go of them. By itself it waits for
+ * some 32 MB of such buffers, which is more than strangers are to cost (quality.md §2).
+ */
+const DISCARDED_BYTES = 4 * KIB * KIB;
+/** The engine counts buffers by size: this one makes it look for garbage among the young, and is never touched. */
+const NUDGE_BYTES = 32 * KIB * KIB;
 
 /** MQTT 3.1.1, 3.1.2.10: one and a half times the keepalive. */
 const KEEPALIVE_FACTOR = 1.5;
@@ -77,6 +85,7 @@ export class FrontDoor implements GateWatcher {
   readonly #ofAddress = new Map<string, number>();
   #strangers = 0;
   #heldBytes = 0;
+  #discardedBytes = 0;
 
   constructor(options: DoorOptions) {
     this.#options = options;
@@ -232,16 +241,24 @@ export class FrontDoor implements GateWatcher {
   }
 
   #end(gate: Gate, tell: () => void): void {
-    if (gate.phase !== 'open') this.#strangers -= 1;
+    if (gate.phase !== 'open') this.#forgetStranger(gate);
     gate.end();
     this.#wheel.cancel(gate);
     tell();
     gate.stream.destroy();
   }
 
+  #forgetStranger({ raw }: Gate): void {
+    this.#strangers -= 1;
+    this.#discardedBytes += raw.bytesRead;
+    if (this.#discardedBytes < DISCARDED_BYTES) return;
+    this.#discardedBytes = 0;
+    void new ArrayBuffer(NUDGE_BYTES);
+  }
+
   gone(gate: Gate): void {
     if (gate.phase !== 'over') {
-      if (gate.phase !== 'open') this.#strangers -= 1;
+      if (gate.phase !== 'open') this.#forgetStranger(gate);
       gate.end();
     }
     this.#wheel.cancel(gate);

@@ -20,6 +20,9 @@ export class Wheel<T extends OnWheel> {
   #timer: Timer | undefined;
   /** The last slot that was emptied. */
   #turned = 0;
+  /** When the turn that waits is due; it may be late. */
+  #turnDueMs = 0;
+  #hasWaited = false;
 
   /**
    * `onDue` is told of each item whose time has come. `onTurn` is called at each turn, and says whether the wheel is to
@@ -54,6 +57,7 @@ export class Wheel<T extends OnWheel> {
   /** Sees to it that the wheel turns. */
   turn(): void {
     if (this.#timer !== undefined) return;
+    this.#turnDueMs = this.#clock.now() + WHEEL_GRAIN;
     this.#timer = this.#clock.after(WHEEL_GRAIN, () => this.#step());
   }
 
@@ -66,7 +70,11 @@ export class Wheel<T extends OnWheel> {
 
   #step(): void {
     this.#timer = undefined;
-    const now = Math.floor(this.#clock.now() / WHEEL_GRAIN);
+    const nowMs = this.#clock.now();
+    // Where we were late ourselves, what is due may well have come and merely not been read yet: that is done first.
+    this.#hasWaited = !this.#hasWaited && nowMs - this.#turnDueMs > WHEEL_GRAIN;
+    if (this.#hasWaited) return void this.turn();
+    const now = Math.floor(nowMs / WHEEL_GRAIN);
     // After it stood still there are more slots to go through than there are filled ones.
     if (now - this.#turned > this.#slots.size) {
       for (const slot of [...this.#slots.keys()].sort((a, b) => a - b)) if (slot <= now) this.#empty(slot);

@@ -1,6 +1,7 @@
 /**
  * A gateway that can be killed and started again on the same data folder and ports, and its operator's interface.
  */
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './free-port.js';
 import type { GatewayReady, GatewayRequest } from './gateway-process.js';
@@ -42,6 +43,13 @@ export class GatewayChild {
 
   get mqttPort(): number {
     return this.request.mqttPort;
+  }
+
+  /** Its memory, bytes: resident now, and the most that it ever was. From Linux alone. */
+  memory(): { readonly resident: number; readonly most: number } {
+    const status = readFileSync(`/proc/${this.#program?.pid}/status`, 'utf8');
+    const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]);
+    return { resident: kib('VmRSS') * 1024, most: kib('VmHWM') * 1024 };
   }
 
   /** Begins a start; {@link ready} waits for its end. */

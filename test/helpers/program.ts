@@ -53,6 +53,10 @@ export class Program {
     });
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   kill(signal: NodeJS.Signals): void {
     if (this.ended === undefined) this.#child.kill(signal);
   }
