@@ -36,6 +36,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   }),
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
 };
 
 function styleOf(finding: EventJson): Style {
@@ -52,6 +53,12 @@ export function presenceText({ presence, since, due, rule }: EventJson): string 
   if (presence === 'late') return `late since ${dayAndTimeOf(String(since))} (${rule})`;
   if (presence === 'asleep') return due === null ? 'asleep' : `asleep, due ${dayAndTimeOf(String(due))}`;
   return String(presence);
+}
+
+/** That a lock's stored state was damaged, and what came of it. */
+export function rebuiltText({ why, from }: { readonly why?: unknown; readonly from?: unknown }): string {
+  const now = from === 'log' ? 'it was made anew from the log' : 'nothing is known of the lock any more';
+  return `${why}; ${now}`;
 }
 
 const PING_NAMES: Readonly<Record<string, string>> = { cellular: 'cell', gps: 'gps', close_connection: 'close' };

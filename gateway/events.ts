@@ -94,6 +94,16 @@ export interface StoreFailed {
   readonly why: string;
 }
 
+/** What was stored of a lock's state could not be read at the start, and was made anew. */
+export interface StateRebuilt {
+  readonly atMs: number;
+  readonly mac: Mac;
+  /** What was wrong with it, for people. */
+  readonly why: string;
+  /** `log`: from all that is stored of the lock. `nothing`: that could not be read either, so it is as a new lock's. */
+  readonly from: 'log' | 'nothing';
+}
+
 export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
@@ -105,6 +115,7 @@ export interface GatewayEventMap {
   delivery: [DeliveryAttempted];
   'url-disabled': [UrlDisabled];
   'store-failed': [StoreFailed];
+  'state-rebuilt': [StateRebuilt];
 }
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */

@@ -4,13 +4,14 @@
  * They start from the store outwards, so that nothing can come in before it can be kept, and stop from the outside
  * inwards: no new connections, what was taken is stored and answered, what is being delivered ends, the store closes.
  */
-import { type Clock, Seconds, systemClock } from '../proto/clock.js';
+import { afterThisTurn, type Clock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
 import { Broker } from './broker.js';
 import type { Config } from './config.js';
-import { GatewayEvents } from './events.js';
+import { GatewayEvents, type StateRebuilt } from './events.js';
 import { Ingest, type IngestParts } from './ingest.js';
 import { openKeys } from './keys.js';
+import { beginListening, endListening, type ListeningParts } from './listening.js';
 import { Locks } from './locks.js';
 import { OperatorServer } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
@@ -82,7 +83,7 @@ async function startParts(
 ): Promise<Gateway> {
   const keys = openKeys(config.data);
   const events = new GatewayEvents();
-  const { clock, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  const { clock, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
   started.push(stopClock);
   const dispatcher = new Dispatcher({
     store,
@@ -97,9 +98,8 @@ async function startParts(
   const accounts = new Accounts({ store, keys, clock: systemClock, onWebhookUrl: (url) => dispatcher.add(url) });
   await dispatcher.start();
   started.push(() => dispatcher.stop(DELIVERY_GRACE));
-
-  const { ingest, locks } = await startIngest(
-    { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
+  const { ingest, locks, rebuilt } = await startIngest(
+    { store, clock, lastRanMs, events, onStored: (ids) => dispatcher.wake(ids) },
     started,
   );
   const broker = await Broker.start({
@@ -132,6 +132,7 @@ async function startParts(
     }),
   });
   started.push(() => operator.close());
+  tellOfRebuilt(events, rebuilt);
   return {
     events,
     accounts,
@@ -146,26 +147,24 @@ async function startParts(
 
 /** The locks that the store knows hear that the gateway listens, and when it does no longer. */
 async function startIngest(
-  parts: Omit<IngestParts, 'locks'>,
+  parts: Omit<IngestParts & ListeningParts, 'locks' | 'ingest'>,
   started: (() => Promise<void>)[],
-): Promise<{ ingest: Ingest; locks: Locks }> {
-  const { store, clock } = parts;
+): Promise<{ ingest: Ingest; locks: Locks; rebuilt: readonly StateRebuilt[] }> {
+  const { store, clock, lastRanMs } = parts;
   const locks = new Locks(store, clock, (due) => {
     for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
   });
   const ingest = new Ingest({ ...parts, locks });
-  const tellAll = (state: 'start' | 'stop'): void => {
-    const atMs = clock.now();
-    for (const { deviceId, mac } of locks.all()) ingest.happen(deviceId, mac, { type: 'gateway', state, atMs });
-  };
-  await locks.load();
-  tellAll('start');
-  started.push(async () => {
-    tellAll('stop');
-    await ingest.stop();
-    locks.stop();
+  const rebuilt = await beginListening({ locks, ingest, clock, lastRanMs });
+  started.push(() => endListening({ locks, ingest, clock }));
+  return { ingest, locks, rebuilt };
+}
+
+/** Whoever started the gateway shall hear of it too, and has no ear for events before it has the gateway. */
+function tellOfRebuilt(events: GatewayEvents, rebuilt: readonly StateRebuilt[]): void {
+  afterThisTurn(() => {
+    for (const each of rebuilt) events.emit('state-rebuilt', each);
   });
-  return { ingest, locks };
 }
 
 /** Chance from the system: 32 bits in [0, 1). */

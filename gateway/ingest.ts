@@ -14,7 +14,14 @@ import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
 import type { Uplink } from '../proto/ping.js';
 import { isAfter } from '../proto/power-judge-belief.js';
-import type { ConnectEvent, DisconnectEvent, GatewayEvent, TickEvent, UplinkCopy } from '../proto/power-judge-event.js';
+import type {
+  CommandEvent,
+  ConnectEvent,
+  DisconnectEvent,
+  GatewayEvent,
+  TickEvent,
+  UplinkCopy,
+} from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { noteUplink } from './device-state.js';
 import { digestOf, eventId } from './event-id.js';
@@ -26,6 +33,11 @@ import { type Commit, type Incoming, type Judged, type LockEvent, type Store, UP
 const MAX_WAITING = 20_000;
 /** Uplinks in one commit: bounds how long the event loop stands still. */
 const MAX_BATCH = 2_000;
+/**
+ * Uplinks of one lock that may be unanswered. A lock that keeps the protocol has one, and one that goes wrong may not
+ * take the queue from the others: with as many as fit into one commit, it makes them wait for one commit more at most.
+ */
+export const MAX_UNANSWERED_PER_LOCK = MAX_BATCH;
 /** The wait before the store is asked again after it failed, where there is something that must not be forgotten. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -42,7 +54,7 @@ export interface Sender {
 export type Answer = (error?: Error) => void;
 
 /** What happens to a lock besides its uplinks. */
-export type Happening = ConnectEvent | DisconnectEvent | GatewayEvent | TickEvent;
+export type Happening = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
 
 interface WaitingUplink {
   readonly type: 'uplink';
@@ -98,6 +110,8 @@ export interface IngestParts {
 export class Ingest {
   readonly #parts: IngestParts;
   #waiting: Waiting[] = [];
+  /** How many uplinks of each lock were taken and not answered yet; none stands here without any. */
+  readonly #unanswered = new Map<number, number>();
   #committing: Promise<void> | undefined;
   #stopping = false;
 
@@ -105,12 +119,17 @@ export class Ingest {
     this.#parts = parts;
   }
 
-  /** Takes the payload of one publish to `up`. `answer` is called when its fate is on the disk. */
+  /**
+   * Takes the payload of one publish to `up`. `answer` is called when its fate is on the disk, in the order in which
+   * the lock's payloads were taken; at once, with an error, where too many wait already.
+   */
   take(sender: Sender, payload: Uint8Array, answer: Answer): void {
-    if (this.#waiting.length >= MAX_WAITING) {
-      answer(new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`));
+    const overload = this.#overloadFor(sender);
+    if (overload !== undefined) {
+      answer(overload);
       return;
     }
+    this.#unanswered.set(sender.deviceId, (this.#unanswered.get(sender.deviceId) ?? 0) + 1);
     const bytes = Buffer.from(payload);
     const receivedAtMs = this.#parts.clock.now();
     const decoded = decodeUplink(bytes);
@@ -119,6 +138,25 @@ export class Ingest {
       this.#waiting.push({ type: 'uplink', sender, bytes, digest, uplink: decoded.value, receivedAtMs, answer });
     } else this.#waiting.push({ type: 'rejection', sender, bytes, rejection: decoded.error, receivedAtMs, answer });
     this.#startCommitting();
+  }
+
+  /** The newest is turned away, never one that waits: nothing that may have been answered is dropped. */
+  #overloadFor({ deviceId }: Sender): LockgateError | undefined {
+    if ((this.#unanswered.get(deviceId) ?? 0) >= MAX_UNANSWERED_PER_LOCK)
+      return new LockgateError('overloaded', `${MAX_UNANSWERED_PER_LOCK} uplinks of this lock wait to be stored`);
+    if (this.#waiting.length < MAX_WAITING) return undefined;
+    return new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`);
+  }
+
+  #answer(batch: readonly Waiting[], error?: Error): void {
+    for (const waiting of batch) {
+      if (waiting.type === 'happening') continue;
+      const { deviceId } = waiting.sender;
+      const left = (this.#unanswered.get(deviceId) ?? 0) - 1;
+      if (left > 0) this.#unanswered.set(deviceId, left);
+      else this.#unanswered.delete(deviceId);
+      waiting.answer(error);
+    }
   }
 
   /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
@@ -260,7 +298,7 @@ export class Ingest {
 
   #finish(batch: readonly Waiting[], draft: Draft): void {
     const { locks, clock, events, onStored } = this.#parts;
-    for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer();
+    this.#answer(batch);
     for (const announce of draft.announcements) announce();
     for (const lock of draft.touched) {
       const presence = locks.newPresence(lock);
@@ -277,7 +315,7 @@ export class Ingest {
   async #fail(batch: readonly Waiting[], draft: Draft, error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;
     events.emit('store-failed', { atMs: clock.now(), why: error.message });
-    for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer(error);
+    this.#answer(batch, error);
     // On the way out nobody waits for a store that fails: the next start sees that this one did not end well.
     if (this.#stopping) return;
     await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));

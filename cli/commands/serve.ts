@@ -2,7 +2,9 @@ import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Config } from '../../gateway/config.js';
 import type { Gateway } from '../../gateway/gateway.js';
+import { formatMac } from '../../proto/mac.js';
 import { addressFile } from '../client.js';
+import { rebuiltText } from '../event-line.js';
 import { untilInterrupted } from '../interrupt.js';
 import { note, paint, print } from '../output.js';
 
@@ -40,6 +42,9 @@ async function runGateway(flags: SettingFlags): Promise<void> {
   noteAddress(config, gateway);
   printReady(config, gateway);
   gateway.events.on('store-failed', ({ why }) => note(`${paint('red', 'store')}  ${why}`));
+  gateway.events.on('state-rebuilt', ({ mac, why, from }) => {
+    note(`${paint('red', 'store')}  ${formatMac(mac)}: ${rebuiltText({ why, from })}`);
+  });
   gateway.events.on('url-disabled', ({ urlId, why }) =>
     note(`${paint('red', 'hook')}   URL ${urlId} disabled: ${why}`),
   );

@@ -53,6 +53,9 @@ const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
   }),
   'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
   'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
+  'state-rebuilt': ({ atMs, mac, why, from }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };
+  },
 };
 
 /** Presence, as lists and streams have it. */
