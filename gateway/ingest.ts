@@ -229,7 +229,7 @@ export class Ingest {
   }
 
   #enterHappening({ deviceId, mac, event, announce }: WaitingHappening, draft: Draft): void {
-    const lock = this.#parts.locks.known(deviceId, mac);
+    const lock = this.#parts.locks.known(deviceId, mac, event.atMs);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
     const judged = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
@@ -243,7 +243,7 @@ export class Ingest {
     const { sender, uplink, bytes, digest, receivedAtMs } = waiting;
     const { deviceId, merchantId, credentialId, mac, simulated } = sender;
     const { boot, sequence } = uplink;
-    const lock = this.#parts.locks.known(deviceId, mac);
+    const lock = this.#parts.locks.known(deviceId, mac, receivedAtMs);
     const copy = await this.#copyOf(lock, waiting, draft);
     const event = {
       type: 'uplink',

@@ -77,12 +77,9 @@ export class Locks {
     return this.#locks.get(deviceId);
   }
 
-  /** The lock, new where it was never heard of. */
-  known(deviceId: number, mac: Mac): KnownLock {
-    return (
-      this.#locks.get(deviceId) ??
-      this.#add(deviceId, mac, newDeviceState(mac, this.#clock.now(), this.#listeningSinceMs))
-    );
+  /** The lock, new where it was never heard of. `atMs`: when that happened for which it is looked up. */
+  known(deviceId: number, mac: Mac, atMs = this.#clock.now()): KnownLock {
+    return this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs));
   }
 
   /** Judges one event of a lock. The state it leads to is to be stored, or else {@link reload} be called. */

@@ -1,6 +1,7 @@
 /**
  * A lock's state from its log, where the row that had it is damaged: all that was ever stored of the lock is judged
- * once more, in the order in which it came. What the judge finds on the way is in the store already, and is not told again.
+ * once more, in the order in which it came. What the judge finds on the way is in the store already, and is not told
+ * again.
  */
 import type { Mac } from '../proto/mac.js';
 import { judgeInPlace } from '../proto/power-judge.js';
