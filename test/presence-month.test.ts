@@ -12,7 +12,7 @@ import { absencesOf, type MonthLock, PresenceMonth } from './helpers/presence-mo
 import { type Lateness, type SilenceRule, type Stretch, type Truth, truthOf } from './helpers/presence-truth.js';
 import { tempFolder } from './helpers/temp-folder.js';
 
-const LOCKS = 22;
+const LOCKS = 24;
 const SPAN = Days(30);
 const TOLD_WITHIN = Minutes(1);
 const ALL = 1_000_000;

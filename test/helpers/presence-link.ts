@@ -125,7 +125,7 @@ export class PresenceLink implements Link {
   command(id: number, command: Command): void {
     const downlink = { id, expiresMs: this.#nowMs + COMMAND_EXPIRES, command };
     this.#pending.push(downlink);
-    if (this.#session?.isLockUp === true && this.#board.ingest !== undefined) this.#deliver(downlink);
+    if (this.#session !== undefined && this.#board.ingest !== undefined) this.#deliver(downlink);
   }
 
   get #nowMs(): number {
@@ -170,7 +170,8 @@ export class PresenceLink implements Link {
     const isWish = command.type === 'set-power' && command.airplane === true;
     const note = isWish ? this.#note({ atMs: this.#nowMs, what: 'asked-for-silence', id }) : undefined;
     this.#happen({ type: 'command', id, command, atMs: this.#nowMs }, note);
-    this.#events.command(downlink);
+    // On a dead connection that nobody has noticed yet it was sent, and does not arrive.
+    if (this.#session?.isLockUp === true) this.#events.command(downlink);
   }
 
   #answered(id: number, atMs: number): void {

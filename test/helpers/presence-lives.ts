@@ -27,6 +27,8 @@ interface Temper {
   readonly hands?: 'airplane' | 'recovery';
   readonly lowBattery?: boolean;
   readonly rides?: boolean;
+  /** At noon of this day it is told to be silent on a connection that has just died, and hears of it much later. */
+  readonly silencedOnDay?: number;
   /** How often there is no coverage; every 6 days where it is left out. */
   readonly outageEvery?: Milliseconds;
 }
@@ -44,6 +46,7 @@ const TEMPERS: readonly Temper[] = [
   { name: 'MID, airplane by hand', hands: 'airplane', rides: true },
   { name: 'HIGH over midnight by command', orders: [{ type: 'set-power', mode: 'HIGH', highWindow: OVER_MIDNIGHT }] },
   { name: 'MID, recovery now and then', hands: 'recovery' },
+  { name: 'HIGH, told to be silent in vain', power: { mode: 'HIGH' }, hands: 'airplane', silencedOnDay: 6 },
   { name: 'recovery', power: { recovery: true }, outageEvery: Days(3) },
   {
     name: 'HIGH in windows of minutes',
@@ -86,10 +89,16 @@ export function lifeOf(index: number, random: Prng, startMs: number, span: Milli
   if (temper.lowBattery === true) sometimes(Days(8), (atMs) => lowBattery(add, random, atMs));
   if (temper.hands !== undefined) byHand(temper.hands, add, random, sometimes);
   sometimes(Days(12), (atMs) => add(atMs, { type: random.chance(0.5) ? 'modem-reset' : 'boot' }));
-  events.sort((one, other) => one.atMs - other.atMs);
   const orders: Order[] = [];
   for (const [number, command] of (temper.orders ?? []).entries())
     orders.push({ atMs: bornMs + random.between(0.2, 1) * ((number + 1) * Days(7)), command });
+  if (temper.silencedOnDay !== undefined) {
+    const diesMs = startMs + Days(temper.silencedOnDay) + Hours(12);
+    add(diesMs, { type: 'coverage', covered: false });
+    add(diesMs + Hours(20), { type: 'coverage', covered: true });
+    orders.push({ atMs: diesMs + 1, command: { type: 'set-power', airplane: true } });
+  }
+  events.sort((one, other) => one.atMs - other.atMs);
   const cutsMs: number[] = [];
   sometimes(Days(2), (atMs) => cutsMs.push(atMs));
   const power = { ...DEFAULT_POWER, ...temper.power };
