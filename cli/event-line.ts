@@ -56,6 +56,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   recovered: ({ reason, lasted_ms: ms }) => {
     return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
   },
+  'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
 };
 
 /** Said of what a phone does, and of nothing else. */
@@ -83,6 +84,12 @@ export function presenceText({ presence, since, due, rule }: EventJson): string 
   if (presence === 'late') return `late since ${dayAndTimeOf(String(since))} (${rule})`;
   if (presence === 'asleep') return due === null ? 'asleep' : `asleep, due ${dayAndTimeOf(String(due))}`;
   return String(presence);
+}
+
+/** That a lock's stored state was damaged, and what came of it. */
+export function rebuiltText({ why, from }: { readonly why?: unknown; readonly from?: unknown }): string {
+  const now = from === 'log' ? 'it was made anew from the log' : 'nothing is known of the lock any more';
+  return `${why}; ${now}`;
 }
 
 const PING_NAMES: Readonly<Record<string, string>> = { cellular: 'cell', gps: 'gps', close_connection: 'close' };

@@ -174,6 +174,16 @@ export interface Acknowledged {
   readonly durationMs: number;
 }
 
+/** What was stored of a lock's state could not be read at the start, and was made anew. */
+export interface StateRebuilt {
+  readonly atMs: number;
+  readonly mac: Mac;
+  /** What was wrong with it, for people. */
+  readonly why: string;
+  /** `log`: from all that is stored of the lock. `nothing`: that could not be read either, so it is as a new lock's. */
+  readonly from: 'log' | 'nothing';
+}
+
 export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
@@ -194,6 +204,7 @@ export interface GatewayEventMap {
   /* Figures: too many to be told one by one, so no stream has them. */
   commit: [CommitMade];
   acknowledged: [Acknowledged];
+  'state-rebuilt': [StateRebuilt];
 }
 
 /** Those that are counted and not told. */

@@ -5,11 +5,11 @@
  * inwards: no new connections, what was taken is stored and answered, what is being delivered ends, the store closes.
  * The two HTTP interfaces tell how that goes, so they are there before it begins, and until it has ended.
  */
-import { type Clock, Seconds, systemClock } from '../proto/clock.js';
+import { afterThisTurn, type Clock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
 import { Commands } from './commands/commands.js';
 import type { Config } from './config.js';
-import { GatewayEvents } from './events.js';
+import { GatewayEvents, type StateRebuilt } from './events.js';
 import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
 import { Health } from './health.js';
 import { watchEventLoop } from './health-event-loop.js';
@@ -17,6 +17,7 @@ import { StoreWatch } from './health-store.js';
 import { HttpServer } from './http/server.js';
 import { Ingest, type IngestParts } from './ingest.js';
 import { type Keys, openKeys } from './keys.js';
+import { beginListening, endListening, type ListeningParts } from './listening.js';
 import { Locks } from './locks.js';
 import { type MetricSources, Metrics } from './metrics.js';
 import { Broker } from './mqtt/broker.js';
@@ -142,7 +143,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const { store, canStore, events, health, started, stop } = ground;
   const metrics = new Metrics(events, health);
   const keys = openKeys(config.data);
-  const { clock, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  const { clock, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));
   const interfaces = await startInterfaces(config, ground, metrics);
@@ -165,8 +166,8 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   // Commands leave by a broker that can't be there before what takes the uplinks is.
   const outlet: { broker?: Broker } = {};
   const isStoreFailing = (): boolean => health.isStoreFailing;
-  const { ingest, locks, commands } = await startIngest(
-    { store, clock, events, isStoreFailing, onStored: (ids) => dispatcher.wake(ids) },
+  const { ingest, locks, commands, rebuilt } = await startIngest(
+    { store, clock, lastRanMs, events, isStoreFailing, onStored: (ids) => dispatcher.wake(ids) },
     (deviceId) => outlet.broker?.sessions.ofLock(deviceId),
     started,
   );
@@ -185,6 +186,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   );
   interfaces.operator = operator;
   health.end('starting');
+  tellOfRebuilt(events, rebuilt);
   return {
     events,
     accounts,
@@ -304,11 +306,11 @@ function metricSources(broker: Broker, ingest: Ingest, dispatcher: Dispatcher, l
 
 /** The locks that the store knows hear that the gateway listens, and when it does no longer; commands go on. */
 async function startIngest(
-  parts: Omit<IngestParts, 'locks' | 'commands'>,
+  parts: Omit<IngestParts & ListeningParts, 'locks' | 'ingest' | 'commands'>,
   sessionOf: (deviceId: number) => Session | undefined,
   started: StopStep[],
-): Promise<{ ingest: Ingest; locks: Locks; commands: Commands }> {
-  const { store, clock, events } = parts;
+): Promise<{ ingest: Ingest; locks: Locks; commands: Commands; rebuilt: readonly StateRebuilt[] }> {
+  const { store, clock, events, lastRanMs } = parts;
   const locks = new Locks(store, clock, (due) => {
     for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
   });
@@ -322,22 +324,19 @@ async function startIngest(
     happen: (deviceId, mac, event, announce) => ingest.happen(deviceId, mac, event, announce),
   });
   const ingest: Ingest = new Ingest({ ...parts, locks, commands });
-  const tellAll = (state: 'start' | 'stop'): void => {
-    const atMs = clock.now();
-    for (const { deviceId, mac } of locks.all()) ingest.happen(deviceId, mac, { type: 'gateway', state, atMs });
-  };
-  await locks.load();
-  tellAll('start');
-  started.push(
-    stopStep('the store, which has not kept what came in,', async () => {
-      tellAll('stop');
-      await ingest.stop();
-      locks.stop();
-    }),
-  );
+  const rebuilt = await beginListening({ locks, ingest, clock, lastRanMs });
+  const end = (): Promise<void> => endListening({ locks, ingest, clock });
+  started.push(stopStep('the store, which has not kept what came in,', end));
   await commands.load();
   started.push(stopStep('the commands', () => commands.stop()));
-  return { ingest, locks, commands };
+  return { ingest, locks, commands, rebuilt };
+}
+
+/** Whoever started the gateway shall hear of it too, and has no ear for events before it has the gateway. */
+function tellOfRebuilt(events: GatewayEvents, rebuilt: readonly StateRebuilt[]): void {
+  afterThisTurn(() => {
+    for (const each of rebuilt) events.emit('state-rebuilt', each);
+  });
 }
 
 /** Chance from the system: 32 bits in [0, 1). */

@@ -34,10 +34,15 @@ const MAX_WAITING = 20_000;
 /** Uplinks in one commit: bounds how long the event loop stands still. */
 const MAX_BATCH = 2_000;
 /**
- * How long what happened to locks may wait for an uplink to be committed with, since nobody waits for an answer: when
- * very many come back at once, a commit for every few of them would keep the others out. In real time.
+ * How long what happened to locks, commands aside, may wait for an uplink to be committed with, since nobody waits for
+ * an answer: when very many come back at once, a commit for every few would keep the others out. In real time.
  */
 const HAPPENINGS_WAIT = Seconds(0.1);
+/**
+ * Uplinks of one lock that may be unanswered. A lock that keeps the protocol has one, and one that goes wrong may not
+ * take the queue from the others: with as many as fit into one commit, it makes them wait for one commit more at most.
+ */
+export const MAX_UNANSWERED_PER_LOCK = MAX_BATCH;
 /** The wait before the store is asked again after it failed, where there is something that must not be forgotten. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -144,6 +149,8 @@ export interface IngestParts {
 export class Ingest {
   readonly #parts: IngestParts;
   #waiting: Waiting[] = [];
+  /** How many uplinks of each lock were taken and not answered yet; none stands here without any. */
+  readonly #unanswered = new Map<number, number>();
   #committing: Promise<void> | undefined;
   #soon: Timer | undefined;
   #stopping = false;
@@ -157,16 +164,21 @@ export class Ingest {
     return this.#waiting.length;
   }
 
-  /** Takes the payload of one publish to `up`. `answer` is called when its fate is on the disk. */
+  /**
+   * Takes the payload of one publish to `up`. `answer` is called when its fate is on the disk, in the order in which
+   * the lock's payloads were taken; at once, with an error, where too many wait already.
+   */
   take(sender: Sender, payload: Uint8Array, answer: Answer): void {
-    if (this.#waiting.length >= MAX_WAITING) {
-      answer(new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`));
+    const overload = this.#overloadFor(sender);
+    if (overload !== undefined) {
+      answer(overload);
       return;
     }
     if (this.#parts.isStoreFailing?.() === true) {
       answer(new LockgateError('store-failing', 'the store can’t write now'));
       return;
     }
+    this.#unanswered.set(sender.deviceId, (this.#unanswered.get(sender.deviceId) ?? 0) + 1);
     const bytes = Buffer.from(payload);
     const receivedAtMs = this.#parts.clock.now();
     const decoded = decodeUplink(bytes);
@@ -177,10 +189,30 @@ export class Ingest {
     this.#startCommitting();
   }
 
+  /** The newest is turned away, never one that waits: nothing that may have been answered is dropped. */
+  #overloadFor({ deviceId }: Sender): LockgateError | undefined {
+    if ((this.#unanswered.get(deviceId) ?? 0) >= MAX_UNANSWERED_PER_LOCK)
+      return new LockgateError('overloaded', `${MAX_UNANSWERED_PER_LOCK} uplinks of this lock wait to be stored`);
+    if (this.#waiting.length < MAX_WAITING) return undefined;
+    return new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`);
+  }
+
+  #answer(batch: readonly Judgeable[], error?: Error): void {
+    for (const waiting of batch) {
+      if (waiting.type === 'happening') continue;
+      const { deviceId } = waiting.sender;
+      const left = (this.#unanswered.get(deviceId) ?? 0) - 1;
+      if (left > 0) this.#unanswered.set(deviceId, left);
+      else this.#unanswered.delete(deviceId);
+      waiting.answer(error);
+    }
+  }
+
   /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
   happen(deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
     this.#waiting.push({ type: 'happening', deviceId, mac, event, announce });
-    if (this.#stopping) this.#startCommitting();
+    // Somebody waits for a command.
+    if (this.#stopping || event.type === 'command') this.#startCommitting();
     else this.#soon ??= systemClock.after(HAPPENINGS_WAIT, () => this.#startCommitting());
   }
 
@@ -272,7 +304,7 @@ export class Ingest {
       (waiting.type === 'uplink' || waiting.type === 'rejection') && waiting.sender.deviceId === deviceId;
     const turnedAway = this.#waiting.filter(stale);
     this.#waiting = this.#waiting.filter((waiting) => !stale(waiting));
-    for (const { answer } of turnedAway) answer(new LockgateError('account-changed', 'the lock’s account changed'));
+    this.#answer(turnedAway, new LockgateError('account-changed', 'the lock’s account changed'));
     this.#parts.locks.arm();
   }
 
@@ -292,7 +324,7 @@ export class Ingest {
   }
 
   #enterHappening({ deviceId, mac, event, announce }: WaitingHappening, draft: Draft): void {
-    const lock = this.#parts.locks.known(deviceId, mac);
+    const lock = this.#parts.locks.known(deviceId, mac, event.atMs);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
     // Durable before the bytes leave: what may have reached a lock is never taken for unsent.
@@ -308,7 +340,7 @@ export class Ingest {
     const { sender, uplink, bytes, digest, receivedAtMs } = waiting;
     const { deviceId, merchantId, credentialId, mac, simulated, source } = sender;
     const { boot, sequence } = uplink;
-    const lock = this.#parts.locks.known(deviceId, mac);
+    const lock = this.#parts.locks.known(deviceId, mac, receivedAtMs);
     const copy = await this.#copyOf(lock, waiting, draft);
     const event = {
       type: 'uplink',
@@ -380,7 +412,7 @@ export class Ingest {
 
   #finish(batch: readonly Judgeable[], draft: Draft): void {
     const { locks, clock, events, onStored, commands } = this.#parts;
-    for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer();
+    this.#answer(batch);
     for (const announce of draft.announcements) announce();
     for (const lock of draft.touched) {
       const presence = locks.newPresence(lock);
@@ -398,7 +430,7 @@ export class Ingest {
   async #fail(batch: readonly Judgeable[], draft: Draft, error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;
     events.emit('store-failed', { atMs: clock.now(), why: error.message });
-    for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer(error);
+    this.#answer(batch, error);
     // On the way out nobody waits for a store that fails: the next start sees that this one did not end well.
     if (this.#stopping) return;
     await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));

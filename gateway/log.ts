@@ -96,6 +96,9 @@ function logDeliveries(log: Logger, { each, some }: Listening): void {
 
 function logStore(log: Logger, { each, some }: Listening): void {
   some('store-failed', ({ why }) => log.error({ event: 'store-failed', why }, 'the store failed'));
+  each('state-rebuilt', ({ mac, why, from }) =>
+    log.error({ event: 'state-rebuilt', mac: formatMac(mac), why, from }, 'a lock’s stored state was damaged'),
+  );
   each('store-broken', ({ why }) => log.fatal({ event: 'store-broken', why }, 'the store is broken'));
   each('degraded', ({ reason, why }) => log.error({ event: 'degraded', reason, why }, 'not ready'));
   each('recovered', ({ reason, lastedMs }) =>

@@ -141,8 +141,8 @@ export class FrontDoor implements GateWatcher {
   }
 
   /**
-   * Says goodbye to every connection: what was written still arrives, then the end (lingering-close.ts, which bounds how
-   * long that takes). Resolves when no connection is left.
+   * Says goodbye to every connection: what was written still arrives, then the end (lingering-close.ts, which bounds
+   * how long that takes). Resolves when no connection is left.
    */
   async sayGoodbye(): Promise<void> {
     const left = [...this.#gates].map(({ stream }) => {

@@ -69,6 +69,9 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   'store-broken': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-broken', why }),
   degraded: ({ atMs, reason, why }) => ({ at: toDate(atMs), event: 'degraded', reason, why }),
   recovered: ({ atMs, reason, lastedMs }) => ({ at: toDate(atMs), event: 'recovered', reason, lasted_ms: lastedMs }),
+  'state-rebuilt': ({ atMs, mac, why, from }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };
+  },
 };
 
 function commandChangedJson({ atMs, mac, record }: CommandChanged): EventJson {

@@ -95,7 +95,8 @@ function atOf(entry: LogEntry): number {
   return entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
 }
 
-function judgeEventOf(entry: LogEntry): JudgeEvent {
+/** What the judge was told when the entry was made. @throws Error where an uplink's bytes are damaged */
+export function judgeEventOf(entry: LogEntry): JudgeEvent {
   if (entry.type === 'lock-event') return lockEventOf(entry.event, entry.atMs);
   const { credentialId: credential, source, receivedAtMs: atMs } = entry.uplink;
   return { type: 'uplink', source, credential, copy: 'new', uplink: decodeStored(entry.uplink), atMs };

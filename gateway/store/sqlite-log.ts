@@ -14,9 +14,11 @@ import {
   type DeliveryProgress,
   type DueDelivery,
   type Incoming,
+  type IncomingLockEvent,
   type IncomingQuarantine,
   type IncomingUplink,
   type Judged,
+  LOCK_EVENTS_PER_LOCK,
   type LockAccount,
   QUARANTINE_PER_LOCK,
   type StoredCredential,
@@ -40,6 +42,9 @@ interface UplinkRow {
   received_at_ms: number;
   buffered: number;
 }
+
+/** At every so many-th event of connections the lock's oldest are looked for: to look at each would cost more. */
+const TRIM_LOCK_EVENTS_EVERY = 1024;
 
 const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id, u.boot, u.sequence,
   u.digest, u.bytes, u.received_at_ms, u.buffered,
@@ -114,6 +119,7 @@ export class LogWriter {
   readonly #insertUplink: Statement;
   readonly #putState: Statement;
   readonly #insertLockEvent: Statement;
+  readonly #trimLockEvents: Statement;
   readonly #insertFinding: Statement;
   readonly #withdrawFinding: Statement;
   readonly #insertQuarantine: Statement;
@@ -140,6 +146,10 @@ export class LogWriter {
     this.#insertLockEvent = db.prepare(
       `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id, merchant_id)
        VALUES (?, ?, ?, coalesce((SELECT max(id) FROM uplink), 0), ${OWNER})`,
+    );
+    this.#trimLockEvents = db.prepare(
+      `DELETE FROM lock_event WHERE device_id = ? AND id <= (
+         SELECT id FROM lock_event WHERE device_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${LOCK_EVENTS_PER_LOCK})`,
     );
     this.#insertFinding = db.prepare(
       `INSERT INTO finding (device_id, at_ms, rule, severity, message, credential_id, boot, sequence, merchant_id)
@@ -184,7 +194,13 @@ export class LogWriter {
   #appendItem(item: Incoming): void {
     if (item.type === 'uplink') this.#appendUplink(item);
     else if (item.type === 'quarantine') this.#quarantine(item);
-    else this.#insertLockEvent.run(item.deviceId, item.atMs, JSON.stringify(item.event), item.deviceId);
+    else this.#appendLockEvent(item);
+  }
+
+  /** Whoever fills the table is, by that very fact, met by the trimming. */
+  #appendLockEvent({ deviceId, atMs, event }: IncomingLockEvent): void {
+    const { lastInsertRowid } = this.#insertLockEvent.run(deviceId, atMs, JSON.stringify(event), deviceId);
+    if (Number(lastInsertRowid) % TRIM_LOCK_EVENTS_EVERY === 0) this.#trimLockEvents.run(deviceId, deviceId);
   }
 
   #appendUplink(uplink: IncomingUplink): void {

@@ -225,6 +225,12 @@ export type LogEntry =
 /** How many quarantined messages are kept for each lock, oldest out first (protocol.md §1). */
 export const QUARANTINE_PER_LOCK = 1000;
 
+/**
+ * How many events of connections are kept for each lock, oldest out first, give or take a few thousand: years of a lock
+ * that behaves, and a bound for one that connects in a tight loop. Its uplinks are kept for ever all the same.
+ */
+export const LOCK_EVENTS_PER_LOCK = 100_000;
+
 export interface QuarantinedMessage {
   readonly id: number;
   readonly mac: Mac;

@@ -1,4 +1,5 @@
 /** A broker, the store and the judge behind it, without the rest of a gateway: for tests that need its inside. */
+
 import { GatewayEvents } from '../../gateway/events.js';
 import { Ingest } from '../../gateway/ingest.js';
 import { openKeys } from '../../gateway/keys.js';
@@ -8,6 +9,7 @@ import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import { Usage } from '../../gateway/usage/usage.js';
 import { systemClock } from '../../proto/clock.js';
 import type { Mac } from '../../proto/mac.js';
+import { NO_COMMANDS } from './no-commands.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
 /** Starts one; it is closed after the test. */
@@ -17,8 +19,14 @@ export async function brokerSite(test: Teardown, options: Partial<BrokerOptions>
   const keys = openKeys(data);
   const events = new GatewayEvents();
   const locks = new Locks(store, systemClock, () => undefined);
-  const commands = { acknowledged: () => undefined, judged: () => undefined };
-  const ingest = new Ingest({ store, locks, commands, clock: systemClock, events, onStored: () => undefined });
+  const ingest = new Ingest({
+    store,
+    locks,
+    commands: NO_COMMANDS,
+    clock: systemClock,
+    events,
+    onStored: () => undefined,
+  });
   const usage = await Usage.start({ store, clock: systemClock, runClock: systemClock, events });
   const merchant = await store.addMerchant('Amber', 0);
   const broker = await Broker.start({

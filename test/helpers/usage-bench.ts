@@ -2,6 +2,7 @@
  * A gateway's way in with its usage, on a bench: real sockets, with and without TLS, and a clock for months that a test
  * turns by hand. The parts are those of gateway.ts; what a bill does not need is left out.
  */
+
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
@@ -16,6 +17,7 @@ import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import type { Store } from '../../gateway/store/store.js';
 import { Usage } from '../../gateway/usage/usage.js';
 import { ManualClock, systemClock } from '../../proto/clock.js';
+import { NO_COMMANDS } from './no-commands.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 import { MERCHANT } from './test-gateway.js';
 
@@ -56,14 +58,13 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
   const clock = options.clock ?? new ManualClock(BEFORE_MONTH_END_MS);
   const usage = await Usage.start({ store, clock, runClock: systemClock, events });
   const locks = new Locks(store, systemClock, () => undefined);
-  const nobody = { acknowledged: () => undefined, judged: () => undefined };
   const ingest = new Ingest({
     store,
     locks,
     clock: systemClock,
     events,
     onStored: () => undefined,
-    commands: nobody,
+    commands: NO_COMMANDS,
   });
   const broker = await Broker.start({
     host: '127.0.0.1',
