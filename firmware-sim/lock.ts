@@ -36,7 +36,14 @@ export interface LockOptions {
   readonly diary?: Diary;
   /** Another model than the protocol's, for tests. */
   readonly model?: PowerModel;
+  /** What it does at each step: the power model's `step`, or one with a bug in it (bugs.ts). */
+  readonly act?: Act;
+  /** How often it booted before. What stands in its flash, if it has one, counts instead. */
+  readonly bootsBefore?: number;
 }
+
+/** How a lock acts on one input. */
+export type Act = typeof stepInPlace;
 
 /** How often a lock may have something to do at one moment: far beyond what it has, and short of for ever. */
 const MOST_WAKES_AT_ONCE = 1000;
@@ -46,6 +53,7 @@ export class Lock {
   readonly mac: Mac;
   readonly #options: LockOptions;
   readonly #model: PowerModel;
+  readonly #act: Act;
   readonly #link: Link;
   readonly #inputs: StepInput[] = [];
   readonly #state: Draft;
@@ -63,11 +71,13 @@ export class Lock {
     this.mac = mac;
     this.#options = options;
     this.#model = options.model ?? POWER_MODEL;
+    this.#act = options.act ?? stepInPlace;
     this.#link = options.openLink(mac, this.#linkEvents());
     this.#nowMs = options.clock.now();
     const flash = options.flash.load(mac);
     const lock = { mac, firmwareVersion, chance, ...world.beginning };
     this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
+    if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
     this.#saved = flashOf(this.#state);
   }
 
@@ -128,7 +138,11 @@ export class Lock {
   #takeFromWorld(): void {
     const event = this.#options.world.take();
     if (event === undefined) return;
-    this.#note({ type: 'world', change: event.change });
+    const { diary, world } = this.#options;
+    if (diary !== undefined) {
+      this.#note({ type: 'world', change: event.change });
+      if (event.change.type === 'motion') this.#note({ type: 'whereabouts', fix: world.fixAt(this.#nowMs) });
+    }
     this.#give(event.change);
   }
 
@@ -144,7 +158,7 @@ export class Lock {
   #step(input: StepInput): void {
     const effects: StepEffect[] = [];
     const state = this.#state;
-    this.#wakeAtMs = stepInPlace(this.#model, state, input, this.#nowMs, effects);
+    this.#wakeAtMs = this.#act(this.#model, state, input, this.#nowMs, effects);
     // The flash is written before anything is sent: a boot's number must never be used twice.
     if (flashDiffers(this.#saved, state)) {
       this.#saved = flashOf(state);

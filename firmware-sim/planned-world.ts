@@ -26,6 +26,14 @@ export interface PlannedWorldOptions {
   readonly pace: Pace;
   /** What happens first; nothing in particular where it is left out. */
   readonly opening?: Opening;
+  /** How the lock is found, where the opening does not say; by chance where this does not either. */
+  readonly begins?: Begins;
+}
+
+/** Settings and battery of a lock at its beginning. */
+export interface Begins {
+  readonly power?: PowerSettings;
+  readonly batteryPercent?: number;
 }
 
 export class PlannedWorld implements World {
@@ -49,7 +57,7 @@ export class PlannedWorld implements World {
   #drainedUntilMs: number;
   #ebikeCharge: number;
 
-  constructor({ prng, city, pace, startMs, opening }: PlannedWorldOptions) {
+  constructor({ prng, city, pace, startMs, opening, begins }: PlannedWorldOptions) {
     this.#prng = prng;
     this.#city = city;
     this.#pace = pace;
@@ -58,14 +66,14 @@ export class PlannedWorld implements World {
     this.#hasEbike = prng.chance(0.4);
     this.#chargesBelowPercent = prng.whole(4, 30);
     this.#stood = { place: this.#home, speedMetersPerSecond: 0, directionDegrees: 0 };
-    this.#batteryPercent = opening?.batteryPercent ?? prng.whole(35, 100);
+    this.#batteryPercent = opening?.batteryPercent ?? begins?.batteryPercent ?? prng.whole(35, 100);
     this.#ebikeCharge = prng.between(0.4, 1);
     this.#untilMs = startMs;
     this.#drainedUntilMs = startMs;
     this.beginning = {
       lockState: 'locked',
       batteryPercent: this.#batteryPercent,
-      power: opening?.power ?? somePower(prng),
+      power: opening?.power ?? begins?.power ?? somePower(prng),
       ebikeVolts: this.#ebikeVolts(),
       tetherState: 'detached',
       covered: true,
