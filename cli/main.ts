@@ -10,6 +10,7 @@ import { addMerchantCommands } from './commands/merchant.js';
 import { addModelCommands } from './commands/model.js';
 import { addPingCommands } from './commands/ping.js';
 import { addServeCommand } from './commands/serve.js';
+import { addSimCommands } from './commands/sim.js';
 import { addTailCommand } from './commands/tail.js';
 import { addTraceCommands } from './commands/trace.js';
 import { addWebhookCommands } from './commands/webhook.js';
@@ -33,6 +34,7 @@ export function makeProgram(): Command {
   addMerchantCommands(program);
   addDeviceCommands(program);
   addWebhookCommands(program);
+  addSimCommands(program);
   addTraceCommands(program);
   addPingCommands(program);
   addModelCommands(program);

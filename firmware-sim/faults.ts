@@ -57,7 +57,7 @@ export const FAULTS: readonly Fault[] = Object.freeze([
   { name: 'gap', sentence: 'The network does not reach a lock for 1 to 20 min, every 2 to 14 h.' },
   {
     name: 'nat-timeout',
-    sentence: `A silent connection dies without a FIN, the gateway goes on believing in it: ${percent(FAULT_ODDS.natTimeout)}.`,
+    sentence: `A silent connection dies and the gateway goes on believing in it: ${percent(FAULT_ODDS.natTimeout)}.`,
   },
   { name: 'storm', sentence: 'All connections break at once, and all locks come again at once, every 3 to 9 h.' },
 ]);

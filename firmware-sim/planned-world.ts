@@ -96,7 +96,11 @@ export class PlannedWorld implements World {
     const { place, speedMetersPerSecond, directionDegrees } = this.#motionAt(atMs);
     // How well the sky is seen changes from street to street, not from one moment to the next.
     const uncertaintyMeters = 4 + (Math.abs(place.eastMeters + place.northMeters) % 11);
-    return { position: positionOf(this.#city, place, uncertaintyMeters), speedMetersPerSecond, directionDegrees };
+    return {
+      position: positionOf(this.#city, place, uncertaintyMeters),
+      speedMetersPerSecond: toHundredths(speedMetersPerSecond),
+      directionDegrees: toHundredths(directionDegrees) % 360,
+    };
   }
 
   /** The network knows the mast, not the lock. */
@@ -215,6 +219,11 @@ export class PlannedWorld implements World {
   #ebikeVolts(): number | null {
     return this.#hasEbike ? Math.round((30 + 12 * this.#ebikeCharge) * 10) / 10 : null;
   }
+}
+
+/** What the wire carries of speed and direction. */
+function toHundredths(value: number): number {
+  return Math.round(value * 100) / 100;
 }
 
 function somewhere(prng: Prng, city: City): Place {

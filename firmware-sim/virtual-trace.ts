@@ -3,8 +3,7 @@
  * the first line; what a gateway would have seen; where it is asked for, what truly happened around the locks; and a
  * tick at the end, so that what was due by then counts.
  */
-import type { Mac } from '../proto/mac.js';
-import { formatMac } from '../proto/mac.js';
+import { formatMac, type Mac } from '../proto/mac.js';
 import { isPingUplink, type Uplink } from '../proto/ping.js';
 import { toDate } from '../proto/ping-json.js';
 import type { TraceEvent, TraceLock } from '../proto/trace.js';
@@ -21,15 +20,15 @@ export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diar
   readonly world: boolean;
 }
 
-/** Writes itself as it goes, one line at a time, in order. */
+/** Tells itself as it goes, one line at a time, in order. */
 export class VirtualTrace {
   readonly #run: VirtualRun;
-  readonly #write: (line: string) => void;
+  readonly #write: ((line: string) => void) | null;
   connections = 0;
   uplinks = 0;
 
-  /** @param write takes a line without its end of line */
-  constructor(options: VirtualTraceOptions, write: (line: string) => void) {
+  /** @param write takes a line without its end of line; null where nobody wants them and only the counts do */
+  constructor(options: VirtualTraceOptions, write: ((line: string) => void) | null) {
     this.#write = write;
     this.#run = new VirtualRun({
       ...options,
@@ -38,10 +37,10 @@ export class VirtualTrace {
         uplink: (mac, atMs, uplink) => this.#uplink(mac, atMs, uplink),
         disconnect: (mac, atMs, cause) => this.#disconnect(mac, atMs, cause),
       },
-      ...(options.world && { diary: (mac, _atMs, entry) => this.#world(mac, entry) }),
+      ...(options.world && write !== null && { diary: (mac, _atMs, entry) => this.#world(mac, entry) }),
     });
     const locks = new Map(this.#run.locks.map(({ mac, state }): [Mac, TraceLock] => [mac, firstState(state)]));
-    write(traceHeaderLine({ note: options.note, locks }));
+    write?.(traceHeaderLine({ note: options.note, locks }));
     this.#event({ event: 'gateway', atMs: this.nowMs, state: 'start' });
   }
 
@@ -60,7 +59,7 @@ export class VirtualTrace {
   }
 
   #event(event: TraceEvent): void {
-    this.#write(traceEventLine(event));
+    if (this.#write !== null) this.#write(traceEventLine(event));
   }
 
   #connect(mac: Mac, atMs: number): void {
