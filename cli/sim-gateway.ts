@@ -79,7 +79,7 @@ function readLine({ gateway, ca }: SimFlags): MqttAddress | undefined {
   if ((url?.protocol !== 'mqtt:' && url?.protocol !== 'mqtts:') || url.hostname === '')
     throw new LockgateError(
       'input-gateway',
-      `--gateway is "${gateway}": expected mqtt://host:port, mqtts://… or http://…`,
+      `--gateway is "${gateway}": expected mqtt://host:port, mqtts:// or http://`,
     );
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = url.port === '' ? DEFAULT_PORTS[url.protocol] : Number(url.port);
