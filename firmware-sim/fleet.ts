@@ -7,7 +7,7 @@ import { periodMinuteOf } from '../proto/power-step-reading.js';
 import { actWith, type Bug, type BugOrder, linkWith, shareBugs } from './bugs.js';
 import { AMSTERDAM, type City } from './city.js';
 import type { Diary } from './diary.js';
-import { type Flash, MemoryFlash } from './flash.js';
+import type { Flash } from './flash.js';
 import type { OpenLink } from './link.js';
 import { Lock } from './lock.js';
 import { dealMix, type MixPart } from './mix.js';
@@ -93,13 +93,12 @@ export class Fleet {
   constructor(options: FleetOptions) {
     const { macs } = options;
     const startEvery = options.startEvery ?? Seconds(10);
-    const parts = { flash: options.flash ?? new MemoryFlash(), startEvery };
     const begins = options.mix && dealMix(options.mix, macs.length);
     const bugs = options.bugs && shareBugs(options.bugs, macs.length);
     this.#clock = options.clock;
     this.#startEvery = startEvery;
     this.locks = macs.map((mac, index) => {
-      return lockOf(options, mac, index, { ...parts, begins: begins?.[index]?.begins, bugs: bugs?.[index] ?? [] });
+      return lockOf(options, mac, index, { startEvery, begins: begins?.[index]?.begins, bugs: bugs?.[index] ?? [] });
     });
   }
 
@@ -119,14 +118,13 @@ export class Fleet {
 }
 
 interface LockParts {
-  readonly flash: Flash;
   readonly startEvery: Milliseconds;
   readonly begins: Begins | undefined;
   readonly bugs: readonly Bug[];
 }
 
 function lockOf(options: FleetOptions, mac: Mac, index: number, parts: LockParts): Lock {
-  const { clock, openLink, diary, bootsBefore } = options;
+  const { clock, openLink, flash, diary, bootsBefore } = options;
   const prng = new Prng(options.seed).fork(mac);
   return new Lock({
     mac,
@@ -134,9 +132,9 @@ function lockOf(options: FleetOptions, mac: Mac, index: number, parts: LockParts
     clock,
     world: options.worldOf?.(mac, index) ?? worldOf(options, index, prng.fork('world'), parts),
     openLink: linkWith(parts.bugs, openLink),
-    flash: parts.flash,
     chance: prng.fork('lock').uint32(),
     act: actWith(parts.bugs, stepInPlace),
+    ...(flash && { flash }),
     ...(diary && { diary }),
     ...(bootsBefore !== undefined && { bootsBefore }),
   });
