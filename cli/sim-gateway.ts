@@ -7,9 +7,10 @@ import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
 import { GatewayClient } from './client.js';
 import { note } from './output.js';
+import { ProgressLine } from './progress-line.js';
 import { provision, readSecrets, type Secrets } from './replay-secrets.js';
 import type { SimFlags } from './sim-flags.js';
-import { DEFAULT_LOCKS } from './sim-summary.js';
+import { DEFAULT_LOCKS, plural } from './sim-summary.js';
 
 /** Locks that one process plays live. */
 const MOST_LIVE_LOCKS = 10_000;
@@ -46,13 +47,25 @@ export async function findGateway(flags: SimFlags, signal: AbortSignal): Promise
   const status = await client?.get<Status>('/status');
   const address = line ?? addressOf(status as Status, client as GatewayClient);
   const watch = status === undefined ? undefined : new SpeedWatch(status);
-  const secrets = known ?? (await provision(client as GatewayClient, new Set(macs), flags.merchant, signal));
+  const secrets = known ?? (await givenSecrets(client as GatewayClient, macs, flags.merchant, signal));
   const latest = client === null ? undefined : await watch?.compare(client, flags.speed);
   if (status === undefined && flags.speed !== 1)
-    note(
-      `At ${flags.speed} × speed the gateway must run at the same, which can't be seen without its operator's interface.`,
-    );
+    note(`At ${flags.speed} × speed the gateway must run at the same, which its operator's interface alone can tell.`);
   return { address, url: urlOf(address), macs, secrets, startMs: latest ?? systemClock.now(), client };
+}
+
+async function givenSecrets(
+  client: GatewayClient,
+  macs: readonly Mac[],
+  merchant: string | undefined,
+  signal: AbortSignal,
+): Promise<Secrets> {
+  const progress = new ProgressLine(() => `Giving ${plural(macs.length, 'lock')} their secrets`);
+  try {
+    return await provision(client, new Set(macs), merchant, signal);
+  } finally {
+    progress.end();
+  }
 }
 
 function lockCount(wanted: number | undefined): number {
@@ -138,11 +151,10 @@ class SpeedWatch {
     if (left > 0) await new Promise<void>((resolve) => void systemClock.after(left, resolve));
     const runMs = Date.parse((await client.get<Status>('/status')).run_clock);
     const seen = (runMs - this.#runMs) / (monotonicMs() - this.#realMs);
-    if (seen > speed * SAME_WITHIN || seen * SAME_WITHIN < speed)
-      note(
-        `The gateway's clock runs at about ${Math.round(seen * 10) / 10} × speed and the locks will live at ${speed} ×: ` +
-          'what is found of time will be wrong.',
-      );
+    const isSame = seen <= speed * SAME_WITHIN && seen * SAME_WITHIN >= speed;
+    if (isSame) return runMs;
+    const [itsSpeed, wrong] = [Math.round(seen * 10) / 10, 'what is found of time will be wrong'];
+    note(`The gateway's clock runs at about ${itsSpeed} × speed and the locks will live at ${speed} ×: ${wrong}.`);
     return runMs;
   }
 }
