@@ -134,7 +134,7 @@ function urlOf({ host, port, tls }: MqttAddress): string {
 /** For how long the run's clock must be watched to tell how fast it runs. */
 const WATCHED_FOR: Milliseconds = Seconds(0.5);
 /** By how much, as a factor, two speeds may differ and count as the same. */
-const SAME_WITHIN = 1.2;
+const SAME_WITHIN = 1.5;
 
 /** Tells whether the gateway lives as fast as the locks shall. */
 class SpeedWatch {

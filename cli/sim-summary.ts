@@ -22,7 +22,8 @@ export function describeRun(flags: SimFlags, locks: number): string {
 
 /** A number as people read it, and what it counts. */
 export function plural(count: number, noun: string): string {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+  // A run may be a small part of a day.
+  return `${count.toLocaleString('en-US', { maximumFractionDigits: 10 })} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** The command that repeats the run. @param withOut whether it names the file, which is no part of what is in it */
