@@ -3,7 +3,8 @@
 import t from 'tap';
 import { FAULTS, parseFaults } from '../firmware-sim/faults.js';
 import { VirtualRun } from '../firmware-sim/virtual.js';
-import { Days } from '../proto/clock.js';
+import { VirtualTrace } from '../firmware-sim/virtual-trace.js';
+import { Days, Minutes } from '../proto/clock.js';
 import { encodeUplink } from '../proto/codec.js';
 import type { Uplink } from '../proto/ping.js';
 import { POWER_MODEL } from '../proto/power-model.js';
@@ -54,6 +55,17 @@ t.test('all faults at once, under two seeds: the same again for the same seed, a
     t.ok(rulesBroken(findings).length > 1, 'and the network is felt');
   }
   for (const rule of BAD_NETWORKS_DOING) t.equal(ruleRow(rule)?.severity, 'warning', 'and none is a violation');
+});
+
+t.test('how far a run goes at a time changes nothing', async (t) => {
+  const options = { seed: 'pieces', ...FLEET, faults: ALL, startMs: RUN_STARTS_MS, note: '', world: true };
+  const told = (piece: number): string => {
+    const lines: string[] = [];
+    const trace = new VirtualTrace(options, (line) => lines.push(line));
+    while (trace.nowMs < trace.endMs) trace.advance(trace.nowMs + piece);
+    return lines.join('\n');
+  };
+  t.ok(told(Minutes(7) + 1) === told(Days(1)));
 });
 
 /** What happened to the uplinks of a run, by the locks' own diaries and by what got through. */

@@ -1,6 +1,5 @@
 /** `lockgate sim …`: names, flags and help. What a command does is loaded when it is called. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { withConnection } from '../connection-flags.js';
 import { untilInterrupted } from '../interrupt.js';
 import type { SimFlags } from '../sim-flags.js';
 
@@ -59,10 +58,9 @@ Example:
   $ lockgate sim run --locks 20 --gateway http://127.0.0.1:8081 --pace lively`;
 
 function addRun(sim: Command): void {
-  const run = withConnection(
-    sim.command('run').description('Run a fleet: without a gateway into a trace, or live against a gateway.'),
-  );
-  run
+  sim
+    .command('run')
+    .description('Run a fleet: without a gateway into a trace, or live against a gateway.')
     .addOption(new Option('--virtual', 'Without a gateway and without waiting.').conflicts(LIVE_FLAGS))
     .option('--locks <n>', 'How many locks (default: 12, or all of --secrets).', whole(MOST_LOCKS))
     .option('--days <n>', 'How long they live, in days of their own (default: 1; live: until Ctrl-C).', days)
@@ -74,11 +72,15 @@ function addRun(sim: Command): void {
     .option('--out <file>', 'Virtual: the trace, gzipped where the name ends in .gz, - is the standard output.')
     .option('--start <date>', 'Virtual: when the run begins, RFC 3339 (default: 2026-01-05T00:00:00Z).')
     .option('--world', 'Virtual: tell in the trace what truly happened around the locks, too.')
+    .option('--gateway <url>', 'Live: mqtt://host:port, mqtts://…, or the operator’s interface [LOCKGATE_GATEWAY].')
+    .option('--token <token>', 'Live: the operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
+    .option('--data <folder>', 'Live: the gateway’s data folder [LOCKGATE_DATA] (default: ./data).')
     .option('--speed <n>', 'Live: how much faster than life.', speed, 1)
     .option('--secrets <file>', 'Live: the locks and their secrets, lines of MAC,SECRET.')
     .option('--merchant <name>', 'Live: whose the locks are that are added; may be left out where there is one.')
     .option('--ca <file>', 'Live: the certificates (PEM) to trust for mqtts://.')
     .option('--list-bugs', 'List the firmware bugs and end.')
+    .option('--json', 'Print JSON for programs.')
     .addHelpText('after', RUN_HELP)
     .action(async (flags: SimFlags) => {
       if (flags.listBugs) return (await import('../sim-tables.js')).printBugs(flags.json);
