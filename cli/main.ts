@@ -12,6 +12,7 @@ import { addMerchantCommands } from './commands/merchant.js';
 import { addModelCommands } from './commands/model.js';
 import { addPingCommands } from './commands/ping.js';
 import { addServeCommand } from './commands/serve.js';
+import { addSimCommands } from './commands/sim.js';
 import { addTailCommand } from './commands/tail.js';
 import { addTraceCommands } from './commands/trace.js';
 import { addUsageCommands } from './commands/usage.js';
@@ -37,6 +38,7 @@ export function makeProgram(): Command {
   addDeviceCommands(program);
   addCommandCommands(program);
   addWebhookCommands(program);
+  addSimCommands(program);
   addTraceCommands(program);
   addPingCommands(program);
   addModelCommands(program);

@@ -102,6 +102,11 @@ export class PresenceLink implements Link {
     });
   }
 
+  /** The same: the other side is told of neither. */
+  abandon(): void {
+    this.drop();
+  }
+
   async close(): Promise<void> {
     this.#end('closed');
   }
