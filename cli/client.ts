@@ -19,6 +19,17 @@ const DEFAULT_GATEWAY = 'http://127.0.0.1:8081';
 /** What a gateway's answer may have at most, in bytes. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
 
+/** What the gateway says no to, and where it says so, of which members (RFC 9457). */
+export class GatewayRefusal extends LockgateError {
+  readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
+
+  constructor(code: string, detail: string, errors: GatewayRefusal['errors']) {
+    super(code, detail);
+    this.name = 'GatewayRefusal';
+    this.errors = errors;
+  }
+}
+
 export class GatewayClient {
   readonly #base: string;
   readonly #token: string;
@@ -40,6 +51,16 @@ export class GatewayClient {
   /** @throws LockgateError as {@link get} */
   async post<T>(where: string, body: unknown): Promise<T> {
     return await this.#json('POST', where, body);
+  }
+
+  /** @throws LockgateError as {@link get} */
+  async patch<T>(where: string, body: unknown): Promise<T> {
+    return await this.#json('PATCH', where, body);
+  }
+
+  /** @throws LockgateError as {@link get} */
+  async delete<T>(where: string): Promise<T> {
+    return await this.#json('DELETE', where);
   }
 
   /** The gateway's host name or address, as the flags name it. */
@@ -144,8 +165,9 @@ function unreachable(url: URL, error: NodeJS.ErrnoException): LockgateError {
 
 function refusal(status: number, text: string): LockgateError {
   try {
-    const { code, detail } = JSON.parse(text) as { code: string; detail: string };
-    return new LockgateError(status === 401 ? 'gateway-refused' : code, detail);
+    const problem = JSON.parse(text) as { code: string; detail: string; errors?: GatewayRefusal['errors'] };
+    const { code, detail, errors = [] } = problem;
+    return new GatewayRefusal(status === 401 ? 'gateway-refused' : code, detail, errors);
   } catch {
     return new LockgateError('gateway-answer', `the gateway answered ${status}`);
   }

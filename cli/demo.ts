@@ -10,8 +10,10 @@ import path from 'node:path';
 import { DirectoryFlash } from '../firmware-sim/flash.js';
 import { Fleet } from '../firmware-sim/fleet.js';
 import { mqttLinks } from '../firmware-sim/link-mqtt.js';
-import { type Config, readConfig, resolveSettings } from '../gateway/config.js';
+import { type Config, readConfig, resolveSettings, type SettingKey } from '../gateway/config.js';
+import { GatewayEvents } from '../gateway/events.js';
 import { type Gateway, startGateway } from '../gateway/gateway.js';
+import { logEvents } from '../gateway/log.js';
 import { listenToAll } from '../gateway/operator/event-json.js';
 import { parseRange } from '../gateway/webhooks/address-rule.js';
 import { systemClock } from '../proto/clock.js';
@@ -19,9 +21,11 @@ import { noteAddress } from './commands/serve.js';
 import { type DemoAccounts, openDemoAccounts } from './demo-accounts.js';
 import type { DemoFlags } from './demo-flags.js';
 import { eventLines } from './event-line.js';
+import { closeGateway, exitBroken } from './gateway-end.js';
 import { untilInterrupted } from './interrupt.js';
 import { note, paint, print } from './output.js';
 import { type Receiver, startReceiver } from './receiver.js';
+import { openLog } from './serve-log.js';
 import { webhookLine } from './webhook-line.js';
 
 const HOST = '127.0.0.1';
@@ -31,8 +35,19 @@ const DEFAULT_WEBHOOK_PORT = 9000;
 export async function runDemo(flags: DemoFlags): Promise<void> {
   const interrupted = untilInterrupted();
   const config = await demoConfig(flags);
-  const gateway = await startGateway(config, { speed: flags.speed });
-  const stops: (() => Promise<void>)[] = [() => gateway.close()];
+  const onBroken = (failure: Error): void => {
+    note(`lockgate: ${failure.message}; what is on the disk is uncertain now, so the demo ends`);
+    exitBroken();
+  };
+  // What happens is shown anyway; the log is for programs.
+  const events = new GatewayEvents();
+  const stopLogging =
+    config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
+  const gateway = await startGateway(config, { speed: flags.speed, events, onBroken });
+  const stops: (() => Promise<void>)[] = [
+    async () => stopLogging(),
+    () => closeGateway(gateway, (why) => note(`lockgate: ${why}`)),
+  ];
   try {
     noteAddress(config, gateway);
     const accounts = await openDemoAccounts(gateway, config.data, flags, () => choosePort(flags.webhookPort));
@@ -65,15 +80,16 @@ function lineWidth(): number | undefined {
 async function demoConfig(flags: DemoFlags): Promise<Config> {
   const resolved = resolveSettings(flags, process.env);
   const config = readConfig(resolved);
-  const isChosen = (key: keyof Config): boolean => {
+  const isChosen = (key: SettingKey): boolean => {
     return resolved.some(({ setting, source }) => setting.key === key && source !== 'default');
   };
-  const free = async (key: 'mqttPort' | 'operatorPort', host: string): Promise<number> => {
+  const free = async (key: 'mqttPort' | 'httpPort' | 'operatorPort', host: string): Promise<number> => {
     return isChosen(key) || (await isFree(config[key], host)) ? config[key] : 0;
   };
   return {
     ...config,
     mqttPort: await free('mqttPort', config.mqttHost),
+    httpPort: await free('httpPort', config.httpHost),
     operatorPort: await free('operatorPort', config.operatorHost),
     allowWebhookRange: [...config.allowWebhookRange, parseRange('127.0.0.0/8')],
   };
@@ -122,6 +138,7 @@ function printReady(config: Config, gateway: Gateway, accounts: DemoAccounts, { 
   print(`  data       ${config.data}${isNew ? '' : ' (going on with what is there)'}`);
   print(`  locks      mqtt://${HOST}:${gateway.mqttPort}`);
   print(`  webhooks   http://${HOST}:${webhookPort}/ (a receiver that verifies and prints)`);
+  print(`  merchants  http://${HOST}:${gateway.httpPort}`);
   print(`  operators  http://${HOST}:${gateway.operatorPort}`);
   print('In another terminal: npx lockgate device list, npx lockgate tail. Ctrl-C stops the demo.');
   print(paint('dim', 'time is the run’s clock, UTC; conn = connection, ping = decoded ping, hook = webhook received'));

@@ -1,6 +1,7 @@
 /**
  * What happens in a gateway, one readable line each: for `tail` and the demo.
  */
+import { commandText } from './command-listing.js';
 import { oneLine, paint, type Style } from './output.js';
 
 /** An event as the operator's interface streams it. */
@@ -13,12 +14,18 @@ interface Words {
 }
 
 const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
-  connect: () => ({ kind: 'conn', style: 'green', text: 'connected' }),
-  disconnect: ({ cause }) => ({ kind: 'conn', style: 'dim', text: `disconnected (${cause})` }),
+  connect: ({ source }) => ({ kind: 'conn', style: 'green', text: `${phone(source)}connected` }),
+  disconnect: ({ source, cause }) => {
+    return { kind: 'conn', style: 'dim', text: `${phone(source)}disconnected (${cause})` };
+  },
   ping: (event) => ({ kind: 'ping', style: 'cyan', text: pingText(event.ping as EventJson, event) }),
   ack: (event) => {
     const { id, result, detail } = event.ack as EventJson;
     return { kind: 'ack', style: 'blue', text: `command ${id}: ${result}${detail === '' ? '' : ` (${detail})`}` };
+  },
+  command: (event) => ({ kind: 'cmd', style: 'blue', text: commandEventText(event) }),
+  'stray-ack': ({ command_id: id, why }) => {
+    return { kind: 'ack', style: 'yellow', text: `command ${id} acknowledged: ${why}` };
   },
   finding: (event) => {
     const finding = event.finding as EventJson;
@@ -39,8 +46,33 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     const style = state === 'closed' ? 'green' : 'red';
     return { kind: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
   },
+  swept: ({ before, uplinks, others, held }) => {
+    const kept = held === 0 ? '' : `; ${held} events as old wait for their webhook`;
+    return {
+      kind: 'keep',
+      style: 'dim',
+      text: `${uplinks} uplinks and ${others} others before ${before} deleted${kept}`,
+    };
+  },
   'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  'store-broken': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  degraded: ({ why }) => ({ kind: 'ready', style: 'red', text: `not ready: ${why}` }),
+  recovered: ({ reason, lasted_ms: ms }) => {
+    return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
+  },
+  'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
 };
+
+/** Said of what a phone does, and of nothing else. */
+function phone(source: unknown): string {
+  return source === 'phone' ? 'phone ' : '';
+}
+
+function commandEventText({ command, state, sent_count: count }: EventJson): string {
+  const { id, type, ...parameters } = command as EventJson;
+  const again = state === 'sent' && Number(count) > 1 ? `, for the ${count}. time` : '';
+  return `command ${id} ${commandText({ type: String(type), parameters })}: ${state}${again}`;
+}
 
 function styleOf(finding: EventJson): Style {
   return finding.severity === 'violation' ? 'red' : 'yellow';
@@ -58,6 +90,12 @@ export function presenceText({ presence, since, due, rule }: EventJson): string 
   return String(presence);
 }
 
+/** That a lock's stored state was damaged, and what came of it. */
+export function rebuiltText({ why, from }: { readonly why?: unknown; readonly from?: unknown }): string {
+  const now = from === 'log' ? 'it was made anew from the log' : 'nothing is known of the lock any more';
+  return `${why}; ${now}`;
+}
+
 const PING_NAMES: Readonly<Record<string, string>> = { cellular: 'cell', gps: 'gps', close_connection: 'close' };
 
 function pingText(ping: EventJson, event: EventJson): string {
@@ -65,6 +103,7 @@ function pingText(ping: EventJson, event: EventJson): string {
   parts.push(`${ping.battery_percent}%`);
   if (ping.latitude !== undefined) parts.push(`${fixed(ping.latitude)},${fixed(ping.longitude)} ±${ping.uncertainty}m`);
   if (ping.speed !== undefined && ping.speed !== 0) parts.push(`${ping.speed} m/s`);
+  if (event.source === 'phone' && ping.reason !== 'PHONE') parts.push('(from a phone)');
   if (event.repeated === true) parts.push('(again)');
   else if (event.buffered === true) parts.push('(late)');
   return parts.join(' ');

@@ -3,15 +3,19 @@
  * that `--help` answers at once.
  */
 import { Command } from 'commander';
+import { StoreFailure } from '../gateway/store/store.js';
 import { VERSION } from '../gateway/version.js';
+import { addCommandCommands } from './commands/command.js';
 import { addDemoCommand } from './commands/demo.js';
 import { addDeviceCommands } from './commands/device.js';
 import { addMerchantCommands } from './commands/merchant.js';
 import { addModelCommands } from './commands/model.js';
 import { addPingCommands } from './commands/ping.js';
 import { addServeCommand } from './commands/serve.js';
+import { addSimCommands } from './commands/sim.js';
 import { addTailCommand } from './commands/tail.js';
 import { addTraceCommands } from './commands/trace.js';
+import { addUsageCommands } from './commands/usage.js';
 import { addWebhookCommands } from './commands/webhook.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { note, oneLine } from './output.js';
@@ -32,10 +36,13 @@ export function makeProgram(): Command {
   addTailCommand(program);
   addMerchantCommands(program);
   addDeviceCommands(program);
+  addCommandCommands(program);
   addWebhookCommands(program);
+  addSimCommands(program);
   addTraceCommands(program);
   addPingCommands(program);
   addModelCommands(program);
+  addUsageCommands(program);
   return program;
 }
 
@@ -58,7 +65,8 @@ function report(error: unknown): number {
   if (typeof code === 'string' && code.startsWith('commander.'))
     return (error as { exitCode: number }).exitCode === 0 ? EXIT.done : EXIT.input;
   const exitCode = exitCodeOf(error);
-  if (exitCode === EXIT.broken) note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
+  if (exitCode === EXIT.broken && !(error instanceof StoreFailure))
+    note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
   else note(oneLine(`lockgate: ${(error as Error).message}`));
   return exitCode;
 }

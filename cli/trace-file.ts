@@ -11,6 +11,8 @@ import { TraceReader } from '../proto/trace-reader.js';
 
 /** The longest line that is read. One with an uplink of 1,024 bytes has some 3,000. */
 const LINE_BYTES = 1024 * 1024;
+/** The longest header: it has some 150 bytes for each lock, of which a simulated fleet has up to 100,000. */
+const HEADER_BYTES = 32 * 1024 * 1024;
 
 /** How much is read at a time. */
 const CHUNK_BYTES = 1024 * 1024;
@@ -71,7 +73,7 @@ async function readLines(file: string, visit: LineVisitor): Promise<void> {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       lines += 1;
-      if (restBytes + end - start > LINE_BYTES) throw tooLong(file, lines);
+      if (restBytes + end - start > mostBytes(lines)) throw tooLong(file, lines);
       if (restBytes === 0) visitLine(chunk, start, end, visit);
       else {
         const line = Buffer.concat([...rest, chunk.subarray(start, end)]);
@@ -83,7 +85,7 @@ async function readLines(file: string, visit: LineVisitor): Promise<void> {
     }
     if (start < chunk.length) rest.push(chunk.subarray(start));
     restBytes += chunk.length - start;
-    if (restBytes > LINE_BYTES) throw tooLong(file, lines + 1);
+    if (restBytes > mostBytes(lines + 1)) throw tooLong(file, lines + 1);
   }
   if (restBytes > 0) {
     const line = Buffer.concat(rest);
@@ -96,8 +98,12 @@ function visitLine(bytes: Buffer, start: number, end: number, visit: LineVisitor
   visit(bytes, start, end > start && bytes[end - 1] === RETURN ? end - 1 : end);
 }
 
+function mostBytes(line: number): number {
+  return line === 1 ? HEADER_BYTES : LINE_BYTES;
+}
+
 function tooLong(file: string, line: number): LockgateError {
-  const most = LINE_BYTES.toLocaleString('en-US');
+  const most = mostBytes(line).toLocaleString('en-US');
   return badLine(file, line, `the line is longer than ${most} bytes: expected one event in a line`);
 }
 

@@ -1,5 +1,6 @@
 /** Places in a city as metres from its middle, which is all the geometry that a bicycle needs. */
 import type { Position } from '../proto/ping.js';
+import { cosineOf, sineOf } from './angle.js';
 
 /** The middle of a city, and how its streets lie. */
 export interface City {
@@ -27,12 +28,11 @@ export interface Place {
 
 /** One degree of latitude on a sphere of the Earth's mean radius. */
 const METERS_PER_DEGREE = 111_195;
-const DEGREES = Math.PI / 180;
 
 /** A place as a position. `uncertaintyMeters` is rounded to the whole metres that the wire carries. */
 export function positionOf(city: City, place: Place, uncertaintyMeters: number): Position {
   const northDegrees = place.northMeters / METERS_PER_DEGREE;
-  const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * Math.cos(city.latitudeDegrees * DEGREES));
+  const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * cosineOf(city.latitudeDegrees));
   return {
     latitudeDegrees: toE7(city.latitudeDegrees + northDegrees),
     longitudeDegrees: toE7(city.longitudeDegrees + eastDegrees),
@@ -43,8 +43,8 @@ export function positionOf(city: City, place: Place, uncertaintyMeters: number):
 /** The place that lies `meters` from another, `directionDegrees` clockwise from north. */
 export function placeAlong(from: Place, directionDegrees: number, meters: number): Place {
   return {
-    eastMeters: from.eastMeters + Math.sin(directionDegrees * DEGREES) * meters,
-    northMeters: from.northMeters + Math.cos(directionDegrees * DEGREES) * meters,
+    eastMeters: from.eastMeters + sineOf(directionDegrees) * meters,
+    northMeters: from.northMeters + cosineOf(directionDegrees) * meters,
   };
 }
 
@@ -52,7 +52,7 @@ export function placeAlong(from: Place, directionDegrees: number, meters: number
 export function metersAlong(from: Place, to: Place, directionDegrees: number): number {
   const east = to.eastMeters - from.eastMeters;
   const north = to.northMeters - from.northMeters;
-  return east * Math.sin(directionDegrees * DEGREES) + north * Math.cos(directionDegrees * DEGREES);
+  return east * sineOf(directionDegrees) + north * cosineOf(directionDegrees);
 }
 
 /** What the wire carries: a lock that reads its own ping back reads the same. */

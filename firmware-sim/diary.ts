@@ -4,7 +4,7 @@
  */
 import type { Mac } from '../proto/mac.js';
 import type { Downlink, Uplink } from '../proto/ping.js';
-import type { StepEffect } from '../proto/power-step-io.js';
+import type { GpsFix, StepEffect } from '../proto/power-step-io.js';
 import type { LinkTrouble } from './link.js';
 import type { WorldChange } from './world.js';
 
@@ -12,6 +12,8 @@ export type DiaryEntry =
   | { readonly type: 'booted'; readonly boot: number }
   /** What happened around the lock. */
   | { readonly type: 'world'; readonly change: WorldChange }
+  /** Where the lock truly is when it begins or ends to move, whether GPS can tell or not. */
+  | { readonly type: 'whereabouts'; readonly fix: GpsFix }
   /** The connection stands. */
   | { readonly type: 'connected' }
   /** A try to connect came to nothing. */

@@ -2,16 +2,20 @@
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { type Mac, macFromWire } from '../proto/mac.js';
+import { stepInPlace } from '../proto/power-step.js';
 import { periodMinuteOf } from '../proto/power-step-reading.js';
+import { actWith, type Bug, type BugOrder, linkWith, shareBugs } from './bugs.js';
 import { AMSTERDAM, type City } from './city.js';
 import type { Diary } from './diary.js';
-import { type Flash, MemoryFlash } from './flash.js';
+import type { Flash } from './flash.js';
 import type { OpenLink } from './link.js';
 import { Lock } from './lock.js';
+import { dealMix, type MixPart } from './mix.js';
 import { OPENINGS } from './opening.js';
 import { EVERYDAY, LIVELY } from './pace.js';
-import { PlannedWorld } from './planned-world.js';
+import { type Begins, PlannedWorld } from './planned-world.js';
 import { Prng } from './prng.js';
+import type { World } from './world.js';
 
 export interface FleetOptions {
   readonly seed: string | number;
@@ -26,6 +30,14 @@ export interface FleetOptions {
   /** What they keep without power; gone with the process where it is left out. */
   readonly flash?: Flash;
   readonly diary?: Diary;
+  /** What each lock is found with at its beginning; by chance where it is left out. With it no opening is played. */
+  readonly mix?: readonly MixPart[];
+  /** What is wrong with each lock; nothing where it is left out. */
+  readonly bugs?: readonly BugOrder[];
+  /** What happens to each lock, in place of a life that is made up from the seed. */
+  readonly worldOf?: (mac: Mac, index: number) => World;
+  /** How often they booted before, where no flash knows: more than in any run before against the same gateway. */
+  readonly bootsBefore?: number;
   /** Between one lock's start and the next; by the clock of the run. */
   readonly startEvery?: Milliseconds;
 }
@@ -79,10 +91,15 @@ export class Fleet {
 
   /** @throws LockgateError `bad-flash` where a lock's flash can't be read. */
   constructor(options: FleetOptions) {
-    const flash = options.flash ?? new MemoryFlash();
+    const { macs } = options;
+    const startEvery = options.startEvery ?? Seconds(10);
+    const begins = options.mix && dealMix(options.mix, macs.length);
+    const bugs = options.bugs && shareBugs(options.bugs, macs.length);
     this.#clock = options.clock;
-    this.#startEvery = options.startEvery ?? Seconds(10);
-    this.locks = options.macs.map((mac, index) => lockOf(options, flash, mac, index, this.#startEvery));
+    this.#startEvery = startEvery;
+    this.locks = macs.map((mac, index) => {
+      return lockOf(options, mac, index, { startEvery, begins: begins?.[index]?.begins, bugs: bugs?.[index] ?? [] });
+    });
   }
 
   /** Starts one lock after another. */
@@ -100,27 +117,38 @@ export class Fleet {
   }
 }
 
-function lockOf(options: FleetOptions, flash: Flash, mac: Mac, index: number, startEvery: Milliseconds): Lock {
-  const { clock, openLink, diary } = options;
+interface LockParts {
+  readonly startEvery: Milliseconds;
+  readonly begins: Begins | undefined;
+  readonly bugs: readonly Bug[];
+}
+
+function lockOf(options: FleetOptions, mac: Mac, index: number, parts: LockParts): Lock {
+  const { clock, openLink, flash, diary, bootsBefore } = options;
   const prng = new Prng(options.seed).fork(mac);
-  const isLively = options.pace === 'lively';
-  const opening = isLively ? OPENINGS[index % OPENINGS.length] : undefined;
-  const world = new PlannedWorld({
-    prng: prng.fork('world'),
-    city: options.city ?? AMSTERDAM,
-    startMs: clock.now() + index * startEvery,
-    pace: isLively ? LIVELY : EVERYDAY,
-    ...(opening && { opening }),
-  });
-  const chance = prng.fork('lock').uint32();
   return new Lock({
     mac,
     firmwareVersion: FIRMWARE_VERSION,
     clock,
-    world,
-    openLink,
-    flash,
-    chance,
+    world: options.worldOf?.(mac, index) ?? worldOf(options, index, prng.fork('world'), parts),
+    openLink: linkWith(parts.bugs, openLink),
+    chance: prng.fork('lock').uint32(),
+    act: actWith(parts.bugs, stepInPlace),
+    ...(flash && { flash }),
     ...(diary && { diary }),
+    ...(bootsBefore !== undefined && { bootsBefore }),
+  });
+}
+
+function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery, begins }: LockParts): World {
+  const isLively = options.pace === 'lively';
+  const opening = isLively && begins === undefined ? OPENINGS[index % OPENINGS.length] : undefined;
+  return new PlannedWorld({
+    prng,
+    city: options.city ?? AMSTERDAM,
+    startMs: options.clock.now() + index * startEvery,
+    pace: isLively ? LIVELY : EVERYDAY,
+    ...(opening && { opening }),
+    ...(begins && { begins }),
   });
 }

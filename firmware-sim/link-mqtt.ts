@@ -53,6 +53,8 @@ class MqttLink implements Link {
   readonly #events: LinkEvents;
   /** The connection that counts; what an older one still says is not heard. */
   #line: Line | undefined;
+  /** One that the lock has given up and the gateway has not. */
+  #abandoned: Line | undefined;
 
   constructor(options: IClientOptions, events: LinkEvents) {
     this.#options = options;
@@ -87,9 +89,21 @@ class MqttLink implements Link {
     this.#line = undefined;
   }
 
+  cut(afterBytes: number): void {
+    this.#line?.cut(afterBytes);
+  }
+
+  abandon(): void {
+    this.#abandoned?.drop();
+    this.#abandoned = this.#line;
+    this.#line = undefined;
+    this.#abandoned?.abandon();
+  }
+
   async close(): Promise<void> {
     const line = this.#line;
     this.#line = undefined;
+    this.#abandoned?.drop();
     await line?.close();
   }
 }
@@ -160,6 +174,20 @@ class Line {
     this.#client.end(true);
   }
 
+  /** Lets so many bytes more out, and destroys the socket in the middle of whatever comes then. */
+  cut(afterBytes: number): void {
+    const { stream } = this.#client;
+    if (afterBytes <= 0) stream.destroy();
+    else limitBytes(stream, afterBytes, () => stream.destroy());
+  }
+
+  /** Nothing more gets out and nothing is heard, but the socket stays open until the gateway ends it. */
+  abandon(): void {
+    this.#phase = 'over';
+    limitBytes(this.#client.stream, 0, () => undefined);
+    this.#client.once('close', () => this.#client.end(true));
+  }
+
   /** In good order where there is a connection; by force where the other side doesn't answer in time. */
   close(): Promise<void> {
     const isUp = this.#phase === 'up' || this.#phase === 'ending';
@@ -178,6 +206,20 @@ class Line {
       this.#client.end(!isUp, isUp ? undefined : done);
     });
   }
+}
+
+/** From now on the stream sends so many bytes; the rest is lost, and `then` is called once they are out. */
+function limitBytes(stream: MqttClient['stream'], bytes: number, then: () => void): void {
+  const write = stream.write.bind(stream) as (chunk: Uint8Array, done: () => void) => boolean;
+  let left = bytes;
+  const limited = (chunk: Uint8Array | string, encoding?: BufferEncoding): boolean => {
+    const whole = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
+    const part = whole.subarray(0, left);
+    if (part.length > 0) write(part, left <= whole.length ? then : () => undefined);
+    left -= part.length;
+    return true;
+  };
+  stream.write = limited as typeof stream.write;
 }
 
 /** mqtt.js puts the CONNACK's return code, a number, where Node puts its error names. */

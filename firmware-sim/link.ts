@@ -37,6 +37,16 @@ export interface Link {
   disconnect(): void;
   /** Lets the connection die without a word to either side: nothing follows. */
   drop(): void;
+  /**
+   * Breaks the connection as a network does: at once, or when so many more bytes are on their way where it carries
+   * bytes. What is published from now on arrives in part or not at all; `ended` follows.
+   */
+  cut(afterBytes: number): void;
+  /**
+   * The connection dies without a word to the other side, which goes on believing in it until the next one takes it
+   * over, or its keepalive runs out. Nothing follows.
+   */
+  abandon(): void;
   /** Ends for good, within a second, whatever the state; nothing follows. */
   close(): Promise<void>;
 }

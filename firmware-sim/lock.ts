@@ -30,13 +30,21 @@ export interface LockOptions {
   readonly clock: Clock;
   readonly world: World;
   readonly openLink: OpenLink;
-  readonly flash: Flash;
+  /** What it keeps without power; gone with the process where it is left out. */
+  readonly flash?: Flash;
   /** A seed for the spread of retries, any uint32. */
   readonly chance: number;
   readonly diary?: Diary;
   /** Another model than the protocol's, for tests. */
   readonly model?: PowerModel;
+  /** What it does at each step: the power model's `step`, or one with a bug in it (bugs.ts). */
+  readonly act?: Act;
+  /** How often it booted before. What stands in its flash, if it has one, counts instead. */
+  readonly bootsBefore?: number;
 }
+
+/** How a lock acts on one input. */
+export type Act = typeof stepInPlace;
 
 /** How often a lock may have something to do at one moment: far beyond what it has, and short of for ever. */
 const MOST_WAKES_AT_ONCE = 1000;
@@ -46,8 +54,11 @@ export class Lock {
   readonly mac: Mac;
   readonly #options: LockOptions;
   readonly #model: PowerModel;
+  readonly #act: Act;
   readonly #link: Link;
   readonly #inputs: StepInput[] = [];
+  /** What the step at hand does: one list for all steps that do nothing, which most of a fleet's millions are. */
+  #effects: StepEffect[] = [];
   readonly #state: Draft;
   /** What was last written to the flash. */
   #saved: LockFlash;
@@ -63,11 +74,13 @@ export class Lock {
     this.mac = mac;
     this.#options = options;
     this.#model = options.model ?? POWER_MODEL;
+    this.#act = options.act ?? stepInPlace;
     this.#link = options.openLink(mac, this.#linkEvents());
     this.#nowMs = options.clock.now();
-    const flash = options.flash.load(mac);
+    const flash = options.flash?.load(mac);
     const lock = { mac, firmwareVersion, chance, ...world.beginning };
     this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
+    if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
     this.#saved = flashOf(this.#state);
   }
 
@@ -118,39 +131,47 @@ export class Lock {
   #tick(): void {
     const { world } = this.#options;
     const state = this.#state;
-    this.#give({
-      type: 'tick',
-      fix: needsFix(state) && state.skyOpen ? world.fixAt(this.#nowMs) : null,
-      cellPosition: needsCellPosition(state) ? world.cellPositionAt(this.#nowMs) : null,
-    });
+    const fix = needsFix(state) && state.skyOpen ? world.fixAt(this.#nowMs) : null;
+    const cellPosition = needsCellPosition(state) ? world.cellPositionAt(this.#nowMs) : null;
+    this.#give(fix === null && cellPosition === null ? BARE_TICK : { type: 'tick', fix, cellPosition });
   }
 
   #takeFromWorld(): void {
     const event = this.#options.world.take();
     if (event === undefined) return;
-    this.#note({ type: 'world', change: event.change });
+    const { diary, world } = this.#options;
+    if (diary !== undefined) {
+      this.#note({ type: 'world', change: event.change });
+      if (event.change.type === 'motion') this.#note({ type: 'whereabouts', fix: world.fixAt(this.#nowMs) });
+    }
     this.#give(event.change);
   }
 
   /** Takes an input in now. One that comes while another is being worked on waits for its turn. */
   #give(input: StepInput): void {
-    this.#inputs.push(input);
-    if (this.#phase !== 'running') return;
+    if (this.#phase !== 'running') {
+      this.#inputs.push(input);
+      return;
+    }
     this.#phase = 'stepping';
+    this.#step(input);
     for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.#step(next);
     if (this.#phase === 'stepping') this.#phase = 'running';
   }
 
   #step(input: StepInput): void {
-    const effects: StepEffect[] = [];
+    const effects = this.#effects;
     const state = this.#state;
-    this.#wakeAtMs = stepInPlace(this.#model, state, input, this.#nowMs, effects);
+    this.#wakeAtMs = this.#act(this.#model, state, input, this.#nowMs, effects);
     // The flash is written before anything is sent: a boot's number must never be used twice.
-    if (flashDiffers(this.#saved, state)) {
+    const { flash } = this.#options;
+    if (flash !== undefined && flashDiffers(this.#saved, state)) {
       this.#saved = flashOf(state);
-      this.#options.flash.save(this.mac, this.#saved);
+      flash.save(this.mac, this.#saved);
     }
     if (input.type === 'boot') this.#note({ type: 'booted', boot: state.boot });
+    if (effects.length === 0) return;
+    this.#effects = [];
     for (const effect of effects) this.#perform(effect);
   }
 
@@ -164,27 +185,28 @@ export class Lock {
   }
 
   #linkEvents(): LinkEvents {
+    // Where nobody reads a diary, nothing is written: a fleet without one has millions of entries.
+    const isRead = this.#options.diary !== undefined;
     return {
-      connected: () => this.#fromLink({ type: 'connected' }, { type: 'connected' }),
-      failed: (trouble) => this.#fromLink({ type: 'connect-failed' }, { type: 'refused', trouble }),
+      connected: () => this.#fromLink(CONNECTED, isRead ? { type: 'connected' } : undefined),
+      failed: (trouble) => this.#fromLink(CONNECT_FAILED, { type: 'refused', trouble }),
       ended: (trouble) =>
-        this.#fromLink({ type: 'disconnected' }, trouble === null ? { type: 'closed' } : { type: 'lost', trouble }),
-      acknowledged: (uplink: Uplink) =>
-        this.#fromLink(
-          { type: 'acknowledged', boot: uplink.boot, sequence: uplink.sequence },
-          { type: 'acknowledged', uplink },
-        ),
+        this.#fromLink(DISCONNECTED, trouble === null ? { type: 'closed' } : { type: 'lost', trouble }),
+      acknowledged: (uplink: Uplink) => {
+        const { boot, sequence } = uplink;
+        this.#fromLink({ type: 'acknowledged', boot, sequence }, isRead ? { type: 'acknowledged', uplink } : undefined);
+      },
       command: (downlink: Downlink) => this.#fromLink({ type: 'command', downlink }, { type: 'received', downlink }),
       unreadable: (message) => this.#note({ type: 'unreadable', message }),
     };
   }
 
   /** What the link reports is worked on after what was due before it. */
-  #fromLink(input: StepInput, entry: DiaryEntry): void {
+  #fromLink(input: StepInput, entry: DiaryEntry | undefined): void {
     if (this.#phase === 'stopped') return;
     // Within a step the link has answered at once: the answer waits for its turn, at the same moment.
     if (this.#phase === 'running') this.#catchUp();
-    this.#note(entry);
+    if (entry !== undefined) this.#note(entry);
     this.#give(input);
     if (this.#phase === 'running') this.#arm();
   }
@@ -193,19 +215,31 @@ export class Lock {
     this.#options.diary?.(this.mac, this.#nowMs, entry);
   }
 
-  /** Sets the alarm for what is due next. */
+  /**
+   * Sets the alarm for what is due next. One that rings before stays: most of what is due moves back all the time, and
+   * an alarm at which nothing is due costs less than setting it anew with each move.
+   */
   #arm(): void {
     const dueMs = Math.min(this.#wakeAtMs, this.#options.world.nextAtMs());
-    if (dueMs === this.#armedMs && this.#timer !== undefined) return;
-    this.#timer?.cancel();
-    this.#timer = undefined;
+    if (this.#timer !== undefined) {
+      if (this.#armedMs <= dueMs && this.#phase === 'running') return;
+      this.#timer.cancel();
+      this.#timer = undefined;
+    }
     this.#armedMs = dueMs;
     if (this.#phase !== 'running' || dueMs === Number.POSITIVE_INFINITY) return;
     const { clock } = this.#options;
-    this.#timer = clock.after(dueMs - clock.now(), () => {
-      this.#timer = undefined;
-      this.#catchUp();
-      this.#arm();
-    });
+    this.#timer = clock.after(dueMs - clock.now(), this.#ring);
   }
+
+  readonly #ring = (): void => {
+    this.#timer = undefined;
+    this.#catchUp();
+    this.#arm();
+  };
 }
+
+const BARE_TICK: StepInput = Object.freeze({ type: 'tick', fix: null, cellPosition: null });
+const CONNECTED: StepInput = Object.freeze({ type: 'connected' });
+const CONNECT_FAILED: StepInput = Object.freeze({ type: 'connect-failed' });
+const DISCONNECTED: StepInput = Object.freeze({ type: 'disconnected' });

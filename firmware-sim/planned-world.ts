@@ -26,6 +26,14 @@ export interface PlannedWorldOptions {
   readonly pace: Pace;
   /** What happens first; nothing in particular where it is left out. */
   readonly opening?: Opening;
+  /** How the lock is found, where the opening does not say; by chance where this does not either. */
+  readonly begins?: Begins;
+}
+
+/** Settings and battery of a lock at its beginning. */
+export interface Begins {
+  readonly power?: PowerSettings;
+  readonly batteryPercent?: number;
 }
 
 export class PlannedWorld implements World {
@@ -49,7 +57,7 @@ export class PlannedWorld implements World {
   #drainedUntilMs: number;
   #ebikeCharge: number;
 
-  constructor({ prng, city, pace, startMs, opening }: PlannedWorldOptions) {
+  constructor({ prng, city, pace, startMs, opening, begins }: PlannedWorldOptions) {
     this.#prng = prng;
     this.#city = city;
     this.#pace = pace;
@@ -58,14 +66,14 @@ export class PlannedWorld implements World {
     this.#hasEbike = prng.chance(0.4);
     this.#chargesBelowPercent = prng.whole(4, 30);
     this.#stood = { place: this.#home, speedMetersPerSecond: 0, directionDegrees: 0 };
-    this.#batteryPercent = opening?.batteryPercent ?? prng.whole(35, 100);
+    this.#batteryPercent = opening?.batteryPercent ?? begins?.batteryPercent ?? prng.whole(35, 100);
     this.#ebikeCharge = prng.between(0.4, 1);
     this.#untilMs = startMs;
     this.#drainedUntilMs = startMs;
     this.beginning = {
       lockState: 'locked',
       batteryPercent: this.#batteryPercent,
-      power: opening?.power ?? somePower(prng),
+      power: opening?.power ?? begins?.power ?? somePower(prng),
       ebikeVolts: this.#ebikeVolts(),
       tetherState: 'detached',
       covered: true,
@@ -88,7 +96,11 @@ export class PlannedWorld implements World {
     const { place, speedMetersPerSecond, directionDegrees } = this.#motionAt(atMs);
     // How well the sky is seen changes from street to street, not from one moment to the next.
     const uncertaintyMeters = 4 + (Math.abs(place.eastMeters + place.northMeters) % 11);
-    return { position: positionOf(this.#city, place, uncertaintyMeters), speedMetersPerSecond, directionDegrees };
+    return {
+      position: positionOf(this.#city, place, uncertaintyMeters),
+      speedMetersPerSecond: toHundredths(speedMetersPerSecond),
+      directionDegrees: toHundredths(directionDegrees) % 360,
+    };
   }
 
   /** The network knows the mast, not the lock. */
@@ -207,6 +219,11 @@ export class PlannedWorld implements World {
   #ebikeVolts(): number | null {
     return this.#hasEbike ? Math.round((30 + 12 * this.#ebikeCharge) * 10) / 10 : null;
   }
+}
+
+/** What the wire carries of speed and direction. */
+function toHundredths(value: number): number {
+  return Math.round(value * 100) / 100;
 }
 
 function somewhere(prng: Prng, city: City): Place {

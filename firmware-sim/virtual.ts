@@ -2,21 +2,21 @@
 import { Days } from '../proto/clock.js';
 import type { Mac } from '../proto/mac.js';
 import type { Uplink } from '../proto/ping.js';
-import type { Diary } from './diary.js';
-import { Fleet, fleetMacs } from './fleet.js';
-import { MemoryGateway } from './link-memory.js';
+import { FaultNetwork } from './fault-network.js';
+import type { FaultName } from './faults.js';
+import { Fleet, type FleetOptions, fleetMacs } from './fleet.js';
+import { type LinkEnd, MemoryGateway } from './link-memory.js';
+import type { Lock } from './lock.js';
 import { QueueClock } from './queue-clock.js';
 
 /** What a run tells, in order of time. */
 export interface VirtualSink {
   connect?(mac: Mac, atMs: number): void;
   uplink?(mac: Mac, atMs: number, uplink: Uplink): void;
-  /** `closed`: the lock had said that it goes. */
-  disconnect?(mac: Mac, atMs: number, cause: 'closed' | 'dropped'): void;
+  disconnect?(mac: Mac, atMs: number, cause: LinkEnd): void;
 }
 
-export interface VirtualOptions {
-  readonly seed: string | number;
+export interface VirtualOptions extends Pick<FleetOptions, 'seed' | 'mix' | 'bugs' | 'worldOf' | 'diary'> {
   readonly locks: number;
   readonly days: number;
   /** When the run begins, ms since the epoch. */
@@ -24,28 +24,71 @@ export interface VirtualOptions {
   readonly pace?: 'everyday' | 'lively';
   /** As `fleetMacs` takes it. */
   readonly periodMinute?: number;
+  /** What the network between the locks and the sink does; nothing where it is left out. */
+  readonly faults?: readonly FaultName[];
   readonly sink?: VirtualSink;
-  readonly diary?: Diary;
+}
+
+/** A run that goes on as far as it is told to: how far at a time changes nothing of what happens. */
+export class VirtualRun {
+  /** When the run ends, ms since the epoch. */
+  readonly endMs: number;
+  /** The locks, before the first moment of the run. */
+  readonly locks: readonly Lock[];
+  readonly #clock: QueueClock;
+  readonly #network: FaultNetwork | undefined;
+  readonly #fleet: Fleet;
+  #hasBegun = false;
+
+  constructor(options: VirtualOptions) {
+    const { seed, startMs, sink, faults = [] } = options;
+    const clock = new QueueClock(startMs);
+    const listener = {
+      connected: (mac: Mac) => sink?.connect?.(mac, clock.now()),
+      uplink: (mac: Mac, uplink: Uplink) => sink?.uplink?.(mac, clock.now(), uplink),
+      ended: (mac: Mac, cause: LinkEnd) => sink?.disconnect?.(mac, clock.now(), cause),
+    };
+    const gateway = new MemoryGateway(listener, clock);
+    gateway.hearsUnconnected = options.bugs?.some(({ bug }) => bug.virtualLink !== undefined) ?? false;
+    this.#network = faults.length === 0 ? undefined : new FaultNetwork({ seed, clock, faults });
+    this.#clock = clock;
+    this.endMs = startMs + Math.round(Days(options.days));
+    const { mix, bugs, worldOf, diary } = options;
+    this.#fleet = new Fleet({
+      seed,
+      clock,
+      macs: fleetMacs(seed, options.locks, options.periodMinute),
+      openLink: this.#network?.wrap(gateway.open) ?? gateway.open,
+      pace: options.pace ?? 'everyday',
+      startEvery: 0,
+      ...(mix && { mix }),
+      ...(bugs && { bugs }),
+      ...(worldOf && { worldOf }),
+      ...(diary && { diary }),
+    });
+    this.locks = this.#fleet.locks;
+  }
+
+  /** The moment that the run has come to, ms since the epoch. */
+  get nowMs(): number {
+    return this.#clock.now();
+  }
+
+  /** Goes on to `untilMs`, at most to the end. The first call gives the locks power. */
+  advance(untilMs: number): void {
+    if (!this.#hasBegun) this.#fleet.start();
+    this.#hasBegun = true;
+    this.#clock.run(Math.min(untilMs, this.endMs));
+  }
+
+  /** Ends the network's faults. */
+  calm(): void {
+    this.#network?.calm();
+  }
 }
 
 /** Runs the fleet to its end. The same options give the same calls of the sink. */
 export function runVirtual(options: VirtualOptions): void {
-  const { seed, startMs, sink, diary } = options;
-  const clock = new QueueClock(startMs);
-  const gateway = new MemoryGateway({
-    connected: (mac) => sink?.connect?.(mac, clock.now()),
-    uplink: (mac, uplink) => sink?.uplink?.(mac, clock.now(), uplink),
-    ended: (mac, cause) => sink?.disconnect?.(mac, clock.now(), cause),
-  });
-  const fleet = new Fleet({
-    seed,
-    clock,
-    macs: fleetMacs(seed, options.locks, options.periodMinute),
-    openLink: gateway.open,
-    pace: options.pace ?? 'everyday',
-    startEvery: 0,
-    ...(diary && { diary }),
-  });
-  fleet.start();
-  clock.run(startMs + Days(options.days));
+  const run = new VirtualRun(options);
+  run.advance(run.endMs);
 }

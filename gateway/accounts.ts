@@ -1,13 +1,14 @@
 /**
- * Merchants, their locks and their webhook URLs, as operators set them up: checks what was typed, makes the secrets,
- * and lets the parts at work know. Each secret is returned once and kept only hashed or sealed.
+ * Merchants and their webhook URLs, as operators set them up: checks what was typed, makes the secrets, and lets the
+ * parts at work know. Each secret is returned once and kept only hashed or sealed. Their locks stand in
+ * device-accounts.ts.
  */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import type { Clock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
-import { type Keys, makeLockSecret } from './keys.js';
-import type { Device, Merchant, Store, WebhookUrl } from './store/store.js';
+import { type AddDevice, DeviceAccounts, type DeviceAccountsParts } from './device-accounts.js';
+import { type ImportedDevice, importDevices } from './provisioning.js';
+import type { Device, Merchant, WebhookUrl } from './store/store.js';
 import { makeWebhookSecret } from './webhooks/signature.js';
 
 /** The longest name of a merchant, in characters. */
@@ -35,19 +36,9 @@ const RESERVED_HEADERS = new Set([
   'expect',
 ]);
 
-export interface AccountsParts {
-  readonly store: Store;
-  readonly keys: Keys;
-  readonly clock: Clock;
+export interface AccountsParts extends DeviceAccountsParts {
   /** Told of a new URL, so that it is followed from now on. */
   readonly onWebhookUrl: (url: WebhookUrl) => void;
-}
-
-export interface AddDevice {
-  readonly mac: Mac;
-  /** The merchant's name; may be left out where there is only one. */
-  readonly merchant?: string | undefined;
-  readonly simulated?: boolean | undefined;
 }
 
 export interface AddWebhookUrl {
@@ -61,10 +52,13 @@ export interface AddWebhookUrl {
 }
 
 export class Accounts {
+  /** The locks, and the phones that act for them. */
+  readonly devices: DeviceAccounts;
   readonly #parts: AccountsParts;
 
   constructor(parts: AccountsParts) {
     this.#parts = parts;
+    this.devices = new DeviceAccounts(parts);
   }
 
   /** @throws LockgateError `input-name`, `merchant-exists` */
@@ -77,24 +71,23 @@ export class Accounts {
 
   /** @throws LockgateError `no-such-merchant`, `merchant-needed`, `device-exists` */
   async addDevice(request: AddDevice): Promise<{ device: Device; secret: string }> {
-    const { store, keys, clock } = this.#parts;
-    const secret = makeLockSecret();
-    const device = await store.addDevice({
-      mac: request.mac,
-      merchant: await this.#merchant(request.merchant),
-      simulated: request.simulated ?? false,
-      secretHash: keys.hashSecret(secret),
-      nowMs: clock.now(),
-    });
-    return { device, secret };
+    return await this.devices.add({ ...request, merchant: await this.#merchant(request.merchant) });
   }
 
-  /** Gives a lock a new secret; the old one opens no new connection. @throws LockgateError `no-such-device` */
+  /** All of them or none. `merchant` is for those that name none; it may be left out where there is only one. */
+  async importDevices(
+    devices: readonly ImportedDevice[],
+    {
+      merchant,
+      simulated = false,
+    }: { readonly merchant?: string | undefined; readonly simulated?: boolean | undefined },
+  ): ReturnType<typeof importDevices> {
+    return await importDevices(this.#parts, { devices, merchant: () => this.#merchant(merchant), simulated });
+  }
+
+  /** As {@link DeviceAccounts.rotateSecret}, with no grace. */
   async rotateLockSecret(mac: Mac): Promise<string> {
-    const { store, keys, clock } = this.#parts;
-    const secret = makeLockSecret();
-    await store.replaceLockCredential(mac, keys.hashSecret(secret), clock.now());
-    return secret;
+    return await this.devices.rotateSecret(mac);
   }
 
   /** @throws LockgateError `input-url`, `input-header`, `no-such-merchant`, `merchant-needed` */
@@ -108,7 +101,7 @@ export class Accounts {
       headers: checkHeaders(request.headers ?? {}),
       secretSealed: keys.seal(secret),
       ordered,
-      fromUplinkId: sinceMs === undefined ? undefined : await store.webhooks.firstUplinkFrom(sinceMs),
+      fromUplinkId: sinceMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(sinceMs),
       nowMs: clock.now(),
     });
     onWebhookUrl(url);
@@ -128,11 +121,16 @@ export class Accounts {
 export function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || text.length > MAX_URL || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new LockgateError('input-url', `${JSON.stringify(text.slice(0, 80))} is no http or https URL`);
+    throw new LockgateError('input-url', `${JSON.stringify(shownUrl(text))} is no http or https URL`);
   if (url.username !== '' || url.password !== '')
     throw new LockgateError('input-url', 'a webhook URL holds no user name or password: use a custom header');
   url.hash = '';
   return url.href;
+}
+
+/** As much of it as helps to see the mistake, without what may be a password. */
+function shownUrl(text: string): string {
+  return text.replace(/\/\/.*@/, '//…@').slice(0, 80);
 }
 
 /** What the connection or lockgate says itself can't be set, and the rest must be valid in HTTP. */

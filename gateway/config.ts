@@ -3,10 +3,14 @@
  * which wins over the default. A wrong value stops the start with one sentence.
  */
 import { LockgateError } from '../proto/errors.js';
+import type { TlsFiles } from './mqtt/tls-identity.js';
 import { type AddressRange, parseRange } from './webhooks/address-rule.js';
 
+/** A setting by the name that flags, environment and table share. */
+export type SettingKey = Exclude<keyof Config, 'mqttTls'> | 'mqttTlsCert' | 'mqttTlsKey';
+
 export interface Setting {
-  readonly key: keyof Config;
+  readonly key: SettingKey;
   readonly flag: string;
   readonly environment: string;
   readonly default: string;
@@ -19,10 +23,32 @@ export interface Config {
   readonly data: string;
   readonly mqttHost: string;
   readonly mqttPort: number;
+  readonly mqttTlsHost: string;
+  readonly mqttTlsPort: number;
+  /** Files in PEM; null where there is no TLS. */
+  readonly mqttTls: TlsFiles | null;
+  /** Connections that one address may have; 0 for any number. */
+  readonly mqttPerAddress: number;
+  readonly httpHost: string;
+  readonly httpPort: number;
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
+  /** How long pings and what belongs to them are kept, in days; 0 for ever. */
+  readonly keepDays: number;
+  readonly logFormat: LogFormat;
+  readonly logLevel: LogLevel;
 }
+
+/** From the least to the most serious; what is below the setting is left out of the log. */
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
+
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const LOG_FORMATS = ['auto', 'pretty', 'json'] as const;
+
+/** Lines for people, or JSON for programs; `auto` is pretty on a terminal and JSON elsewhere. */
+export type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** Every setting there is. */
 export const SETTINGS: readonly Setting[] = Object.freeze([
@@ -52,6 +78,62 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     meaning: 'MQTT without TLS; 0 lets the system choose.',
   },
   {
+    key: 'mqttTlsHost',
+    flag: '--mqtt-tls-host',
+    environment: 'LOCKGATE_MQTT_TLS_HOST',
+    default: '0.0.0.0',
+    unit: 'address',
+    meaning: 'Where locks connect over TLS, once there is a certificate: by default every address of the machine.',
+  },
+  {
+    key: 'mqttTlsPort',
+    flag: '--mqtt-tls-port',
+    environment: 'LOCKGATE_MQTT_TLS_PORT',
+    default: '8883',
+    unit: 'port',
+    meaning: 'MQTT over TLS; 0 lets the system choose.',
+  },
+  {
+    key: 'mqttTlsCert',
+    flag: '--mqtt-tls-cert',
+    environment: 'LOCKGATE_MQTT_TLS_CERT',
+    default: '',
+    unit: 'file (PEM)',
+    meaning: 'The certificate, with its chain. TLS listens only where it is set. SIGHUP reads it again.',
+  },
+  {
+    key: 'mqttTlsKey',
+    flag: '--mqtt-tls-key',
+    environment: 'LOCKGATE_MQTT_TLS_KEY',
+    default: '',
+    unit: 'file (PEM)',
+    meaning: 'The certificate’s private key, without a passphrase.',
+  },
+  {
+    key: 'mqttPerAddress',
+    flag: '--mqtt-per-address',
+    environment: 'LOCKGATE_MQTT_PER_ADDRESS',
+    default: '0',
+    unit: 'connections',
+    meaning: 'How many MQTT connections one address may have; 0 for any number, since networks share addresses.',
+  },
+  {
+    key: 'httpHost',
+    flag: '--http-host',
+    environment: 'LOCKGATE_HTTP_HOST',
+    default: '127.0.0.1',
+    unit: 'address',
+    meaning: 'Where merchants connect without TLS. Put a proxy with TLS before it, or say otherwise.',
+  },
+  {
+    key: 'httpPort',
+    flag: '--http-port',
+    environment: 'LOCKGATE_HTTP_PORT',
+    default: '8080',
+    unit: 'port',
+    meaning: 'The merchants’ HTTP interface; 0 lets the system choose.',
+  },
+  {
     key: 'operatorHost',
     flag: '--operator-host',
     environment: 'LOCKGATE_OPERATOR_HOST',
@@ -75,6 +157,30 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     unit: 'address ranges, separated by commas',
     meaning: 'Ranges that webhooks may be sent to besides public addresses, such as 127.0.0.0/8.',
   },
+  {
+    key: 'keepDays',
+    flag: '--keep-days',
+    environment: 'LOCKGATE_KEEP_DAYS',
+    default: '400',
+    unit: 'days',
+    meaning: 'How long pings, findings and deliveries are kept: 31 or more, or 0 for ever.',
+  },
+  {
+    key: 'logFormat',
+    flag: '--log-format',
+    environment: 'LOCKGATE_LOG_FORMAT',
+    default: 'auto',
+    unit: 'auto, pretty or json',
+    meaning: 'How the log is written to stderr: lines for people, or JSON Lines; auto is pretty on a terminal.',
+  },
+  {
+    key: 'logLevel',
+    flag: '--log-level',
+    environment: 'LOCKGATE_LOG_LEVEL',
+    default: 'info',
+    unit: 'debug, info, warn, error or fatal',
+    meaning: 'The least serious lines that the log has; debug has every connection.',
+  },
 ] as const satisfies readonly Setting[]);
 
 /** Where a value came from. */
@@ -88,7 +194,7 @@ export interface ResolvedSetting {
 
 /** The text of every setting in force, and where it came from. */
 export function resolveSettings(
-  flags: Readonly<Partial<Record<keyof Config, string | undefined>>>,
+  flags: Readonly<Partial<Record<SettingKey, string | undefined>>>,
   environment: Readonly<Record<string, string | undefined>>,
 ): ResolvedSetting[] {
   return SETTINGS.map((setting) => {
@@ -103,7 +209,7 @@ export function resolveSettings(
 
 /** The settings as values. @throws LockgateError `input-setting` or `input-range` for a wrong one */
 export function readConfig(resolved: readonly ResolvedSetting[]): Config {
-  const text = (key: keyof Config): ResolvedSetting => {
+  const text = (key: SettingKey): ResolvedSetting => {
     const found = resolved.find(({ setting }) => setting.key === key);
     if (found === undefined) throw new Error(`no setting ${key}`);
     return found;
@@ -112,6 +218,12 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     data: text('data').text,
     mqttHost: text('mqttHost').text,
     mqttPort: readPort(text('mqttPort')),
+    mqttTlsHost: text('mqttTlsHost').text,
+    mqttTlsPort: readPort(text('mqttTlsPort')),
+    mqttTls: readTlsFiles(text('mqttTlsCert').text, text('mqttTlsKey').text),
+    mqttPerAddress: readCount(text('mqttPerAddress')),
+    httpHost: text('httpHost').text,
+    httpPort: readPort(text('httpPort')),
     operatorHost: text('operatorHost').text,
     operatorPort: readPort(text('operatorPort')),
     allowWebhookRange: text('allowWebhookRange')
@@ -119,12 +231,48 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
       .map((range) => range.trim())
       .filter((range) => range !== '')
       .map(parseRange),
+    keepDays: readKeepDays(text('keepDays')),
+    logFormat: readChoice(text('logFormat'), LOG_FORMATS),
+    logLevel: readChoice(text('logLevel'), LOG_LEVELS),
   };
 }
 
-function readPort({ setting, text, source }: ResolvedSetting): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65535) return port;
+/** An uplink may be up to 30 days late (protocol.md §3), and is known for a repeat only by what is kept. */
+const KEEP_DAYS_LEAST = 31;
+const KEEP_DAYS_MOST = 36_500;
+
+function readKeepDays(resolved: ResolvedSetting): number {
+  const days = Number(resolved.text);
+  if (/^\d{1,5}$/.test(resolved.text) && (days === 0 || (days >= KEEP_DAYS_LEAST && days <= KEEP_DAYS_MOST)))
+    return days;
+  throw wrongSetting(resolved, `days, ${KEEP_DAYS_LEAST} to ${KEEP_DAYS_MOST}, or 0 for ever`);
+}
+
+function readPort(resolved: ResolvedSetting): number {
+  const port = Number(resolved.text);
+  if (/^\d{1,5}$/.test(resolved.text) && port <= 65535) return port;
+  throw wrongSetting(resolved, 'a port, 0 to 65535');
+}
+
+function readChoice<Choice extends string>(resolved: ResolvedSetting, choices: readonly Choice[]): Choice {
+  const choice = choices.find((each) => each === resolved.text);
+  if (choice === undefined) throw wrongSetting(resolved, resolved.setting.unit);
+  return choice;
+}
+
+function wrongSetting({ setting, text, source }: ResolvedSetting, expected: string): LockgateError {
   const where = source === 'environment' ? setting.environment : setting.flag;
-  throw new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected a port, 0 to 65535`);
+  return new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected ${expected}`);
+}
+
+function readTlsFiles(certificate: string, key: string): TlsFiles | null {
+  if (certificate === '' && key === '') return null;
+  if (certificate !== '' && key !== '') return { certificate, key };
+  const [set, missing] = certificate === '' ? ['key', 'certificate'] : ['certificate', 'key'];
+  throw new LockgateError('input-setting', `a TLS ${set} is set, but no ${missing}: TLS needs both`);
+}
+
+function readCount(resolved: ResolvedSetting): number {
+  if (/^\d{1,7}$/.test(resolved.text)) return Number(resolved.text);
+  throw wrongSetting(resolved, 'a number, 0 or more');
 }

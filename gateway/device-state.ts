@@ -6,8 +6,9 @@
  * adds what was missing and overwrites nothing newer.
  */
 
+import { ok, problem, type Result } from '../proto/errors.js';
 import { formatMac, type Mac } from '../proto/mac.js';
-import type { Ping, Uplink } from '../proto/ping.js';
+import type { Ping, Source, Uplink } from '../proto/ping.js';
 import { isPingUplink } from '../proto/ping.js';
 import { type Belief, isAfter, isSame, newBelief } from '../proto/power-judge-belief.js';
 import type { UplinkName } from '../proto/power-judge-event.js';
@@ -23,8 +24,13 @@ export interface LatestPing extends UplinkName {
 export interface DeviceState {
   readonly belief: Belief;
   ping: LatestPing | null;
-  /** When the last uplink came, by the run's clock; null where none did. */
+  /** When the lock's last uplink came, by the run's clock; null where none did. */
   receivedAtMs: number | null;
+  /**
+   * Names up to this one may have been used before what was known of the lock was forgotten. They are looked up in the
+   * log, as the belief no longer knows of them. Absent where nothing was forgotten.
+   */
+  readonly usedTo?: UplinkName;
 }
 
 /** The state of a lock that was never heard of. `listeningSinceMs`: since when the gateway listens for it. */
@@ -33,9 +39,72 @@ export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number)
   return { belief, ping: null, receivedAtMs: null };
 }
 
-/** Reads what {@link DeviceState} was stored as. */
+/** The state of a lock of which nothing is to be known any more, but that names were used. */
+export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): DeviceState {
+  const { powerFrom } = known.belief;
+  const { usedTo } = known;
+  const isNewer = usedTo === undefined || isAfter(usedTo, powerFrom.credential, powerFrom.boot, powerFrom.sequence);
+  return { ...newDeviceState(mac, nowMs, nowMs), usedTo: isNewer ? { ...powerFrom } : usedTo };
+}
+
+/**
+ * Whether a name was certainly never used, because it comes after all others of the lock. Most uplinks do, and need no
+ * look into the log. A phone counts for itself, whatever its credential's age beside the lock's: it is looked up.
+ */
+export function isNewest(state: DeviceState, source: Source, { credential, boot, sequence }: UplinkName): boolean {
+  if (source === 'phone' || !isAfter(state.belief.powerFrom, credential, boot, sequence)) return false;
+  return state.usedTo === undefined || isAfter(state.usedTo, credential, boot, sequence);
+}
+
+/** Reads what {@link DeviceState} was stored as. @throws Error where it was damaged since */
 export function parseDeviceState(json: string): DeviceState {
   return JSON.parse(json) as DeviceState;
+}
+
+/** The same for a row of which nobody knows yet whether it is whole: a judge must not meet a belief with a hole. */
+export function readDeviceState(json: string): Result<DeviceState> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (error) {
+    return problem('bad-state', `the stored state is no JSON: ${(error as Error).message}`);
+  }
+  const misfit = misfitOf(SHAPE, value, 'state');
+  return misfit === undefined ? ok(value as DeviceState) : problem('bad-state', `in the stored state, ${misfit}`);
+}
+
+const NAME = { credential: 0, boot: 0, sequence: 0 };
+/** A state that has one of everything. Its values stand for their types; null for whatever there may be, or not. */
+const SHAPE = {
+  belief: {
+    ...newBelief(POWER_MODEL, '', 0),
+    periods: [{ ...NAME, timeMs: 0, isReported: false }],
+    airplaneSwitches: [{ id: 0, isAcknowledged: false }],
+    runs: [{ credential: 0, boot: 0, spans: [{ low: 0, high: 0 }], dropped: 0, lost: 0, reported: 0 }],
+  },
+  ping: null,
+  receivedAtMs: null,
+};
+
+/** What in `value` is not as in `shape`, in a few words; undefined where all is. More than the shape has is fine. */
+function misfitOf(shape: unknown, value: unknown, at: string): string | undefined {
+  if (value === undefined) return `${at} is missing`;
+  if (shape === null) return undefined;
+  if (Array.isArray(shape)) {
+    if (!Array.isArray(value)) return `${at} is no list`;
+    for (const [index, item] of value.entries()) {
+      const misfit = misfitOf(shape[0], item, `${at}[${index}]`);
+      if (misfit !== undefined) return misfit;
+    }
+    return undefined;
+  }
+  if (typeof value !== typeof shape || value === null) return `${at} is no ${typeof shape}`;
+  if (typeof shape !== 'object') return undefined;
+  for (const [name, part] of Object.entries(shape as object)) {
+    const misfit = misfitOf(part, (value as Record<string, unknown>)[name], `${at}.${name}`);
+    if (misfit !== undefined) return misfit;
+  }
+  return undefined;
 }
 
 /** Notes that an uplink came: the ping, where it is the latest in the order of protocol.md §1. */

@@ -7,6 +7,8 @@ import type { Mac } from '../proto/mac.js';
 import type { Source, Uplink } from '../proto/ping.js';
 import type { DisconnectCause, Finding } from '../proto/power-judge-event.js';
 import type { Presence } from '../proto/power-judge-presence.js';
+import type { CommandRecord } from './store/command-record.js';
+import type { StoreFailureKind } from './store/store.js';
 
 export interface LockConnected {
   readonly atMs: number;
@@ -22,10 +24,14 @@ export interface LockDisconnected {
   readonly cause: DisconnectCause;
 }
 
-/** A CONNECT, PUBLISH or SUBSCRIBE that was refused. */
+/** Something that the gateway did not take from whoever connected. */
 export interface Refused {
   readonly atMs: number;
-  readonly what: 'connect' | 'publish' | 'subscribe';
+  /**
+   * A CONNECT (or what should have been one), a PUBLISH, a SUBSCRIBE; any other packet, by its type or length; or a
+   * connection that was cut because its client reads no more.
+   */
+  readonly what: 'connect' | 'publish' | 'subscribe' | 'packet' | 'connection';
   /** The client id as given, at most 64 characters. */
   readonly clientId: string;
   readonly address: string;
@@ -36,6 +42,7 @@ export interface Refused {
 export interface UplinkTaken {
   readonly atMs: number;
   readonly mac: Mac;
+  readonly source: Source;
   readonly eventId: string;
   readonly uplink: Uplink;
   /** As they came. */
@@ -100,9 +107,90 @@ export interface CircuitTurned {
   readonly why: string;
 }
 
+/** A command was taken, sent (each time that it is), answered, expired or cancelled: it is as it stands now. */
+export interface CommandChanged {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly record: CommandRecord;
+}
+
+/** A lock acknowledged a command that was never sent to it. It changes nothing. */
+export interface StrayAck {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly commandId: number;
+  readonly why: string;
+}
+
 export interface StoreFailed {
   readonly atMs: number;
   readonly why: string;
+}
+
+/** What was too old was deleted. */
+export interface Swept {
+  readonly atMs: number;
+  /** What came before this time, ms since the epoch. */
+  readonly beforeMs: number;
+  readonly uplinks: number;
+  /** Lock events, findings and quarantined messages. */
+  readonly others: number;
+  /** Events that are as old, and stay because a URL has not had them yet. */
+  readonly held: number;
+}
+
+/** The store is not to be believed any more: the process has to end (gateway/health-store.ts). */
+export interface StoreBroken {
+  readonly atMs: number;
+  readonly why: string;
+}
+
+/** Why a gateway is not ready (gateway/health.ts). */
+export type ReasonCode = 'starting' | 'stopping' | 'store' | 'store-broken' | 'event-loop';
+
+/** The gateway is no longer ready, or for one reason more. */
+export interface Degraded {
+  readonly atMs: number;
+  readonly reason: ReasonCode;
+  readonly why: string;
+}
+
+/** A reason for not being ready is gone. */
+export interface Recovered {
+  readonly atMs: number;
+  readonly reason: ReasonCode;
+  /** How long it lasted, by the wall's clock. */
+  readonly lastedMs: number;
+}
+
+/** One durable write, made or failed. */
+export interface CommitMade {
+  readonly atMs: number;
+  readonly what: CommitKind;
+  readonly durationMs: number;
+  /** Uplinks and what else came in, or outcomes of deliveries; 1 for what is neither. */
+  readonly rows: number;
+  /** Undefined where it was made. */
+  readonly failure: StoreFailureKind | undefined;
+}
+
+/** What a write was of: what came in, what came of deliveries, or anything else. */
+export type CommitKind = 'ingest' | 'deliveries' | 'other';
+
+/** A publish at QoS 1 was answered. */
+export interface Acknowledged {
+  /** From its arrival to the PUBACK's being handed to the socket. */
+  readonly durationMs: number;
+}
+
+/** What was stored of a lock's state could not be read at the start, and was made anew. */
+export interface StateRebuilt {
+  readonly atMs: number;
+  readonly mac: Mac;
+  /** What was wrong with it, for people. */
+  readonly why: string;
+  /** `log`: from all that is stored of the lock. `nothing`: that could not be read either, so it is as a new lock's. */
+  readonly from: 'log' | 'nothing';
 }
 
 export interface GatewayEventMap {
@@ -116,8 +204,21 @@ export interface GatewayEventMap {
   delivery: [DeliveryAttempted];
   'url-disabled': [UrlDisabled];
   circuit: [CircuitTurned];
+  swept: [Swept];
+  command: [CommandChanged];
+  'stray-ack': [StrayAck];
   'store-failed': [StoreFailed];
+  'store-broken': [StoreBroken];
+  degraded: [Degraded];
+  recovered: [Recovered];
+  /* Figures: too many to be told one by one, so no stream has them. */
+  commit: [CommitMade];
+  acknowledged: [Acknowledged];
+  'state-rebuilt': [StateRebuilt];
 }
+
+/** Those that are counted and not told. */
+export type FigureName = 'commit' | 'acknowledged';
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;

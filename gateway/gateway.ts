@@ -3,20 +3,34 @@
  *
  * They start from the store outwards, so that nothing can come in before it can be kept, and stop from the outside
  * inwards: no new connections, what was taken is stored and answered, what is being delivered ends, the store closes.
+ * The two HTTP interfaces tell how that goes, so they are there before it begins, and until it has ended.
  */
-import { type Clock, Seconds, systemClock } from '../proto/clock.js';
+import { afterThisTurn, type Clock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
+import { Commands } from './commands/commands.js';
 import type { Config } from './config.js';
-import { GatewayEvents } from './events.js';
+import { GatewayEvents, type StateRebuilt } from './events.js';
+import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
+import { Health } from './health.js';
+import { watchEventLoop } from './health-event-loop.js';
+import { StoreWatch } from './health-store.js';
+import { HttpServer } from './http/server.js';
 import { Ingest, type IngestParts } from './ingest.js';
-import { openKeys } from './keys.js';
+import { type Keys, openKeys } from './keys.js';
+import { beginListening, endListening, type ListeningParts } from './listening.js';
 import { Locks } from './locks.js';
+import { type MetricSources, Metrics } from './metrics.js';
 import { Broker } from './mqtt/broker.js';
-import { OperatorServer } from './operator/server.js';
+import type { DoorLimits } from './mqtt/front-door.js';
+import type { Session } from './mqtt/sessions.js';
+import type { TlsIdentity } from './mqtt/tls-identity.js';
+import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
+import { Retention } from './retention.js';
 import { startRunClock } from './run-clock.js';
 import { openSqliteStore } from './store/sqlite-store.js';
-import type { Store } from './store/store.js';
+import { failureKind, type Store, StoreFailure } from './store/store.js';
+import { Usage } from './usage/usage.js';
 import { VERSION } from './version.js';
 import { Dispatcher, type DispatcherParts } from './webhooks/dispatcher.js';
 import { makeGuardedAgents } from './webhooks/guarded-agents.js';
@@ -32,112 +46,153 @@ export interface GatewayOptions {
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
   readonly deliveryClock?: Clock;
+  /** The clock that credentials and the pace of forgetting live by: the wall's, but in tests. */
+  readonly wallClock?: Clock;
+  /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
+  readonly doorClock?: Clock;
+  /** Other limits of the MQTT listeners, for tests. */
+  readonly doorLimits?: Partial<DoorLimits>;
+  /** The clock that months and bills go by: the wall's, but in tests. */
+  readonly usageClock?: Clock;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
+  /** What happens is told here; given by those who listen from the first moment on. */
+  readonly events?: GatewayEvents;
+  /** Told once when the store is not to be believed any more: the process has to end, without closing anything. */
+  readonly onBroken?: (failure: StoreFailure) => void;
 }
 
 export interface Gateway {
   readonly events: GatewayEvents;
   readonly accounts: Accounts;
+  readonly commands: Commands;
   readonly webhooks: Webhooks;
   readonly store: Store;
+  readonly usage: Usage;
   /** The run's clock. */
   readonly clock: Clock;
   readonly mqttPort: number;
+  /** Undefined where no certificate is set. */
+  readonly mqttTlsPort: number | undefined;
+  readonly httpPort: number;
   readonly operatorPort: number;
   readonly operatorToken: string;
-  /** Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. May be called again. */
+  /**
+   * Reads certificate and key again: whoever connects from now on sees the new one, and no connection ends.
+   *
+   * @throws LockgateError `tls-file` where they are wrong (the old ones stay in force) or none are set
+   */
+  reloadTls(): TlsIdentity;
+  /**
+   * Stops it: nothing that was acknowledged is lost. Resolves when everything is closed. May be called again.
+   *
+   * @throws LockgateError `stop-hung` where something does not end in time: then the process has to be ended
+   */
   close(): Promise<void>;
+}
+
+/** What the parts are built on. */
+interface Ground {
+  readonly store: Store;
+  readonly canStore: () => Promise<boolean>;
+  readonly events: GatewayEvents;
+  readonly health: Health;
+  /** How what was started is stopped, in the order of the start. */
+  readonly started: StopStep[];
+  readonly stop: () => Promise<void>;
+  /** The run's clock stamps the events from now on. */
+  readonly stampBy: (clock: Clock) => void;
 }
 
 /**
  * Starts a gateway on a data folder, making what isn't there.
  *
  * @throws LockgateError where a setting, the folder or a port does not allow it
+ * @throws StoreFailure where the store can't be read or written
  */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
-  const opened = await openSqliteStore(config.data);
-  const store = options.wrapStore?.(opened) ?? opened;
-  const started: (() => Promise<void>)[] = [() => store.close()];
-  const stopAll = async (): Promise<void> => {
-    for (const each of started.reverse()) await each();
-  };
+  const opened = await openSqliteStore(config.data).catch((error: unknown) => {
+    throw failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
+  });
+  const events = options.events ?? new GatewayEvents();
+  let stamp: Clock = systemClock;
+  const now = (): number => stamp.now();
+  const health = new Health({ events, clock: systemClock, now });
+  const { onBroken, wrapStore } = options;
+  const unwatched = wrapStore?.(opened) ?? opened;
+  const watch = new StoreWatch({ store: unwatched, health, events, clock: systemClock, now, onBroken });
+  const started = [stopStep('the store', () => watch.close())];
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
-    stopped ??= stopAll();
+    health.begin('stopping', 'the gateway is stopping');
+    stopped ??= stopAll(started, systemClock);
     return stopped;
   };
+  const stampBy = (clock: Clock): void => {
+    stamp = clock;
+  };
   try {
-    return await startParts(config, options, store, started, stop);
+    const { store } = watch;
+    const canStore = (): Promise<boolean> => watch.canWrite();
+    return await startParts(config, options, { store, canStore, events, health, started, stop, stampBy });
   } catch (error) {
-    await stop();
+    await stop().catch(() => undefined);
     throw error;
   }
 }
 
-async function startParts(
-  config: Config,
-  options: GatewayOptions,
-  store: Store,
-  started: (() => Promise<void>)[],
-  stop: () => Promise<void>,
-): Promise<Gateway> {
+async function startParts(config: Config, options: GatewayOptions, ground: Ground): Promise<Gateway> {
+  const { store, canStore, events, health, started, stop } = ground;
+  const metrics = new Metrics(events, health);
   const keys = openKeys(config.data);
-  const events = new GatewayEvents();
-  const { clock, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
-  started.push(stopClock);
+  const { clock, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  ground.stampBy(clock);
+  started.push(stopStep('the run’s clock', stopClock));
+  const interfaces = await startInterfaces(config, ground, metrics);
+  // It stops after the last connection has, to have counted that too.
+  const usage = await Usage.start({ store, clock: options.usageClock ?? systemClock, runClock: clock, events });
+  started.push(stopStep('the counting of usage', () => usage.stop()));
   const { dispatcher, webhooks } = makeWebhooks(config, options, { store, keys, events, runClock: clock });
-  const accounts = new Accounts({ store, keys, clock: systemClock, onWebhookUrl: (url) => dispatcher.add(url) });
-  await dispatcher.start();
-  started.push(async () => {
-    webhooks.tester.stop();
-    await dispatcher.stop(DELIVERY_GRACE);
-  });
+  await startDeliveries(dispatcher, webhooks, started);
 
-  const { ingest, locks } = await startIngest(
-    { store, clock, events, onStored: (ids) => dispatcher.wake(ids) },
+  // Commands leave by a broker that can't be there before what takes the uplinks is.
+  const outlet: { broker?: Broker } = {};
+  const isStoreFailing = (): boolean => health.isStoreFailing;
+  const { ingest, locks, commands, rebuilt } = await startIngest(
+    { store, clock, lastRanMs, events, isStoreFailing, onStored: (ids) => dispatcher.wake(ids) },
+    (deviceId) => outlet.broker?.sessions.ofLock(deviceId),
     started,
   );
-  const broker = await Broker.start({
-    host: config.mqttHost,
-    port: config.mqttPort,
-    store,
-    keys,
-    ingest,
-    events,
-    clock,
-  });
-  started.push(() => broker.close());
+  const wallClock = options.wallClock ?? systemClock;
+  const work = { store, keys, events, clock, wallClock, ingest, locks, commands, usage, dispatcher, canStore };
+  const { broker, accounts } = await startIdentity(config, options, work, started);
+  outlet.broker = broker;
+  metrics.readFrom(metricSources(broker, ingest, dispatcher, locks));
 
   const operatorToken = openOperatorToken(config.data);
-  const operator = await OperatorServer.start({
-    host: config.operatorHost,
-    port: config.operatorPort,
-    token: operatorToken,
-    events,
-    store,
-    accounts,
-    webhooks,
-    clock,
-    ingest,
-    locks,
-    status: () => ({
-      version: VERSION,
-      store: store.description,
-      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected },
-      run_clock: new Date(clock.now()).toISOString(),
-    }),
-  });
-  started.push(() => operator.close());
+  const operator = await startOperator(
+    config,
+    operatorToken,
+    { ...work, webhooks, accounts, broker, health, metrics },
+    interfaces,
+  );
+  interfaces.operator = operator;
+  health.end('starting');
+  tellOfRebuilt(events, rebuilt);
   return {
     events,
     accounts,
+    commands,
     webhooks,
     store,
+    usage,
     clock,
     mqttPort: broker.port,
+    mqttTlsPort: broker.tlsPort,
+    httpPort: interfaces.http.port,
     operatorPort: operator.port,
     operatorToken,
+    reloadTls: () => broker.reloadTls(),
     close: stop,
   };
 }
@@ -159,28 +214,149 @@ function makeWebhooks(
   return { dispatcher, webhooks: new Webhooks({ ...delivering, dispatcher }) };
 }
 
-/** The locks that the store knows hear that the gateway listens, and when it does no longer. */
+async function startDeliveries(dispatcher: Dispatcher, { tester }: Webhooks, started: StopStep[]): Promise<void> {
+  await dispatcher.start();
+  started.push(
+    stopStep('a delivery', async () => {
+      tester.stop();
+      await dispatcher.stop(DELIVERY_GRACE);
+    }),
+  );
+}
+
+interface Work {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly events: GatewayEvents;
+  /** The run's clock. */
+  readonly clock: Clock;
+  readonly wallClock: Clock;
+  readonly ingest: Ingest;
+  readonly locks: Locks;
+  readonly commands: Commands;
+  readonly usage: Usage;
+  readonly dispatcher: Dispatcher;
+  readonly canStore: () => Promise<boolean>;
+}
+
+/** Who may connect, who says so, and for how long what they sent is kept. */
+async function startIdentity(
+  config: Config,
+  options: GatewayOptions,
+  work: Work,
+  started: StopStep[],
+): Promise<{ broker: Broker; accounts: Accounts }> {
+  const { store, events, clock, wallClock, commands, dispatcher } = work;
+  const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
+  retention.start();
+  started.push(stopStep('the deleting of what is old', () => retention.stop()));
+  const broker = await Broker.start({
+    ...work,
+    host: config.mqttHost,
+    port: config.mqttPort,
+    tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
+    limits: { perAddress: config.mqttPerAddress, ...options.doorLimits },
+    doorClock: options.doorClock,
+    onListening: (session) => commands.listening(session),
+  });
+  // Locks come in last, and are the first whom nothing more is sent.
+  started.push(
+    stopStep('the MQTT listener', async () => {
+      await commands.stop();
+      await broker.close();
+    }),
+  );
+  const accounts = new Accounts({
+    ...work,
+    clock: wallClock,
+    runClock: clock,
+    sessions: broker.sessions,
+    onWebhookUrl: (url) => dispatcher.add(url),
+  });
+  return { broker, accounts };
+}
+
+function startOperator(
+  config: Config,
+  token: string,
+  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'token' | 'status'> & { readonly broker: Broker },
+  { http }: Interfaces,
+): Promise<OperatorServer> {
+  const { broker, store, clock } = parts;
+  return OperatorServer.start({
+    ...parts,
+    host: config.operatorHost,
+    port: config.operatorPort,
+    token,
+    status: () => ({
+      version: VERSION,
+      store: store.description,
+      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected, refused: broker.refusals },
+      http: { host: config.httpHost, port: http.port },
+      run_clock: new Date(clock.now()).toISOString(),
+    }),
+  });
+}
+
+/** What can be asked from outside: it tells of the start and of the stop, so it begins first and ends last. */
+interface Interfaces {
+  readonly http: HttpServer;
+  /** Undefined until everything it tells of has begun. */
+  operator: OperatorServer | undefined;
+}
+
+async function startInterfaces(config: Config, { health, started }: Ground, metrics: Metrics): Promise<Interfaces> {
+  const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay: (delay) => metrics.noteDelay(delay) });
+  started.push(stopStep('the watch on the event loop', async () => stopWatching()));
+  const http = await HttpServer.start({ host: config.httpHost, port: config.httpPort, health });
+  const interfaces: Interfaces = { http, operator: undefined };
+  started.push(stopStep('the merchants’ interface', () => http.close()));
+  started.push(stopStep('the operator’s interface', async () => await interfaces.operator?.close()));
+  return interfaces;
+}
+
+function metricSources(broker: Broker, ingest: Ingest, dispatcher: Dispatcher, locks: Locks): MetricSources {
+  return {
+    connections: () => [...broker.sessions.all()].map(({ sender }) => sender.source),
+    ingestWaiting: () => ingest.waiting,
+    deliveriesWaiting: () => dispatcher.waiting(),
+    presences: () => [...locks.all()].map(({ presence }) => presence.presence),
+  };
+}
+
+/** The locks that the store knows hear that the gateway listens, and when it does no longer; commands go on. */
 async function startIngest(
-  parts: Omit<IngestParts, 'locks'>,
-  started: (() => Promise<void>)[],
-): Promise<{ ingest: Ingest; locks: Locks }> {
-  const { store, clock } = parts;
+  parts: Omit<IngestParts & ListeningParts, 'locks' | 'ingest' | 'commands'>,
+  sessionOf: (deviceId: number) => Session | undefined,
+  started: StopStep[],
+): Promise<{ ingest: Ingest; locks: Locks; commands: Commands; rebuilt: readonly StateRebuilt[] }> {
+  const { store, clock, events, lastRanMs } = parts;
   const locks = new Locks(store, clock, (due) => {
     for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
   });
-  const ingest = new Ingest({ ...parts, locks });
-  const tellAll = (state: 'start' | 'stop'): void => {
-    const atMs = clock.now();
-    for (const { deviceId, mac } of locks.all()) ingest.happen(deviceId, mac, { type: 'gateway', state, atMs });
-  };
-  await locks.load();
-  tellAll('start');
-  started.push(async () => {
-    tellAll('stop');
-    await ingest.stop();
-    locks.stop();
+  const commands = new Commands({
+    store,
+    events,
+    clock,
+    wallClock: systemClock,
+    findLock: (deviceId) => locks.find(deviceId),
+    sessionOf,
+    happen: (deviceId, mac, event, announce) => ingest.happen(deviceId, mac, event, announce),
   });
-  return { ingest, locks };
+  const ingest: Ingest = new Ingest({ ...parts, locks, commands });
+  const rebuilt = await beginListening({ locks, ingest, clock, lastRanMs });
+  const end = (): Promise<void> => endListening({ locks, ingest, clock });
+  started.push(stopStep('the store, which has not kept what came in,', end));
+  await commands.load();
+  started.push(stopStep('the commands', () => commands.stop()));
+  return { ingest, locks, commands, rebuilt };
+}
+
+/** Whoever started the gateway shall hear of it too, and has no ear for events before it has the gateway. */
+function tellOfRebuilt(events: GatewayEvents, rebuilt: readonly StateRebuilt[]): void {
+  afterThisTurn(() => {
+    for (const each of rebuilt) events.emit('state-rebuilt', each);
+  });
 }
 
 /** Chance from the system: 32 bits in [0, 1). */

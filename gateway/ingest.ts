@@ -8,24 +8,41 @@
  * What happens to a lock besides its uplinks (a connection begins or ends, time passes) goes through the same queue, so
  * that `judge` hears of everything in the order in which it happened, and each finding is stored with what it rests on.
  */
-import { afterThisTurn, type Clock, Seconds } from '../proto/clock.js';
+import { afterThisTurn, type Clock, Seconds, systemClock, type Timer } from '../proto/clock.js';
 import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
-import type { Source, Uplink } from '../proto/ping.js';
-import { isAfter } from '../proto/power-judge-belief.js';
-import type { ConnectEvent, DisconnectEvent, GatewayEvent, TickEvent, UplinkCopy } from '../proto/power-judge-event.js';
+import type { CommandAck, Source, Uplink } from '../proto/ping.js';
+import type {
+  CommandEvent,
+  ConnectEvent,
+  DisconnectEvent,
+  GatewayEvent,
+  TickEvent,
+  UplinkCopy,
+} from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
-import { noteUplink } from './device-state.js';
+import { isNewest, noteUplink } from './device-state.js';
 import { digestOf, eventId } from './event-id.js';
 import type { GatewayEvents } from './events.js';
 import type { KnownLock, Locks } from './locks.js';
+import type { AnsweredState, CommandChange } from './store/command-record.js';
 import { type Commit, type Incoming, type Judged, type LockEvent, type Store, UPLINK_KINDS } from './store/store.js';
 
 /** Uplinks that may wait for a commit; past it the newest is turned away, unacknowledged, and its lock sends again. */
 const MAX_WAITING = 20_000;
 /** Uplinks in one commit: bounds how long the event loop stands still. */
 const MAX_BATCH = 2_000;
+/**
+ * How long what happened to locks, commands aside, may wait for an uplink to be committed with, since nobody waits for
+ * an answer: when very many come back at once, a commit for every few would keep the others out. In real time.
+ */
+const HAPPENINGS_WAIT = Seconds(0.1);
+/**
+ * Uplinks of one lock that may be unanswered. A lock that keeps the protocol has one, and one that goes wrong may not
+ * take the queue from the others: with as many as fit into one commit, it makes them wait for one commit more at most.
+ */
+export const MAX_UNANSWERED_PER_LOCK = MAX_BATCH;
 /** The wait before the store is asked again after it failed, where there is something that must not be forgotten. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -43,7 +60,25 @@ export interface Sender {
 export type Answer = (error?: Error) => void;
 
 /** What happens to a lock besides its uplinks. */
-export type Happening = ConnectEvent | DisconnectEvent | GatewayEvent | TickEvent;
+export type Happening = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
+
+/** A lock's word on a command, new, and stored. */
+export interface Acknowledgement {
+  readonly deviceId: number;
+  readonly mac: Mac;
+  readonly commandId: number;
+  readonly state: AnsweredState;
+  readonly detail: string;
+  /** When it was received, by the run's clock. */
+  readonly atMs: number;
+}
+
+/** Who sends commands hears of what bears on them, after the commit. */
+export interface CommandListener {
+  acknowledged(acknowledgement: Acknowledgement): void;
+  /** Something new may be believed of the lock. */
+  judged(lock: KnownLock): void;
+}
 
 interface WaitingUplink {
   readonly type: 'uplink';
@@ -73,7 +108,18 @@ interface WaitingHappening {
   readonly announce: () => void;
 }
 
-type Waiting = WaitingUplink | WaitingRejection | WaitingHappening;
+/** Something that is done to a lock while nothing of any lock is being judged or committed. */
+interface WaitingWork {
+  readonly type: 'work';
+  readonly deviceId: number;
+  readonly run: () => Promise<void>;
+  /** Told how it ended. */
+  readonly ended: (error?: Error) => void;
+}
+
+type Judgeable = WaitingUplink | WaitingRejection | WaitingHappening;
+
+type Waiting = Judgeable | WaitingWork;
 
 /** A commit in the making, and what is to be told once it is made. */
 interface Draft {
@@ -84,6 +130,7 @@ interface Draft {
   readonly digests: Map<string, Buffer[]>;
   readonly merchantIds: Set<number>;
   readonly announcements: (() => void)[];
+  readonly commands: CommandChange[];
 }
 
 export interface IngestParts {
@@ -92,26 +139,46 @@ export interface IngestParts {
   /** The run's clock. */
   readonly clock: Clock;
   readonly events: GatewayEvents;
+  /** Whether the store can't write now: then nothing is taken, so that nothing waits that can't be kept. */
+  readonly isStoreFailing?: () => boolean;
   /** Told the merchants that have new events, after their commit. */
   readonly onStored: (merchantIds: ReadonlySet<number>) => void;
+  readonly commands: CommandListener;
 }
 
 export class Ingest {
   readonly #parts: IngestParts;
   #waiting: Waiting[] = [];
+  /** How many uplinks of each lock were taken and not answered yet; none stands here without any. */
+  readonly #unanswered = new Map<number, number>();
   #committing: Promise<void> | undefined;
+  #soon: Timer | undefined;
   #stopping = false;
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
   }
 
-  /** Takes the payload of one publish to `up`. `answer` is called when its fate is on the disk. */
+  /** How many uplinks and happenings wait for a commit. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /**
+   * Takes the payload of one publish to `up`. `answer` is called when its fate is on the disk, in the order in which
+   * the lock's payloads were taken; at once, with an error, where too many wait already.
+   */
   take(sender: Sender, payload: Uint8Array, answer: Answer): void {
-    if (this.#waiting.length >= MAX_WAITING) {
-      answer(new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`));
+    const overload = this.#overloadFor(sender);
+    if (overload !== undefined) {
+      answer(overload);
       return;
     }
+    if (this.#parts.isStoreFailing?.() === true) {
+      answer(new LockgateError('store-failing', 'the store can’t write now'));
+      return;
+    }
+    this.#unanswered.set(sender.deviceId, (this.#unanswered.get(sender.deviceId) ?? 0) + 1);
     const bytes = Buffer.from(payload);
     const receivedAtMs = this.#parts.clock.now();
     const decoded = decodeUplink(bytes);
@@ -122,14 +189,49 @@ export class Ingest {
     this.#startCommitting();
   }
 
+  /** The newest is turned away, never one that waits: nothing that may have been answered is dropped. */
+  #overloadFor({ deviceId }: Sender): LockgateError | undefined {
+    if ((this.#unanswered.get(deviceId) ?? 0) >= MAX_UNANSWERED_PER_LOCK)
+      return new LockgateError('overloaded', `${MAX_UNANSWERED_PER_LOCK} uplinks of this lock wait to be stored`);
+    if (this.#waiting.length < MAX_WAITING) return undefined;
+    return new LockgateError('overloaded', `${MAX_WAITING} uplinks wait to be stored`);
+  }
+
+  #answer(batch: readonly Judgeable[], error?: Error): void {
+    for (const waiting of batch) {
+      if (waiting.type === 'happening') continue;
+      const { deviceId } = waiting.sender;
+      const left = (this.#unanswered.get(deviceId) ?? 0) - 1;
+      if (left > 0) this.#unanswered.set(deviceId, left);
+      else this.#unanswered.delete(deviceId);
+      waiting.answer(error);
+    }
+  }
+
   /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
   happen(deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
     this.#waiting.push({ type: 'happening', deviceId, mac, event, announce });
-    this.#startCommitting();
+    // Somebody waits for a command.
+    if (this.#stopping || event.type === 'command') this.#startCommitting();
+    else this.#soon ??= systemClock.after(HAPPENINGS_WAIT, () => this.#startCommitting());
+  }
+
+  /**
+   * Does something to a lock's account between two commits: all that was taken before is stored by then, and uplinks of
+   * the lock that wait by its end are turned away, unacknowledged, for the lock to send again over a connection that
+   * knows of the change. Settles as `run` does.
+   */
+  alone(deviceId: number, run: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const ended = (error?: Error): void => (error === undefined ? resolve() : reject(error));
+      this.#waiting.push({ type: 'work', deviceId, run, ended });
+      this.#startCommitting();
+    });
   }
 
   /** Resolves when all that was taken so far has been answered. */
   async idle(): Promise<void> {
+    if (this.#waiting.length > 0) this.#startCommitting();
     while (this.#committing !== undefined) await this.#committing;
   }
 
@@ -143,6 +245,8 @@ export class Ingest {
   }
 
   #startCommitting(): void {
+    this.#soon?.cancel();
+    this.#soon = undefined;
     this.#committing ??= new Promise<void>((resolve) => {
       // What this turn of the event loop still brings shall go into the same commit.
       afterThisTurn(() => {
@@ -156,7 +260,11 @@ export class Ingest {
 
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MAX_BATCH);
+      const batch = this.#nextBatch();
+      if (batch.length === 0) {
+        await this.#work(this.#waiting.shift() as WaitingWork);
+        continue;
+      }
       const draft: Draft = {
         incoming: [],
         judged: [],
@@ -164,6 +272,7 @@ export class Ingest {
         digests: new Map(),
         merchantIds: new Set(),
         announcements: [],
+        commands: [],
       };
       try {
         for (const waiting of batch) await this.#enter(waiting, draft);
@@ -173,10 +282,33 @@ export class Ingest {
         continue;
       }
       this.#finish(batch, draft);
+      // What came while the disk was waited for stands at the sockets still: the next commit shall serve it too.
+      if (this.#waiting.length < MAX_BATCH) await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
   }
 
-  async #enter(waiting: Waiting, draft: Draft): Promise<void> {
+  /** What goes into the next commit; empty where some work is next. */
+  #nextBatch(): Judgeable[] {
+    const stop = this.#waiting.slice(0, MAX_BATCH).findIndex(({ type }) => type === 'work');
+    return this.#waiting.splice(0, stop === -1 ? MAX_BATCH : stop) as Judgeable[];
+  }
+
+  async #work({ deviceId, run, ended }: WaitingWork): Promise<void> {
+    try {
+      await run();
+      ended();
+    } catch (error) {
+      ended(error as Error);
+    }
+    const stale = (waiting: Waiting): waiting is WaitingUplink | WaitingRejection =>
+      (waiting.type === 'uplink' || waiting.type === 'rejection') && waiting.sender.deviceId === deviceId;
+    const turnedAway = this.#waiting.filter(stale);
+    this.#waiting = this.#waiting.filter((waiting) => !stale(waiting));
+    this.#answer(turnedAway, new LockgateError('account-changed', 'the lock’s account changed'));
+    this.#parts.locks.arm();
+  }
+
+  async #enter(waiting: Judgeable, draft: Draft): Promise<void> {
     if (waiting.type === 'rejection') this.#enterRejection(waiting, draft);
     else if (waiting.type === 'happening') this.#enterHappening(waiting, draft);
     else await this.#enterUplink(waiting, draft);
@@ -192,9 +324,11 @@ export class Ingest {
   }
 
   #enterHappening({ deviceId, mac, event, announce }: WaitingHappening, draft: Draft): void {
-    const lock = this.#parts.locks.known(deviceId, mac);
+    const lock = this.#parts.locks.known(deviceId, mac, event.atMs);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
+    // Durable before the bytes leave: what may have reached a lock is never taken for unsent.
+    if (event.type === 'command') draft.commands.push({ type: 'sent', id: event.id, atMs: event.atMs });
     const judged = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
     draft.announcements.push(() => {
       announce();
@@ -206,7 +340,7 @@ export class Ingest {
     const { sender, uplink, bytes, digest, receivedAtMs } = waiting;
     const { deviceId, merchantId, credentialId, mac, simulated, source } = sender;
     const { boot, sequence } = uplink;
-    const lock = this.#parts.locks.known(deviceId, mac);
+    const lock = this.#parts.locks.known(deviceId, mac, receivedAtMs);
     const copy = await this.#copyOf(lock, waiting, draft);
     const event = {
       type: 'uplink',
@@ -219,7 +353,8 @@ export class Ingest {
     const { findings } = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
     const buffered = isBuffered(uplink, receivedAtMs);
     if (copy !== 'repeat') {
-      noteUplink(lock.state, credentialId, uplink, receivedAtMs);
+      // A phone's uplink says where the phone is, and is none of the lock's own.
+      if (source === 'lock') noteUplink(lock.state, credentialId, uplink, receivedAtMs);
       const kind = UPLINK_KINDS.indexOf(uplink.body.kind);
       const name = { deviceId, merchantId, credentialId, boot, sequence };
       draft.incoming.push({ type: 'uplink', ...name, digest, kind, bytes, receivedAtMs, buffered });
@@ -229,6 +364,7 @@ export class Ingest {
       this.#parts.events.emit('uplink', {
         atMs: receivedAtMs,
         mac,
+        source,
         eventId: eventId({ mac, credentialId, boot, sequence, digest }),
         uplink,
         bytes,
@@ -238,19 +374,34 @@ export class Ingest {
         findings,
       });
     });
+    if (copy !== 'repeat') this.#enterAck(waiting, draft);
   }
 
-  /** Whether the uplink's name was used before. Most uplinks come after all others, and need no look into the log. */
+  /** The command's new state goes into the very commit of the uplink. A phone has no say in commands. */
+  #enterAck({ sender, uplink, receivedAtMs: atMs }: WaitingUplink, draft: Draft): void {
+    const { deviceId, mac, source } = sender;
+    const { body } = uplink;
+    if (body.kind !== 'ack' || source === 'phone') return;
+    const { commandId, result, detail } = body;
+    const state = STATE_OF_RESULT[result];
+    draft.commands.push({ type: 'acknowledged', id: commandId, deviceId, state, detail, atMs });
+    draft.announcements.push(() => {
+      this.#parts.commands.acknowledged({ deviceId, mac, commandId, state, detail, atMs });
+    });
+  }
+
+  /** Whether the uplink's name was used before. */
   async #copyOf(lock: KnownLock, { sender, uplink, digest }: WaitingUplink, draft: Draft): Promise<UplinkCopy> {
     const { credentialId } = sender;
     const { boot, sequence } = uplink;
     const name = `${credentialId}/${boot}/${sequence}`;
     const inBatch = draft.digests.get(name) ?? [];
     draft.digests.set(name, [...inBatch, digest]);
-    if (isAfter(lock.state.belief.powerFrom, credentialId, boot, sequence)) return 'new';
+    if (isNewest(lock.state, sender.source, { credential: credentialId, boot, sequence })) return 'new';
     const known = [...inBatch, ...(await this.#parts.store.readDigests(credentialId, boot, sequence))];
     if (known.length === 0) return 'new';
-    return known.some((each) => each.equals(digest)) ? 'repeat' : 'conflict';
+    // Of what was erased only the name is left, so whatever comes under it is taken for it.
+    return known.some((each) => each.length === 0 || each.equals(digest)) ? 'repeat' : 'conflict';
   }
 
   #judged(lock: KnownLock, judged: Judged, draft: Draft): Judged {
@@ -259,13 +410,14 @@ export class Ingest {
     return judged;
   }
 
-  #finish(batch: readonly Waiting[], draft: Draft): void {
-    const { locks, clock, events, onStored } = this.#parts;
-    for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer();
+  #finish(batch: readonly Judgeable[], draft: Draft): void {
+    const { locks, clock, events, onStored, commands } = this.#parts;
+    this.#answer(batch);
     for (const announce of draft.announcements) announce();
     for (const lock of draft.touched) {
       const presence = locks.newPresence(lock);
       if (presence !== undefined) events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
+      commands.judged(lock);
     }
     if (draft.merchantIds.size > 0) onStored(draft.merchantIds);
     locks.arm();
@@ -275,10 +427,10 @@ export class Ingest {
    * Nothing of the batch was kept, so no uplink of it may be acknowledged or remembered; its locks send again.
    * What else happened won't happen again: it waits until the store can keep it.
    */
-  async #fail(batch: readonly Waiting[], draft: Draft, error: Error): Promise<void> {
+  async #fail(batch: readonly Judgeable[], draft: Draft, error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;
     events.emit('store-failed', { atMs: clock.now(), why: error.message });
-    for (const waiting of batch) if (waiting.type !== 'happening') waiting.answer(error);
+    this.#answer(batch, error);
     // On the way out nobody waits for a store that fails: the next start sees that this one did not end well.
     if (this.#stopping) return;
     await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
@@ -288,18 +440,29 @@ export class Ingest {
   }
 }
 
+const STATE_OF_RESULT: Readonly<Record<CommandAck['result'], AnsweredState>> = {
+  ok: 'done',
+  rejected: 'rejected',
+  failed: 'failed',
+};
+
 function commitOf(draft: Draft): Commit {
   const states = new Map<number, string>();
   for (const lock of draft.touched) states.set(lock.deviceId, JSON.stringify(lock.state));
-  return { incoming: draft.incoming, judged: draft.judged, states };
+  return { incoming: draft.incoming, judged: draft.judged, states, commands: draft.commands };
 }
 
 /** What a trace will want to know; the passing of time is no event of it. */
 function loggedEvent(event: Happening): LockEvent | undefined {
-  if (event.type === 'connect') return { event: 'connect' };
-  if (event.type === 'disconnect') return { event: 'disconnect', cause: event.cause };
+  if (event.type === 'connect') return { event: 'connect', ...sourceOf(event) };
+  if (event.type === 'disconnect') return { event: 'disconnect', ...sourceOf(event), cause: event.cause };
   if (event.type === 'gateway') return { event: 'gateway', state: event.state };
+  if (event.type === 'command') return { event: 'command', id: event.id, command: event.command };
   return undefined;
+}
+
+function sourceOf({ source }: { readonly source: Source }): { readonly source?: 'phone' } {
+  return source === 'phone' ? { source } : {};
 }
 
 /** An uplink that arrives over 60 s after its time waited somewhere (protocol.md §3). */

@@ -3,7 +3,7 @@
  * with. The key lives beside the data (mode 600) and is made at the first start. Whoever has the store alone, a copied
  * backup say, can neither test guesses of a lock's secret nor sign webhooks.
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { LockgateError } from '../proto/errors.js';
@@ -17,6 +17,8 @@ const CIPHER = 'aes-256-gcm';
 /** A lock's secret: 24 random bytes, so that guessing is hopeless and a fast keyed hash is enough (quality.md §2). */
 const SECRET_BYTES = 24;
 const SECRET_PREFIX = 'lgs_';
+/** A phone credential is as long, and says by its beginning that it is no lock's. */
+const PHONE_PREFIX = 'lgp_';
 
 export class Keys {
   readonly #hashing: Buffer;
@@ -27,15 +29,9 @@ export class Keys {
     this.#sealing = Buffer.from(hkdfSync('sha256', master, '', 'lockgate webhook secrets', KEY_BYTES));
   }
 
-  /** HMAC-SHA-256 of a lock's secret. */
+  /** HMAC-SHA-256 of a lock's secret, or of a phone's. */
   hashSecret(secret: Uint8Array | string): Buffer {
     return createHmac('sha256', this.#hashing).update(secret).digest();
-  }
-
-  /** Whether `secret` is the one that was hashed, in constant time. */
-  matches(secret: Uint8Array | string, hash: Buffer): boolean {
-    const given = this.hashSecret(secret);
-    return given.length === hash.length && timingSafeEqual(given, hash);
   }
 
   /** Encrypts a secret for the store: nonce, ciphertext and tag (AES-256-GCM). */
@@ -63,6 +59,11 @@ export class Keys {
 /** A new secret for a lock, to be shown once. */
 export function makeLockSecret(): string {
   return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/** A new phone credential, to be shown once. */
+export function makePhoneSecret(): string {
+  return PHONE_PREFIX + randomBytes(SECRET_BYTES).toString('base64url');
 }
 
 /**

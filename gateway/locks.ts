@@ -11,7 +11,9 @@ import { judgeInPlace } from '../proto/power-judge.js';
 import { type JudgeEvent, newVerdict } from '../proto/power-judge-event.js';
 import { type Presence, presence } from '../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../proto/power-model.js';
-import { type DeviceState, newDeviceState, parseDeviceState } from './device-state.js';
+import { type DeviceState, newDeviceState, parseDeviceState, readDeviceState } from './device-state.js';
+import type { StateRebuilt } from './events.js';
+import { rebuildState } from './rebuild-state.js';
 import type { Judged, Store } from './store/store.js';
 
 /** The longest sleep of the timer for ticks: a clock that somebody sets is noticed within it. */
@@ -46,10 +48,24 @@ export class Locks {
     this.#listeningSinceMs = clock.now();
   }
 
-  /** Reads what the store knows. To be called before anything else. */
-  async load(): Promise<void> {
-    for (const { deviceId, mac, state } of await this.#store.readDeviceStates())
-      this.#add(deviceId, mac, parseDeviceState(state));
+  /**
+   * Reads what the store knows. To be called before anything else. A state that can't be read must not keep the other
+   * locks from their gateway: it is made anew, and told of.
+   */
+  async load(): Promise<readonly StateRebuilt[]> {
+    const rebuilt: StateRebuilt[] = [];
+    for (const { deviceId, mac, state: json } of await this.#store.readDeviceStates()) {
+      const read = readDeviceState(json);
+      if (read.ok) {
+        this.#add(deviceId, mac, read.value);
+        continue;
+      }
+      const atMs = this.#clock.now();
+      const { state, from } = await rebuildState(this.#store, deviceId, mac, atMs);
+      this.#add(deviceId, mac, state);
+      rebuilt.push({ atMs, mac, why: read.error.message, from });
+    }
+    return rebuilt;
   }
 
   /** Every lock that was ever heard of. */
@@ -61,12 +77,9 @@ export class Locks {
     return this.#locks.get(deviceId);
   }
 
-  /** The lock, new where it was never heard of. */
-  known(deviceId: number, mac: Mac): KnownLock {
-    return (
-      this.#locks.get(deviceId) ??
-      this.#add(deviceId, mac, newDeviceState(mac, this.#clock.now(), this.#listeningSinceMs))
-    );
+  /** The lock, new where it was never heard of. `atMs`: when that happened for which it is looked up. */
+  known(deviceId: number, mac: Mac, atMs = this.#clock.now()): KnownLock {
+    return this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs));
   }
 
   /** Judges one event of a lock. The state it leads to is to be stored, or else {@link reload} be called. */
@@ -85,6 +98,20 @@ export class Locks {
     lock.state =
       stored === null ? newDeviceState(mac, this.#clock.now(), this.#listeningSinceMs) : parseDeviceState(stored);
     this.#deadlines.set(lock, lock.state.belief.dueMs);
+  }
+
+  /** From now on this is what is known of the lock; null drops it. It has been stored. */
+  replace(deviceId: number, state: DeviceState | null): void {
+    const lock = this.#locks.get(deviceId);
+    if (lock === undefined) return;
+    if (state === null) {
+      this.#locks.delete(deviceId);
+      // An entry that the heap has for it passes without a tick.
+      lock.dueMs = Number.POSITIVE_INFINITY;
+      return;
+    }
+    lock.state = state;
+    this.#deadlines.set(lock, state.belief.dueMs);
   }
 
   /** The lock's presence, where it changed since this was last asked. */

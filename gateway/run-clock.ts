@@ -11,6 +11,8 @@ const CLOCK_FACT = 'run-clock-ms';
 /** The run's clock, noted in the store until it is stopped. */
 export interface KeptClock {
   readonly clock: Clock;
+  /** Where it stood when it was last seen to run, before this start; null in a new store. */
+  readonly lastRanMs: number | null;
   /** Notes it a last time; nothing of it is left when this resolves. */
   stop(): Promise<void>;
 }
@@ -42,6 +44,7 @@ export async function startRunClock(
   keepNoting();
   return {
     clock,
+    lastRanMs: Math.max(noted, received) || null,
     stop: async () => {
       stopped = true;
       timer?.cancel();

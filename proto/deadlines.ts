@@ -1,6 +1,6 @@
 /**
  * Who is due first, of many: a binary heap by time. A time that is moved leaves its old entry behind, which is passed
- * over when its turn comes.
+ * over when its turn comes, or thrown out where there are many such.
  */
 
 export interface Due {
@@ -8,9 +8,19 @@ export interface Due {
   dueMs: number;
 }
 
+/** With fewer entries than this nobody looks for old ones. */
+const FEW = 1024;
+
 export class Deadlines<T extends Due> {
-  readonly #times: number[] = [];
-  readonly #items: T[] = [];
+  #times: number[] = [];
+  #items: T[] = [];
+  /** With more entries than this the old ones are thrown out. */
+  #most = FEW;
+
+  /** How many entries there are, old ones too: at most twice as many as items, and {@link FEW}. */
+  get entries(): number {
+    return this.#times.length;
+  }
 
   /** The earliest time; Infinity where nobody is due. It may be one that no longer counts. */
   get firstMs(): number {
@@ -29,6 +39,17 @@ export class Deadlines<T extends Due> {
       this.#swap(at, parent);
       at = parent;
     }
+    if (this.#times.length > this.#most) this.#throwOutOld();
+  }
+
+  /** An item that is moved all day would fill the memory with times at which nothing is due. */
+  #throwOutOld(): void {
+    const items = [...new Set(this.#items.filter((item, at) => item.dueMs === this.#times[at]))];
+    // What is sorted is a heap.
+    items.sort((one, other) => one.dueMs - other.dueMs);
+    this.#items = items;
+    this.#times = items.map(({ dueMs }) => dueMs);
+    this.#most = Math.max(FEW, 2 * items.length);
   }
 
   /** Takes the first item whose time is before `nowMs`; undefined where there is none. */

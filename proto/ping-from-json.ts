@@ -230,7 +230,8 @@ function readReason(reader: JsonReader, value: unknown, of: string): Reason {
   return 'REASON_NETWORK_PING';
 }
 
-const COMMAND_TYPES = [
+/** Every type of command that there is. */
+export const COMMAND_TYPES = [
   'unlock',
   'lock',
   'siren',

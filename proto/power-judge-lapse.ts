@@ -71,6 +71,13 @@ function setReported(belief: Belief, rule: RuleName): void {
   else belief.isRecoveryReported = true;
 }
 
+/** What begins to be counted anew is a lapse of its own. */
+export function forgetSilences(belief: Belief): void {
+  belief.isOverdueReported = false;
+  belief.isWindowReported = false;
+  belief.isRecoveryReported = false;
+}
+
 function report(belief: Belief, lapse: Lapse, atMs: number, out: Verdict): void {
   const span = describeSpan(atMs - lapse.sinceMs);
   const since = describeTime(lapse.sinceMs);

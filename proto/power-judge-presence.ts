@@ -12,7 +12,10 @@ import type { PowerModel } from './power-model.js';
 export type Presence =
   | { readonly presence: 'never-seen' | 'low-battery' | 'airplane' }
   | { readonly presence: 'online'; readonly sinceMs: number }
-  /** Silent as the model expects. It is next due at `dueMs`; null where nothing says when. */
+  /**
+   * Silent as the model expects. It is next due at `dueMs`, which never lies in the past: a lock whose moment has come,
+   * and which isn't late yet, is due now. Null where nothing says when.
+   */
   | { readonly presence: 'asleep'; readonly dueMs: number | null }
   /** Silent where the model expects it not to be, since `sinceMs`, by that rule. */
   | {
@@ -35,7 +38,10 @@ export function presence(model: PowerModel, belief: Belief, nowMs: number): Pres
 
 type LateRule = Extract<Presence, { presence: 'late' }>['rule'];
 
-/** The earliest of what keeps or opens the connection, the next period ping, and what would make it late. */
+/**
+ * The earliest of what keeps or opens the connection, the next period ping, and what would make it late; now, where
+ * that has passed. A period ping is expected a day after the last one and is late an hour after that.
+ */
 function nextDue(model: PowerModel, belief: Belief, lapses: Lapse[], nowMs: number): number | null {
   let dueMs = NEVER;
   const row = rowOf(model, belief.state);
@@ -46,5 +52,5 @@ function nextDue(model: PowerModel, belief: Belief, lapses: Lapse[], nowMs: numb
   }
   if (row.period && belief.lastPeriodMs !== null) dueMs = Math.min(dueMs, belief.lastPeriodMs + Days(1));
   for (const lapse of lapses) dueMs = Math.min(dueMs, lapse.dueMs);
-  return dueMs === NEVER ? null : dueMs;
+  return dueMs === NEVER ? null : Math.max(dueMs, nowMs);
 }

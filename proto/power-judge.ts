@@ -16,7 +16,7 @@ import { believe } from './power-judge-believe.js';
 import { connect, disconnect, judgeReceipt, noteReceipt } from './power-judge-connection.js';
 import { judgeAnySource, judgeOwnContent } from './power-judge-content.js';
 import { type JudgeEvent, newVerdict, type UplinkEvent, type Verdict } from './power-judge-event.js';
-import { judgeTime, resume, schedule, suspend } from './power-judge-lapse.js';
+import { forgetSilences, judgeTime, resume, schedule, suspend } from './power-judge-lapse.js';
 import { judgePeriod } from './power-judge-period.js';
 import { judgeSequence } from './power-judge-sequence.js';
 import type { PowerModel } from './power-model.js';
@@ -124,9 +124,11 @@ function acknowledge(belief: Belief, commandId: number, atMs: number): boolean {
 
 /**
  * The gateway began or ended to listen. No connection outlives the gateway: where one begins to listen, any connection
- * that is believed in was one with a gateway that crashed.
+ * that is believed in was one with a gateway that crashed. All silences are counted anew from there (protocol.md §3),
+ * so what was told of earlier ones keeps no new one from being told.
  */
 function changeListening(belief: Belief, state: 'start' | 'stop', atMs: number, out: Verdict): void {
   disconnect(belief, 'gateway', atMs, out);
   belief.listeningSinceMs = state === 'start' ? atMs : null;
+  if (state === 'start') forgetSilences(belief);
 }

@@ -55,7 +55,14 @@ export function traceEventLine(event: TraceEvent, raw?: Uint8Array): string {
   }
 }
 
-function commandToJson(command: Command): object {
+/** A command as JSON. */
+export interface CommandJson {
+  readonly type: Command['type'];
+  readonly [parameter: string]: unknown;
+}
+
+/** A command's members as a trace has them: `type`, and what goes with it. */
+export function commandToJson(command: Command): CommandJson {
   if (command.type === 'siren') return { type: command.type, seconds: command.seconds };
   if (command.type !== 'set-power') return { type: command.type };
   return { type: command.type, ...changeToJson(command) };

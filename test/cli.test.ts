@@ -120,7 +120,14 @@ t.test('every command has help with an example', async (t) => {
     'device list',
     'device show',
   ];
-  const more = ['device rotate-secret', 'webhook add', 'webhook list', 'webhook listen'];
+  const devices = ['import', 'set', 'remove', 'erase', 'phone add', 'phone list', 'phone revoke'];
+  const more = [
+    ...devices.map((name) => `device ${name}`),
+    'device rotate-secret',
+    'webhook add',
+    'webhook list',
+    'webhook listen',
+  ];
   for (const command of [...commands, ...more]) {
     const help = await lockgate([...command.split(' '), '--help']);
     t.match(help, { code: 0, stdout: new RegExp(`Example:\n  \\$ lockgate ${command}`) }, command);
@@ -185,9 +192,11 @@ t.test('tail shows what happens as it happens', async (t) => {
     '--token',
     gateway.operatorToken,
   ];
+  const listening = gateway.events.listenerCount('connected');
   const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH: process.env.PATH } });
   t.teardown(() => child.kill('SIGKILL'));
-  while (gateway.events.listenerCount('connected') === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  while (gateway.events.listenerCount('connected') === listening)
+    await new Promise<void>((resolve) => afterThisTurn(resolve));
   await connectedLock(t, gateway, testMac());
   const [chunk] = await new Promise<Buffer[]>((resolve) =>
     child.stdout.once('data', (data: Buffer) => resolve([data])),

@@ -1,12 +1,15 @@
 // One lock, and a fleet, over real MQTT to a plain broker on this machine. The lock's clock is turned by hand; what is
 // waited for is what happens on the line.
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { Aedes, type Client } from 'aedes';
+import { generate } from 'selfsigned';
 import t from 'tap';
 import type { DiaryEntry } from '../firmware-sim/diary.js';
 import { MemoryFlash } from '../firmware-sim/flash.js';
 import { Fleet, fleetMacs } from '../firmware-sim/fleet.js';
+import type { Link } from '../firmware-sim/link.js';
 import { mqttLinks } from '../firmware-sim/link-mqtt.js';
 import { Lock } from '../firmware-sim/lock.js';
 import { ScriptedWorld, type WorldEvent } from '../firmware-sim/world.js';
@@ -70,7 +73,8 @@ class Watched {
   readonly lock: Lock;
   #wake: (() => void) | undefined;
 
-  constructor(t: Tap, port: number, events: WorldEvent[], secret = SECRET) {
+  /** @param spoil what is done to the link before the lock has it */
+  constructor(t: Tap, port: number, events: WorldEvent[], secret = SECRET, spoil: (link: Link) => void = () => {}) {
     const beginning = {
       lockState: 'locked',
       batteryPercent: 70,
@@ -86,7 +90,11 @@ class Watched {
       firmwareVersion: '2.4.1',
       clock: this.clock,
       world: new ScriptedWorld(beginning, events, { position, speedMetersPerSecond: 0, directionDegrees: 0 }),
-      openLink: mqttLinks({ host: '127.0.0.1', port }, () => secret),
+      openLink: (mac, events) => {
+        const link = mqttLinks({ host: '127.0.0.1', port }, () => secret)(mac, events);
+        spoil(link);
+        return link;
+      },
       flash: new MemoryFlash(),
       chance: 1,
       diary: (_mac, _atMs, entry) => {
@@ -136,8 +144,8 @@ t.test('a sequence over MQTT: connect, subscribe, publish at QoS 1, close', asyn
   t.same(uplinks(site), ['1/1 cellular', '1/2 gps', '1/3 close_connection']);
 });
 
-function watch(t: Tap, site: Site, events: WorldEvent[], secret = SECRET) {
-  const watched = new Watched(t, site.port, events, secret);
+function watch(t: Tap, site: Site, events: WorldEvent[], secret = SECRET, spoil?: (link: Link) => void) {
+  const watched = new Watched(t, site.port, events, secret, spoil);
   const until = (type: DiaryEntry['type'], count?: number) => watched.until(type, count);
   return { watched, clock: watched.clock, lock: watched.lock, until };
 }
@@ -253,4 +261,99 @@ t.test('a fleet over MQTT at speed: starts one after another, stops in good orde
   });
   await enough;
   t.ok(site.received.length >= 20);
+});
+
+/** The broker's ends of the connections, in the order in which they came. */
+function socketsOf(site: Site): Socket[] {
+  const sockets: Socket[] = [];
+  site.server.on('connection', (socket) => sockets.push(socket));
+  return sockets;
+}
+
+t.test('cut in the middle of an uplink: nothing of it is taken, and it comes again whole', async (t) => {
+  const site = await brokerSite(t);
+  const sockets = socketsOf(site);
+  const bytesBeforeCut = 20;
+  let cuts = 1;
+  const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))], SECRET, (link) => {
+    const publish = link.publish.bind(link);
+    link.publish = (uplink) => {
+      if (cuts-- > 0) link.cut(bytesBeforeCut);
+      publish(uplink);
+    };
+  });
+  clock.advance(Seconds(1));
+  await until('lost');
+  t.same(site.received, []);
+  clock.advance(Seconds(10));
+  await until('acknowledged');
+  t.same(uplinks(site), ['1/1 cellular']);
+  // A header of 2 bytes, the topic's length, "up", the packet's number: then the uplink.
+  const whole = 8 + (site.received[0]?.length ?? 0) / 2;
+  const [first, second] = sockets.map(({ bytesRead }) => bytesRead);
+  t.equal((second ?? 0) - (first ?? 0), whole - bytesBeforeCut, 'the broker got the beginning of it');
+});
+
+t.test('abandoned: the broker believes in the connection until the next takes it over', async (t) => {
+  const site = await brokerSite(t);
+  const sockets = socketsOf(site);
+  const links: Link[] = [];
+  const recovery: WorldEvent = { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } };
+  const coverage = (span: number, covered: boolean): WorldEvent => {
+    return { atMs: NOON_MS + span, change: { type: 'coverage', covered } };
+  };
+  const events = [recovery, coverage(Seconds(5), false), coverage(Seconds(6), true)];
+  const { clock, until } = watch(t, site, events, SECRET, (link) => {
+    links.push(link);
+    // The modem loses the network, and nobody tells the other side.
+    link.drop = () => link.abandon();
+  });
+  clock.advance(0);
+  await until('acknowledged');
+  const before = sockets[0]?.bytesRead;
+  clock.advance(Seconds(6));
+  t.equal(site.broker.connectedClients, 1, 'it is still there');
+  const ended = once(sockets[0] as Socket, 'close');
+  clock.advance(Seconds(10));
+  await until('acknowledged', 2);
+  await ended;
+  t.equal(site.broker.connectedClients, 1, 'the new one');
+  t.equal(sockets[0]?.bytesRead, before, 'nothing more came on the old one, no DISCONNECT either');
+});
+
+t.test('over TLS, with a certificate that is trusted and one that is not', async (t) => {
+  const site = await brokerSite(t);
+  const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }]);
+  const front = createTlsServer({ key, cert }, (outside) => {
+    const inside = connect(site.port, '127.0.0.1');
+    outside
+      .on('error', () => inside.destroy())
+      .pipe(inside)
+      .on('error', () => outside.destroy())
+      .pipe(outside);
+  });
+  front.on('tlsClientError', () => undefined);
+  front.listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  t.teardown(() => front.close());
+  const port = (front.address() as AddressInfo).port;
+  const told = async (ca: string | undefined): Promise<string> => {
+    const open = mqttLinks(
+      { host: '127.0.0.1', port, tls: { servername: 'localhost', ...(ca && { ca }) } },
+      () => SECRET,
+    );
+    return await new Promise<string>((resolve) => {
+      const link = open(BENCH_MAC, {
+        connected: () => void link.close().then(() => resolve('connected')),
+        failed: ({ message }) => resolve(message),
+        ended: () => resolve('ended'),
+        acknowledged: () => undefined,
+        command: () => undefined,
+        unreadable: () => undefined,
+      });
+      link.connect();
+    });
+  };
+  t.equal(await told(cert), 'connected');
+  t.match(await told(undefined), /self-signed/);
 });

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { cosineOf, sineOf } from '../firmware-sim/angle.js';
 import { AMSTERDAM, metersAlong, placeAlong } from '../firmware-sim/city.js';
 import type { DiaryEntry } from '../firmware-sim/diary.js';
 import { DirectoryFlash, type Flash, MemoryFlash } from '../firmware-sim/flash.js';
@@ -80,6 +81,21 @@ t.test('the generator repeats, forks by name, and is spread evenly', async (t) =
   t.ok(Math.min(...counts) > 1800 && Math.max(...counts) < 2200, 'each tenth about as often');
   t.throws(() => one.pick([]));
 });
+
+t.test('sine and cosine: as exact as the language’s, and exact where they are round', async (t) => {
+  const radians = (degrees: number): number => (degrees * Math.PI) / 180;
+  let worst = 0;
+  for (let degrees = -720; degrees <= 720; degrees += 0.37) {
+    worst = Math.max(worst, Math.abs(sineOf(degrees) - Math.sin(radians(degrees))));
+    worst = Math.max(worst, Math.abs(cosineOf(degrees) - Math.cos(radians(degrees))));
+  }
+  t.ok(worst < 4e-15, `at most ${worst} off`);
+  t.same([0, 90, 180, 270, 360, -90].map(sineOf).map(plain), [0, 1, 0, -1, 0, -1]);
+  t.same([0, 90, 180, 270, 360, -90].map(cosineOf).map(plain), [1, 0, -1, 0, 1, 0]);
+});
+
+/** −0 is 0. */
+const plain = (value: number): number => value + 0;
 
 t.test('a route follows the streets: its position, speed and heading belong together', async (t) => {
   for (let seed = 0; seed < 20; seed++) {

@@ -1,29 +1,11 @@
 /** The operator's interface over HTTP: who gets in, what it answers, and how it says no. */
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import got, { type Method } from 'got';
+import type { Method } from 'got';
 import t from 'tap';
-import type { Gateway } from '../gateway/gateway.js';
+import { ask } from './helpers/operator-call.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { openGateway, testGateway } from './helpers/test-gateway.js';
-
-interface Answered {
-  readonly status: number;
-  readonly type: string | undefined;
-  readonly body: unknown;
-}
-
-async function ask(gateway: Gateway, method: Method, where: string, json?: unknown, token?: string): Promise<Answered> {
-  const answer = await got(`http://127.0.0.1:${gateway.operatorPort}${where}`, {
-    method,
-    headers: { authorization: `Bearer ${token ?? gateway.operatorToken}` },
-    throwHttpErrors: false,
-    retry: { limit: 0 },
-    ...(json !== undefined && { json }),
-  });
-  const type = answer.headers['content-type'];
-  return { status: answer.statusCode, type, body: answer.body === '' ? null : JSON.parse(answer.body) };
-}
 
 const PROBLEM = 'application/problem+json';
 

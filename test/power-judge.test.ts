@@ -249,6 +249,16 @@ t.test('lapses count only while the gateway listens', async (t) => {
   t.same(run.judge({ type: 'tick', atMs: START_MS + Days(2) + Minutes(11) }), ['recovery-offline']);
 });
 
+t.test('a gateway that listens again counts anew, and says when it must be woken', async (t) => {
+  const run = seen({ power: RECOVERY });
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(1) }), ['recovery-offline']);
+  run.judge({ type: 'gateway', state: 'stop', atMs: START_MS + Hours(2) });
+  t.equal(run.belief.dueMs, Number.MAX_SAFE_INTEGER, 'nothing can fall due while nobody listens');
+  run.judge({ type: 'gateway', state: 'start', atMs: START_MS + Hours(3) });
+  t.equal(run.belief.dueMs, START_MS + Hours(3) + Minutes(10));
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(4) }), ['recovery-offline']);
+});
+
 t.test('a gateway that begins anew without having ended has lost its connections', async (t) => {
   const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS });
   run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
@@ -288,6 +298,11 @@ t.test('presence', async (t) => {
 
   const asleep = seen({ lastPeriodMs: START_MS });
   t.same(at(asleep, START_MS + Hours(2)), { presence: 'asleep', dueMs: START_MS + Days(1) });
+  t.same(
+    at(asleep, START_MS + Hours(24) + Minutes(20)),
+    { presence: 'asleep', dueMs: START_MS + Hours(24) + Minutes(20) },
+    'its moment has come and it is not late yet: it is due now, never in the past',
+  );
   t.same(at(asleep, START_MS + Hours(26)), {
     presence: 'late',
     sinceMs: START_MS + Hours(25),

@@ -4,8 +4,10 @@ import t from 'tap';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { storeContract } from './store-contract.js';
+import { usageStoreContract } from './usage-store-contract.js';
 
 storeContract('SQLite', openSqliteStore);
+usageStoreContract('SQLite', openSqliteStore);
 
 t.test('a data folder has one gateway at a time', async (t) => {
   const folder = tempFolder(t);

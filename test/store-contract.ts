@@ -3,11 +3,13 @@
  */
 import t from 'tap';
 import { digestOf } from '../gateway/event-id.js';
+import type { CommandChange, NewCommand } from '../gateway/store/command-record.js';
 import {
   type AttemptRecord,
   type Commit,
   type Incoming,
   type IncomingUplink,
+  LOCK_EVENTS_PER_LOCK,
   type LockEvent,
   QUARANTINE_PER_LOCK,
   type Store,
@@ -64,6 +66,10 @@ export function storeContract(engine: string, open: OpenStore): void {
   eventContract(engine, open);
   deliveryContract(engine, open);
   registryContract(engine, open);
+  commandContract(engine, open);
+  twinContract(engine, open);
+  identityContract(engine, open);
+  forgettingContract(engine, open);
 }
 
 function logContract(engine: string, open: OpenStore): void {
@@ -142,6 +148,7 @@ function eventContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: events are the pings of a merchant, in the order of arrival`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append(commit(uplink(3), uplink(1, { kind: 0 }), uplink(2), uplink(4, { merchantId: 2 })));
+    t.equal((await store.readEvents(2, 0, 10))[0]?.sequence, 4, 'each merchant has its own');
     const events = await store.readEvents(1, 0, 10);
     t.same(
       events.map(({ sequence }) => sequence),
@@ -154,8 +161,8 @@ function eventContract(engine: string, open: OpenStore): void {
     t.same((await store.readEvents(1, events[0]?.id ?? 0, 10)).length, 1, 'those after a cursor only');
     t.same(
       (await store.readUplinks(1, 2)).map(({ sequence }) => sequence),
-      [4, 3],
-      'the newest by name first',
+      [3, 2],
+      'the newest by name first, of those that are the lock’s merchant’s',
     );
   });
 
@@ -180,6 +187,28 @@ function eventContract(engine: string, open: OpenStore): void {
     t.equal(kept.length, QUARANTINE_PER_LOCK);
     t.equal(kept.at(-1)?.receivedAtMs, 3, 'the oldest went first');
     t.same(kept[0]?.bytes, Buffer.from(`junk ${QUARANTINE_PER_LOCK + 2}`));
+  });
+
+  t.test(`${engine}: a lock that connects for ever fills no disk, and takes nothing from another`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
+    const connect = (deviceId: number, atMs: number): Incoming => {
+      return { type: 'lock-event', deviceId, atMs, event: { event: 'connect' } };
+    };
+    const flood = Array.from({ length: LOCK_EVENTS_PER_LOCK + 5000 }, (_, at) => connect(1, at));
+    await store.append(commit(connect(2, 7), ...flood));
+    let [kept, oldestMs] = [0, Number.POSITIVE_INFINITY];
+    for await (const piece of store.readLog(1, 10_000)) {
+      for (const entry of piece) {
+        kept += 1;
+        if (entry.type === 'lock-event') oldestMs = Math.min(oldestMs, entry.atMs);
+      }
+    }
+    t.ok(kept >= LOCK_EVENTS_PER_LOCK && kept < LOCK_EVENTS_PER_LOCK + 4000, `${kept} are kept`);
+    t.equal(oldestMs, LOCK_EVENTS_PER_LOCK + 5000 - kept, 'the newest ones');
+    let others = 0;
+    for await (const piece of store.readLog(2, 10)) others += piece.length;
+    t.equal(others, 1);
   });
 }
 
@@ -229,7 +258,15 @@ function registryContract(engine: string, open: OpenStore): void {
     const newer = Buffer.alloc(32, 8);
     await store.replaceLockCredential(MAC, newer, 9);
     const credentials = (await store.findLock(MAC))?.credentials;
-    t.same(credentials, [{ id: 2, secretHash: newer }], 'the old credential is revoked');
+    const member = { expiresAtMs: null };
+    t.same(
+      credentials,
+      [
+        { id: 2, secretHash: newer, ...member, isRevoked: false },
+        { id: 1, secretHash: HASH, ...member, isRevoked: true },
+      ],
+      'the old credential is revoked',
+    );
     await t.rejects(store.replaceLockCredential(testMac(2), newer, 9), { code: 'no-such-device' });
     t.match(await store.listDevices(), [{ device: { mac: MAC, merchantName: 'Amber' }, state: null }]);
     t.equal(await store.findDevice(testMac(2)), null);
@@ -241,5 +278,185 @@ function registryContract(engine: string, open: OpenStore): void {
     await store.writeFact('a', '1');
     await store.writeFact('a', '2');
     t.equal(await store.readFact('a'), '2');
+  });
+}
+
+const asked = (members: Partial<NewCommand> = {}): NewCommand => {
+  const [command, times] = [{ type: 'reset' } as const, { createdAtMs: 10, notBeforeMs: null, expiresAtMs: 99 }];
+  return { deviceId: 1, merchantId: 1, command, ...times, askedBy: 'ann', ...members };
+};
+const change = (...commands: CommandChange[]): Commit => ({ incoming: [], judged: [], states: new Map(), commands });
+const done = { type: 'acknowledged', deviceId: 1, state: 'done', detail: 'well', atMs: 30 } as const;
+
+function commandContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a command's changes are part of the commit, and its first answer stands`, async (t) => {
+    const { store } = await withLock(t, open);
+    const command = { type: 'set-power', mode: 'HIGH', recovery: false } as const;
+    const [one, two] = await store.commands.add([asked({ command }), asked()]);
+    t.match([one, two], [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }]);
+    await store.append(change({ ...done, id: 2 }));
+    t.match(await store.commands.find(2), { state: 'queued' }, 'what was not sent has no answer');
+    await store.append(change({ type: 'sent', id: 1, atMs: 20 }, { type: 'sent', id: 1, atMs: 25 }));
+    const sent = { sentCount: 2, firstSentAtMs: 20, lastSentAtMs: 25 };
+    t.match(await store.commands.find(1), { state: 'sent', ...sent });
+    await store.append(change({ ...done, id: 1, deviceId: 2 }));
+    t.match(await store.commands.find(1), { state: 'sent' }, 'nor has another lock one');
+    await store.append(change({ ...done, id: 1 }, { ...done, id: 1, state: 'failed', atMs: 31 }));
+    await store.append(change({ type: 'sent', id: 1, atMs: 40 }));
+    t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 3 });
+    const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
+    await t.rejects(store.append({ ...change({ type: 'sent', id: 2, atMs: 50 }), incoming: [broken] }));
+    t.match(await store.commands.find(2), { state: 'queued' }, 'a commit that fails changes nothing');
+  });
+
+  t.test(`${engine}: what is unfinished, what expires, what is taken back`, async (t) => {
+    const { store, folder } = await withLock(t, open);
+    const all = Array.from({ length: 2500 }, () => asked());
+    const records = await store.commands.add(all);
+    t.same(
+      records.map(({ id }) => id),
+      all.map((_, index) => index + 1),
+      'ids grow in the order given',
+    );
+    await store.append(
+      change({ type: 'sent', id: 2, atMs: 20 }, { type: 'sent', id: 3, atMs: 20 }, { ...done, id: 3 }),
+    );
+    t.equal(await store.commands.cancel(1, 50), true);
+    t.equal(await store.commands.cancel(2, 50), false, 'it has left');
+    const expired = await store.commands.expire(
+      all.map((_, index) => index + 1).filter((id) => id <= 2000),
+      60,
+    );
+    t.equal(expired.length, 1998);
+    t.notOk(expired.includes(1) || expired.includes(3), 'what is over stays as it is');
+    await store.append(change({ ...done, id: 2, atMs: 70 }));
+    t.match(await store.commands.find(2), { state: 'done', finishedAtMs: 70 }, 'an answer after the expiry counts');
+    t.same(
+      (await store.commands.list({ state: 'done', limit: 9 })).map(({ id }) => id),
+      [3, 2],
+    );
+    t.same(await store.commands.list({ deviceId: 2, limit: 9 }), []);
+    await store.close();
+    const again = await open(folder);
+    t.teardown(() => again.close());
+    t.same(
+      (await again.commands.readUnfinished()).map(({ id }) => id),
+      records.map(({ id }) => id).slice(2000),
+    );
+    t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is given twice');
+    t.equal(await again.commands.find(9999), null);
+  });
+}
+
+function twinContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: what is wanted of a lock's power, the newest first`, async (t) => {
+    const { store } = await withLock(t, open);
+    const power = (mode: 'MID' | 'HIGH', members: Partial<NewCommand> = {}) => {
+      return asked({ command: { type: 'set-power', mode }, ...members });
+    };
+    const scheduled = power('MID', { notBeforeMs: 80 });
+    await store.commands.add([scheduled, power('HIGH'), asked(), power('MID'), power('HIGH', { deviceId: 2 })]);
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
+    t.same(await store.commands.readPowerWishes(1, 80, 1), [{ mode: 'MID' }]);
+    await store.commands.expire([4], 20);
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
+  });
+}
+
+function identityContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock’s own credentials and its phones’ are kept apart`, async (t) => {
+    const { store } = await withLock(t, open);
+    const phone = { mac: MAC, name: 'Ada', secretHash: Buffer.alloc(32, 9), expiresAtMs: 99, nowMs: 7 };
+    t.match(await store.addPhone(phone), { credentialId: 2, name: 'Ada', expiresAtMs: 99, revokedAtMs: null });
+    await t.rejects(store.addPhone(phone), { code: 'phone-exists' });
+    await t.rejects(store.addPhone({ ...phone, mac: testMac(2) }), { code: 'no-such-device' });
+    const ids = async (kind?: 'lock' | 'phone') => (await store.findLock(MAC, kind))?.credentials.map(({ id }) => id);
+    t.same([await ids(), await ids('lock'), await ids('phone')], [[1], [1], [2]]);
+    await store.append(commit(uplink(1), uplink(2, { credentialId: 2 })));
+    t.match(await store.readEvents(1, 0, 9), [{ source: 'lock' }, { source: 'phone' }]);
+    const sequences = async (source?: 'phone') =>
+      (await store.readUplinks(1, 9, source)).map(({ sequence }) => sequence);
+    t.same([await sequences(), await sequences('phone')], [[1], [2]]);
+    t.same(await store.revokePhone(MAC, 'Ada', 8), { deviceId: 1, credentialIds: [2] });
+    await t.rejects(store.revokePhone(MAC, 'Ada', 8), { code: 'no-such-phone' });
+    t.match(await store.listPhones(MAC), [{ name: 'Ada', revokedAtMs: 8 }]);
+    t.same(await store.replaceLockCredential(MAC, HASH, 10, 50), { deviceId: 1, credentialIds: [1] });
+    const own = (await store.findLock(MAC))?.credentials.map(({ id, expiresAtMs, isRevoked }) => [
+      id,
+      expiresAtMs,
+      isRevoked,
+    ]);
+    t.same(own, [
+      [3, null, false],
+      [1, 50, false],
+    ]);
+  });
+
+  t.test(`${engine}: many locks are added together or not at all`, async (t) => {
+    const { store } = await withLock(t, open);
+    const some = (numbers: readonly number[]) =>
+      numbers.map((number) => ({
+        mac: testMac(number),
+        merchant: 'Amber',
+        simulated: false,
+        secretHash: HASH,
+        nowMs: 1,
+      }));
+    const numbers = Array.from({ length: 2500 }, (_, index) => index + 10);
+    await t.rejects(store.addDevices(some([...numbers, 1])), { code: 'device-exists' });
+    t.equal((await store.listDevices()).length, 1);
+    await store.addDevices(some(numbers));
+    t.equal((await store.listDevices()).length, 2501);
+    t.same(await store.findTakenMacs([testMac(5), testMac(10), testMac(2509)]), [testMac(10), testMac(2509)]);
+  });
+}
+
+function forgettingContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock that was removed keeps its history, and is the same when it comes back`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.append({ ...commit(uplink(1)), states: new Map([[1, '{}']]) });
+    await store.removeDevice(MAC, 9);
+    t.same([await store.findDevice(MAC), await store.findLock(MAC), await store.readDeviceStates()], [null, null, []]);
+    t.equal(await store.findDeviceId(MAC), 1);
+    t.equal((await store.readEvents(1, 0, 9)).length, 1);
+    await t.rejects(store.removeDevice(MAC, 9), { code: 'no-such-device' });
+    await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: 10 });
+    t.match(await store.findDevice(MAC), { device: { id: 1, simulated: false }, state: null });
+    t.same(
+      (await store.findLock(MAC))?.credentials.map(({ id, isRevoked }) => [id, isRevoked]),
+      [
+        [2, false],
+        [1, true],
+      ],
+    );
+  });
+
+  t.test(`${engine}: of an erased uplink its name is left, and nothing that can be read`, async (t) => {
+    const { store } = await withLock(t, open);
+    const other = testBytes(1, { kept: 3 });
+    await store.append(commit(uplink(1), uplink(1, { bytes: other, digest: digestOf(other) }), uplink(2)));
+    t.match(await store.eraseDevice(1, '{"a":1}'), { uplinks: 3 });
+    await store.scrub();
+    t.same(await store.readDigests(1, 1, 1), [Buffer.alloc(0)]);
+    t.same([await store.readEvents(1, 0, 9), await store.readUplinks(1, 9)], [[], []]);
+    for await (const piece of store.readLog(1, 9)) t.same(piece, []);
+    t.equal(await store.readDeviceState(1), '{"a":1}');
+    await store.append(commit(uplink(3)));
+    t.same(
+      (await store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+      [3],
+    );
+  });
+
+  t.test(`${engine}: what is old is deleted in pieces`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.append(commit(...[1, 2, 3, 4].map((sequence) => uplink(sequence))));
+    const piece = { table: 'uplink', beforeMs: 1004, limit: 2 } as const;
+    t.same(await store.deleteOld({ ...piece, afterId: 0 }), { deleted: 2, held: 0, nextId: 2 });
+    t.same(await store.deleteOld({ ...piece, afterId: 2 }), { deleted: 1, held: 0, nextId: null });
+    t.same(
+      (await store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+      [4],
+    );
   });
 }

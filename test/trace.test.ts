@@ -471,6 +471,27 @@ t.test('deadlines come in order, and one that was moved comes once', async (t) =
   t.pass('1000 series of moves came in order');
 });
 
+t.test('deadlines that are moved without end stay few, and still come in order', async (t) => {
+  const items = Array.from({ length: 100 }, (_, name) => ({ name, dueMs: -1 }));
+  const deadlines = new Deadlines<(typeof items)[number]>();
+  let most = 0;
+  for (let move = 0; move < 50_000; move++) {
+    // To and fro, so that an item’s old time comes back as its new one.
+    deadlines.set(items[(move * 7) % 100] as (typeof items)[number], (move * 7919) % 503);
+    most = Math.max(most, deadlines.entries);
+  }
+  t.ok(most < 2000, `${most} entries at most`);
+  const expected = items.map(({ name, dueMs }) => [dueMs, name]);
+  const taken: number[][] = [];
+  for (let item = deadlines.take(1000); item !== undefined; item = deadlines.take(1000)) {
+    taken.push([item.dueMs, item.name]);
+    item.dueMs = -1;
+  }
+  const inOrder = (all: number[][]): number[][] => [...all].sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d);
+  t.same(inOrder(taken), inOrder(expected), 'each once, at its last time');
+  t.ok(taken.every(([dueMs = 0], index) => index === 0 || (taken[index - 1]?.[0] ?? 0) <= dueMs));
+});
+
 t.test('locks that no event names are ticked as well', async (t) => {
   const lock = '{"power":{"mode":"MID","recovery":true},"connected":true}';
   const reader = new TraceReader();

@@ -29,7 +29,7 @@ t.test('URLs and deliveries of an older store are what they were', async (t) => 
   t.match(await store.webhooks.find(3), { ordered: false, failingSinceMs: null, cursor: 3, startedAfter: 1 });
   t.match(await store.readDueDeliveries(3, 50, 9), [{ uplink: { id: 2 }, attempts: 1, attemptsBefore: 0 }]);
   t.equal(await store.nextDueAtMs(3), 50);
-  t.same(await store.webhooks.pendingLocks(3), [7]);
+  t.same(await store.webhooks.readPendingLocks(3), [7]);
   const states = ['pending', 'delivered', 'dead', 'kept'] as const;
   const deliveries = await store.webhooks.readDeliveries({ urlIds: [3], states, fromId: 0, toId: 99, limit: 9 });
   t.same(

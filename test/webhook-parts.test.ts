@@ -61,7 +61,17 @@ t.test('Retry-After: the longer of it and our own wait, 24 h at most', async (t)
 function stored(members: Partial<Uplink>, receivedAtMs = 1_763_618_500_000): StoredUplink {
   const bytes = testBytes(12, { boot: 41, ...members });
   const name = { mac: testMac(), credentialId: 7, boot: 41, sequence: 12, digest: digestOf(bytes) };
-  return { ...name, id: 1, deviceId: 1, merchantId: 1, simulated: false, bytes, receivedAtMs, buffered: true };
+  return {
+    ...name,
+    id: 1,
+    deviceId: 1,
+    merchantId: 1,
+    simulated: false,
+    source: 'lock',
+    bytes,
+    receivedAtMs,
+    buffered: true,
+  };
 }
 
 t.test('the body is one flat object with the members of its ping type', async (t) => {

@@ -1,8 +1,14 @@
 import type { Command } from 'commander';
+import { Seconds } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { commandText } from '../command-listing.js';
 import { withConnection } from '../connection-flags.js';
 import { presenceText } from '../event-line.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
+import { readSpan } from '../span-text.js';
+import { byteText } from '../usage-text.js';
+import { addKeepingCommands } from './device-keeping.js';
+import { addPhoneCommands } from './device-phone.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -21,18 +27,34 @@ interface DeviceJson {
   readonly mac: string;
   readonly merchant: string;
   readonly simulated: boolean;
+  readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
   /** And with it, as the presence has them: since, due, rule. */
   readonly presence: string;
   readonly state: StateJson | null;
 }
 
+interface UplinkJson {
+  readonly received_at: string;
+  readonly boot: number;
+  readonly sequence: number;
+  readonly ping?: { readonly ping_type: string; readonly reason: string; readonly battery_percent: number };
+}
+
 interface ShownDevice extends DeviceJson {
-  readonly uplinks: readonly {
-    readonly received_at: string;
-    readonly boot: number;
-    readonly sequence: number;
-    readonly ping?: { readonly ping_type: string; readonly reason: string; readonly battery_percent: number };
-  }[];
+  readonly uplinks: readonly UplinkJson[];
+  readonly phone_uplinks: readonly UplinkJson[];
+  readonly twin: {
+    readonly wanted: Readonly<Record<string, unknown>>;
+    /** The members of `wanted` that the lock has otherwise, or has not reported. */
+    readonly differs: readonly string[];
+  };
+  /** Of the month under way. */
+  readonly usage: {
+    readonly month: string;
+    readonly messages: number;
+    readonly connections: number;
+    readonly bytes: number;
+  };
   readonly findings: readonly {
     readonly at: string;
     readonly rule: string;
@@ -47,7 +69,7 @@ interface ShownDevice extends DeviceJson {
   }[];
 }
 
-/** `lockgate device add|list|show|rotate-secret` */
+/** `lockgate device add|list|show|rotate-secret`, and what stands in the files beside this one. */
 export function addDeviceCommands(program: Command): void {
   const device = program.command('device').description('The locks, and what they prove themselves with.');
   withConnection(device.command('add').description('Add a lock; prints its secret, once.'))
@@ -65,8 +87,15 @@ export function addDeviceCommands(program: Command): void {
     .action(show);
   withConnection(device.command('rotate-secret').description('Give a lock a new secret; prints it, once.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
-    .addHelpText('after', '\nExample:\n  $ lockgate device rotate-secret A4:C1:38:F0:E1:D2')
+    .option('--keep-old-for <span>', 'Let the old secret hold that long, such as 1h; else it ends at once.')
+    .addHelpText(
+      'after',
+      '\nThe lock’s connection ends. How the new secret gets to the lock is yours: none goes over the air.' +
+        '\n\nExample:\n  $ lockgate device rotate-secret A4:C1:38:F0:E1:D2 --keep-old-for 1h',
+    )
     .action(rotate);
+  addKeepingCommands(device);
+  addPhoneCommands(device);
 }
 
 async function add(mac: string, flags: Flags & { merchant?: string; simulated?: boolean }): Promise<void> {
@@ -98,6 +127,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
     { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
     { title: 'PRESENCE', show: (row) => presenceText({ ...row }) },
+    { title: 'SIM', show: (row) => row.sim.state, optional: true },
     { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
     { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
     { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–', optional: true },
@@ -119,9 +149,13 @@ async function show(mac: string, flags: Flags): Promise<void> {
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
     print(presenceText({ ...device }));
   }
-  if (device.uplinks.length > 0) print(paint('bold', '\nLatest uplinks'));
-  for (const { received_at, boot, sequence, ping } of device.uplinks)
-    print(`${received_at}  #${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
+  print(usageText(device));
+  for (const [name, value] of Object.entries(device.twin.wanted)) {
+    const wanted = commandText({ type: 'wanted:', parameters: { [name]: value } });
+    print(`${wanted}${device.twin.differs.includes(name) ? '  (not reported yet)' : ''}`);
+  }
+  printUplinks('Latest uplinks', device.uplinks);
+  printUplinks('From phones', device.phone_uplinks);
   if (device.findings.length > 0) print(paint('bold', '\nFindings'));
   for (const { at, rule, severity, message } of device.findings)
     print(oneLine(`${at}  ${severity} ${rule}: ${message}`));
@@ -130,12 +164,27 @@ async function show(mac: string, flags: Flags): Promise<void> {
     print(oneLine(`${received_at}  ${message}  base64:${raw.slice(0, 60)}`));
 }
 
-async function rotate(mac: string, flags: Flags): Promise<void> {
+function printUplinks(title: string, uplinks: readonly UplinkJson[]): void {
+  if (uplinks.length > 0) print(paint('bold', `\n${title}`));
+  for (const { received_at, boot, sequence, ping } of uplinks)
+    print(`${received_at}  #${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
+}
+
+function usageText({ sim, usage }: ShownDevice): string {
+  const { month, bytes, messages, connections } = usage;
+  const since = sim.activated_at === null ? '' : ` since ${sim.activated_at}`;
+  return `SIM ${sim.state}${since}; ${month}: ${byteText(bytes)}, ${messages} messages, ${connections} connections`;
+}
+
+async function rotate(mac: string, flags: Flags & { keepOldFor?: string }): Promise<void> {
+  const { keepOldFor } = flags;
+  const keepOldMs = keepOldFor === undefined ? 0 : readSpan('--keep-old-for', keepOldFor);
   const answer = await new GatewayClient(flags).post<{ mac: string; secret: string }>(
     `/devices/${encodeURIComponent(mac)}/rotate-secret`,
-    {},
+    keepOldMs > 0 ? { keep_old_seconds: keepOldMs / Seconds(1) } : {},
   );
   if (flags.json) return printJson(answer);
   print(`Lock ${paint('bold', answer.mac)} has a new secret.`);
+  if (keepOldFor !== undefined) print(`The old one holds for ${keepOldFor} more.`);
   printSecret(answer.mac, answer.secret);
 }

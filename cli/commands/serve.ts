@@ -1,13 +1,17 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Config } from '../../gateway/config.js';
+import type { Logger } from 'pino';
+import type { Config, ResolvedSetting, SettingKey } from '../../gateway/config.js';
 import type { Gateway } from '../../gateway/gateway.js';
+import { VERSION } from '../../gateway/version.js';
+import { systemClock } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
 import { addressFile } from '../client.js';
 import { untilInterrupted } from '../interrupt.js';
-import { note, paint, print } from '../output.js';
+import { note, print } from '../output.js';
 
 /** The settings as flags, by the keys of the settings table. */
-export type SettingFlags = Readonly<Partial<Record<keyof Config, string>>>;
+export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
 
 /**
  * The flags of the settings table. They stand here as well as there so that help needs no part of the gateway; a test
@@ -17,9 +21,19 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--data <folder>', 'The data folder (default: ./data).'],
   ['--mqtt-host <address>', 'Where locks connect (default: 127.0.0.1).'],
   ['--mqtt-port <port>', 'MQTT without TLS; 0 lets the system choose (default: 1883).'],
+  ['--mqtt-tls-host <address>', 'Where locks connect over TLS (default: 0.0.0.0).'],
+  ['--mqtt-tls-port <port>', 'MQTT over TLS; 0 lets the system choose (default: 8883).'],
+  ['--mqtt-tls-cert <file>', 'The certificate with its chain, PEM; TLS listens only where it is set.'],
+  ['--mqtt-tls-key <file>', 'Its private key, PEM.'],
+  ['--mqtt-per-address <count>', 'MQTT connections that one address may have; 0 for any number (default: 0).'],
+  ['--http-host <address>', 'Where merchants connect (default: 127.0.0.1).'],
+  ['--http-port <port>', 'The merchants’ HTTP interface; 0 lets the system choose (default: 8080).'],
   ['--operator-host <address>', 'Where the operator’s interface listens (default: 127.0.0.1).'],
   ['--operator-port <port>', 'The operator’s interface (default: 8081).'],
   ['--allow-webhook-range <ranges>', 'Addresses that webhooks may go to besides public ones, such as 127.0.0.0/8.'],
+  ['--keep-days <days>', 'How long pings and findings are kept: 31 or more, or 0 for ever (default: 400).'],
+  ['--log-format <format>', 'auto, pretty or json; auto is pretty on a terminal (default: auto).'],
+  ['--log-level <level>', 'debug, info, warn, error or fatal (default: info).'],
 ];
 
 /** `lockgate serve` */
@@ -33,20 +47,52 @@ export function addServeCommand(program: Command): void {
 
 async function runGateway(flags: SettingFlags): Promise<void> {
   const { readConfig, resolveSettings } = await import('../../gateway/config.js');
+  const { GatewayEvents } = await import('../../gateway/events.js');
   const { startGateway } = await import('../../gateway/gateway.js');
-  const config = readConfig(resolveSettings(flags, process.env));
+  const { logEvents } = await import('../../gateway/log.js');
+  const { closeGateway, exitBroken } = await import('../gateway-end.js');
+  const { openLog } = await import('../serve-log.js');
+  const settings = resolveSettings(flags, process.env);
+  const config = readConfig(settings);
+  const { log, isJson } = openLog(config);
   const interrupted = untilInterrupted();
-  const gateway = await startGateway(config);
-  noteAddress(config, gateway);
-  printReady(config, gateway);
-  gateway.events.on('store-failed', ({ why }) => note(`${paint('red', 'store')}  ${why}`));
-  gateway.events.on('url-disabled', ({ urlId, why }) =>
-    note(`${paint('red', 'hook')}   URL ${urlId} disabled: ${why}`),
-  );
-  await interrupted.happened;
-  note('Stopping: what was taken is stored and answered first.');
-  await gateway.close();
+  const events = new GatewayEvents();
+  const stopLogging = logEvents(log, events, systemClock);
+  try {
+    const gateway = await startGateway(config, { events, onBroken: exitBroken });
+    noteAddress(config, gateway);
+    printReady(config, gateway);
+    if (config.mqttTls !== null) process.on('SIGHUP', () => reloadTls(gateway, log));
+    // On a terminal the lines above have said it.
+    if (isJson) log.info(startedMembers(settings, gateway), 'started');
+    await interrupted.happened;
+    if (isJson) log.info({ event: 'stopping' }, 'stopping');
+    else note('Stopping: what was taken is stored and answered first.');
+    await closeGateway(gateway, (why) => log.fatal({ event: 'stop-hung' }, why));
+    if (isJson) log.info({ event: 'stopped' }, 'stopped');
+  } finally {
+    stopLogging();
+  }
   process.exitCode = 0;
+}
+
+/** A new certificate is for those who connect from now on; one that is wrong changes nothing. */
+function reloadTls(gateway: Gateway, log: Logger): void {
+  try {
+    const { validTo, fingerprint } = gateway.reloadTls();
+    log.info({ event: 'tls-read', valid_to: validTo, fingerprint }, `the certificate was read again: until ${validTo}`);
+  } catch (error) {
+    if (!(error instanceof LockgateError)) throw error;
+    log.error({ event: 'tls-wrong' }, `${error.message}; the certificate that was in force stays`);
+  }
+}
+
+/** The version, the settings in force, and the ports that were chosen for 0. None of the settings is a secret. */
+function startedMembers(settings: readonly ResolvedSetting[], gateway: Gateway): Record<string, unknown> {
+  const texts = settings.map(({ setting, text }) => [setting.flag.replace(/^--/, '').replaceAll('-', '_'), text]);
+  const { mqttPort, mqttTlsPort, httpPort, operatorPort } = gateway;
+  const ports = { mqtt: mqttPort, mqtts: mqttTlsPort, http: httpPort, operator: operatorPort };
+  return { event: 'started', version: VERSION, settings: Object.fromEntries(texts), ports };
 }
 
 /** So that the CLI finds this gateway without a flag. */
@@ -63,6 +109,9 @@ function reachable(host: string): string {
 function printReady(config: Config, gateway: Gateway): void {
   print(`Gateway ready, data in ${config.data} (${gateway.store.description}).`);
   print(`  locks      mqtt://${reachable(config.mqttHost)}:${gateway.mqttPort}`);
+  if (gateway.mqttTlsPort !== undefined)
+    print(`             mqtts://${reachable(config.mqttTlsHost)}:${gateway.mqttTlsPort}`);
+  print(`  merchants  http://${reachable(config.httpHost)}:${gateway.httpPort}`);
   print(`  operators  http://${reachable(config.operatorHost)}:${gateway.operatorPort}`);
   print('Ctrl-C stops it. Next: lockgate merchant add NAME, lockgate device add MAC, lockgate tail');
 }

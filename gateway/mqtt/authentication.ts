@@ -1,13 +1,17 @@
 /**
- * Who speaks: the connection is the identity (protocol.md §1). Client id = user name = MAC, and the lock's secret.
+ * Who speaks: the connection is the identity (protocol.md §1). A lock has its MAC as client id and user name, and its
+ * secret; a phone that acts for it has a client id of its own, the lock's MAC as user name, and a phone credential.
  *
  * Every refusal looks the same to the client and costs the same work, so that neither the answer nor its time tells
- * whether a lock exists. The reason is for operators alone.
+ * whether a lock exists, or what became of a credential: one keyed hash of what was given, and as many comparisons in
+ * constant time whatever there is to compare with. The reason is for operators alone.
  */
-import { macFromWire } from '../../proto/mac.js';
+import { timingSafeEqual } from 'node:crypto';
+import { type Mac, macFromWire } from '../../proto/mac.js';
+import type { Source } from '../../proto/ping.js';
 import type { Sender } from '../ingest.js';
 import type { Keys } from '../keys.js';
-import type { Store } from '../store/store.js';
+import { PHONES_PER_LOCK, type Store, type StoredCredential } from '../store/store.js';
 
 /** What a CONNECT says of itself. */
 export interface ConnectClaim {
@@ -18,29 +22,69 @@ export interface ConnectClaim {
 }
 
 export type Authentication =
-  | { readonly ok: true; readonly sender: Sender }
+  | {
+      readonly ok: true;
+      readonly sender: Sender;
+      /** When its credential ends, ms since the epoch by the wall's clock; null where it does not. */
+      readonly expiresAtMs: number | null;
+    }
   | { readonly ok: false; readonly why: string };
 
-/** Checks a claim against the store's credentials. Rejects where the store fails. */
+interface Speaker {
+  readonly mac: Mac;
+  readonly source: Source;
+}
+
+const PHONE_CLIENT_ID = /^phone-([0-9A-F]{12})-[0-9A-Za-z]{1,32}$/;
+
+/**
+ * How many comparisons a CONNECT costs at the least. A lock of its own has two credentials in force at the most (one is
+ * being replaced), so two revoked ones are told from a wrong secret beside them.
+ */
+const COMPARISONS: Readonly<Record<Source, number>> = { lock: 4, phone: PHONES_PER_LOCK };
+
+/** Compared with where there is nothing else, for the time that it takes. */
+const NOTHING: StoredCredential = { id: 0, secretHash: Buffer.alloc(32), expiresAtMs: null, isRevoked: true };
+
+/** Checks a claim against the store's credentials at `nowMs`, by the wall's clock. Rejects where the store fails. */
 export async function authenticate(
   { store, keys }: { readonly store: Pick<Store, 'findLock'>; readonly keys: Keys },
   { clientId, username, password, hasWill }: ConnectClaim,
+  nowMs: number,
 ): Promise<Authentication> {
   // A will would be a message that nobody sent.
   if (hasWill) return refusal('the CONNECT carries a will');
-  const mac = macFromWire(clientId);
-  if (mac === undefined || clientId !== username)
-    return refusal('client id and user name are not the same MAC of 12 upper-case hex digits');
-  const account = await store.findLock(mac);
-  // An unknown lock costs the same hash as a known one, so that time tells nothing.
-  const known = account?.credentials ?? [];
-  const given = password ?? Buffer.alloc(0);
-  const credential = known.find(({ secretHash }) => keys.matches(given, secretHash));
-  if (known.length === 0) keys.hashSecret(given);
+  const speaker = readSpeaker(clientId);
+  if (speaker === undefined || speaker.mac !== username)
+    return refusal('client id and user name are not the same MAC of 12 upper-case hex digits, nor a phone’s for it');
+  const { mac, source } = speaker;
+  const account = await store.findLock(mac, source);
+  const given = keys.hashSecret(password ?? Buffer.alloc(0));
+  const credential = find(given, account?.credentials ?? [], COMPARISONS[source]);
   if (account === null) return refusal('no such lock');
-  if (credential === undefined) return refusal('wrong secret');
+  if (credential === undefined) return refusal(source === 'phone' ? 'wrong phone credential' : 'wrong secret');
+  if (credential.isRevoked) return refusal('a revoked credential');
+  if (credential.expiresAtMs !== null && credential.expiresAtMs <= nowMs) return refusal('an expired credential');
   const { deviceId, merchantId, simulated } = account;
-  return { ok: true, sender: { deviceId, merchantId, credentialId: credential.id, mac, simulated, source: 'lock' } };
+  const { id: credentialId, expiresAtMs } = credential;
+  return { ok: true, sender: { deviceId, merchantId, credentialId, mac, simulated, source }, expiresAtMs };
+}
+
+/** Who a client id says that it is. */
+function readSpeaker(clientId: string): Speaker | undefined {
+  const phone = PHONE_CLIENT_ID.exec(clientId)?.[1];
+  const mac = macFromWire(phone ?? clientId);
+  return mac === undefined ? undefined : { mac, source: phone === undefined ? 'lock' : 'phone' };
+}
+
+/** The credential with this hash; looks at all of them, and at `least` in any case. */
+function find(given: Buffer, known: readonly StoredCredential[], least: number): StoredCredential | undefined {
+  let found: StoredCredential | undefined;
+  for (let index = 0; index < Math.max(known.length, least); index += 1) {
+    const each = known[index] ?? NOTHING;
+    if (timingSafeEqual(each.secretHash, given) && each !== NOTHING) found ??= each;
+  }
+  return found;
 }
 
 function refusal(why: string): Authentication {

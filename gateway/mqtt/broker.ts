@@ -6,26 +6,52 @@
  * PUBACK where that fails. So an uplink is decoded and committed inside `authorizePublish`, and its callback is the
  * acknowledgement.
  *
- * The connection is the identity (protocol.md §1): client id = user name = MAC, and no topic carries one.
+ * The connection is the identity (protocol.md §1): who speaks is settled at CONNECT, and no topic carries a MAC.
  */
-import { Aedes, type AedesPublishPacket, type AuthenticateError, type Client, type ConnectPacket } from 'aedes';
-import { type Clock, Seconds } from '../../proto/clock.js';
+
+import type { Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
+import {
+  Aedes,
+  type AedesOptions,
+  type AedesPublishPacket,
+  type AuthenticateError,
+  type Client,
+  type ConnectPacket,
+} from 'aedes';
+import { afterThisTurn, type Clock, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
-import type { GatewayEvents } from '../events.js';
-import type { Ingest, Sender } from '../ingest.js';
+import type { GatewayEvents, Refused } from '../events.js';
+import type { Ingest } from '../ingest.js';
 import type { Keys } from '../keys.js';
+import { scrubSecrets } from '../log-scrub.js';
 import type { Store } from '../store/store.js';
-import { type Authentication, authenticate } from './authentication.js';
+import type { Usage } from '../usage/usage.js';
+import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
+import { DOOR_LIMITS, type DoorLimits, FrontDoor } from './front-door.js';
+import { type Gate, gateOf } from './gate.js';
+import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
+import { DeafEmitter, NoPersistence } from './no-routing.js';
+import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
+import { readTlsIdentity, type TlsFiles, type TlsIdentity } from './tls-identity.js';
 
 /** Uplinks travel on this topic, downlinks on the other; there are no more. */
 const UP_TOPIC = 'up';
 const DOWN_TOPIC = 'down';
 
-/** A CONNECT that isn't finished by then is closed (quality.md §2). */
-const CONNECT_TIMEOUT = Seconds(5);
+/**
+ * What aedes does by itself is of no use here: it routes nothing, keeps nothing, and what takes too long the front door
+ * ends before it would.
+ */
+const AEDES_OPTIONS = {
+  mq: new DeafEmitter(),
+  persistence: new NoPersistence(),
+  heartbeatInterval: Hours(1),
+  drainTimeout: Seconds(10),
+} as const satisfies AedesOptions;
 /** What a stranger calls himself is shown to operators, but not at any length. */
 const SHOWN_CLIENT_ID = 64;
 
@@ -33,16 +59,33 @@ const SHOWN_CLIENT_ID = 64;
 const SERVER_UNAVAILABLE = 3;
 const NOT_AUTHORIZED = 5;
 
+/** How often a CONNECT is looked at anew because credentials were withdrawn meanwhile, before it is turned away. */
+const AUTHENTICATED_MOST = 5;
+
+type Accepted = Extract<Authentication, { ok: true }>;
+
 export interface BrokerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
+  /** The listener over TLS; there is none where this is left out. */
+  readonly tls?: { readonly host: string; readonly port: number; readonly files: TlsFiles } | null | undefined;
+  /** Other limits of the front door than {@link DOOR_LIMITS}. */
+  readonly limits?: Partial<DoorLimits> | undefined;
+  /** What the front door's limits are measured by: real time, whatever the run's clock does. */
+  readonly doorClock?: Clock | undefined;
   readonly store: Store;
   readonly keys: Keys;
   readonly ingest: Ingest;
+  /** Counts what goes over the air, and activates SIMs. */
+  readonly usage: Pick<Usage, 'meter' | 'sims'>;
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
+  /** The wall's, by which credentials expire. */
+  readonly wallClock: Clock;
+  /** Whether the store can write, as far as is known: while it can't, nobody is let in whose word could not be kept. */
+  readonly canStore?: () => Promise<boolean>;
   /** Told when a lock has subscribed to `down`: from now on it hears commands. */
   readonly onListening?: (session: Session) => void;
 }
@@ -50,36 +93,70 @@ export interface BrokerOptions {
 export class Broker {
   /** Those who are authenticated now. */
   readonly sessions = new Sessions();
+  /** How many CONNECTs, packets and so on were refused since the start. */
+  readonly refusals: Record<Refused['what'], number> = {
+    connect: 0,
+    packet: 0,
+    publish: 0,
+    subscribe: 0,
+    connection: 0,
+  };
   readonly #options: BrokerOptions;
   readonly #aedes: Aedes;
-  readonly #connections = new WeakMap<object, Connection>();
+  readonly #door: FrontDoor;
+  readonly #listeners: Listener[] = [];
+  readonly #keepalives = new WeakMap<Client, number>();
   readonly #sessionOf = new WeakMap<Client, Session>();
   readonly #withWill = new WeakSet<Client>();
-  #listener: Listener | undefined;
+  readonly #expiry: SessionExpiry;
+  #identity: TlsIdentity | undefined;
   #closing = false;
 
   private constructor(options: BrokerOptions, aedes: Aedes) {
     this.#options = options;
     this.#aedes = aedes;
+    this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
+      this.sessions.end(expired.sender.deviceId, (session) => session === expired);
+    });
+    this.#door = new FrontDoor({
+      limits: { ...DOOR_LIMITS, ...options.limits },
+      clock: options.doorClock ?? new RunClock(options.clock.now()),
+      onConnect: ({ stream }) => void aedes.handle(stream),
+      onRefused: (connection, what, why) => this.#endedAtDoor(connection, 'gateway', what, why),
+      onCut: (connection, cause, why) => this.#endedAtDoor(connection, cause, 'connection', why),
+    });
     this.#installHooks();
   }
 
-  /** @throws LockgateError `port-taken` */
+  /** @throws LockgateError `port-taken`, `tls-file` */
   static async start(options: BrokerOptions): Promise<Broker> {
-    const aedes = await Aedes.createBroker({ connectTimeout: CONNECT_TIMEOUT, heartbeatInterval: Seconds(3600) });
+    const aedes = await Aedes.createBroker(AEDES_OPTIONS);
     const broker = new Broker(options, aedes);
     try {
       await broker.#listen();
     } catch (error) {
       // Its timers would keep a process going that has just said why it can't start.
-      await new Promise<void>((resolve) => aedes.close(() => resolve()));
+      await broker.close();
       throw error;
     }
     return broker;
   }
 
   get port(): number {
-    return this.#listener?.port ?? 0;
+    return this.#listeners[0]?.port ?? 0;
+  }
+
+  /** Undefined where there is no listener over TLS. */
+  get tlsPort(): number | undefined {
+    return this.#listeners[1]?.port;
+  }
+
+  /** See the gateway's. @throws LockgateError `tls-file` */
+  reloadTls(): TlsIdentity {
+    const { tls } = this.#options;
+    if (!tls) throw new LockgateError('tls-file', 'no TLS certificate is set');
+    this.#identity = readTlsIdentity(tls.files);
+    return this.#identity;
   }
 
   /** How many locks and phones are connected now. */
@@ -90,29 +167,42 @@ export class Broker {
   /** Takes nothing new, lets what was taken be answered, then ends every connection. */
   async close(): Promise<void> {
     this.#closing = true;
-    const closed = this.#listener?.close();
+    const closed = this.#listeners.map((listener) => listener.close());
     // No byte is read any more, but what is being stored still gets its PUBACK.
-    this.#listener?.pauseAll();
+    this.#door.stopReading();
     await this.#options.ingest.stop();
+    // A PUBACK is handed to its socket only at the end of the turn that wrote it.
+    await new Promise<void>(afterThisTurn);
+    await this.#door.sayGoodbye();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
-    this.#listener?.destroyAll();
-    await closed;
+    this.#expiry.stop();
+    this.#door.destroyAll();
+    await Promise.all(closed);
   }
 
   async #listen(): Promise<void> {
-    const { host, port } = this.#options;
-    this.#listener = await Listener.start({
-      host,
-      port,
-      onConnection: (connection) => {
-        this.#connections.set(connection.stream, connection);
-        this.#aedes.handle(connection.stream);
-      },
-    });
+    const { host, port, tls } = this.#options;
+    if (tls) this.reloadTls();
+    const onConnection = (connection: Connection): void => this.take(connection);
+    this.#listeners.push(await Listener.start({ host, port, onConnection }));
+    if (!tls) return;
+    const context = (): SecureContext => (this.#identity as TlsIdentity).context;
+    this.#listeners.push(await Listener.start({ host: tls.host, port: tls.port, tls: context, onConnection }));
+  }
+
+  /** Speaks MQTT on a connection of which not one byte has been read. */
+  take(connection: Connection): void {
+    this.#options.usage.meter.opened(connection.raw);
+    this.#door.take(connection);
   }
 
   #installHooks(): void {
     const aedes = this.#aedes;
+    // What a lock publishes has been taken by now, and nobody is told of clients.
+    aedes.publish = (_packet: unknown, client: unknown, done?: () => void) => {
+      if (typeof client === 'function') client();
+      else done?.();
+    };
     aedes.preConnect = (client, packet, done) => this.#preConnect(client, packet, done);
     aedes.authenticate = (client, username, password, done) => {
       this.#authenticate(client, username, password).then(
@@ -132,7 +222,6 @@ export class Broker {
     });
     aedes.on('clientReady', (client) => this.#ready(client));
     aedes.on('clientDisconnect', (client) => this.#gone(client));
-    aedes.on('keepaliveTimeout', (client) => this.#setCause(client, 'keepalive'));
     aedes.on('clientError', (client, error) => this.#failed(client, error));
     aedes.on('connectionError', (client, error) => {
       this.#refused('connect', client, error.message);
@@ -145,6 +234,9 @@ export class Broker {
    */
   #preConnect(client: Client, packet: ConnectPacket, done: (error: Error | null, go: boolean) => void): void {
     packet.clean = true;
+    // The front door watches who is silent, those too who asked for no watch.
+    this.#keepalives.set(client, packet.keepalive ?? 0);
+    packet.keepalive = 0;
     // An error here would close the connection without a CONNACK, so it is refused where it is authenticated.
     if (packet.will) this.#withWill.add(client);
     done(null, true);
@@ -152,35 +244,72 @@ export class Broker {
 
   /** Every refusal looks the same to the client: CONNACK 5. The reason is for operators alone. */
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
-    if (this.#closing) throw refusal(SERVER_UNAVAILABLE, 'the gateway is stopping');
-    const connection = this.#connections.get(client.conn);
+    if (this.#closing) throw this.#unavailable(client, 'the gateway is stopping');
+    const connection = gateOf(client.conn);
+    if ((await this.#options.canStore?.()) === false) throw this.#unavailable(client, 'the store can’t write now');
     const hasWill = this.#withWill.has(client);
     let answer: Authentication;
     try {
-      answer = await authenticate(this.#options, { clientId: client.id, username, password, hasWill });
+      answer = await this.#check({ clientId: client.id, username, password, hasWill });
     } catch (error) {
-      throw refusal(SERVER_UNAVAILABLE, (error as Error).message);
+      throw this.#unavailable(client, (error as Error).message);
     }
     if (!answer.ok || connection === undefined) {
       const why = answer.ok ? 'the connection is unknown' : answer.why;
       this.#refused('connect', client, why);
       throw refusal(NOT_AUTHORIZED, why);
     }
-    this.#begin(client, connection, answer.sender);
+    this.#begin(client, connection, answer);
   }
 
-  #begin(client: Client, connection: Connection, sender: Sender): void {
+  /** Authenticates, and does so again where credentials were withdrawn while it did. */
+  async #check(claim: ConnectClaim): Promise<Authentication> {
+    for (let times = 0; times < AUTHENTICATED_MOST; times += 1) {
+      const { ends } = this.sessions;
+      const answer = await authenticate(this.#options, claim, this.#options.wallClock.now());
+      // On the disk before the CONNACK: no crash can make a SIM's activation later than it was.
+      if (answer.ok && answer.sender.source === 'lock') await this.#options.usage.sims.activate(answer.sender.mac);
+      if (ends === this.sessions.ends) return answer;
+    }
+    throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');
+  }
+
+  #unavailable(client: Client, why: string): AuthenticateError {
+    this.#refused('connect', client, why);
+    return refusal(SERVER_UNAVAILABLE, why);
+  }
+
+  #begin(client: Client, connection: Gate, { sender, expiresAtMs }: Accepted): void {
     // aedes ends the connection before this one, which has the same client id, when it registers the new one.
     for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
-    this.#sessionOf.set(client, {
+    const messages = this.#options.usage.meter.accepted(connection.raw, sender);
+    // What is still on its way when we end a connection is paid for too, so it is counted.
+    closeLingering(connection, systemClock, () => client.close());
+    const session: Session = {
       sender,
       clientId: client.id,
       connection,
+      expiresAtMs,
+      messages,
       isReady: false,
       isListening: false,
+      isEnded: false,
       cause: undefined,
-      send: (payload) => sendDown(client, payload),
+      send: async (payload) => {
+        this.#door.sent(connection);
+        await sendDown(client, payload);
+        if (!client.closed) messages.messagesDown += 1;
+      },
+    };
+    this.#sessionOf.set(client, session);
+    this.sessions.add(session);
+    this.#expiry.add(session);
+    // One that never gets ready is nobody's disconnect.
+    connection.stream.once('close', () => {
+      this.#expiry.remove(session);
+      if (!session.isReady) this.sessions.remove(session);
     });
+    this.#door.open(connection, this.#keepalives.get(client) ?? 0);
   }
 
   #subscribeFault(client: Client, { topic, qos }: { topic: string; qos: number }): string | undefined {
@@ -194,6 +323,8 @@ export class Broker {
   #listening(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session === undefined || session.isListening) return;
+    // A quick client subscribes before aedes says that it is ready.
+    this.#ready(client);
     session.isListening = true;
     this.#options.onListening?.(session);
   }
@@ -205,14 +336,23 @@ export class Broker {
       done(null);
       return;
     }
+    const arrivedAt = monotonicMs();
     const answer = (error?: Error): void => {
       if (error !== undefined) this.#setCause(client, 'gateway');
+      // At QoS 1 aedes writes the PUBACK before this returns.
       done(error ?? null);
+      if (error === undefined && packet.qos === 1)
+        this.#options.events.emit('acknowledged', { durationMs: monotonicMs() - arrivedAt });
     };
     const session = this.#sessionOf.get(client);
     const fault = session === undefined ? 'the client is not authenticated' : publishFault(packet);
+    if (session?.isEnded === true) {
+      answer(new LockgateError('session-ended', 'the connection is being ended'));
+      return;
+    }
     if (session !== undefined && fault === undefined) {
       this.#ready(client);
+      session.messages.messagesUp += 1;
       this.#options.ingest.take(session.sender, packet.payload as Buffer, answer);
       return;
     }
@@ -225,7 +365,6 @@ export class Broker {
     const session = this.#sessionOf.get(client);
     if (session === undefined || session.isReady) return;
     session.isReady = true;
-    this.sessions.add(session);
     const { deviceId, mac, simulated, source } = session.sender;
     const atMs = this.#options.clock.now();
     this.#options.ingest.happen(deviceId, mac, { type: 'connect', source, atMs }, () => {
@@ -259,14 +398,23 @@ export class Broker {
     if (session !== undefined) session.cause ??= cause;
   }
 
-  #refused(what: 'connect' | 'publish' | 'subscribe', client: Client, why: string): void {
-    this.#options.events.emit('refused', {
-      atMs: this.#options.clock.now(),
-      what,
-      clientId: String(client.id ?? '').slice(0, SHOWN_CLIENT_ID),
-      address: this.#connections.get(client.conn)?.address ?? '',
-      why,
-    });
+  /** The front door ends a connection; it has none of aedes' clients before the CONNECT is whole. */
+  #endedAtDoor({ stream, address }: Connection, cause: DisconnectCause, what: Refused['what'], why: string): void {
+    const { client } = stream as Socket & { client?: Client };
+    if (client !== undefined) this.#setCause(client, cause);
+    if (cause !== 'keepalive') this.#tellRefused(what, client?.id, address, why);
+  }
+
+  #refused(what: Refused['what'], client: Client, why: string): void {
+    this.#tellRefused(what, client.id, gateOf(client.conn)?.address ?? '', why);
+  }
+
+  #tellRefused(what: Refused['what'], id: string | null | undefined, address: string, why: string): void {
+    this.refusals[what] += 1;
+    // Somebody may have typed a secret where the name belongs.
+    const clientId = scrubSecrets((id ?? '').slice(0, SHOWN_CLIENT_ID));
+    const atMs = this.#options.clock.now();
+    this.#options.events.emit('refused', { atMs, what, clientId, address, why: scrubSecrets(why) });
   }
 }
 

@@ -1,6 +1,15 @@
-/** Where locks' connections come in: listens, and hands each socket on. It knows nothing of MQTT. */
+/**
+ * Where locks' connections come in: listens, over TCP or TLS, and hands each connection on. It knows nothing of MQTT.
+ *
+ * The TCP server is ours for TLS too, so that the raw socket is at hand: its counts are what went over the air, the
+ * handshake included, where those of a TLSSocket are what was said.
+ */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { type SecureContext, TLSSocket } from 'node:tls';
 import { LockgateError } from '../../proto/errors.js';
+
+/** Connections that the system keeps until they are taken: after an outage all locks come at once. */
+const BACKLOG = 4096;
 
 /** A connection from its first byte. */
 export interface Connection {
@@ -15,20 +24,21 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
+  /** What to prove ourselves with to those who connect now; plain TCP where it is left out. */
+  readonly tls?: (() => SecureContext) | undefined;
   readonly onConnection: (connection: Connection) => void;
 }
 
 export class Listener {
   readonly #server: Server;
-  readonly #open = new Set<Connection>();
 
-  private constructor(options: ListenerOptions) {
-    this.#server = createServer((socket) => {
-      const connection = { stream: socket, raw: socket, address: socket.remoteAddress ?? '' };
-      this.#open.add(connection);
-      socket.on('close', () => this.#open.delete(connection));
-      socket.setNoDelay(true);
-      options.onConnection(connection);
+  private constructor({ tls, onConnection }: ListenerOptions) {
+    this.#server = createServer({ noDelay: true }, (raw) => {
+      const address = raw.remoteAddress;
+      // It has gone already.
+      if (address === undefined) return void raw.destroy();
+      const stream = tls === undefined ? raw : new TLSSocket(raw, { isServer: true, secureContext: tls() });
+      onConnection({ stream, raw, address });
     });
   }
 
@@ -48,23 +58,17 @@ export class Listener {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** Reads no byte any more. */
-  pauseAll(): void {
-    for (const { stream } of this.#open) stream.pause();
-  }
-
-  /** Ends every connection, without ceremony. */
-  destroyAll(): void {
-    for (const { stream } of this.#open) stream.destroy();
-  }
-
   async #listen({ host, port }: ListenerOptions): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', (error: NodeJS.ErrnoException) => {
         if (error.code !== 'EADDRINUSE') return reject(error);
         reject(new LockgateError('port-taken', `MQTT can't listen on ${host}:${port}: something else does already`));
       });
-      this.#server.listen(port, host, resolve);
+      this.#server.listen({ port, host, backlog: BACKLOG }, () => {
+        // One connection that can't be taken, for want of a file descriptor say, must not end the others.
+        this.#server.on('error', () => undefined);
+        resolve();
+      });
     });
   }
 }

@@ -35,8 +35,8 @@ export async function readDeliveryQuery({ store }: OperatorParts, query: Query):
     urlIds: urlId === undefined ? urls.map(({ id }) => id) : [urlId],
     states: readStates(textOf(query, 'state')),
     deviceId: device?.device.id,
-    fromId: sinceMs === undefined ? 0 : await store.webhooks.firstUplinkFrom(sinceMs),
-    toId: untilMs === undefined ? Number.MAX_SAFE_INTEGER : (await store.webhooks.firstUplinkFrom(untilMs)) - 1,
+    fromId: sinceMs === undefined ? 0 : await store.webhooks.findFirstUplinkFrom(sinceMs),
+    toId: untilMs === undefined ? Number.MAX_SAFE_INTEGER : (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1,
     limit: readLimit(textOf(query, 'limit')),
   };
 }

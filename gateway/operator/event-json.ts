@@ -7,13 +7,17 @@ import { isPingUplink } from '../../proto/ping.js';
 import { isDatable, pingToJson, powerToJson, toDate } from '../../proto/ping-json.js';
 import type { Finding } from '../../proto/power-judge-event.js';
 import type { Presence } from '../../proto/power-judge-presence.js';
-import type { GatewayEventMap, GatewayEvents, UplinkTaken } from '../events.js';
+import { commandToJson } from '../../proto/trace-writer.js';
+import type { CommandChanged, FigureName, GatewayEventMap, GatewayEvents, UplinkTaken } from '../events.js';
 
 export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
 
-type Writer<Name extends keyof GatewayEventMap> = (event: GatewayEventMap[Name][0]) => EventJson;
+/** What is told of; figures are for `/metrics`. */
+type ToldName = Exclude<keyof GatewayEventMap, FigureName>;
 
-const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
+type Writer<Name extends ToldName> = (event: GatewayEventMap[Name][0]) => EventJson;
+
+const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   connected: ({ atMs, mac, source, simulated }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'connect', source, simulated };
   },
@@ -55,8 +59,27 @@ const WRITERS: { readonly [Name in keyof GatewayEventMap]: Writer<Name> } = {
   }),
   'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
   circuit: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'circuit', url_id: urlId, state, why }),
+  swept: ({ atMs, beforeMs, uplinks, others, held }) => {
+    return { at: toDate(atMs), event: 'swept', before: toDate(beforeMs), uplinks, others, held };
+  },
+  command: commandChangedJson,
+  'stray-ack': ({ atMs, mac, commandId, why }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'stray-ack', command_id: commandId, why };
+  },
   'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
+  'store-broken': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-broken', why }),
+  degraded: ({ atMs, reason, why }) => ({ at: toDate(atMs), event: 'degraded', reason, why }),
+  recovered: ({ atMs, reason, lastedMs }) => ({ at: toDate(atMs), event: 'recovered', reason, lasted_ms: lastedMs }),
+  'state-rebuilt': ({ atMs, mac, why, from }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };
+  },
 };
+
+function commandChangedJson({ atMs, mac, record }: CommandChanged): EventJson {
+  const { id, state, detail, sentCount } = record;
+  const command = { id, ...commandToJson(record.command) };
+  return { at: toDate(atMs), mac: formatMac(mac), event: 'command', command, state, detail, sent_count: sentCount };
+}
 
 /** Presence, as lists and streams have it. */
 export function presenceJson(presence: Presence): Readonly<Record<string, unknown>> {
@@ -73,7 +96,7 @@ export function findingJson({ rule, severity, message, about, atMs }: Finding): 
 }
 
 function uplinkJson(taken: UplinkTaken): EventJson {
-  const { atMs, mac, eventId, uplink, buffered, repeated, simulated } = taken;
+  const { atMs, mac, source, eventId, uplink, buffered, repeated, simulated } = taken;
   const { boot, sequence, timeMs, power, kept, dropped, body } = uplink;
   const time = isDatable(timeMs) ? { date: toDate(timeMs) } : { time_ms: timeMs };
   const envelope = { boot, sequence, ...time, power: powerToJson(power), kept, dropped };
@@ -81,15 +104,20 @@ function uplinkJson(taken: UplinkTaken): EventJson {
   const head = { at: toDate(atMs), mac: formatMac(mac), buffered, repeated, simulated, findings };
   if (isPingUplink(uplink)) {
     const ping = { ...pingToJson(uplink.body), ...envelope };
-    return { ...head, event: 'ping', source: 'lock', event_id: eventId, ping };
+    return { ...head, event: 'ping', source, event_id: eventId, ping };
   }
   if (body.kind !== 'ack') throw new Error('an uplink is a ping or an acknowledgement');
-  return { ...head, event: 'ack', ack: { id: body.commandId, result: body.result, detail: body.detail, ...envelope } };
+  return {
+    ...head,
+    event: 'ack',
+    source,
+    ack: { id: body.commandId, result: body.result, detail: body.detail, ...envelope },
+  };
 }
 
 /** Calls `listener` with every event from now on; returns the function that ends it. */
 export function listenToAll(events: GatewayEvents, listener: (event: EventJson) => void): () => void {
-  const names = Object.keys(WRITERS) as (keyof GatewayEventMap)[];
+  const names = Object.keys(WRITERS) as ToldName[];
   const undo = names.map((name) => {
     const write = WRITERS[name] as (event: unknown) => EventJson;
     const handler = (event: unknown): void => listener(write(event));

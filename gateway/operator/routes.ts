@@ -12,10 +12,14 @@ import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '..
 import { presence } from '../../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import type { Accounts } from '../accounts.js';
+import type { Commands } from '../commands/commands.js';
+import { readTwin } from '../commands/twin.js';
 import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../store/store.js';
+import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';
+import type { Usage } from '../usage/usage.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { findingJson, presenceJson } from './event-json.js';
 
@@ -26,18 +30,24 @@ export interface OperatorParts {
   readonly store: Store;
   readonly accounts: Accounts;
   readonly webhooks: Webhooks;
+  readonly commands: Commands;
+  readonly usage: Usage;
   /** The run's clock. */
   readonly clock: Clock;
+  /** The wall's, by which credentials expire. */
+  readonly wallClock: Clock;
   /** What there is to say of the gateway itself. */
   readonly status: () => Record<string, unknown>;
 }
 
 export interface Route {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly summary: string;
   readonly success: 200 | 201;
   readonly body?: TSchema;
+  /** The body's limit in bytes, where it isn't the common one. */
+  readonly bodyLimit?: number;
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
 
@@ -50,7 +60,8 @@ export interface RouteRequest {
   readonly body: unknown;
 }
 
-const Name = Type.String({ minLength: 1, maxLength: 200 });
+/** A merchant's name. */
+export const Name = Type.String({ minLength: 1, maxLength: 200 });
 const NewMerchant = Type.Object({ name: Name });
 const NewDevice = Type.Object({
   mac: Type.String(),
@@ -66,7 +77,7 @@ export function withBody<Body extends TSchema>(
   return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
 }
 
-/** Routes for the gateway, merchants and locks; all routes want the operator's token. */
+/** Routes for the gateway, merchants and single locks; all routes want the operator's token. */
 export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
@@ -94,9 +105,9 @@ export const ROUTES: readonly Route[] = [
     path: '/devices',
     summary: 'Adds a lock to a merchant; answers its secret, once.',
     success: 201,
-    ...withBody(NewDevice, async ({ accounts, clock }, body) => {
+    ...withBody(NewDevice, async ({ accounts, usage, clock }, body) => {
       const { device, secret } = await accounts.addDevice({ ...body, mac: readMac(body.mac) });
-      return { ...deviceJson({ device, state: null }, clock.now()), secret };
+      return { ...deviceJson({ device, state: null }, usage, clock.now()), secret };
     }),
   },
   {
@@ -104,27 +115,17 @@ export const ROUTES: readonly Route[] = [
     path: '/devices',
     summary: 'All locks with their last state.',
     success: 200,
-    handle: async ({ store, clock }) => {
+    handle: async ({ store, usage, clock }) => {
       const nowMs = clock.now();
-      return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, nowMs)) };
+      return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, usage, nowMs)) };
     },
   },
   {
     method: 'GET',
     path: '/devices/:mac',
-    summary: 'One lock: its last state, its latest uplinks, what of it is in quarantine.',
+    summary: 'One lock: its last state, its twin, its latest uplinks, what of it is in quarantine.',
     success: 200,
-    handle: async ({ store, clock }, { params }) => showDevice(store, readMac(params.mac ?? ''), clock.now()),
-  },
-  {
-    method: 'POST',
-    path: '/devices/:mac/rotate-secret',
-    summary: 'Gives a lock a new secret; answers it, once.',
-    success: 200,
-    handle: async ({ accounts }, { params }) => {
-      const mac = readMac(params.mac ?? '');
-      return { mac: formatMac(mac), secret: await accounts.rotateLockSecret(mac) };
-    },
+    handle: async (parts, { params }) => showDevice(parts, readMac(params.mac ?? '')),
   },
 ];
 
@@ -139,14 +140,30 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
   return { id, name, created_at: toDate(createdAtMs) };
 }
 
-function deviceJson({ device, state }: DeviceReading, nowMs: number) {
+/** A lock, as lists have it. */
+export function deviceJson({ device, state }: DeviceReading, usage: Usage, nowMs: number) {
   return {
     mac: formatMac(device.mac),
     merchant: device.merchantName,
     simulated: device.simulated,
     created_at: toDate(device.createdAtMs),
+    sim: simJson(usage.sims.activatedAtMs(device.mac)),
     ...stateJson(state === null ? null : parseDeviceState(state), nowMs),
   };
+}
+
+/** The SIM is active from the lock's first accepted CONNECT (interfaces.md §5). */
+function simJson(activatedAtMs: number | null) {
+  return activatedAtMs === null
+    ? { state: 'inactive', activated_at: null }
+    : { state: 'active', activated_at: toDate(activatedAtMs) };
+}
+
+/** What the lock used in the month under way, as whoever's it was. */
+async function usageJson(usage: Usage, mac: Mac) {
+  const { month } = usage.meter;
+  const rows = await usage.read({ mac, month });
+  return { month, ...countsJson(rows.reduce(addCounts, NO_USAGE)) };
 }
 
 function stateJson(state: DeviceState | null, nowMs: number) {
@@ -171,17 +188,24 @@ function stateJson(state: DeviceState | null, nowMs: number) {
   };
 }
 
-async function showDevice(store: Store, mac: Mac, nowMs: number): Promise<unknown> {
+async function showDevice({ store, usage, clock }: OperatorParts, mac: Mac): Promise<unknown> {
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
-  const [uplinks, findings, quarantine] = await Promise.all([
+  const nowMs = clock.now();
+  const belief = reading.state === null ? undefined : parseDeviceState(reading.state).belief;
+  const [uplinks, phoneUplinks, findings, quarantine, twin] = await Promise.all([
     store.readUplinks(reading.device.id, SHOWN_UPLINKS),
+    store.readUplinks(reading.device.id, SHOWN_UPLINKS, 'phone'),
     store.readFindings(reading.device.id, SHOWN_UPLINKS),
     store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
+    readTwin(store.commands, reading.device.id, belief, nowMs),
   ]);
   return {
-    ...deviceJson(reading, nowMs),
+    ...deviceJson(reading, usage, nowMs),
+    usage: await usageJson(usage, mac),
+    twin,
     uplinks: uplinks.map(uplinkJson),
+    phone_uplinks: phoneUplinks.map(uplinkJson),
     findings: findings.map(({ finding }) => findingJson(finding)),
     quarantine: quarantine.map(quarantineJson),
   };

@@ -8,17 +8,22 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } f
 import { Type } from 'typebox';
 import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
+import { HTTP_LIMITS } from '../http/limits.js';
+import { answerClientError, sendNotFound, sendProblem, statusOf } from '../http/problem.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
+import { COMMAND_ROUTES } from './command-routes.js';
+import { DEVICE_ROUTES } from './device-routes.js';
 import { listenToAll } from './event-json.js';
+import { addHealthRoutes, type HealthRouteParts, isHealthPath } from './health-routes.js';
 import { readDate } from './query.js';
 import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
+import { USAGE_ROUTES } from './usage-routes.js';
 import { WEBHOOK_ROUTES } from './webhook-routes.js';
 
-const BODY_BYTES = 1024 * 1024;
 /** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
 const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
 
@@ -39,7 +44,7 @@ const TRACE_SCHEMA = {
   }),
 };
 
-export interface OperatorServerOptions extends OperatorParts, RecordParts {
+export interface OperatorServerOptions extends OperatorParts, RecordParts, HealthRouteParts {
   readonly host: string;
   readonly port: number;
   readonly token: string;
@@ -57,8 +62,8 @@ export class OperatorServer {
   /** @throws LockgateError `port-taken` */
   static async start(options: OperatorServerOptions): Promise<OperatorServer> {
     const fastify = Fastify({
-      bodyLimit: BODY_BYTES,
-      forceCloseConnections: true,
+      ...HTTP_LIMITS,
+      clientErrorHandler: answerClientError,
       // A 7 where a name belongs is a mistake of the caller's, not the name "7".
       ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
       // `?mac=a` is a list of one.
@@ -66,13 +71,15 @@ export class OperatorServer {
     });
     const server = new OperatorServer(fastify);
     fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
-    fastify.setNotFoundHandler((_request, reply) => {
-      sendProblem(reply, 404, new LockgateError('no-such-route', 'there is nothing at this path'));
-    });
+    fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
     fastify.addHook('onRequest', async (request) => {
       if (!isOperator(request.headers.authorization, options.token))
         throw new LockgateError('unauthorized', 'the operator’s interface wants the token of the data folder');
+      // Whoever asks how the stop goes is answered to the end; nothing else begins any more.
+      if (options.health.isStopping && !isHealthPath(request.url))
+        throw new LockgateError('stopping', 'the gateway is stopping');
     });
+    addHealthRoutes(fastify, options);
     server.#addRoutes(options);
     await server.#listen(options);
     return server;
@@ -88,11 +95,18 @@ export class OperatorServer {
   }
 
   #addRoutes(options: OperatorServerOptions): void {
-    for (const { method, path, success, body, handle } of [...ROUTES, ...WEBHOOK_ROUTES]) {
+    for (const { method, path, success, body, bodyLimit, handle } of [
+      ...ROUTES,
+      ...DEVICE_ROUTES,
+      ...COMMAND_ROUTES,
+      ...USAGE_ROUTES,
+      ...WEBHOOK_ROUTES,
+    ]) {
       this.#fastify.route({
         method,
         url: path,
         ...(body !== undefined && { schema: { body } }),
+        ...(bodyLimit !== undefined && { bodyLimit }),
         handler: async (request, reply) => {
           const params = request.params as Record<string, string>;
           const query = request.query as Query;
@@ -170,35 +184,4 @@ function parseQuery(text: string): Record<string, string | string[]> {
 
 async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
   for await (const line of lines) yield `${line}\n`;
-}
-
-function statusOf(error: FastifyError | LockgateError): number {
-  if (error instanceof LockgateError) {
-    const { code } = error;
-    if (code === 'unauthorized') return 401;
-    if (code.startsWith('no-such-')) return 404;
-    if (code.endsWith('-exists') || code === 'no-webhook-url' || code === 'webhook-disabled') return 409;
-    if (code.startsWith('too-many-')) return 429;
-    return 400;
-  }
-  return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
-}
-
-/** RFC 9457. What is our own fault says no more than that. */
-function sendProblem(reply: FastifyReply, status: number, error: Error): void {
-  const known = error instanceof LockgateError;
-  const detail = status === 500 ? 'something of ours broke' : error.message;
-  if (status === 401) reply.header('www-authenticate', 'Bearer');
-  reply
-    .status(status)
-    .header('content-type', 'application/problem+json')
-    .send(
-      JSON.stringify({
-        type: 'about:blank',
-        title: known ? error.code : 'request',
-        status,
-        detail,
-        code: known ? error.code : 'request',
-      }),
-    );
 }

@@ -5,7 +5,7 @@
 import { decodeUplink } from '../../proto/codec.js';
 import { Deadlines } from '../../proto/deadlines.js';
 import type { Mac } from '../../proto/mac.js';
-import { type CommandAck, isPingUplink, type Uplink } from '../../proto/ping.js';
+import { type CommandAck, isPingUplink, type Source, type Uplink } from '../../proto/ping.js';
 import { judgeInPlace } from '../../proto/power-judge.js';
 import type { Belief } from '../../proto/power-judge-belief.js';
 import { type JudgeEvent, newVerdict } from '../../proto/power-judge-event.js';
@@ -95,31 +95,44 @@ function atOf(entry: LogEntry): number {
   return entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
 }
 
-function judgeEventOf(entry: LogEntry): JudgeEvent {
+/** What the judge was told when the entry was made. @throws Error where an uplink's bytes are damaged */
+export function judgeEventOf(entry: LogEntry): JudgeEvent {
   if (entry.type === 'lock-event') return lockEventOf(entry.event, entry.atMs);
-  const { credentialId: credential, receivedAtMs: atMs } = entry.uplink;
-  return { type: 'uplink', source: 'lock', credential, copy: 'new', uplink: decodeStored(entry.uplink), atMs };
+  const { credentialId: credential, source, receivedAtMs: atMs } = entry.uplink;
+  return { type: 'uplink', source, credential, copy: 'new', uplink: decodeStored(entry.uplink), atMs };
 }
 
 function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
   if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
-  if (event.event === 'connect') return { type: 'connect', source: 'lock', atMs };
-  return { type: 'disconnect', source: 'lock', cause: event.cause, atMs };
+  if (event.event === 'command') return { type: 'command', id: event.id, command: event.command, atMs };
+  const { source = 'lock' } = event;
+  if (event.event === 'connect') return { type: 'connect', source, atMs };
+  return { type: 'disconnect', source, cause: event.cause, atMs };
 }
 
 function lineOf(mac: Mac, entry: LogEntry): string {
   if (entry.type === 'uplink')
-    return uplinkLine(mac, entry.uplink.receivedAtMs, decodeStored(entry.uplink), entry.uplink.bytes);
+    return uplinkLine({ ...entry.uplink, mac, atMs: entry.uplink.receivedAtMs, uplink: decodeStored(entry.uplink) });
   const { atMs, event } = entry;
   if (event.event === 'gateway') return traceEventLine({ atMs, ...event });
+  if (event.event === 'command') return traceEventLine({ atMs, mac, ...event });
   return traceEventLine({ atMs, mac, source: 'lock', ...event });
 }
 
+/** An uplink that was received. */
+interface Received {
+  readonly mac: Mac;
+  readonly atMs: number;
+  readonly source: Source;
+  readonly uplink: Uplink;
+  readonly bytes: Uint8Array;
+}
+
 /** The line of an uplink, its bytes beside its JSON. */
-export function uplinkLine(mac: Mac, atMs: number, uplink: Uplink, bytes: Uint8Array): string {
+export function uplinkLine({ mac, atMs, source, uplink, bytes }: Received): string {
   const event: TraceEvent = isPingUplink(uplink)
-    ? { event: 'ping', atMs, mac, source: 'lock', uplink }
-    : { event: 'ack', atMs, mac, source: 'lock', uplink: uplink as Uplink<CommandAck> };
+    ? { event: 'ping', atMs, mac, source, uplink }
+    : { event: 'ack', atMs, mac, source, uplink: uplink as Uplink<CommandAck> };
   return traceEventLine(event, bytes);
 }
 

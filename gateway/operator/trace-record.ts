@@ -4,7 +4,7 @@
  */
 import type { Mac } from '../../proto/mac.js';
 import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
-import type { GatewayEvents, LockConnected, LockDisconnected, UplinkTaken } from '../events.js';
+import type { CommandChanged, GatewayEvents, LockConnected, LockDisconnected, UplinkTaken } from '../events.js';
 import type { Ingest } from '../ingest.js';
 import type { Locks } from '../locks.js';
 import { traceLockOf, uplinkLine } from './trace-export.js';
@@ -34,19 +34,25 @@ export async function recordTrace(
     traceHeaderLine({ note: '', locks: new Map(wanted.map(({ mac, state }) => [mac, traceLockOf(state.belief)])) }),
   );
 
-  const onConnected = ({ atMs, mac }: LockConnected): void => {
-    if (isWanted(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source: 'lock' }));
+  const onConnected = ({ atMs, mac, source }: LockConnected): void => {
+    if (isWanted(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source }));
   };
-  const onDisconnected = ({ atMs, mac, cause }: LockDisconnected): void => {
-    if (isWanted(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source: 'lock', cause }));
+  const onDisconnected = ({ atMs, mac, source, cause }: LockDisconnected): void => {
+    if (isWanted(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source, cause }));
   };
-  const onUplink = ({ atMs, mac, uplink, bytes }: UplinkTaken): void => {
-    if (isWanted(mac)) write(uplinkLine(mac, atMs, uplink, bytes));
+  const onUplink = (taken: UplinkTaken): void => {
+    if (isWanted(taken.mac)) write(uplinkLine(taken));
   };
+  const onCommand = ({ atMs, mac, record }: CommandChanged): void => {
+    const { id, command, state } = record;
+    if (state === 'sent' && isWanted(mac)) write(traceEventLine({ event: 'command', atMs, mac, id, command }));
+  };
+  events.on('command', onCommand);
   events.on('connected', onConnected);
   events.on('disconnected', onDisconnected);
   events.on('uplink', onUplink);
   return () => {
+    events.off('command', onCommand);
     events.off('connected', onConnected);
     events.off('disconnected', onDisconnected);
     events.off('uplink', onUplink);

@@ -5,10 +5,16 @@
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
+import { credentials } from './migrations/0002-credentials.js';
+import { commands } from './migrations/0003-commands.js';
+import { usage } from './migrations/0004-usage.js';
 import { webhooks } from './migrations/0005-webhooks.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
+  '0002-credentials': credentials,
+  '0003-commands': commands,
+  '0004-usage': usage,
   '0005-webhooks': webhooks,
 };
 

@@ -1,20 +1,12 @@
 /**
- * The ordinary tables, through Kysely, so that every engine shares these statements: merchants, devices and their
- * credentials, webhook URLs, quarantine (reading), facts.
+ * The ordinary tables, through Kysely, so that every engine shares these statements: merchants, webhook URLs,
+ * quarantine (reading), facts. Locks and their credentials stand in device-tables.ts.
  */
-import { type Kysely, NoResultError, type Selectable, type Transaction } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import type { MerchantTable, Tables, WebhookUrlTable } from './schema.js';
-import type {
-  Device,
-  DeviceReading,
-  Merchant,
-  NewDevice,
-  NewWebhookUrl,
-  QuarantinedMessage,
-  WebhookUrl,
-} from './store.js';
+import type { Merchant, NewWebhookUrl, QuarantinedMessage, WebhookUrl } from './store.js';
 
 export class Registry {
   readonly #db: Kysely<Tables>;
@@ -38,72 +30,6 @@ export class Registry {
     return (await this.#db.selectFrom('merchant').selectAll().orderBy('id').execute()).map(toMerchant);
   }
 
-  /** @throws LockgateError `no-such-merchant`, `device-exists` */
-  async addDevice(device: NewDevice): Promise<Device> {
-    await this.#db.transaction().execute(async (db) => {
-      const merchant = await merchantNamed(db, device.merchant);
-      const taken = await db.selectFrom('device').select('id').where('mac', '=', device.mac).executeTakeFirst();
-      if (taken !== undefined)
-        throw new LockgateError('device-exists', `there is a device ${formatMac(device.mac)} already`);
-      const row = {
-        mac: device.mac,
-        merchant_id: merchant.id,
-        simulated: device.simulated ? 1 : 0,
-        created_at_ms: device.nowMs,
-      };
-      const { id } = await db.insertInto('device').values(row).returning('id').executeTakeFirstOrThrow();
-      await insertLockCredential(db, id, device.secretHash, device.nowMs);
-    });
-    const added = await this.findDevice(device.mac);
-    if (added === null) throw new NoResultError({ kind: 'SelectQueryNode' });
-    return added.device;
-  }
-
-  /** @throws LockgateError `no-such-device` */
-  async replaceLockCredential(mac: Mac, secretHash: Buffer, nowMs: number): Promise<void> {
-    await this.#db.transaction().execute(async (db) => {
-      const device = await db.selectFrom('device').select('id').where('mac', '=', mac).executeTakeFirst();
-      if (device === undefined) throw noSuchDevice(mac);
-      await db
-        .updateTable('credential')
-        .set({ revoked_at_ms: nowMs })
-        .where('device_id', '=', device.id)
-        .where('kind', '=', 'lock')
-        .where('revoked_at_ms', 'is', null)
-        .execute();
-      await insertLockCredential(db, device.id, secretHash, nowMs);
-    });
-  }
-
-  async listDevices(): Promise<DeviceReading[]> {
-    return (await this.#devices().orderBy('device.mac').execute()).map(toReading);
-  }
-
-  async findDevice(mac: Mac): Promise<DeviceReading | null> {
-    const row = await this.#devices().where('device.mac', '=', mac).executeTakeFirst();
-    return row === undefined ? null : toReading(row);
-  }
-
-  #devices() {
-    return this.#db
-      .selectFrom('device')
-      .innerJoin('merchant', 'merchant.id', 'device.merchant_id')
-      .leftJoin('device_state', 'device_state.device_id', 'device.id')
-      .selectAll('device')
-      .select(['merchant.name as merchant_name', 'device_state.state as state']);
-  }
-
-  /** All of a device's credentials, newest first. */
-  async credentialIds(deviceId: number): Promise<number[]> {
-    const rows = await this.#db
-      .selectFrom('credential')
-      .select('id')
-      .where('device_id', '=', deviceId)
-      .orderBy('id', 'desc')
-      .execute();
-    return rows.map((row) => row.id);
-  }
-
   async readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
     const rows = await this.#db
       .selectFrom('quarantine')
@@ -111,6 +37,7 @@ export class Registry {
       .selectAll('quarantine')
       .select('device.mac')
       .where('quarantine.device_id', '=', deviceId)
+      .whereRef('quarantine.merchant_id', '=', 'device.merchant_id')
       .orderBy('quarantine.id', 'desc')
       .limit(limit)
       .execute();
@@ -167,27 +94,12 @@ export class Registry {
   }
 }
 
-async function merchantNamed(db: Transaction<Tables>, name: string): Promise<Selectable<MerchantTable>> {
+/** @throws LockgateError `no-such-merchant` */
+export async function merchantNamed(db: Kysely<Tables>, name: string): Promise<Selectable<MerchantTable>> {
   const merchant = await db.selectFrom('merchant').selectAll().where('name', '=', name).executeTakeFirst();
   if (merchant === undefined)
     throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
   return merchant;
-}
-
-async function insertLockCredential(
-  db: Transaction<Tables>,
-  deviceId: number,
-  secretHash: Buffer,
-  nowMs: number,
-): Promise<void> {
-  const row = {
-    device_id: deviceId,
-    kind: 'lock' as const,
-    secret_hash: secretHash,
-    created_at_ms: nowMs,
-    revoked_at_ms: null,
-  };
-  await db.insertInto('credential').values(row).execute();
 }
 
 /** The error for a MAC that no device has. */
@@ -197,26 +109,6 @@ export function noSuchDevice(mac: Mac): LockgateError {
 
 function toMerchant(row: Selectable<MerchantTable>): Merchant {
   return { id: row.id, name: row.name, createdAtMs: row.created_at_ms };
-}
-
-function toReading(row: {
-  id: number;
-  mac: string;
-  merchant_id: number;
-  merchant_name: string;
-  simulated: number;
-  created_at_ms: number;
-  state: string | null;
-}): DeviceReading {
-  const device: Device = {
-    id: row.id,
-    mac: row.mac as Mac,
-    merchantId: row.merchant_id,
-    merchantName: row.merchant_name,
-    simulated: row.simulated === 1,
-    createdAtMs: row.created_at_ms,
-  };
-  return { device, state: row.state };
 }
 
 /** A row of `webhook_url` with its merchant's name. */

@@ -5,6 +5,8 @@
  * others by the wall's. Booleans are 0 and 1.
  */
 import type { Generated } from 'kysely';
+import type { Command } from '../../proto/ping.js';
+import type { CommandState } from './command-record.js';
 
 export interface MerchantTable {
   id: Generated<number>;
@@ -20,6 +22,8 @@ export interface DeviceTable {
   /** 1 for a lock that a simulator plays: judged and delivered, never billed. */
   simulated: number;
   created_at_ms: number;
+  /** Null while it is in service. The row outlives the removal, because the history names it. */
+  removed_at_ms: number | null;
 }
 
 /** What a lock, or a phone that acts for it, proves itself with. Ids grow with age, which orders uplinks. */
@@ -31,6 +35,10 @@ export interface CredentialTable {
   secret_hash: Buffer;
   created_at_ms: number;
   revoked_at_ms: number | null;
+  /** What people call a phone's; null for a lock's own. */
+  name: string | null;
+  /** From then on it proves nothing; null where it never expires. */
+  expires_at_ms: number | null;
 }
 
 /**
@@ -46,7 +54,10 @@ export interface UplinkTable {
   sequence: number;
   /** The first 8 bytes of the SHA-256 of `bytes`: tells a repeat from other content under the same name. */
   digest: Buffer;
-  /** 0 acknowledgement, 1 cellular, 2 GPS, 3 close connection. Only pings (above 0) are events for merchants. */
+  /**
+   * 0 acknowledgement, 1 cellular, 2 GPS, 3 close connection. Only pings (above 0) are events for merchants. −1 is one
+   * that was erased: nothing is left of it but its name, so that a repeat is known for one.
+   */
   kind: number;
   bytes: Buffer;
   received_at_ms: number;
@@ -69,6 +80,8 @@ export interface LockEventTable {
   after_uplink_id: number;
   /** JSON of a LockEvent. */
   event: string;
+  /** Whose lock it was then. */
+  merchant_id: number | null;
 }
 
 /** A breach of a rule. Its uplink is named by the last three of its columns, which are null where there is none. */
@@ -82,6 +95,8 @@ export interface FindingTable {
   credential_id: number | null;
   boot: number | null;
   sequence: number | null;
+  /** Whose lock it was then. */
+  merchant_id: number | null;
 }
 
 /** Bytes that can't be taken as an uplink, with the reason. */
@@ -93,6 +108,8 @@ export interface QuarantineTable {
   code: string;
   message: string;
   bytes: Buffer;
+  /** Whose lock it was then. */
+  merchant_id: number | null;
 }
 
 export interface WebhookUrlTable {
@@ -160,10 +177,77 @@ export interface AttemptTable {
   answer: string | null;
 }
 
+/** A command to a lock, and what became of it; its times are by the run's clock. */
+export interface CommandTable {
+  id: Generated<number>;
+  device_id: number;
+  merchant_id: number;
+  type: Command['type'];
+  /** JSON of the command's other members. */
+  parameters: string;
+  state: CommandState;
+  created_at_ms: number;
+  /** When it is scheduled for. */
+  not_before_ms: number | null;
+  expires_at_ms: number;
+  first_sent_at_ms: number | null;
+  last_sent_at_ms: number | null;
+  sent_count: number;
+  finished_at_ms: number | null;
+  /** The lock's word on why. */
+  detail: string;
+  asked_by: string;
+}
+
 /** Facts about the store itself, such as where the run's clock stands. */
 export interface FactTable {
   name: string;
   value: string;
+}
+
+/** A SIM that was activated. It is the lock's for ever, whatever becomes of the device. */
+export interface SimTable {
+  mac: string;
+  activated_at_ms: number;
+}
+
+/** What a lock used in a month (UTC) as a merchant's. The billed columns: what closed statements have of it. */
+export interface UsageTable {
+  /** As `2026-11`. */
+  month: string;
+  mac: string;
+  merchant_id: number;
+  simulated: number;
+  changed_at_ms: number;
+  messages_up: number;
+  messages_down: number;
+  connections: number;
+  bytes_up: number;
+  bytes_down: number;
+  billed_messages_up: Generated<number>;
+  billed_messages_down: Generated<number>;
+  billed_connections: Generated<number>;
+  billed_bytes_up: Generated<number>;
+  billed_bytes_down: Generated<number>;
+}
+
+/** What a merchant pays from a month on, until a later plan begins. Prices are decimal texts. */
+export interface PricePlanTable {
+  merchant_id: number;
+  from_month: string;
+  per_mb: string;
+  per_sim: string;
+  currency: string;
+  set_at_ms: number;
+}
+
+/** A closed month of a merchant: written once, never changed. */
+export interface StatementTable {
+  merchant_id: number;
+  month: string;
+  closed_at_ms: number;
+  /** JSON of a Statement. */
+  body: string;
 }
 
 export interface Tables {
@@ -180,5 +264,10 @@ export interface Tables {
   webhook_gap: WebhookGapTable;
   delivery: DeliveryTable;
   attempt: AttemptTable;
+  command: CommandTable;
   fact: FactTable;
+  sim: SimTable;
+  usage: UsageTable;
+  price_plan: PricePlanTable;
+  statement: StatementTable;
 }

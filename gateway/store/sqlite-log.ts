@@ -4,21 +4,30 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { formatMac, type Mac } from '../../proto/mac.js';
+import type { Source } from '../../proto/ping.js';
 import type { RuleName } from '../../proto/rules.js';
+import { CommandChanges } from './command-changes.js';
 import {
   type AttemptRecord,
   type Commit,
+  CREDENTIALS_READ,
   type DeliveryProgress,
   type Incoming,
+  type IncomingLockEvent,
   type IncomingQuarantine,
   type IncomingUplink,
   type Judged,
+  LOCK_EVENTS_PER_LOCK,
   type LockAccount,
   QUARANTINE_PER_LOCK,
+  type StoredCredential,
   type StoredFinding,
   type StoredUplink,
 } from './store.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+
+/** At every so many-th event of connections the lock's oldest are looked for: to look at each would cost more. */
+const TRIM_LOCK_EVENTS_EVERY = 1024;
 
 interface FindingRow {
   id: number;
@@ -40,6 +49,18 @@ function toFinding(row: FindingRow): StoredFinding {
   return { id: row.id, finding };
 }
 
+interface CredentialRow {
+  readonly id: number;
+  readonly secret_hash: Buffer;
+  readonly expires_at_ms: number | null;
+  readonly revoked_at_ms: number | null;
+}
+
+function toCredential(row: CredentialRow): StoredCredential {
+  const { id, secret_hash: secretHash, expires_at_ms: expiresAtMs } = row;
+  return { id, secretHash, expiresAtMs, isRevoked: row.revoked_at_ms !== null };
+}
+
 /** A lock event as its row has it. */
 export interface LogEventRow {
   readonly id: number;
@@ -48,11 +69,18 @@ export interface LogEventRow {
   readonly after_uplink_id: number;
 }
 
+/** An attempt that was under way while its event (@uplinkId) was erased leaves nothing behind. */
+const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
+
+/** Whose lock it is at this moment: the device stands in the statement's last parameter. */
+const OWNER = '(SELECT merchant_id FROM device WHERE id = ?)';
+
 /** Writes to the log and to the deliveries. Its methods are to be called inside a transaction. */
 export class LogWriter {
   readonly #insertUplink: Statement;
   readonly #putState: Statement;
   readonly #insertLockEvent: Statement;
+  readonly #trimLockEvents: Statement;
   readonly #insertFinding: Statement;
   readonly #withdrawFinding: Statement;
   readonly #insertQuarantine: Statement;
@@ -64,8 +92,10 @@ export class LogWriter {
   readonly #disableUrl: Statement;
   readonly #park: Statement;
   readonly #failingSince: Statement;
+  readonly #commands: CommandChanges;
 
   constructor(db: Database) {
+    this.#commands = new CommandChanges(db);
     this.#insertUplink = db.prepare(
       `INSERT INTO uplink (device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
          received_at_ms, buffered)
@@ -77,19 +107,23 @@ export class LogWriter {
        ON CONFLICT (device_id) DO UPDATE SET state = excluded.state`,
     );
     this.#insertLockEvent = db.prepare(
-      `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id)
-       VALUES (?, ?, ?, coalesce((SELECT max(id) FROM uplink), 0))`,
+      `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id, merchant_id)
+       VALUES (?, ?, ?, coalesce((SELECT max(id) FROM uplink), 0), ${OWNER})`,
+    );
+    this.#trimLockEvents = db.prepare(
+      `DELETE FROM lock_event WHERE device_id = ? AND id <= (
+         SELECT id FROM lock_event WHERE device_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${LOCK_EVENTS_PER_LOCK})`,
     );
     this.#insertFinding = db.prepare(
-      `INSERT INTO finding (device_id, at_ms, rule, severity, message, credential_id, boot, sequence)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO finding (device_id, at_ms, rule, severity, message, credential_id, boot, sequence, merchant_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${OWNER})`,
     );
     this.#withdrawFinding = db.prepare(
       `DELETE FROM finding WHERE device_id = ? AND rule = ? AND credential_id = ? AND boot = ? AND sequence = ?`,
     );
     this.#insertQuarantine = db.prepare(
-      `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes)
-       VALUES (?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO quarantine (device_id, credential_id, received_at_ms, code, message, bytes, merchant_id)
+       VALUES (?, ?, ?, ?, ?, ?, ${OWNER})`,
     );
     this.#trimQuarantine = db.prepare(
       `DELETE FROM quarantine WHERE device_id = ? AND id <= (
@@ -97,11 +131,11 @@ export class LogWriter {
     );
     this.#insertAttempt = db.prepare(
       `INSERT INTO attempt (url_id, uplink_id, number, at_ms, duration_ms, status, error, answer)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+       SELECT @urlId, u.id, @number, @atMs, @durationMs, @status, @error, @answer FROM uplink u WHERE ${NOT_ERASED}`,
     );
     this.#putDelivery = db.prepare(
       `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
-       VALUES (@urlId, @uplinkId, @state, @number, @next, (SELECT device_id FROM uplink WHERE id = @uplinkId))
+       SELECT @urlId, u.id, @state, @number, @next, u.device_id FROM uplink u WHERE ${NOT_ERASED}
        ON CONFLICT (url_id, uplink_id) DO UPDATE SET
          state = excluded.state, attempts = excluded.attempts, next_attempt_at_ms = excluded.next_attempt_at_ms`,
     );
@@ -113,7 +147,7 @@ export class LogWriter {
     this.#disableUrl = db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ? WHERE id = ?`);
     this.#park = db.prepare(
       `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
-       SELECT ?, id, 'pending', 0, ?, device_id FROM uplink WHERE id = ? ON CONFLICT DO NOTHING`,
+       SELECT @urlId, u.id, 'pending', 0, @atMs, u.device_id FROM uplink u WHERE ${NOT_ERASED} ON CONFLICT DO NOTHING`,
     );
     this.#failingSince = db.prepare('UPDATE webhook_url SET failing_since_ms = ? WHERE id = ?');
   }
@@ -122,12 +156,19 @@ export class LogWriter {
     for (const item of commit.incoming) this.#appendItem(item);
     for (const judged of commit.judged) this.#appendJudged(judged);
     for (const [deviceId, state] of commit.states) this.#putState.run(deviceId, state);
+    for (const change of commit.commands ?? []) this.#commands.apply(change);
   }
 
   #appendItem(item: Incoming): void {
     if (item.type === 'uplink') this.#appendUplink(item);
     else if (item.type === 'quarantine') this.#quarantine(item);
-    else this.#insertLockEvent.run(item.deviceId, item.atMs, JSON.stringify(item.event));
+    else this.#appendLockEvent(item);
+  }
+
+  /** Whoever fills the table is, by that very fact, met by the trimming. */
+  #appendLockEvent({ deviceId, atMs, event }: IncomingLockEvent): void {
+    const { lastInsertRowid } = this.#insertLockEvent.run(deviceId, atMs, JSON.stringify(event), deviceId);
+    if (Number(lastInsertRowid) % TRIM_LOCK_EVENTS_EVERY === 0) this.#trimLockEvents.run(deviceId, deviceId);
   }
 
   #appendUplink(uplink: IncomingUplink): void {
@@ -146,7 +187,7 @@ export class LogWriter {
   }
 
   #quarantine({ deviceId, credentialId, receivedAtMs, code, message, bytes }: IncomingQuarantine): void {
-    this.#insertQuarantine.run(deviceId, credentialId, receivedAtMs, code, message, bytes);
+    this.#insertQuarantine.run(deviceId, credentialId, receivedAtMs, code, message, bytes, deviceId);
     this.#trimQuarantine.run(deviceId, deviceId);
   }
 
@@ -155,13 +196,13 @@ export class LogWriter {
       this.#withdrawFinding.run(deviceId, rule, about.credential, about.boot, about.sequence);
     for (const { rule, severity, message, about, atMs } of findings) {
       const name = [about?.credential ?? null, about?.boot ?? null, about?.sequence ?? null];
-      this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...name);
+      this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...name, deviceId);
     }
   }
 
   recordProgress(progress: DeliveryProgress): void {
     for (const attempt of progress.attempts) this.#recordAttempt(attempt);
-    for (const { uplinkId, atMs } of progress.parked ?? []) this.#park.run(progress.urlId, atMs, uplinkId);
+    for (const { uplinkId, atMs } of progress.parked ?? []) this.#park.run({ urlId: progress.urlId, atMs, uplinkId });
     if (progress.failingSinceMs !== undefined) this.#failingSince.run(progress.failingSinceMs, progress.urlId);
     if (progress.cursor !== undefined) this.#moveCursor.run(progress.cursor, progress.urlId, progress.cursor);
     if (progress.disabledWhy !== undefined) this.#disableUrl.run(progress.disabledWhy, progress.urlId);
@@ -169,7 +210,7 @@ export class LogWriter {
 
   #recordAttempt(attempt: AttemptRecord): void {
     const { urlId, uplinkId, number, atMs, durationMs, status, error, answer, outcome } = attempt;
-    this.#insertAttempt.run(urlId, uplinkId, number, atMs, durationMs, status, error, answer);
+    this.#insertAttempt.run({ urlId, uplinkId, number, atMs, durationMs, status, error, answer });
     if (outcome.state === 'delivered') {
       // What goes well at once never had a row.
       if (number > 1 || attempt.hasRow) this.#finishDelivery.run(number, urlId, uplinkId);
@@ -197,10 +238,10 @@ export class LogReader {
 
   constructor(db: Database) {
     this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
-    this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ?');
+    this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ? AND removed_at_ms IS NULL');
     this.#credentials = db.prepare(
-      `SELECT id, secret_hash AS secretHash FROM credential
-       WHERE device_id = ? AND kind = 'lock' AND revoked_at_ms IS NULL ORDER BY id DESC`,
+      `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
+       WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${CREDENTIALS_READ}`,
     );
     this.#events = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
@@ -214,24 +255,27 @@ export class LogReader {
       .pluck();
     this.#latest = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.credential_id = ? ORDER BY u.boot DESC, u.sequence DESC LIMIT ?`,
+       WHERE u.credential_id = ? AND u.merchant_id = d.merchant_id AND u.kind >= 0
+       ORDER BY u.boot DESC, u.sequence DESC LIMIT ?`,
     );
     this.#states = db.prepare(
-      `SELECT s.device_id AS deviceId, d.mac, s.state FROM device_state s JOIN device d ON d.id = s.device_id`,
+      `SELECT s.device_id AS deviceId, d.mac, s.state FROM device_state s JOIN device d ON d.id = s.device_id
+       WHERE d.removed_at_ms IS NULL`,
     );
     this.#digests = db
       .prepare('SELECT digest FROM uplink WHERE credential_id = ? AND boot = ? AND sequence = ?')
       .pluck();
     this.#findings = db.prepare(
       `SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id
-       WHERE f.device_id = ? ORDER BY f.id DESC LIMIT ?`,
+       WHERE f.device_id = ? AND f.merchant_id = d.merchant_id ORDER BY f.id DESC LIMIT ?`,
     );
     this.#logUplinks = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.device_id = ? AND u.id > ? ORDER BY u.id LIMIT ?`,
+       WHERE u.device_id = ? AND u.id > ? AND u.merchant_id = d.merchant_id AND u.kind >= 0 ORDER BY u.id LIMIT ?`,
     );
     this.#logEvents = db.prepare(
-      `SELECT id, at_ms, event, after_uplink_id FROM lock_event WHERE device_id = ? AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT e.id, e.at_ms, e.event, e.after_uplink_id FROM lock_event e JOIN device d ON d.id = e.device_id
+       WHERE e.device_id = ? AND e.id > ? AND e.merchant_id = d.merchant_id ORDER BY e.id LIMIT ?`,
     );
     this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
   }
@@ -264,10 +308,11 @@ export class LogReader {
     return (this.#state.get(deviceId) as string | undefined) ?? null;
   }
 
-  lock(mac: Mac): LockAccount | null {
+  lock(mac: Mac, kind: Source): LockAccount | null {
     const row = this.#lock.get(mac) as { id: number; merchant_id: number; simulated: number } | undefined;
+    // A MAC that nobody has is looked up as far as one that somebody has.
+    const credentials = (this.#credentials.all(row?.id ?? 0, kind) as CredentialRow[]).map(toCredential);
     if (row === undefined) return null;
-    const credentials = this.#credentials.all(row.id) as LockAccount['credentials'];
     return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };
   }
 

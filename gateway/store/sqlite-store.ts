@@ -10,25 +10,36 @@ import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
+import type { Source } from '../../proto/ping.js';
+import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
+import { DeviceTables } from './device-tables.js';
 import { DueDeliveries } from './due-deliveries.js';
 import { Lane } from './lane.js';
 import { LogMerge } from './log-merge.js';
 import { migrationProvider } from './migrations.js';
 import { Registry } from './registry-tables.js';
 import type { Tables } from './schema.js';
+import { Forgetting } from './sqlite-forgetting.js';
 import { LogReader, LogWriter } from './sqlite-log.js';
 import {
+  type AgedPiece,
+  type AgingPiece,
   type Commit,
   type DeliveryProgress,
   type Device,
+  type DeviceChange,
   type DeviceReading,
   type DueDelivery,
+  type EndedCredentials,
+  type Erased,
   type LockAccount,
   type LogEntry,
   type Merchant,
   type NewDevice,
+  type NewPhone,
   type NewWebhookUrl,
+  type Phone,
   type QuarantinedMessage,
   type Store,
   type StoredFinding,
@@ -36,6 +47,8 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
+import { SqliteUsage } from './usage-sqlite.js';
+import type { UsageStore } from './usage-store.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
 import type { WebhookStore } from './webhook-store.js';
 
@@ -71,6 +84,8 @@ function openDurable(file: string): Database {
   const journal = db.pragma('journal_mode = WAL', { simple: true });
   db.pragma('synchronous = FULL');
   db.pragma('foreign_keys = ON');
+  // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
+  db.pragma('secure_delete = ON');
   const synchronous = db.pragma('synchronous', { simple: true });
   if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
   db.close();
@@ -98,14 +113,19 @@ interface Parts {
 
 class SqliteStore implements Store {
   readonly description: string;
+  readonly commands: CommandTableStore;
+  readonly usage: UsageStore;
   readonly webhooks: WebhookStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
   readonly #log: LogReader;
   readonly #due: DueDeliveries;
+  readonly #forgetting: Forgetting;
   readonly #registry: Registry;
   readonly #readRegistry: Registry;
+  readonly #devices: DeviceTables;
+  readonly #readDevices: DeviceTables;
 
   constructor(parts: Parts) {
     this.description = `SQLite, ${parts.file}`;
@@ -113,9 +133,14 @@ class SqliteStore implements Store {
     this.#logWriter = new LogWriter(parts.writer);
     this.#log = new LogReader(parts.reader);
     this.#due = new DueDeliveries(parts.reader);
-    this.#registry = new Registry(parts.tables);
+    this.#forgetting = new Forgetting(parts.writer);
     const readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
+    this.#registry = new Registry(parts.tables);
     this.#readRegistry = new Registry(readTables);
+    this.#devices = new DeviceTables(parts.tables);
+    this.#readDevices = new DeviceTables(readTables);
+    this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
+    this.usage = new SqliteUsage({ lane: this.#lane, writer: parts.writer, tables: parts.tables, readTables });
     this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables });
   }
 
@@ -161,8 +186,8 @@ class SqliteStore implements Store {
     for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
   }
 
-  async findLock(mac: Mac): Promise<LockAccount | null> {
-    return this.#read('look up a lock', () => this.#log.lock(mac));
+  async findLock(mac: Mac, kind: Source = 'lock'): Promise<LockAccount | null> {
+    return this.#read('look up a lock', () => this.#log.lock(mac, kind));
   }
 
   async readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]> {
@@ -197,24 +222,78 @@ class SqliteStore implements Store {
     return this.#readRegistry.listMerchants();
   }
 
-  addDevice(device: NewDevice): Promise<Device> {
-    return this.#lane.run(() => this.#registry.addDevice(device));
+  async addDevice(device: NewDevice): Promise<Device> {
+    await this.addDevices([device]);
+    return ((await this.findDevice(device.mac)) as DeviceReading).device;
   }
 
-  replaceLockCredential(mac: Mac, secretHash: Buffer, nowMs: number): Promise<void> {
-    return this.#lane.run(() => this.#registry.replaceLockCredential(mac, secretHash, nowMs));
+  addDevices(devices: readonly NewDevice[]): Promise<void> {
+    return this.#lane.run(() => this.#devices.addDevices(devices));
+  }
+
+  findTakenMacs(macs: readonly Mac[]): Promise<Mac[]> {
+    return this.#readDevices.findTakenMacs(macs);
+  }
+
+  replaceLockCredential(
+    mac: Mac,
+    secretHash: Buffer,
+    nowMs: number,
+    keepOldUntilMs?: number,
+  ): Promise<EndedCredentials> {
+    return this.#lane.run(() => this.#devices.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs));
+  }
+
+  addPhone(phone: NewPhone): Promise<Phone> {
+    return this.#lane.run(() => this.#devices.addPhone(phone));
+  }
+
+  listPhones(mac: Mac): Promise<Phone[]> {
+    return this.#readDevices.listPhones(mac);
+  }
+
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials> {
+    return this.#lane.run(() => this.#devices.revokePhone(mac, name, nowMs));
+  }
+
+  changeDevice(change: DeviceChange): Promise<void> {
+    return this.#lane.run(() => this.#devices.changeDevice(change));
+  }
+
+  removeDevice(mac: Mac, nowMs: number): Promise<void> {
+    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs));
+  }
+
+  findDeviceId(mac: Mac): Promise<number | null> {
+    return this.#readDevices.findDeviceId(mac);
+  }
+
+  eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
+    return this.#commit('erase a lock', () => this.#forgetting.erase(deviceId, state));
+  }
+
+  /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
+  scrub(): Promise<void> {
+    return this.#lane.run(() => {
+      const [{ busy }] = this.#parts.writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
+      if (busy !== 0) throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
+    });
+  }
+
+  deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    return this.#commit('delete what is old', () => this.#forgetting.deleteOld(piece));
   }
 
   listDevices(): Promise<DeviceReading[]> {
-    return this.#readRegistry.listDevices();
+    return this.#readDevices.listDevices();
   }
 
   findDevice(mac: Mac): Promise<DeviceReading | null> {
-    return this.#readRegistry.findDevice(mac);
+    return this.#readDevices.findDevice(mac);
   }
 
-  async readUplinks(deviceId: number, limit: number): Promise<StoredUplink[]> {
-    const credentials = await this.#readRegistry.credentialIds(deviceId);
+  async readUplinks(deviceId: number, limit: number, source: Source = 'lock'): Promise<StoredUplink[]> {
+    const credentials = await this.#readDevices.credentialIds(deviceId, source);
     return this.#read('read uplinks', () => this.#log.latest(credentials, limit));
   }
 

@@ -5,19 +5,42 @@
  * {@link StoreFailure} where it could not be made so; nothing of a rejected call is kept.
  */
 import type { Mac } from '../../proto/mac.js';
+import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
+import type { CommandChange, CommandStore } from './command-record.js';
 import type { StoredUplink } from './stored-uplink.js';
+import type { UsageStore } from './usage-store.js';
 import type { WebhookStore, WebhookUrl } from './webhook-store.js';
 
 export type { StoredUplink } from './stored-uplink.js';
 export type { WebhookUrl } from './webhook-store.js';
 
+/**
+ * What kind of failure it is, since they end differently: a full disk may have room again (`full`), another process may
+ * let go of the file (`busy`), but after an I/O error (`io`) nobody knows what is on the disk.
+ */
+export type StoreFailureKind = 'full' | 'io' | 'busy' | 'other';
+
 /** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
 export class StoreFailure extends Error {
+  readonly kind: StoreFailureKind;
+
   constructor(what: string, cause: unknown) {
     super(`the store could not ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.name = 'StoreFailure';
+    this.kind = failureKind(cause);
   }
+}
+
+/** The kind of what an engine threw, by its code: SQLite's (sqlite.org/rescode.html) or the system's. */
+export function failureKind(error: unknown): StoreFailureKind {
+  if (error instanceof StoreFailure) return error.kind;
+  const { code } = (error ?? {}) as { code?: unknown };
+  if (typeof code !== 'string') return 'other';
+  // SQLite could not make its shared-memory file longer: no write of ours has failed, there is only no room for one.
+  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC') return 'full';
+  if (/^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(code) || code === 'EIO') return 'io';
+  return /^SQLITE_(BUSY|LOCKED)/.test(code) ? 'busy' : 'other';
 }
 
 export interface Merchant {
@@ -41,8 +64,89 @@ export interface LockAccount {
   readonly merchantId: number;
   readonly mac: Mac;
   readonly simulated: boolean;
-  /** Those of the lock itself that are not revoked, newest first. */
-  readonly credentials: readonly { readonly id: number; readonly secretHash: Buffer }[];
+  /** Those that are not revoked first, then newest first; at most {@link CREDENTIALS_READ}. */
+  readonly credentials: readonly StoredCredential[];
+}
+
+/** What a lock, or a phone that acts for it, proves itself with. */
+export interface StoredCredential {
+  readonly id: number;
+  readonly secretHash: Buffer;
+  /** From then on it proves nothing, ms since the epoch by the wall's clock; null where it never expires. */
+  readonly expiresAtMs: number | null;
+  readonly isRevoked: boolean;
+}
+
+/** Credentials of a lock that a CONNECT is compared with: all that may hold, and of the revoked ones the newest. */
+export const CREDENTIALS_READ = 64;
+
+/** Phone credentials that a lock may have at the same time, those that expired or were revoked not counted. */
+export const PHONES_PER_LOCK = 32;
+
+/** A phone that acts for a lock (protocol.md §1). */
+export interface Phone {
+  readonly credentialId: number;
+  readonly name: string;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | null;
+  readonly revokedAtMs: number | null;
+}
+
+export interface NewPhone {
+  readonly mac: Mac;
+  readonly name: string;
+  readonly secretHash: Buffer;
+  readonly expiresAtMs: number | null;
+  readonly nowMs: number;
+}
+
+/** Credentials that hold no longer, or from a time on, and whose they are: their live connections are to end. */
+export interface EndedCredentials {
+  readonly deviceId: number;
+  readonly credentialIds: readonly number[];
+}
+
+/** What an operator changes of a lock; what is left out stays. */
+export interface DeviceChange {
+  readonly mac: Mac;
+  /** The merchant's name. */
+  readonly merchant?: string | undefined;
+  readonly simulated?: boolean | undefined;
+  /** JSON of what is known of the lock from now on; left out where it stays, null where nothing is. */
+  readonly state?: string | null;
+}
+
+/** What an erasure took away. */
+export interface Erased {
+  readonly uplinks: number;
+  readonly findings: number;
+  readonly quarantined: number;
+  readonly lockEvents: number;
+  /** Deliveries that waited for a retry. */
+  readonly pendingDeliveries: number;
+}
+
+/** The tables that grow with time, and are cut by age. */
+export const AGING_TABLES = ['uplink', 'lock_event', 'finding', 'quarantine'] as const;
+
+/** A piece of a table, in the order of arrival, from which what is too old is deleted. */
+export interface AgingPiece {
+  readonly table: (typeof AGING_TABLES)[number];
+  /** What came before this time is too old: ms since the epoch, by the run's clock. */
+  readonly beforeMs: number;
+  /** Only what comes after this id. */
+  readonly afterId: number;
+  /** Rows looked at. */
+  readonly limit: number;
+}
+
+/** What became of an {@link AgingPiece}. */
+export interface AgedPiece {
+  readonly deleted: number;
+  /** Events that are too old and not delivered yet: they stay. */
+  readonly held: number;
+  /** Where the next piece begins; null where nothing old is left. */
+  readonly nextId: number | null;
 }
 
 /** Kinds of uplink as stored: 0 is an acknowledgement, the others are pings and so events for merchants. */
@@ -65,7 +169,7 @@ export interface IncomingUplink {
   readonly buffered: boolean;
 }
 
-/** What happened to a lock's connection, or to the gateway's listening: kept for traces (protocol.md §4). */
+/** What happened to a lock’s connection or the gateway’s listening, or a command sent: for traces (protocol.md §4). */
 export interface IncomingLockEvent {
   readonly type: 'lock-event';
   readonly deviceId: number;
@@ -73,10 +177,12 @@ export interface IncomingLockEvent {
   readonly event: LockEvent;
 }
 
+/** A connection is the lock's own where it has no source, as in a trace. */
 export type LockEvent =
-  | { readonly event: 'connect' }
-  | { readonly event: 'disconnect'; readonly cause: DisconnectCause }
-  | { readonly event: 'gateway'; readonly state: 'start' | 'stop' };
+  | { readonly event: 'connect'; readonly source?: 'phone' }
+  | { readonly event: 'disconnect'; readonly source?: 'phone'; readonly cause: DisconnectCause }
+  | { readonly event: 'gateway'; readonly state: 'start' | 'stop' }
+  | { readonly event: 'command'; readonly id: number; readonly command: Command };
 
 /** Bytes that can't be taken as an uplink, on their way into quarantine. */
 export interface IncomingQuarantine {
@@ -106,6 +212,8 @@ export interface Commit {
   readonly judged: readonly Judged[];
   /** JSON of what is known of each lock afterwards, by device id. */
   readonly states: ReadonlyMap<number, string>;
+  /** In order. */
+  readonly commands?: readonly CommandChange[];
 }
 
 /** A finding as the store has it. */
@@ -121,6 +229,12 @@ export type LogEntry =
 
 /** How many quarantined messages are kept for each lock, oldest out first (protocol.md §1). */
 export const QUARANTINE_PER_LOCK = 1000;
+
+/**
+ * How many events of connections are kept for each lock, oldest out first, give or take a few thousand: years of a lock
+ * that behaves, and a bound for one that connects in a tight loop. Its uplinks are kept for ever all the same.
+ */
+export const LOCK_EVENTS_PER_LOCK = 100_000;
 
 export interface QuarantinedMessage {
   readonly id: number;
@@ -186,6 +300,8 @@ export interface Store {
   readonly description: string;
   /** What operators ask about webhooks. */
   readonly webhooks: WebhookStore;
+  /** SIM cards, counts, price plans, statements. */
+  readonly usage: UsageStore;
 
   /* Pings: the hot path. */
 
@@ -195,10 +311,10 @@ export interface Store {
   readDeviceState(deviceId: number): Promise<string | null>;
   /** The states of all devices that have one. */
   readDeviceStates(): Promise<{ readonly deviceId: number; readonly mac: Mac; readonly state: string }[]>;
-  /** The digests that the log has under one name. */
+  /** The digests that the log has under one name; an empty one stands for whatever was erased under it. */
   readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]>;
-  /** The lock that has this MAC, for authentication. */
-  findLock(mac: Mac): Promise<LockAccount | null>;
+  /** The lock that has this MAC, and its credentials of one kind (its own, where none is said), for authentication. */
+  findLock(mac: Mac, kind?: Source): Promise<LockAccount | null>;
 
   /* Deliveries: the other hot path. */
 
@@ -220,12 +336,45 @@ export interface Store {
   addMerchant(name: string, nowMs: number): Promise<Merchant>;
   listMerchants(): Promise<Merchant[]>;
   addDevice(device: NewDevice): Promise<Device>;
-  /** Revokes the lock's own credentials and gives it a new one. */
-  replaceLockCredential(mac: Mac, secretHash: Buffer, nowMs: number): Promise<void>;
+  /** Adds all of them or none; a lock that was removed comes back. */
+  addDevices(devices: readonly NewDevice[]): Promise<void>;
+  /** Which of these MACs a lock in service has. */
+  findTakenMacs(macs: readonly Mac[]): Promise<Mac[]>;
+  /**
+   * Gives the lock a new credential and revokes its others; the one before may hold until `keepOldUntilMs`. Answers
+   * those that hold no longer.
+   */
+  replaceLockCredential(
+    mac: Mac,
+    secretHash: Buffer,
+    nowMs: number,
+    keepOldUntilMs?: number,
+  ): Promise<EndedCredentials>;
+  addPhone(phone: NewPhone): Promise<Phone>;
+  /** The lock's phones that are not revoked, and the newest of those that are, newest first. */
+  listPhones(mac: Mac): Promise<Phone[]>;
+  /** Revokes the phone credential of this name. */
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials>;
+  changeDevice(change: DeviceChange): Promise<void>;
+  /** Takes the lock out of service: its credentials are revoked, its state is dropped, its history stays. */
+  removeDevice(mac: Mac, nowMs: number): Promise<void>;
+  /** The id of a lock, in service or removed; null where there never was one. */
+  findDeviceId(mac: Mac): Promise<number | null>;
+  /**
+   * Erases what is known of a lock, its positions above all: uplinks but for their names, findings, quarantine, lock
+   * events, deliveries and their attempts. `state` is what is known from now on, as JSON.
+   */
+  eraseDevice(deviceId: number, state: string | null): Promise<Erased>;
+  /** Takes what was erased out of the files too, where an engine keeps a copy of what was. */
+  scrub(): Promise<void>;
+  /** Deletes what is too old in one piece of a table, but for events that a URL still waits for. */
+  deleteOld(piece: AgingPiece): Promise<AgedPiece>;
   listDevices(): Promise<DeviceReading[]>;
   findDevice(mac: Mac): Promise<DeviceReading | null>;
-  /** The device's latest uplinks by the order of protocol.md §1, newest first. */
-  readUplinks(deviceId: number, limit: number): Promise<StoredUplink[]>;
+  /* What is read of a device is what it did for the merchant that has it now; the rest stays with those before. */
+
+  /** Its latest uplinks from the lock itself, or from phones, by the order of protocol.md §1, newest first. */
+  readUplinks(deviceId: number, limit: number, source?: Source): Promise<StoredUplink[]>;
   /** The device's findings, newest first. */
   readFindings(deviceId: number, limit: number): Promise<StoredFinding[]>;
   /** What the log has of the device, oldest first, in pieces of at most `limit`. */
@@ -234,6 +383,10 @@ export interface Store {
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]>;
   addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl>;
   listWebhookUrls(): Promise<WebhookUrl[]>;
+
+  /* Commands. */
+
+  readonly commands: CommandStore;
 
   /* Facts about the store itself. */
 

@@ -1,5 +1,6 @@
 /** What the log gives back. */
 import type { Mac } from '../../proto/mac.js';
+import type { Source } from '../../proto/ping.js';
 
 /** An uplink as the log has it, with its lock. */
 export interface StoredUplink {
@@ -9,6 +10,8 @@ export interface StoredUplink {
   readonly mac: Mac;
   readonly simulated: boolean;
   readonly credentialId: number;
+  /** By the kind of its credential. */
+  readonly source: Source;
   readonly boot: number;
   readonly sequence: number;
   readonly digest: Buffer;

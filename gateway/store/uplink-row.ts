@@ -1,5 +1,6 @@
 /** A stored uplink with its lock, as SQL statements by hand select it. */
 import type { Mac } from '../../proto/mac.js';
+import type { Source } from '../../proto/ping.js';
 import type { StoredUplink } from './store.js';
 
 /** The columns of a stored uplink with its lock, as rows have them. */
@@ -10,6 +11,7 @@ export interface UplinkRow {
   mac: string;
   simulated: number;
   credential_id: number;
+  kind: Source | null;
   boot: number;
   sequence: number;
   digest: Buffer;
@@ -20,7 +22,8 @@ export interface UplinkRow {
 
 /** They, in SQL: `u` is the uplink and `d` its device. */
 export const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id,
-  u.boot, u.sequence, u.digest, u.bytes, u.received_at_ms, u.buffered`;
+  u.boot, u.sequence, u.digest, u.bytes, u.received_at_ms, u.buffered,
+  (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) AS kind`;
 
 /** The uplink of a row. */
 export function toUplink(row: UplinkRow): StoredUplink {
@@ -31,6 +34,7 @@ export function toUplink(row: UplinkRow): StoredUplink {
     mac: row.mac as Mac,
     simulated: row.simulated === 1,
     credentialId: row.credential_id,
+    source: row.kind ?? 'lock',
     boot: row.boot,
     sequence: row.sequence,
     digest: row.digest,

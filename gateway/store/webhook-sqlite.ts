@@ -67,7 +67,7 @@ export class SqliteWebhooks implements WebhookStore {
       `INSERT INTO delivery (url_id, uplink_id, device_id, state, attempts, attempts_before, next_attempt_at_ms)
        SELECT @urlId, u.id, u.device_id, 'pending', n.made, n.made, @nowMs FROM uplink u, (
          SELECT coalesce(max(number), 0) AS made FROM attempt WHERE url_id = @urlId AND uplink_id = @uplinkId) n
-       WHERE u.id = @uplinkId
+       WHERE u.id = @uplinkId AND u.kind > 0
        ON CONFLICT (url_id, uplink_id) DO UPDATE SET
          state = 'pending', attempts_before = attempts, next_attempt_at_ms = excluded.next_attempt_at_ms`,
     );
@@ -124,13 +124,16 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   async remove(urlId: number): Promise<void> {
+    // Its row goes last: what a crash leaves of them is still some URL's, and can be removed and erased.
+    for (const table of ['delivery', 'attempt']) while ((await this.#removeSome(table, urlId)) > 0);
     await this.#transaction(async (db) => {
       await existing(db, urlId);
+      await db.deleteFrom('delivery').where('url_id', '=', urlId).execute();
+      await db.deleteFrom('attempt').where('url_id', '=', urlId).execute();
       await db.deleteFrom('webhook_old_secret').where('url_id', '=', urlId).execute();
       await db.deleteFrom('webhook_gap').where('url_id', '=', urlId).execute();
       await db.deleteFrom('webhook_url').where('id', '=', urlId).execute();
     });
-    for (const table of ['delivery', 'attempt']) while ((await this.#removeSome(table, urlId)) > 0);
   }
 
   #removeSome(table: string, urlId: number): Promise<number> {
@@ -162,7 +165,7 @@ export class SqliteWebhooks implements WebhookStore {
     });
   }
 
-  async oldSecrets(urlId: number, nowMs: number): Promise<OldSecret[]> {
+  async readOldSecrets(urlId: number, nowMs: number): Promise<OldSecret[]> {
     const rows = await this.#parts.readTables
       .selectFrom('webhook_old_secret')
       .selectAll()
@@ -173,16 +176,16 @@ export class SqliteWebhooks implements WebhookStore {
     return rows.map((row) => ({ secretSealed: row.secret_sealed, validUntilMs: row.valid_until_ms }));
   }
 
-  async pendingLocks(urlId: number): Promise<number[]> {
+  async readPendingLocks(urlId: number): Promise<number[]> {
     return this.#read('read deliveries', () => this.#pendingLocks.all(urlId) as number[]);
   }
 
-  async hasPending(urlId: number, deviceId: number): Promise<boolean> {
+  async findPending(urlId: number, deviceId: number): Promise<boolean> {
     return this.#read('read deliveries', () => this.#hasPending.get(urlId, deviceId) !== undefined);
   }
 
   /** Receipts grow with ids, so the log itself is the index. */
-  async firstUplinkFrom(receivedAtMs: number): Promise<number> {
+  async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
     return this.#read('read the log', () => {
       let [low, high] = [0, Number.MAX_SAFE_INTEGER];
       let last = 0;

@@ -1,6 +1,7 @@
 /**
  * What operators ask of the store about webhooks: change and remove URLs, rotate secrets, look at deliveries, send
- * events again. The hot paths of deliveries stand in store.ts. Writing promises are kept as there: resolved = fsynced.
+ * events again. The hot paths of deliveries stand in store.ts. Writing promises are kept as there: resolved = fsynced;
+ * names begin as there with read or find where nothing is written (health-store.ts goes by that).
  */
 import type { EventName } from '../event-id.js';
 import type { StoredUplink } from './stored-uplink.js';
@@ -109,14 +110,15 @@ export interface WebhookStore {
   /** @throws LockgateError `no-such-webhook` */
   rotateSecret(urlId: number, rotation: SecretRotation): Promise<WebhookUrl>;
   /** The secrets before the newest that are valid at this time, newest first. */
-  oldSecrets(urlId: number, nowMs: number): Promise<OldSecret[]>;
+  readOldSecrets(urlId: number, nowMs: number): Promise<OldSecret[]>;
 
   /** The locks that have a delivery pending at this URL. */
-  pendingLocks(urlId: number): Promise<number[]>;
-  hasPending(urlId: number, deviceId: number): Promise<boolean>;
+  readPendingLocks(urlId: number): Promise<number[]>;
+  /** Whether it has one of this lock. */
+  findPending(urlId: number, deviceId: number): Promise<boolean>;
 
   /** The id of the first uplink received at this time or later; one past the last where there is none. */
-  firstUplinkFrom(receivedAtMs: number): Promise<number>;
+  findFirstUplinkFrom(receivedAtMs: number): Promise<number>;
   /** The event of this name, with the lock's MAC; null where the log has none. */
   findEvent(name: EventName): Promise<StoredUplink | null>;
   /** Newest events first; of one event, in the order of the URLs. */

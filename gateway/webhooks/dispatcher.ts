@@ -58,7 +58,7 @@ export class Dispatcher {
 
   async #follow(url: WebhookUrl): Promise<void> {
     const { store, clock } = this.#parts;
-    this.#begin(url, await store.webhooks.oldSecrets(url.id, clock.now()));
+    this.#begin(url, await store.webhooks.readOldSecrets(url.id, clock.now()));
   }
 
   /** A disabled URL stays where it is. */
@@ -125,11 +125,21 @@ export class Dispatcher {
     }
   }
 
+  /** How many deliveries of each URL have no outcome yet, in the order in which the URLs came. */
+  *waiting(): Iterable<readonly [urlId: number, waiting: number]> {
+    for (const [urlId, worker] of this.#workers) yield [urlId, worker.waiting];
+  }
+
   /** To be called after a commit that stored events of these merchants. */
   wake(merchantIds: ReadonlySet<number>): void {
     for (const worker of this.#workers.values()) {
       if (merchantIds.has(worker.merchantId)) worker.wake();
     }
+  }
+
+  /** What a lock sent was erased: no worker is to send what it has read of it. */
+  forget(deviceId: number): void {
+    for (const worker of this.#workers.values()) worker.forget(deviceId);
   }
 
   /** Starts nothing new, lets what is under way end within `grace`, and keeps what came of it. */

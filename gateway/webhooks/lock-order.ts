@@ -29,7 +29,7 @@ export class LockOrder {
   async load(): Promise<void> {
     if (!this.#isStale) return;
     this.#isStale = false;
-    for (const deviceId of await this.#store.pendingLocks(this.#urlId)) this.#held.add(deviceId);
+    for (const deviceId of await this.#store.readPendingLocks(this.#urlId)) this.#held.add(deviceId);
   }
 
   isHeld(deviceId: number): boolean {
@@ -55,7 +55,7 @@ export class LockOrder {
   /** Lets the lock go where nothing of it is pending any more. To be called when a delivery of it has an end. */
   async release(deviceId: number): Promise<void> {
     if (!this.#held.has(deviceId) || this.#parking.has(deviceId)) return;
-    const isPending = await this.#store.hasPending(this.#urlId, deviceId);
+    const isPending = await this.#store.findPending(this.#urlId, deviceId);
     if (!isPending && !this.#parking.has(deviceId)) this.#held.delete(deviceId);
   }
 }

@@ -79,8 +79,8 @@ export class Redelivery {
     const named = urls.filter(({ id }) => urlId === undefined || id === urlId);
     if (urlId !== undefined && named.length === 0) throw noSuchWebhook(urlId);
     if (urlId !== undefined) named.forEach(enabled);
-    const afterId = (await store.webhooks.firstUplinkFrom(sinceMs)) - 1;
-    const toId = (await store.webhooks.firstUplinkFrom(untilMs)) - 1;
+    const afterId = (await store.webhooks.findFirstUplinkFrom(sinceMs)) - 1;
+    const toId = (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1;
     const recovered: Recovered[] = [];
     for (const url of named)
       recovered.push({

@@ -61,6 +61,8 @@ export class UrlWorker {
   #position: number;
   #reading: Promise<void> | undefined;
   #readAgain = false;
+  /** How often something was forgotten: what is being read meanwhile may be gone. */
+  #forgets = 0;
   #timer: Timer | undefined;
   #stopped = false;
   #onIdle: (() => void)[] = [];
@@ -90,6 +92,11 @@ export class UrlWorker {
     this.wake();
   }
 
+  /** Deliveries that were read or are under way and have no outcome yet. */
+  get waiting(): number {
+    return (this.#stopped ? 0 : this.#ahead.length) + this.#underWay;
+  }
+
   /** Looks for work: called when the merchant has new events, when a retry falls due, and when an attempt ended. */
   wake(): void {
     if (this.#stopped) return;
@@ -105,6 +112,13 @@ export class UrlWorker {
       }
       this.#settle();
     });
+  }
+
+  /** A lock's events were erased from the log: those that were read and not attempted yet are left out. */
+  forget(deviceId: number): void {
+    this.#forgets += 1;
+    this.#ahead = this.#ahead.filter((event) => event.deviceId !== deviceId);
+    this.wake();
   }
 
   /** Starts nothing new, gives what is under way up to `grace` ms to end, then cuts it off. May be called again. */
@@ -152,7 +166,11 @@ export class UrlWorker {
     if (free <= 0) return;
     // Those under way are still due in the store, and an ordered URL's busy locks are skipped, so look past them.
     const limit = free + this.#retries.size + this.#busyLocks.size;
-    for (const delivery of await this.#parts.store.readDueDeliveries(this.#url.id, nowMs, limit)) {
+    const forgets = this.#forgets;
+    const due = await this.#parts.store.readDueDeliveries(this.#url.id, nowMs, limit);
+    // Whoever forgets wakes the worker.
+    if (forgets !== this.#forgets) return;
+    for (const delivery of due) {
       if (this.#stopped || this.#retries.size >= RETRY_SHARE || this.#room() <= 0) return;
       const { id, deviceId } = delivery.uplink;
       const mustWait = this.#order !== undefined && this.#busyLocks.has(deviceId);
@@ -174,7 +192,9 @@ export class UrlWorker {
     const { store } = this.#parts;
     this.#known ??= new Set(await store.readOutcomesAfter(this.#url.id, this.#position));
     const known = this.#known;
+    const forgets = this.#forgets;
     const events = await store.readEvents(this.#url.merchantId, this.#position, READ_AT_ONCE);
+    if (forgets !== this.#forgets) return true;
     this.#position = events.at(-1)?.id ?? this.#position;
     this.#ahead.push(...events.filter(({ id }) => !known.delete(id)));
     return events.length > 0;

@@ -56,7 +56,7 @@ export class WebhookSettings {
   /** Everything that there is to see of a URL. */
   async read(url: WebhookUrl): Promise<WebhookReading> {
     const { store, dispatcher, clock } = this.#parts;
-    const old = await store.webhooks.oldSecrets(url.id, clock.now());
+    const old = await store.webhooks.readOldSecrets(url.id, clock.now());
     return {
       url,
       isCircuitOpen: dispatcher.isCircuitOpen(url.id),
@@ -104,7 +104,7 @@ export class WebhookSettings {
       throw new LockgateError('input-grace', 'the old secret stays valid for 0 s to 30 days');
     const nowMs = clock.now();
     await this.#existing(urlId);
-    if (graceMs > 0 && (await store.webhooks.oldSecrets(urlId, nowMs)).length >= MAX_SECRETS - 1)
+    if (graceMs > 0 && (await store.webhooks.readOldSecrets(urlId, nowMs)).length >= MAX_SECRETS - 1)
       throw new LockgateError(
         'webhook-secrets',
         `webhook URL ${urlId} has ${MAX_SECRETS} valid secrets already: let some run out, or end them with no grace`,

@@ -68,7 +68,7 @@ export class WebhookTester {
    * Sends a test and waits for every answer: to the active URLs of the lock's merchant, or to one of them by its id,
    * active or not.
    *
-   * @throws LockgateError `no-such-device`, `no-such-webhook`, `no-webhook-url`, `too-many-tests`
+   * @throws LockgateError `no-such-device`, `no-such-webhook`, `no-webhook-url`, `rate-limited`
    */
   async test(mac: Mac, urlId?: number): Promise<TestOutcome> {
     const { store } = this.#parts;
@@ -96,7 +96,7 @@ export class WebhookTester {
     const recent = (this.#recent.get(merchantId) ?? []).filter((atMs) => atMs > nowMs - WINDOW && atMs <= nowMs);
     this.#recent.set(merchantId, recent);
     if (recent.length >= TESTS_PER_MINUTE)
-      throw new LockgateError('too-many-tests', `at most ${TESTS_PER_MINUTE} test webhooks a minute; wait a little`);
+      throw new LockgateError('rate-limited', `at most ${TESTS_PER_MINUTE} test webhooks a minute; wait a little`);
     recent.push(nowMs);
   }
 
@@ -113,7 +113,7 @@ export class WebhookTester {
   async #send(url: WebhookUrl, id: string, body: string): Promise<TestDelivery> {
     const { store, keys, clock } = this.#parts;
     const nowMs = clock.now();
-    const secrets = signingSecrets(keys, url, await store.webhooks.oldSecrets(url.id, nowMs));
+    const secrets = signingSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
     const result = await new Courier(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
     const { status, error } = result;
     const durationMs = error === ADDRESS_REFUSED ? null : result.durationMs;
@@ -140,6 +140,6 @@ function plausiblePing(device: Device, nowMs: number): StoredUplink {
     }),
   );
   const { id: deviceId, merchantId, mac, simulated } = device;
-  const who = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0 };
+  const who = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0, source: 'lock' as const };
   return { ...who, boot: 1, sequence: 1, digest: digestOf(bytes), bytes, receivedAtMs: nowMs, buffered: false };
 }

@@ -4,6 +4,7 @@
  *     npm run bench -- [--json] [--only NAME]
  */
 import { cpus } from 'node:os';
+import { benchIdleLocks, benchReconnect } from './idle-locks.js';
 import type { Rates, Row } from './measure.js';
 import { benchTraceCheck } from './trace-check.js';
 import { benchVirtual } from './virtual.js';
@@ -11,6 +12,8 @@ import { benchVirtual } from './virtual.js';
 const BENCHES: Readonly<Record<string, () => Promise<Row>>> = {
   'trace-check': benchTraceCheck,
   virtual: benchVirtual,
+  idle: benchIdleLocks,
+  reconnect: benchReconnect,
 };
 
 function figure({ median, least, most }: Rates): string {

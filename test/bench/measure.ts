@@ -38,10 +38,11 @@ export async function takeTurns(works: readonly Work[], rounds = ROUNDS): Promis
       if (round > 0) rates[index]?.push(rate);
     }
   }
-  return rates.map(toRates);
+  return rates.map(ratesOf);
 }
 
-function toRates(rates: readonly number[]): Rates {
+/** The median, the least and the most of some figures. */
+export function ratesOf(rates: readonly number[]): Rates {
   const sorted = [...rates].sort((a, b) => a - b);
   const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
   return { median: middle, least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 };

@@ -1,11 +1,13 @@
 /**
  * A gateway that can be killed and started again on the same data folder and ports, and its operator's interface.
  */
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './free-port.js';
 import type { GatewayReady, GatewayRequest } from './gateway-process.js';
 import { Program } from './program.js';
 import type { SabotageName } from './sabotage.js';
+import type { StoreFault } from './store-faults.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
 const SCRIPT = fileURLToPath(new URL('./gateway-process.js', import.meta.url));
@@ -25,14 +27,15 @@ export class GatewayChild {
   }
 
   /** One on a new folder that is not started yet. */
-  static async make(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
+  static async make(test: Teardown, sabotage?: SabotageName, tellsUsage = false): Promise<GatewayChild> {
     const place = { data: tempFolder(test), mqttPort: await freePort(), operatorPort: await freePort() };
-    return new GatewayChild(test, { ...place, sabotage });
+    return new GatewayChild(test, { ...place, sabotage, tellsUsage });
   }
 
   /** One on a new folder, started, with a merchant. */
-  static async start(test: Teardown, sabotage?: SabotageName): Promise<GatewayChild> {
-    const child = await GatewayChild.make(test, sabotage);
+  static async start(test: Teardown, sabotage?: SabotageName, fault?: StoreFault): Promise<GatewayChild> {
+    const made = await GatewayChild.make(test, sabotage);
+    const child = new GatewayChild(test, { ...made.request, fault });
     await child.start();
     await child.post('/merchants', { name: MERCHANT });
     return child;
@@ -40,6 +43,13 @@ export class GatewayChild {
 
   get mqttPort(): number {
     return this.request.mqttPort;
+  }
+
+  /** Its memory, bytes: resident now, and the most that it ever was. From Linux alone. */
+  memory(): { readonly resident: number; readonly most: number } {
+    const status = readFileSync(`/proc/${this.#program?.pid}/status`, 'utf8');
+    const kib = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]);
+    return { resident: kib('VmRSS') * 1024, most: kib('VmHWM') * 1024 };
   }
 
   /** Begins a start; {@link ready} waits for its end. */
@@ -70,6 +80,12 @@ export class GatewayChild {
     return await this.#ended();
   }
 
+  /** Waits for it to end by itself; its exit code. @throws Error where it doesn't within `seconds` */
+  async ends(seconds: number): Promise<number | null> {
+    await this.#program?.end(seconds);
+    return await this.#ended();
+  }
+
   async #ended(): Promise<number | null> {
     const program = this.#program as Program;
     const { code } = await program.end();
@@ -87,14 +103,30 @@ export class GatewayChild {
     return (await this.post<{ secret: string }>('/webhooks', { url })).secret;
   }
 
+  /** The lines that this life has printed, and a promise of more: see {@link Program.until}. */
+  get program(): Program {
+    return this.#program as Program;
+  }
+
   async post<T>(route: string, body: unknown): Promise<T> {
-    const answer = await fetch(`http://127.0.0.1:${this.request.operatorPort}${route}`, {
+    return await this.#ask(route, {
       method: 'POST',
-      headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
+  }
+
+  async get<T>(route: string): Promise<T> {
+    return await this.#ask(route, {});
+  }
+
+  async #ask<T>(route: string, request: { method?: string; headers?: object; body?: string }): Promise<T> {
+    const answer = await fetch(`http://127.0.0.1:${this.request.operatorPort}${route}`, {
+      ...request,
+      headers: { authorization: `Bearer ${this.#token}`, ...request.headers },
+    });
     const text = await answer.text();
-    if (!answer.ok) throw new Error(`POST ${route}: ${answer.status} ${text}`);
+    if (!answer.ok) throw new Error(`${request.method ?? 'GET'} ${route}: ${answer.status} ${text}`);
     return JSON.parse(text) as T;
   }
 }

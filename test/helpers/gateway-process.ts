@@ -3,15 +3,23 @@
  * prints a {@link GatewayReady} as JSON when it is ready, and ends by itself after SIGTERM when all is closed: should
  * something be left open, it hangs, and the test that waits for its end says so.
  */
-import { startGateway } from '../../gateway/gateway.js';
+import { closeGateway, exitBroken } from '../../cli/gateway-end.js';
+import { type GatewayOptions, startGateway } from '../../gateway/gateway.js';
+import type { Store } from '../../gateway/store/store.js';
+import type { UsageDelta } from '../../gateway/store/usage-store.js';
 import { parseRange } from '../../gateway/webhooks/address-rule.js';
-import { SABOTAGES, type SabotageName } from './sabotage.js';
+import { overriding, SABOTAGES, type SabotageName } from './sabotage.js';
+import { FAULTS, type StoreFault } from './store-faults.js';
 
 export interface GatewayRequest {
   readonly data: string;
   readonly mqttPort: number;
   readonly operatorPort: number;
   readonly sabotage?: SabotageName | undefined;
+  /** What the store does from {@link beginFault} on. */
+  readonly fault?: StoreFault | undefined;
+  /** Prints a line `usage […]` with each commit of counted usage, when it is on the disk. */
+  readonly tellsUsage?: boolean | undefined;
 }
 
 export interface GatewayReady {
@@ -20,22 +28,52 @@ export interface GatewayReady {
   readonly operatorToken: string;
 }
 
+function wrapping(
+  sabotage: SabotageName | undefined,
+  fault: StoreFault | undefined,
+  tellsUsage: boolean | undefined,
+  data: string,
+): Pick<GatewayOptions, 'wrapStore'> {
+  if (tellsUsage) return { wrapStore: tellingUsage };
+  if (sabotage !== undefined) return { wrapStore: SABOTAGES[sabotage] };
+  return fault === undefined ? {} : { wrapStore: (store) => FAULTS[fault](store, data) };
+}
+
+function tellingUsage(store: Store): Store {
+  const { usage } = store;
+  const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
+    await usage.add(deltas, nowMs);
+    process.stdout.write(`usage ${JSON.stringify(deltas)}\n`);
+  };
+  return overriding(store, { usage: overriding(usage, { add }) });
+}
+
 async function main(): Promise<void> {
   // It must not outlive the test: whoever started it holds the other end.
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
-  const { sabotage, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
+  const { sabotage, fault, tellsUsage, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
   const gateway = await startGateway(
     {
       ...place,
       mqttHost: '127.0.0.1',
+      mqttTlsHost: '127.0.0.1',
+      mqttTlsPort: 0,
+      mqttTls: null,
+      mqttPerAddress: 0,
+      httpHost: '127.0.0.1',
+      httpPort: 0,
       operatorHost: '127.0.0.1',
+      logFormat: 'json',
+      logLevel: 'info',
       allowWebhookRange: [parseRange('127.0.0.0/8')],
+      keepDays: 0,
     },
-    sabotage === undefined ? {} : { wrapStore: SABOTAGES[sabotage] },
+    { ...wrapping(sabotage, fault, tellsUsage, place.data), onBroken: exitBroken },
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
-  process.once('SIGTERM', () => void gateway.close());
+  gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));
+  process.once('SIGTERM', () => void closeGateway(gateway, (why) => process.stderr.write(`${why}\n`)));
   const { mqttPort, operatorPort, operatorToken } = gateway;
   process.stdout.write(`${JSON.stringify({ mqttPort, operatorPort, operatorToken } satisfies GatewayReady)}\n`);
 }

@@ -53,6 +53,10 @@ export class Program {
     });
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   kill(signal: NodeJS.Signals): void {
     if (this.ended === undefined) this.#child.kill(signal);
   }
@@ -70,6 +74,19 @@ export class Program {
     const line = find();
     if (line === undefined) throw new Error(`no ${fits} from ${this.#account()}`);
     return line;
+  }
+
+  /** Resolves when there are `count` lines that fit. @throws Error when they don't come in time */
+  async lines(fits: RegExp, count: number, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<void> {
+    const isOver = (): boolean => this[from].filter((line) => fits.test(line)).length >= count;
+    await this.#bell.until(isOver, seconds, () => `${count} lines ${fits} from ${this.#account()}`);
+  }
+
+  /** Resolves when what it has printed `fits`. @throws Error when it ends before, or does not in time */
+  async until(fits: (stdout: readonly string[]) => boolean, seconds = 60): Promise<void> {
+    const isOver = (): boolean => fits(this.stdout) || this.ended !== undefined;
+    await this.#bell.until(isOver, seconds, () => `more from ${this.#account()}`);
+    if (!fits(this.stdout)) throw new Error(`no more from ${this.#account()}`);
   }
 
   /** How it ended. @throws Error when it does not in time */

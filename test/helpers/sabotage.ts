@@ -4,14 +4,21 @@
  * There is none for synchronous NORMAL: what was written survives the process, so kill -9 can't tell it from FULL; only
  * a loss of power can (quality.md §2).
  */
+import type { CommandStore } from '../../gateway/store/command-record.js';
 import type { Commit, DueDelivery, Store, StoredUplink } from '../../gateway/store/store.js';
 
-export type SabotageName = 'ack-first' | 'skip-event' | 'early-cursor' | 'new-ids';
+/** Those that break a promise about events. */
+export type EventSabotageName = 'ack-first' | 'skip-event' | 'early-cursor' | 'new-ids';
+/** Those that break one about commands. */
+export type CommandSabotageName = 'forget-commands' | 'new-command-ids' | 'forget-answers';
+export type SabotageName = EventSabotageName | CommandSabotageName;
 
 /** How long the commit comes after the acknowledgement. */
 const COMMIT_DELAY_MS = 150;
 /** One event of so many is left out. */
 const SKIPPED_SHARE = 16;
+/** Added to ids that must not change. */
+const OTHER_IDS = 1_000_000;
 
 export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> = {
   /** Acknowledges at once, commits a little later. */
@@ -57,10 +64,34 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
         (await store.readDueDeliveries(...args)).map((due) => ({ ...due, uplink: renamed(due.uplink) })),
     });
   },
+
+  /** What was not answered is forgotten at a restart. */
+  'forget-commands': (store) => withCommands(store, { readUnfinished: async () => [] }),
+
+  /** What was sent and not answered is sent again under another id after a restart. */
+  'new-command-ids': (store) =>
+    withCommands(store, {
+      readUnfinished: async () =>
+        (await store.commands.readUnfinished()).map((record) => {
+          return record.state === 'sent' ? { ...record, id: record.id + OTHER_IDS } : record;
+        }),
+    }),
+
+  /** The uplink with the answer is stored, the answer is not. */
+  'forget-answers': (store) =>
+    overriding(store, {
+      append: (commit: Commit) =>
+        store.append({ ...commit, commands: (commit.commands ?? []).filter(({ type }) => type === 'sent') }),
+    }),
 };
 
+/** A store of which something about commands is different. */
+function withCommands(store: Store, changed: Partial<CommandStore>): Store {
+  return overriding(store, { commands: overriding(store.commands, changed) });
+}
+
 /** A store that does some things differently and the rest as before. */
-export function overriding(store: Store, changed: Partial<Store>): Store {
+export function overriding<T extends object>(store: T, changed: Partial<T>): T {
   return new Proxy(store, {
     get: (target, name) => {
       const own = (changed as Record<string | symbol, unknown>)[name];

@@ -38,6 +38,6 @@ export class ServeProgram {
 
 /** `serve` on this folder and on free ports, whatever comes of it. */
 export function serveProgram(test: Teardown, data: string): Program {
-  const places = ['--data', data, '--mqtt-port', '0', '--operator-port', '0'];
+  const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
   return new Program(test, process.execPath, [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8']);
 }

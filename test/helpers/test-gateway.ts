@@ -17,10 +17,19 @@ export function testConfig(data: string): Config {
   return {
     data,
     mqttHost: '127.0.0.1',
+    mqttTlsHost: '127.0.0.1',
     mqttPort: 0,
+    mqttTlsPort: 0,
+    mqttTls: null,
+    mqttPerAddress: 0,
+    httpHost: '127.0.0.1',
+    httpPort: 0,
     operatorHost: '127.0.0.1',
     operatorPort: 0,
+    logFormat: 'json',
+    logLevel: 'info',
     allowWebhookRange: [parseRange('127.0.0.0/8')],
+    keepDays: 0,
   };
 }
 

@@ -35,8 +35,22 @@ export class TestLock {
   }
 
   /** Connects as a lock does; it is disconnected after the test. */
-  static async connect(test: Teardown, port: number, mac: Mac, secret: string): Promise<TestLock> {
-    const identity = { clientId: mac, username: mac, password: secret };
+  static async connect(
+    test: Teardown,
+    port: number,
+    mac: Mac,
+    secret: string,
+    options: IClientOptions = {},
+  ): Promise<TestLock> {
+    return await TestLock.#connectAs(test, port, { clientId: mac, username: mac, password: secret, ...options });
+  }
+
+  /** Connects as a phone that acts for a lock does, under a client id that ends in `name`. */
+  static async connectPhone(test: Teardown, port: number, mac: Mac, name: string, secret: string): Promise<TestLock> {
+    return await TestLock.#connectAs(test, port, { clientId: `phone-${mac}-${name}`, username: mac, password: secret });
+  }
+
+  static async #connectAs(test: Teardown, port: number, identity: IClientOptions): Promise<TestLock> {
     const client = await mqtt.connectAsync({
       host: '127.0.0.1',
       port,

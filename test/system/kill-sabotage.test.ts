@@ -5,7 +5,7 @@
 import t from 'tap';
 import { type BrokenPromise, checkDeliveries, summarize } from '../helpers/delivery-check.js';
 import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
-import type { SabotageName } from '../helpers/sabotage.js';
+import type { EventSabotageName } from '../helpers/sabotage.js';
 import { chooseSeed } from '../helpers/seeded-chance.js';
 
 const seed = chooseSeed();
@@ -52,14 +52,14 @@ t.test('the check finds each promise that is broken', async (t) => {
 
 t.test('the same check finds each sabotage', async (t) => {
   t.setTimeout(170_000);
-  const found: Readonly<Record<SabotageName, BrokenPromise>> = {
+  const found: Readonly<Record<EventSabotageName, BrokenPromise>> = {
     'ack-first': 'missing',
     'skip-event': 'missing',
     'early-cursor': 'missing',
     'new-ids': 'two-ids-for-a-ping',
   };
   const runs = Object.entries(found).map(async ([name, broken]) => {
-    const { findings } = await KillRun.run(t, { ...options, sabotage: name as SabotageName });
+    const { findings } = await KillRun.run(t, { ...options, sabotage: name as EventSabotageName });
     const hits = findings.filter((finding) => finding.broken === broken).length;
     t.ok(hits > 0, `${name}: ${summarize(findings)}\nrepeat: ${repeat}`);
     t.equal(findings.length, hits, `${name} breaks that promise and no other`);

@@ -47,12 +47,15 @@ async function refusesFolder(t: Test, second: ServeProgram): Promise<void> {
 
 async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
   const taken = String(second.mqttPort);
-  for (const [mqttPort, operatorPort, why] of [
-    [taken, '0', /^lockgate: MQTT can't listen on 127\.0\.0\.1:\d+/],
-    ['0', taken, /^lockgate: the operator’s interface can't listen on 127\.0\.0\.1:\d+/],
-  ] as const) {
+  const refusals = [
+    ['mqtt', /^lockgate: MQTT can't listen on 127\.0\.0\.1:\d+/],
+    ['http', /^lockgate: the merchants’ interface can't listen on 127\.0\.0\.1:\d+/],
+    ['operator', /^lockgate: the operator’s interface can't listen on 127\.0\.0\.1:\d+/],
+  ] as const;
+  for (const [name, why] of refusals) {
     const elsewhere = path.join(tempFolder(t), 'data');
-    const args = ['serve', '--data', elsewhere, '--operator-port', operatorPort, '--mqtt-port', mqttPort];
+    const ports = refusals.flatMap(([each]) => [`--${each}-port`, each === name ? taken : '0']);
+    const args = ['serve', '--data', elsewhere, ...ports];
     const third = new Program(t, process.execPath, [LOCKGATE, ...args]);
     t.equal((await third.end()).code, 3);
     t.equal(third.stderr.length, 1, 'one sentence');

@@ -1,0 +1,106 @@
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { LockgateError } from '../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { withConnection } from '../connection-flags.js';
+import type { ImportFlags } from '../device-import.js';
+import { paint, print, printJson } from '../output.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+/** `lockgate device import|set|remove|erase`: what comes, moves, goes and is forgotten. */
+export function addKeepingCommands(device: Command): void {
+  withConnection(device.command('import').description('Add many locks from CSV, all or none; writes their secrets.'))
+    .argument('<file>', 'CSV: a MAC in each line, maybe a merchant; a header "mac,merchant" may lead. "-": stdin.')
+    .option('--merchant <name>', 'Whose those are that name no merchant; may be left out where there is one only.')
+    .option('--simulated', 'A simulator plays them: judged and delivered, never billed.')
+    .option('--out <file>', 'Write the secrets there as mac,secret (mode 600, a new file); else to standard output.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device import locks.csv --merchant "Amber Bikes" --out secrets.csv')
+    .action(async (file: string, flags: ImportFlags) => {
+      const { importLocks } = await import('../device-import.js');
+      await importLocks(file, flags);
+    });
+  withConnection(device.command('set').description('Move a lock to another merchant, or change what it is.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .option('--merchant <name>', 'Whose it is from now on. What it did so far stays with the merchant it had.')
+    .option('--simulated', 'A simulator plays it: judged and delivered, never billed.')
+    .option('--not-simulated', 'It is a real lock.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device set A4:C1:38:F0:E1:D2 --merchant "Basil Bikes"')
+    .action(set);
+  withConnection(device.command('remove').description('Take a lock out of service; its history stays for a while.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device remove A4:C1:38:F0:E1:D2')
+    .action(remove);
+  withConnection(device.command('erase').description('Erase a lock’s positions and all that is known of it, for good.'))
+    .argument('<mac>', 'Its MAC, in any common spelling; of a lock that was removed too.')
+    .option('--yes', 'Don’t ask.')
+    .addHelpText(
+      'after',
+      '\nWhat it sent, what was found, its quarantine and what waits to be delivered again are gone from the store’s' +
+        '\nfiles; what is counted for billing stays. The lock stays in service. Backups are yours to look after.' +
+        '\n\nExample:\n  $ lockgate device erase A4:C1:38:F0:E1:D2 --yes',
+    )
+    .action(erase);
+}
+
+interface DeviceJson {
+  readonly mac: string;
+  readonly merchant: string;
+  readonly simulated: boolean;
+}
+
+interface SetFlags extends Flags {
+  readonly merchant?: string;
+  readonly simulated?: boolean;
+  readonly notSimulated?: boolean;
+}
+
+async function set(mac: string, flags: SetFlags): Promise<void> {
+  const { merchant, simulated, notSimulated } = flags;
+  if (simulated && notSimulated)
+    throw new LockgateError('input-set', '--simulated and --not-simulated exclude each other');
+  const device = await new GatewayClient(flags).patch<DeviceJson>(`/devices/${encodeURIComponent(mac)}`, {
+    ...(merchant !== undefined && { merchant }),
+    ...(simulated && { simulated: true }),
+    ...(notSimulated && { simulated: false }),
+  });
+  if (flags.json) return printJson(device);
+  const kind = device.simulated ? 'a simulated lock' : 'a real lock';
+  print(`${paint('bold', device.mac)} is ${kind} of ${device.merchant}.`);
+}
+
+async function remove(mac: string, flags: Flags): Promise<void> {
+  const answer = await new GatewayClient(flags).delete<{ mac: string }>(`/devices/${encodeURIComponent(mac)}`);
+  if (flags.json) return printJson(answer);
+  print(`${paint('bold', answer.mac)} is out of service: it can’t connect any more.`);
+}
+
+interface ErasedJson {
+  readonly mac: string;
+  readonly uplinks: number;
+  readonly findings: number;
+  readonly quarantined: number;
+  readonly pending_deliveries: number;
+}
+
+async function erase(mac: string, flags: Flags & { yes?: boolean }): Promise<void> {
+  if (!flags.yes) await confirm(mac);
+  const erased = await new GatewayClient(flags).post<ErasedJson>(`/devices/${encodeURIComponent(mac)}/erase`, {});
+  if (flags.json) return printJson(erased);
+  const { uplinks, findings, quarantined, pending_deliveries: pending } = erased;
+  print(`Erased what was known of ${paint('bold', erased.mac)}:`);
+  print(`${uplinks} uplinks, ${findings} findings, ${quarantined} in quarantine, ${pending} deliveries that waited.`);
+}
+
+/** @throws LockgateError `input-confirm` without a terminal to ask on, or where the answer is no */
+async function confirm(mac: string): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw new LockgateError('input-confirm', 'erasing is for good, and there is no terminal to ask on: give --yes');
+  const asking = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await asking.question(`Erase all positions and pings of ${mac} for good? Type yes: `);
+    if (answer.trim().toLowerCase() !== 'yes') throw new LockgateError('input-confirm', 'nothing was erased');
+  } finally {
+    asking.close();
+  }
+}

@@ -1,0 +1,172 @@
+import type { Command } from 'commander';
+import type { Statement } from '../../gateway/usage/statement.js';
+import { LockgateError } from '../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { withConnection, withGateway } from '../connection-flags.js';
+import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
+import { bar, byteText } from '../usage-text.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+interface UsageJson {
+  readonly month: string;
+  readonly mac: string;
+  readonly merchant: string;
+  readonly simulated: boolean;
+  readonly messages: number;
+  readonly connections: number;
+  readonly bytes: number;
+  readonly bytes_up: number;
+  readonly bytes_down: number;
+}
+
+interface PlanJson {
+  readonly merchant: string;
+  readonly from: string;
+  readonly per_mb: string;
+  readonly per_sim: string;
+  readonly currency: string;
+}
+
+const FORMATS = ['table', 'csv', 'json'] as const;
+type Format = (typeof FORMATS)[number];
+
+/** `lockgate usage show|statement|close|plan` */
+export function addUsageCommands(program: Command): void {
+  const usage = program.command('usage').description('Cellular data: what locks used, monthly statements, prices.');
+  withConnection(usage.command('show').description('Show what locks used, by lock and month.'))
+    .argument('[mac]', 'One lock, in any common spelling.')
+    .option('--merchant <name>', 'Of one merchant alone.')
+    .option('--month <month>', 'In one month alone (UTC), such as 2026-11.')
+    .addHelpText('after', '\nExample:\n  $ lockgate usage show --month 2026-11 --merchant "Amber Bikes"')
+    .action(show);
+  withGateway(usage.command('statement').description('Print the closed statements of a month.'))
+    .option('--month <month>', 'Which month (default: the last that ended).')
+    .option('--merchant <name>', 'Of one merchant alone.')
+    .option('--format <format>', `How: ${FORMATS.join(', ')} (default: table).`)
+    .option('--json', 'The same as --format json.')
+    .addHelpText('after', '\nExample:\n  $ lockgate usage statement --month 2026-11 --format csv')
+    .action(statement);
+  withConnection(usage.command('close').description('Close a month that has ended; the gateway does so by itself too.'))
+    .option('--month <month>', 'Which month (default: the last that ended).')
+    .addHelpText('after', '\nA month is closed once: doing it again changes nothing.')
+    .addHelpText('after', '\nExample:\n  $ lockgate usage close --month 2026-11')
+    .action(close);
+  addPlanCommands(usage);
+}
+
+function addPlanCommands(usage: Command): void {
+  const plan = usage.command('plan').description('What merchants pay. Without a plan, nothing.');
+  withConnection(plan.command('set').description('Set a merchant’s prices from a month on.'))
+    .argument('<merchant>', 'The merchant’s name.')
+    .requiredOption('--per-mb <price>', 'The price of an MB (1,000,000 bytes), with at most 6 decimals.')
+    .requiredOption('--per-sim <price>', 'The price of an active SIM for a month.')
+    .requiredOption('--currency <code>', 'ISO 4217, three letters.')
+    .option('--from <month>', 'The first month of it (default: this month). A closed month stays as it is.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ lockgate usage plan set "Amber Bikes" --per-mb 0.12 --per-sim 0.80 --currency EUR',
+    )
+    .action(setPlan);
+  withConnection(plan.command('show').description('Show the prices, and from which month on they hold.'))
+    .argument('[merchant]', 'Of one merchant alone.')
+    .addHelpText('after', '\nExample:\n  $ lockgate usage plan show "Amber Bikes"')
+    .action(showPlans);
+}
+
+async function show(
+  mac: string | undefined,
+  flags: Flags & { readonly merchant?: string; readonly month?: string },
+): Promise<void> {
+  const { merchant, month } = flags;
+  const where = withQuery('/usage', { mac, merchant, month });
+  const { usage } = await new GatewayClient(flags).get<{ usage: UsageJson[] }>(where);
+  if (flags.json) return printJson({ usage });
+  if (usage.length === 0) return note('Nothing was used.');
+  const most = Math.max(...usage.map(({ bytes }) => bytes));
+  printTable(usage, [
+    { title: 'MAC', show: (row) => row.mac },
+    { title: 'MONTH', show: (row) => row.month },
+    { title: 'BYTES', show: (row) => byteText(row.bytes) },
+    { title: '', show: (row) => bar(row.bytes, most) },
+    { title: 'MESSAGES', show: (row) => String(row.messages) },
+    { title: 'CONNECTIONS', show: (row) => String(row.connections) },
+    { title: 'UP', show: (row) => byteText(row.bytes_up), optional: true },
+    { title: 'DOWN', show: (row) => byteText(row.bytes_down), optional: true },
+    { title: 'MERCHANT', show: (row) => `${row.merchant}${row.simulated ? ' (simulated: not billed)' : ''}` },
+  ]);
+}
+
+async function statement(
+  flags: Flags & { readonly merchant?: string; readonly month?: string; readonly format?: string },
+): Promise<void> {
+  const { printStatements, statementsCsv } = await import('../statement-print.js');
+  const format = readFormat(flags.json === true ? 'json' : (flags.format ?? 'table'));
+  const where = withQuery('/usage/statements', { merchant: flags.merchant, month: flags.month });
+  const { statements } = await new GatewayClient(flags).get<{ statements: Statement[] }>(where);
+  if (format === 'json') printJson({ statements });
+  else if (format === 'csv') process.stdout.write(statementsCsv(statements));
+  else printStatements(statements);
+}
+
+/** @throws LockgateError `input-format` */
+function readFormat(text: string): Format {
+  const format = FORMATS.find((each) => each === text);
+  if (format === undefined)
+    throw new LockgateError('input-format', `--format is ${JSON.stringify(text)}: expected ${FORMATS.join(', ')}`);
+  return format;
+}
+
+async function close(flags: Flags & { readonly month?: string }): Promise<void> {
+  const { month } = flags;
+  const body = month === undefined ? {} : { month };
+  type Closed = { readonly merchant: string; readonly month: string; readonly new: boolean };
+  const { closed } = await new GatewayClient(flags).post<{ closed: Closed[] }>('/usage/close', body);
+  if (flags.json) return printJson({ closed });
+  if (closed.length === 0) return note('There is no merchant yet.');
+  for (const each of closed)
+    print(oneLine(`${each.month}  ${each.merchant}: ${each.new ? 'closed' : 'closed already, unchanged'}`));
+}
+
+async function setPlan(
+  merchant: string,
+  flags: Flags & {
+    readonly perMb: string;
+    readonly perSim: string;
+    readonly currency: string;
+    readonly from?: string;
+  },
+): Promise<void> {
+  const { perMb, perSim, currency, from } = flags;
+  const plan = await new GatewayClient(flags).post<PlanJson>('/usage/plans', {
+    merchant,
+    per_mb: perMb,
+    per_sim: perSim,
+    currency,
+    ...(from !== undefined && { from }),
+  });
+  if (flags.json) return printJson(plan);
+  print(oneLine(`${plan.merchant} pays ${planText(plan)}, from ${paint('bold', plan.from)} on.`));
+}
+
+async function showPlans(merchant: string | undefined, flags: Flags): Promise<void> {
+  const { plans } = await new GatewayClient(flags).get<{ plans: PlanJson[] }>(withQuery('/usage/plans', { merchant }));
+  if (flags.json) return printJson({ plans });
+  if (plans.length === 0) return note('There is no price plan: nothing is charged. Set one: lockgate usage plan set');
+  printTable(plans, [
+    { title: 'MERCHANT', show: (row) => row.merchant },
+    { title: 'FROM', show: (row) => row.from },
+    { title: 'PER MB', show: (row) => `${row.per_mb} ${row.currency}` },
+    { title: 'PER ACTIVE SIM', show: (row) => `${row.per_sim} ${row.currency}` },
+  ]);
+}
+
+function planText({ per_mb: mb, per_sim: sim, currency }: PlanJson): string {
+  return `${mb} ${currency} for an MB (1,000,000 bytes) and ${sim} ${currency} for an active SIM a month`;
+}
+
+function withQuery(where: string, members: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) query.set(name, value);
+  return query.size === 0 ? where : `${where}?${query}`;
+}

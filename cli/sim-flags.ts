@@ -1,0 +1,32 @@
+import type { BugOrder } from '../firmware-sim/bugs.js';
+import type { FaultName } from '../firmware-sim/faults.js';
+import type { MixPart } from '../firmware-sim/mix.js';
+import type { ConnectionFlags } from './client.js';
+
+/** What `lockgate sim run` can be told, as commander reads it. */
+export interface SimFlags extends ConnectionFlags {
+  readonly virtual?: boolean;
+  readonly locks?: number;
+  readonly days?: number;
+  readonly seed: string;
+  readonly pace: 'everyday' | 'lively';
+  readonly mix?: string;
+  readonly bug: readonly string[];
+  readonly fault: readonly string[];
+  readonly out?: string;
+  readonly start?: string;
+  readonly world?: boolean;
+  readonly speed: number;
+  readonly secrets?: string;
+  readonly merchant?: string;
+  readonly ca?: string;
+  readonly listBugs?: boolean;
+  readonly json?: boolean;
+}
+
+/** What of it says how the locks live, read. */
+export interface FleetPlan {
+  readonly mix: readonly MixPart[] | undefined;
+  readonly bugs: readonly BugOrder[];
+  readonly faults: readonly FaultName[];
+}

@@ -1,0 +1,33 @@
+/** What `lockgate sim run` does: reads what was ordered, and runs it without a gateway or against one. */
+import { parseBugOrder } from '../firmware-sim/bugs.js';
+import { parseFaults } from '../firmware-sim/faults.js';
+import { parseMix } from '../firmware-sim/mix.js';
+import { LockgateError } from '../proto/errors.js';
+import type { Interruption } from './interrupt.js';
+import type { FleetPlan, SimFlags } from './sim-flags.js';
+import { runLive } from './sim-live.js';
+import { runVirtually } from './sim-virtual.js';
+
+/** Runs the fleet and prints how it went. @throws LockgateError `input-…` for a flag, or what the gateway says */
+export async function runSim(flags: SimFlags, interrupted: Interruption): Promise<void> {
+  const plan: FleetPlan = {
+    mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
+    bugs: flags.bug.map(parseBugOrder),
+    faults: [...new Set(flags.fault.flatMap(parseFaults))],
+  };
+  if (flags.virtual) return await runVirtually(flags, plan, interrupted);
+  refuseVirtualOnly(flags, plan);
+  await runLive(flags, plan, interrupted);
+}
+
+function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {
+  const refuse = (flag: string, instead: string): LockgateError => {
+    return new LockgateError('input-sim', `${flag} is for --virtual runs alone: ${instead}`);
+  };
+  if (flags.out !== undefined)
+    throw refuse('--out', '"lockgate trace record" writes what a gateway sees of a live one');
+  if (flags.start !== undefined) throw refuse('--start', 'a live run begins now, by the clock of the gateway');
+  if (flags.world) throw refuse('--world', 'a live run writes no trace');
+  const bug = bugs.find((order) => order.bug.virtualLink !== undefined)?.bug.name;
+  if (bug !== undefined) throw refuse(`--bug ${bug}`, 'no MQTT server lets it through');
+}

@@ -1,0 +1,104 @@
+/** A fleet without a gateway and without waiting, its trace in a file (interfaces.md §4). */
+import { VirtualTrace } from '../firmware-sim/virtual-trace.js';
+import { afterThisTurn, Days, type Milliseconds, Minutes, monotonicMs, Seconds } from '../proto/clock.js';
+import { DATE_EXPECTED, parseDate } from '../proto/date.js';
+import { LockgateError } from '../proto/errors.js';
+import { isDatable } from '../proto/ping-json.js';
+import type { Interruption } from './interrupt.js';
+import { LineSink } from './line-sink.js';
+import { note, print } from './output.js';
+import { ProgressLine } from './progress-line.js';
+import type { FleetPlan, SimFlags } from './sim-flags.js';
+import {
+  DEFAULT_DAYS,
+  DEFAULT_LOCKS,
+  DEFAULT_START,
+  describeRun,
+  plural,
+  repeatCommand,
+  runToJson,
+} from './sim-summary.js';
+
+/** How long the run goes on at a time, in real time: so often is Ctrl-C heard and the progress shown. */
+const SLICE: Milliseconds = 100;
+
+/**
+ * Runs it, and prints how it went: to the standard error where the trace goes to the standard output.
+ *
+ * @throws LockgateError `input-…` for a date or a file
+ */
+export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted: Interruption): Promise<void> {
+  const locks = flags.locks ?? DEFAULT_LOCKS;
+  const days = flags.days ?? DEFAULT_DAYS;
+  const startMs = readStart(flags.start ?? DEFAULT_START, days);
+  if (!flags.json) note(describeRun(flags, locks));
+  const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
+  const begunAt = monotonicMs();
+  const trace = new VirtualTrace(
+    {
+      seed: flags.seed,
+      locks,
+      days,
+      startMs,
+      pace: flags.pace,
+      note: repeatCommand(flags, false),
+      world: flags.world ?? false,
+      bugs: plan.bugs,
+      faults: plan.faults,
+      ...(plan.mix && { mix: plan.mix }),
+    },
+    sink === undefined ? null : (line) => sink.write(line),
+  );
+  await goOn(trace, startMs, days, interrupted.signal);
+  sink?.end();
+  report(flags, trace, locks, (monotonicMs() - begunAt) / Seconds(1));
+  if (!interrupted.signal.aborted) return;
+  note(`Interrupted after ${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}: the trace ends there.`);
+  process.exitCode = interrupted.exitCode;
+}
+
+function readStart(text: string, days: number): number {
+  const startMs = parseDate(text);
+  if (Number.isNaN(startMs)) throw new LockgateError('input-start', `--start is "${text}": expected ${DATE_EXPECTED}`);
+  if (isDatable(startMs) && isDatable(startMs + Days(days))) return startMs;
+  throw new LockgateError('input-start', `--start is "${text}": expected that the run lies within the years 1970–9999`);
+}
+
+/** A slice at a time; how long the slices are changes nothing of the run. */
+async function goOn(trace: VirtualTrace, startMs: number, days: number, signal: AbortSignal): Promise<void> {
+  const progress = new ProgressLine(() => {
+    return `${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
+  });
+  try {
+    let slice = Minutes(10);
+    while (trace.nowMs < trace.endMs && !signal.aborted) {
+      const sliceAt = monotonicMs();
+      trace.advance(trace.nowMs + slice);
+      const took = monotonicMs() - sliceAt;
+      if (took < SLICE / 2) slice *= 2;
+      else if (took > SLICE) slice = Math.max(Minutes(1), slice / 2);
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+    }
+  } finally {
+    progress.end();
+  }
+}
+
+function daysOf(span: Milliseconds): string {
+  return (span / Days(1)).toFixed(1);
+}
+
+function report(flags: SimFlags, trace: VirtualTrace, locks: number, seconds: number): void {
+  // What goes to the standard output is the trace alone.
+  const say = flags.out === '-' ? note : print;
+  const { connections, uplinks } = trace;
+  if (flags.json) {
+    const counts = { out: flags.out ?? null, connections, uplinks, seconds };
+    say(JSON.stringify({ ...runToJson(flags, locks), ...counts, repeat: repeatCommand(flags) }));
+    return;
+  }
+  const where = flags.out === undefined || flags.out === '-' ? '' : ` in ${flags.out}`;
+  const counts = `${plural(uplinks, 'uplink')} over ${plural(connections, 'connection')}${where}`;
+  say(`${describeRun(flags, locks)}: ${counts}, made in ${seconds.toFixed(1)} s`);
+  say(`Again: ${repeatCommand(flags)}`);
+}

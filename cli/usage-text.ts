@@ -1,0 +1,21 @@
+/** Bytes for people, and how they compare. */
+
+/** The widest bar, in columns. */
+const BAR = 16;
+const EIGHTHS = ' ▏▎▍▌▋▊▉';
+const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+
+/** Bytes in decimal units, as prices have them: an MB is 1,000,000 bytes. */
+export function byteText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  for (; value >= 1000 && unit < UNITS.length - 1; unit += 1) value /= 1000;
+  return `${unit === 0 ? value : value.toFixed(value < 100 ? 2 : 1)} ${UNITS[unit]}`;
+}
+
+/** A bar whose length is the value's share of the most. */
+export function bar(value: number, most: number): string {
+  const eighths = most === 0 ? 0 : Math.round((value / most) * BAR * 8);
+  const rest = eighths % 8;
+  return '█'.repeat(Math.floor(eighths / 8)) + (rest === 0 ? '' : EIGHTHS[rest]);
+}

@@ -1,0 +1,149 @@
+/**
+ * Reads what an operator asks for: which command, for which locks, when. Everything is checked before anything is kept,
+ * and a member that nobody knows is refused, since a misspelt schedule would open a lock now.
+ */
+import { type Milliseconds, Seconds } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
+import { isObject, type JsonObject, JsonReader } from '../../proto/json-reader.js';
+import { type Mac, parseMac } from '../../proto/mac.js';
+import type { Command } from '../../proto/ping.js';
+import { COMMAND_TYPES, readCommand } from '../../proto/ping-from-json.js';
+import {
+  FARTHEST_SCHEDULE,
+  LONGEST_LIFE,
+  lifeOf,
+  MOST_MACS,
+  SIREN_MOST_SECONDS,
+  UTC_OFFSET_MOST_MINUTES,
+} from './command-terms.js';
+
+/** For these locks, each named, or for all of a merchant's. */
+export type CommandTargets = { readonly macs: readonly Mac[] } | { readonly merchant: string };
+
+/** What was asked for, checked. Times are by the run's clock, ms since the epoch. */
+export interface CommandRequest {
+  readonly targets: CommandTargets;
+  /** How many locks whoever asks for a whole fleet believes it to have; undefined where that was not said. */
+  readonly expectedCount: number | undefined;
+  readonly command: Command;
+  readonly notBeforeMs: number | null;
+  readonly expiresAtMs: number;
+  /** Whether whoever asks knows that airplane mode cuts the lock off. */
+  readonly confirmsAirplane: boolean;
+  readonly askedBy: string;
+}
+
+const MEMBERS = new Set([
+  ...['macs', 'merchant', 'all', 'expected_count', 'type', 'parameters'],
+  ...['expires_in', 'not_before', 'confirm_airplane', 'asked_by'],
+]);
+const PARAMETERS: Readonly<Record<Command['type'], readonly string[]>> = {
+  unlock: [],
+  lock: [],
+  siren: ['seconds'],
+  'locate-gps': [],
+  'locate-cell': [],
+  'set-power': ['mode', 'ride_tracking', 'airplane', 'recovery', 'high_window'],
+  reset: [],
+};
+const ASKED_BY_MOST = 100;
+
+/**
+ * Reads the body of `POST /commands`; see README.md, Commands.
+ *
+ * @throws LockgateError `input-command` that names the member, what it is and what was expected
+ */
+export function readCommandRequest(body: unknown, nowMs: number): CommandRequest {
+  const reader = new JsonReader();
+  const json = reader.object(body, '', 'the body');
+  refuseUnknown(reader, json, '', MEMBERS);
+  const command = readCheckedCommand(reader, json);
+  const notBeforeMs = readNotBefore(reader, json, nowMs);
+  const request: CommandRequest = {
+    targets: readTargets(reader, json),
+    expectedCount:
+      json.expected_count === undefined ? undefined : reader.count(json.expected_count, '', 'expected_count'),
+    command,
+    notBeforeMs,
+    expiresAtMs: (notBeforeMs ?? nowMs) + readLife(reader, json, command),
+    confirmsAirplane:
+      json.confirm_airplane === undefined ? false : reader.flag(json.confirm_airplane, '', 'confirm_airplane'),
+    askedBy: readAskedBy(reader, json),
+  };
+  if (reader.error !== null) throw new LockgateError('input-command', reader.error);
+  return request;
+}
+
+function refuseUnknown(reader: JsonReader, json: JsonObject, of: string, known: { has(name: string): boolean }): void {
+  const odd = Object.keys(json).find((name) => !known.has(name));
+  if (odd !== undefined) reader.expect(json[odd], of, odd.slice(0, 40), 'no such member');
+}
+
+function readTargets(reader: JsonReader, json: JsonObject): CommandTargets {
+  if (json.macs === undefined) {
+    if (json.all !== true) reader.expect(json.all, '', 'all', 'true beside merchant, or else macs');
+    return { merchant: reader.text(json.merchant, '', 'merchant') };
+  }
+  if (json.merchant !== undefined) reader.expect(json.merchant, '', 'merchant', 'nothing beside macs');
+  if (json.all !== undefined) reader.expect(json.all, '', 'all', 'nothing beside macs');
+  const texts: readonly unknown[] = Array.isArray(json.macs) ? json.macs : [];
+  if (texts.length === 0 || texts.length > MOST_MACS)
+    reader.expect(json.macs, '', 'macs', `a list of 1 to ${MOST_MACS} MACs`);
+  const macs = new Set<Mac>();
+  texts.slice(0, MOST_MACS).forEach((text, index) => {
+    const mac = typeof text === 'string' ? parseMac(text) : undefined;
+    if (mac?.ok === true) macs.add(mac.value);
+    else reader.expect(text, '', `macs[${index}]`, '12 hex digits, such as A4:C1:38:F0:E1:D2');
+  });
+  return { macs: [...macs] };
+}
+
+function readCheckedCommand(reader: JsonReader, json: JsonObject): Command {
+  const type = reader.word(json.type, '', 'type', COMMAND_TYPES);
+  const parameters = json.parameters === undefined ? {} : reader.object(json.parameters, '', 'parameters');
+  refuseUnknown(reader, parameters, 'parameters', new Set(PARAMETERS[type]));
+  const command = readCommand(reader, { ...parameters, type }, 'parameters');
+  if (command.type === 'siren' && !(Number(parameters.seconds) >= 1 && command.seconds <= SIREN_MOST_SECONDS))
+    reader.expect(parameters.seconds, 'parameters', 'seconds', `a whole number of seconds, 1 to ${SIREN_MOST_SECONDS}`);
+  if (command.type === 'set-power') checkPower(reader, parameters);
+  return command;
+}
+
+function checkPower(reader: JsonReader, parameters: JsonObject): void {
+  if (Object.keys(parameters).length === 0)
+    reader.expect(undefined, '', 'parameters', `at least one of ${PARAMETERS['set-power'].join(', ')}`);
+  if (parameters.airplane === false)
+    reader.expect(false, 'parameters', 'airplane', 'true: nothing reaches a lock in airplane mode, to switch it off');
+  const window = parameters.high_window;
+  if (!isObject(window)) return;
+  refuseUnknown(reader, window, 'parameters.high_window', new Set(['from', 'to', 'utc_offset_minutes']));
+  const offset = window.utc_offset_minutes ?? 0;
+  if (typeof offset !== 'number' || !Number.isInteger(offset) || Math.abs(offset) > UTC_OFFSET_MOST_MINUTES) {
+    const range = `whole minutes, -${UTC_OFFSET_MOST_MINUTES} to ${UTC_OFFSET_MOST_MINUTES}`;
+    reader.expect(offset, 'parameters.high_window', 'utc_offset_minutes', range);
+  }
+}
+
+function readNotBefore(reader: JsonReader, json: JsonObject, nowMs: number): number | null {
+  if (json.not_before === undefined || json.not_before === null) return null;
+  const timeMs = reader.date(json.not_before, '', 'not_before');
+  if (timeMs < nowMs || timeMs > nowMs + FARTHEST_SCHEDULE)
+    reader.expect(json.not_before, '', 'not_before', 'a time to come, at most a year ahead (by the gateway’s clock)');
+  return timeMs;
+}
+
+/** How long it lives from when it may leave. In JSON seconds, as `expires_in` is elsewhere. */
+function readLife(reader: JsonReader, json: JsonObject, command: Command): Milliseconds {
+  if (json.expires_in === undefined) return lifeOf(command.type);
+  const life = Math.round(Seconds(reader.number(json.expires_in, '', 'expires_in')));
+  if (life < Seconds(1) || life > LONGEST_LIFE)
+    reader.expect(json.expires_in, '', 'expires_in', `seconds, 1 to ${LONGEST_LIFE / Seconds(1)}`);
+  return life;
+}
+
+function readAskedBy(reader: JsonReader, json: JsonObject): string {
+  if (json.asked_by === undefined) return 'operator';
+  const text = reader.text(json.asked_by, '', 'asked_by');
+  if (text.length > ASKED_BY_MOST) reader.expect(text, '', 'asked_by', `at most ${ASKED_BY_MOST} characters`);
+  return text;
+}

@@ -1,0 +1,69 @@
+/**
+ * What waits for one lock, and which of it comes next. Pure: times are given, nothing is sent or stored here.
+ */
+import type { Due } from '../../proto/deadlines.js';
+import type { Mac } from '../../proto/mac.js';
+import { NEVER } from '../../proto/power-judge-state.js';
+import type { Session } from '../mqtt/sessions.js';
+import type { CommandRecord } from '../store/command-record.js';
+import { resendAfter } from './command-terms.js';
+
+/** A command that is neither answered nor over. */
+export interface OpenCommand {
+  record: CommandRecord;
+  /** The connection that it was last sent on, and how often on that one. */
+  session: Session | undefined;
+  sendsOnSession: number;
+}
+
+/** One lock's. `dueMs` says when to look at it again, by the run's clock. */
+export interface CommandQueue extends Due {
+  readonly deviceId: number;
+  readonly mac: Mac;
+  /** In the order of their ids. */
+  open: OpenCommand[];
+  /** The one that is on its way to the socket. */
+  leaving: OpenCommand | undefined;
+  /** Places taken by commands that are being stored. */
+  reserved: number;
+}
+
+/** An empty one. */
+export function newQueue(deviceId: number, mac: Mac): CommandQueue {
+  return { deviceId, mac, open: [], leaving: undefined, reserved: 0, dueMs: NEVER };
+}
+
+/** From when on a command may leave, and so its place in the order. */
+function turnMs({ createdAtMs, notBeforeMs }: CommandRecord): number {
+  return Math.max(createdAtMs, notBeforeMs ?? createdAtMs);
+}
+
+/**
+ * The command whose turn it is: one that was sent and is unanswered before all others, so that a lock has one at a
+ * time; then first come, first served, where a scheduled one comes at its time. Undefined where none may leave yet.
+ */
+export function nextCommand({ open }: CommandQueue, nowMs: number): OpenCommand | undefined {
+  let first: OpenCommand | undefined;
+  for (const each of open) {
+    if (each.record.state === 'sent') return each;
+    const at = turnMs(each.record);
+    if (at <= nowMs && (first === undefined || at < turnMs(first.record))) first = each;
+  }
+  return first;
+}
+
+/** When time alone changes something: the next expiry, or the next that is scheduled. {@link NEVER} for nothing. */
+export function nextChangeMs({ open }: CommandQueue, nowMs: number): number {
+  let next = NEVER;
+  for (const { record } of open) {
+    next = Math.min(next, record.expiresAtMs);
+    if (turnMs(record) > nowMs) next = Math.min(next, turnMs(record));
+  }
+  return next;
+}
+
+/** From when on a command may be sent on this connection: at once, or where it has been, after some patience. */
+export function sendableAtMs({ record, session, sendsOnSession }: OpenCommand, on: Session): number {
+  if (session !== on || record.lastSentAtMs === null) return -NEVER;
+  return record.lastSentAtMs + resendAfter(record.command.type, sendsOnSession);
+}

@@ -1,0 +1,50 @@
+/** Why a command waits, for people who look at a list of them. */
+
+import { isDatable, toDate } from '../../proto/ping-json.js';
+import type { Belief } from '../../proto/power-judge-belief.js';
+import { presence } from '../../proto/power-judge-presence.js';
+import { POWER_MODEL } from '../../proto/power-model.js';
+import type { CommandRecord } from '../store/command-record.js';
+import { type CommandQueue, nextCommand } from './command-queue.js';
+
+/** What a command waits for, as a word for programs and a phrase for people. */
+export interface Wait {
+  readonly for: 'schedule' | 'turn' | 'low-battery' | 'airplane' | 'connection' | 'acknowledgement' | 'sending';
+  readonly text: string;
+  /** When it is expected to end, ms since the epoch by the run's clock, where that is known. */
+  readonly dueMs?: number;
+}
+
+export interface WaitQuestion {
+  readonly record: CommandRecord;
+  readonly queue: CommandQueue | undefined;
+  readonly belief: Belief | undefined;
+  readonly isConnected: boolean;
+  readonly nowMs: number;
+}
+
+/** What the command waits for; null where it is over. Pure. */
+export function waitOf({ record, queue, belief, isConnected, nowMs }: WaitQuestion): Wait | null {
+  const { id, state, notBeforeMs } = record;
+  if (state !== 'queued' && state !== 'sent') return null;
+  if (notBeforeMs !== null && notBeforeMs > nowMs)
+    return { for: 'schedule', text: `scheduled for ${toDate(notBeforeMs)}`, dueMs: notBeforeMs };
+  const next = queue === undefined ? undefined : nextCommand(queue, nowMs);
+  if (next !== undefined && next.record.id !== id) return { for: 'turn', text: `behind command ${next.record.id}` };
+  if (belief?.state === 'LOW_BATTERY') return { for: 'low-battery', text: 'low battery' };
+  if (belief?.state === 'AIRPLANE') return { for: 'airplane', text: 'airplane mode: nothing reaches the lock' };
+  if (!isConnected) return connectionWait(belief, nowMs);
+  if (state === 'sent') return { for: 'acknowledgement', text: 'the lock’s answer' };
+  return { for: 'sending', text: 'being sent' };
+}
+
+function connectionWait(belief: Belief | undefined, nowMs: number): Wait {
+  const text = 'lock not connected';
+  const silence = belief === undefined ? undefined : presence(POWER_MODEL, belief, nowMs);
+  if (silence === undefined || silence.presence === 'never-seen') return { for: 'connection', text: `${text}, ever` };
+  if (silence.presence === 'late')
+    return { for: 'connection', text: `${text}, late since ${toDate(silence.sinceMs)} (${silence.rule})` };
+  if (silence.presence !== 'asleep' || silence.dueMs === null || !isDatable(silence.dueMs))
+    return { for: 'connection', text };
+  return { for: 'connection', text: `${text}, due at ${toDate(silence.dueMs)}`, dueMs: silence.dueMs };
+}

@@ -1,0 +1,203 @@
+/**
+ * Commands as operators see them: asked for, listed, taken back; and what becomes of them (protocol.md §1 and §2,
+ * interfaces.md §4). Accepted means durable; command-dispatcher.ts does the sending.
+ */
+import { LockgateError } from '../../proto/errors.js';
+import { formatMac, type Mac } from '../../proto/mac.js';
+import type { Acknowledgement, CommandListener } from '../ingest.js';
+import type { KnownLock } from '../locks.js';
+import type { Session } from '../mqtt/sessions.js';
+import type { CommandRecord, NewCommand } from '../store/command-record.js';
+import { noSuchDevice } from '../store/registry-tables.js';
+import type { LockAccount, Store } from '../store/store.js';
+import { CommandDispatcher, type DispatcherParts } from './command-dispatcher.js';
+import type { CommandRequest, CommandTargets } from './command-input.js';
+import { MOST_WAITING_PER_LOCK } from './command-terms.js';
+import { type Wait, waitOf } from './command-wait.js';
+
+export interface CommandsParts extends DispatcherParts {
+  readonly store: Store;
+}
+
+/** Whom a command is for. */
+type Target = Pick<LockAccount, 'deviceId' | 'merchantId' | 'mac'>;
+
+/** What became of a request for one lock. */
+export type CommandOutcome =
+  | { readonly mac: Mac; readonly record: CommandRecord }
+  | { readonly mac: Mac; readonly refusal: LockgateError };
+
+export class Commands implements CommandListener {
+  readonly #parts: CommandsParts;
+  readonly #dispatcher: CommandDispatcher;
+
+  constructor(parts: CommandsParts) {
+    this.#parts = parts;
+    this.#dispatcher = new CommandDispatcher(parts);
+  }
+
+  /** Goes on with what a former life left unfinished. To be called before anything else, after the locks are loaded. */
+  async load(): Promise<void> {
+    await this.#dispatcher.load();
+  }
+
+  /** Sends no more. What locks still answer is stored all the same. */
+  async stop(): Promise<void> {
+    await this.#dispatcher.stop();
+  }
+
+  /**
+   * Queues a command for each of its locks, all of them durable when this resolves, and sends it where a lock is
+   * reachable. A lock whose queue is full refuses for itself alone.
+   *
+   * @throws LockgateError `no-such-device`, `no-such-merchant`; `count-differs` where the fleet is not as large as
+   * expected; `airplane-unconfirmed`; `commands-full` where no lock has room
+   */
+  async send(request: CommandRequest): Promise<CommandOutcome[]> {
+    const devices = await this.#devices(request.targets);
+    checkCount(request, devices.length);
+    checkAirplane(request);
+    const free = devices.filter(({ deviceId, mac }) => this.#dispatcher.reserve(deviceId, mac));
+    if (free.length === 0 && devices[0] !== undefined) throw full(devices[0].mac);
+    const records = await this.#store(request, free);
+    for (const record of records.values()) this.#dispatcher.enqueue(record);
+    return devices.map(({ deviceId, mac }) => {
+      const record = records.get(deviceId);
+      return record === undefined ? { mac, refusal: full(mac) } : { mac, record };
+    });
+  }
+
+  async #store(request: CommandRequest, devices: readonly Target[]): Promise<Map<number, CommandRecord>> {
+    const { command, notBeforeMs, expiresAtMs, askedBy } = request;
+    const { store, clock } = this.#parts;
+    const createdAtMs = clock.now();
+    const wanted = devices.map(({ deviceId, merchantId }): NewCommand => {
+      return { deviceId, merchantId, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy };
+    });
+    try {
+      const records = await store.commands.add(wanted);
+      return new Map(records.map((record) => [record.deviceId, record]));
+    } catch (error) {
+      for (const { deviceId } of devices) this.#dispatcher.release(deviceId);
+      throw error;
+    }
+  }
+
+  async #devices(targets: CommandTargets): Promise<Target[]> {
+    if ('merchant' in targets) return await this.fleetOf(targets.merchant);
+    const { store } = this.#parts;
+    const devices: Target[] = [];
+    for (const mac of targets.macs) {
+      const account = await store.findLock(mac);
+      if (account === null) throw noSuchDevice(mac);
+      devices.push(account);
+    }
+    return devices;
+  }
+
+  /** A merchant's locks. @throws LockgateError `no-such-merchant` */
+  async fleetOf(merchant: string): Promise<Target[]> {
+    const { store } = this.#parts;
+    if (!(await store.listMerchants()).some(({ name }) => name === merchant))
+      throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(merchant)}`);
+    const devices = (await store.listDevices()).map(({ device }) => device);
+    const own = devices.filter(({ merchantName }) => merchantName === merchant);
+    return own.map(({ id: deviceId, merchantId, mac }) => ({ deviceId, merchantId, mac }));
+  }
+
+  /**
+   * Takes a command back that has not left.
+   *
+   * @throws LockgateError `no-such-command`; `command-sent` where it has left, or is over
+   */
+  async cancel(id: number): Promise<CommandRecord> {
+    const { store, clock, events } = this.#parts;
+    const record = await this.find(id);
+    const undo = this.#dispatcher.withdraw(id, record.deviceId);
+    if (undo === undefined) {
+      const { state } = await this.find(id);
+      const why = state === 'queued' || state === 'sent' ? 'it has been sent to the lock' : `it is ${state}`;
+      throw new LockgateError('command-sent', `command ${id} can't be cancelled: ${why}`);
+    }
+    const atMs = clock.now();
+    try {
+      await store.commands.cancel(id, atMs);
+    } catch (error) {
+      undo();
+      throw error;
+    }
+    const cancelled = await this.find(id);
+    events.emit('command', { atMs, mac: cancelled.mac, record: cancelled });
+    return cancelled;
+  }
+
+  /** @throws LockgateError `no-such-command` */
+  async find(id: number): Promise<CommandRecord> {
+    const record = await this.#parts.store.commands.find(id);
+    if (record === null) throw new LockgateError('no-such-command', `there is no command ${id}`);
+    return record;
+  }
+
+  /** What an unfinished command waits for; null for a finished one. */
+  waitOf(record: CommandRecord): Wait | null {
+    const { findLock, sessionOf, clock } = this.#parts;
+    const queue = this.#dispatcher.queueOf(record.deviceId);
+    const isConnected = sessionOf(record.deviceId)?.isListening === true;
+    return waitOf({ record, queue, belief: findLock(record.deviceId)?.state.belief, isConnected, nowMs: clock.now() });
+  }
+
+  /** A lock has subscribed to `down`: from now on it hears commands. */
+  listening(session: Session): void {
+    this.#dispatcher.listening(session);
+  }
+
+  judged(lock: KnownLock): void {
+    this.#dispatcher.judged(lock);
+  }
+
+  acknowledged(acknowledgement: Acknowledgement): void {
+    if (this.#dispatcher.acknowledged(acknowledgement)) return;
+    // What the store made of it is done; should it fail to be read now, nobody is told, and nothing else is lost.
+    this.#tellOther(acknowledgement).catch(() => undefined);
+  }
+
+  /** The answer to a command that is not open: late, once more, or to none of this lock's. */
+  async #tellOther({ deviceId, mac, commandId, state, atMs }: Acknowledgement): Promise<void> {
+    const { store, events } = this.#parts;
+    const record = await store.commands.find(commandId);
+    if (record !== null && record.deviceId === deviceId && record.sentCount > 0) {
+      if (record.state === state && record.finishedAtMs === atMs) events.emit('command', { atMs, mac, record });
+      return;
+    }
+    const isForeign = record !== null && record.deviceId !== deviceId;
+    const why = record === null ? 'there is no such command' : isForeign ? 'it is another lock’s' : 'it was never sent';
+    events.emit('stray-ack', { atMs, mac, commandId, why });
+  }
+}
+
+function full(mac: Mac): LockgateError {
+  return new LockgateError(
+    'commands-full',
+    `${MOST_WAITING_PER_LOCK} commands wait for ${formatMac(mac)} already: wait for some of them, or cancel some`,
+  );
+}
+
+/** A whole fleet is a lot to open by mistake: whoever means it knows how many it is. */
+function checkCount({ targets, expectedCount }: CommandRequest, count: number): void {
+  if (expectedCount === count) return;
+  if (!('merchant' in targets) && expectedCount === undefined) return;
+  const given = expectedCount === undefined ? 'no expected_count was given' : `expected_count is ${expectedCount}`;
+  const what = 'merchant' in targets ? `${targets.merchant} has ${count} locks` : `${count} locks are named`;
+  throw new LockgateError('count-differs', `${what}, and ${given}: say expected_count ${count} if all are meant`);
+}
+
+/** protocol.md §2: whoever sends that command is told so first. */
+function checkAirplane({ command, confirmsAirplane }: CommandRequest): void {
+  if (command.type !== 'set-power' || command.airplane !== true || confirmsAirplane) return;
+  throw new LockgateError(
+    'airplane-unconfirmed',
+    'airplane mode silences a lock: it acknowledges, says that it closes its connection, and from then on nothing ' +
+      'reaches it. No command can switch airplane mode off again; somebody has to do it at the lock. ' +
+      'Confirm with confirm_airplane if that is meant',
+  );
+}

@@ -1,0 +1,217 @@
+/**
+ * Locks and the phones that act for them, as operators set them up: each secret is made here, answered once, and kept
+ * only hashed.
+ *
+ * Whatever takes something away from a connection ends it: the change is committed first, so that a CONNECT reads the
+ * new state, and the live sessions are ended then. What also changes what is known of the lock (a move, an erasure, a
+ * removal) is done between two commits of the ingest, so that no uplink of before is judged or kept as one of after.
+ */
+import { type Clock, type Milliseconds, Seconds } from '../proto/clock.js';
+import { LockgateError } from '../proto/errors.js';
+import type { Mac } from '../proto/mac.js';
+import { forgottenState } from './device-state.js';
+import type { Ingest, Sender } from './ingest.js';
+import { type Keys, makeLockSecret, makePhoneSecret } from './keys.js';
+import type { Locks } from './locks.js';
+import type { Sessions } from './mqtt/sessions.js';
+import { noSuchDevice } from './store/registry-tables.js';
+import type { Device, DeviceReading, EndedCredentials, Erased, Phone, Store } from './store/store.js';
+import type { Dispatcher } from './webhooks/dispatcher.js';
+
+/** The longest name of a phone, in characters. */
+const MAX_PHONE_NAME = 64;
+/** A lock's old secret may go on for this long beside its new one. */
+const KEPT_LONGEST: Milliseconds = Seconds(30 * 24 * 3600);
+/** What was ended is gone by then, and is not waited for any longer. */
+const SESSIONS_GONE_WITHIN = Seconds(5);
+
+export interface DeviceAccountsParts {
+  readonly store: Store;
+  readonly keys: Keys;
+  /** The wall's: credentials live by it. */
+  readonly clock: Clock;
+  /** The run's clock: what is known of locks lives by it. */
+  readonly runClock: Clock;
+  readonly sessions: Pick<Sessions, 'end' | 'none'>;
+  readonly ingest: Pick<Ingest, 'alone'>;
+  readonly locks: Pick<Locks, 'find' | 'replace'>;
+  readonly dispatcher: Pick<Dispatcher, 'forget'>;
+}
+
+export interface AddDevice {
+  readonly mac: Mac;
+  /** The merchant's name; may be left out where there is only one. */
+  readonly merchant?: string | undefined;
+  readonly simulated?: boolean | undefined;
+}
+
+export interface AddPhone {
+  readonly mac: Mac;
+  /** Unique among the lock's phones that hold; people and `device phone revoke` name it by it. */
+  readonly name: string;
+  /** Ms since the epoch; null for one that never expires. */
+  readonly expiresAtMs: number | null;
+}
+
+export interface ChangeDevice {
+  readonly merchant?: string | undefined;
+  readonly simulated?: boolean | undefined;
+}
+
+export class DeviceAccounts {
+  readonly #parts: DeviceAccountsParts;
+
+  constructor(parts: DeviceAccountsParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws LockgateError `no-such-merchant`, `device-exists` */
+  async add({
+    mac,
+    merchant,
+    simulated,
+  }: AddDevice & { merchant: string }): Promise<{ device: Device; secret: string }> {
+    const { store, keys, clock } = this.#parts;
+    const secret = makeLockSecret();
+    const secretHash = keys.hashSecret(secret);
+    const nowMs = clock.now();
+    const device = await store.addDevice({ mac, merchant, simulated: simulated ?? false, secretHash, nowMs });
+    return { device, secret };
+  }
+
+  /**
+   * Gives a lock a new secret; its connection under the old one ends. With `keepOldMs` the old one goes on that long,
+   * for whoever has to bring the new one to the lock.
+   *
+   * @throws LockgateError `no-such-device`, `input-keep-old`
+   */
+  async rotateSecret(mac: Mac, keepOldMs: Milliseconds = 0): Promise<string> {
+    const { store, keys, clock } = this.#parts;
+    if (!(keepOldMs >= 0 && keepOldMs <= KEPT_LONGEST))
+      throw new LockgateError('input-keep-old', 'an old secret is kept for 30 days at the most');
+    const secret = makeLockSecret();
+    const nowMs = clock.now();
+    const keepUntilMs = keepOldMs > 0 ? nowMs + keepOldMs : undefined;
+    // A connection under the secret that goes on ends too: it comes back, and then knows when it expires.
+    this.#end(await store.replaceLockCredential(mac, keys.hashSecret(secret), nowMs, keepUntilMs));
+    return secret;
+  }
+
+  /** @throws LockgateError `no-such-device`, `phone-exists`, `too-many-phones`, `input-name`, `input-expiry` */
+  async addPhone({ mac, name, expiresAtMs }: AddPhone): Promise<{ phone: Phone; secret: string }> {
+    const { store, keys, clock } = this.#parts;
+    const trimmed = name.trim();
+    if (trimmed === '' || [...trimmed].length > MAX_PHONE_NAME || /\p{Cc}/u.test(trimmed))
+      throw new LockgateError('input-name', `a phone's name has 1 to ${MAX_PHONE_NAME} characters, none of control`);
+    const nowMs = clock.now();
+    if (expiresAtMs !== null && expiresAtMs <= nowMs)
+      throw new LockgateError('input-expiry', 'a phone credential expires in the future, or never');
+    const secret = makePhoneSecret();
+    const secretHash = keys.hashSecret(secret);
+    return { phone: await store.addPhone({ mac, name: trimmed, secretHash, expiresAtMs, nowMs }), secret };
+  }
+
+  /** The phone's connections end. @throws LockgateError `no-such-device`, `no-such-phone` */
+  async revokePhone(mac: Mac, name: string): Promise<void> {
+    this.#end(await this.#parts.store.revokePhone(mac, name.trim(), this.#parts.clock.now()));
+  }
+
+  /**
+   * Changes whose lock it is, or whether a simulator plays it. A move leaves everything behind: what the lock did stays
+   * with the merchant that had it, and the one that gets it begins with a lock that was never heard of.
+   *
+   * @throws LockgateError `no-such-device`, `no-such-merchant`, `input-change`
+   */
+  async change(mac: Mac, { merchant, simulated }: ChangeDevice): Promise<DeviceReading> {
+    const { store } = this.#parts;
+    const { device } = await this.#find(mac);
+    if (merchant === undefined && simulated === undefined)
+      throw new LockgateError('input-change', 'nothing to change was named: expected a merchant, or simulated or not');
+    const isMove = merchant !== undefined && merchant !== device.merchantName;
+    if (isMove) {
+      await this.#checkMerchant(merchant);
+      await this.#renew(device.id, mac, (state) => store.changeDevice({ mac, merchant, simulated, state }));
+    } else {
+      await store.changeDevice({ mac, simulated });
+      this.#parts.sessions.end(device.id);
+    }
+    return await this.#find(mac);
+  }
+
+  /** Takes a lock out of service. Its history stays until it's too old. @throws LockgateError `no-such-device` */
+  async remove(mac: Mac): Promise<void> {
+    const { store, clock, sessions, ingest, locks } = this.#parts;
+    const { device } = await this.#find(mac);
+    await this.#quiet(device.id);
+    await ingest.alone(device.id, async () => {
+      await store.removeDevice(mac, clock.now());
+      locks.replace(device.id, null);
+      sessions.end(device.id);
+    });
+  }
+
+  /**
+   * Erases what is known of a lock, in service or removed, from the files too. The lock itself stays: its secret holds,
+   * and what it sends from now on is kept. What is being delivered at this moment may still arrive.
+   *
+   * @throws LockgateError `no-such-device`
+   */
+  async erase(mac: Mac): Promise<Erased> {
+    const { store, dispatcher } = this.#parts;
+    const deviceId = await store.findDeviceId(mac);
+    if (deviceId === null) throw noSuchDevice(mac);
+    const erased = await this.#renew(deviceId, mac, async (state) => {
+      const counts = await store.eraseDevice(deviceId, state);
+      dispatcher.forget(deviceId);
+      return counts;
+    });
+    await store.scrub();
+    return erased;
+  }
+
+  async #find(mac: Mac): Promise<DeviceReading> {
+    const reading = await this.#parts.store.findDevice(mac);
+    if (reading === null) throw noSuchDevice(mac);
+    return reading;
+  }
+
+  /** Before anybody is disconnected for a name that was mistyped. */
+  async #checkMerchant(name: string): Promise<void> {
+    if ((await this.#parts.store.listMerchants()).some((merchant) => merchant.name === name)) return;
+    throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
+  }
+
+  /** Does `work` with the lock's new state, of which nothing is known but that names were used. */
+  async #renew<T>(deviceId: number, mac: Mac, work: (state: string | null) => Promise<T>): Promise<T> {
+    const { sessions, ingest, locks, runClock } = this.#parts;
+    await this.#quiet(deviceId);
+    const done: T[] = [];
+    await ingest.alone(deviceId, async () => {
+      const known = locks.find(deviceId)?.state;
+      const state = known === undefined ? null : forgottenState(known, mac, runClock.now());
+      done.push(await work(state === null ? null : JSON.stringify(state)));
+      locks.replace(deviceId, state);
+      // Who came in meanwhile did so by what was true before.
+      sessions.end(deviceId);
+    });
+    return done[0] as T;
+  }
+
+  /** Ends the lock's connections, and waits until the ends have been told to the ingest. */
+  async #quiet(deviceId: number): Promise<void> {
+    const { sessions, clock } = this.#parts;
+    sessions.end(deviceId);
+    await new Promise<void>((resolve) => {
+      const patience = clock.after(SESSIONS_GONE_WITHIN, resolve);
+      void sessions.none(deviceId).then(() => {
+        patience.cancel();
+        resolve();
+      });
+    });
+  }
+
+  #end({ deviceId, credentialIds }: EndedCredentials): void {
+    const ended = ({ credentialId }: Sender): boolean => credentialIds.includes(credentialId);
+    this.#parts.sessions.end(deviceId, ({ sender }) => ended(sender));
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * The log: JSON, one object a line (pino), of what somebody who runs the gateway has to know. It listens to the
+ * gateway's events, so nobody has to call it.
+ *
+ * No line holds a payload, a header's value, a URL or a secret; as a last line of defence each is scrubbed as well.
+ */
+import { type Logger, pino } from 'pino';
+import { type Clock, Seconds } from '../proto/clock.js';
+import { formatMac } from '../proto/mac.js';
+import type { LogLevel } from './config.js';
+import type { GatewayEventMap, GatewayEvents } from './events.js';
+import { LogLimit } from './log-limit.js';
+import { scrubSecrets } from './log-scrub.js';
+
+/** A commit that took longer is told of: locks wait for it. */
+const SLOW_COMMIT = Seconds(1);
+
+/** Members that never hold anything to be read, should somebody log an object that has them. */
+const SECRET_MEMBERS = ['authorization', 'password', 'secret', 'secrets', 'token', 'headers', 'access_token'];
+
+/** A log whose lines go to `write`, each with its end. Times are by the wall's clock. */
+export function makeLog(level: LogLevel, write: (line: string) => void): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: SECRET_MEMBERS.flatMap((member) => [member, `*.${member}`]), censor: '[secret]' },
+    },
+    { write: (line: string) => write(scrubSecrets(line)) },
+  );
+}
+
+type Name = keyof GatewayEventMap;
+type Event<N extends Name> = GatewayEventMap[N][0];
+
+interface Listening {
+  /** Calls `write` with each event of this name. */
+  each<N extends Name>(name: N, write: (event: Event<N>) => void): void;
+  /** The same for what may come as often as a stranger likes, for those that fit: no more than the limit. */
+  some<N extends Name>(name: N, write: (event: Event<N>) => void, fits?: (event: Event<N>) => boolean): void;
+}
+
+/** Writes down what happens, until the function that it returns is called. `clock` is the wall's. */
+export function logEvents(log: Logger, events: GatewayEvents, clock: Clock): () => void {
+  const ends: (() => void)[] = [];
+  const each: Listening['each'] = (name, write) => {
+    events.on(name, write as never);
+    ends.push(() => void events.off(name, write as never));
+  };
+  const some: Listening['some'] = (name, write, fits = () => true) => {
+    const limit = new LogLimit(clock, (count) =>
+      log.warn({ event: name, left_out: count }, `${count} more, not written down`),
+    );
+    each(name, (event) => {
+      if (fits(event) && limit.take()) write(event);
+    });
+    ends.push(() => limit.end());
+  };
+  logConnections(log, { each, some });
+  logDeliveries(log, { each, some });
+  logStore(log, { each, some });
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+function logConnections(log: Logger, { each, some }: Listening): void {
+  each('connected', ({ mac, source }) => log.debug({ event: 'connect', mac: formatMac(mac), source }, 'connected'));
+  each('disconnected', ({ mac, source, cause }) =>
+    log.debug({ event: 'disconnect', mac: formatMac(mac), source, cause }, 'disconnected'),
+  );
+  some('refused', ({ what, clientId, address, why }) =>
+    log.warn({ event: 'refused', what, client_id: clientId, address, why }, `${what} refused`),
+  );
+  some('quarantined', ({ mac, code, message, bytes }) =>
+    log.warn(
+      { event: 'quarantined', mac: formatMac(mac), code, why: message, bytes: bytes.length },
+      'uplink quarantined',
+    ),
+  );
+}
+
+function logDeliveries(log: Logger, { each, some }: Listening): void {
+  some(
+    'delivery',
+    ({ urlId, eventId, number, status, error }) =>
+      log.warn({ event: 'delivery', url_id: urlId, event_id: eventId, attempts: number, status, error }, 'given up'),
+    ({ outcome }) => outcome === 'dead',
+  );
+  each('url-disabled', ({ urlId, why }) =>
+    log.warn({ event: 'url-disabled', url_id: urlId, why }, 'webhook URL disabled'),
+  );
+  each('circuit', ({ urlId, state, why }) => {
+    const what = { event: 'circuit', url_id: urlId, state, why };
+    if (state === 'opened') log.warn(what, 'a webhook URL fails: probes alone are sent there');
+    else log.info(what, 'a webhook URL takes events again');
+  });
+}
+
+function logStore(log: Logger, { each, some }: Listening): void {
+  some('store-failed', ({ why }) => log.error({ event: 'store-failed', why }, 'the store failed'));
+  each('state-rebuilt', ({ mac, why, from }) =>
+    log.error({ event: 'state-rebuilt', mac: formatMac(mac), why, from }, 'a lock’s stored state was damaged'),
+  );
+  each('store-broken', ({ why }) => log.fatal({ event: 'store-broken', why }, 'the store is broken'));
+  each('degraded', ({ reason, why }) => log.error({ event: 'degraded', reason, why }, 'not ready'));
+  each('recovered', ({ reason, lastedMs }) =>
+    log.info({ event: 'recovered', reason, lasted_ms: Math.round(lastedMs) }, 'well again'),
+  );
+  some(
+    'commit',
+    ({ what, durationMs, rows }) =>
+      log.warn({ event: 'slow-commit', what, duration_ms: Math.round(durationMs), rows }, 'a commit was slow'),
+    ({ durationMs }) => durationMs >= SLOW_COMMIT,
+  );
+}

@@ -1,0 +1,145 @@
+/**
+ * Every figure that `/metrics` has: its name, kind, labels and meaning. gateway/README.md has the same table, and a
+ * test holds the two together.
+ *
+ * A label has few values, all known beforehand or made by us: never a MAC, a URL, a secret or what a stranger wrote.
+ */
+
+export interface MetricRow {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly labels: readonly string[];
+  readonly help: string;
+  /** A histogram's upper bounds. */
+  readonly buckets?: readonly number[];
+}
+
+/** Seconds from half a millisecond, which an fsync takes at its best, to ten, which nothing should take. */
+const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** A delivery lasts 15 s at most. */
+const DELIVERY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+const BATCH_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000];
+const DELAY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5];
+
+export const METRICS = [
+  { name: 'lockgate_build_info', type: 'gauge', labels: ['version'], help: 'Always 1; the version is a label.' },
+  { name: 'lockgate_ready', type: 'gauge', labels: [], help: 'Whether /readyz says ready: 1 or 0.' },
+  {
+    name: 'lockgate_connections',
+    type: 'gauge',
+    labels: ['source'],
+    help: 'Authenticated connections now, of locks and of phones.',
+  },
+  { name: 'lockgate_connects_total', type: 'counter', labels: ['source'], help: 'Connections that were accepted.' },
+  {
+    name: 'lockgate_disconnects_total',
+    type: 'counter',
+    labels: ['cause'],
+    help: 'Accepted connections that ended, by what ended them.',
+  },
+  {
+    name: 'lockgate_refusals_total',
+    type: 'counter',
+    labels: ['what', 'reason'],
+    help: 'A CONNECT, PUBLISH or SUBSCRIBE that was refused, by the kind of reason.',
+  },
+  {
+    name: 'lockgate_uplinks_total',
+    type: 'counter',
+    labels: ['kind', 'copy'],
+    help: 'Uplinks that were decoded and stored, new ones and repeats.',
+  },
+  {
+    name: 'lockgate_pings_total',
+    type: 'counter',
+    labels: ['reason'],
+    help: 'New pings by their reason; unrecognized is any that the table of reasons lacks.',
+  },
+  {
+    name: 'lockgate_quarantined_total',
+    type: 'counter',
+    labels: ['code'],
+    help: 'Uplinks that could not be taken, by what was wrong with them.',
+  },
+  {
+    name: 'lockgate_findings_total',
+    type: 'counter',
+    labels: ['rule', 'severity'],
+    help: 'Findings of the judge, by rule.',
+  },
+  {
+    name: 'lockgate_presence',
+    type: 'gauge',
+    labels: ['presence'],
+    help: 'Locks that were ever heard of, by what their connection or silence means now.',
+  },
+  {
+    name: 'lockgate_ack_seconds',
+    type: 'histogram',
+    labels: [],
+    help: 'From the arrival of a publish at QoS 1 to the handing of its PUBACK to the socket.',
+    buckets: LATENCY_BUCKETS,
+  },
+  { name: 'lockgate_ingest_waiting', type: 'gauge', labels: [], help: 'Uplinks that wait for a commit.' },
+  {
+    name: 'lockgate_deliveries_waiting',
+    type: 'gauge',
+    labels: ['url_id'],
+    help: 'Deliveries read and without an outcome, for the first 100 URLs each and the others together.',
+  },
+  {
+    name: 'lockgate_delivery_attempts_total',
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Attempts at webhooks: delivered, pending (to be tried again) or dead (given up).',
+  },
+  {
+    name: 'lockgate_delivery_seconds',
+    type: 'histogram',
+    labels: [],
+    help: 'How long an attempt at a webhook took.',
+    buckets: DELIVERY_BUCKETS,
+  },
+  { name: 'lockgate_urls_disabled_total', type: 'counter', labels: [], help: 'Webhook URLs that were disabled.' },
+  {
+    name: 'lockgate_store_commit_seconds',
+    type: 'histogram',
+    labels: ['what'],
+    help: 'How long a durable write took, its wait for the one before included; the count is that of commits.',
+    buckets: LATENCY_BUCKETS,
+  },
+  {
+    name: 'lockgate_store_commit_rows',
+    type: 'histogram',
+    labels: ['what'],
+    help: 'How much went into one durable write: uplinks and what came beside them, or outcomes of deliveries.',
+    buckets: BATCH_BUCKETS,
+  },
+  {
+    name: 'lockgate_store_failures_total',
+    type: 'counter',
+    labels: ['what', 'kind'],
+    help: 'Durable writes that failed: full, io, busy or other.',
+  },
+  {
+    name: 'lockgate_event_loop_delay_seconds',
+    type: 'histogram',
+    labels: [],
+    help: 'How late a timer was that is set every 0.1 s.',
+    buckets: DELAY_BUCKETS,
+  },
+  {
+    name: 'process_resident_memory_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'Memory of the process that is resident.',
+  },
+  {
+    name: 'process_cpu_seconds_total',
+    type: 'counter',
+    labels: [],
+    help: 'CPU time of the process, user and system together.',
+  },
+] as const satisfies readonly MetricRow[];
+
+export type MetricName = (typeof METRICS)[number]['name'];

@@ -1,0 +1,142 @@
+/**
+ * The gateway's figures, counted from its events and read from its parts when somebody asks. Whoever has something new
+ * to count adds a row to metrics-table.ts and listens here.
+ */
+import { type Milliseconds, Seconds } from '../proto/clock.js';
+import { isPingUplink, type Source } from '../proto/ping.js';
+import type { Presence } from '../proto/power-judge-presence.js';
+import { REASONS } from '../proto/reasons.js';
+import type { GatewayEvents, UplinkTaken } from './events.js';
+import type { Health } from './health.js';
+import { MetricRegistry, type Reading } from './metrics-registry.js';
+import { refusalReason } from './mqtt/refusal-reason.js';
+import { VERSION } from './version.js';
+
+/** So many URLs have a value of their own; those after them share one. */
+const MOST_URLS = 100;
+
+const KNOWN_REASONS: ReadonlySet<string> = new Set(REASONS.map(({ name }) => name));
+
+/** What is read from the gateway's parts at a scrape. */
+export interface MetricSources {
+  readonly connections: () => Iterable<Source>;
+  readonly ingestWaiting: () => number;
+  /** By the id of the URL, in the order of the ids. */
+  readonly deliveriesWaiting: () => Iterable<readonly [urlId: number, waiting: number]>;
+  readonly presences: () => Iterable<Presence['presence']>;
+}
+
+export class Metrics {
+  readonly #registry = new MetricRegistry();
+
+  constructor(events: GatewayEvents, health: Health) {
+    const registry = this.#registry;
+    registry.read('lockgate_build_info', () => [[1, VERSION]]);
+    registry.read('lockgate_ready', () => [[health.isReady ? 1 : 0]]);
+    registry.read('process_resident_memory_bytes', () => [[process.memoryUsage.rss()]]);
+    registry.read('process_cpu_seconds_total', () => {
+      const { user, system } = process.cpuUsage();
+      return [[(user + system) / 1e6]];
+    });
+    countConnections(events, registry);
+    countUplinks(events, registry);
+    countDeliveries(events, registry);
+    countCommits(events, registry);
+  }
+
+  /** What can be read once the gateway's parts are there. */
+  readFrom(sources: MetricSources): void {
+    const registry = this.#registry;
+    registry.read('lockgate_connections', () => countEach(['lock', 'phone'], sources.connections()));
+    registry.read('lockgate_ingest_waiting', () => [[sources.ingestWaiting()]]);
+    registry.read('lockgate_deliveries_waiting', () => boundUrls(sources.deliveriesWaiting()));
+    registry.read('lockgate_presence', () => countEach(PRESENCES, sources.presences()));
+  }
+
+  /** Notes one lateness of the event loop. */
+  noteDelay(delay: Milliseconds): void {
+    this.#registry.histogram('lockgate_event_loop_delay_seconds').observe(inSeconds(delay));
+  }
+
+  /** Everything, in Prometheus' text format. */
+  text(): Promise<{ readonly contentType: string; readonly body: string }> {
+    return this.#registry.text();
+  }
+}
+
+const PRESENCES: readonly Presence['presence'][] = ['never-seen', 'online', 'asleep', 'late'];
+
+function countConnections(events: GatewayEvents, registry: MetricRegistry): void {
+  const connects = registry.tally('lockgate_connects_total');
+  const disconnects = registry.tally('lockgate_disconnects_total');
+  const refusals = registry.tally('lockgate_refusals_total');
+  events.on('connected', ({ source }) => connects.add(source));
+  events.on('disconnected', ({ cause }) => disconnects.add(cause));
+  events.on('refused', ({ what, why }) => refusals.add(what, refusalReason(why)));
+}
+
+function countUplinks(events: GatewayEvents, registry: MetricRegistry): void {
+  const uplinks = registry.tally('lockgate_uplinks_total');
+  const pings = registry.tally('lockgate_pings_total');
+  const quarantined = registry.tally('lockgate_quarantined_total');
+  const findings = registry.tally('lockgate_findings_total');
+  const ack = registry.histogram('lockgate_ack_seconds');
+  events.on('uplink', ({ uplink, repeated, findings: made }: UplinkTaken) => {
+    uplinks.add(uplink.body.kind, repeated ? 'repeat' : 'new');
+    if (!repeated && isPingUplink(uplink)) {
+      const { reason } = uplink.body;
+      pings.add(KNOWN_REASONS.has(reason) ? reason : 'unrecognized');
+    }
+    for (const { rule, severity } of made) findings.add(rule, severity);
+  });
+  events.on('finding', ({ finding: { rule, severity } }) => findings.add(rule, severity));
+  events.on('quarantined', ({ code }) => quarantined.add(code));
+  events.on('acknowledged', ({ durationMs }) => ack.observe(inSeconds(durationMs)));
+}
+
+function countDeliveries(events: GatewayEvents, registry: MetricRegistry): void {
+  const attempts = registry.tally('lockgate_delivery_attempts_total');
+  const disabled = registry.tally('lockgate_urls_disabled_total');
+  const duration = registry.histogram('lockgate_delivery_seconds');
+  events.on('delivery', ({ outcome, durationMs }) => {
+    attempts.add(outcome);
+    duration.observe(inSeconds(durationMs));
+  });
+  events.on('url-disabled', () => disabled.add());
+}
+
+function countCommits(events: GatewayEvents, registry: MetricRegistry): void {
+  const failures = registry.tally('lockgate_store_failures_total');
+  const duration = registry.histogram('lockgate_store_commit_seconds');
+  const rows = registry.histogram('lockgate_store_commit_rows');
+  events.on('commit', ({ what, failure, durationMs, rows: count }) => {
+    if (failure !== undefined) {
+      failures.add(what, failure);
+      return;
+    }
+    duration.observe({ what }, inSeconds(durationMs));
+    rows.observe({ what }, count);
+  });
+}
+
+function inSeconds(duration: Milliseconds): number {
+  return duration / Seconds(1);
+}
+
+/** How many of each; 0 for what there is none of. */
+function* countEach<Name extends string>(names: readonly Name[], each: Iterable<Name>): Iterable<Reading> {
+  const counts = new Map<Name, number>(names.map((name) => [name, 0]));
+  for (const name of each) counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const [name, count] of counts) yield [count, name];
+}
+
+function* boundUrls(waiting: Iterable<readonly [urlId: number, waiting: number]>): Iterable<Reading> {
+  let shown = 0;
+  let others = 0;
+  for (const [urlId, count] of waiting) {
+    shown += 1;
+    if (shown <= MOST_URLS) yield [count, String(urlId)];
+    else others += count;
+  }
+  if (shown > MOST_URLS) yield [others, 'others'];
+}

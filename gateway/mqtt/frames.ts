@@ -1,0 +1,120 @@
+/**
+ * Where one MQTT packet ends and the next begins (MQTT 3.1.1, 2.2), from the fixed headers alone and without keeping a
+ * byte: enough to say that a packet will be too long before it has come.
+ */
+
+/** The packet types that clients send (MQTT 3.1.1, 2.2.1). */
+const CONNECT = 1;
+const PUBLISH = 3;
+const PUBACK = 4;
+const SUBSCRIBE = 8;
+const UNSUBSCRIBE = 10;
+const PINGREQ = 12;
+const DISCONNECT = 14;
+
+/** What may follow a CONNECT: PUBREC, PUBREL and PUBCOMP belong to QoS 2, which is refused. */
+const FOLLOWS = new Set([PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT]);
+
+/** A length takes 1 to 4 bytes of 7 bits each (MQTT 3.1.1, 2.2.3). */
+const LENGTH_BYTES = 4;
+
+/** What the first bytes of a connection announce. */
+export type FirstPacket =
+  | { readonly state: 'incomplete' /** Bytes in all, once they are known. */; readonly size: number | undefined }
+  | { readonly state: 'complete'; readonly size: number }
+  | { readonly state: 'fault'; readonly why: string };
+
+/** Looks at the first bytes of a connection, whose first packet is to be a CONNECT of at most `most` bytes. */
+export function firstPacket(bytes: Uint8Array, most: number): FirstPacket {
+  const header = bytes[0];
+  if (header === undefined) return { state: 'incomplete', size: undefined };
+  if (header >> 4 !== CONNECT) return { state: 'fault', why: `the first packet is ${nameOf(header)}, not a CONNECT` };
+  if (header !== CONNECT << 4) return { state: 'fault', why: 'the first packet has flags that no CONNECT has' };
+  let length = 0;
+  for (let index = 1; index <= LENGTH_BYTES; index++) {
+    const byte = bytes[index];
+    if (byte === undefined) return { state: 'incomplete', size: undefined };
+    length += (byte & 0x7f) << (7 * (index - 1));
+    if (byte >= 0x80) continue;
+    if (length > most) return { state: 'fault', why: tooLong(length, most) };
+    const size = 1 + index + length;
+    return { state: bytes.length < size ? 'incomplete' : 'complete', size };
+  }
+  return { state: 'fault', why: LENGTH_FAULT };
+}
+
+const LENGTH_FAULT = `a packet's length has more than ${LENGTH_BYTES} bytes`;
+
+function tooLong(length: number, most: number): string {
+  return `a packet announces ${length.toLocaleString('en')} bytes: at most ${most.toLocaleString('en')} are taken`;
+}
+
+/** Follows the packets of a connection, whatever the pieces in which they come. */
+export class FrameCounter {
+  /** How many packets have come to their end. */
+  complete = 0;
+  /** Bytes that the packet under way still lacks, once its header is through. */
+  #left = 0;
+  /** Bytes of a fixed header that have come; 0 between packets and within a body. */
+  #headerBytes = 0;
+  #length = 0;
+
+  /** Follows a piece; says what is wrong with it, if anything is. Packets of more than `most` bytes are. */
+  pass(piece: Uint8Array, most: number): string | undefined {
+    for (let at = 0; at < piece.length; ) {
+      if (this.#left > 0) {
+        const taken = Math.min(this.#left, piece.length - at);
+        at += taken;
+        this.#left -= taken;
+        if (this.#left === 0) this.complete += 1;
+        continue;
+      }
+      const why = this.#passHeaderByte(piece[at] as number, most);
+      if (why !== undefined) return why;
+      at += 1;
+    }
+    return undefined;
+  }
+
+  #passHeaderByte(byte: number, most: number): string | undefined {
+    if (this.#headerBytes === 0) {
+      if (!FOLLOWS.has(byte >> 4)) return `${nameOf(byte)} is not taken after a CONNECT`;
+      this.#headerBytes = 1;
+      this.#length = 0;
+      return undefined;
+    }
+    this.#length += (byte & 0x7f) << (7 * (this.#headerBytes - 1));
+    if (byte >= 0x80) {
+      this.#headerBytes += 1;
+      return this.#headerBytes > LENGTH_BYTES ? LENGTH_FAULT : undefined;
+    }
+    if (this.#length > most) return tooLong(this.#length, most);
+    this.#headerBytes = 0;
+    this.#left = this.#length;
+    if (this.#length === 0) this.complete += 1;
+    return undefined;
+  }
+}
+
+const NAMES = [
+  'a packet of type 0',
+  'a CONNECT',
+  'a CONNACK',
+  'a PUBLISH',
+  'a PUBACK',
+  'a PUBREC',
+  'a PUBREL',
+  'a PUBCOMP',
+  'a SUBSCRIBE',
+  'a SUBACK',
+  'an UNSUBSCRIBE',
+  'an UNSUBACK',
+  'a PINGREQ',
+  'a PINGRESP',
+  'a DISCONNECT',
+  'a packet of type 15',
+] as const;
+
+function nameOf(header: number): string {
+  return NAMES[header >> 4] as string;
+}

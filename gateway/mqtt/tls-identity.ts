@@ -1,0 +1,64 @@
+/**
+ * What the gateway proves itself with over TLS: a certificate (with the chain to its root, PEM) and its private key,
+ * each in a file. A wrong file is found when it is read, at the start or at a reload, not by the first lock.
+ */
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { LockgateError } from '../../proto/errors.js';
+
+/** Older versions of TLS are broken (RFC 8996). */
+const LEAST_TLS = 'TLSv1.2';
+
+/** Where certificate and key are. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface TlsIdentity {
+  readonly context: SecureContext;
+  /** SHA-256 of the certificate, hex with colons. */
+  readonly fingerprint: string;
+  /** Until when it is valid, as the certificate writes it. */
+  readonly validTo: string;
+}
+
+/** Reads them. @throws LockgateError `tls-file` with a sentence that names the file that is missing or wrong */
+export function readTlsIdentity(files: TlsFiles): TlsIdentity {
+  const cert = readPem(files.certificate, 'certificate');
+  const key = readPem(files.key, 'key');
+  const certificate = parse(files.certificate, 'a certificate in PEM', () => new X509Certificate(cert));
+  const privateKey = parse(files.key, 'a private key in PEM, without a passphrase', () => parseKey(key));
+  if (!certificate.checkPrivateKey(privateKey))
+    throw fault(`the TLS key ${files.key} does not belong to the certificate ${files.certificate}`);
+  // What is left to go wrong is in the chain behind the certificate.
+  const context = parse(files.certificate, 'a certificate and its chain in PEM', () =>
+    createSecureContext({ cert, key, minVersion: LEAST_TLS }),
+  );
+  return { context, fingerprint: certificate.fingerprint256, validTo: certificate.validTo };
+}
+
+function readPem(file: string, what: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw fault(`the TLS ${what} ${file} can't be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+  }
+}
+
+function parseKey(key: Buffer): KeyObject {
+  return createPrivateKey({ key, format: 'pem' });
+}
+
+function parse<T>(file: string, expected: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new LockgateError('tls-file', `${file} does not hold ${expected}`, { cause: error });
+  }
+}
+
+function fault(sentence: string): LockgateError {
+  return new LockgateError('tls-file', sentence);
+}

@@ -1,0 +1,36 @@
+/** A command as lists, streams and answers have it. */
+import { formatMac } from '../../proto/mac.js';
+import { toDate } from '../../proto/ping-json.js';
+import { commandToJson } from '../../proto/trace-writer.js';
+import type { Wait } from '../commands/command-wait.js';
+import type { CommandRecord } from '../store/command-record.js';
+
+/** All that there is to say of a command. Times are by the run's clock. */
+export function commandRecordJson(record: CommandRecord, wait: Wait | null): Readonly<Record<string, unknown>> {
+  const { type, ...parameters } = commandToJson(record.command);
+  return {
+    id: record.id,
+    mac: formatMac(record.mac),
+    type,
+    parameters,
+    state: record.state,
+    detail: record.detail,
+    waits: wait === null ? null : waitJson(wait),
+    asked_by: record.askedBy,
+    created_at: toDate(record.createdAtMs),
+    not_before: dateOrNull(record.notBeforeMs),
+    expires_at: toDate(record.expiresAtMs),
+    first_sent_at: dateOrNull(record.firstSentAtMs),
+    last_sent_at: dateOrNull(record.lastSentAtMs),
+    sent_count: record.sentCount,
+    finished_at: dateOrNull(record.finishedAtMs),
+  };
+}
+
+function waitJson({ for: reason, text, dueMs }: Wait): object {
+  return { for: reason, text, due_at: dueMs === undefined ? null : toDate(dueMs) };
+}
+
+function dateOrNull(timeMs: number | null): string | null {
+  return timeMs === null ? null : toDate(timeMs);
+}

@@ -1,0 +1,49 @@
+/**
+ * How the gateway is, for operators and their machines: `/healthz`, `/readyz` with its reasons, and `/metrics` for
+ * Prometheus. They want the operator's token as everything else there does, and are answered while the gateway stops.
+ */
+import type { FastifyInstance } from 'fastify';
+import { toDate } from '../../proto/ping-json.js';
+import type { Health } from '../health.js';
+import type { Metrics } from '../metrics.js';
+
+const PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+
+export interface HealthRouteParts {
+  readonly health: Health;
+  readonly metrics: Metrics;
+}
+
+/** Whether a request's path, query included, is one of these. */
+export function isHealthPath(url: string): boolean {
+  return PATHS.has(url.split('?', 1)[0] ?? '');
+}
+
+/** Adds the three routes. */
+export function addHealthRoutes(fastify: FastifyInstance, { health, metrics }: HealthRouteParts): void {
+  fastify.get('/healthz', async (_request, reply) => {
+    const { isUp } = health;
+    return await reply
+      .status(isUp ? 200 : 503)
+      .header('cache-control', 'no-store')
+      .send({ status: isUp ? 'up' : 'down' });
+  });
+  fastify.get('/readyz', async (_request, reply) => {
+    const reasons = health.reasons.map(({ code, sinceMs, why }) => ({ code, since: toDate(sinceMs), why }));
+    return await reply
+      .status(health.isReady ? 200 : 503)
+      .header('cache-control', 'no-store')
+      .send({ status: statusName(health), reasons });
+  });
+  fastify.get('/metrics', async (_request, reply) => {
+    const { contentType, body } = await metrics.text();
+    return await reply.header('content-type', contentType).header('cache-control', 'no-store').send(body);
+  });
+}
+
+/** The most telling of its reasons, in a word. */
+function statusName({ isReady, reasons }: Health): string {
+  if (isReady) return 'ready';
+  const expected = reasons.find(({ code }) => code === 'stopping' || code === 'starting');
+  return expected?.code ?? 'degraded';
+}

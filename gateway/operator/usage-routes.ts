@@ -1,0 +1,126 @@
+/** The operator's routes for usage (interfaces.md §5): what was used, statements, closing a month, price plans. */
+import { Type } from 'typebox';
+import { LockgateError } from '../../proto/errors.js';
+import { formatMac } from '../../proto/mac.js';
+import { toDate } from '../../proto/ping-json.js';
+import { noSuchDevice } from '../store/registry-tables.js';
+import type { DatedPlan, UsageRow } from '../store/usage-store.js';
+import { countsJson } from '../usage/counts.js';
+import { type Month, parseMonth } from '../usage/month.js';
+import { BYTES_PER_MB } from '../usage/price.js';
+import { type OperatorParts, type Query, type Route, readMac, withBody } from './routes.js';
+
+const Close = Type.Object({ month: Type.Optional(Type.String()) });
+const NewPlan = Type.Object({
+  merchant: Type.String({ minLength: 1, maxLength: 200 }),
+  per_mb: Type.String(),
+  per_sim: Type.String(),
+  currency: Type.String(),
+  from: Type.Optional(Type.String()),
+});
+
+/** Every route for usage. */
+export const USAGE_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/usage',
+    summary: 'What locks used, a row for each lock and month: of one lock, of one merchant, in one month.',
+    success: 200,
+    handle: showUsage,
+  },
+  {
+    method: 'GET',
+    path: '/usage/statements',
+    summary: 'The closed statements of a month, of the last that ended where none is named.',
+    success: 200,
+    handle: async ({ store, usage }, { query }) => {
+      const merchant = text(query, 'merchant');
+      if (merchant !== undefined) await checkMerchant(store, merchant);
+      const statements = await usage.statements(readMonth(text(query, 'month')), merchant);
+      return { statements: statements.map(({ body }) => JSON.parse(body) as unknown) };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/usage/close',
+    summary: 'Closes a month that has ended, and those before it, for every merchant; a closed one stays as it is.',
+    success: 200,
+    ...withBody(Close, async ({ usage }, { month }) => {
+      const closed = await usage.close(readMonth(month));
+      return { closed: closed.map((each) => ({ merchant: each.merchant, month: each.month, new: each.isNew })) };
+    }),
+  },
+  {
+    method: 'POST',
+    path: '/usage/plans',
+    summary: 'Sets what a merchant pays, from a month on.',
+    success: 201,
+    ...withBody(NewPlan, async ({ usage }, { merchant, per_mb, per_sim, currency, from }) => {
+      return planJson(await usage.setPlan(merchant, { perMb: per_mb, perSim: per_sim, currency }, readMonth(from)));
+    }),
+  },
+  {
+    method: 'GET',
+    path: '/usage/plans',
+    summary: 'The price plans, and from which month on each is in force.',
+    success: 200,
+    handle: async ({ store, usage }, { query }) => {
+      const merchant = text(query, 'merchant');
+      if (merchant !== undefined) await checkMerchant(store, merchant);
+      return { plans: (await usage.plans(merchant)).map(planJson) };
+    },
+  },
+];
+
+async function showUsage({ store, usage }: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
+  const typed = text(query, 'mac');
+  const mac = typed === undefined ? undefined : readMac(typed);
+  const merchant = text(query, 'merchant');
+  if (merchant !== undefined) await checkMerchant(store, merchant);
+  const rows = await usage.read({ month: readMonth(text(query, 'month')), mac, merchant });
+  // A lock that was removed still has its rows.
+  if (rows.length === 0 && mac !== undefined && (await store.findDevice(mac)) === null) throw noSuchDevice(mac);
+  return { usage: rows.map(rowJson) };
+}
+
+function rowJson({ month, mac, merchantName, simulated, ...counts }: UsageRow) {
+  return {
+    month,
+    mac: formatMac(mac),
+    merchant: merchantName,
+    simulated,
+    ...countsJson(counts),
+  };
+}
+
+function planJson({ merchantName, from, perMb, perSim, currency, setAtMs }: DatedPlan) {
+  return {
+    merchant: merchantName,
+    from,
+    per_mb: perMb,
+    bytes_per_mb: BYTES_PER_MB,
+    per_sim: perSim,
+    currency,
+    set_at: toDate(setAtMs),
+  };
+}
+
+/** A month as somebody typed it. @throws LockgateError `input-month` */
+function readMonth(typed: string | undefined): Month | undefined {
+  if (typed === undefined) return undefined;
+  const month = parseMonth(typed);
+  if (!month.ok) throw new LockgateError(month.error.code, month.error.message);
+  return month.value;
+}
+
+/** @throws LockgateError `no-such-merchant` */
+async function checkMerchant(store: OperatorParts['store'], merchant: string): Promise<void> {
+  if ((await store.listMerchants()).some(({ name }) => name === merchant)) return;
+  throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(merchant)}`);
+}
+
+/** A member of the query; the first where it stands there several times. */
+function text(query: Query, name: string): string | undefined {
+  const value = query[name];
+  return typeof value === 'string' ? value : value?.[0];
+}

@@ -1,0 +1,21 @@
+/**
+ * Phone credentials, which have a name and may expire; locks that were removed; and whose each finding, quarantined
+ * message and lock event is, so that what a lock did stays with the merchant that had it then.
+ */
+import { type Kysely, type Migration, sql } from 'kysely';
+
+/** What is a merchant's besides uplinks, which carried its id from the start. */
+const OWNED = ['finding', 'quarantine', 'lock_event'] as const;
+
+export const credentials: Migration = {
+  up: async (db: Kysely<unknown>) => {
+    await db.schema.alterTable('credential').addColumn('name', 'text').execute();
+    await db.schema.alterTable('credential').addColumn('expires_at_ms', 'integer').execute();
+    await db.schema.alterTable('device').addColumn('removed_at_ms', 'integer').execute();
+    for (const table of OWNED) {
+      await db.schema.alterTable(table).addColumn('merchant_id', 'integer').execute();
+      const owner = sql`(SELECT merchant_id FROM device WHERE device.id = ${sql.ref(`${table}.device_id`)})`;
+      await sql`UPDATE ${sql.table(table)} SET merchant_id = ${owner}`.execute(db);
+    }
+  },
+};

@@ -1,0 +1,116 @@
+/**
+ * Forgetting, in SQL by hand: all of one lock at once, and what is too old piece by piece. The store's transactions are
+ * around these; it runs with secure_delete, so that what is deleted is overwritten and not merely let go of.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { AgedPiece, AgingPiece, Erased } from './store.js';
+
+interface OldRow {
+  readonly id: number;
+  readonly isOld: number;
+  readonly isHeld: number;
+}
+
+/**
+ * An uplink that a URL still waits for: it is before it, or waits for a retry or for an earlier one of its lock. A
+ * disabled URL waits for nothing that is too old, and neither does anybody for what one was not sent while it was so.
+ */
+const IS_HELD = `(u.kind > 0 AND EXISTS (
+  SELECT 1 FROM webhook_url w WHERE w.merchant_id = u.merchant_id AND w.state = 'active'
+    AND (w.cursor < u.id OR EXISTS (
+      SELECT 1 FROM delivery y WHERE y.url_id = w.id AND y.uplink_id = u.id AND y.state = 'pending'))))`;
+
+/** The uplinks of one lock; its id is the statement's only parameter. */
+const OF_DEVICE = 'SELECT id FROM uplink WHERE device_id = ? AND kind >= 0';
+/** Named, so that the index over (url_id, uplink_id) serves. */
+const ANY_URL = 'url_id IN (SELECT id FROM webhook_url)';
+
+export class Forgetting {
+  readonly #select: Readonly<Record<AgingPiece['table'], Statement>>;
+  readonly #delete: Readonly<Record<AgingPiece['table'], Statement>>;
+  readonly #deleteAttempts: Statement;
+  readonly #deleteDeliveries: Statement;
+  readonly #deleteGaps: Statement;
+  readonly #countPending: Statement;
+  readonly #eraseAttempts: Statement;
+  readonly #eraseDeliveries: Statement;
+  readonly #eraseUplinks: Statement;
+  readonly #eraseFindings: Statement;
+  readonly #eraseQuarantine: Statement;
+  readonly #eraseLockEvents: Statement;
+  readonly #eraseState: Statement;
+  readonly #putState: Statement;
+
+  constructor(db: Database) {
+    const old = (table: string, time: string, held: string): Statement =>
+      db.prepare(
+        `SELECT u.id, u.${time} < ? AS isOld, ${held} AS isHeld FROM ${table} u
+         WHERE u.id > ? ORDER BY u.id LIMIT ?`,
+      );
+    const byId = (table: string): Statement => db.prepare(`DELETE FROM ${table} WHERE id = ?`);
+    const byDevice = (table: string): Statement => db.prepare(`DELETE FROM ${table} WHERE device_id = ?`);
+    this.#select = {
+      uplink: old('uplink', 'received_at_ms', IS_HELD),
+      lock_event: old('lock_event', 'at_ms', '0'),
+      finding: old('finding', 'at_ms', '0'),
+      quarantine: old('quarantine', 'received_at_ms', '0'),
+    };
+    this.#delete = {
+      uplink: byId('uplink'),
+      lock_event: byId('lock_event'),
+      finding: byId('finding'),
+      quarantine: byId('quarantine'),
+    };
+    this.#deleteAttempts = db.prepare(`DELETE FROM attempt WHERE ${ANY_URL} AND uplink_id = ?`);
+    this.#deleteDeliveries = db.prepare(`DELETE FROM delivery WHERE ${ANY_URL} AND uplink_id = ?`);
+    // A gap says which events a URL was not sent; where none of them is left, it says nothing.
+    this.#deleteGaps = db.prepare('DELETE FROM webhook_gap WHERE until_id < (SELECT min(id) FROM uplink)');
+    this.#countPending = db
+      .prepare(`SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id IN (${OF_DEVICE}) AND state = 'pending'`)
+      .pluck();
+    this.#eraseAttempts = db.prepare(`DELETE FROM attempt WHERE ${ANY_URL} AND uplink_id IN (${OF_DEVICE})`);
+    this.#eraseDeliveries = db.prepare(`DELETE FROM delivery WHERE ${ANY_URL} AND uplink_id IN (${OF_DEVICE})`);
+    // Of two contents under one name one row is left: the name is what is kept.
+    this.#eraseUplinks = db.prepare(
+      `UPDATE OR REPLACE uplink SET bytes = x'', digest = x'', kind = -1 WHERE device_id = ? AND kind >= 0`,
+    );
+    this.#eraseFindings = byDevice('finding');
+    this.#eraseQuarantine = byDevice('quarantine');
+    this.#eraseLockEvents = byDevice('lock_event');
+    this.#eraseState = byDevice('device_state');
+    this.#putState = db.prepare('INSERT INTO device_state (device_id, state) VALUES (?, ?)');
+  }
+
+  erase(deviceId: number, state: string | null): Erased {
+    const pendingDeliveries = this.#countPending.get(deviceId) as number;
+    this.#eraseAttempts.run(deviceId);
+    this.#eraseDeliveries.run(deviceId);
+    const { changes: uplinks } = this.#eraseUplinks.run(deviceId);
+    const { changes: findings } = this.#eraseFindings.run(deviceId);
+    const { changes: quarantined } = this.#eraseQuarantine.run(deviceId);
+    const { changes: lockEvents } = this.#eraseLockEvents.run(deviceId);
+    this.#eraseState.run(deviceId);
+    if (state !== null) this.#putState.run(deviceId, state);
+    return { uplinks, findings, quarantined, lockEvents, pendingDeliveries };
+  }
+
+  /** Ids grow with the time of arrival, so the first row that is not too old ends it. */
+  deleteOld({ table, beforeMs, afterId, limit }: AgingPiece): AgedPiece {
+    const rows = this.#select[table].all(beforeMs, afterId, limit) as OldRow[];
+    const young = rows.findIndex(({ isOld }) => isOld === 0);
+    const old = young === -1 ? rows : rows.slice(0, young);
+    let deleted = 0;
+    for (const { id, isHeld } of old) {
+      if (isHeld === 1) continue;
+      if (table === 'uplink') {
+        this.#deleteAttempts.run(id);
+        this.#deleteDeliveries.run(id);
+      }
+      this.#delete[table].run(id);
+      deleted += 1;
+    }
+    if (table === 'uplink' && deleted > 0) this.#deleteGaps.run();
+    const isOver = young !== -1 || rows.length < limit;
+    return { deleted, held: old.length - deleted, nextId: isOver ? null : (old.at(-1)?.id ?? null) };
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Prices and amounts, exact: integers of a tiny unit, never a float. Pure.
+ *
+ * A price has at most six decimals. A byte is a millionth of an MB, so that what a byte costs has at most twelve, and
+ * every line of a statement stands there without rounding; only its total is rounded, once.
+ */
+import { LockgateError } from '../../proto/errors.js';
+
+/** An MB is 1,000,000 bytes, as in the tariffs of networks; 2^20 bytes would be an MiB. */
+export const BYTES_PER_MB = 1_000_000;
+
+/** How a total is rounded, as statements say it. */
+export const ROUNDING = 'no line is rounded; the total is, once, half up, to the currency’s minor unit';
+
+/** Decimals of a price. */
+const PRICE_DECIMALS = 6;
+/** Decimals of an amount: those of a price, and six because bytes are counted and MB are priced. */
+const AMOUNT_DECIMALS = 12;
+const MICROS_PER_UNIT = 10n ** BigInt(PRICE_DECIMALS);
+
+const PRICE = /^(\d{1,9})(?:\.(\d{1,6}))?$/;
+
+/** ISO 4217: the decimals of a currency's minor unit, where they are not two. */
+const MINOR_DECIMALS: Readonly<Record<string, number>> = Object.freeze({
+  ...decimals(0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'),
+  ...decimals(3, 'BHD IQD JOD KWD LYD OMR TND'),
+  ...decimals(4, 'CLF UYW'),
+});
+
+function decimals(count: number, currencies: string): Record<string, number> {
+  return Object.fromEntries(currencies.split(' ').map((currency) => [currency, count]));
+}
+
+/** An amount of money in units of 10^-12 of the currency. */
+export type Amount = bigint;
+
+/** What a merchant pays. Prices are decimal texts, as they were given. */
+export interface PricePlan {
+  /** The price of 1,000,000 bytes, both directions together. */
+  readonly perMb: string;
+  /** The price of an active SIM for a month. */
+  readonly perSim: string;
+  /** ISO 4217, three letters. */
+  readonly currency: string;
+}
+
+/** Checks a plan that somebody typed. @throws LockgateError `input-price`, `input-currency` */
+export function checkPlan(plan: PricePlan): PricePlan {
+  microsOf(plan.perMb);
+  microsOf(plan.perSim);
+  if (!/^[A-Z]{3}$/.test(plan.currency) || !Intl.supportedValuesOf('currency').includes(plan.currency))
+    throw new LockgateError(
+      'input-currency',
+      `${JSON.stringify(plan.currency.slice(0, 20))} is no currency: expected the three letters of ISO 4217, as EUR`,
+    );
+  return plan;
+}
+
+/** What so many bytes cost by a plan. `bytes` is a whole number that a double holds exactly. */
+export function priceOfBytes(plan: PricePlan, bytes: number): Amount {
+  return BigInt(bytes) * microsOf(plan.perMb);
+}
+
+/** What so many active SIMs cost for a month. */
+export function priceOfSims(plan: PricePlan, sims: number): Amount {
+  return BigInt(sims) * microsOf(plan.perSim) * BigInt(BYTES_PER_MB);
+}
+
+/** Exact: at least the decimals of the currency's minor unit, and as many more as there are. */
+export function formatAmount(amount: Amount, currency: string): string {
+  const digits = String(amount).padStart(AMOUNT_DECIMALS + 1, '0');
+  const least = minorDecimals(currency);
+  const fraction = digits.slice(-AMOUNT_DECIMALS);
+  const shown = fraction.replace(/0+$/, '').padEnd(least, '0');
+  return `${digits.slice(0, -AMOUNT_DECIMALS)}${shown === '' ? '' : `.${shown}`}`;
+}
+
+/** Half up, to the currency's minor unit. Amounts are never negative, so up is away from zero. */
+export function roundAmount(amount: Amount, currency: string): Amount {
+  const unit = 10n ** BigInt(AMOUNT_DECIMALS - minorDecimals(currency));
+  return ((amount + unit / 2n) / unit) * unit;
+}
+
+function minorDecimals(currency: string): number {
+  return MINOR_DECIMALS[currency] ?? 2;
+}
+
+/** @throws LockgateError `input-price` */
+function microsOf(price: string): bigint {
+  const [, whole, fraction = ''] = PRICE.exec(price) ?? [];
+  if (whole === undefined)
+    throw new LockgateError(
+      'input-price',
+      `${JSON.stringify(price.slice(0, 20))} is no price: expected one such as 0.12, with at most 6 decimals`,
+    );
+  return BigInt(whole) * MICROS_PER_UNIT + BigInt(fraction.padEnd(PRICE_DECIMALS, '0'));
+}

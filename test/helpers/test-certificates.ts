@@ -1,0 +1,23 @@
+/** Certificates for tests, and the files that a gateway reads them from. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { generate } from 'selfsigned';
+
+export interface TestCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A certificate for localhost that vouches for itself. */
+export async function testCertificate(): Promise<TestCertificate> {
+  const made = await generate([{ name: 'commonName', value: 'localhost' }], { keySize: 2048 });
+  return { cert: made.cert, key: made.private };
+}
+
+/** Writes it into a folder, over what was there. */
+export function writeCertificate(folder: string, { cert, key }: TestCertificate): { certificate: string; key: string } {
+  const files = { certificate: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem') };
+  writeFileSync(files.certificate, cert);
+  writeFileSync(files.key, key);
+  return files;
+}

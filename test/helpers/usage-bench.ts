@@ -1,0 +1,144 @@
+/**
+ * A gateway's way in with its usage, on a bench: real sockets, with and without TLS, and a clock for months that a test
+ * turns by hand. The parts are those of gateway.ts; what a bill does not need is left out.
+ */
+
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import { generate } from 'selfsigned';
+import { Accounts } from '../../gateway/accounts.js';
+import { GatewayEvents } from '../../gateway/events.js';
+import { Ingest } from '../../gateway/ingest.js';
+import { openKeys } from '../../gateway/keys.js';
+import { Locks } from '../../gateway/locks.js';
+import { Broker } from '../../gateway/mqtt/broker.js';
+import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
+import type { Store } from '../../gateway/store/store.js';
+import { Usage } from '../../gateway/usage/usage.js';
+import { ManualClock, systemClock } from '../../proto/clock.js';
+import { NO_COMMANDS } from './no-commands.js';
+import { type Teardown, tempFolder } from './temp-folder.js';
+import { MERCHANT } from './test-gateway.js';
+
+/** Ten seconds before a month ends; far from now, so that all that the wall's clock stamps is earlier. */
+export const BEFORE_MONTH_END_MS = Date.UTC(2099, 10, 30, 23, 59, 50);
+
+export interface UsageBench {
+  readonly store: Store;
+  readonly accounts: Accounts;
+  readonly usage: Usage;
+  readonly broker: Broker;
+  readonly events: GatewayEvents;
+  /** Of months and bills. */
+  readonly clock: ManualClock;
+  /** The raw sockets that came by {@link serve}, in their order. */
+  readonly sockets: Socket[];
+  /** Resolves when all of them are closed: what the network has delivered is counted by then. */
+  drained(): Promise<void>;
+  /** Another way in, for the broker's connections: its port. */
+  serve(how: 'tcp' | 'tls'): Promise<number>;
+  /** Ends all of it; may be called again. */
+  close(): Promise<void>;
+}
+
+export interface UsageBenchOptions {
+  readonly data?: string;
+  readonly clock?: ManualClock;
+  readonly wrapStore?: (store: Store) => Store;
+}
+
+/** Starts one, with a merchant where the folder is new. */
+export async function usageBench(test: Teardown, options: UsageBenchOptions = {}): Promise<UsageBench> {
+  const data = options.data ?? tempFolder(test);
+  const opened = await openSqliteStore(data);
+  const store = options.wrapStore?.(opened) ?? opened;
+  const keys = openKeys(data);
+  const events = new GatewayEvents();
+  const clock = options.clock ?? new ManualClock(BEFORE_MONTH_END_MS);
+  const usage = await Usage.start({ store, clock, runClock: systemClock, events });
+  const locks = new Locks(store, systemClock, () => undefined);
+  const ingest = new Ingest({
+    store,
+    locks,
+    clock: systemClock,
+    events,
+    onStored: () => undefined,
+    commands: NO_COMMANDS,
+  });
+  const broker = await Broker.start({
+    host: '127.0.0.1',
+    port: 0,
+    store,
+    keys,
+    ingest,
+    usage,
+    events,
+    clock: systemClock,
+    wallClock: systemClock,
+  });
+  const accounts = new Accounts({
+    store,
+    keys,
+    clock: systemClock,
+    runClock: systemClock,
+    sessions: broker.sessions,
+    ingest,
+    locks,
+    dispatcher: { forget: async () => undefined },
+    onWebhookUrl: () => undefined,
+  });
+  if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);
+  const sockets: Socket[] = [];
+  const ends: (() => Promise<unknown>)[] = [];
+  const closeAll = async (): Promise<void> => {
+    const ended = ends.map((end) => end());
+    await broker.close();
+    await Promise.all(ended);
+    await ingest.stop();
+    locks.stop();
+    await usage.stop();
+    await store.close();
+  };
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => (closed ??= closeAll());
+  test.teardown(close);
+  const serve = async (how: 'tcp' | 'tls'): Promise<number> => {
+    const { port, end } = await listen(broker, sockets, how === 'tls' ? await certificate() : undefined);
+    ends.push(end);
+    return port;
+  };
+  const drained = async (): Promise<void> => {
+    for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
+  };
+  return { store, accounts, usage, broker, events, clock, sockets, drained, serve, close };
+}
+
+interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+async function certificate(): Promise<Certificate> {
+  const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    curve: 'P-256',
+  });
+  return { key, cert };
+}
+
+async function listen(
+  broker: Broker,
+  sockets: Socket[],
+  tls: Certificate | undefined,
+): Promise<{ port: number; end: () => Promise<unknown> }> {
+  const secureContext = tls && createSecureContext(tls);
+  const server = createServer({ noDelay: true }, (raw) => {
+    sockets.push(raw);
+    const stream = secureContext === undefined ? raw : new TLSSocket(raw, { isServer: true, secureContext });
+    broker.take({ stream, raw, address: raw.remoteAddress ?? '' });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const end = (): Promise<unknown> => new Promise((resolve) => server.close(resolve));
+  return { port: (server.address() as AddressInfo).port, end };
+}

@@ -1,0 +1,65 @@
+/**
+ * Commands down among other traffic, with reconnects and restarts: none is lost, each is carried out once (quality.md
+ * §2). The locks' diaries say so; and with a gateway that breaks its promises the same check finds it.
+ */
+import { existsSync } from 'node:fs';
+import t from 'tap';
+import {
+  type CommandDiary,
+  type CommandFinding,
+  CommandRun,
+  type CommandRunOptions,
+  checkCommands,
+} from '../helpers/command-run.js';
+import type { SabotageName } from '../helpers/sabotage.js';
+import { chooseSeed } from '../helpers/seeded-chance.js';
+
+/** Folders in memory, where there is such a place: kill -9 can't tell what was fsynced, and a disk is only slower. */
+const MEMORY = '/dev/shm';
+if (existsSync(MEMORY)) process.env.TMPDIR = MEMORY;
+
+const seed = chooseSeed();
+const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/commands.test.js`;
+
+const options: CommandRunOptions = { seed, locks: 200, commandsPerLock: 50, kills: 2, stillSeconds: 20 };
+
+t.setTimeout(170_000);
+t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
+
+t.test('the check finds each promise that is broken', async (t) => {
+  const asked = new Map([['A', new Set([1, 2])]]);
+  const good: CommandDiary = { mac: 'A', carriedOut: [1, 2], answered: new Set([1, 2]), sentAfterAnswer: [] };
+  const broken = (members: Partial<CommandDiary>): string[] =>
+    checkCommands(asked, [{ ...good, ...members }]).map((finding) => `${finding.broken} ${finding.id}`);
+  t.same(broken({}), []);
+  t.same(broken({ carriedOut: [1] }), ['missing 2']);
+  t.same(broken({ carriedOut: [1, 2, 1] }), ['twice 1']);
+  t.same(broken({ carriedOut: [1, 2, 3] }), ['never-asked 3']);
+  t.same(broken({ answered: new Set([1]) }), ['unanswered 2']);
+  t.same(broken({ sentAfterAnswer: [2] }), ['sent-after-answer 2']);
+});
+
+t.test('10,000 commands to locks that come and go: each is carried out once, across two kills', async (t) => {
+  const { findings, asked, received, lost, complaints } = await CommandRun.run(t, options);
+  t.comment(`${asked} asked for, ${received} received, ${lost} connections lost on purpose`);
+  t.equal(asked, 10_000);
+  t.ok(lost > 1000, 'connections were lost');
+  t.ok(received > asked, 'and some commands came twice');
+  t.same(findings.slice(0, 10), [], `${findings.length} findings; repeat: ${repeat}`);
+  t.same(complaints, [], 'the gateway has nothing to complain about');
+});
+
+t.test('the same check finds each sabotage', async (t) => {
+  const small: CommandRunOptions = { seed, locks: 20, commandsPerLock: 20, kills: 1, stillSeconds: 3 };
+  const expected: Readonly<Partial<Record<SabotageName, CommandFinding['broken']>>> = {
+    'forget-commands': 'missing',
+    'new-command-ids': 'never-asked',
+    'forget-answers': 'sent-after-answer',
+  };
+  const runs = Object.entries(expected).map(async ([sabotage, broken]) => {
+    const { findings } = await CommandRun.run(t, { ...small, sabotage: sabotage as SabotageName });
+    const hits = findings.filter((finding) => finding.broken === broken).length;
+    t.ok(hits > 0, `${sabotage}: ${hits} of ${findings.length} findings are "${broken}"; repeat: ${repeat}`);
+  });
+  await Promise.all(runs);
+});

@@ -1,0 +1,143 @@
+/**
+ * A stop that others would like to keep from ending: `serve` has to be gone in time whoever hangs, and lose nothing
+ * (quality.md §2, graceful stop under load; restart.test.ts has the load).
+ */
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import path from 'node:path';
+import mqtt from 'mqtt';
+import t, { type Test } from 'tap';
+import { Bell } from '../helpers/bell.js';
+import { ServeProgram } from '../helpers/serve-program.js';
+import { tempFolder } from '../helpers/temp-folder.js';
+import { testBytes } from '../helpers/test-gateway.js';
+
+const WIRE_MAC = 'A4C138F0E1D2';
+/** quality.md §2. */
+const STOP_SECONDS = 10;
+
+t.setTimeout(120_000);
+
+/** A merchant who takes webhooks and never answers; `came` resolves with the first. */
+async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly came: () => Promise<void> }> {
+  const bell = new Bell();
+  let count = 0;
+  const server = createServer((request) => {
+    request.resume().on('end', () => {
+      count += 1;
+      bell.ring();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const came = (): Promise<void> =>
+    bell.until(
+      () => count > 0,
+      20,
+      () => 'the webhook',
+    );
+  return { url, came };
+}
+
+/** `serve` with a merchant who never answers and a lock that has sent a ping to him. */
+class Place {
+  readonly serve: ServeProgram;
+  readonly secret: string;
+
+  private constructor(serve: ServeProgram, secret: string) {
+    this.serve = serve;
+    this.secret = secret;
+  }
+
+  static async open(t: Test): Promise<Place> {
+    const serve = await ServeProgram.start(t, path.join(tempFolder(t), 'data'));
+    await serve.json('merchant', 'add', 'Amber');
+    const { secret } = await serve.json<{ secret: string }>('device', 'add', WIRE_MAC);
+    const { url, came } = await silentMerchant(t);
+    await serve.json('webhook', 'add', url);
+    const place = new Place(serve, secret);
+    const lock = await place.connect(t);
+    await lock.publishAsync('up', testBytes(1), { qos: 1 });
+    await came();
+    return place;
+  }
+
+  async connect(t: Test): Promise<mqtt.MqttClient> {
+    const identity = { clientId: WIRE_MAC, username: WIRE_MAC, password: this.secret };
+    const where = { host: '127.0.0.1', port: this.serve.mqttPort, protocolVersion: 4, reconnectPeriod: 0 } as const;
+    const client = await mqtt.connectAsync({ ...where, ...identity });
+    client.on('error', () => undefined);
+    t.teardown(() => void client.end(true));
+    return client;
+  }
+
+  portOf(name: string): number {
+    const line = this.serve.program.stdout.find((each) => each.startsWith(`  ${name} `));
+    return Number(/:(\d+)$/.exec(line ?? '')?.[1]);
+  }
+}
+
+/** A connection that sends these bytes and then neither reads nor closes. */
+async function stuckSocket(t: Test, port: number, bytes: string): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  socket.on('error', () => undefined).pause();
+  t.teardown(() => void socket.destroy());
+  await new Promise<void>((resolve) => socket.once('connect', resolve));
+  await new Promise<void>((resolve) => socket.write(bytes, () => resolve()));
+  return socket;
+}
+
+t.test('nobody who hangs keeps it from stopping', async (t) => {
+  const place = await Place.open(t);
+  const { serve } = place;
+  // A lock that does not read any more, and goes on sending.
+  const lock = await place.connect(t);
+  lock.stream.unpipe();
+  lock.stream.pause();
+  for (let sequence = 2; sequence <= 200; sequence += 1)
+    lock.publish('up', testBytes(sequence), { qos: 1 }, () => undefined);
+  // An operator's tail that does not read, and requests that never end, on both ports.
+  const token = readFileSync(path.join(serve.data, 'operator-token'), 'utf8').trim();
+  const head = `host: a\r\nauthorization: Bearer ${token}\r\n`;
+  await stuckSocket(t, place.portOf('operators'), `GET /events HTTP/1.1\r\n${head}\r\n`);
+  await stuckSocket(t, place.portOf('operators'), `POST /merchants HTTP/1.1\r\n${head}content-length: 100\r\n\r\n{`);
+  await stuckSocket(t, place.portOf('merchants'), 'GET /healthz HTTP/1.1\r\nhost');
+  await stuckSocket(t, serve.mqttPort, '\u0010');
+  serve.program.kill('SIGTERM');
+  t.same(await serve.program.end(STOP_SECONDS), { code: 0, signal: null });
+  const events = serve.program.stderr.map((line) => (JSON.parse(line) as { event: string }).event);
+  t.same(
+    events.filter((event) => event !== 'refused'),
+    ['started', 'stopping', 'stopped'],
+    'and has nothing to complain about',
+  );
+});
+
+t.test('a second Ctrl-C ends it at once', async (t) => {
+  const { serve } = await Place.open(t);
+  serve.program.kill('SIGINT');
+  // The hanging delivery has three seconds, so it is still stopping.
+  await serve.program.line(/"event":"stopping"/, 'stderr');
+  serve.program.kill('SIGINT');
+  t.same(await serve.program.end(STOP_SECONDS), { code: 130, signal: null });
+  t.notMatch(serve.program.stderr.join('\n'), /"event":"stopped"/);
+});
+
+t.test('the log has the version and the settings, and no secret', async (t) => {
+  const { serve, secret } = await Place.open(t);
+  const text = serve.program.stderr.join('\n');
+  t.match(JSON.parse(text.split('\n')[0] ?? ''), {
+    level: 'info',
+    event: 'started',
+    version: /^\d+\.\d+\.\d+/,
+    settings: { mqtt_port: '0', http_port: '0', log_format: 'auto', allow_webhook_range: '127.0.0.0/8' },
+    ports: { mqtt: serve.mqttPort },
+  });
+  const token = readFileSync(path.join(serve.data, 'operator-token'), 'utf8').trim();
+  for (const each of [secret, token]) t.notMatch(text + serve.program.stdout.join('\n'), each);
+});

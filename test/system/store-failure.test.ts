@@ -1,0 +1,197 @@
+/**
+ * Disks that fail, under real processes (quality.md §2, disk full and I/O error). What needs root or a compiler says so
+ * where it can't be had.
+ */
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import got from 'got';
+import t, { type Test } from 'tap';
+import { Bell } from '../helpers/bell.js';
+import { DiaryLock } from '../helpers/diary-lock.js';
+import { GatewayChild } from '../helpers/gateway-child.js';
+import { root } from '../helpers/our-files.js';
+import { LOCKGATE, Program } from '../helpers/program.js';
+import { SeededChance } from '../helpers/seeded-chance.js';
+import { ServeProgram } from '../helpers/serve-program.js';
+import { beginFault, endFault } from '../helpers/store-faults.js';
+import { tempFolder } from '../helpers/temp-folder.js';
+
+const WIRE_MAC = 'A4C138F0E1D2';
+
+/** quality.md §2 gives the process a second to end, and 5 s to go on; a busy machine gets a few more to be seen in. */
+const END_SECONDS = 4;
+const GO_ON_SECONDS = 8;
+const WAIT_SECONDS = 30;
+
+t.setTimeout(170_000);
+
+/** A lock that sends one ping after the other, and rings at each line of its diary. */
+function busyLock(t: Test, port: number, secret: string, bell: Bell): DiaryLock {
+  const lock = new DiaryLock({
+    mac: WIRE_MAC,
+    secret,
+    port,
+    inFlight: 2,
+    chance: new SeededChance(1),
+    mayMake: () => true,
+    onLine: () => bell.ring(),
+  });
+  t.teardown(() => lock.cut());
+  lock.online();
+  return lock;
+}
+
+async function untilAcked(lock: DiaryLock, count: number, bell: Bell, seconds = WAIT_SECONDS): Promise<void> {
+  await bell.until(
+    () => lock.acked.length >= count,
+    seconds,
+    () => `${count} acknowledgements, there are ${lock.acked.length}`,
+  );
+}
+
+/** What of the diary is not in the store, and what SQLite thinks of the file. */
+function judgeFile(data: string, lock: DiaryLock): { readonly missing: number; readonly integrity: unknown } {
+  const db = new Database(path.join(data, 'lockgate.sqlite'), { readonly: true });
+  const rows = db.prepare('SELECT boot, sequence FROM uplink').all() as { boot: number; sequence: number }[];
+  const integrity = db.pragma('integrity_check', { simple: true });
+  db.close();
+  const kept = new Set(rows.map(({ boot, sequence }) => `${boot}/${sequence}`));
+  return { missing: lock.acked.filter(({ boot, sequence }) => !kept.has(`${boot}/${sequence}`)).length, integrity };
+}
+
+t.test('an I/O error ends the process; the next start has everything that was acknowledged', async (t) => {
+  const bell = new Bell();
+  const gateway = await GatewayChild.start(t, undefined, 'io-error');
+  const { data } = gateway.request;
+  const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), bell);
+  await untilAcked(lock, 20, bell);
+  beginFault(data);
+  t.equal(await gateway.ends(END_SECONDS), 4, 'with the code for what is ours');
+  t.match(gateway.complaints.join('\n'), /^store broken: .*disk I\/O error; what is on the disk is uncertain now/m);
+  const acked = lock.acked.length;
+  t.same(judgeFile(data, lock), { missing: 0, integrity: 'ok' });
+  endFault(data);
+  await gateway.start();
+  await untilAcked(lock, acked + 5, bell);
+  lock.cut();
+  t.equal(await gateway.stop(10), 0);
+  t.same(judgeFile(data, lock), { missing: 0, integrity: 'ok' });
+});
+
+t.test('a store that never answers keeps no process going for ever', async (t) => {
+  const bell = new Bell();
+  const gateway = await GatewayChild.start(t, undefined, 'never-ends');
+  const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), bell);
+  await untilAcked(lock, 5, bell);
+  beginFault(gateway.request.data);
+  lock.offline();
+  t.equal(await gateway.stop(20), 4);
+  t.match(gateway.complaints.join('\n'), /^the gateway did not stop within 9 s: the MQTT listener hangs$/m);
+});
+
+/** Builds the library that lets fsync fail; undefined where there is no compiler. */
+function buildFailingFsync(folder: string): string | undefined {
+  const library = path.join(folder, 'failing-fsync.so');
+  const source = path.join(root, 'test/helpers/failing-fsync.cc');
+  const { status } = spawnSync('g++', ['-shared', '-fPIC', '-O1', '-o', library, source]);
+  return status === 0 ? library : undefined;
+}
+
+const folder = tempFolder(t);
+const library = process.platform === 'linux' ? buildFailingFsync(folder) : undefined;
+
+/** `serve` on this folder, with JSON on stderr. */
+function serveWith(t: Test, data: string, environment: NodeJS.ProcessEnv): Program {
+  const ports = ['--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
+  return new Program(t, process.execPath, [LOCKGATE, 'serve', '--data', data, ...ports], environment);
+}
+
+async function portOf(serve: Program, name: string): Promise<number> {
+  return Number(/:(\d+)$/.exec(await serve.line(new RegExp(`^ +${name} `)))?.[1]);
+}
+
+const noLibrary = library === undefined ? 'there is no g++ to build a library with that lets fsync fail' : false;
+t.test('an fsync that fails for real ends serve', { skip: noLibrary }, async (t) => {
+  const bell = new Bell();
+  const data = path.join(folder, 'data');
+  const trigger = path.join(folder, 'fail-now');
+  const serve = serveWith(t, data, { LD_PRELOAD: library, FAILING_FSYNC: trigger });
+  const port = await portOf(serve, 'locks');
+  await serve.line(/^Ctrl-C/);
+  const run = async (...args: string[]): Promise<string> => {
+    const program = new Program(t, process.execPath, [LOCKGATE, ...args, '--data', data, '--json']);
+    await program.end();
+    return program.stdout.join('');
+  };
+  await run('merchant', 'add', 'Amber');
+  const { secret } = JSON.parse(await run('device', 'add', WIRE_MAC)) as { secret: string };
+  const lock = busyLock(t, port, secret, bell);
+  await untilAcked(lock, 50, bell);
+  writeFileSync(trigger, '');
+  t.same(await serve.end(END_SECONDS), { code: 4, signal: null });
+  lock.offline();
+  const lines = serve.stderr.map((line) => JSON.parse(line) as { event: string; why?: string; level: string });
+  const ends = lines.filter(({ event }) => event === 'store-broken');
+  t.match(ends, [{ level: 'fatal', why: /disk I\/O error; what is on the disk is uncertain now/ }], 'one sentence');
+  t.same(judgeFile(data, lock), { missing: 0, integrity: 'ok' });
+  t.match(serve.stdout.join('\n'), /merchants/);
+});
+
+/** A file system of 4 MiB, where this process may mount one. */
+function mountSmall(folder: string): boolean {
+  mkdirSync(folder);
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
+  return spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'lockgate-test', folder]).status === 0;
+}
+
+/** Takes the last byte of a file system. */
+function fill(file: string): void {
+  const descriptor = openSync(file, 'w');
+  const piece = Buffer.alloc(4096);
+  try {
+    for (;;) writeSync(descriptor, piece);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const small = path.join(folder, 'small');
+const isMounted = mountSmall(small);
+if (isMounted) t.teardown(() => void spawnSync('umount', ['-l', small]));
+
+async function statusOf(port: number): Promise<number> {
+  return (await got(`http://127.0.0.1:${port}/readyz`, { throwHttpErrors: false, retry: { limit: 0 } })).statusCode;
+}
+
+const noMount = isMounted ? false : 'only root may mount a small file system to fill';
+t.test('a full disk: no acknowledgement until there is room, and then by itself', { skip: noMount }, async (t) => {
+  const bell = new Bell();
+  const data = path.join(small, 'data');
+  const serve = await ServeProgram.start(t, data);
+  const httpPort = await portOf(serve.program, 'merchants');
+  await serve.json('merchant', 'add', 'Amber');
+  const { secret } = await serve.json<{ secret: string }>('device', 'add', WIRE_MAC);
+  const lock = busyLock(t, serve.mqttPort, secret, bell);
+  await untilAcked(lock, 20, bell);
+  t.equal(await statusOf(httpPort), 200);
+
+  fill(path.join(small, 'filler'));
+  await serve.program.line(/"event":"degraded","reason":"store"/, 'stderr', WAIT_SECONDS);
+  t.equal(await statusOf(httpPort), 503);
+  const acked = lock.acked.length;
+  await serve.program.lines(/"event":"refused".*the store can’t write now/, 5, 'stderr', WAIT_SECONDS);
+  t.equal(lock.acked.length, acked, 'it wants in again and again, and nothing is acknowledged');
+  t.equal(await statusOf(httpPort), 503);
+
+  rmSync(path.join(small, 'filler'));
+  await untilAcked(lock, acked + 20, bell, GO_ON_SECONDS);
+  t.equal(await statusOf(httpPort), 200);
+  lock.cut();
+  serve.program.kill('SIGTERM');
+  t.same(await serve.program.end(10), { code: 0, signal: null });
+  t.same(judgeFile(data, lock), { missing: 0, integrity: 'ok' });
+});
