@@ -34,10 +34,11 @@ const MAX_WAITING = 20_000;
 /** Uplinks in one commit: bounds how long the event loop stands still. */
 const MAX_BATCH = 2_000;
 /**
- * How long what happened to locks, commands aside, may wait for an uplink to be committed with, since nobody waits for
- * an answer: when very many come back at once, a commit for every few would keep the others out. In real time.
+ * How long connections and ticks may wait for an uplink to be committed with, since nobody waits for an answer to them:
+ * when very many locks come back at once, a commit for every few would keep the others out. In real time.
  */
 const HAPPENINGS_WAIT = Seconds(0.1);
+const PATIENT: ReadonlySet<Happening['type']> = new Set(['connect', 'disconnect', 'tick']);
 /**
  * Uplinks of one lock that may be unanswered. A lock that keeps the protocol has one, and one that goes wrong may not
  * take the queue from the others: with as many as fit into one commit, it makes them wait for one commit more at most.
@@ -211,8 +212,7 @@ export class Ingest {
   /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
   happen(deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
     this.#waiting.push({ type: 'happening', deviceId, mac, event, announce });
-    // Somebody waits for a command.
-    if (this.#stopping || event.type === 'command') this.#startCommitting();
+    if (this.#stopping || !PATIENT.has(event.type)) this.#startCommitting();
     else this.#soon ??= systemClock.after(HAPPENINGS_WAIT, () => this.#startCommitting());
   }
 

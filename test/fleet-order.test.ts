@@ -19,6 +19,7 @@ import { isPingUplink } from '../proto/ping.js';
 import { ruleRow } from '../proto/rules.js';
 import { fleetUplinks, type Made, mangled, TRAVEL } from './helpers/fleet-uplinks.js';
 import { START_MS } from './helpers/judged-uplinks.js';
+import { lockSender } from './helpers/lock-sender.js';
 import { NO_COMMANDS } from './helpers/no-commands.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { MERCHANT, testGateway, testMac } from './helpers/test-gateway.js';
@@ -102,20 +103,7 @@ class Parts {
     cpSync(provisioned, folder, { recursive: true });
     const store = await openSqliteStore(folder);
     const senders: Sender[] = [];
-    for (let lock = 0; lock < LOCKS; lock++) {
-      const mac = testMac(lock);
-      const account = await store.findLock(mac);
-      if (account === null) throw new Error('the lock that was added is not there');
-      const { deviceId, merchantId, credentials } = account;
-      senders.push({
-        deviceId,
-        merchantId,
-        credentialId: credentials[0]?.id ?? 0,
-        mac,
-        simulated: false,
-        source: 'lock',
-      });
-    }
+    for (let lock = 0; lock < LOCKS; lock++) senders.push(await lockSender(store, testMac(lock)));
     const parts = new Parts(store, senders);
     await parts.listen();
     return parts;

@@ -12,6 +12,7 @@ import { LockgateError } from '../proto/errors.js';
 import { type Presence, presence } from '../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { Bell } from './helpers/bell.js';
+import { lockSender } from './helpers/lock-sender.js';
 import { NO_COMMANDS } from './helpers/no-commands.js';
 import { publishPacket, RawLock } from './helpers/raw-mqtt.js';
 import { overriding } from './helpers/sabotage.js';
@@ -50,17 +51,7 @@ async function ingestOn(test: Teardown, wrap: (store: Store) => Store) {
   const senders: Sender[] = [];
   for (const mac of [testMac(1), testMac(2)]) {
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
-    const account = await store.findLock(mac);
-    if (account === null) throw new Error('the lock that was added is not there');
-    const { deviceId, merchantId, credentials } = account;
-    senders.push({
-      deviceId,
-      merchantId,
-      credentialId: credentials[0]?.id ?? 0,
-      mac,
-      simulated: false,
-      source: 'lock',
-    });
+    senders.push(await lockSender(store, mac));
   }
   const clock = new ManualClock(1_763_618_400_000);
   const wrapped = wrap(store);

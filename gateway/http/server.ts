@@ -3,8 +3,8 @@
  */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import { LockgateError } from '../../proto/errors.js';
 import { HTTP_LIMITS, MAX_CONNECTIONS } from './limits.js';
+import { listen } from './listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from './problem.js';
 import { HTTP_ROUTES, type HttpParts } from './routes.js';
 
@@ -34,7 +34,7 @@ export class HttpServer {
     fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
     const server = new HttpServer(fastify);
     server.#addRoutes(options);
-    await server.#listen(options);
+    await listen(fastify, 'the merchants’ interface', options.host, options.port);
     return server;
   }
 
@@ -67,20 +67,6 @@ export class HttpServer {
             .send(answer.body);
         },
       });
-    }
-  }
-
-  async #listen({ host, port }: HttpServerOptions): Promise<void> {
-    try {
-      await this.#fastify.listen({ host, port });
-    } catch (error) {
-      await this.#fastify.close();
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-      const where = `${host}:${port}`;
-      throw new LockgateError(
-        'port-taken',
-        `the merchants’ interface can't listen on ${where}: something else does already`,
-      );
     }
   }
 }

@@ -9,6 +9,7 @@ import { Type } from 'typebox';
 import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
 import { HTTP_LIMITS } from '../http/limits.js';
+import { listen } from '../http/listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../http/problem.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
@@ -81,7 +82,7 @@ export class OperatorServer {
     });
     addHealthRoutes(fastify, options);
     server.#addRoutes(options);
-    await server.#listen(options);
+    await listen(fastify, 'the operator’s interface', options.host, options.port);
     return server;
   }
 
@@ -148,18 +149,6 @@ export class OperatorServer {
     reply.header('content-type', JSON_LINES).send(stream);
     reply.raw.flushHeaders();
     return reply;
-  }
-
-  async #listen({ host, port }: OperatorServerOptions): Promise<void> {
-    try {
-      await this.#fastify.listen({ host, port });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-      throw new LockgateError(
-        'port-taken',
-        `the operator’s interface can't listen on ${host}:${port}: something else does already`,
-      );
-    }
   }
 }
 

@@ -16,6 +16,7 @@ import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import type { Store } from '../../gateway/store/store.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import type { Mac } from '../../proto/mac.js';
+import { lockSender } from './lock-sender.js';
 import { NO_COMMANDS } from './no-commands.js';
 import { PresenceLink, type Switchboard } from './presence-link.js';
 import { type Life, lifeOf } from './presence-lives.js';
@@ -148,19 +149,9 @@ export class PresenceMonth {
     for (const [index, mac] of fleetMacs(`presence ${seed}`, count).entries()) {
       const secretHash = Buffer.from(mac);
       await this.store.addDevice({ mac, merchant: 'Amber', simulated: false, secretHash, nowMs: this.startMs });
-      const account = await this.store.findLock(mac);
-      if (account === null) throw new Error('the lock that was added is not there');
-      const { deviceId, merchantId, credentials } = account;
-      const sender = {
-        deviceId,
-        merchantId,
-        credentialId: credentials[0]?.id ?? 0,
-        mac,
-        simulated: false,
-        source: 'lock',
-      } as const;
+      const sender = await lockSender(this.store, mac);
       const life = lifeOf(index, this.#random.fork(`life ${index}`), this.startMs, span);
-      this.locks.push(this.#live({ mac, deviceId, life }, sender, flash));
+      this.locks.push(this.#live({ mac, deviceId: sender.deviceId, life }, sender, flash));
     }
   }
 

@@ -4,8 +4,8 @@
  */
 
 import { once } from 'node:events';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { createSecureContext, TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import { generate } from 'selfsigned';
 import { Accounts } from '../../gateway/accounts.js';
 import { GatewayEvents } from '../../gateway/events.js';
@@ -13,6 +13,7 @@ import { Ingest } from '../../gateway/ingest.js';
 import { openKeys } from '../../gateway/keys.js';
 import { Locks } from '../../gateway/locks.js';
 import { Broker } from '../../gateway/mqtt/broker.js';
+import { Listener } from '../../gateway/mqtt/listener.js';
 import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import type { Store } from '../../gateway/store/store.js';
 import { Usage } from '../../gateway/usage/usage.js';
@@ -132,13 +133,15 @@ async function listen(
   sockets: Socket[],
   tls: Certificate | undefined,
 ): Promise<{ port: number; end: () => Promise<unknown> }> {
-  const secureContext = tls && createSecureContext(tls);
-  const server = createServer({ noDelay: true }, (raw) => {
-    sockets.push(raw);
-    const stream = secureContext === undefined ? raw : new TLSSocket(raw, { isServer: true, secureContext });
-    broker.take({ stream, raw, address: raw.remoteAddress ?? '' });
+  const context = tls && createSecureContext(tls);
+  const listener = await Listener.start({
+    host: '127.0.0.1',
+    port: 0,
+    ...(context !== undefined && { tls: () => context }),
+    onConnection: (connection) => {
+      sockets.push(connection.raw);
+      broker.take(connection);
+    },
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const end = (): Promise<unknown> => new Promise((resolve) => server.close(resolve));
-  return { port: (server.address() as AddressInfo).port, end };
+  return { port: listener.port, end: () => listener.close() };
 }
