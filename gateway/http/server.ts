@@ -3,7 +3,7 @@
  */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
-import { LockgateError } from '../../proto/errors.js';
+import { listenFailure } from '../listen-failure.js';
 import { HTTP_LIMITS, MAX_CONNECTIONS } from './limits.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from './problem.js';
 import { HTTP_ROUTES, type HttpParts } from './routes.js';
@@ -21,7 +21,7 @@ export class HttpServer {
     this.#fastify = fastify;
   }
 
-  /** @throws LockgateError `port-taken` */
+  /** @throws LockgateError `port-taken`, `input-address` */
   static async start(options: HttpServerOptions): Promise<HttpServer> {
     const fastify = Fastify({
       ...HTTP_LIMITS,
@@ -75,12 +75,7 @@ export class HttpServer {
       await this.#fastify.listen({ host, port });
     } catch (error) {
       await this.#fastify.close();
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-      const where = `${host}:${port}`;
-      throw new LockgateError(
-        'port-taken',
-        `the merchants’ interface can't listen on ${where}: something else does already`,
-      );
+      throw listenFailure('the merchants’ interface', { host, port }, error);
     }
   }
 }

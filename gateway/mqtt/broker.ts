@@ -128,7 +128,7 @@ export class Broker {
     this.#installHooks();
   }
 
-  /** @throws LockgateError `port-taken`, `tls-file` */
+  /** @throws LockgateError `port-taken`, `input-address`, `tls-file` */
   static async start(options: BrokerOptions): Promise<Broker> {
     const aedes = await Aedes.createBroker(AEDES_OPTIONS);
     const broker = new Broker(options, aedes);

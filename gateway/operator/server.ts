@@ -11,6 +11,7 @@ import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
 import { HTTP_LIMITS } from '../http/limits.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../http/problem.js';
+import { listenFailure } from '../listen-failure.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
 import { COMMAND_ROUTES } from './command-routes.js';
@@ -58,7 +59,7 @@ export class OperatorServer {
     this.#fastify = fastify;
   }
 
-  /** @throws LockgateError `port-taken` */
+  /** @throws LockgateError `port-taken`, `input-address` */
   static async start(options: OperatorServerOptions): Promise<OperatorServer> {
     const fastify = Fastify({
       ...HTTP_LIMITS,
@@ -152,11 +153,7 @@ export class OperatorServer {
     try {
       await this.#fastify.listen({ host, port });
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-      throw new LockgateError(
-        'port-taken',
-        `the operator’s interface can't listen on ${host}:${port}: something else does already`,
-      );
+      throw listenFailure('the operator’s interface', { host, port }, error);
     }
   }
 }
