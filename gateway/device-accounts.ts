@@ -152,6 +152,8 @@ export class DeviceAccounts {
   async remove(mac: Mac): Promise<void> {
     const { store, clock, sessions, ingest, locks, commands } = this.#parts;
     const { device } = await this.#find(mac);
+    // First of all, so that nobody comes in any more of whom a state would be kept after the lock's was dropped.
+    await store.revokeCredentials(mac, clock.now());
     await this.#quiet(device.id);
     await ingest.alone(device.id, async () => {
       await commands.cancelUnfinished(device.id);

@@ -3,12 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
+import type { Store } from '../gateway/store/store.js';
 import { afterThisTurn, ManualClock, systemClock } from '../proto/clock.js';
 import { decodeDownlink } from '../proto/codec.js';
 import type { GpsPing, Uplink } from '../proto/ping.js';
 import { within } from './helpers/bell.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, runProgram } from './helpers/program.js';
+import { overriding } from './helpers/sabotage.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, openGateway, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 import { connackOf, connectedLock, TestLock } from './helpers/test-lock.js';
@@ -162,6 +164,25 @@ t.test('a lock that is removed is gone, its history is not, and it may come back
   const again = await TestLock.connect(t, next.mqttPort, MAC, back.secret);
   await again.send(testBytes(1));
   t.match((await ask(next, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 1 }, { sequence: 1 }] });
+});
+
+t.test('nobody comes in while a lock is being removed, and nothing is known of it afterwards', async (t) => {
+  const came: number[] = [];
+  const wrapStore = (store: Store): Store =>
+    overriding(store, {
+      removeDevice: async (mac, nowMs) => {
+        came.push(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }));
+        await store.removeDevice(mac, nowMs);
+      },
+    });
+  const gateway = await testGateway(t, { wrapStore });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await lock.send(testBytes(1));
+  await gateway.accounts.devices.remove(MAC);
+  t.same(came, [NOT_AUTHORIZED]);
+  await (await connectedLock(t, gateway, OTHER)).send(testBytes(1));
+  t.equal((await gateway.store.readDeviceStates()).length, 1, 'only of the other');
 });
 
 t.test('what waits for a lock when it moves or is removed never reaches it', async (t) => {

@@ -269,6 +269,10 @@ class SqliteStore implements Store {
     return this.#lane.run(() => this.#devices.changeDevice(change));
   }
 
+  revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
+    return this.#lane.run(() => this.#devices.revokeCredentials(mac, nowMs));
+  }
+
   removeDevice(mac: Mac, nowMs: number): Promise<void> {
     return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs));
   }
