@@ -9,6 +9,7 @@
 import { type Clock, type Milliseconds, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
+import type { Commands } from './commands/commands.js';
 import { forgottenState } from './device-state.js';
 import type { Ingest, Sender } from './ingest.js';
 import { type Keys, makeLockSecret, makePhoneSecret } from './keys.js';
@@ -36,6 +37,7 @@ export interface DeviceAccountsParts {
   readonly ingest: Pick<Ingest, 'alone'>;
   readonly locks: Pick<Locks, 'find' | 'replace'>;
   readonly dispatcher: Pick<Dispatcher, 'forget'>;
+  readonly commands: Pick<Commands, 'cancelUnfinished'>;
 }
 
 export interface AddDevice {
@@ -118,19 +120,23 @@ export class DeviceAccounts {
 
   /**
    * Changes whose lock it is, or whether a simulator plays it. A move leaves everything behind: what the lock did stays
-   * with the merchant that had it, and the one that gets it begins with a lock that was never heard of.
+   * with the merchant that had it, whose waiting commands are cancelled, and the one that gets it begins with a lock
+   * that was never heard of.
    *
    * @throws LockgateError `no-such-device`, `no-such-merchant`, `input-change`
    */
   async change(mac: Mac, { merchant, simulated }: ChangeDevice): Promise<DeviceReading> {
-    const { store } = this.#parts;
+    const { store, commands } = this.#parts;
     const { device } = await this.#find(mac);
     if (merchant === undefined && simulated === undefined)
       throw new LockgateError('input-change', 'nothing to change was named: expected a merchant, or simulated or not');
     const isMove = merchant !== undefined && merchant !== device.merchantName;
     if (isMove) {
       await this.#checkMerchant(merchant);
-      await this.#renew(device.id, mac, (state) => store.changeDevice({ mac, merchant, simulated, state }));
+      await this.#renew(device.id, mac, async (state) => {
+        await commands.cancelUnfinished(device.id);
+        await store.changeDevice({ mac, merchant, simulated, state });
+      });
     } else {
       await store.changeDevice({ mac, simulated });
       this.#parts.sessions.end(device.id);
@@ -138,12 +144,19 @@ export class DeviceAccounts {
     return await this.#find(mac);
   }
 
-  /** Takes a lock out of service. Its history stays until it's too old. @throws LockgateError `no-such-device` */
+  /**
+   * Takes a lock out of service. Its history stays until it's too old; commands that wait for it are cancelled.
+   *
+   * @throws LockgateError `no-such-device`
+   */
   async remove(mac: Mac): Promise<void> {
-    const { store, clock, sessions, ingest, locks } = this.#parts;
+    const { store, clock, sessions, ingest, locks, commands } = this.#parts;
     const { device } = await this.#find(mac);
+    // First of all, so that nobody comes in any more of whom a state would be kept after the lock's was dropped.
+    await store.revokeCredentials(mac, clock.now());
     await this.#quiet(device.id);
     await ingest.alone(device.id, async () => {
+      await commands.cancelUnfinished(device.id);
       await store.removeDevice(mac, clock.now());
       locks.replace(device.id, null);
       sessions.end(device.id);

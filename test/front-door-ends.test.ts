@@ -16,6 +16,7 @@ const [FROZEN, BUSY] = [testMac(1), testMac(2)];
 /** More than the systems on both sides hold for a connection. */
 const PIECES = 600;
 const PIECE_BYTES = 60_000;
+const PINGS = 100;
 
 /** Lets what is under way between the two ends of a connection get there. */
 async function turns(count: number): Promise<void> {
@@ -42,6 +43,7 @@ t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting',
   for (let piece = 0; piece < PIECES; piece++) sent.push(session?.send(Buffer.alloc(PIECE_BYTES)) ?? Promise.reject());
   await turns(200);
   t.ok((session?.connection.stream.writableLength ?? 0) > 0, 'it does not take all of it');
+  frozen.write(Buffer.from('c000'.repeat(PINGS), 'hex'));
 
   doorClock.advance(Seconds(7));
   await turns(20);
@@ -61,6 +63,8 @@ t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting',
   t.pass('nobody waits for what could not be sent');
   t.equal(site.broker.sessions.count, 1);
   t.equal(site.broker.refusals.connection, 1);
+  await turns(20);
+  t.equal(site.broker.refusals.publish, 0, 'pings that could not be answered any more are no refused publishes');
 });
 
 t.test('a gateway that stops answers what it has taken, and reads no more', async (t) => {

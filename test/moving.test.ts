@@ -3,11 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
+import type { Store } from '../gateway/store/store.js';
 import { afterThisTurn, Days, ManualClock, systemClock } from '../proto/clock.js';
+import { decodeDownlink } from '../proto/codec.js';
 import type { GpsPing, Uplink } from '../proto/ping.js';
 import { within } from './helpers/bell.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, runProgram } from './helpers/program.js';
+import { overriding } from './helpers/sabotage.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, openGateway, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 import { connackOf, connectedLock, TestLock } from './helpers/test-lock.js';
@@ -163,6 +166,66 @@ t.test('a lock that is removed is gone, its history is not, and it may come back
   await again.send(testBytes(1));
   t.match((await ask(next, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 1 }, { sequence: 1 }] });
 });
+
+t.test('nobody comes in while a lock is being removed, and nothing is known of it afterwards', async (t) => {
+  const came: number[] = [];
+  const wrapStore = (store: Store): Store =>
+    overriding(store, {
+      removeDevice: async (mac, nowMs) => {
+        came.push(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }));
+        await store.removeDevice(mac, nowMs);
+      },
+    });
+  const gateway = await testGateway(t, { wrapStore });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await lock.send(testBytes(1));
+  await gateway.accounts.devices.remove(MAC);
+  t.same(came, [NOT_AUTHORIZED]);
+  await (await connectedLock(t, gateway, OTHER)).send(testBytes(1));
+  t.equal((await gateway.store.readDeviceStates()).length, 1, 'only of the other');
+});
+
+t.test('what waits for a lock when it moves or is removed never reaches it', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  for (const merchant of ['Amber', 'Basil']) await gateway.accounts.addMerchant(merchant);
+  let { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
+  const reset = { macs: [MAC], type: 'reset' };
+  const mode = { macs: [MAC], type: 'set-power', parameters: { mode: 'HIGH' } };
+  const locate = { macs: [MAC], type: 'locate-gps' };
+  for (const body of [reset, mode]) t.match(await ask(gateway, 'POST', '/commands', body), { status: 201 });
+  await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
+  const ended = { state: 'cancelled', finished_at: String, waits: null };
+  t.match((await ask(gateway, 'GET', '/commands')).body, { commands: [ended, ended] });
+  const first = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await first.send(testBytes(1));
+  const { twin } = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as { twin: { wanted: object } };
+  t.same(twin.wanted, {}, 'nor is it wanted');
+  t.match(await ask(gateway, 'POST', '/commands', locate), { status: 201 });
+  t.equal(await firstDown(first), 3, 'only what the new merchant asks for is sent');
+
+  await ask(gateway, 'POST', '/commands', { ...reset, not_before: new Date(systemClock.now() + 9e6).toISOString() });
+  await gateway.accounts.devices.remove(MAC);
+  t.match((await ask(gateway, 'GET', '/commands')).body, { commands: [ended, ended, ended, ended] });
+  await gateway.close();
+  const next = await openGateway(t, folder);
+  t.same(await next.store.commands.readUnfinished(), []);
+  ({ secret } = await next.accounts.addDevice({ mac: MAC, merchant: 'Amber' }));
+  const back = await TestLock.connect(t, next.mqttPort, MAC, secret);
+  await back.send(testBytes(1));
+  t.match(await ask(next, 'POST', '/commands', locate), { status: 201 });
+  t.equal(await firstDown(back), 5, 'nor does a lock that is added again get it');
+});
+
+/** The id of the first command that a lock gets once it listens. */
+async function firstDown({ client }: TestLock): Promise<number> {
+  const got = new Promise<Buffer>((resolve) => client.once('message', (_topic, payload) => resolve(payload)));
+  await client.subscribeAsync('down', { qos: 1 });
+  const downlink = decodeDownlink(await within(ENDED_WITHIN_SECONDS, () => 'a command', got));
+  if (!downlink.ok) throw new Error(downlink.error.message);
+  return downlink.value.id;
+}
 
 /** Everything that a store may have on the disk. */
 function filesOf(folder: string): Buffer {

@@ -1,5 +1,5 @@
 /** The operator's interface over HTTP: who gets in, what it answers, and how it says no. */
-import { statSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Method } from 'got';
 import t from 'tap';
@@ -18,6 +18,18 @@ t.test('nobody gets in without the token, which its owner alone can read', async
     t.match(await ask(gateway, 'GET', '/status', undefined, token), { status: 401, type: PROBLEM });
   t.match(await ask(gateway, 'GET', '/nothing', undefined, 'x'), { status: 401 }, 'nor learns what is there');
   t.match(await ask(gateway, 'GET', '/status'), { status: 200, body: { mqtt: { connected: 0 } } });
+});
+
+t.test('an address or a folder that can’t be had stops the start with a sentence', async (t) => {
+  // RFC 5737: no machine has it.
+  for (const setting of ['mqttHost', 'httpHost', 'operatorHost']) {
+    const start = openGateway(t, tempFolder(t), {}, { [setting]: '192.0.2.1' });
+    await t.rejects(start, { code: 'input-address', message: /can't listen on 192\.0\.2\.1:0: / }, setting);
+  }
+  const file = path.join(tempFolder(t), 'file');
+  writeFileSync(file, '');
+  for (const data of [file, path.join(file, 'below')])
+    await t.rejects(openGateway(t, data), { code: 'input-data', message: /file.* can't be made: E/ }, data);
 });
 
 t.test('what the caller got wrong is a problem with a code and a sentence', async (t) => {

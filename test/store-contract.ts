@@ -360,6 +360,9 @@ function twinContract(engine: string, open: OpenStore): void {
     t.same(await store.commands.readPowerWishes(1, 80, 1), [{ mode: 'MID' }]);
     await store.commands.expire([4], 20);
     t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
+    await store.addMerchant('Basil', 1);
+    await store.changeDevice({ mac: MAC, merchant: 'Basil' });
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [], 'what another merchant wanted stayed behind');
   });
 }
 

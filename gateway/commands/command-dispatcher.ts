@@ -141,6 +141,14 @@ export class CommandDispatcher {
     return () => this.#look(this.#put(open.record));
   }
 
+  /** Sends none of a lock's commands any more; they are cancelled, and that is stored. */
+  drop(deviceId: number, atMs: number): void {
+    const queue = this.#queues.get(deviceId);
+    if (queue === undefined) return;
+    for (const { record } of queue.open.splice(0)) this.#tell({ ...record, state: 'cancelled', finishedAtMs: atMs });
+    this.#look(queue);
+  }
+
   #tell(record: CommandRecord): void {
     this.#parts.events.emit('command', { atMs: this.#parts.clock.now(), mac: record.mac, record });
   }

@@ -131,6 +131,17 @@ export class Commands implements CommandListener {
     return cancelled;
   }
 
+  /**
+   * Takes back all that a lock has not answered, also what was sent: it leaves the merchant that asked, and whoever has
+   * it next must not find it sprung open.
+   */
+  async cancelUnfinished(deviceId: number): Promise<void> {
+    const { store, clock } = this.#parts;
+    const atMs = clock.now();
+    await store.commands.cancelUnfinished(deviceId, atMs);
+    this.#dispatcher.drop(deviceId, atMs);
+  }
+
   /** @throws LockgateError `no-such-command` */
   async find(id: number): Promise<CommandRecord> {
     const record = await this.#parts.store.commands.find(id);

@@ -21,7 +21,7 @@ export class HttpServer {
     this.#fastify = fastify;
   }
 
-  /** @throws LockgateError `port-taken` */
+  /** @throws LockgateError `port-taken`, `input-address` */
   static async start(options: HttpServerOptions): Promise<HttpServer> {
     const fastify = Fastify({
       ...HTTP_LIMITS,

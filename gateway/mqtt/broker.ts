@@ -59,6 +59,9 @@ const SHOWN_CLIENT_ID = 64;
 const SERVER_UNAVAILABLE = 3;
 const NOT_AUTHORIZED = 5;
 
+/** aedes' own words for a packet to a client that is gone. */
+const CLOSED_ALREADY = 'connection closed';
+
 /** How often a CONNECT is looked at anew because credentials were withdrawn meanwhile, before it is turned away. */
 const AUTHENTICATED_MOST = 5;
 
@@ -128,7 +131,7 @@ export class Broker {
     this.#installHooks();
   }
 
-  /** @throws LockgateError `port-taken`, `tls-file` */
+  /** @throws LockgateError `port-taken`, `input-address`, `tls-file` */
   static async start(options: BrokerOptions): Promise<Broker> {
     const aedes = await Aedes.createBroker(AEDES_OPTIONS);
     const broker = new Broker(options, aedes);
@@ -389,6 +392,8 @@ export class Broker {
   /** Protocol errors after CONNECT; a refused publish or CONNECT has been reported where it was refused. */
   #failed(client: Client, error: Error): void {
     if (error instanceof LockgateError || (error as AuthenticateError).returnCode !== undefined) return;
+    // aedes says so once for each packet that it could not answer any more: nothing was refused.
+    if (error.message === CLOSED_ALREADY) return;
     if (isSocketError(error)) this.#setCause(client, 'dropped');
     else this.#refused('publish', client, error.message);
   }

@@ -6,7 +6,7 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
-import { LockgateError } from '../../proto/errors.js';
+import { listenFailure } from '../listen-failure.js';
 
 /** Connections that the system keeps until they are taken: after an outage all locks come at once. */
 const BACKLOG = 4096;
@@ -42,7 +42,7 @@ export class Listener {
     });
   }
 
-  /** @throws LockgateError `port-taken` */
+  /** @throws LockgateError `port-taken`, `input-address` */
   static async start(options: ListenerOptions): Promise<Listener> {
     const listener = new Listener(options);
     await listener.#listen(options);
@@ -60,10 +60,7 @@ export class Listener {
 
   async #listen({ host, port }: ListenerOptions): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EADDRINUSE') return reject(error);
-        reject(new LockgateError('port-taken', `MQTT can't listen on ${host}:${port}: something else does already`));
-      });
+      this.#server.once('error', (error) => reject(listenFailure('MQTT', { host, port }, error)));
       this.#server.listen({ port, host, backlog: BACKLOG }, () => {
         // One connection that can't be taken, for want of a file descriptor say, must not end the others.
         this.#server.on('error', () => undefined);

@@ -60,7 +60,7 @@ export class OperatorServer {
     this.#fastify = fastify;
   }
 
-  /** @throws LockgateError `port-taken` */
+  /** @throws LockgateError `port-taken`, `input-address` */
   static async start(options: OperatorServerOptions): Promise<OperatorServer> {
     const fastify = Fastify({
       ...HTTP_LIMITS,

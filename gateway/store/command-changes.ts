@@ -18,7 +18,7 @@ export class CommandChanges {
     // Only what was sent to this very lock can be answered by it, and once.
     this.#acknowledged = db.prepare(
       `UPDATE command SET state = ?, detail = ?, finished_at_ms = ?
-       WHERE id = ? AND device_id = ? AND sent_count > 0 AND state IN ('sent', 'expired')`,
+       WHERE id = ? AND device_id = ? AND sent_count > 0 AND state IN ('sent', 'expired', 'cancelled')`,
     );
   }
 

@@ -8,7 +8,7 @@ import type { Command, PowerChange } from '../../proto/ping.js';
 /**
  * Where a command stands: `queued` until it leaves for the first time, `sent` until the lock answers, then what the
  * lock made of it (`done`, `rejected`, `failed`); `expired` where its time was over first; `cancelled` where an
- * operator took it back before it left.
+ * operator took it back before it left, or the lock was removed or moved to another merchant before it answered.
  */
 export const COMMAND_STATES = ['queued', 'sent', 'done', 'rejected', 'failed', 'expired', 'cancelled'] as const;
 export type CommandState = (typeof COMMAND_STATES)[number];
@@ -47,7 +47,7 @@ export interface CommandRecord extends NewCommand {
 
 /**
  * What one commit changes of commands, in order. An acknowledgement counts once: the first, from the lock that the
- * command was sent to. It counts for an expired command too, which was carried out before and told late.
+ * command was sent to. It counts for an expired or cancelled command too, which was carried out before and told late.
  */
 export type CommandChange =
   | { readonly type: 'sent'; readonly id: number; readonly atMs: number }
@@ -80,9 +80,11 @@ export interface CommandStore {
   expire(ids: readonly number[], atMs: number): Promise<number[]>;
   /** Marks it as cancelled where it is queued still; answers whether it was. */
   cancel(id: number, atMs: number): Promise<boolean>;
+  /** Marks all that are queued or sent of one lock as cancelled. */
+  cancelUnfinished(deviceId: number, atMs: number): Promise<void>;
   /**
-   * What set-power commands ask of a lock that are done or may still be, and whose time has come by `nowMs`: the newest
-   * first, at most `limit`.
+   * What set-power commands of the merchant that has the lock ask of it that are done or may still be, and whose time
+   * has come by `nowMs`: the newest first, at most `limit`.
    */
   readPowerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]>;
 }

@@ -95,16 +95,30 @@ export class CommandTableStore implements CommandStore {
     return numUpdatedRows > 0n;
   }
 
+  async cancelUnfinished(deviceId: number, atMs: number): Promise<void> {
+    await this.#lane.run(() =>
+      this.#writer
+        .updateTable('command')
+        .set({ state: 'cancelled', finished_at_ms: atMs })
+        .where('device_id', '=', deviceId)
+        .where('state', 'in', UNFINISHED)
+        .execute(),
+    );
+  }
+
   async readPowerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]> {
     const rows = await this.#reader
       .selectFrom('command')
+      .innerJoin('device', 'device.id', 'command.device_id')
       .select(['parameters'])
       .where('device_id', '=', deviceId)
+      // What another merchant wanted of the lock stayed behind when it moved.
+      .whereRef('command.merchant_id', '=', 'device.merchant_id')
       .where('type', '=', 'set-power')
       .where('state', 'in', ['queued', 'sent', 'done'])
       .where((where) => where.or([where('not_before_ms', 'is', null), where('not_before_ms', '<=', nowMs)]))
-      .orderBy((order) => order.fn.coalesce('not_before_ms', 'created_at_ms'), 'desc')
-      .orderBy('id', 'desc')
+      .orderBy((order) => order.fn.coalesce('not_before_ms', 'command.created_at_ms'), 'desc')
+      .orderBy('command.id', 'desc')
       .limit(limit)
       .execute();
     return rows.map(({ parameters }) => JSON.parse(parameters) as PowerChange);

@@ -192,16 +192,16 @@ export class DeviceTables {
   }
 
   /** @throws LockgateError `no-such-device` */
+  async revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
+    await this.#db.transaction().execute(async (db) => await revokeAll(db, await deviceIdOf(db, mac), nowMs));
+  }
+
+  /** @throws LockgateError `no-such-device` */
   async removeDevice(mac: Mac, nowMs: number): Promise<void> {
     await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       await db.updateTable('device').set({ removed_at_ms: nowMs }).where('id', '=', deviceId).execute();
-      await db
-        .updateTable('credential')
-        .set({ revoked_at_ms: nowMs })
-        .where('device_id', '=', deviceId)
-        .where('revoked_at_ms', 'is', null)
-        .execute();
+      await revokeAll(db, deviceId, nowMs);
       await putState(db, deviceId, null);
     });
   }
@@ -290,6 +290,15 @@ function credentialRow(deviceId: number, kind: Source, secretHash: Buffer, nowMs
 async function revoke(db: Transaction<Tables>, credentialIds: readonly number[], nowMs: number): Promise<void> {
   if (credentialIds.length === 0) return;
   await db.updateTable('credential').set({ revoked_at_ms: nowMs }).where('id', 'in', credentialIds).execute();
+}
+
+async function revokeAll(db: Transaction<Tables>, deviceId: number, nowMs: number): Promise<void> {
+  await db
+    .updateTable('credential')
+    .set({ revoked_at_ms: nowMs })
+    .where('device_id', '=', deviceId)
+    .where('revoked_at_ms', 'is', null)
+    .execute();
 }
 
 async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {

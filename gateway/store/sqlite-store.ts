@@ -55,14 +55,18 @@ import type { WebhookStore } from './webhook-store.js';
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
 const SYNCHRONOUS_FULL = 2;
 
+/** What the system says where the setting names no place for a folder. */
+const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
+
 /**
  * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
  *
- * @throws LockgateError `data-in-use` when another gateway holds the folder, `store-newer` when a newer version of
- * lockgate wrote it, `store-unsafe` when the file system can't give the durability that acknowledging rests on.
+ * @throws LockgateError `input-data` where there can't be such a folder, `data-in-use` when another gateway holds it,
+ * `store-newer` when a newer version of lockgate wrote it, `store-unsafe` when the file system can't give the
+ * durability that acknowledging rests on.
  */
 export async function openSqliteStore(folder: string): Promise<Store> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
     const file = path.join(folder, 'lockgate.sqlite');
@@ -75,6 +79,18 @@ export async function openSqliteStore(folder: string): Promise<Store> {
   } catch (error) {
     lock.release();
     throw error;
+  }
+}
+
+/** @throws LockgateError `input-data` where there can't be such a folder */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code = (error as Error).message } = error as NodeJS.ErrnoException;
+    // No room, or a disk that fails, is not a wrong setting.
+    if (!NO_FOLDER.has(code)) throw error;
+    throw new LockgateError('input-data', `the data folder ${folder} can't be made: ${code}`);
   }
 }
 
@@ -258,6 +274,10 @@ class SqliteStore implements Store {
 
   changeDevice(change: DeviceChange): Promise<void> {
     return this.#lane.run(() => this.#devices.changeDevice(change));
+  }
+
+  revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
+    return this.#lane.run(() => this.#devices.revokeCredentials(mac, nowMs));
   }
 
   removeDevice(mac: Mac, nowMs: number): Promise<void> {

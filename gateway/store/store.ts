@@ -356,6 +356,8 @@ export interface Store {
   /** Revokes the phone credential of this name. */
   revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials>;
   changeDevice(change: DeviceChange): Promise<void>;
+  /** Revokes all credentials of a lock, its phones' too. @throws LockgateError `no-such-device` */
+  revokeCredentials(mac: Mac, nowMs: number): Promise<void>;
   /** Takes the lock out of service: its credentials are revoked, its state is dropped, its history stays. */
   removeDevice(mac: Mac, nowMs: number): Promise<void>;
   /** The id of a lock, in service or removed; null where there never was one. */

@@ -87,6 +87,7 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
     ingest,
     locks,
     dispatcher: { forget: async () => undefined },
+    commands: { cancelUnfinished: async () => undefined },
     onWebhookUrl: () => undefined,
   });
   if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);
