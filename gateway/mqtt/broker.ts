@@ -307,10 +307,13 @@ export class Broker {
     this.#sessionOf.set(client, session);
     this.sessions.add(session);
     this.#expiry.add(session);
-    // One that never gets ready is nobody's disconnect.
     connection.stream.once('close', () => {
       this.#expiry.remove(session);
+      // One that never gets ready is nobody's disconnect.
       if (!session.isReady) this.sessions.remove(session);
+      // A client that ends before aedes has registered it takes another's entry of the same id with it, and of that one
+      // aedes never says that it is gone.
+      else afterThisTurn(() => this.#gone(client));
     });
     this.#door.open(connection, this.#keepalives.get(client) ?? 0);
   }
