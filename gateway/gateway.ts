@@ -144,7 +144,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
 async function startParts(config: Config, options: GatewayOptions, ground: Ground): Promise<Gateway> {
   const { store, canStore, events, health, started, stop } = ground;
   const metrics = new Metrics(events, health);
-  const keys = openKeys(config.data);
+  const keys = openKeys(config.data, (await store.listMerchants()).length > 0);
   const { clock, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));

@@ -4,7 +4,7 @@
  * backup say, can neither test guesses of a lock's secret nor sign webhooks.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { LockgateError } from '../proto/errors.js';
 import { readOrMakeSecretFile } from './secret-file.js';
@@ -67,13 +67,19 @@ export function makePhoneSecret(): string {
 }
 
 /**
- * Reads the key of a data folder, making it where it isn't there.
+ * Reads the key of a data folder, making it where it isn't there and nothing rests on one yet.
  *
- * @throws LockgateError `bad-key` where the file does not hold a key.
+ * @param isInUse whether the store has secrets that were hashed or sealed with a key
+ * @throws LockgateError `key-missing` where one is in use and not there, `bad-key` where the file does not hold a key
  */
-export function openKeys(folder: string): Keys {
+export function openKeys(folder: string, isInUse: boolean): Keys {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const file = path.join(folder, 'key');
+  if (isInUse && !existsSync(file))
+    throw new LockgateError(
+      'key-missing',
+      `${file} is missing, and no lock's and no webhook's secret is of use without it: put it back from a backup`,
+    );
   const text = readOrMakeSecretFile(file, () => randomBytes(KEY_BYTES).toString('base64'));
   const master = Buffer.from(text, 'base64');
   if (master.length !== KEY_BYTES)

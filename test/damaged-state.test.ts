@@ -1,4 +1,5 @@
 // A damaged row of a lock's state keeps no gateway from starting: the state is made anew from the log, and told of.
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
@@ -96,4 +97,18 @@ t.test('a state is read when it has all that a state has, and more', async (t) =
   const state = (await gateway.store.findDevice(DAMAGED))?.state ?? '';
   t.ok(readDeviceState(state).ok);
   t.ok(readDeviceState(JSON.stringify({ ...JSON.parse(state), later: 'version' })).ok);
+});
+
+t.test('a store that has merchants does not start without its key, and makes none anew', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  await gateway.close();
+  const file = path.join(folder, 'key');
+  const key = readFileSync(file);
+  rmSync(file);
+  await t.rejects(openGateway(t, folder), { code: 'key-missing', message: /key is missing.*backup/ });
+  t.notOk(existsSync(file));
+  writeFileSync(file, key, { mode: 0o600 });
+  await (await openGateway(t, folder)).close();
 });

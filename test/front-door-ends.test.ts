@@ -6,8 +6,9 @@ import t from 'tap';
 import type { GatewayEventMap } from '../gateway/events.js';
 import type { Commit, Store } from '../gateway/store/store.js';
 import { afterThisTurn, ManualClock, Seconds } from '../proto/clock.js';
+import { Bell } from './helpers/bell.js';
 import { brokerSite } from './helpers/broker-site.js';
-import { puback, publishPacket, RawLock, subscribePacket } from './helpers/raw-lock.js';
+import { connectPacket, puback, publishPacket, RawLock, subscribePacket } from './helpers/raw-lock.js';
 import { overriding } from './helpers/sabotage.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { openGateway, testBytes, testMac } from './helpers/test-gateway.js';
@@ -17,6 +18,8 @@ const [FROZEN, BUSY] = [testMac(1), testMac(2)];
 const PIECES = 600;
 const PIECE_BYTES = 60_000;
 const PINGS = 100;
+/** Turns of the event loop after which a connection ends: more than a CONNECT takes. */
+const MOMENTS = 60;
 
 /** Lets what is under way between the two ends of a connection get there. */
 async function turns(count: number): Promise<void> {
@@ -109,4 +112,32 @@ t.test('a gateway that stops answers what it has taken, and reads no more', asyn
     [1, 2],
     'what came after the stop began was left to the next start',
   );
+});
+
+t.test('of connections that overlap, and end at any moment of a CONNECT, none is left over', async (t) => {
+  const site = await brokerSite(t);
+  const bell = new Bell();
+  let [began, ended] = [0, 0];
+  site.events.on('connected', () => {
+    began += 1;
+  });
+  site.events.on('disconnected', () => {
+    ended += 1;
+    bell.ring();
+  });
+  for (let moment = 0; moment < MOMENTS; moment++) {
+    const claim = await site.addLock(testMac(10 + moment));
+    const one = await RawLock.open(t, site.broker.port);
+    const other = await RawLock.open(t, site.broker.port);
+    one.write(connectPacket(claim));
+    other.write(connectPacket(claim));
+    await turns(moment);
+    one.socket.destroy();
+    await turns(2);
+    other.socket.destroy();
+  }
+  const isOver = (): boolean => site.broker.connected === 0 && began === ended;
+  await bell.until(isOver, 10, () => `the end of ${site.broker.connected} connections`);
+  t.equal(site.broker.connected, 0);
+  t.ok(began > 0, `${began} began and ended`);
 });

@@ -168,7 +168,7 @@ async function withLocks<T>(work: (data: string) => Promise<T>): Promise<T> {
 
 /** One transaction for all: one for each would take longer than what is measured. */
 function provision(data: string, merchantId: number): void {
-  const keys = openKeys(data);
+  const keys = openKeys(data, false);
   const db = new SqliteDatabase(path.join(data, 'lockgate.sqlite'));
   const device = db.prepare('INSERT INTO device (mac, merchant_id, simulated, created_at_ms) VALUES (?, ?, 1, 0)');
   const credential = db.prepare(

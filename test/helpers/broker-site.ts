@@ -16,7 +16,7 @@ import { type Teardown, tempFolder } from './temp-folder.js';
 export async function brokerSite(test: Teardown, options: Partial<BrokerOptions> = {}) {
   const data = tempFolder(test);
   const store = await openSqliteStore(data);
-  const keys = openKeys(data);
+  const keys = openKeys(data, false);
   const events = new GatewayEvents();
   const locks = new Locks(store, systemClock, () => undefined);
   const ingest = new Ingest({
