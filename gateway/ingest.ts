@@ -22,12 +22,13 @@ import type {
   UplinkCopy,
 } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
+import { type CommitDraft, commitOf, newDraft } from './commit-draft.js';
 import { isNewest, noteUplink } from './device-state.js';
 import { digestOf, eventId } from './event-id.js';
 import type { GatewayEvents } from './events.js';
 import type { KnownLock, Locks } from './locks.js';
-import type { AnsweredState, CommandChange } from './store/command-record.js';
-import { type Commit, type Incoming, type Judged, type LockEvent, type Store, UPLINK_KINDS } from './store/store.js';
+import type { AnsweredState } from './store/command-record.js';
+import { type Judged, type LockEvent, type Store, UPLINK_KINDS } from './store/store.js';
 
 /** Uplinks that may wait for a commit; past it the newest is turned away, unacknowledged, and its lock sends again. */
 const MAX_WAITING = 20_000;
@@ -121,18 +122,6 @@ interface WaitingWork {
 type Judgeable = WaitingUplink | WaitingRejection | WaitingHappening;
 
 type Waiting = Judgeable | WaitingWork;
-
-/** A commit in the making, and what is to be told once it is made. */
-interface Draft {
-  readonly incoming: Incoming[];
-  readonly judged: Judged[];
-  readonly touched: Set<KnownLock>;
-  /** Digests of new uplinks by their names: the store does not have them yet. */
-  readonly digests: Map<string, Buffer[]>;
-  readonly merchantIds: Set<number>;
-  readonly announcements: (() => void)[];
-  readonly commands: CommandChange[];
-}
 
 export interface IngestParts {
   readonly store: Store;
@@ -265,15 +254,7 @@ export class Ingest {
         await this.#work(this.#waiting.shift() as WaitingWork);
         continue;
       }
-      const draft: Draft = {
-        incoming: [],
-        judged: [],
-        touched: new Set(),
-        digests: new Map(),
-        merchantIds: new Set(),
-        announcements: [],
-        commands: [],
-      };
+      const draft = newDraft();
       try {
         for (const waiting of batch) await this.#enter(waiting, draft);
         await this.#parts.store.append(commitOf(draft));
@@ -308,13 +289,13 @@ export class Ingest {
     this.#parts.locks.arm();
   }
 
-  async #enter(waiting: Judgeable, draft: Draft): Promise<void> {
+  async #enter(waiting: Judgeable, draft: CommitDraft): Promise<void> {
     if (waiting.type === 'rejection') this.#enterRejection(waiting, draft);
     else if (waiting.type === 'happening') this.#enterHappening(waiting, draft);
     else await this.#enterUplink(waiting, draft);
   }
 
-  #enterRejection({ sender, receivedAtMs, bytes, rejection }: WaitingRejection, draft: Draft): void {
+  #enterRejection({ sender, receivedAtMs, bytes, rejection }: WaitingRejection, draft: CommitDraft): void {
     const { deviceId, credentialId, mac } = sender;
     const { code, message } = rejection;
     draft.incoming.push({ type: 'quarantine', deviceId, credentialId, receivedAtMs, code, message, bytes });
@@ -323,7 +304,7 @@ export class Ingest {
     });
   }
 
-  #enterHappening({ deviceId, mac, event, announce }: WaitingHappening, draft: Draft): void {
+  #enterHappening({ deviceId, mac, event, announce }: WaitingHappening, draft: CommitDraft): void {
     const lock = this.#parts.locks.known(deviceId, mac, event.atMs);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
@@ -336,7 +317,7 @@ export class Ingest {
     });
   }
 
-  async #enterUplink(waiting: WaitingUplink, draft: Draft): Promise<void> {
+  async #enterUplink(waiting: WaitingUplink, draft: CommitDraft): Promise<void> {
     const { sender, uplink, bytes, digest, receivedAtMs } = waiting;
     const { deviceId, merchantId, credentialId, mac, simulated, source } = sender;
     const { boot, sequence } = uplink;
@@ -378,7 +359,7 @@ export class Ingest {
   }
 
   /** The command's new state goes into the very commit of the uplink. A phone has no say in commands. */
-  #enterAck({ sender, uplink, receivedAtMs: atMs }: WaitingUplink, draft: Draft): void {
+  #enterAck({ sender, uplink, receivedAtMs: atMs }: WaitingUplink, draft: CommitDraft): void {
     const { deviceId, mac, source } = sender;
     const { body } = uplink;
     if (body.kind !== 'ack' || source === 'phone') return;
@@ -391,7 +372,7 @@ export class Ingest {
   }
 
   /** Whether the uplink's name was used before. */
-  async #copyOf(lock: KnownLock, { sender, uplink, digest }: WaitingUplink, draft: Draft): Promise<UplinkCopy> {
+  async #copyOf(lock: KnownLock, { sender, uplink, digest }: WaitingUplink, draft: CommitDraft): Promise<UplinkCopy> {
     const { credentialId } = sender;
     const { boot, sequence } = uplink;
     const name = `${credentialId}/${boot}/${sequence}`;
@@ -404,13 +385,13 @@ export class Ingest {
     return known.some((each) => each.length === 0 || each.equals(digest)) ? 'repeat' : 'conflict';
   }
 
-  #judged(lock: KnownLock, judged: Judged, draft: Draft): Judged {
+  #judged(lock: KnownLock, judged: Judged, draft: CommitDraft): Judged {
     draft.touched.add(lock);
     if (judged.findings.length > 0 || judged.withdrawn.length > 0) draft.judged.push(judged);
     return judged;
   }
 
-  #finish(batch: readonly Judgeable[], draft: Draft): void {
+  #finish(batch: readonly Judgeable[], draft: CommitDraft): void {
     const { locks, clock, events, onStored, commands } = this.#parts;
     this.#answer(batch);
     for (const announce of draft.announcements) announce();
@@ -427,7 +408,7 @@ export class Ingest {
    * Nothing of the batch was kept, so no uplink of it may be acknowledged or remembered; its locks send again.
    * What else happened won't happen again: it waits until the store can keep it.
    */
-  async #fail(batch: readonly Judgeable[], draft: Draft, error: Error): Promise<void> {
+  async #fail(batch: readonly Judgeable[], draft: CommitDraft, error: Error): Promise<void> {
     const { events, clock, locks } = this.#parts;
     events.emit('store-failed', { atMs: clock.now(), why: error.message });
     this.#answer(batch, error);
@@ -445,12 +426,6 @@ const STATE_OF_RESULT: Readonly<Record<CommandAck['result'], AnsweredState>> = {
   rejected: 'rejected',
   failed: 'failed',
 };
-
-function commitOf(draft: Draft): Commit {
-  const states = new Map<number, string>();
-  for (const lock of draft.touched) states.set(lock.deviceId, JSON.stringify(lock.state));
-  return { incoming: draft.incoming, judged: draft.judged, states, commands: draft.commands };
-}
 
 /** What a trace will want to know; the passing of time is no event of it. */
 function loggedEvent(event: Happening): LockEvent | undefined {

@@ -15,8 +15,9 @@ import { Lock } from '../firmware-sim/lock.js';
 import { ScriptedWorld, type WorldEvent } from '../firmware-sim/world.js';
 import { Hours, ManualClock, Minutes, RunClock, Seconds } from '../proto/clock.js';
 import { decodeUplink, encodeDownlink } from '../proto/codec.js';
-import { type Command, DEFAULT_POWER } from '../proto/ping.js';
+import type { Command } from '../proto/ping.js';
 import { BENCH_MAC, MIDNIGHT_MS } from './helpers/lock-bench.js';
+import { PARKED, PARKED_AT } from './helpers/parked-bicycle.js';
 
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 const SECRET = 'correct horse';
@@ -75,21 +76,11 @@ class Watched {
 
   /** @param spoil what is done to the link before the lock has it */
   constructor(t: Tap, port: number, events: WorldEvent[], secret = SECRET, spoil: (link: Link) => void = () => {}) {
-    const beginning = {
-      lockState: 'locked',
-      batteryPercent: 70,
-      power: DEFAULT_POWER,
-      ebikeVolts: null,
-      tetherState: 'unknown',
-      covered: true,
-      skyOpen: true,
-    } as const;
-    const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
     this.lock = new Lock({
       mac: BENCH_MAC,
       firmwareVersion: '2.4.1',
       clock: this.clock,
-      world: new ScriptedWorld(beginning, events, { position, speedMetersPerSecond: 0, directionDegrees: 0 }),
+      world: new ScriptedWorld(PARKED, events, { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 }),
       openLink: (mac, events) => {
         const link = mqttLinks({ host: '127.0.0.1', port }, () => secret)(mac, events);
         spoil(link);

@@ -16,11 +16,11 @@ import { readConfig, resolveSettings } from '../gateway/config.js';
 import type { GatewayOptions } from '../gateway/gateway.js';
 import { readTlsIdentity } from '../gateway/mqtt/tls-identity.js';
 import { ManualClock, Seconds } from '../proto/clock.js';
-import { DEFAULT_POWER } from '../proto/ping.js';
 import { Bell } from './helpers/bell.js';
 import { brokerSite } from './helpers/broker-site.js';
 import { freePort } from './helpers/free-port.js';
 import { MIDNIGHT_MS } from './helpers/lock-bench.js';
+import { PARKED, PARKED_AT } from './helpers/parked-bicycle.js';
 import { LOCKGATE, Program } from './helpers/program.js';
 import { connectPacket, NOT_AUTHORIZED, puback, publishPacket, RawLock, TAKEN } from './helpers/raw-lock.js';
 import { tempFolder } from './helpers/temp-folder.js';
@@ -182,23 +182,13 @@ t.test('a simulated lock over TLS', async (t) => {
   const clock = new ManualClock(MIDNIGHT_MS + Seconds(12 * 3600));
   const entries: DiaryEntry[] = [];
   const bell = new Bell();
-  const beginning = {
-    lockState: 'locked',
-    batteryPercent: 70,
-    power: DEFAULT_POWER,
-    ebikeVolts: null,
-    tetherState: 'unknown',
-    covered: true,
-    skyOpen: true,
-  } as const;
-  const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
   const unlocked = { atMs: clock.now() + Seconds(1), change: { type: 'lock-state', lockState: 'unlocked' } } as const;
   const tls = { ca: FIRST.cert, servername: 'localhost' };
   const lock = new Lock({
     mac: MAC,
     firmwareVersion: '2.4.1',
     clock,
-    world: new ScriptedWorld(beginning, [unlocked], { position, speedMetersPerSecond: 0, directionDegrees: 0 }),
+    world: new ScriptedWorld(PARKED, [unlocked], { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 }),
     openLink: mqttLinks({ host: '127.0.0.1', port, tls }, () => claim.secret),
     flash: new MemoryFlash(),
     chance: 1,
@@ -225,6 +215,7 @@ t.test('SIGHUP reads the certificate again', async (t) => {
   const settings = {
     '--data': path.join(folder, 'data'),
     '--mqtt-port': '0',
+    '--http-port': '0',
     '--operator-port': '0',
     '--mqtt-tls-host': '127.0.0.1',
     '--mqtt-tls-port': String(port),

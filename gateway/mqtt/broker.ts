@@ -37,10 +37,7 @@ import { DeafEmitter, NoPersistence } from './no-routing.js';
 import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
 import { readTlsIdentity, type TlsFiles, type TlsIdentity } from './tls-identity.js';
-
-/** Uplinks travel on this topic, downlinks on the other; there are no more. */
-const UP_TOPIC = 'up';
-const DOWN_TOPIC = 'down';
+import { DOWN_TOPIC, publishFault, subscribeFault } from './topics.js';
 
 /**
  * What aedes does by itself is of no use here: it routes nothing, keeps nothing, and what takes too long the front door
@@ -61,6 +58,9 @@ const NOT_AUTHORIZED = 5;
 
 /** aedes' own words for a packet to a client that is gone. */
 const CLOSED_ALREADY = 'connection closed';
+
+/** Said of a client that speaks before it was let in. */
+const NOT_AUTHENTICATED = 'the client is not authenticated';
 
 /** How often a CONNECT is looked at anew because credentials were withdrawn meanwhile, before it is turned away. */
 const AUTHENTICATED_MOST = 5;
@@ -215,7 +215,9 @@ export class Broker {
     };
     aedes.authorizePublish = (client, packet, done) => this.#publish(client, packet as AedesPublishPacket, done);
     aedes.authorizeSubscribe = (client, subscription, done) => {
-      const fault = this.#subscribeFault(client, subscription);
+      const session = this.#sessionOf.get(client);
+      const { topic, qos } = subscription;
+      const fault = session === undefined ? NOT_AUTHENTICATED : subscribeFault(session.sender.source, topic, qos);
       if (fault === undefined) return done(null, subscription);
       this.#refused('subscribe', client, fault);
       done(null, null);
@@ -318,14 +320,6 @@ export class Broker {
     this.#door.open(connection, this.#keepalives.get(client) ?? 0);
   }
 
-  #subscribeFault(client: Client, { topic, qos }: { topic: string; qos: number }): string | undefined {
-    const session = this.#sessionOf.get(client);
-    if (session === undefined) return 'the client is not authenticated';
-    if (session.sender.source === 'phone') return 'a phone subscribes to nothing';
-    if (topic !== DOWN_TOPIC) return `topic ${JSON.stringify(topic.slice(0, SHOWN_CLIENT_ID))}`;
-    return qos === 2 ? 'QoS 2: a lock subscribes at QoS 1, or 0' : undefined;
-  }
-
   #listening(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session === undefined || session.isListening) return;
@@ -351,7 +345,7 @@ export class Broker {
         this.#options.events.emit('acknowledged', { durationMs: monotonicMs() - arrivedAt });
     };
     const session = this.#sessionOf.get(client);
-    const fault = session === undefined ? 'the client is not authenticated' : publishFault(packet);
+    const fault = session === undefined ? NOT_AUTHENTICATED : publishFault(packet);
     if (session?.isEnded === true) {
       answer(new LockgateError('session-ended', 'the connection is being ended'));
       return;
@@ -424,17 +418,6 @@ export class Broker {
     const atMs = this.#options.clock.now();
     this.#options.events.emit('refused', { atMs, what, clientId, address, why: scrubSecrets(why) });
   }
-}
-
-/** Why a publish is not taken; undefined when it is. */
-function publishFault(packet: AedesPublishPacket): string | undefined {
-  if (packet.topic !== UP_TOPIC) {
-    const topic = JSON.stringify(packet.topic.slice(0, SHOWN_CLIENT_ID));
-    return `topic ${topic}: a lock publishes to ${JSON.stringify(UP_TOPIC)} alone`;
-  }
-  if (packet.qos === 2) return 'QoS 2: a lock publishes at QoS 1, or 0';
-  if (packet.retain) return 'a retained publish: nothing is retained here';
-  return undefined;
 }
 
 /** `client.publish` reaches this client alone, where `broker.publish` would reach every lock. */

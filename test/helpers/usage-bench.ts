@@ -8,17 +8,13 @@ import type { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { generate } from 'selfsigned';
 import { Accounts } from '../../gateway/accounts.js';
-import { GatewayEvents } from '../../gateway/events.js';
-import { Ingest } from '../../gateway/ingest.js';
-import { openKeys } from '../../gateway/keys.js';
-import { Locks } from '../../gateway/locks.js';
-import { Broker } from '../../gateway/mqtt/broker.js';
+import type { GatewayEvents } from '../../gateway/events.js';
+import type { Broker } from '../../gateway/mqtt/broker.js';
 import { Listener } from '../../gateway/mqtt/listener.js';
-import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import type { Store } from '../../gateway/store/store.js';
-import { Usage } from '../../gateway/usage/usage.js';
+import type { Usage } from '../../gateway/usage/usage.js';
 import { ManualClock, systemClock } from '../../proto/clock.js';
-import { NO_COMMANDS } from './no-commands.js';
+import { startBrokerParts } from './broker-parts.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 import { MERCHANT } from './test-gateway.js';
 
@@ -51,33 +47,13 @@ export interface UsageBenchOptions {
 
 /** Starts one, with a merchant where the folder is new. */
 export async function usageBench(test: Teardown, options: UsageBenchOptions = {}): Promise<UsageBench> {
-  const data = options.data ?? tempFolder(test);
-  const opened = await openSqliteStore(data);
-  const store = options.wrapStore?.(opened) ?? opened;
-  const keys = openKeys(data, false);
-  const events = new GatewayEvents();
   const clock = options.clock ?? new ManualClock(BEFORE_MONTH_END_MS);
-  const usage = await Usage.start({ store, clock, runClock: systemClock, events });
-  const locks = new Locks(store, systemClock, () => undefined);
-  const ingest = new Ingest({
-    store,
-    locks,
-    clock: systemClock,
-    events,
-    onStored: () => undefined,
-    commands: NO_COMMANDS,
+  const parts = await startBrokerParts({
+    data: options.data ?? tempFolder(test),
+    usageClock: clock,
+    ...(options.wrapStore !== undefined && { wrapStore: options.wrapStore }),
   });
-  const broker = await Broker.start({
-    host: '127.0.0.1',
-    port: 0,
-    store,
-    keys,
-    ingest,
-    usage,
-    events,
-    clock: systemClock,
-    wallClock: systemClock,
-  });
+  const { store, keys, events, usage, locks, ingest, broker } = parts;
   const accounts = new Accounts({
     store,
     keys,
@@ -95,12 +71,8 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
   const ends: (() => Promise<unknown>)[] = [];
   const closeAll = async (): Promise<void> => {
     const ended = ends.map((end) => end());
-    await broker.close();
+    await parts.stop();
     await Promise.all(ended);
-    await ingest.stop();
-    locks.stop();
-    await usage.stop();
-    await store.close();
   };
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => (closed ??= closeAll());
