@@ -108,6 +108,15 @@ export class Accounts {
     return { url, secret };
   }
 
+  /**
+   * The merchant that is meant: the one that is named, or the only one there is.
+   *
+   * @throws LockgateError `merchant-needed`
+   */
+  async whichMerchant(name: string | undefined): Promise<string> {
+    return await this.#merchant(name);
+  }
+
   async #merchant(name: string | undefined): Promise<string> {
     if (name !== undefined) return name;
     const [only, ...others] = await this.#parts.store.listMerchants();

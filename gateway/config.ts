@@ -31,6 +31,8 @@ export interface Config {
   readonly mqttPerAddress: number;
   readonly httpHost: string;
   readonly httpPort: number;
+  /** Whose pages may call from a browser. */
+  readonly httpCorsOrigin: readonly string[];
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
@@ -134,6 +136,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     meaning: 'The merchants’ HTTP interface; 0 lets the system choose.',
   },
   {
+    key: 'httpCorsOrigin',
+    flag: '--http-cors-origin',
+    environment: 'LOCKGATE_HTTP_CORS_ORIGIN',
+    default: '',
+    unit: 'origins, separated by commas',
+    meaning: 'Whose pages may call the merchants’ interface from a browser, such as https://example.com.',
+  },
+  {
     key: 'operatorHost',
     flag: '--operator-host',
     environment: 'LOCKGATE_OPERATOR_HOST',
@@ -224,6 +234,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     mqttPerAddress: readCount(text('mqttPerAddress')),
     httpHost: text('httpHost').text,
     httpPort: readPort(text('httpPort')),
+    httpCorsOrigin: readOrigins(text('httpCorsOrigin')),
     operatorHost: text('operatorHost').text,
     operatorPort: readPort(text('operatorPort')),
     allowWebhookRange: text('allowWebhookRange')
@@ -246,6 +257,17 @@ function readKeepDays(resolved: ResolvedSetting): number {
   if (/^\d{1,5}$/.test(resolved.text) && (days === 0 || (days >= KEEP_DAYS_LEAST && days <= KEEP_DAYS_MOST)))
     return days;
   throw wrongSetting(resolved, `days, ${KEEP_DAYS_LEAST} to ${KEEP_DAYS_MOST}, or 0 for ever`);
+}
+
+function readOrigins(resolved: ResolvedSetting): string[] {
+  const origins = resolved.text
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '');
+  for (const origin of origins)
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
+      throw wrongSetting(resolved, 'origins such as https://example.com, separated by commas');
+  return origins;
 }
 
 function readPort(resolved: ResolvedSetting): number {

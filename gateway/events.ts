@@ -193,6 +193,20 @@ export interface StateRebuilt {
   readonly from: 'log' | 'nothing';
 }
 
+/** A call of the merchants' interface was answered. Nothing of what was asked stands here: it may hold a password. */
+export interface RequestAnswered {
+  readonly atMs: number;
+  /** As `X-Request-Id` had it. */
+  readonly requestId: string;
+  readonly method: string;
+  /** The path of the row, or `(none)`. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  /** What of ours broke; undefined where nothing did. */
+  readonly why: string | undefined;
+}
+
 export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
@@ -214,11 +228,12 @@ export interface GatewayEventMap {
   /* Figures: too many to be told one by one, so no stream has them. */
   commit: [CommitMade];
   acknowledged: [Acknowledged];
+  request: [RequestAnswered];
   'state-rebuilt': [StateRebuilt];
 }
 
 /** Those that are counted and not told. */
-export type FigureName = 'commit' | 'acknowledged';
+export type FigureName = 'commit' | 'acknowledged' | 'request';
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;

@@ -19,6 +19,7 @@ import { Ingest, type IngestParts } from './ingest.js';
 import { type Keys, openKeys } from './keys.js';
 import { beginListening, endListening, type ListeningParts } from './listening.js';
 import { Locks } from './locks.js';
+import { type MerchantParts, makeMerchantParts } from './merchants/merchant-parts.js';
 import { type MetricSources, Metrics } from './metrics.js';
 import { Broker } from './mqtt/broker.js';
 import type { DoorLimits } from './mqtt/front-door.js';
@@ -46,7 +47,7 @@ export interface GatewayOptions {
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
   readonly deliveryClock?: Clock;
-  /** The clock that credentials and the pace of forgetting live by: the wall's, but in tests. */
+  /** The clock that credentials, tokens, sessions and the pace of forgetting live by: the wall's, but in tests. */
   readonly wallClock?: Clock;
   /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
   readonly doorClock?: Clock;
@@ -67,6 +68,8 @@ export interface Gateway {
   readonly accounts: Accounts;
   readonly commands: Commands;
   readonly webhooks: Webhooks;
+  /** What merchants do over HTTP. */
+  readonly merchants: MerchantParts;
   readonly store: Store;
   readonly usage: Usage;
   /** The run's clock. */
@@ -100,6 +103,8 @@ interface Ground {
   /** How what was started is stopped, in the order of the start. */
   readonly started: StopStep[];
   readonly stop: () => Promise<void>;
+  /** Stamps the events. */
+  readonly now: () => number;
   /** The run's clock stamps the events from now on. */
   readonly stampBy: (clock: Clock) => void;
 }
@@ -134,7 +139,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   try {
     const { store } = watch;
     const canStore = (): Promise<boolean> => watch.canWrite();
-    return await startParts(config, options, { store, canStore, events, health, started, stop, stampBy });
+    return await startParts(config, options, { store, canStore, events, health, started, stop, now, stampBy });
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;
@@ -169,11 +174,13 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   outlet.broker = broker;
   metrics.readFrom(metricSources(broker, ingest, dispatcher, locks));
 
+  const merchants = makeMerchantParts({ store, keys, clock: wallClock, tester: webhooks.tester });
+  interfaces.merchants = merchants;
   const operatorToken = openOperatorToken(config.data);
   const operator = await startOperator(
     config,
     operatorToken,
-    { ...work, webhooks, accounts, broker, health, metrics },
+    { ...work, webhooks, merchants, accounts, broker, health, metrics },
     interfaces,
   );
   interfaces.operator = operator;
@@ -184,6 +191,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     accounts,
     commands,
     webhooks,
+    merchants,
     store,
     usage,
     clock,
@@ -303,16 +311,28 @@ interface Interfaces {
   readonly http: HttpServer;
   /** Undefined until everything it tells of has begun. */
   operator: OperatorServer | undefined;
+  /** The same for what merchants call. */
+  merchants: MerchantParts | undefined;
 }
 
-async function startInterfaces(config: Config, { health, started }: Ground, metrics: Metrics): Promise<Interfaces> {
+async function startInterfaces(config: Config, ground: Ground, metrics: Metrics): Promise<Interfaces> {
+  const { health, started, events, now } = ground;
   const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay: (delay) => metrics.noteDelay(delay) });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
-  const http = await HttpServer.start({ host: config.httpHost, port: config.httpPort, health });
-  const interfaces: Interfaces = { http, operator: undefined };
+  let interfaces: Interfaces | undefined;
+  const http = await HttpServer.start({
+    host: config.httpHost,
+    port: config.httpPort,
+    corsOrigins: config.httpCorsOrigin,
+    health,
+    merchants: () => interfaces?.merchants,
+    onAnswered: (answered) => events.emit('request', { atMs: now(), ...answered }),
+  });
+  const made: Interfaces = { http, operator: undefined, merchants: undefined };
+  interfaces = made;
   started.push(stopStep('the merchants’ interface', () => http.close()));
-  started.push(stopStep('the operator’s interface', async () => await interfaces.operator?.close()));
-  return interfaces;
+  started.push(stopStep('the operator’s interface', async () => await made.operator?.close()));
+  return made;
 }
 
 function metricSources(broker: Broker, ingest: Ingest, dispatcher: Dispatcher, locks: Locks): MetricSources {

@@ -97,9 +97,19 @@ export class Registry {
 /** @throws LockgateError `no-such-merchant` */
 export async function merchantNamed(db: Kysely<Tables>, name: string): Promise<Selectable<MerchantTable>> {
   const merchant = await db.selectFrom('merchant').selectAll().where('name', '=', name).executeTakeFirst();
-  if (merchant === undefined)
-    throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
+  if (merchant === undefined) throw noSuchMerchant(name);
   return merchant;
+}
+
+/** The id of the merchant of this name. @throws LockgateError `no-such-merchant` */
+export function merchantIdOf(merchants: readonly Merchant[], name: string): number {
+  const merchant = merchants.find((each) => each.name === name);
+  if (merchant === undefined) throw noSuchMerchant(name);
+  return merchant.id;
+}
+
+function noSuchMerchant(name: string): LockgateError {
+  return new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
 }
 
 /** The error for a MAC that no device has. */

@@ -7,7 +7,9 @@
 import type { Mac } from '../../proto/mac.js';
 import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
+import type { AccessStore } from './access-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { PeopleStore } from './people-store.js';
 import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
 import type { WebhookStore, WebhookUrl } from './webhook-store.js';
@@ -302,6 +304,10 @@ export interface Store {
   readonly webhooks: WebhookStore;
   /** SIM cards, counts, price plans, statements. */
   readonly usage: UsageStore;
+  /** Merchants' API keys and tokens. */
+  readonly access: AccessStore;
+  /** Merchants' users, sessions and pets. */
+  readonly people: PeopleStore;
 
   /* Pings: the hot path. */
 

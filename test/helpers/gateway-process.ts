@@ -63,6 +63,7 @@ async function main(): Promise<void> {
       mqttPerAddress: 0,
       httpHost: '127.0.0.1',
       httpPort: 0,
+      httpCorsOrigin: [],
       operatorHost: '127.0.0.1',
       logFormat: 'json',
       logLevel: 'info',

@@ -24,6 +24,7 @@ export function testConfig(data: string): Config {
     mqttPerAddress: 0,
     httpHost: '127.0.0.1',
     httpPort: 0,
+    httpCorsOrigin: [],
     operatorHost: '127.0.0.1',
     operatorPort: 0,
     logFormat: 'json',

@@ -1,0 +1,97 @@
+/**
+ * Keeps people from guessing passwords (quality.md §2, brute force). Guesses are counted for each account *from each
+ * address*: at most ten wrong ones in any five minutes. Whoever guesses at an account locks themselves out of it, and
+ * not its owner, who comes from elsewhere; nor others who share the address, whose accounts are other ones.
+ *
+ * Against many addresses that guess at one account there is a second, wider limit for it. Addresses from which that
+ * account was entered before are not held by it, so its owner still gets in.
+ *
+ * It is counted whether the account exists or not. Attempts at an account from one address go one after the other: the
+ * count would else come too late for those that are sent at once.
+ */
+import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
+
+/** Wrong guesses at an account from one address in a {@link GUESS_WINDOW}. */
+export const GUESSES = 10;
+export const GUESS_WINDOW: Milliseconds = Minutes(5);
+/** Wrong guesses at an account from all addresses together that never entered it. */
+const GUESSES_OF_STRANGERS = 100;
+/** Accounts and pairs that are remembered; of more, the oldest go. A window has room for fewer attempts than that. */
+const REMEMBERED = 50_000;
+
+/** An attempt that was let in, to be answered with what came of it. */
+export interface Attempt {
+  /** Undefined where it may go on; else how long to wait. */
+  readonly retryAfterMs: number | undefined;
+  /** Says what came of it and lets the next one in; to be called in any case. */
+  readonly end: (became: 'right' | 'wrong' | 'undecided') => void;
+}
+
+export class LoginGuard {
+  readonly #clock: Clock;
+  /** When wrong guesses were made, by account, and by account and address; oldest first. */
+  readonly #wrong = new Map<string, number[]>();
+  /** Pairs that have been right. */
+  readonly #known = new Set<string>();
+  /** The last attempt of each pair that is under way. */
+  readonly #underWay = new Map<string, Promise<void>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves when those before it, at this account from this address, have ended. */
+  async begin(merchantId: number, username: string, address: string): Promise<Attempt> {
+    const account = JSON.stringify([merchantId, username]);
+    const pair = JSON.stringify([merchantId, username, address]);
+    const before = this.#underWay.get(pair);
+    let done: () => void = () => undefined;
+    const ended = new Promise<void>((resolve) => {
+      done = resolve;
+    });
+    const mine = Promise.all([before, ended]).then(() => undefined);
+    this.#underWay.set(pair, mine);
+    await before;
+    const retryAfterMs = this.#wait(pair, GUESSES) ?? this.#strangersWait(account, pair);
+    const end = (became: 'right' | 'wrong' | 'undecided'): void => {
+      if (became === 'wrong') for (const name of [pair, account]) this.#count(name);
+      if (became === 'right') this.#know(pair);
+      if (this.#underWay.get(pair) === mine) this.#underWay.delete(pair);
+      done();
+    };
+    return { retryAfterMs, end };
+  }
+
+  #strangersWait(account: string, pair: string): number | undefined {
+    return this.#known.has(pair) ? undefined : this.#wait(account, GUESSES_OF_STRANGERS);
+  }
+
+  /** How long until there are fewer than `limit` in the window. */
+  #wait(name: string, limit: number): number | undefined {
+    const nowMs = this.#clock.now();
+    const times = (this.#wrong.get(name) ?? []).filter((atMs) => atMs > nowMs - GUESS_WINDOW && atMs <= nowMs);
+    const first = times.at(-limit);
+    return first === undefined ? undefined : first + GUESS_WINDOW - nowMs;
+  }
+
+  #count(name: string): void {
+    const nowMs = this.#clock.now();
+    const times = (this.#wrong.get(name) ?? []).filter((atMs) => atMs > nowMs - GUESS_WINDOW && atMs <= nowMs);
+    // The newest last, in the map too, so that the oldest are the ones to go.
+    this.#wrong.delete(name);
+    this.#wrong.set(name, [...times, nowMs].slice(-GUESSES_OF_STRANGERS));
+    for (const oldest of this.#wrong.keys()) {
+      if (this.#wrong.size <= REMEMBERED) break;
+      this.#wrong.delete(oldest);
+    }
+  }
+
+  #know(pair: string): void {
+    this.#known.delete(pair);
+    this.#known.add(pair);
+    for (const oldest of this.#known) {
+      if (this.#known.size <= REMEMBERED) break;
+      this.#known.delete(oldest);
+    }
+  }
+}
