@@ -88,6 +88,12 @@ export class Users {
     }
   }
 
+  /** The user whose session this is; null where it has ended, or is another merchant's. */
+  async findSession(merchantId: number, token: string): Promise<bigint | null> {
+    const { store, keys, clock } = this.#parts;
+    return await store.people.findSession(merchantId, keys.hashSecret(token), clock.now());
+  }
+
   /** Ends a session, at once and for good; where there is none, nothing happens. */
   async logOut(merchantId: number, token: string): Promise<void> {
     await this.#parts.store.people.endSession(merchantId, this.#parts.keys.hashSecret(token));
