@@ -4,12 +4,12 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { GatewayEvents } from '../gateway/events.js';
 import type { Gateway } from '../gateway/gateway.js';
 import { logEvents, makeLog } from '../gateway/log.js';
 import { systemClock } from '../proto/clock.js';
-import { accessToken, basic, call } from './helpers/merchant-call.js';
+import { accessToken, basic, call, type MerchantCall } from './helpers/merchant-call.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, runProgram } from './helpers/program.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
@@ -98,6 +98,48 @@ function bytesOf(folder: string): string {
   return others.map(({ parentPath, name }) => readFileSync(path.join(parentPath, name), 'latin1')).join('\n');
 }
 
+const PASSWORD = 'Canary-Pa55word';
+
+type Say = (where: string, terms?: MerchantCall) => Promise<number>;
+
+/** Types the password, the key and the token where they belong, and where they don't. Answers the session. */
+async function typeEverywhere(t: Test, gateway: Gateway, say: Say, key: string, token: string): Promise<string> {
+  const create = '/v2/user/createWithList';
+  const ada = { username: 'ada', password: PASSWORD };
+  t.equal(await say(create, { key, body: [ada] }), 200);
+  t.equal(await say(create, { key, body: [ada] }), 409);
+  const texts = [`[{"password":{"${PASSWORD}":1}}]`, `[{"password":"${PASSWORD}",}]`, `"${PASSWORD}`, `[${PASSWORD}]`];
+  for (const body of [...texts, `{"password":"${PASSWORD}"}`]) t.equal(await say(create, { key, body }), 400);
+  const login = `/v2/user/login?username=ada&password=${PASSWORD}`;
+  const { body: session, headers } = await call(gateway, login, { key });
+  const statuses = {
+    [login.replace('ada', 'nobody')]: 400,
+    [login.replace('Canary', 'canary')]: 400,
+    [login.replace('login', `login/${PASSWORD}`)]: 404,
+    [login.replace('login', `%zz${PASSWORD}`)]: 400,
+    [`/${key}`]: 404,
+    [`/v1/pet?access_token=${token}`]: 405,
+  };
+  for (const [where, status] of Object.entries(statuses)) t.equal(await say(where, { key }), status, where);
+  t.equal(await say(login), 401);
+  for (const authorization of [basic('x', PASSWORD), basic(PASSWORD), `Bearer ${PASSWORD}`, basic(`${key}x`)])
+    t.equal(await say('/v1/pet', { body: { name: 'Rex' }, headers: { authorization } }), 401);
+  t.equal(await say('/test_webhook', { body: { access_token: PASSWORD, mac_addr: PASSWORD } }), 400);
+  t.equal(await say('/test_webhook', { body: { access_token: `${token}x`, mac_addr: 'A4C138000001' } }), 401);
+  const grant = `grant_type=${PASSWORD}&scope=${key}`;
+  t.equal(await say('/oauth/token', { key, body: grant }), 415);
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  t.equal(await say('/oauth/token', { key, body: grant, headers: form }), 400);
+  const cookie = String(headers['set-cookie']);
+  t.equal(await say('/v2/user/logout', { key, headers: { cookie, 'x-session': PASSWORD } }), 200);
+  return String(session).split(':')[1] ?? '';
+}
+
+async function metricsOf({ operatorPort, operatorToken }: Gateway): Promise<string> {
+  const headers = { authorization: `Bearer ${operatorToken}` };
+  return await (await fetch(`http://127.0.0.1:${operatorPort}/metrics`, { headers })).text();
+}
+
 t.test('a secret is nowhere but where it is shown', async (t) => {
   const events = new GatewayEvents();
   const logged: string[] = [];
@@ -113,57 +155,26 @@ t.test('a secret is nowhere but where it is shown', async (t) => {
   await gateway.accounts.addMerchant(MERCHANT);
   const { key: row, text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   const token = await accessToken(gateway, key);
-  const password = 'Canary-Pa55word';
   const said: string[] = [];
-  const say = async (where: string, terms: Parameters<typeof call>[2] = {}): Promise<number> => {
+  const say: Say = async (where, terms = {}) => {
     const { status, text, headers } = await call(gateway, where, terms);
     said.push(text, JSON.stringify(headers));
     return status;
   };
-  const create = '/v2/user/createWithList';
-  const ada = { username: 'ada', password };
-  t.equal(await say(create, { key, body: [ada] }), 200);
-  t.equal(await say(create, { key, body: [ada] }), 409);
-  const texts = [`[{"password":{"${password}":1}}]`, `[{"password":"${password}",}]`, `"${password}`, `[${password}]`];
-  for (const body of [...texts, `{"password":"${password}"}`]) t.equal(await say(create, { key, body }), 400);
-  const login = `/v2/user/login?username=ada&password=${password}`;
-  const { body: session, headers } = await call(gateway, login, { key });
-  const cookie = String(headers['set-cookie']);
-  for (const [where, status] of Object.entries({
-    [login.replace('ada', 'nobody')]: 400,
-    [login.replace('Canary', 'canary')]: 400,
-    [login.replace('login', `login/${password}`)]: 404,
-    [login.replace('login', `%zz${password}`)]: 400,
-    [`/${key}`]: 404,
-    [`/v1/pet?access_token=${token}`]: 405,
-  }))
-    t.equal(await say(where, { key }), status, where);
-  t.equal(await say(login), 401);
-  for (const authorization of [basic('x', password), basic(password), `Bearer ${password}`, basic(`${key}x`)])
-    t.equal(await say('/v1/pet', { body: { name: 'Rex' }, headers: { authorization } }), 401);
-  t.equal(await say('/test_webhook', { body: { access_token: password, mac_addr: password } }), 400);
-  t.equal(await say('/test_webhook', { body: { access_token: `${token}x`, mac_addr: 'A4C138000001' } }), 401);
-  t.equal(await say('/oauth/token', { key, body: `grant_type=${password}&scope=${key}` }), 415);
-  const form = { 'content-type': 'application/x-www-form-urlencoded' };
-  t.equal(await say('/oauth/token', { key, body: `grant_type=${password}&scope=${key}`, headers: form }), 400);
-  t.equal(await say('/v2/user/logout', { key, headers: { cookie, 'x-session': password } }), 200);
+  const session = await typeEverywhere(t, gateway, say, key, token);
   const where = ['/keys', '/users', '/status', '/merchants', '/readyz'];
-  const shown = await Promise.all(where.map((each) => ask(gateway, 'GET', each)));
-  const metrics = await fetch(`http://127.0.0.1:${gateway.operatorPort}/metrics`, {
-    headers: { authorization: `Bearer ${gateway.operatorToken}` },
-  });
   const places = {
     answers: said.join('\n'),
     log: logged.join(''),
-    operators: JSON.stringify(shown),
-    metrics: await metrics.text(),
+    operators: JSON.stringify(await Promise.all(where.map((each) => ask(gateway, 'GET', each)))),
+    metrics: await metricsOf(gateway),
     files: bytesOf(folder),
   };
   t.match(places.log, /"route":"\/v2\/user\/login"/, 'the log is one that says something');
   t.match(places.files, row.publicId, 'and the files are those');
-  const secrets = { password, key, token, session: String(session).split(':')[1] ?? '' };
+  t.match(places.files, '$argon2id$v=19$m=19456,t=2,p=1$', 'with the password hashed as OWASP says');
   for (const [place, text] of Object.entries(places))
-    for (const [what, secret] of Object.entries(secrets)) {
+    for (const [what, secret] of Object.entries({ password: PASSWORD, key, token, session })) {
       const parts = [secret, secret.slice(-12), encodeURIComponent(secret), Buffer.from(secret).toString('base64')];
       t.notOk(
         parts.some((part) => text.includes(part.replace(/=+$/, ''))),

@@ -31,7 +31,7 @@ const KNOWN = new Set(`${CHECKED} ${DOCUMENTING}`.split(' '));
 const INT32_MAX = 2 ** 31 - 1;
 const INT32_MIN = -(2 ** 31);
 
-/** What is wrong with it, at most {@link FAULTS_TOLD}; none where it fits. Members that the schema lacks are ignored. */
+/** What is wrong with it, at most {@link FAULTS_TOLD}; none where it fits. What the schema lacks is ignored. */
 export function faultsOf(schema: TSchema, value: unknown): Fault[] {
   const faults: Fault[] = [];
   check(schema as Keywords, value, '', faults);
@@ -41,7 +41,8 @@ export function faultsOf(schema: TSchema, value: unknown): Fault[] {
 /** @throws Error where a schema has a keyword that is not checked here */
 export function assertChecked(schema: TSchema): void {
   const keywords = schema as Keywords;
-  for (const name of Object.keys(keywords)) if (!KNOWN.has(name)) throw new Error(`nothing checks the keyword ${name}`);
+  const unknown = Object.keys(keywords).find((name) => !KNOWN.has(name));
+  if (unknown !== undefined) throw new Error(`nothing checks the keyword ${unknown}`);
   for (const each of Object.values(keywords.properties ?? {})) assertChecked(each as TSchema);
   if (keywords.items !== undefined) assertChecked(keywords.items as TSchema);
 }
