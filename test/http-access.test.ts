@@ -270,9 +270,19 @@ t.test('a list of numbers is read exactly, and fast enough where it is long', as
     ['["\\"1e5","\\\\",1e5]', ['"1e5', '\\', 100000]],
     ['[0.1234567890123456789]', [0.12345678901234568]],
     ['{"a":1e0,"a":2}', { a: 2 }],
+    ['{"__proto__":1e0,"a":["x\\\\",1e0]}', JSON.parse('{"__proto__":1,"a":["x\\\\",1]}')],
   ];
   for (const [text, value] of cases) t.same(readJsonBody(Buffer.from(text)), value, text);
-  for (const text of ['[01e1]', '[1e]', '[.5e1]', '[1e1', '[123456789012345678x]'])
+  for (const text of [
+    '[01e1]',
+    '[1e]',
+    '[.5e1]',
+    '[1e1',
+    '[123456789012345678x]',
+    '{1e1:2}',
+    '[1e1-2]',
+    '[012345678901234567]',
+  ])
     t.throws(() => readJsonBody(Buffer.from(text)), { code: 'input-json' }, text);
 });
 

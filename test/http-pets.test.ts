@@ -49,7 +49,15 @@ t.test('int64 is exact from the body’s digits and back', async (t) => {
     t.equal(status, 200, digits);
     t.ok(text.includes(`"category":{"id":${digits}}`), text);
   }
-  const spelled = { '1e3': '1000', '1.0': '1', '1E+2': '100', '-0': '0', '9007199254740993.0': '9007199254740993' };
+  const spelled = {
+    '1e3': '1000',
+    '1.0': '1',
+    '1E+2': '100',
+    '-0': '0',
+    '0e9': '0',
+    '10e-1': '1',
+    '9007199254740993.0': '9007199254740993',
+  };
   const more = { '9.223372036854775807e18': '9223372036854775807', '123456789012345678e1': '1234567890123456780' };
   for (const [typed, digits] of Object.entries({ ...spelled, ...more })) {
     const { status, text } = await put('1', typed);
@@ -57,7 +65,14 @@ t.test('int64 is exact from the body’s digits and back', async (t) => {
     t.ok(text.includes(`"category":{"id":${digits}}`), text);
   }
   const wrong = ['9223372036854775808', '-9223372036854775809', '1e19', '1e400', '1.5', '"1"', 'null', 'true', '[]'];
-  for (const digits of [...wrong, '9007199254740993.5', '1e-1', '18446744073709551616']) {
+  for (const digits of [
+    ...wrong,
+    '9007199254740993.5',
+    '1e-1',
+    '1e-400',
+    '0.99999999999999999',
+    '18446744073709551616',
+  ]) {
     const bad = await put('1', digits);
     t.match(bad, { status: 405, headers: { allow: 'PUT' }, body: { errors: [{ pointer: '/category/id' }] } }, digits);
     t.match(await put(digits, '1'), { status: 400, body: { detail: 'Invalid ID supplied' } }, digits);

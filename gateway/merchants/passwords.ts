@@ -4,6 +4,7 @@
  * each has but a few in line, so that a short list does not wait for a long one.
  */
 import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { hash, verify } from '@node-rs/argon2';
 import { LockgateError } from '../../proto/errors.js';
 
@@ -14,7 +15,7 @@ import { LockgateError } from '../../proto/errors.js';
 const OWASP = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 } as const;
 
 /** Hashes at once. Node has four threads for all that may block; names are looked up and files are read in them too. */
-const AT_ONCE = 2;
+const AT_ONCE = Math.min(3, availableParallelism());
 /** Logins that may wait for their turn: some two seconds of work. */
 const LOGINS_WAITING = 128;
 /** Passwords that all lists under way may have in all: some half a minute of work. */
