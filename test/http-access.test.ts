@@ -214,7 +214,8 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
       headers: { 'content-type': /^application\/json/ },
     });
   const types = [
-    'text/plain',
+    'text/html',
+    'text/plain; charset=utf-16',
     'application/xml',
     'application/json; charset=iso-8859-1',
     'multipart/form-data',
@@ -224,6 +225,9 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
   for (const type of [...types, FORM['content-type']])
     t.match(await pet(good, { 'content-type': type }), { status: 415, headers: PROBLEM, body: { status: 415 } }, type);
   t.match(await pet(good, { 'content-encoding': 'gzip' }), { status: 415 });
+  const plain = { 'content-type': 'text/plain;charset=UTF-8' };
+  t.match(await pet(good, plain), { status: 201 }, 'as clients send it whose document names no type');
+  t.match(await pet(good, { ...plain, origin: 'https://example.com' }), { status: 415 }, 'but not a stranger’s page');
   t.match(await call(gateway, '/v1/pet', { key, method: 'POST' }), { status: 400 }, 'an empty body');
   const broken = ['', ' ', '{', '{"name":}', "{'name':'x'}", 'name=Rex', '\u0000', `${good}x`, '{"name":"Rex",}'];
   for (const body of [...broken, `{"name":${good}`, `${good}1e999999999`])

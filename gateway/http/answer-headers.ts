@@ -43,6 +43,7 @@ export function answerPreflight(request: FastifyRequest, reply: FastifyReply, or
   return true;
 }
 
-function isAllowed({ headers }: FastifyRequest, origins: readonly string[]): boolean {
+/** Whether it comes from a page that may call. */
+export function isAllowed({ headers }: FastifyRequest, origins: readonly string[]): boolean {
   return headers.origin !== undefined && origins.includes(headers.origin);
 }

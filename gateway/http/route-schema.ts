@@ -1,6 +1,9 @@
 /** A row's schemas as Fastify takes them: it writes answers by them, and the documentation is made of them. */
 import type { FastifySchema } from 'fastify';
-import type { HttpRoute, ResponseTerms } from './route.js';
+import { type HttpRoute, problemResponse, type ResponseTerms } from './route.js';
+
+/** Any row may find that something of ours is broken. */
+const BROKEN = problemResponse('Something of ours broke.');
 
 /** The names of the schemes, as the documentation declares them. */
 const SECURITY: Readonly<Record<HttpRoute['scheme'], readonly Record<string, string[]>[]>> = {
@@ -33,8 +36,13 @@ export function routeSchema(row: HttpRoute): DocumentedSchema {
     ...('handle' in row && row.query !== undefined && { querystring: row.query }),
     ...('handle' in row && row.headers !== undefined && { headers: row.headers }),
     ...('handle' in row &&
-      row.body !== undefined && { body: row.body, consumes: [row.bodyType ?? 'application/json'] }),
-    response: Object.fromEntries(Object.entries(responses).map(([status, terms]) => [status, responseSchema(terms)])),
+      row.body !== undefined && {
+        body: row.bodyExample === undefined ? row.body : { ...row.body, examples: [row.bodyExample] },
+        consumes: [row.bodyType ?? 'application/json'],
+      }),
+    response: Object.fromEntries(
+      Object.entries({ ...responses, 500: BROKEN }).map(([status, terms]) => [status, responseSchema(terms)]),
+    ),
   };
 }
 

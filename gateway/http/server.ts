@@ -14,9 +14,10 @@ import type { RequestAnswered } from '../events.js';
 import type { Health } from '../health.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
 import type { ApiKey } from '../store/access-store.js';
-import { answerPreflight, setHeaders } from './answer-headers.js';
+import { answerPreflight, isAllowed, setHeaders } from './answer-headers.js';
 import { checkApiKey, checkBearer } from './authentication.js';
 import { assertChecked, faultsOf } from './check-value.js';
+import { addDocumentation } from './documentation.js';
 import { readFormBody } from './form-body.js';
 import { readJsonBody } from './json-body.js';
 import { HTTP_LIMITS, MAX_CONNECTIONS } from './limits.js';
@@ -38,6 +39,9 @@ export interface HttpServerOptions {
   readonly merchants: () => MerchantParts | undefined;
   readonly onAnswered: (answered: Omit<RequestAnswered, 'atMs'>) => void;
 }
+
+/** What clients say of JSON when nobody told them what to say. */
+const PLAIN_TYPE = 'text/plain';
 
 /** Who calls, from one gate to the next. */
 interface Caller {
@@ -77,6 +81,7 @@ export class HttpServer {
     server.#readBodies();
     server.#answerFailures();
     server.#watch();
+    await addDocumentation(fastify);
     server.#addRoutes();
     await listen(fastify, 'the merchants’ interface', options.host, options.port);
     return server;
@@ -94,7 +99,7 @@ export class HttpServer {
   #readBodies(): void {
     this.#fastify.removeAllContentTypeParsers();
     this.#fastify.addContentTypeParser(
-      JSON_TYPE,
+      [JSON_TYPE, PLAIN_TYPE],
       { parseAs: 'buffer' },
       async (_request: FastifyRequest, body: Buffer) => readJsonBody(body),
     );
@@ -164,7 +169,7 @@ export class HttpServer {
       schema: routeSchema(row),
       onRequest: async (request) => {
         this.#callers.set(request, await this.#authenticate(row, request));
-        if (row.body !== undefined) checkBodyType(request, row.bodyType ?? JSON_TYPE);
+        if (row.body !== undefined) checkBodyType(request, row.bodyType ?? JSON_TYPE, this.#options.corsOrigins);
       },
       handler: async (request, reply) => {
         checkInput(row, request);
@@ -220,8 +225,15 @@ function refuseMethod(request: FastifyRequest): void {
   throw new Refusal({ status: 405, code: 'wrong-method', detail, headers: { allow } });
 }
 
-/** @throws Refusal 415 */
-function checkBodyType({ headers }: FastifyRequest, wanted: string): void {
+/**
+ * JSON may also come as plain text: so clients send it that were generated from a document that names no type, as the
+ * public Petstore's does for the lists of users. A page of a stranger's could do that too, without the browser asking
+ * us first, and with the key that the browser remembers; so not from a page that may not call.
+ *
+ * @throws Refusal 415
+ */
+function checkBodyType(request: FastifyRequest, wanted: string, origins: readonly string[]): void {
+  const { headers } = request;
   const length = headers['content-length'];
   const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
   const given = headers['content-type'];
@@ -229,7 +241,9 @@ function checkBodyType({ headers }: FastifyRequest, wanted: string): void {
   const [type = '', ...parameters] = (given ?? '').split(';').map((part) => part.trim().toLowerCase());
   const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each));
   const isPlain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
-  if (type === wanted && isUtf8 && isPlain) return;
+  const isOurCaller = headers.origin === undefined || isAllowed(request, origins);
+  const isTaken = type === wanted || (wanted === JSON_TYPE && type === PLAIN_TYPE && isOurCaller);
+  if (isTaken && isUtf8 && isPlain) return;
   const detail = `the body has to be ${wanted}, in UTF-8 and not compressed`;
   throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: wanted } });
 }
