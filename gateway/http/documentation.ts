@@ -13,9 +13,9 @@ import { JSON_TYPE } from './route.js';
 export const DOCUMENT_PATH = '/openapi.json';
 export const PAGE_PATH = '/docs';
 
-const DESCRIPTION = `The merchants’ interface of lockgate: a pet registry, users with sessions, and a test webhook for locks. Calls
-need an **API key** as the user of HTTP basic authentication, with an empty password. \`PUT /v2/pet\` takes a
-**bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from \`POST /oauth/token\`. Errors
+const DESCRIPTION = `The merchants’ interface of lockgate: a pet registry, users with sessions, and a test webhook for
+locks. Calls need an **API key** as the user of HTTP basic authentication, with an empty password. \`PUT /v2/pet\`
+takes a **bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from \`POST /oauth/token\`. Errors
 are \`application/problem+json\` (RFC 9457). Members that a body has beside those named here are ignored. Whole
 numbers are exact to the last digit of an int64.`;
 
