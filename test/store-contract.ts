@@ -346,11 +346,26 @@ function commandContract(engine: string, open: OpenStore): void {
     t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is given twice');
     t.equal(await again.commands.find(9999), null);
   });
+
+  t.test(`${engine}: a lock that was moved or removed has no command that waits, and gets none`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.addMerchant('Basil', 1);
+    await store.commands.add([asked()]);
+    await store.changeDevice({ mac: MAC, merchant: 'Basil', cancelledAtMs: 40 });
+    t.match(await store.commands.find(1), { state: 'cancelled', finishedAtMs: 40 });
+    await t.rejects(store.commands.add([asked()]), { code: 'no-such-device' }, 'it is another merchant’s by now');
+    await store.commands.add([asked({ merchantId: 2 })]);
+    await store.removeDevice(MAC, 9, 41);
+    t.match(await store.commands.readUnfinished(), []);
+    t.match((await store.commands.list({ state: 'cancelled', limit: 9 }))[0], { merchantId: 2, finishedAtMs: 41 });
+    await t.rejects(store.commands.add([asked({ merchantId: 2 })]), { code: 'no-such-device' });
+  });
 }
 
 function twinContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: what is wanted of a lock's power, the newest first`, async (t) => {
     const { store } = await withLock(t, open);
+    await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
     const power = (mode: 'MID' | 'HIGH', members: Partial<NewCommand> = {}) => {
       return asked({ command: { type: 'set-power', mode }, ...members });
     };

@@ -280,8 +280,8 @@ class SqliteStore implements Store {
     return this.#lane.run(() => this.#devices.revokeCredentials(mac, nowMs));
   }
 
-  removeDevice(mac: Mac, nowMs: number): Promise<void> {
-    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs));
+  removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
+    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
   }
 
   findDeviceId(mac: Mac): Promise<number | null> {

@@ -114,6 +114,8 @@ export interface DeviceChange {
   readonly simulated?: boolean | undefined;
   /** JSON of what is known of the lock from now on; left out where it stays, null where nothing is. */
   readonly state?: string | null;
+  /** Given with a move: commands that wait are cancelled as of this time, by the run's clock. */
+  readonly cancelledAtMs?: number | undefined;
 }
 
 /** What an erasure took away. */
@@ -358,8 +360,11 @@ export interface Store {
   changeDevice(change: DeviceChange): Promise<void>;
   /** Revokes all credentials of a lock, its phones' too. @throws LockgateError `no-such-device` */
   revokeCredentials(mac: Mac, nowMs: number): Promise<void>;
-  /** Takes the lock out of service: its credentials are revoked, its state is dropped, its history stays. */
-  removeDevice(mac: Mac, nowMs: number): Promise<void>;
+  /**
+   * Takes the lock out of service: its credentials are revoked, its state is dropped, its history stays. Commands that
+   * wait are cancelled as of `cancelledAtMs`, by the run's clock; left out, as of `nowMs`.
+   */
+  removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void>;
   /** The id of a lock, in service or removed; null where there never was one. */
   findDeviceId(mac: Mac): Promise<number | null>;
   /**
