@@ -6,6 +6,7 @@
  * It must not tell what listens inside: a refused address has one error, whatever is there, and no time.
  */
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -57,6 +58,8 @@ export class WebhookTester {
 
   constructor(parts: WebhookTesterParts) {
     this.#parts = parts;
+    // Each attempt under way listens to it once, and a merchant may have many URLs.
+    setMaxListeners(0, this.#abort.signal);
   }
 
   /** Cuts off what is under way. */
