@@ -215,7 +215,7 @@ function eventContract(engine: string, open: OpenStore): void {
 function deliveryContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: deliveries that failed wait for their time; a cursor never goes back`, async (t) => {
     const { store } = await withLock(t, open);
-    const request = { merchant: 'Amber', url: 'http://a/', headers: {}, secretSealed: HASH, nowMs: 1 };
+    const request = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed: HASH, nowMs: 1 };
     await store.append(commit(uplink(1)));
     const url = await store.addWebhookUrl(request);
     const [first] = await store.readEvents(1, 0, 1);

@@ -9,6 +9,7 @@ import { credentials } from './migrations/0002-credentials.js';
 import { commands } from './migrations/0003-commands.js';
 import { usage } from './migrations/0004-usage.js';
 import { webhooks } from './migrations/0005-webhooks.js';
+import { sealedHeaders } from './migrations/0007-sealed-headers.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -16,6 +17,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-commands': commands,
   '0004-usage': usage,
   '0005-webhooks': webhooks,
+  '0007-sealed-headers': sealedHeaders,
 };
 
 /** The list for Kysely's Migrator. */

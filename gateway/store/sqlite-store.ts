@@ -20,6 +20,8 @@ import { LogMerge } from './log-merge.js';
 import { migrationProvider } from './migrations.js';
 import { Registry } from './registry-tables.js';
 import type { Tables } from './schema.js';
+import { SqliteSecrets } from './secret-sqlite.js';
+import type { SecretStore } from './secret-store.js';
 import { Forgetting } from './sqlite-forgetting.js';
 import { LogReader, LogWriter } from './sqlite-log.js';
 import {
@@ -132,6 +134,7 @@ class SqliteStore implements Store {
   readonly commands: CommandTableStore;
   readonly usage: UsageStore;
   readonly webhooks: WebhookStore;
+  readonly secrets: SecretStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -158,6 +161,7 @@ class SqliteStore implements Store {
     this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
     this.usage = new SqliteUsage({ lane: this.#lane, writer: parts.writer, tables: parts.tables, readTables });
     this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables });
+    this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
   }
 
   append(commit: Commit): Promise<void> {

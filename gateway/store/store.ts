@@ -8,6 +8,7 @@ import type { Mac } from '../../proto/mac.js';
 import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { SecretStore } from './secret-store.js';
 import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
 import type { WebhookStore, WebhookUrl } from './webhook-store.js';
@@ -302,6 +303,8 @@ export interface Store {
   readonly description: string;
   /** What operators ask about webhooks. */
   readonly webhooks: WebhookStore;
+  /** All secrets at once: which key they are under, and another. */
+  readonly secrets: SecretStore;
   /** SIM cards, counts, price plans, statements. */
   readonly usage: UsageStore;
 
@@ -416,7 +419,8 @@ export interface NewDevice {
 export interface NewWebhookUrl {
   readonly merchant: string;
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Values sealed, as {@link WebhookUrl} has them. */
+  readonly headersSealed: Readonly<Record<string, string>>;
   readonly secretSealed: Buffer;
   readonly ordered?: boolean | undefined;
   /** The first uplink that it is to get; absent, it follows the log from now on. */

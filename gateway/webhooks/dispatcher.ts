@@ -8,7 +8,8 @@ import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Keys } from '../keys.js';
 import type { DeliveryProgress, WebhookUrl } from '../store/store.js';
 import type { OldSecret } from '../store/webhook-store.js';
-import type { SigningSecret } from './courier.js';
+import type { UrlSecrets } from './courier.js';
+import { unsealHeaders } from './custom-headers.js';
 import { UrlWorker, type WorkerParts } from './url-worker.js';
 
 /** The wait before the store is asked again after it failed. */
@@ -19,12 +20,13 @@ const DROP_GRACE: Milliseconds = Seconds(2);
 
 export type DispatcherParts = Omit<WorkerParts, 'record'> & { readonly keys: Keys };
 
-/** What a URL's attempts are signed with, the newest first. @throws LockgateError `wrong-key` */
-export function signingSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): SigningSecret[] {
-  return [
-    { secret: keys.unseal(url.secretSealed) },
-    ...oldSecrets.map((old) => ({ secret: keys.unseal(old.secretSealed), validUntilMs: old.validUntilMs })),
-  ];
+/** Opens what is secret about a URL. @throws LockgateError `wrong-key` */
+export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): UrlSecrets {
+  const old = oldSecrets.map((each) => ({ secret: keys.unseal(each.secretSealed), validUntilMs: each.validUntilMs }));
+  return {
+    signing: [{ secret: keys.unseal(url.secretSealed) }, ...old],
+    headers: unsealHeaders(keys, url.headersSealed),
+  };
 }
 
 interface Waiting {
@@ -64,7 +66,7 @@ export class Dispatcher {
   /** A disabled URL stays where it is. */
   #begin(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
     if (url.state !== 'active' || this.#stopping) return;
-    const secrets = signingSecrets(this.#parts.keys, url, oldSecrets);
+    const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
     const record = (progress: DeliveryProgress): Promise<void> => this.#record(progress);
     const worker = new UrlWorker(url, secrets, { ...this.#parts, record });
     this.#workers.set(url.id, worker);

@@ -14,7 +14,7 @@ import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.
 import type { GatewayEvents } from '../events.js';
 import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink, WebhookUrl } from '../store/store.js';
 import { Circuit, DISABLED_AFTER } from './circuit.js';
-import { type Attempted, announcement, Courier, type CourierParts, type SigningSecret } from './courier.js';
+import { type Attempted, announcement, Courier, type CourierParts, type UrlSecrets } from './courier.js';
 import { LockOrder } from './lock-order.js';
 
 /** Attempts under way at once to one URL: a slow receiver holds no more of us than this. */
@@ -67,7 +67,7 @@ export class UrlWorker {
   #stopped = false;
   #onIdle: (() => void)[] = [];
 
-  constructor(url: WebhookUrl, secrets: readonly SigningSecret[], parts: WorkerParts) {
+  constructor(url: WebhookUrl, secrets: UrlSecrets, parts: WorkerParts) {
     this.#url = url;
     this.#courier = new Courier(url, secrets, parts);
     this.#parts = parts;

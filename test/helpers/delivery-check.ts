@@ -46,16 +46,16 @@ export function checkDeliveries(
     const ping = nameOf(arrival.mac, arrival);
     if (arrival.accepted) accepted.add(ping);
     const id = idOfPing.get(ping);
-    if (id === undefined) idOfPing.set(ping, webhookId);
-    else if (id !== webhookId) find('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
-    const first = firstOfId.get(webhookId);
-    if (first === undefined) {
-      firstOfId.set(webhookId, { ping, bodyHash });
+    if (id === undefined) {
+      idOfPing.set(ping, webhookId);
       const before = lastFirst.get(arrival.mac);
       if (before !== undefined && isAfter(before, arrival))
         find('out-of-order', `ping ${ping} came for the first time after ${nameOf(arrival.mac, before)} had`);
       lastFirst.set(arrival.mac, arrival);
-    } else if (first.ping !== ping) find('one-id-for-two-pings', `${webhookId} came for ${first.ping} and for ${ping}`);
+    } else if (id !== webhookId) find('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
+    const first = firstOfId.get(webhookId);
+    if (first === undefined) firstOfId.set(webhookId, { ping, bodyHash });
+    else if (first.ping !== ping) find('one-id-for-two-pings', `${webhookId} came for ${first.ping} and for ${ping}`);
     else if (first.bodyHash !== bodyHash) find('changed-on-repeat', `${webhookId} came with two bodies`);
   }
 
