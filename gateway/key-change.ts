@@ -1,9 +1,9 @@
 /**
  * Another key for a store, made by whoever owns its folder while no gateway runs on it.
  *
- * The order of the steps makes each of them safe to be cut off after: the new key is on the disk before anything is under
- * it, the secrets and the note of which key they are under change in one commit, and only then does the new key take the
- * old one's place. A start in between finds both keys and goes by the note (keys.ts).
+ * The order of the steps makes each of them safe to be cut off after: the new key is on the disk before anything is
+ * under it, the secrets and the note of which key they are under change in one commit, and only then does the new key
+ * take the old one's place. A start in between finds both keys and goes by the note (keys.ts).
  */
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../proto/clock.js';

@@ -1,7 +1,8 @@
 /**
  * The key of a store, and what is derived from it: one key to hash locks' secrets with, one to seal webhook secrets and
- * headers with. It lives in a file (mode 600), beside the data unless a setting says otherwise, and is made at the first
- * start. Whoever has the store alone, a copied backup say, can neither test guesses of a lock's secret nor sign webhooks.
+ * headers with. It lives in a file (mode 600), beside the data unless a setting says otherwise, and is made at the
+ * first start. Whoever has the store alone, a copied backup say, can neither test guesses of a lock's secret nor sign
+ * webhooks.
  *
  * The key can be changed (key-change.ts). What is sealed is sealed anew then; hashes can't be made anew without the
  * secrets, so the key that they are made with goes on, sealed in the store.

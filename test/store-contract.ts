@@ -67,6 +67,7 @@ export function storeContract(engine: string, open: OpenStore): void {
   deliveryContract(engine, open);
   registryContract(engine, open);
   commandContract(engine, open);
+  commandTargetContract(engine, open);
   twinContract(engine, open);
   identityContract(engine, open);
   forgettingContract(engine, open);
@@ -346,7 +347,9 @@ function commandContract(engine: string, open: OpenStore): void {
     t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is given twice');
     t.equal(await again.commands.find(9999), null);
   });
+}
 
+function commandTargetContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: a lock that was moved or removed has no command that waits, and gets none`, async (t) => {
     const { store } = await withLock(t, open);
     await store.addMerchant('Basil', 1);

@@ -46,7 +46,7 @@ async function forget(flags: Flags): Promise<void> {
   if (flags.yes !== true)
     throw new LockgateError(
       'input-confirmation',
-      'every webhook URL would be disabled and every lock shut out until each has a new secret: say --yes if that is meant',
+      'every webhook URL would be disabled and every lock shut out until it has a new secret: say --yes if you mean it',
     );
   const { forgetSecrets } = await import('../../gateway/key-change.js');
   const forgotten = await forgetSecrets(await placeOf(flags));

@@ -1,6 +1,7 @@
 /**
- * The agents that make the sockets of webhooks. The address rule is applied where a socket is made: a lookup hook
- * isn't called for IP literals (`0x7f.1` too), and what a name resolves to can change between a check and a connection. A kept-alive socket was checked when it was made and leads where it led.
+ * The agents that make the sockets of webhooks. The address rule is applied where a socket is made: a lookup hook isn't
+ * called for IP literals (`0x7f.1` too), and what a name resolves to can change between a check and a connection. A
+ * kept-alive socket was checked when it was made and leads where it led.
  */
 import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns';
 import http from 'node:http';

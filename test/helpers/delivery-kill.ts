@@ -1,6 +1,6 @@
 /**
- * The gateway is killed in the middle of a hundred deliveries, again and again (quality.md §2): what was being delivered
- * arrives all the same, a repeat only under the same id, and each lock's first attempts in its order.
+ * The gateway is killed in the middle of a hundred deliveries, again and again (quality.md §2): what was being
+ * delivered arrives all the same, a repeat only under the same id, and each lock's first attempts in its order.
  */
 import type { Test } from 'tap';
 import { summarize } from './delivery-check.js';
