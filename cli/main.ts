@@ -6,6 +6,7 @@ import { Command } from 'commander';
 import { StoreFailure } from '../gateway/store/store.js';
 import { VERSION } from '../gateway/version.js';
 import { addCommandCommands } from './commands/command.js';
+import { addConfigCommands } from './commands/config.js';
 import { addDemoCommand } from './commands/demo.js';
 import { addDeviceCommands } from './commands/device.js';
 import { addKeyCommands } from './commands/key.js';
@@ -47,6 +48,7 @@ export function makeProgram(): Command {
   addPingCommands(program);
   addModelCommands(program);
   addUsageCommands(program);
+  addConfigCommands(program);
   return program;
 }
 

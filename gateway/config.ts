@@ -21,6 +21,8 @@ export interface Setting {
 export interface Config {
   /** The data folder. */
   readonly data: string;
+  /** The file of the store's key; null where it is `key` in the data folder. */
+  readonly keyFile: string | null;
   readonly mqttHost: string;
   readonly mqttPort: number;
   readonly mqttTlsHost: string;
@@ -61,6 +63,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: './data',
     unit: 'folder',
     meaning: 'Where the store, the key and the operator’s token live.',
+  },
+  {
+    key: 'keyFile',
+    flag: '--key-file',
+    environment: 'LOCKGATE_KEY_FILE',
+    default: '',
+    unit: 'file',
+    meaning: 'The key that secrets are encrypted with, made at the first start; empty: `key` in the data folder.',
   },
   {
     key: 'mqttHost',
@@ -226,6 +236,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
   };
   return {
     data: text('data').text,
+    keyFile: text('keyFile').text || null,
     mqttHost: text('mqttHost').text,
     mqttPort: readPort(text('mqttPort')),
     mqttTlsHost: text('mqttTlsHost').text,

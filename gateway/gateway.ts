@@ -16,7 +16,7 @@ import { watchEventLoop } from './health-event-loop.js';
 import { StoreWatch } from './health-store.js';
 import { HttpServer } from './http/server.js';
 import { Ingest, type IngestParts } from './ingest.js';
-import { type Keys, openKeys } from './keys.js';
+import type { Keys } from './keys.js';
 import { beginListening, endListening, type ListeningParts } from './listening.js';
 import { Locks } from './locks.js';
 import { type MerchantParts, makeMerchantParts } from './merchants/merchant-parts.js';
@@ -29,6 +29,7 @@ import { OperatorServer, type OperatorServerOptions } from './operator/server.js
 import { openOperatorToken } from './operator/token.js';
 import { Retention } from './retention.js';
 import { startRunClock } from './run-clock.js';
+import { openSecrets } from './secrets.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import { failureKind, type Store, StoreFailure } from './store/store.js';
 import { Usage } from './usage/usage.js';
@@ -149,7 +150,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
 async function startParts(config: Config, options: GatewayOptions, ground: Ground): Promise<Gateway> {
   const { store, canStore, events, health, started, stop } = ground;
   const metrics = new Metrics(events, health);
-  const keys = openKeys(config.data, (await store.listMerchants()).length > 0);
+  const keys = await openSecrets(store, config);
   const { clock, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));

@@ -1,7 +1,17 @@
 /**
- * A file with a secret of the data folder, made once and never changed.
+ * Files with a secret: each is made whole and on the disk, or not at all, and takes another's place in one step.
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 
 /**
@@ -13,7 +23,30 @@ import path from 'node:path';
  */
 export function readOrMakeSecretFile(file: string, make: () => string): string {
   if (!existsSync(file)) makeDurably(file, `${make()}\n`);
+  return readSecretFile(file);
+}
+
+/** The text of a secret's file, without the white space around it. */
+export function readSecretFile(file: string): string {
   return readFileSync(file, 'utf8').trim();
+}
+
+/** Makes a secret's file (mode 600); it is on the disk when this returns. What was there is replaced. */
+export function makeSecretFile(file: string, text: string): void {
+  makeDurably(file, `${text}\n`);
+}
+
+/** Puts one secret's file in the place of another, in one step; where the place is a link, of what it leads to. */
+export function moveSecretFile(from: string, to: string): void {
+  const place = existsSync(to) ? realpathSync(to) : to;
+  renameSync(from, place);
+  for (const folder of new Set([path.dirname(place), path.dirname(from)])) syncFolder(folder);
+}
+
+/** Takes a secret's file away, for good. */
+export function dropSecretFile(file: string): void {
+  rmSync(file, { force: true });
+  syncFolder(path.dirname(file));
 }
 
 function makeDurably(file: string, text: string): void {
@@ -27,7 +60,7 @@ function makeDurably(file: string, text: string): void {
   } finally {
     closeSync(handle);
   }
-  // It goes over nothing: there was no such file, and the data folder is held for this process.
+  // The data folder is held for this process: nobody else makes it at the same time.
   renameSync(draft, file);
   syncFolder(path.dirname(file));
 }

@@ -140,6 +140,8 @@ t.test('webhooks go to public addresses, or where the operator allows', async (t
     ...['255.255.255.255', '::1', '::', '::127.0.0.1', '::ffff:127.0.0.1', '::ffff:7f00:1', 'fe80::1', 'fc00::1'],
     ...['ff02::1', '64:ff9b::7f00:1', '64:ff9b:1::a00:1', '2002:7f00:1::', '2002:c0a8:1::1', '2001:db8::1', 'fec0::1'],
     ...['localhost', '', '1.2.3', '::ffff:10.0.0.1', '192.0.2.1', '198.18.0.1', '240.0.0.1', '4000::1'],
+    // An IPv4 address inside, in the middle, with a public one behind it.
+    ...['64:ff9b:1:7f00:0:100:808:808', '2001:0:4136:e378:8000:63bf:80ff:fffe', '::ffff:0:127.0.0.1', 'fe80::1%lo'],
   ];
   for (const address of refused) t.equal(isAllowedAddress(address, []), false, `${address} is refused`);
   for (const address of ['93.184.216.34', '2606:2800:220:1::1', '64:ff9b::5db8:d822', '::ffff:93.184.216.34'])

@@ -19,6 +19,7 @@ export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
  */
 export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] = [
   ['--data <folder>', 'The data folder (default: ./data).'],
+  ['--key-file <file>', 'The key that secrets are encrypted with (default: key in the data folder).'],
   ['--mqtt-host <address>', 'Where locks connect (default: 127.0.0.1).'],
   ['--mqtt-port <port>', 'MQTT without TLS; 0 lets the system choose (default: 1883).'],
   ['--mqtt-tls-host <address>', 'Where locks connect over TLS (default: 0.0.0.0).'],

@@ -152,7 +152,7 @@ function webhookJson({ url, isCircuitOpen, oldSecretsUntilMs }: WebhookReading) 
     id: url.id,
     merchant: url.merchantName,
     url: url.url,
-    headers: Object.keys(url.headers),
+    headers: Object.keys(url.headersSealed),
     ordered: url.ordered,
     state: url.state,
     disabled_why: url.disabledWhy,

@@ -55,7 +55,8 @@ export class Registry {
       const row = {
         merchant_id: merchant.id,
         url: url.url,
-        headers: JSON.stringify(url.headers),
+        headers: JSON.stringify(url.headersSealed),
+        headers_sealed: 1,
         secret_sealed: url.secretSealed,
         state: 'active' as const,
         disabled_why: null,
@@ -128,7 +129,7 @@ export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name:
     merchantId: row.merchant_id,
     merchantName: row.merchant_name,
     url: row.url,
-    headers: JSON.parse(row.headers) as Record<string, string>,
+    headersSealed: JSON.parse(row.headers) as Record<string, string>,
     secretSealed: row.secret_sealed,
     state: row.state,
     disabledWhy: row.disabled_why,

@@ -116,8 +116,10 @@ export interface WebhookUrlTable {
   id: Generated<number>;
   merchant_id: number;
   url: string;
-  /** JSON object of the custom headers. */
+  /** JSON object of the custom headers, each value sealed, in base64. */
   headers: string;
+  /** 0 where an older version left the values in clear: the next start seals them. */
+  headers_sealed: Generated<number>;
   /** The newest signing secret, encrypted. */
   secret_sealed: Buffer;
   state: 'active' | 'disabled';

@@ -24,6 +24,8 @@ import { SqlitePeople } from './people-sqlite.js';
 import type { PeopleStore } from './people-store.js';
 import { Registry } from './registry-tables.js';
 import type { Tables } from './schema.js';
+import { SqliteSecrets } from './secret-sqlite.js';
+import type { SecretStore } from './secret-store.js';
 import { Forgetting } from './sqlite-forgetting.js';
 import { LogReader, LogWriter } from './sqlite-log.js';
 import {
@@ -138,6 +140,7 @@ class SqliteStore implements Store {
   readonly webhooks: WebhookStore;
   readonly access: AccessStore;
   readonly people: PeopleStore;
+  readonly secrets: SecretStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -166,6 +169,7 @@ class SqliteStore implements Store {
     this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables });
     this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables });
     this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
+    this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
   }
 
   append(commit: Commit): Promise<void> {
@@ -288,8 +292,8 @@ class SqliteStore implements Store {
     return this.#lane.run(() => this.#devices.revokeCredentials(mac, nowMs));
   }
 
-  removeDevice(mac: Mac, nowMs: number): Promise<void> {
-    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs));
+  removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
+    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
   }
 
   findDeviceId(mac: Mac): Promise<number | null> {

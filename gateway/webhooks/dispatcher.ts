@@ -4,13 +4,17 @@
  * What the workers have to say is made durable together: one commit for all outcomes that wait (group commit), tried
  * again where the store fails, in order, so that no cursor passes an outcome that isn't kept.
  */
-import { type Milliseconds, Seconds } from '../../proto/clock.js';
+import { type Milliseconds, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import type { Keys } from '../keys.js';
 import type { DeliveryProgress, WebhookUrl } from '../store/store.js';
 import type { OldSecret } from '../store/webhook-store.js';
-import type { SigningSecret } from './courier.js';
+import type { UrlSecrets } from './courier.js';
+import { unsealHeaders } from './custom-headers.js';
 import { UrlWorker, type WorkerParts } from './url-worker.js';
 
+/** What went well may wait so long for others to share a commit with, or until so many do. */
+const GATHER_FOR: Milliseconds = 20;
+const GATHER_MOST = 512;
 /** The wait before the store is asked again after it failed. */
 const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
 /** What is under way when a URL is changed may go on for longer than an attempt lasts; when it is removed, not. */
@@ -19,12 +23,13 @@ const DROP_GRACE: Milliseconds = Seconds(2);
 
 export type DispatcherParts = Omit<WorkerParts, 'record'> & { readonly keys: Keys };
 
-/** What a URL's attempts are signed with, the newest first. @throws LockgateError `wrong-key` */
-export function signingSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): SigningSecret[] {
-  return [
-    { secret: keys.unseal(url.secretSealed) },
-    ...oldSecrets.map((old) => ({ secret: keys.unseal(old.secretSealed), validUntilMs: old.validUntilMs })),
-  ];
+/** Opens what is secret about a URL. @throws LockgateError `wrong-key` */
+export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): UrlSecrets {
+  const old = oldSecrets.map((each) => ({ secret: keys.unseal(each.secretSealed), validUntilMs: each.validUntilMs }));
+  return {
+    signing: [{ secret: keys.unseal(url.secretSealed) }, ...old],
+    headers: unsealHeaders(keys, url.headersSealed),
+  };
 }
 
 interface Waiting {
@@ -39,6 +44,7 @@ export class Dispatcher {
   readonly #changing = new Map<number, Promise<void>>();
   #waiting: Waiting[] = [];
   #recording: Promise<void> | undefined;
+  #gathering: Timer | undefined;
   #stopping = false;
   #gaveUp = false;
 
@@ -64,8 +70,8 @@ export class Dispatcher {
   /** A disabled URL stays where it is. */
   #begin(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
     if (url.state !== 'active' || this.#stopping) return;
-    const secrets = signingSecrets(this.#parts.keys, url, oldSecrets);
-    const record = (progress: DeliveryProgress): Promise<void> => this.#record(progress);
+    const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
+    const record: WorkerParts['record'] = (progress, mayWait = false) => this.#record(progress, mayWait);
     const worker = new UrlWorker(url, secrets, { ...this.#parts, record });
     this.#workers.set(url.id, worker);
     worker.wake();
@@ -149,18 +155,26 @@ export class Dispatcher {
     await this.#recording;
   }
 
-  #record(progress: DeliveryProgress): Promise<void> {
+  #record(progress: DeliveryProgress, mayWait: boolean): Promise<void> {
     return new Promise((done) => {
       this.#waiting.push({ progress, done });
-      this.#recording ??= this.#recordAll().finally(() => {
-        this.#recording = undefined;
-      });
+      if (!mayWait || this.#waiting.length >= GATHER_MOST) this.#startRecording();
+      else this.#gathering ??= systemClock.after(GATHER_FOR, () => this.#startRecording());
+    });
+  }
+
+  #startRecording(): void {
+    this.#gathering?.cancel();
+    this.#gathering = undefined;
+    this.#recording ??= this.#recordAll().finally(() => {
+      this.#recording = undefined;
     });
   }
 
   async #recordAll(): Promise<void> {
     // Outcomes that come in this turn of the loop join the commit.
     await Promise.resolve();
+    // Those that come while it is under way have waited as long, and follow.
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];

@@ -14,7 +14,7 @@ import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.
 import type { GatewayEvents } from '../events.js';
 import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink, WebhookUrl } from '../store/store.js';
 import { Circuit, DISABLED_AFTER } from './circuit.js';
-import { type Attempted, announcement, Courier, type CourierParts, type SigningSecret } from './courier.js';
+import { type Attempted, announcement, Courier, type CourierParts, type UrlSecrets } from './courier.js';
 import { LockOrder } from './lock-order.js';
 
 /** Attempts under way at once to one URL: a slow receiver holds no more of us than this. */
@@ -24,6 +24,8 @@ const RETRY_SHARE = 8;
 /** Events read at once, and read ahead of their attempts at the most. */
 const READ_AT_ONCE = 128;
 const MOST_AHEAD = 4096;
+/** Deliveries that went well and are not noted yet, at the most: after a kill they are made again, under their ids. */
+const MOST_UNNOTED = 1024;
 /** The wait after the store failed to read, before it is asked again. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -33,8 +35,8 @@ export interface WorkerParts extends CourierParts {
   /** The run's clock, for events. */
   readonly runClock: Clock;
   readonly events: GatewayEvents;
-  /** Makes it durable; resolves when it is. What is given first is durable first. */
-  readonly record: (progress: DeliveryProgress) => Promise<void>;
+  /** Makes it durable; resolves when it is. What is given first is durable first. `mayWait`: it need not be at once. */
+  readonly record: (progress: DeliveryProgress, mayWait?: boolean) => Promise<void>;
 }
 
 export class UrlWorker {
@@ -53,10 +55,16 @@ export class UrlWorker {
   readonly #busyLocks = new Set<number>();
   /** Retries under way, by uplink id. */
   readonly #retries = new Set<number>();
+  /** When the next retry is due; null where none waits, undefined where the store has to be asked. */
+  #dueAtMs: number | null | undefined;
+  /** How often what is due has changed. */
+  #dueChanges = 0;
   /** Events after the cursor that had an outcome in an earlier life: they are not new. */
   #known: Set<number> | undefined;
-  /** Attempts that run now, their notes included. */
+  /** Attempts that run now, with their notes but for those of what went well at once. */
   #underWay = 0;
+  /** Those notes. */
+  #unnoted = 0;
   /** The last event that was read. */
   #position: number;
   #reading: Promise<void> | undefined;
@@ -67,7 +75,7 @@ export class UrlWorker {
   #stopped = false;
   #onIdle: (() => void)[] = [];
 
-  constructor(url: WebhookUrl, secrets: readonly SigningSecret[], parts: WorkerParts) {
+  constructor(url: WebhookUrl, secrets: UrlSecrets, parts: WorkerParts) {
     this.#url = url;
     this.#courier = new Courier(url, secrets, parts);
     this.#parts = parts;
@@ -89,12 +97,18 @@ export class UrlWorker {
   /** Deliveries were made due behind its back. */
   reconsider(): void {
     this.#order?.markStale();
+    this.#dueChanged();
     this.wake();
+  }
+
+  #dueChanged(): void {
+    this.#dueChanges += 1;
+    this.#dueAtMs = undefined;
   }
 
   /** Deliveries that were read or are under way and have no outcome yet. */
   get waiting(): number {
-    return (this.#stopped ? 0 : this.#ahead.length) + this.#underWay;
+    return (this.#stopped ? 0 : this.#ahead.length) + this.#underWay + this.#unnoted;
   }
 
   /** Looks for work: called when the merchant has new events, when a retry falls due, and when an attempt ended. */
@@ -117,6 +131,7 @@ export class UrlWorker {
   /** A lock's events were erased from the log: those that were read and not attempted yet are left out. */
   forget(deviceId: number): void {
     this.#forgets += 1;
+    this.#dueChanged();
     this.#ahead = this.#ahead.filter((event) => event.deviceId !== deviceId);
     this.wake();
   }
@@ -125,15 +140,19 @@ export class UrlWorker {
   async stop(grace: number): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
-    if (this.#underWay === 0 && this.#reading === undefined) return;
+    if (this.#isIdle) return;
     const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
     const cut = systemClock.after(grace, () => this.#abort.abort());
     await idle;
     cut.cancel();
   }
 
+  get #isIdle(): boolean {
+    return this.#underWay === 0 && this.#unnoted === 0 && this.#reading === undefined;
+  }
+
   #settle(): void {
-    if (!this.#stopped || this.#underWay > 0 || this.#reading !== undefined) return;
+    if (!this.#stopped || !this.#isIdle) return;
     for (const each of this.#onIdle.splice(0)) each();
   }
 
@@ -157,13 +176,13 @@ export class UrlWorker {
   /** How many attempts may start now. While the circuit is open: one, when a probe is due and nothing else runs. */
   #room(): number {
     const { probeAtMs } = this.#circuit;
-    if (probeAtMs === undefined) return CONCURRENCY - this.#underWay;
+    if (probeAtMs === undefined) return this.#unnoted >= MOST_UNNOTED ? 0 : CONCURRENCY - this.#underWay;
     return this.#underWay === 0 && this.#parts.clock.now() >= probeAtMs ? 1 : 0;
   }
 
   async #startRetries(nowMs: number): Promise<void> {
     const free = Math.min(RETRY_SHARE - this.#retries.size, this.#room());
-    if (free <= 0) return;
+    if (free <= 0 || (this.#dueAtMs !== undefined && (this.#dueAtMs ?? Number.POSITIVE_INFINITY) > nowMs)) return;
     // Those under way are still due in the store, and an ordered URL's busy locks are skipped, so look past them.
     const limit = free + this.#retries.size + this.#busyLocks.size;
     const forgets = this.#forgets;
@@ -229,11 +248,13 @@ export class UrlWorker {
   #startRetry({ uplink, attempts, attemptsBefore }: DueDelivery): void {
     const { id, deviceId } = uplink;
     this.#retries.add(id);
+    this.#dueChanged();
     if (this.#order !== undefined) this.#busyLocks.add(deviceId);
     this.#run(
       () => this.#attempt(uplink, attempts + 1, attemptsBefore, true),
       () => {
         this.#retries.delete(id);
+        this.#dueChanged();
         if (this.#order !== undefined) this.#busyLocks.delete(deviceId);
       },
     );
@@ -248,6 +269,7 @@ export class UrlWorker {
     this.#run(
       async () => {
         await recorded;
+        this.#dueChanged();
         for (const { deviceId } of events) this.#order?.parked(deviceId);
         for (const deviceId of new Set(events.map((event) => event.deviceId))) await this.#order?.release(deviceId);
       },
@@ -274,8 +296,23 @@ export class UrlWorker {
     const record = this.#courier.record(attempted, before, hasRow);
     if (record.outcome.state === 'pending') this.#order?.hold(event.deviceId);
     this.#first.delete(event.id);
-    await this.#conclude(attempted, record);
+    const concluded = this.#conclude(attempted, record);
+    // The next attempt need not wait for the disk: should this one be forgotten, it is made again under its id.
+    if (record.outcome.state === 'delivered' && !hasRow) return this.#noteLater(concluded);
+    await concluded;
+    this.#dueChanged();
     if (record.outcome.state !== 'pending') await this.#order?.release(event.deviceId);
+  }
+
+  #noteLater(concluded: Promise<void>): void {
+    this.#unnoted += 1;
+    void concluded
+      .catch((error: Error) => this.#tellFailure(error))
+      .finally(() => {
+        this.#unnoted -= 1;
+        if (this.#unnoted === 0 || this.#unnoted === MOST_UNNOTED - 1) this.wake();
+        this.#settle();
+      });
   }
 
   async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
@@ -284,7 +321,8 @@ export class UrlWorker {
     const changed = attempted.wasSent ? this.#judge(attempted) : {};
     const { disabledWhy } = changed;
     if (disabledWhy !== undefined) this.#stopped = true;
-    await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed });
+    const mayWait = record.outcome.state === 'delivered' && !record.hasRow;
+    await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed }, mayWait);
     events.emit('delivery', announcement(attempted.event, record, runClock.now()));
     if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
   }
@@ -325,7 +363,13 @@ export class UrlWorker {
     if (probeAtMs > clock.now()) return this.#sleep(probeAtMs - clock.now());
     // No more may start before one of those under way ends, and that wakes the worker.
     if (this.#retries.size >= RETRY_SHARE || this.#underWay >= CONCURRENCY) return;
-    const dueAtMs = await store.nextDueAtMs(this.#url.id, this.#retries);
+    if (this.#dueAtMs === undefined) {
+      const changes = this.#dueChanges;
+      const dueAtMs = await store.nextDueAtMs(this.#url.id, this.#retries);
+      // What has changed meanwhile wakes the worker.
+      if (changes === this.#dueChanges) this.#dueAtMs = dueAtMs;
+    }
+    const dueAtMs = this.#dueAtMs ?? null;
     if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#underWay === 0)) this.#sleep(dueAtMs - clock.now());
   }
 

@@ -9,6 +9,7 @@ import type { Keys } from '../keys.js';
 import type { Store, WebhookUrl } from '../store/store.js';
 import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import type { WebhookChange } from '../store/webhook-store.js';
+import { sealHeaders, unsealHeaders } from './custom-headers.js';
 import type { Dispatcher } from './dispatcher.js';
 import { makeWebhookSecret } from './signature.js';
 
@@ -66,13 +67,13 @@ export class WebhookSettings {
 
   /** @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header` */
   async set(urlId: number, wishes: SetWebhook): Promise<WebhookReading> {
-    const { store, dispatcher } = this.#parts;
+    const { store, keys, dispatcher } = this.#parts;
     const before = await this.#existing(urlId);
     const { url, ordered, state } = wishes;
-    const headers = changedHeaders(before, wishes);
+    const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wishes);
     const change: WebhookChange = {
       url: url === undefined ? undefined : checkUrl(url),
-      headers,
+      headersSealed: headers && sealHeaders(keys, headers),
       ordered,
       disabledWhy:
         state === undefined || state === before.state ? undefined : state === 'active' ? null : DISABLED_BY_HAND,
@@ -125,14 +126,15 @@ export class WebhookSettings {
 
 /** The headers as they shall be; undefined where nothing was asked of them. */
 function changedHeaders(
-  before: WebhookUrl,
+  urlId: number,
+  before: Readonly<Record<string, string>>,
   { setHeaders, removeHeaders = [] }: SetWebhook,
 ): Record<string, string> | undefined {
   if (setHeaders === undefined && removeHeaders.length === 0) return undefined;
-  const headers = new Map(Object.entries(before.headers).map(([name, value]) => [name.toLowerCase(), { name, value }]));
+  const headers = new Map(Object.entries(before).map(([name, value]) => [name.toLowerCase(), { name, value }]));
   for (const name of removeHeaders)
     if (!headers.delete(name.toLowerCase()))
-      throw new LockgateError('input-header', `webhook URL ${before.id} has no header ${JSON.stringify(name)}`);
+      throw new LockgateError('input-header', `webhook URL ${urlId} has no header ${JSON.stringify(name)}`);
   for (const [name, value] of Object.entries(setHeaders ?? {})) headers.set(name.toLowerCase(), { name, value });
   return checkHeaders(Object.fromEntries([...headers.values()].map(({ name, value }) => [name, value])));
 }

@@ -6,6 +6,7 @@
  * It must not tell what listens inside: a refused address has one error, whatever is there, and no time.
  */
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -19,7 +20,7 @@ import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import { ADDRESS_REFUSED } from './attempt.js';
 import { webhookBody } from './body.js';
 import { Courier, type CourierParts } from './courier.js';
-import { signingSecrets } from './dispatcher.js';
+import { openUrlSecrets } from './dispatcher.js';
 
 /** Tests of one merchant in any minute. */
 export const TESTS_PER_MINUTE = 30;
@@ -57,6 +58,8 @@ export class WebhookTester {
 
   constructor(parts: WebhookTesterParts) {
     this.#parts = parts;
+    // Each attempt under way listens to it once, and a merchant may have many URLs.
+    setMaxListeners(0, this.#abort.signal);
   }
 
   /** Cuts off what is under way. */
@@ -113,7 +116,7 @@ export class WebhookTester {
   async #send(url: WebhookUrl, id: string, body: string): Promise<TestDelivery> {
     const { store, keys, clock } = this.#parts;
     const nowMs = clock.now();
-    const secrets = signingSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
+    const secrets = openUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
     const result = await new Courier(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
     const { status, error } = result;
     const durationMs = error === ADDRESS_REFUSED ? null : result.durationMs;

@@ -8,12 +8,16 @@ import { benchIdleLocks, benchReconnect } from './idle-locks.js';
 import type { Rates, Row } from './measure.js';
 import { benchTraceCheck } from './trace-check.js';
 import { benchVirtual } from './virtual.js';
+import { benchArrival, benchDeliveries, benchUrls } from './webhooks.js';
 
 const BENCHES: Readonly<Record<string, () => Promise<Row>>> = {
   'trace-check': benchTraceCheck,
   virtual: benchVirtual,
   idle: benchIdleLocks,
   reconnect: benchReconnect,
+  deliveries: benchDeliveries,
+  arrival: benchArrival,
+  urls: benchUrls,
 };
 
 function figure({ median, least, most }: Rates): string {

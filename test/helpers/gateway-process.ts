@@ -56,6 +56,7 @@ async function main(): Promise<void> {
   const gateway = await startGateway(
     {
       ...place,
+      keyFile: null,
       mqttHost: '127.0.0.1',
       mqttTlsHost: '127.0.0.1',
       mqttTlsPort: 0,

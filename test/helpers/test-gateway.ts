@@ -16,6 +16,7 @@ export const MERCHANT = 'Amber';
 export function testConfig(data: string): Config {
   return {
     data,
+    keyFile: null,
     mqttHost: '127.0.0.1',
     mqttTlsHost: '127.0.0.1',
     mqttPort: 0,

@@ -63,7 +63,7 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
     ingest,
     locks,
     dispatcher: { forget: async () => undefined },
-    commands: { cancelUnfinished: async () => undefined },
+    commands: { cancelled: () => undefined },
     onWebhookUrl: () => undefined,
   });
   if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);

@@ -48,6 +48,8 @@ t.test('the check finds each promise that is broken', async (t) => {
   t.same(broken([...good, arrival('a', 2)]), ['two-ids-for-a-ping', 'one-id-for-two-pings']);
   t.same(broken([...good, arrival('a', 1, { bodyHash: 'other' })]), ['changed-on-repeat']);
   t.same(broken([...good, arrival('d', 4)]), ['never-sent']);
+  t.same(broken([arrival('b', 2), arrival('a', 1)]), ['out-of-order']);
+  t.same(broken([...good, arrival('c', 3), arrival('a', 1)]), [], 'a repeat may come when it will');
 });
 
 t.test('the same check finds each sabotage', async (t) => {

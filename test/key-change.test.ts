@@ -1,0 +1,235 @@
+/**
+ * The key that secrets are encrypted with: where it is, what is under it, changing it, and losing it. What is cut off
+ * between two steps leaves the disk as a kill would: each step is on the disk when it ends.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import { forgetSecrets, type KeyChangeStep, rotateKey } from '../gateway/key-change.js';
+import { Keys } from '../gateway/keys.js';
+import { LOCKGATE, Program } from './helpers/program.js';
+import { type Teardown, tempFolder } from './helpers/temp-folder.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
+import { TestLock } from './helpers/test-lock.js';
+import { type TestReceiver, testReceiver } from './helpers/test-receiver.js';
+
+const MAC = testMac();
+const BEARER = 'Bearer merchants-own-token-0123456789';
+const STEPS: readonly KeyChangeStep[] = ['key-made', 'secrets-changed', 'key-in-place'];
+
+interface Site {
+  readonly folder: string;
+  readonly place: { readonly data: string; readonly keyFile: string | null };
+  readonly receiver: TestReceiver;
+  readonly webhookSecret: string;
+  readonly lockSecret: string;
+  readonly phoneSecret: string;
+  sequence: number;
+}
+
+/** A data folder with a lock, its phone, and a URL with a header; no gateway runs on it. */
+async function site(test: Teardown, keyFile: string | null = null): Promise<Site> {
+  const folder = tempFolder(test);
+  const gateway = await openGateway(test, folder, {}, { keyFile });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(test);
+  const headers = { Authorization: BEARER, 'X-Team': 'bikes' };
+  const { url } = await gateway.accounts.addWebhookUrl({ url: receiver.url, headers });
+  // One secret beside the newest is sealed too.
+  const { secret: webhookSecret } = await gateway.webhooks.settings.rotateSecret(url.id);
+  const { secret: lockSecret } = await gateway.accounts.addDevice({ mac: MAC });
+  const { secret: phoneSecret } = await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null });
+  await gateway.close();
+  return { folder, place: { data: folder, keyFile }, receiver, webhookSecret, lockSecret, phoneSecret, sequence: 0 };
+}
+
+/** A gateway starts on it, the lock and its phone come in with the secrets that they have, and webhooks verify. */
+async function works(t: Tap, at: Site): Promise<void> {
+  const gateway = await openGateway(t, at.folder, {}, { keyFile: at.place.keyFile });
+  const before = at.receiver.requests.length;
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret);
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  await lock.send(testBytes(++at.sequence));
+  t.match(await delivered, [{ outcome: 'delivered' }]);
+  const request = at.receiver.requests[before];
+  t.equal(request?.headers.authorization, BEARER);
+  t.doesNotThrow(() => new Webhook(at.webhookSecret).verify(request?.body ?? '', { ...request?.headers } as never));
+  t.ok(await TestLock.connectPhone(t, gateway.mqttPort, MAC, '1', at.phoneSecret));
+  await gateway.close();
+}
+
+type Tap = Teardown & Pick<typeof t, 'match' | 'equal' | 'ok' | 'doesNotThrow'>;
+
+function filesOf(folder: string): string {
+  const names = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
+  return Buffer.concat(names.map((name) => readFileSync(path.join(folder, name)))).toString('latin1');
+}
+
+function keyOf(file: string): Keys {
+  return new Keys(Buffer.from(readFileSync(file, 'utf8'), 'base64'));
+}
+
+function sealedSecrets(folder: string): Buffer[] {
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  const secrets = db.prepare(
+    'SELECT secret_sealed FROM webhook_url UNION ALL SELECT secret_sealed FROM webhook_old_secret',
+  );
+  const found = secrets.pluck().all() as Buffer[];
+  db.close();
+  return found;
+}
+
+t.test('neither secrets nor the values of headers are in clear on the disk', async (t) => {
+  const at = await site(t);
+  await works(t, at);
+  const text = filesOf(at.folder);
+  for (const secret of [BEARER, 'merchants-own-token', at.webhookSecret.slice(6), at.lockSecret, at.phoneSecret])
+    t.notOk(text.includes(secret), secret.slice(0, 12));
+  t.ok(text.includes('Authorization'), 'names are shown in lists');
+});
+
+t.test('values that an older version left in clear are sealed by the first start, out of the log too', async (t) => {
+  const at = await site(t);
+  const db = new SqliteDatabase(path.join(at.folder, 'lockgate.sqlite'));
+  const headers = JSON.stringify({ Authorization: BEARER });
+  db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 0').run(headers);
+  db.exec(`DELETE FROM fact WHERE name = 'key-id'`);
+  db.close();
+  t.ok(filesOf(at.folder).includes(BEARER));
+  const gateway = await openGateway(t, at.folder);
+  t.notOk(filesOf(at.folder).includes(BEARER), 'once it is ready');
+  await gateway.close();
+  await works(t, at);
+});
+
+t.test('a key that is changed: every secret is under the new one, and everybody keeps theirs', async (t) => {
+  for (const keyFile of [null, path.join(tempFolder(t), 'elsewhere', 'lockgate.key')]) {
+    if (keyFile !== null) mkdirSync(path.dirname(keyFile));
+    const at = await site(t, keyFile);
+    const file = keyFile ?? path.join(at.folder, 'key');
+    t.equal(existsSync(path.join(at.folder, 'key')), keyFile === null, 'it is where the setting says');
+    const old = keyOf(file);
+    t.match(await rotateKey(at.place), { count: 4, file }, 'two secrets and two headers');
+    t.not(keyOf(file).id, old.id);
+    t.equal(statSync(file).mode & 0o777, 0o600);
+    for (const sealed of sealedSecrets(at.folder)) {
+      t.throws(() => old.unseal(sealed), { code: 'wrong-key' });
+      t.match(keyOf(file).unseal(sealed), /^whsec_/);
+    }
+    await works(t, at);
+    await rotateKey(at.place);
+    await works(t, at);
+    t.same(
+      readdirSync(path.dirname(file)).filter((name) => name.includes('key')),
+      [path.basename(file)],
+      'one key is left',
+    );
+  }
+});
+
+t.test('a change that is cut off after any of its steps is brought to its end, or undone', async (t) => {
+  for (const last of STEPS) {
+    const at = await site(t);
+    const cut = new Error('cut off');
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === last) throw cut;
+    };
+    await t.rejects(rotateKey(at.place, { onStep }), cut);
+    await works(t, at);
+    t.same(
+      readdirSync(at.folder).filter((name) => name.startsWith('key')),
+      ['key'],
+      `one key is left after ${last}`,
+    );
+    await t.rejects(rotateKey(at.place, { onStep }), cut);
+    await rotateKey(at.place);
+    await works(t, at);
+  }
+});
+
+t.test('another key, or none, does not start; nor does one change what is in use', async (t) => {
+  const at = await site(t);
+  const other = await site(t);
+  await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
+  const gateway = await openGateway(t, at.folder);
+  await t.rejects(rotateKey(at.place), { code: 'data-in-use' });
+  await t.rejects(forgetSecrets(at.place), { code: 'data-in-use' });
+  await gateway.close();
+  const file = path.join(at.folder, 'key');
+  const right = readFileSync(file);
+  writeFileSync(file, readFileSync(path.join(other.folder, 'key')));
+  const refusal = { code: 'wrong-key', message: /holds another key .* from a backup/ };
+  await t.rejects(openGateway(t, at.folder), refusal);
+  await t.rejects(rotateKey(at.place), refusal);
+  writeFileSync(file, 'nonsense');
+  await t.rejects(openGateway(t, at.folder), { code: 'bad-key' });
+  rmSync(file);
+  await t.rejects(rotateKey(at.place), { code: 'key-missing' });
+  await t.rejects(rotateKey({ data: path.join(at.folder, 'none'), keyFile: null }), { code: 'input-data' });
+  writeFileSync(file, right);
+  await works(t, at);
+});
+
+t.test(
+  'a key that is lost: every secret ends, who needs a new one is listed, and nothing is lost of events',
+  async (t) => {
+    for (const last of [...STEPS, undefined]) {
+      const at = await site(t);
+      await works(t, at);
+      const key = path.join(at.folder, 'key');
+      renameSync(key, path.join(tempFolder(t), 'lost'));
+      await t.rejects(openGateway(t, at.folder), { code: 'key-missing' });
+      const lost = { urls: [{ id: 1, merchant: MERCHANT, headers: ['Authorization', 'X-Team'] }], locks: [MAC] };
+      const cut = new Error('cut off');
+      const onStep = (step: KeyChangeStep): void => {
+        if (step === last) throw cut;
+      };
+      if (last === undefined) t.match(await forgetSecrets(at.place), { ...lost, phones: [{ mac: MAC, name: 'Ada' }] });
+      else {
+        await t.rejects(forgetSecrets(at.place, { onStep }), cut);
+        // Before its commit nothing has happened; after it, all has.
+        if (last === 'key-made') t.match(await forgetSecrets(at.place), lost);
+        else await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
+      }
+      const gateway = await openGateway(t, at.folder);
+      await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret), 'the old secret proves nothing');
+      t.match(await gateway.store.webhooks.find(1), { state: 'disabled', disabledWhy: /lost with the key/ });
+      const lock = await TestLock.connect(t, gateway.mqttPort, MAC, await gateway.accounts.rotateLockSecret(MAC));
+      await lock.send(testBytes(50));
+      const { settings, redelivery } = gateway.webhooks;
+      const { secret } = await settings.rotateSecret(1, 0);
+      await settings.set(1, { state: 'active', setHeaders: { Authorization: BEARER } });
+      const delivered = eventsOf(gateway, 'delivery', 1);
+      t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId: 1, events: 1 }]);
+      await delivered;
+      const request = at.receiver.requests.at(-1);
+      t.match(request?.json, { sequence: 50 });
+      t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', { ...request?.headers } as never));
+      await gateway.close();
+    }
+  },
+);
+
+t.test('the commands: for people, for programs, and how they fail', async (t) => {
+  const at = await site(t);
+  const run = async (...args: string[]) => {
+    const program = new Program(t, process.execPath, [LOCKGATE, 'config', ...args, '--data', at.folder]);
+    const { code } = await program.end();
+    return { code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
+  };
+  const rotated = await run('rotate-key', '--json');
+  t.match(rotated, { code: 0, stderr: '' });
+  t.match(JSON.parse(rotated.stdout), { rotated: true, secrets: 4, key_file: path.join(at.folder, 'key') });
+  t.match(await run('forget-secrets', '--yes'), { code: 3, stderr: /is this store's key: nothing is lost/ });
+  rmSync(path.join(at.folder, 'key'));
+  t.match(await run('rotate-key'), { code: 3, stderr: /key is missing/ });
+  t.match(await run('forget-secrets'), { code: 2, stderr: /say --yes/ });
+  t.match(await run('forget-secrets', '--yes'), {
+    code: 0,
+    stdout: /webhook URL 1 \(Amber\) .*Authorization, X-Team\nlock A4:C1:38:00:00:01 .*\nphone Ada/,
+  });
+  for (const { stdout } of [rotated]) t.notMatch(stdout, /whsec_|lgs_/);
+  t.match(await run('rotate-key'), { code: 0, stdout: /new key is in .*1 secret/, stderr: /Back it up/ });
+});
