@@ -209,6 +209,7 @@ t.test('every webhook command has help with an example', async (t) => {
     'recover',
     'test',
     'listen',
+    'schema',
   ];
   for (const command of commands) {
     const help = await run(t, [command, '--help']);

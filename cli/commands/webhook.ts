@@ -6,6 +6,7 @@ import { note, paint, print, printJson, printTable } from '../output.js';
 import { addDeliveryCommands } from './webhook-deliveries.js';
 import { collect, readCount, readOnOff, readSpan } from './webhook-flags.js';
 import { addListenCommand } from './webhook-listen.js';
+import { addSchemaCommand } from './webhook-schema.js';
 import { addTestCommand } from './webhook-test.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -44,6 +45,7 @@ export function addWebhookCommands(program: Command): void {
   addDeliveryCommands(webhook);
   addTestCommand(webhook);
   addListenCommand(webhook);
+  addSchemaCommand(webhook);
 }
 
 function addChangeCommands(webhook: Command): void {
