@@ -208,6 +208,7 @@ t.test('every webhook command has help with an example', async (t) => {
     'resend',
     'recover',
     'test',
+    'trigger',
     'listen',
     'schema',
   ];

@@ -8,6 +8,7 @@ import { collect, readCount, readOnOff, readSpan } from './webhook-flags.js';
 import { addListenCommand } from './webhook-listen.js';
 import { addSchemaCommand } from './webhook-schema.js';
 import { addTestCommand } from './webhook-test.js';
+import { addTriggerCommand } from './webhook-trigger.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -44,6 +45,7 @@ export function addWebhookCommands(program: Command): void {
   addChangeCommands(webhook);
   addDeliveryCommands(webhook);
   addTestCommand(webhook);
+  addTriggerCommand(webhook);
   addListenCommand(webhook);
   addSchemaCommand(webhook);
 }
