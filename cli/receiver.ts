@@ -16,6 +16,8 @@ export interface ReceivedWebhook {
   readonly id: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  /** The body as it came, which is what is signed. */
+  readonly bytes: Buffer;
   /** True and the sentence undefined where a secret fits; undefined where no secret is known to check with. */
   readonly verified: boolean | undefined;
   readonly why: string | undefined;
@@ -50,14 +52,15 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= BODY_BYTES) chunks.push(chunk);
-      else response.writeHead(413).end(() => request.destroy());
+      else if (!response.headersSent) response.writeHead(413).end(() => request.destroy());
     });
     request.on('end', () => {
+      if (response.headersSent) return;
       if (request.method !== 'POST') {
         response.writeHead(405, { allow: 'POST' }).end();
         return;
       }
-      const webhook = check(request.headers, Buffer.concat(chunks).toString('utf8'), options);
+      const webhook = check(request.headers, Buffer.concat(chunks), options);
       void respond(webhook, response, options);
     });
   });
@@ -79,11 +82,11 @@ async function respond(webhook: ReceivedWebhook, response: ServerResponse, optio
   else if (answer !== 'timeout') response.writeHead(answer).end();
 }
 
-function check(headers: IncomingHttpHeaders, body: string, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
+function check(headers: IncomingHttpHeaders, bytes: Buffer, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
   const id = headers['webhook-id'];
-  const head = { id: typeof id === 'string' ? id : '', headers, body };
+  const head = { id: typeof id === 'string' ? id : '', headers, body: bytes.toString('utf8'), bytes };
   if (secrets.length === 0) return { ...head, verified: undefined, why: undefined };
-  const results = secrets.map((secret) => verifySignature(secret, headers, body, clock.now()));
+  const results = secrets.map((secret) => verifySignature(secret, headers, bytes, clock.now()));
   const failure = results.every((result) => !result.ok) ? results[0] : undefined;
   if (failure === undefined || failure.ok) return { ...head, verified: true, why: undefined };
   return { ...head, verified: false, why: failure.error.message };

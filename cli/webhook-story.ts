@@ -131,7 +131,7 @@ interface DeviceJson {
   readonly uplinks: readonly { readonly ping?: PingJson }[];
 }
 
-/** The lock as it was last heard of. With an empty battery it would say next to nothing, so then it has been charged. */
+/** The lock as it was last heard of. With a low battery it would say next to nothing: then it counts as charged. */
 function readLock(mac: Mac, { state, uplinks }: DeviceJson): StoryLock {
   const pings = uplinks.flatMap(({ ping }) => (ping === undefined ? [] : [ping]));
   const cellular = pings.find((ping) => ping.ping_type === 'cellular');

@@ -36,7 +36,7 @@ function told(name: string, mac = MAC) {
   return runStory(story, lockOf(mac), TELLING);
 }
 
-/** A story's pings, each as its seconds (a theft is "more than" 6 s of motion, so 6 s and 1 ms), type, reason and lock state. */
+/** A story's pings, each as its seconds (a theft is over 6 s of motion: 6,001 ms), type, reason and lock state. */
 function script(name: string, mac = MAC): string[] {
   return told(name, mac).map(({ afterMs, uplink: { body } }) => {
     return `${Math.round(afterMs / Seconds(1))} ${body.kind} ${body.reason.replace('REASON_', '')} ${body.lockState}`;

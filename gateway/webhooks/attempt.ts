@@ -62,7 +62,8 @@ async function post(request: AttemptRequest, agents: GuardedAgents, signal: Abor
   signal.throwIfAborted();
   const stream = got.stream.post(request.url, {
     headers: { ...request.headers },
-    body: request.body,
+    // As bytes: a text would go out in one write with the header lines, and take them along into UTF-8.
+    body: Buffer.from(request.body),
     agent: { http: agents.http, https: agents.https },
     timeout: { request: ATTEMPT_TIMEOUT },
     retry: { limit: 0 },

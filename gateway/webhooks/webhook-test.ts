@@ -1,7 +1,8 @@
 /**
- * Test webhooks (interfaces.md §3): the lock's latest ping, a plausible one, or the pings of a story, sent to the merchant's URLs the way
- * every ping goes, signed as every ping is, marked `test`, under an id of its own so that no receiver takes it for one
- * it has seen. Whoever asks waits for the answers; nothing is stored and nothing is tried again.
+ * Test webhooks (interfaces.md §3): the lock's latest ping, a plausible one, or the pings of a story, sent to the
+ * merchant's URLs the way every ping goes, signed as every ping is, marked `test`, under an id of its own so that no
+ * receiver takes it for one it has seen. Whoever asks waits for the answers; nothing is stored and nothing is tried
+ * again.
  *
  * It must not tell what listens inside: a refused address has one error, whatever is there, and no time.
  */
@@ -27,7 +28,7 @@ export const TESTS_PER_MINUTE = 30;
 /** Pings that operators give for one merchant in any minute: a few whole stories, and no load test. */
 export const GIVEN_PER_MINUTE = 120;
 const WINDOW: Milliseconds = Minutes(1);
-/** How far back a ping is looked for among a lock's uplinks: acknowledgements are none, and 100 of them may follow it. */
+/** How far back a ping is looked for among a lock's uplinks: 100 acknowledgements may follow it. */
 const LOOKED_AT = 200;
 
 export interface WebhookTesterParts extends CourierParts {
