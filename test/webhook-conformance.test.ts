@@ -17,7 +17,7 @@ import { webhookBench } from './helpers/webhook-bench.js';
 
 const LIBRARIES = { standardwebhooks: StandardWebhook, svix: SvixWebhook } as const;
 
-/** Scripts in both directions, letters beyond the first plane, joined emoji, what ends a line, what steers a terminal. */
+/** Scripts in both directions, letters beyond the first plane, joined emoji, what ends a line or steers a terminal. */
 const TEXTS = [
   'äöüß ñ ø ł İı ẞ',
   'Ελληνικά кириллица עברית العربية हिन्दी বাংলা தமிழ் ไทย ភាសាខ្មែរ',
