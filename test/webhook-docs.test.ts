@@ -12,7 +12,7 @@ import { PAYLOAD_SCHEMAS } from '../gateway/webhooks/payload-schema.js';
 import { RETRY_DELAYS } from '../gateway/webhooks/schedule.js';
 import { signHeaders } from '../gateway/webhooks/signature.js';
 import { Hours, Minutes, Seconds } from '../proto/clock.js';
-import { encodeUplink } from '../proto/codec.js';
+import { encodeUplink, UPLINK_MAX_BYTES } from '../proto/codec.js';
 import { parseMac } from '../proto/mac.js';
 import { DEFAULT_POWER, type Ping } from '../proto/ping.js';
 import { REASONS } from '../proto/reasons.js';
@@ -75,6 +75,15 @@ function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
 t.test('the examples are what the code makes', async (t) => {
   const expected = EXAMPLES.map(example);
   t.same(blocks('json'), expected);
+});
+
+t.test('a body never has more than the page says', async (t) => {
+  t.match(page, /\nhas some 400 bytes, and never over 8 KiB\.\n/);
+  const [[body, sequence, afterMs] = [CLOSE, 1, 0]] = EXAMPLES;
+  t.ok(Math.abs(Buffer.byteLength(JSON.stringify(JSON.parse(example([body, sequence, afterMs])))) - 400) < 50);
+  // The most that fits into an uplink, of the letters that JSON makes the most of.
+  const most = { ...PHONE, firmwareVersion: '\u0001'.repeat(UPLINK_MAX_BYTES - 60) };
+  t.ok(Buffer.byteLength(example([most, 2 ** 32 - 1, 0])) < 8 * 1024);
 });
 
 interface Property {

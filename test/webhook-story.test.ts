@@ -248,6 +248,12 @@ t.test('trigger waits for the time of each ping, and Ctrl-C ends it with 130', a
   t.same(await program.end(), { code: 130, signal: null });
   t.match(program.stderr.join('\n'), /over 3:24(.|\n)*Interrupted: 1 of 8 pings were sent/);
   t.equal(receiver.requests.length, 1);
+  receiver.answer = () => undefined;
+  const unanswered = new Program(t, process.execPath, [...words, '--fast']);
+  await receiver.received(2);
+  unanswered.kill('SIGINT');
+  t.same(await unanswered.end(), { code: 130, signal: null }, 'while an answer is waited for, too');
+  t.match(unanswered.stderr.join('\n'), /0 of 8 pings were sent/);
 });
 
 t.test('the operator’s route takes only what a lock could send, and so many a minute', async (t) => {

@@ -7,9 +7,10 @@ import { readCount } from './webhook-flags.js';
 
 const HELP = `
 The pings are those of a simulated lock to which the story happens at the lock's last known place, so that they are the
-ones, in the order and at the distances in time, that the power model makes. They go the way of a test webhook: signed,
-marked test, each under an id of its own, never retried and nowhere stored. Their boot is 0, which real locks don't
-have; their sequence grows from story to story.
+ones, in the order and at the distances in time, that the power model makes. It begins locked and asleep, with the power
+settings that the story needs. The pings go the way of a test webhook: signed, marked test, each under an id of its
+own, never retried and nowhere stored. Their boot is 0, which real locks don't have; their sequence grows from story to
+story.
 
 With --fast nothing is waited for: date and received_at keep their distances, and lie in the past.
 
