@@ -33,6 +33,8 @@ export interface ReceiverOptions {
   readonly onWebhook: (webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset') => void;
   /** What a webhook that is not refused is answered; 204 where nobody says otherwise. */
   readonly answer?: (webhook: ReceivedWebhook) => Promise<number | 'timeout' | 'reset'>;
+  /** What a 429 or 503 asks for in its Retry-After; without it they ask for nothing. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 export interface Receiver {
@@ -75,11 +77,13 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 }
 
 async function respond(webhook: ReceivedWebhook, response: ServerResponse, options: ReceiverOptions): Promise<void> {
-  const { answer: decide, onWebhook } = options;
+  const { answer: decide, onWebhook, retryAfterSeconds } = options;
   const answer = webhook.verified === false ? 401 : ((await decide?.(webhook)) ?? 204);
   onWebhook(webhook, answer);
   if (answer === 'reset') response.destroy();
-  else if (answer !== 'timeout') response.writeHead(answer).end();
+  if (typeof answer !== 'number') return;
+  const asksForTime = (answer === 429 || answer === 503) && retryAfterSeconds !== undefined;
+  response.writeHead(answer, asksForTime ? { 'retry-after': String(retryAfterSeconds) } : {}).end();
 }
 
 function check(headers: IncomingHttpHeaders, bytes: Buffer, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
