@@ -90,7 +90,8 @@ function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, sign
         resolve(toAnswer(response, bytes));
       }, fail);
     });
-    call.end(request.body);
+    // As bytes: a text would go out in one write with the header lines, and take them along into UTF-8.
+    call.end(Buffer.from(request.body));
   });
 }
 
