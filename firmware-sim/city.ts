@@ -10,6 +10,8 @@ export interface City {
   readonly turnedDegrees: number;
   /** From the middle to the outskirts. */
   readonly radiusMeters: number;
+  /** What the clocks there show against UTC. They stay so all year: a seed does not depend on a law. */
+  readonly utcOffsetMinutes: number;
 }
 
 /** The centre of Amsterdam, by and large. */
@@ -18,11 +20,13 @@ export const AMSTERDAM: City = Object.freeze({
   longitudeDegrees: 4.8952,
   turnedDegrees: 24,
   radiusMeters: 2500,
+  utcOffsetMinutes: 60,
 });
 
-/** Streets as those of Amsterdam, around a point. */
+/** Streets as those of Amsterdam, around a point. The clocks there go by the sun, to the hour. */
 export function cityAround(latitudeDegrees: number, longitudeDegrees: number): City {
-  return { ...AMSTERDAM, latitudeDegrees, longitudeDegrees };
+  const utcOffsetMinutes = Math.round(longitudeDegrees / 15) * 60;
+  return { ...AMSTERDAM, latitudeDegrees, longitudeDegrees, utcOffsetMinutes };
 }
 
 /** Metres from the middle of the city. */
