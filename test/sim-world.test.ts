@@ -221,25 +221,26 @@ function worldOf(lines: readonly string[]): WorldLine[] {
   return lines.filter((line) => line.includes('"event":"world"')).map((line) => JSON.parse(line) as WorldLine);
 }
 
-/** How long before a warning the network must have been away, or the modem or the power, to be what it comes from. */
+/** How long before a warning the network, the modem or the power must have been back at most, to be its cause. */
 const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
   'not-closed': Seconds(2),
   'period-overdue': Hours(26),
-  'window-offline': Hours(3),
-  'recovery-offline': Hours(3),
+  'window-offline': Minutes(20),
+  'recovery-offline': Minutes(20),
 };
 
 function unexplained(lines: readonly string[], findings: ReturnType<typeof findingsIn>): string[] {
-  const trouble = new Map<string, number[]>();
+  const trouble = new Map<string, { atMs: number; isLasting: boolean }[]>();
   for (const { at, mac, coverage, modem_reset: reset, boot } of worldOf(lines)) {
     if (coverage === undefined && reset === undefined && boot === undefined) continue;
-    trouble.set(mac, [...(trouble.get(mac) ?? []), Date.parse(at)]);
+    trouble.set(mac, [...(trouble.get(mac) ?? []), { atMs: Date.parse(at), isLasting: coverage === false }]);
   }
   return findings
     .filter(({ rule, mac, line }) => {
       const atMs = Date.parse((JSON.parse(lines[line - 1] ?? '{}') as { at: string }).at);
       const within = EXPLAINED_WITHIN[rule] ?? 0;
-      return !trouble.get(mac)?.some((troubleMs) => troubleMs <= atMs && troubleMs >= atMs - within);
+      const last = trouble.get(mac)?.findLast((each) => each.atMs <= atMs);
+      return last === undefined || (!last.isLasting && last.atMs < atMs - within);
     })
     .map(({ message }) => message);
 }
