@@ -124,7 +124,7 @@ export class SizingRun {
     this.#locksOf = dealt(this.#run, this.#strata);
     const weights = new Map<Mac, number>();
     for (const [stratum, macs] of this.#locksOf) for (const mac of macs) weights.set(mac, weightOf(stratum));
-    this.#traffic = new Traffic(options.wire, startMs);
+    this.#traffic = new Traffic(options.wire, startMs, this.endMs);
     this.#load = new LoadProfile({ weights, fromMs: startMs, toMs: this.endMs });
   }
 
@@ -139,17 +139,12 @@ export class SizingRun {
 
   /** Goes on to `untilMs`, at most to the end. */
   advance(untilMs: number): void {
-    // What happens at the very end is of the next day.
-    this.#run.advance(Math.min(untilMs, this.endMs - 1));
-  }
-
-  get isOver(): boolean {
-    return this.nowMs >= this.endMs - 1;
+    this.#run.advance(untilMs);
   }
 
   /** What was measured. To be asked once, when the run is over. */
   finish(): Sizing {
-    this.#traffic.settle(this.endMs);
+    this.#traffic.settle();
     this.#load.settle();
     const { locks, days } = this.#options;
     const parts = this.#strata.map((stratum) => this.#partSize(stratum));

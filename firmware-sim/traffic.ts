@@ -34,18 +34,23 @@ const { keepalive: KEEPALIVE } = POWER_MODEL.timings;
 export class Traffic implements Required<VirtualSink> {
   readonly #wire: WireSize;
   readonly #fromMs: number;
+  readonly #toMs: number;
   readonly #locks = new Map<Mac, Counting>();
 
-  /** @param fromMs what happens before is not counted, though connections of then may go on; ms since the epoch */
-  constructor(wire: WireSize, fromMs: number) {
+  /**
+   * What happens before `fromMs`, or at `toMs` or later, is not counted, though connections may go on through either;
+   * ms since the epoch.
+   */
+  constructor(wire: WireSize, fromMs: number, toMs: number) {
     this.#wire = wire;
     this.#fromMs = fromMs;
+    this.#toMs = toMs;
   }
 
   connect(mac: Mac, atMs: number): void {
     const lock = this.#lock(mac);
     lock.lastMs = atMs;
-    if (atMs < this.#fromMs) return;
+    if (!this.#isMeasured(atMs)) return;
     lock.connections += 1;
     add(lock, this.#wire.connect);
   }
@@ -53,7 +58,7 @@ export class Traffic implements Required<VirtualSink> {
   uplink(mac: Mac, atMs: number, uplink: Uplink): void {
     const lock = this.#lock(mac);
     this.#silentUntil(lock, atMs);
-    if (atMs < this.#fromMs) return;
+    if (!this.#isMeasured(atMs)) return;
     lock.messagesUp += 1;
     add(lock, this.#wire.uplink(uplink));
   }
@@ -61,7 +66,7 @@ export class Traffic implements Required<VirtualSink> {
   command(mac: Mac, atMs: number, downlink: Downlink): void {
     const lock = this.#lock(mac);
     this.#silentUntil(lock, atMs);
-    if (atMs < this.#fromMs) return;
+    if (!this.#isMeasured(atMs)) return;
     lock.messagesDown += 1;
     add(lock, this.#wire.downlink(downlink));
   }
@@ -70,17 +75,21 @@ export class Traffic implements Required<VirtualSink> {
     const lock = this.#lock(mac);
     this.#silentUntil(lock, atMs);
     lock.lastMs = null;
-    if (atMs >= this.#fromMs && cause === 'closed') add(lock, this.#wire.close);
+    if (this.#isMeasured(atMs) && cause === 'closed') add(lock, this.#wire.close);
   }
 
   /** Reckons what is due by now on connections that still stand. To be called at the end of the run. */
-  settle(atMs: number): void {
-    for (const lock of this.#locks.values()) this.#silentUntil(lock, atMs);
+  settle(): void {
+    for (const lock of this.#locks.values()) this.#silentUntil(lock, this.#toMs);
   }
 
   /** What a lock moved; nothing where it was never heard of. */
   of(mac: Mac): LockTraffic {
     return this.#lock(mac);
+  }
+
+  #isMeasured(atMs: number): boolean {
+    return atMs >= this.#fromMs && atMs < this.#toMs;
   }
 
   #lock(mac: Mac): Counting {
@@ -104,7 +113,7 @@ export class Traffic implements Required<VirtualSink> {
   #silentUntil(lock: Counting, atMs: number): void {
     if (lock.lastMs === null) return;
     for (let dueMs = lock.lastMs + KEEPALIVE; dueMs < atMs; dueMs += KEEPALIVE) {
-      if (dueMs < this.#fromMs) continue;
+      if (!this.#isMeasured(dueMs)) continue;
       lock.keepalives += 1;
       add(lock, this.#wire.keepalive);
     }

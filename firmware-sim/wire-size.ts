@@ -48,7 +48,7 @@ const RECORD_BYTES = 22;
 const CLOSE_NOTIFY_BYTES = RECORD_BYTES + 2;
 
 /**
- * A full TLS 1.3 handshake of Node with the gateway, which shows one P-256 certificate that it has signed itself; 
+ * A full TLS 1.3 handshake of Node with the gateway, which shows one P-256 certificate that it has signed itself;
  * test/sim-plan.test.ts holds it to what goes over a socket. A chain of certificates adds its bytes to those down.
  */
 export const TLS_13: TlsBytes = Object.freeze({ handshake: Object.freeze({ up: 429, down: 1261 }) });

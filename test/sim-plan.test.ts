@@ -45,7 +45,7 @@ type Passed =
 
 /** What passes on the line of one lock in a day, in order, and what it should weigh. */
 function dayOf(world: World, wire: WireSize) {
-  const traffic = new Traffic(wire, RUN_STARTS_MS);
+  const traffic = new Traffic(wire, RUN_STARTS_MS, Number.POSITIVE_INFINITY);
   const passed: Passed[] = [];
   let mac: Mac | undefined;
   let lastMs = 0;

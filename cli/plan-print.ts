@@ -1,0 +1,198 @@
+/** A fleet's plan for people and for programs. */
+import type { Estimate } from '../firmware-sim/sample.js';
+import { type HourSize, MONTH_DAYS, type MonthSize, RATE_WINDOW, type Sizing } from '../firmware-sim/sizing.js';
+import type { PricePlan } from '../gateway/usage/price.js';
+import { Seconds } from '../proto/clock.js';
+import { type Column, paint, print, printTable } from './output.js';
+import { priceOf } from './plan-price.js';
+import type { PlanFlags } from './sim-flags.js';
+import { plural } from './sim-summary.js';
+import { bar, byteText } from './usage-text.js';
+
+/** What is said beside the measures. */
+export interface PlanReport {
+  readonly title: string;
+  readonly flags: PlanFlags;
+  readonly prices: PricePlan | null;
+  readonly seconds: number;
+  readonly repeat: string;
+}
+
+/** Prints the tables. In 80 columns they fit. */
+export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: PlanReport): void {
+  print(paint('bold', title));
+  print(paint('bold', `\nA lock in a month of ${MONTH_DAYS} days, on the average of its part of the mix`));
+  printParts(sizing, prices);
+  if (prices !== null) {
+    const { total } = priceOf(prices, sizing.total, sizing.locks);
+    print(`\nThe fleet's month: ${byteText(sizing.total.bytes.value)}, ${total} ${prices.currency},`);
+    print(`at ${prices.perMb} ${prices.currency} an MB and ${prices.perSim} ${prices.currency} a SIM, all active.`);
+  } else
+    print(
+      `\nThe fleet's month: ${byteText(sizing.total.bytes.value)}. With --per-mb, --per-sim and --currency: its price.`,
+    );
+  print(paint('bold', '\nBy the hour of the day (UTC)'));
+  printHours(sizing.hours);
+  print('');
+  for (const line of peakLines(sizing)) print(line);
+  for (const line of notes(sizing)) print(paint('dim', line));
+  print(`Made in ${seconds.toFixed(1)} s. Again: ${repeat}`);
+}
+
+interface PartRow {
+  readonly name: string;
+  readonly locks: number;
+  readonly month: MonthSize;
+}
+
+function printParts({ parts, total, locks, sampled }: Sizing, prices: PricePlan | null): void {
+  const rows: PartRow[] = [...parts, { name: 'ALL', locks, month: total }];
+  const each = (name: keyof MonthSize): Column<PartRow>['show'] => {
+    return (row) => count(row.month[name].value / row.locks);
+  };
+  const columns: Column<PartRow>[] = [
+    { title: 'PART', show: ({ name }) => name },
+    { title: 'LOCKS', show: (row) => row.locks.toLocaleString('en-US') },
+    { title: 'CONNECTS', show: each('connections') },
+    { title: 'UPLINKS', show: each('messagesUp') },
+    { title: 'KEEPALIVES', show: each('keepalives'), optional: true },
+    { title: 'UP', show: (row) => byteText(Math.round(row.month.bytesUp.value / row.locks)), optional: true },
+    { title: 'DOWN', show: (row) => byteText(Math.round(row.month.bytesDown.value / row.locks)), optional: true },
+    { title: 'MB', show: (row) => megabytes(row.month.bytes.value / row.locks) },
+  ];
+  if (sampled < locks) columns.push({ title: '±', show: (row) => percent(row.month.bytes) });
+  if (prices !== null)
+    columns.push({ title: prices.currency, show: (row) => priceOf(prices, row.month, row.locks).perLock });
+  printTable(rows, columns);
+}
+
+function printHours(hours: readonly HourSize[]): void {
+  const most = Math.max(...hours.map(({ connectedPeak }) => connectedPeak));
+  printTable(hours, [
+    { title: 'HOUR', show: ({ hour }) => String(hour).padStart(2, '0') },
+    { title: 'CONNECTED', show: ({ connected }) => count(connected.value) },
+    { title: 'PEAK', show: (row) => count(row.connectedPeak) },
+    { title: 'CONNECTS/MIN', show: (row) => count(row.connectsPerMinutePeak) },
+    { title: 'PINGS/S', show: (row) => count(row.uplinksPerSecond) },
+    { title: 'PINGS/S PEAK', show: (row) => count(row.uplinksPerSecondPeak) },
+    { title: '', show: (row) => bar(row.connectedPeak, most), optional: true },
+  ]);
+}
+
+function peakLines({ hours }: Sizing): string[] {
+  const at = (name: 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak'): [string, string] => {
+    const { hour, [name]: value } = peakHour(hours, name);
+    return [count(value), `${String(hour).padStart(2, '0')}:00`];
+  };
+  const [connected, connectedAt] = at('connectedPeak');
+  const [connects, connectsAt] = at('connectsPerMinutePeak');
+  const [pings, pingsAt] = at('uplinksPerSecondPeak');
+  return [
+    paint('bold', `At its peak: ${connected} connections at once (in the hour from ${connectedAt}),`),
+    paint(
+      'bold',
+      `${connects} connects in a minute (${connectsAt}), ${pings} pings/s over ${windowText()} (${pingsAt}).`,
+    ),
+  ];
+}
+
+type PeakName = 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak';
+
+function peakHour(hours: readonly HourSize[], name: PeakName): HourSize {
+  return hours.reduce((most, one) => (one[name] > most[name] ? one : most));
+}
+
+function windowText(): string {
+  return `${RATE_WINDOW / Seconds(1)} s`;
+}
+
+function notes({ locks, sampled, total }: Sizing): string[] {
+  const lines = ['Bytes are those of the TCP connection, as a statement has them; TCP/IP headers are the network’s.'];
+  if (sampled === locks) return [...lines, 'All locks were simulated: nothing is scaled.'];
+  const error = percent(total.bytes);
+  return [
+    ...lines,
+    `Scaled from ${plural(sampled, 'simulated lock')}: ± is the standard error, ${error} of all bytes. Peaks are means`,
+    'with three standard deviations of locks that act each for itself, or of a rush that all days show.',
+  ];
+}
+
+/** Three digits where there are that few. */
+function count(value: number): string {
+  if (value === 0) return '0';
+  if (value >= 100) return Math.round(value).toLocaleString('en-US');
+  return String(Number(value.toPrecision(value < 1 ? 2 : 3)));
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(4);
+}
+
+function percent({ value, standardError }: Estimate): string {
+  return value === 0 ? '–' : `${((100 * standardError) / value).toFixed(1)} %`;
+}
+
+/** The plan as `--json` has it. */
+export function planJson(sizing: Sizing, { flags, prices, seconds, repeat }: PlanReport): object {
+  const { locks, sampled, days, parts, total, hours } = sizing;
+  const month = (size: MonthSize, of: number): object => ({
+    ...monthJson(size),
+    ...(prices !== null && priceJson(prices, size, of)),
+  });
+  return {
+    seed: flags.seed,
+    locks,
+    simulated_locks: sampled,
+    scaled: sampled < locks,
+    days,
+    month_days: MONTH_DAYS,
+    pace: flags.pace,
+    mix: flags.mix,
+    tls: flags.tls ?? false,
+    prices: prices && { per_mb: prices.perMb, per_sim: prices.perSim, currency: prices.currency },
+    parts: parts.map((part) => {
+      return {
+        part: part.name,
+        locks: part.locks,
+        simulated_locks: part.sampled,
+        month: month(part.month, part.locks),
+      };
+    }),
+    month: month(total, locks),
+    rate_window_seconds: RATE_WINDOW / Seconds(1),
+    peak: {
+      connected: peakHour(hours, 'connectedPeak').connectedPeak,
+      connects_per_minute: peakHour(hours, 'connectsPerMinutePeak').connectsPerMinutePeak,
+      pings_per_second: peakHour(hours, 'uplinksPerSecondPeak').uplinksPerSecondPeak,
+    },
+    hours: hours.map((hour) => ({
+      hour: hour.hour,
+      connected: hour.connected.value,
+      connected_standard_error: hour.connected.standardError,
+      connected_peak: hour.connectedPeak,
+      connects_per_minute_peak: hour.connectsPerMinutePeak,
+      pings_per_second: hour.uplinksPerSecond,
+      pings_per_second_peak: hour.uplinksPerSecondPeak,
+    })),
+    seconds,
+    repeat,
+  };
+}
+
+function monthJson(size: MonthSize): object {
+  return {
+    connections: size.connections.value,
+    messages_up: size.messagesUp.value,
+    messages_down: size.messagesDown.value,
+    keepalives: size.keepalives.value,
+    bytes_up: size.bytesUp.value,
+    bytes_down: size.bytesDown.value,
+    bytes: size.bytes.value,
+    bytes_standard_error: size.bytes.standardError,
+  };
+}
+
+function priceJson(prices: PricePlan, size: MonthSize, locks: number): object {
+  const { total, perLock } = priceOf(prices, size, locks);
+  return { price: total, price_per_lock: perLock };
+}
