@@ -23,8 +23,11 @@ const WARM_UP: Milliseconds = Days(1);
 export const RATE_WINDOW: Milliseconds = Minutes(1);
 /** Independent locks exceed their mean by more than three standard deviations at about one moment of a thousand. */
 const DEVIATIONS = 3;
-/** A minute of the day with so much more than its hour, in standard errors, is a rush and no accident of the sample. */
-const RUSH_DEVIATIONS = 5;
+/**
+ * A minute of the day is a rush, and no accident of who is in the sample, where it counts more of the sample than the
+ * hour's mean, five deviations of chance, and five. Days do not add up here: a lock's daily ping keeps its minute.
+ */
+const RUSH = { deviations: 5, least: 5 } as const;
 
 export interface SizingOptions extends Pick<VirtualOptions, 'seed' | 'pace' | 'worldOf'> {
   readonly locks: number;
@@ -202,14 +205,15 @@ export class SizingRun {
    * minute of the day in which locks act together, and what chance adds to as many locks that act each for itself.
    */
   #peaks(minutes: Float64Array, isWhole: boolean): { mean: number; peak: number }[] {
-    const { days, locks } = this.#options;
+    const { locks } = this.#options;
     const means = byMinuteOfDay(minutes);
     const ofHour = means.length / HOURS_OF_DAY;
     return Array.from({ length: HOURS_OF_DAY }, (_, hour) => {
       const mine = means.subarray(hour * ofHour, (hour + 1) * ofHour);
       const mean = mine.reduce((a, b) => a + b, 0) / ofHour;
       if (isWhole) return { mean, peak: busiestOf(minutes, hour, ofHour) };
-      const rush = mean + RUSH_DEVIATIONS * Math.sqrt((mean * locks) / (this.sampled * days));
+      const sampleMean = (mean * this.sampled) / locks;
+      const rush = (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.least) * (locks / this.sampled);
       const most = mine.reduce((a, b) => Math.max(a, b), 0);
       const typical = most > rush ? most : mean;
       return { mean, peak: typical + DEVIATIONS * Math.sqrt(typical) };
