@@ -2,12 +2,14 @@
  * A healthy fleet of every kind of lock, with commands sent to it, judged as its trace is made; and what the judge finds,
  * held against what truly happened.
  */
+import type { Bug } from '../../firmware-sim/bugs.js';
 import { parseMix } from '../../firmware-sim/mix.js';
 import { VirtualTrace } from '../../firmware-sim/virtual-trace.js';
 import { Minutes } from '../../proto/clock.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import type { Command } from '../../proto/ping.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
+import type { RuleName } from '../../proto/rules.js';
 import { TraceCheck } from '../../proto/trace-check.js';
 import { TraceReader } from '../../proto/trace-reader.js';
 import { RUN_STARTS_MS } from './judged-run.js';
@@ -49,23 +51,38 @@ export interface HealthyRunOptions {
   readonly pace: 'everyday' | 'lively';
   /** Of each lock, on the average. */
   readonly commandsPerDay: number;
+  /** A bug that all locks have; none where it is left out. */
+  readonly bug?: Bug;
 }
 
 export interface HealthyRun {
   readonly uplinks: number;
   readonly connections: number;
   readonly commands: number;
-  /** Of them, how many were acknowledged, by the kind of command is not kept. */
+  /** How many acknowledgements came. */
   readonly acks: number;
-  readonly violations: readonly string[];
+  readonly violations: readonly FoundThen[];
   /** Warnings that nothing in the world explains. */
-  readonly unexplained: readonly string[];
+  readonly unexplained: readonly FoundThen[];
   /** How many warnings the world explains, by rule and reason. */
   readonly explained: ReadonlyMap<string, number>;
 }
 
+/** A finding, and when it was. */
+export interface FoundThen {
+  readonly at: string;
+  readonly mac: string;
+  readonly rule: RuleName;
+  readonly message: string;
+}
+
+/** The rules that were broken, but for what the world explains: each once, in the order of the alphabet. */
+export function rulesUnexplained({ violations, unexplained }: HealthyRun): RuleName[] {
+  return [...new Set([...violations, ...unexplained].map(({ rule }) => rule))].sort();
+}
+
 /** Runs it to its end. */
-export function healthyRun({ seed, locks, days, pace, commandsPerDay }: HealthyRunOptions): HealthyRun {
+export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug }: HealthyRunOptions): HealthyRun {
   const judge = new StreamJudge();
   const trace = new VirtualTrace(
     {
@@ -77,6 +94,7 @@ export function healthyRun({ seed, locks, days, pace, commandsPerDay }: HealthyR
       startMs: RUN_STARTS_MS,
       note: '',
       world: true,
+      ...(bug && { bugs: [{ bug, locks: null }] }),
       ...(commandsPerDay > 0 && { orders: { perDay: commandsPerDay, commands: COMMANDS } }),
     },
     (line) => judge.read(line),
@@ -120,14 +138,14 @@ class StreamJudge {
   }
 
   result(): Pick<HealthyRun, 'commands' | 'acks' | 'violations' | 'unexplained' | 'explained'> {
-    const violations: string[] = [];
-    const unexplained: string[] = [];
+    const violations: FoundThen[] = [];
+    const unexplained: FoundThen[] = [];
     const explained = new Map<string, number>();
     for (const { line: atMs, mac, rule, severity, message } of this.#check?.findings() ?? []) {
-      const text = `${new Date(atMs).toISOString()} ${mac} ${rule}: ${message}`;
+      const found = { at: new Date(atMs).toISOString(), mac, rule, message };
       const why = this.#truth?.explain(this.#macs.get(mac) as Mac, rule, atMs) ?? null;
-      if (severity === 'violation') violations.push(text);
-      else if (why === null) unexplained.push(text);
+      if (severity === 'violation') violations.push(found);
+      else if (why === null) unexplained.push(found);
       else explained.set(`${rule}: ${why}`, (explained.get(`${rule}: ${why}`) ?? 0) + 1);
     }
     return { commands: this.#commands, acks: this.#acks, violations, unexplained, explained };
