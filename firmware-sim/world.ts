@@ -1,6 +1,7 @@
 /** What surrounds a lock: what happens to it, and what it would read if it looked. */
 import type { LockState, Position, PowerSettings, TetherState } from '../proto/ping.js';
 import type { GpsFix, StepInput } from '../proto/power-step-io.js';
+import type { LockBattery } from './battery.js';
 
 /** What the world can do to a lock. */
 export type WorldChange = Extract<
@@ -46,10 +47,14 @@ export interface World {
   nextAtMs(): number;
   /** Takes what happens next; undefined where nothing more does. */
   take(): WorldEvent | undefined;
-  /** What GPS reads at this moment, under an open sky. Moments asked for never go back. */
+  /** What GPS reads at this moment, under an open sky: with its error. Moments asked for never go back. */
   fixAt(atMs: number): GpsFix;
+  /** Where the lock truly is at this moment: for those who look on, as often as they like. */
+  truthAt(atMs: number): GpsFix;
   /** Where the cellular network takes the lock to be; null where it can't tell. */
   cellPositionAt(atMs: number): Position | null;
+  /** What the lock draws its power from, and tells of what it does; none where the battery is as the events say. */
+  readonly battery?: LockBattery;
 }
 
 /** A world that follows a list: for tests, and for locks made from a trace. */
@@ -75,6 +80,10 @@ export class ScriptedWorld implements World {
   }
 
   fixAt(): GpsFix {
+    return this.#fix;
+  }
+
+  truthAt(): GpsFix {
     return this.#fix;
   }
 
