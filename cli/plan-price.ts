@@ -39,12 +39,19 @@ export function priceOf(prices: PricePlan, { bytes }: MonthSize, locks: number):
   const { currency } = prices;
   return {
     total: formatAmount(roundAmount(price(bytes.value, locks), currency), currency),
-    perLock: formatAmount(toTenThousandth(price(bytes.value / locks, 1)), currency),
+    perLock: withDecimals(formatAmount(toTenThousandth(price(bytes.value / locks, 1)), currency)),
   };
 }
 
 /** Amounts are in 10^-12 of the currency. */
 const TEN_THOUSANDTH = 10n ** 8n;
+const DECIMALS = 4;
+
+/** A column of amounts is read by its decimals. */
+function withDecimals(amount: string): string {
+  const [whole = '', fraction = ''] = amount.split('.');
+  return `${whole}.${fraction.padEnd(DECIMALS, '0')}`;
+}
 
 function toTenThousandth(amount: Amount): Amount {
   return ((amount + TEN_THOUSANDTH / 2n) / TEN_THOUSANDTH) * TEN_THOUSANDTH;

@@ -1,6 +1,13 @@
 /** A fleet's plan for people and for programs. */
 import type { Estimate } from '../firmware-sim/sample.js';
-import { type HourSize, MONTH_DAYS, type MonthSize, RATE_WINDOW, type Sizing } from '../firmware-sim/sizing.js';
+import {
+  type BatterySize,
+  type HourSize,
+  MONTH_DAYS,
+  type MonthSize,
+  RATE_WINDOW,
+  type Sizing,
+} from '../firmware-sim/sizing.js';
 import type { PricePlan } from '../gateway/usage/price.js';
 import { Seconds } from '../proto/clock.js';
 import { type Column, paint, print, printTable } from './output.js';
@@ -11,7 +18,8 @@ import { bar, byteText } from './usage-text.js';
 
 /** What is said beside the measures. */
 export interface PlanReport {
-  readonly title: string;
+  /** Seed and options, in lines. */
+  readonly title: readonly string[];
   readonly flags: PlanFlags;
   readonly prices: PricePlan | null;
   readonly seconds: number;
@@ -20,7 +28,7 @@ export interface PlanReport {
 
 /** Prints the tables. In 80 columns they fit. */
 export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: PlanReport): void {
-  print(paint('bold', title));
+  for (const line of title) print(paint('bold', line));
   print(paint('bold', `\nA lock in a month of ${MONTH_DAYS} days, on the average of its part of the mix`));
   printParts(sizing, prices);
   if (prices !== null) {
@@ -43,10 +51,11 @@ interface PartRow {
   readonly name: string;
   readonly locks: number;
   readonly month: MonthSize;
+  readonly battery: BatterySize | null;
 }
 
-function printParts({ parts, total, locks, sampled }: Sizing, prices: PricePlan | null): void {
-  const rows: PartRow[] = [...parts, { name: 'ALL', locks, month: total }];
+function printParts({ parts, total, battery, locks, sampled }: Sizing, prices: PricePlan | null): void {
+  const rows: PartRow[] = [...parts, { name: 'ALL', locks, month: total, battery }];
   const each = (name: keyof MonthSize): Column<PartRow>['show'] => {
     return (row) => count(row.month[name].value / row.locks);
   };
@@ -61,6 +70,7 @@ function printParts({ parts, total, locks, sampled }: Sizing, prices: PricePlan 
     { title: 'MB', show: (row) => megabytes(row.month.bytes.value / row.locks) },
   ];
   if (sampled < locks) columns.push({ title: '±', show: (row) => percent(row.month.bytes) });
+  columns.push({ title: 'BATTERY', show: ({ battery }) => (battery === null ? '–' : `${count(battery.days)} d`) });
   if (prices !== null)
     columns.push({ title: prices.currency, show: (row) => priceOf(prices, row.month, row.locks).perLock });
   printTable(rows, columns);
@@ -107,13 +117,16 @@ function windowText(): string {
 }
 
 function notes({ locks, sampled, total }: Sizing): string[] {
-  const lines = ['Bytes are those of the TCP connection, as a statement has them; TCP/IP headers are the network’s.'];
+  const lines = [
+    'Bytes are those of the TCP connection, as statements have them, without TCP/IP.',
+    'BATTERY: days from full to 10 %, by figures of public data sheets.',
+  ];
   if (sampled === locks) return [...lines, 'All locks were simulated: nothing is scaled.'];
-  const error = percent(total.bytes);
   return [
     ...lines,
-    `Scaled from ${plural(sampled, 'simulated lock')}: ± is the standard error, ${error} of all bytes. Peaks are means`,
-    'with three standard deviations of locks that act each for itself, or of a rush that all days show.',
+    `Scaled from ${plural(sampled, 'simulated lock')}; ± is the standard error, of all bytes ${percent(total.bytes)}.`,
+    'Peaks are means and three standard deviations of locks that act independently,',
+    'and rushes of locks that act together.',
   ];
 }
 
@@ -156,9 +169,11 @@ export function planJson(sizing: Sizing, { flags, prices, seconds, repeat }: Pla
         locks: part.locks,
         simulated_locks: part.sampled,
         month: month(part.month, part.locks),
+        battery: batteryJson(part.battery),
       };
     }),
     month: month(total, locks),
+    battery: batteryJson(sizing.battery),
     rate_window_seconds: RATE_WINDOW / Seconds(1),
     peak: {
       connected: peakHour(hours, 'connectedPeak').connectedPeak,
@@ -190,6 +205,13 @@ function monthJson(size: MonthSize): object {
     bytes: size.bytes.value,
     bytes_standard_error: size.bytes.standardError,
   };
+}
+
+function batteryJson(battery: BatterySize | null): object | null {
+  if (battery === null) return null;
+  const { days, mahPerDay, byCause } = battery;
+  const { selfDischarge, ...rest } = byCause;
+  return { days, mah_per_day: mahPerDay, mah_per_day_by_cause: { ...rest, self_discharge: selfDischarge } };
 }
 
 function priceJson(prices: PricePlan, size: MonthSize, locks: number): object {

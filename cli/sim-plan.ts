@@ -23,15 +23,14 @@ export async function planFleet(flags: PlanFlags, interrupted: Interruption): Pr
   const run = new SizingRun(optionsOf(flags));
   const startMs = run.nowMs;
   const title = describePlan(flags, run.sampled);
-  if (!flags.json) note(title);
   const begunAt = monotonicMs();
   const days = (run.endMs - startMs) / Days(1);
   const progress = (): string => {
-    return `${((run.nowMs - startMs) / Days(1)).toFixed(1)} of ${plural(days, 'day')}, the first to settle in`;
+    return `seed ${flags.seed}, ${((run.nowMs - startMs) / Days(1)).toFixed(1)} of ${plural(days, 'day')}, the first to settle in`;
   };
   await goOn(run, progress, interrupted.signal);
   if (interrupted.signal.aborted) {
-    note('Interrupted: nothing was measured to the end.');
+    note(`Interrupted: nothing was measured to the end. Again: ${repeatPlan(flags)}`);
     process.exitCode = interrupted.exitCode;
     return;
   }
@@ -61,11 +60,11 @@ function optionsOf(flags: PlanFlags): SizingOptions {
   };
 }
 
-function describePlan({ seed, locks, days, pace, mix, tls }: PlanFlags, sampled: number): string {
-  const parts = [`seed ${seed}`, plural(locks, 'lock'), plural(days, 'day'), pace, `mix ${mix}`];
-  parts.push(tls ? 'TLS' : 'plain TCP');
-  if (sampled < locks) parts.push(`${plural(sampled, 'lock')} simulated for all`);
-  return parts.join(', ');
+/** In lines: a mix may be long. */
+function describePlan({ seed, locks, days, pace, mix, tls }: PlanFlags, sampled: number): string[] {
+  const parts = [`seed ${seed}`, plural(locks, 'lock'), plural(days, 'day'), pace, tls ? 'TLS' : 'plain TCP'];
+  if (sampled < locks) parts.push(`${sampled.toLocaleString('en-US')} of them simulated`);
+  return [parts.join(', '), `mix ${mix}`];
 }
 
 function repeatPlan(flags: PlanFlags): string {
@@ -88,9 +87,9 @@ function repeatPlan(flags: PlanFlags): string {
   return words.join(' ');
 }
 
-function writeSvg(file: string, sizing: Sizing, title: string): void {
+function writeSvg(file: string, sizing: Sizing, title: readonly string[]): void {
   try {
-    writeFileSync(file, planSvg(sizing, title));
+    writeFileSync(file, planSvg(sizing, title.join(', ')));
   } catch (error) {
     throw new LockgateError('input-svg', `${file} can't be written: ${(error as Error).message}`);
   }

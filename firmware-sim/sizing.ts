@@ -7,9 +7,11 @@
  */
 import { Days, type Milliseconds, Minutes, Seconds } from '../proto/clock.js';
 import type { Mac } from '../proto/mac.js';
+import type { PowerCause } from './battery.js';
 import type { CommandOrder } from './command-desk.js';
 import { byMinuteOfDay, HOURS_OF_DAY, LoadProfile } from './load-profile.js';
 import { dealMix, type MixPart } from './mix.js';
+import { POWER_DRAW } from './power-draw.js';
 import { drawStrata, type Estimate, type Stratum, sumOf, timesOf, totalOf, weightOf } from './sample.js';
 import { type LockTraffic, Traffic } from './traffic.js';
 import { type VirtualOptions, VirtualRun } from './virtual.js';
@@ -23,6 +25,8 @@ const WARM_UP: Milliseconds = Days(1);
 export const RATE_WINDOW: Milliseconds = Minutes(1);
 /** Independent locks exceed their mean by more than three standard deviations at about one moment of a thousand. */
 const DEVIATIONS = 3;
+/** Below it a lock falls silent (specification, Limits). */
+const LOW_PERCENT = 10;
 /**
  * A minute of the day is a rush, and no accident of who is in the sample, where it counts more of the sample than the
  * hour's mean, five deviations of chance, and five. Days do not add up here: a lock's daily ping keeps its minute.
@@ -50,6 +54,17 @@ export interface PartSize {
   readonly sampled: number;
   /** Of all its locks together. */
   readonly month: MonthSize;
+  /** Null where the locks' world has no battery of its own. */
+  readonly battery: BatterySize | null;
+}
+
+/** What a lock takes out of its battery, on the average. */
+export interface BatterySize {
+  /** All in all, mAh a day. */
+  readonly mahPerDay: number;
+  readonly byCause: Readonly<Record<PowerCause, number>>;
+  /** How long a full battery lasts until it is low. */
+  readonly days: number;
 }
 
 export interface MonthSize {
@@ -81,6 +96,7 @@ export interface Sizing {
   readonly days: number;
   readonly parts: readonly PartSize[];
   readonly total: MonthSize;
+  readonly battery: BatterySize | null;
   readonly hours: readonly HourSize[];
 }
 
@@ -93,6 +109,8 @@ export class SizingRun {
   readonly #run: VirtualRun;
   readonly #traffic: Traffic;
   readonly #load: LoadProfile;
+  /** Of each lock, when the measure begins; undefined until then. */
+  #usedBefore: ReadonlyMap<Mac, Used | null> | undefined;
 
   constructor(options: SizingOptions) {
     const { seed, pace, worldOf, startMs, days, orders, mix } = options;
@@ -142,7 +160,17 @@ export class SizingRun {
 
   /** Goes on to `untilMs`, at most to the end. */
   advance(untilMs: number): void {
+    const { startMs } = this.#options;
+    if (this.#usedBefore === undefined && untilMs >= startMs) {
+      this.#run.advance(startMs);
+      this.#usedBefore = this.#used(startMs);
+    }
     this.#run.advance(untilMs);
+  }
+
+  /** What each lock has taken out of its battery; null for one whose world has none. */
+  #used(atMs: number): ReadonlyMap<Mac, Used | null> {
+    return new Map(this.#run.locks.map(({ mac, battery }) => [mac, battery?.used(atMs) ?? null]));
   }
 
   /** What was measured. To be asked once, when the run is over. */
@@ -152,7 +180,19 @@ export class SizingRun {
     const { locks, days } = this.#options;
     const parts = this.#strata.map((stratum) => this.#partSize(stratum));
     const total = monthSize((name) => sumOf(parts.map(({ month }) => month[name])));
-    return { locks, sampled: this.sampled, days, parts, total, hours: this.#hours() };
+    const battery = meanBattery(parts.map((part) => ({ locks: part.locks, used: part.battery?.byCause ?? null })));
+    return { locks, sampled: this.sampled, days, parts, total, battery, hours: this.#hours() };
+  }
+
+  #batterySize(macs: readonly Mac[]): BatterySize | null {
+    const after = this.#used(this.endMs);
+    const { days } = this.#options;
+    return meanBattery(
+      macs.map((mac) => {
+        const [from, to] = [this.#usedBefore?.get(mac) ?? null, after.get(mac) ?? null];
+        return { locks: 1, used: from && to && byCause((cause) => (to[cause] - from[cause]) / days) };
+      }),
+    );
   }
 
   #partSize(stratum: Stratum): PartSize {
@@ -160,7 +200,8 @@ export class SizingRun {
     const traffic = (this.#locksOf.get(stratum) ?? []).map((mac) => this.#traffic.of(mac));
     const toMonth = MONTH_DAYS / this.#options.days;
     const month = monthSize((name) => timesOf(totalOf(stratum, traffic.map(COUNTS[name])), toMonth));
-    return { name: part.name, locks, sampled, month };
+    const battery = this.#batterySize(this.#locksOf.get(stratum) ?? []);
+    return { name: part.name, locks, sampled, month, battery };
   }
 
   #hours(): HourSize[] {
@@ -238,6 +279,27 @@ function dealt(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMap<Stratum
   for (const [{ sampled }, macs] of locksOf)
     if (macs.length !== sampled) throw new Error('the mix was not dealt as it was drawn');
   return locksOf;
+}
+
+type Used = Readonly<Record<PowerCause, number>>;
+
+const CAUSES = [
+  ...(['idle', 'selfDischarge', 'modem', 'connect', 'send', 'gps', 'motor', 'tone', 'siren'] as const),
+] satisfies PowerCause[];
+
+function byCause(of: (cause: PowerCause) => number): Used {
+  return Object.fromEntries(CAUSES.map((cause) => [cause, of(cause)])) as Used;
+}
+
+/** What a lock takes on the average of so many, each with its mAh a day; null where one of them has no battery. */
+function meanBattery(parts: readonly { readonly locks: number; readonly used: Used | null }[]): BatterySize | null {
+  const locks = parts.reduce((sum, part) => sum + part.locks, 0);
+  const known = parts.flatMap((part) => (part.used === null ? [] : [{ locks: part.locks, used: part.used }]));
+  if (known.length < parts.length) return null;
+  const mean = byCause((cause) => known.reduce((sum, part) => sum + part.locks * part.used[cause], 0) / locks);
+  const mahPerDay = CAUSES.reduce((sum, cause) => sum + mean[cause], 0);
+  const usable = (POWER_DRAW.capacity.value * (100 - LOW_PERCENT)) / 100;
+  return { mahPerDay, byCause: mean, days: usable / mahPerDay };
 }
 
 function busiestOf(minutes: Float64Array, hour: number, ofHour: number): number {
