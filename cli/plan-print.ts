@@ -26,6 +26,14 @@ export interface PlanReport {
   readonly repeat: string;
 }
 
+/**
+ * What a stored ping adds to the gateway's store, indexes and all, over weeks of a fleet; test/sim-plan.test.ts measures
+ * it. Deliveries to webhook URLs are not in it.
+ */
+export const STORED_PING_BYTES = 265;
+/** Of a plan's month, in a day. */
+const PER_DAY = 1 / MONTH_DAYS;
+
 /** Prints the tables. In 80 columns they fit. */
 export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: PlanReport): void {
   for (const line of title) print(paint('bold', line));
@@ -36,15 +44,19 @@ export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: Pl
     print(`\nThe fleet's month: ${byteText(sizing.total.bytes.value)}, ${total} ${prices.currency},`);
     print(`at ${prices.perMb} ${prices.currency} an MB and ${prices.perSim} ${prices.currency} a SIM, all active.`);
   } else
-    print(
-      `\nThe fleet's month: ${byteText(sizing.total.bytes.value)}. With --per-mb, --per-sim and --currency: its price.`,
-    );
+    print(`\nThe fleet's month: ${byteText(sizing.total.bytes.value)}. Its price: --per-mb, --per-sim, --currency.`);
+  print(`The gateway's store grows by about ${byteText(storedPerDay(sizing))} a day, webhook deliveries not included.`);
   print(paint('bold', '\nBy the hour of the day (UTC)'));
   printHours(sizing.hours);
   print('');
   for (const line of peakLines(sizing)) print(line);
   for (const line of notes(sizing)) print(paint('dim', line));
   print(`Made in ${seconds.toFixed(1)} s. Again: ${repeat}`);
+}
+
+/** Bytes. */
+function storedPerDay({ total }: Sizing): number {
+  return total.messagesUp.value * PER_DAY * STORED_PING_BYTES;
 }
 
 interface PartRow {
@@ -174,6 +186,7 @@ export function planJson(sizing: Sizing, { flags, prices, seconds, repeat }: Pla
     }),
     month: month(total, locks),
     battery: batteryJson(sizing.battery),
+    stored_bytes_per_day: storedPerDay(sizing),
     rate_window_seconds: RATE_WINDOW / Seconds(1),
     peak: {
       connected: peakHour(hours, 'connectedPeak').connectedPeak,

@@ -17,7 +17,7 @@ const BAR_SHARE = 0.72;
 /** The mean's bar stands within the peak's. */
 const MEAN_SHARE = 0.36;
 const TICKS = 4;
-const TITLE_LETTERS = 118;
+const TITLE_LETTERS = 110;
 
 const STYLE = `
     text { font: 12px system-ui, sans-serif; fill: #24292f }

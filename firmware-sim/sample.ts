@@ -53,6 +53,20 @@ export function totalOf({ locks, sampled }: Stratum, values: readonly number[]):
   return { value: mean * locks, standardError: locks * Math.sqrt((variance / sampled) * (1 - sampled / locks)) };
 }
 
+/**
+ * The same of shares of one, 0…1. Where all that were simulated are alike, that is no proof that all are: the error is
+ * reckoned as if two more had been seen, one of each extreme (Agresti and Coull, The American Statistician 52, 1998).
+ */
+export function shareTotalOf(stratum: Stratum, shares: readonly number[]): Estimate {
+  const { locks, sampled } = stratum;
+  const total = totalOf(stratum, shares);
+  if (locks === sampled) return total;
+  const more = [...shares, 0, 1];
+  const mean = more.reduce((a, b) => a + b, 0) / more.length;
+  const variance = more.reduce((a, share) => a + (share - mean) ** 2, 0) / (more.length - 1);
+  return { ...total, standardError: locks * Math.sqrt((variance / more.length) * (1 - sampled / locks)) };
+}
+
 /** The sum of parts, which are sampled independently. */
 export function sumOf(estimates: readonly Estimate[]): Estimate {
   return {

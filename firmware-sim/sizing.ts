@@ -12,7 +12,7 @@ import type { CommandOrder } from './command-desk.js';
 import { byMinuteOfDay, HOURS_OF_DAY, LoadProfile } from './load-profile.js';
 import { dealMix, type MixPart } from './mix.js';
 import { POWER_DRAW } from './power-draw.js';
-import { drawStrata, type Estimate, type Stratum, sumOf, timesOf, totalOf, weightOf } from './sample.js';
+import { drawStrata, type Estimate, type Stratum, shareTotalOf, sumOf, timesOf, totalOf, weightOf } from './sample.js';
 import { type LockTraffic, Traffic } from './traffic.js';
 import { type VirtualOptions, VirtualRun } from './virtual.js';
 import type { WireSize } from './wire-size.js';
@@ -216,7 +216,7 @@ export class SizingRun {
         stratum,
         shares: locks.map((share) => share[hour] ?? 0),
       }));
-      const connected = sumOf(ofHour.map(({ stratum, shares }) => totalOf(stratum, shares)));
+      const connected = sumOf(ofHour.map(({ stratum, shares }) => shareTotalOf(stratum, shares)));
       const spread = sumOf(
         ofHour.map(({ stratum, shares }) =>
           totalOf(
@@ -257,7 +257,8 @@ export class SizingRun {
       const rush = (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.least) * (locks / this.sampled);
       const most = mine.reduce((a, b) => Math.max(a, b), 0);
       const typical = most > rush ? most : mean;
-      return { mean, peak: typical + DEVIATIONS * Math.sqrt(typical) };
+      // A rush is the same each day: chance adds to what the others do.
+      return { mean, peak: typical + DEVIATIONS * Math.sqrt(mean) };
     });
   }
 }
