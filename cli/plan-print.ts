@@ -1,13 +1,7 @@
 /** A fleet's plan for people and for programs. */
+import type { BatterySize } from '../firmware-sim/battery-size.js';
 import type { Estimate } from '../firmware-sim/sample.js';
-import {
-  type BatterySize,
-  type HourSize,
-  MONTH_DAYS,
-  type MonthSize,
-  RATE_WINDOW,
-  type Sizing,
-} from '../firmware-sim/sizing.js';
+import { type HourSize, MONTH_DAYS, type MonthSize, RATE_WINDOW, type Sizing } from '../firmware-sim/sizing.js';
 import type { PricePlan } from '../gateway/usage/price.js';
 import { Seconds } from '../proto/clock.js';
 import { type Column, paint, print, printTable } from './output.js';
@@ -27,8 +21,8 @@ export interface PlanReport {
 }
 
 /**
- * What a stored ping adds to the gateway's store, indexes and all, over weeks of a fleet; test/sim-plan.test.ts measures
- * it. Deliveries to webhook URLs are not in it.
+ * What a stored ping adds to the gateway's store, indexes and all, over weeks of a fleet, in bytes. It was measured;
+ * test/sim-plan.test.ts measures it again. Deliveries to webhook URLs are not in it.
  */
 export const STORED_PING_BYTES = 265;
 /** Of a plan's month, in a day. */

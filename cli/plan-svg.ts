@@ -59,12 +59,13 @@ const PANELS: readonly Panel[] = [
 
 /** The whole document. `title` says what was run, and may be anything that somebody typed. */
 export function planSvg({ hours, locks }: Sizing, title: string): string {
+  const size = `${WIDTH} ${HEIGHT}`;
   const heading = `What ${locks.toLocaleString('en-US')} locks ask of a gateway, by the hour of the day`;
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" width="${WIDTH}" height="${HEIGHT}" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size}" ${sizeOf(WIDTH, HEIGHT)} role="img">`,
     `  <title>${xmlText(heading)}</title>`,
     `  <style>${STYLE}  </style>`,
-    `  <rect class="page" width="${WIDTH}" height="${HEIGHT}"/>`,
+    `  <rect class="page" ${sizeOf(WIDTH, HEIGHT)}/>`,
     `  <text class="title" x="${LEFT}" y="28">${xmlText(heading)}</text>`,
     `  <text x="${LEFT}" y="48">${xmlText(shortened(title))}</text>`,
     ...legend(),
@@ -107,7 +108,11 @@ function barOf(name: string, hour: number, share: number, value: number, yOf: (v
   const room = (WIDTH - LEFT - RIGHT) / 24;
   const x = LEFT + room * (hour + (1 - share) / 2);
   const height = yOf(0) - yOf(value);
-  return `  <rect class="${name}" x="${round(x)}" y="${round(yOf(value))}" width="${round(room * share)}" height="${round(height)}"/>`;
+  return `  <rect class="${name}" x="${round(x)}" y="${round(yOf(value))}" ${sizeOf(room * share, height)}/>`;
+}
+
+function sizeOf(width: number, height: number): string {
+  return `width="${round(width)}" height="${round(height)}"`;
 }
 
 function hourLabels(hours: readonly HourSize[]): string[] {
@@ -115,7 +120,8 @@ function hourLabels(hours: readonly HourSize[]): string[] {
   const labels = PANELS.flatMap(({ top }) => {
     return hours.map(({ hour }) => {
       const x = round(LEFT + room * (hour + 0.5));
-      return `  <text x="${x}" y="${top + PANEL_HEIGHT + 16}" text-anchor="middle">${String(hour).padStart(2, '0')}</text>`;
+      const label = String(hour).padStart(2, '0');
+      return `  <text x="${x}" y="${top + PANEL_HEIGHT + 16}" text-anchor="middle">${label}</text>`;
     });
   });
   const middle = (LEFT + WIDTH - RIGHT) / 2;

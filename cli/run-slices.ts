@@ -1,4 +1,4 @@
-/** A run that makes its own time, gone through in slices, so that Ctrl-C is heard and the progress is seen meanwhile. */
+/** A run that makes its own time, gone through in slices, so that Ctrl-C is heard and the progress seen meanwhile. */
 import { afterThisTurn, type Milliseconds, Minutes, monotonicMs } from '../proto/clock.js';
 import { ProgressLine } from './progress-line.js';
 

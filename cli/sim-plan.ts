@@ -1,7 +1,7 @@
 /** What `lockgate sim plan` does: a virtual run of a fleet that is not bought yet, and what it will ask for. */
 import { writeFileSync } from 'node:fs';
 import { parseMix } from '../firmware-sim/mix.js';
-import { type Sizing, type SizingOptions, SizingRun } from '../firmware-sim/sizing.js';
+import { MONTH_DAYS, type Sizing, type SizingOptions, SizingRun } from '../firmware-sim/sizing.js';
 import { TLS_13, WireSize } from '../firmware-sim/wire-size.js';
 import { Days, monotonicMs, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
@@ -14,9 +14,6 @@ import { goOn } from './run-slices.js';
 import type { PlanFlags } from './sim-flags.js';
 import { DEFAULT_START, plural, quoted } from './sim-summary.js';
 
-/** A plan's month has 30 days. */
-const MONTH_DAYS = 30;
-
 /** Runs the fleet and prints what it needs. @throws LockgateError `input-…` for a flag or a file */
 export async function planFleet(flags: PlanFlags, interrupted: Interruption): Promise<void> {
   const prices = readPrices(flags);
@@ -26,7 +23,8 @@ export async function planFleet(flags: PlanFlags, interrupted: Interruption): Pr
   const begunAt = monotonicMs();
   const days = (run.endMs - startMs) / Days(1);
   const progress = (): string => {
-    return `seed ${flags.seed}, ${((run.nowMs - startMs) / Days(1)).toFixed(1)} of ${plural(days, 'day')}, the first to settle in`;
+    const passed = ((run.nowMs - startMs) / Days(1)).toFixed(1);
+    return `seed ${flags.seed}, ${passed} of ${plural(days, 'day')}, the first to settle in`;
   };
   await goOn(run, progress, interrupted.signal);
   if (interrupted.signal.aborted) {

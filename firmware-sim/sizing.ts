@@ -1,17 +1,17 @@
 /**
- * What a fleet asks of a gateway and of a network, before there is one: a virtual run that measures connections, connects
- * and uplinks by the hour of the day, and bytes by the parts of the mix. Prices are not known here (cli/plan-price.ts).
+ * What a fleet asks of a gateway and of a network, before there is one: a virtual run that measures connections,
+ * connects and uplinks by the hour of the day, and bytes and batteries by the parts of the mix. Prices are
+ * not known here (cli/plan-price.ts).
  *
  * A day passes before anything is measured: all locks get power at one moment, as no fleet does, and the connects of
  * that moment would be the peak of every run.
  */
 import { Days, type Milliseconds, Minutes, Seconds } from '../proto/clock.js';
 import type { Mac } from '../proto/mac.js';
-import type { PowerCause } from './battery.js';
+import { type BatterySize, byCause, meanBattery, type UsedCharge } from './battery-size.js';
 import type { CommandOrder } from './command-desk.js';
 import { byMinuteOfDay, HOURS_OF_DAY, LoadProfile } from './load-profile.js';
 import { dealMix, type MixPart } from './mix.js';
-import { POWER_DRAW } from './power-draw.js';
 import { drawStrata, type Estimate, type Stratum, shareTotalOf, sumOf, timesOf, totalOf, weightOf } from './sample.js';
 import { type LockTraffic, Traffic } from './traffic.js';
 import { type VirtualOptions, VirtualRun } from './virtual.js';
@@ -25,8 +25,6 @@ const WARM_UP: Milliseconds = Days(1);
 export const RATE_WINDOW: Milliseconds = Minutes(1);
 /** Independent locks exceed their mean by more than three standard deviations at about one moment of a thousand. */
 const DEVIATIONS = 3;
-/** Below it a lock falls silent (specification, Limits). */
-const LOW_PERCENT = 10;
 /**
  * A minute of the day is a rush, and no accident of who is in the sample, where it counts more of the sample than the
  * hour's mean, five deviations of chance, and five. Days do not add up here: a lock's daily ping keeps its minute.
@@ -56,15 +54,6 @@ export interface PartSize {
   readonly month: MonthSize;
   /** Null where the locks' world has no battery of its own. */
   readonly battery: BatterySize | null;
-}
-
-/** What a lock takes out of its battery, on the average. */
-export interface BatterySize {
-  /** All in all, mAh a day. */
-  readonly mahPerDay: number;
-  readonly byCause: Readonly<Record<PowerCause, number>>;
-  /** How long a full battery lasts until it is low. */
-  readonly days: number;
 }
 
 export interface MonthSize {
@@ -110,7 +99,7 @@ export class SizingRun {
   readonly #traffic: Traffic;
   readonly #load: LoadProfile;
   /** Of each lock, when the measure begins; undefined until then. */
-  #usedBefore: ReadonlyMap<Mac, Used | null> | undefined;
+  #usedBefore: ReadonlyMap<Mac, UsedCharge | null> | undefined;
 
   constructor(options: SizingOptions) {
     const { seed, pace, worldOf, startMs, days, orders, mix } = options;
@@ -169,7 +158,7 @@ export class SizingRun {
   }
 
   /** What each lock has taken out of its battery; null for one whose world has none. */
-  #used(atMs: number): ReadonlyMap<Mac, Used | null> {
+  #used(atMs: number): ReadonlyMap<Mac, UsedCharge | null> {
     return new Map(this.#run.locks.map(({ mac, battery }) => [mac, battery?.used(atMs) ?? null]));
   }
 
@@ -280,27 +269,6 @@ function dealt(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMap<Stratum
   for (const [{ sampled }, macs] of locksOf)
     if (macs.length !== sampled) throw new Error('the mix was not dealt as it was drawn');
   return locksOf;
-}
-
-type Used = Readonly<Record<PowerCause, number>>;
-
-const CAUSES = [
-  ...(['idle', 'selfDischarge', 'modem', 'connect', 'send', 'gps', 'motor', 'tone', 'siren'] as const),
-] satisfies PowerCause[];
-
-function byCause(of: (cause: PowerCause) => number): Used {
-  return Object.fromEntries(CAUSES.map((cause) => [cause, of(cause)])) as Used;
-}
-
-/** What a lock takes on the average of so many, each with its mAh a day; null where one of them has no battery. */
-function meanBattery(parts: readonly { readonly locks: number; readonly used: Used | null }[]): BatterySize | null {
-  const locks = parts.reduce((sum, part) => sum + part.locks, 0);
-  const known = parts.flatMap((part) => (part.used === null ? [] : [{ locks: part.locks, used: part.used }]));
-  if (known.length < parts.length) return null;
-  const mean = byCause((cause) => known.reduce((sum, part) => sum + part.locks * part.used[cause], 0) / locks);
-  const mahPerDay = CAUSES.reduce((sum, cause) => sum + mean[cause], 0);
-  const usable = (POWER_DRAW.capacity.value * (100 - LOW_PERCENT)) / 100;
-  return { mahPerDay, byCause: mean, days: usable / mahPerDay };
 }
 
 function busiestOf(minutes: Float64Array, hour: number, ofHour: number): number {

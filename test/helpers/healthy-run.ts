@@ -1,6 +1,6 @@
 /**
- * A healthy fleet of every kind of lock, with commands sent to it, judged as its trace is made; and what the judge finds,
- * held against what truly happened.
+ * A healthy fleet of every kind of lock, with commands sent to it, judged as its trace is made; and what the judge
+ * finds, held against what truly happened.
  */
 import type { Bug } from '../../firmware-sim/bugs.js';
 import { parseMix } from '../../firmware-sim/mix.js';

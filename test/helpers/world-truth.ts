@@ -8,7 +8,7 @@ import type { Mac } from '../../proto/mac.js';
 import type { RuleName } from '../../proto/rules.js';
 import type { TraceHeader, TraceWorld } from '../../proto/trace.js';
 
-/** How long after a cut a lock may be on its way back: its longest wait of 6 min (protocol.md §2), and what it takes. */
+/** How long after a cut a lock may be on its way back: its longest wait of 6 min (protocol.md §2), and some. */
 const BACK_WITHIN = Minutes(7);
 /** What cuts a connection and what the gateway sees of it happen at one moment. */
 const AT_ONCE = Seconds(1);
