@@ -2,6 +2,7 @@ import type { BugOrder } from '../firmware-sim/bugs.js';
 import type { FaultName } from '../firmware-sim/faults.js';
 import type { MixPart } from '../firmware-sim/mix.js';
 import type { ConnectionFlags } from './client.js';
+import type { SimPlace } from './sim-place.js';
 
 /** What `lockgate sim run` can be told, as commander reads it. */
 export interface SimFlags extends ConnectionFlags {
@@ -11,6 +12,8 @@ export interface SimFlags extends ConnectionFlags {
   readonly seed: string;
   readonly pace: 'everyday' | 'lively';
   readonly mix?: string;
+  readonly route?: string;
+  readonly around?: string;
   readonly bug: readonly string[];
   readonly fault: readonly string[];
   readonly out?: string;
@@ -25,7 +28,7 @@ export interface SimFlags extends ConnectionFlags {
 }
 
 /** What of it says how the locks live, read. */
-export interface FleetPlan {
+export interface FleetPlan extends SimPlace {
   readonly mix: readonly MixPart[] | undefined;
   readonly bugs: readonly BugOrder[];
   readonly faults: readonly FaultName[];

@@ -76,6 +76,8 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
     // Their flash is gone with the process, and a name that was used must not be used again: seconds never repeat.
     bootsBefore: Math.floor(systemClock.now() / Seconds(1)),
     ...(plan.mix && { mix: plan.mix }),
+    ...(plan.city && { city: plan.city }),
+    ...(plan.path && { path: plan.path }),
   });
 }
 

@@ -6,6 +6,7 @@ import { LockgateError } from '../proto/errors.js';
 import type { Interruption } from './interrupt.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';
 import { runLive } from './sim-live.js';
+import { readPlace } from './sim-place.js';
 import { runVirtually } from './sim-virtual.js';
 
 /** Runs the fleet and prints how it went. @throws LockgateError `input-…` for a flag, or what the gateway says */
@@ -14,6 +15,7 @@ export async function runSim(flags: SimFlags, interrupted: Interruption): Promis
     mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
     bugs: flags.bug.map(parseBugOrder),
     faults: [...new Set(flags.fault.flatMap(parseFaults))],
+    ...(await readPlace(flags.route, flags.around)),
   };
   if (flags.virtual) return await runVirtually(flags, plan, interrupted);
   refuseVirtualOnly(flags, plan);

@@ -43,6 +43,8 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
       bugs: plan.bugs,
       faults: plan.faults,
       ...(plan.mix && { mix: plan.mix }),
+      ...(plan.city && { city: plan.city }),
+      ...(plan.path && { path: plan.path }),
     },
     sink === undefined ? null : (line) => sink.write(line),
   );

@@ -171,9 +171,7 @@ export class LockBattery {
   }
 
   #flow(mah: number): void {
-    const least = LEAST_PERCENT * PERCENT_MAH;
-    const charge = Math.min(this.#chargeMah + mah, POWER_DRAW.capacity.value);
-    this.#chargeMah = Math.max(charge, Math.min(least, this.#chargeMah));
+    this.#chargeMah = kept(this.#chargeMah, mah);
   }
 
   /** What flows in each hour from a moment on; negative where it flows out. */
@@ -205,9 +203,15 @@ export class LockBattery {
         return;
       }
       if (untilMs === Number.POSITIVE_INFINITY) break;
-      charge += (flow * (untilMs - atMs)) / Hours(1);
+      charge = kept(charge, (flow * (untilMs - atMs)) / Hours(1));
       atMs = untilMs;
     }
     this.#nextAtMs = Number.POSITIVE_INFINITY;
   }
+}
+
+/** What is in the cell when so much has flowed in or, negative, out: it is never over full, nor drained to harm. */
+function kept(chargeMah: number, flowedMah: number): number {
+  const after = Math.min(chargeMah + flowedMah, POWER_DRAW.capacity.value);
+  return Math.max(after, Math.min(chargeMah, LEAST_PERCENT * PERCENT_MAH));
 }

@@ -11,7 +11,7 @@ import type { Flash } from './flash.js';
 import type { OpenLink } from './link.js';
 import { Lock } from './lock.js';
 import { dealMix, type MixPart } from './mix.js';
-import { OPENINGS } from './opening.js';
+import { OPENINGS, OWN_WAY } from './opening.js';
 import { EVERYDAY, LIVELY } from './pace.js';
 import { type Begins, PlannedWorld } from './planned-world.js';
 import { Prng } from './prng.js';
@@ -28,7 +28,10 @@ export interface FleetOptions {
   readonly pace: 'everyday' | 'lively';
   /** Where they live; Amsterdam where it is left out. */
   readonly city?: City;
-  /** The way that they all ride, there and back, in its city; generated ones where it is left out. */
+  /**
+   * The way that they all ride, there and back, in its city: a minute after the beginning, and then as the pace has it;
+   * with ride tracking, unless the mix says otherwise. Generated ways where it is left out.
+   */
   readonly path?: WaypointPath;
   /** What they keep without power; gone with the process where it is left out. */
   readonly flash?: Flash;
@@ -145,11 +148,13 @@ function lockOf(options: FleetOptions, mac: Mac, index: number, parts: LockParts
 
 function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery, begins }: LockParts): World {
   const isLively = options.pace === 'lively';
-  const opening = isLively && begins === undefined ? OPENINGS[index % OPENINGS.length] : undefined;
+  const { path } = options;
+  const part = isLively && begins === undefined ? OPENINGS[index % OPENINGS.length] : undefined;
+  const opening = path === undefined ? part : { ...OWN_WAY, power: begins?.power ?? OWN_WAY.power };
   return new PlannedWorld({
     prng,
-    city: options.path?.city ?? options.city ?? AMSTERDAM,
-    ...(options.path && { path: options.path }),
+    city: path?.city ?? options.city ?? AMSTERDAM,
+    ...(path && { path }),
     startMs: options.clock.now() + index * startEvery,
     pace: isLively ? LIVELY : EVERYDAY,
     ...(opening && { opening }),

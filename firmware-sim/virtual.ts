@@ -19,7 +19,8 @@ export interface VirtualSink {
   disconnect?(mac: Mac, atMs: number, cause: LinkEnd): void;
 }
 
-export interface VirtualOptions extends Pick<FleetOptions, 'seed' | 'mix' | 'bugs' | 'worldOf' | 'diary'> {
+export interface VirtualOptions
+  extends Pick<FleetOptions, 'seed' | 'mix' | 'city' | 'path' | 'bugs' | 'worldOf' | 'diary'> {
   readonly locks: number;
   readonly days: number;
   /** When the run begins, ms since the epoch. */
@@ -64,7 +65,7 @@ export class VirtualRun {
     this.#network = faults.length === 0 ? undefined : new FaultNetwork({ seed, clock, faults });
     this.#clock = clock;
     this.endMs = startMs + Math.round(Days(options.days));
-    const { mix, bugs, worldOf, diary } = options;
+    const { mix, city, path, bugs, worldOf, diary } = options;
     this.#fleet = new Fleet({
       seed,
       clock,
@@ -73,6 +74,8 @@ export class VirtualRun {
       pace: options.pace ?? 'everyday',
       startEvery: 0,
       ...(mix && { mix }),
+      ...(city && { city }),
+      ...(path && { path }),
       ...(bugs && { bugs }),
       ...(worldOf && { worldOf }),
       ...(diary && { diary }),

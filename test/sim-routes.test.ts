@@ -10,7 +10,10 @@ import { MOST_ROUTE_BYTES, parseRouteFile, readRouteFile } from '../firmware-sim
 import { WaypointPath } from '../firmware-sim/waypoint-route.js';
 import { MOST_WAYPOINTS, WaypointList } from '../firmware-sim/waypoints.js';
 import { LockgateError } from '../proto/errors.js';
-import { metersApart } from './helpers/sphere.js';
+import { LOCKGATE, Program } from './helpers/program.js';
+import { type LatLon, metersApart } from './helpers/sphere.js';
+import { testGateway } from './helpers/test-gateway.js';
+import { testReceiver } from './helpers/test-receiver.js';
 
 const gpx = (...lines: string[]): string =>
   ['<?xml version="1.0"?>', '<gpx xmlns="http://www.topografix.com/GPX/1/1" version="1.1">', ...lines, '</gpx>'].join(
@@ -242,3 +245,90 @@ t.test('a ride across the line where the longitudes meet stays on the Earth', as
   const { longitudeDegrees } = positionOf(path.city, ride.at(ride.endMs - 1000).place, 1);
   t.ok(longitudeDegrees < -179.9 && longitudeDegrees >= -180, String(longitudeDegrees));
 });
+
+/** Metres from a point to the nearest of a way's pieces, and how far along the way that is: on a plane around it. */
+function nearest(way: readonly LatLon[], [lat, lon]: LatLon): { off: number; along: number } {
+  const perDegree = 111_195;
+  const shrunk = Math.cos((lat * Math.PI) / 180);
+  const flat = way.map(
+    ([wayLat, wayLon]) => [(wayLon - lon) * perDegree * shrunk, (wayLat - lat) * perDegree] as const,
+  );
+  let best = { off: Number.POSITIVE_INFINITY, along: 0 };
+  let before = 0;
+  for (const [index, [x, y]] of flat.entries()) {
+    const [toX, toY] = flat[index + 1] ?? [x, y];
+    const length = Math.hypot(toX - x, toY - y);
+    const share = length === 0 ? 0 : Math.min(1, Math.max(0, -(x * (toX - x) + y * (toY - y)) / length ** 2));
+    const off = Math.hypot(x + share * (toX - x), y + share * (toY - y));
+    if (off < best.off) best = { off, along: before + share * length };
+    before += length;
+  }
+  return best;
+}
+
+t.test(
+  'a ride of one’s own, live: its GPS pings reach the receiver, along the way, within their uncertainty',
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'lockgate-route-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'mine.gpx');
+    // 12 minutes around the corners, a point each 10 s, as a watch records them.
+    const points = Array.from({ length: 73 }, (_, index): LatLon => {
+      const [from, to, share] = [
+        CORNERS[Math.floor(index / 24)],
+        CORNERS[Math.floor(index / 24) + 1],
+        (index % 24) / 24,
+      ];
+      if (from === undefined || to === undefined) return CORNERS[3];
+      return [from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share];
+    });
+    const time = (index: number): string => new Date(Date.UTC(2026, 4, 1, 10) + index * 10_000).toISOString();
+    writeFileSync(file, track(...points.map(([lat, lon], index) => at(lat, lon, time(index)))));
+
+    const speed = 120;
+    const gateway = await testGateway(t, { speed });
+    const receiver = await testReceiver(t);
+    await gateway.accounts.addWebhookUrl({ url: receiver.url });
+    const pings = (): Ping[] => receiver.requests.map(({ json }) => json as unknown as Ping);
+    const rides = (): Ping[] => {
+      return pings().filter(({ ping_type: type, reason }) => type === 'gps' && reason === 'REASON_UNLOCKED_PING');
+    };
+    const operator = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+    const options = ['--route', file, '--locks', '1', '--speed', String(speed), '--seed', 'mine'];
+    const run = new Program(t, process.execPath, [LOCKGATE, 'sim', 'run', ...options, ...operator, '--json']);
+    // The lock is locked at the end of the ride, which is told with a state change of its own.
+    const isOver = (): boolean => rides().length > 10 && pings().at(-1)?.lock_state === 'locked';
+    for (let count = 1; !isOver(); count++) await receiver.received(count);
+    run.kill('SIGINT');
+    t.equal((await run.end()).code, 0);
+    const summary = JSON.parse(run.stdout.join('\n'));
+    t.match(summary, { route: file, around: null, findings: {} });
+    t.match(summary.repeat, `--route ${file}`);
+
+    const found = rides()
+      .sort((one, other) => one.date.localeCompare(other.date))
+      .map(({ latitude, longitude, uncertainty, speed: metersPerSecond }) => {
+        return { ...nearest(points, [latitude, longitude]), uncertainty, metersPerSecond };
+      });
+    t.ok(found.length >= 18, `${found.length} pings in 12 minutes`);
+    t.ok(found.every(({ off, uncertainty }) => off <= 2 * uncertainty));
+    t.ok(found.filter(({ off, uncertainty }) => off <= uncertainty).length >= 0.9 * found.length);
+    t.ok(found.every(({ metersPerSecond }) => metersPerSecond > 0.2 && metersPerSecond < 6));
+    const whole = nearest(points, CORNERS[3]).along;
+    t.ok((found[0]?.along ?? 0) < whole * 0.2 && (found.at(-1)?.along ?? 0) > whole * 0.8, 'from one end to the other');
+    for (const [index, { along, uncertainty }] of found.entries())
+      t.ok(along > (found[index - 1]?.along ?? 0) - 2 * uncertainty, `onwards: ${along}`);
+  },
+);
+
+/** What the test reads of a ping as a merchant gets it (interfaces.md §2). */
+interface Ping {
+  readonly ping_type: string;
+  readonly reason: string;
+  readonly lock_state: string;
+  readonly date: string;
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly uncertainty: number;
+  readonly speed: number;
+}

@@ -48,6 +48,10 @@ by the run's clock, and would find everything late or early.
 
 --mix gives shares of settings that locks begin with: words joined by + (mid, high, ride, recovery, airplane,
 low-battery), such as mid=50,mid+ride=20,high=20,recovery=5,low-battery=5. Without it most are in MID, some in HIGH.
+With --route the bicycles live where the file's way begins. They are ridden along it after a minute, and there and back
+as the pace has it: as it was recorded where the file has times, else at 3.5 to 6.5 m/s. Ride tracking is on unless
+--mix says otherwise. With --around the streets are made up around a point of one's own, and its clocks go by the sun.
+
 --bug and --fault may be given more than once; a bug for all locks, or as NAME:LOCKS for so many.
 
 Exit codes: 0 done, 2 a flag or file is wrong, 3 the gateway can’t be reached or refuses, 130 ended by Ctrl-C before its
@@ -56,6 +60,7 @@ days were over.
 Example:
   $ lockgate sim run --virtual --locks 100 --days 7 --seed 7 --out week.jsonl.gz
   $ lockgate sim run --virtual --locks 5 --days 2 --bug clock-ahead:1 --fault all --out - | lockgate trace check -
+  $ lockgate sim run --locks 1 --route my-ride.gpx
   $ lockgate sim run --locks 20 --gateway http://127.0.0.1:8081 --pace lively`;
 
 function addRun(sim: Command): void {
@@ -68,6 +73,8 @@ function addRun(sim: Command): void {
     .option('--seed <text>', 'What everything is made up from.', DEFAULT_SEED)
     .addOption(new Option('--pace <pace>', 'How much happens.').choices(['everyday', 'lively']).default('everyday'))
     .option('--mix <shares>', 'What settings they begin with, such as mid=60,high+ride=20.')
+    .option('--route <file>', 'The way that all ride, there and back: a GPX file, or GeoJSON with a line.')
+    .option('--around <lat,lon>', 'Where the streets are that they ride through (default: Amsterdam).')
     .option('--bug <name>', 'A firmware bug: NAME for all locks, NAME:LOCKS for so many ("sim bugs").', collect, [])
     .option('--fault <name>', 'A network fault, or all ("sim faults").', collect, [])
     .option('--out <file>', 'Virtual: the trace, gzipped where the name ends in .gz, - is the standard output.')
