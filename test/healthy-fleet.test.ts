@@ -14,6 +14,8 @@ import { WorldTruth } from './helpers/world-truth.js';
 /** As few as show each bug. */
 const EVERYDAY = { locks: 25, days: 3, pace: 'everyday' } as const;
 
+t.setTimeout(120_000);
+
 t.test(
   'twenty days of thirty mixed locks, and two lively ones: no violation, no warning without a reason',
   async (t) => {
