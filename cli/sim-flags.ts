@@ -33,3 +33,21 @@ export interface FleetPlan extends SimPlace {
   readonly bugs: readonly BugOrder[];
   readonly faults: readonly FaultName[];
 }
+
+/** What `lockgate sim plan` can be told, as commander reads it. */
+export interface PlanFlags {
+  readonly locks: number;
+  readonly days: number;
+  readonly seed: string;
+  readonly pace: 'everyday' | 'lively';
+  readonly mix: string;
+  readonly sample: number;
+  readonly commands: number;
+  readonly tls?: boolean;
+  readonly chain?: number;
+  readonly perMb?: string;
+  readonly perSim?: string;
+  readonly currency?: string;
+  readonly svg?: string;
+  readonly json?: boolean;
+}

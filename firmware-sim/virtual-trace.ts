@@ -35,6 +35,7 @@ export class VirtualTrace {
       sink: {
         connect: (mac, atMs) => this.#connect(mac, atMs),
         uplink: (mac, atMs, uplink) => this.#uplink(mac, atMs, uplink),
+        command: (mac, atMs, { id, command }) => this.#event({ event: 'command', atMs, mac, id, command }),
         disconnect: (mac, atMs, cause) => this.#disconnect(mac, atMs, cause),
       },
       ...(options.world && write !== null && { diary: (mac, _atMs, entry) => this.#world(mac, entry) }),

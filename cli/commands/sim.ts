@@ -1,7 +1,7 @@
 /** `lockgate sim …`: names, flags and help. What a command does is loaded when it is called. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../interrupt.js';
-import type { SimFlags } from '../sim-flags.js';
+import type { PlanFlags, SimFlags } from '../sim-flags.js';
 
 const MOST_LOCKS = 100_000;
 const MOST_DAYS = 3660;
@@ -17,6 +17,7 @@ export function addSimCommands(program: Command): void {
     .command('sim')
     .description('Simulated locks: a fleet to order, with firmware bugs and network faults.');
   addRun(sim);
+  addPlan(sim);
   sim
     .command('bugs')
     .description('List the firmware bugs that locks can be given, and the rule that each breaks.')
@@ -93,6 +94,55 @@ function addRun(sim: Command): void {
       if (flags.listBugs) return (await import('../sim-tables.js')).printBugs(flags.json);
       const { runSim } = await import('../sim-run.js');
       await runSim(flags, untilInterrupted());
+    });
+}
+
+const MOST_PLANNED_LOCKS = 1_000_000;
+const MOST_PLANNED_DAYS = 366;
+const MOST_SAMPLED = 100_000;
+const MOST_COMMANDS = 3000;
+const MOST_CHAIN_BYTES = 100_000;
+/** About as a fleet by chance begins (without a mix, "sim run" draws each lock's settings). */
+const PLAN_MIX = 'mid=55,mid+ride=23,high=14,high+ride=6,recovery=2';
+
+const PLAN_HELP = `
+It lives the fleet's days without a gateway, counts what passes as a gateway's meter would (every MQTT frame in both
+directions, keepalives too; with --tls what TLS adds), and says what a month of 30 days takes, by the parts of the mix,
+and how much goes on at once by the hour of the day. A day passes before anything is measured.
+
+--mix is that of "sim run": settings that locks begin with. A lock that begins with a low battery is charged some day.
+A fleet of more than --sample locks is scaled from so many, each part of the mix by itself; the standard error is shown.
+The prices are those of "usage plan set". With --tls each connection has a full handshake (TLS 1.3, one self-signed
+P-256 certificate); --chain adds the bytes of the certificates that your gateway shows beyond that.
+
+Exit codes: 0 done, 2 a flag or file is wrong, 130 ended by Ctrl-C.
+
+Example:
+  $ lockgate sim plan --locks 20000 --mix mid=70,high=25,recovery=5 --per-mb 0.12 --per-sim 0.80 --currency EUR
+  $ lockgate sim plan --locks 500 --days 30 --tls --chain 2400 --svg load.svg`;
+
+function addPlan(sim: Command): void {
+  sim
+    .command('plan')
+    .description('Size a fleet before it is bought: connections, pings, data and its price.')
+    .requiredOption('--locks <n>', 'How many locks.', whole(MOST_PLANNED_LOCKS))
+    .option('--mix <shares>', 'What settings they begin with, such as mid=60,high+ride=20.', PLAN_MIX)
+    .option('--days <n>', 'How many days are measured.', whole(MOST_PLANNED_DAYS), 7)
+    .option('--seed <text>', 'What everything is made up from.', DEFAULT_SEED)
+    .addOption(new Option('--pace <pace>', 'How much happens.').choices(['everyday', 'lively']).default('everyday'))
+    .option('--sample <n>', 'The most locks to simulate.', whole(MOST_SAMPLED), 1000)
+    .option('--commands <n>', 'Commands (locate by GPS) that each lock gets in a month.', whole(MOST_COMMANDS), 0)
+    .option('--tls', 'Locks connect over TLS.')
+    .option('--chain <bytes>', 'With --tls: bytes of certificates beyond a self-signed one.', whole(MOST_CHAIN_BYTES))
+    .option('--per-mb <price>', 'The price of an MB (1,000,000 bytes), with at most 6 decimals.')
+    .option('--per-sim <price>', 'The price of an active SIM for a month.')
+    .option('--currency <code>', 'ISO 4217, three letters.')
+    .option('--svg <file>', 'Write a chart of the hours of the day.')
+    .option('--json', 'Print JSON for programs.')
+    .addHelpText('after', PLAN_HELP)
+    .action(async (flags: PlanFlags) => {
+      const { planFleet } = await import('../sim-plan.js');
+      await planFleet(flags, untilInterrupted());
     });
 }
 
