@@ -50,6 +50,11 @@ export class StoryWorld implements World {
     };
   }
 
+  /** What GPS reads has no error here. */
+  truthAt(atMs: number): GpsFix {
+    return this.fixAt(atMs);
+  }
+
   cellPositionAt(atMs: number): Position {
     return { ...this.fixAt(atMs).position, uncertaintyMeters: CELL_UNCERTAINTY_METERS };
   }
