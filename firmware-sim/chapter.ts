@@ -6,7 +6,7 @@ import { Minutes, Seconds } from '../proto/clock.js';
 import type { City, Place } from './city.js';
 import type { Prng } from './prng.js';
 import { Route } from './route.js';
-import type { WorldChange, WorldEvent } from './world.js';
+import { sortByTime, type WorldChange, type WorldEvent } from './world.js';
 
 export interface Chapter {
   readonly events: readonly WorldEvent[];
@@ -33,7 +33,8 @@ class Happenings {
   }
 
   inOrder(): WorldEvent[] {
-    return this.#events.sort((one, other) => one.atMs - other.atMs);
+    sortByTime(this.#events);
+    return this.#events;
   }
 }
 

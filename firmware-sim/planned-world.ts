@@ -13,6 +13,7 @@ import type { Prng } from './prng.js';
 import type { Motion, Route } from './route.js';
 import {
   CELL_UNCERTAINTY_METERS,
+  sortByTime,
   type World,
   type WorldBeginning,
   type WorldChange,
@@ -112,8 +113,11 @@ export class PlannedWorld implements World {
   }
 
   #motionAt(atMs: number): Motion {
-    const route = this.#routes.findLast(({ startMs }) => startMs <= atMs);
-    return route?.at(atMs) ?? this.#stood;
+    for (let index = this.#routes.length - 1; index >= 0; index--) {
+      const route = this.#routes[index];
+      if (route !== undefined && route.startMs <= atMs) return route.at(atMs);
+    }
+    return this.#stood;
   }
 
   /** Plans until the end of the next ride. */
@@ -186,7 +190,7 @@ export class PlannedWorld implements World {
   }
 
   #sort(): void {
-    this.#events.sort((one, other) => one.atMs - other.atMs);
+    sortByTime(this.#events);
   }
 
   /** The battery of the lock, and of the bicycle, after a ride. */
