@@ -90,6 +90,11 @@ export class Lock {
     return this.#state;
   }
 
+  /** Whether it was given power, and has it still. */
+  get hasPower(): boolean {
+    return this.#phase === 'running' || this.#phase === 'stepping';
+  }
+
   /** Gives the lock power. */
   start(): void {
     if (this.#phase !== 'new') throw new Error('a simulated lock is started once');
