@@ -67,8 +67,8 @@ function warnOfFiles(locks: number): void {
   const most = mostOpenFiles();
   const needed = locks + OTHER_FILES;
   if (most === undefined || most >= needed) return;
-  const files = `${plural(locks, 'lock')} may need as many connections at once, and this process may open ${most} files`;
-  note(`${files}: raise the limit with "ulimit -n ${needed}", or those beyond it can't connect.`);
+  const why = `${plural(locks, 'lock')} may need as many connections at once, and this process may open ${most} files`;
+  note(`${why}: raise the limit with "ulimit -n ${needed}", or those beyond it can't connect.`);
 }
 
 /** How many files this process may open at once; undefined where the system sets no limit, or does not tell. */

@@ -7,7 +7,7 @@ import { plural } from './sim-summary.js';
 
 /**
  * Whether it is connected, or silent because nothing asks it to speak: not while it connects or ends, has something to
- * say and no connection, or could not connect the last time. A lock that fell silent for good sleeps, whatever it keeps.
+ * say and no connection, or could not connect the last time. In a silent state it sleeps, whatever it keeps.
  */
 function isAsItShould({ hasPower, state }: Lock): boolean {
   if (!hasPower || state.link !== 'down') return hasPower && state.link === 'up';
