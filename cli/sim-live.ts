@@ -5,6 +5,7 @@ import { mqttLinks } from '../firmware-sim/link-mqtt.js';
 import { Days, type Milliseconds, RunClock, Seconds, systemClock, type Timer } from '../proto/clock.js';
 import { formatMac } from '../proto/mac.js';
 import type { Interruption } from './interrupt.js';
+import { mostOpenFiles } from './open-files.js';
 import { note, print, printJson } from './output.js';
 import { ProgressLine } from './progress-line.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';
@@ -69,13 +70,6 @@ function warnOfFiles(locks: number): void {
   if (most === undefined || most >= needed) return;
   const why = `${plural(locks, 'lock')} may need as many connections at once, and this process may open ${most} files`;
   note(`${why}: raise the limit with "ulimit -n ${needed}", or those beyond it can't connect.`);
-}
-
-/** How many files this process may open at once; undefined where the system sets no limit, or does not tell. */
-function mostOpenFiles(): number | undefined {
-  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
-  const soft = userLimits?.open_files?.soft;
-  return typeof soft === 'number' ? soft : undefined;
 }
 
 interface FleetParts {
