@@ -17,6 +17,8 @@ import { type Row, ratesOf } from './measure.js';
 const LOCKS = 10_000;
 /** Files that each process has open besides one connection for each lock. */
 const OTHER_FILES = 100;
+/** The share of the locks that must be connected: at each moment some are in a tunnel or a cellar. */
+const CONNECTED_SHARE = 0.99;
 /** How long it is watched once all are connected. */
 const WATCHED_SECONDS = 20;
 const LOOK_EVERY_MS = 250;
@@ -63,7 +65,7 @@ async function measure(undoing: Teardown, serve: ServeProgram, locks: number): P
   const args = ['sim', 'run', '--locks', String(locks), '--mix', 'recovery', '--json', '--data', serve.data];
   const begunAt = monotonicMs();
   const sim = new Program(undoing, process.execPath, [LOCKGATE, ...args]);
-  const connected = await untilAllConnected(serve, locks, begunAt);
+  const connected = await untilConnected(serve, locks, begunAt);
   const before = [cpuSeconds(serve.program.pid), cpuSeconds(sim.pid)] as const;
   const watchedAt = monotonicMs();
   await later(WATCHED_SECONDS * 1000);
@@ -75,21 +77,21 @@ async function measure(undoing: Teardown, serve: ServeProgram, locks: number): P
   const { memory_bytes_per_lock, acknowledged, refused } = JSON.parse(sim.stdout.join('\n')) as Summary;
   const name = `${locks.toLocaleString('en')} live locks in one process`;
   const [serveSeconds, simSeconds] = before.map((spent) => spent.toFixed(1));
-  console.error(`  all connected after ${connected.toFixed(1)} s, ${refused} tries to connect failed`);
+  console.error(`  99 % connected after ${connected.toFixed(1)} s, ${refused} tries to connect failed`);
   console.error(`  until then the gateway took ${serveSeconds} s of a core, the simulator ${simSeconds} s`);
   console.error(`  connected and idle: gateway ${ofServe} of a core, simulator ${ofSim}; ${acknowledged} pings in all`);
   const rates = ratesOf([memory_bytes_per_lock]);
   return { name, unit: 'bytes of memory a lock', rates, peer: null, ratio: null, floor: 'none', aim: 'none' };
 }
 
-/** Seconds until the gateway counts so many connections. */
-async function untilAllConnected(serve: ServeProgram, locks: number, begunAt: number): Promise<number> {
+/** Seconds until the gateway counts the connections of nearly all. */
+async function untilConnected(serve: ServeProgram, locks: number, begunAt: number): Promise<number> {
   const client = new GatewayClient({ data: serve.data });
   for (;;) {
     const seconds = (monotonicMs() - begunAt) / 1000;
     const { mqtt } = await client.get<{ mqtt: { connected: number } }>('/status');
-    if (mqtt.connected >= locks) return seconds;
-    if (seconds > CONNECT_SECONDS) throw new Error(`not all locks are connected after ${CONNECT_SECONDS} s`);
+    if (mqtt.connected >= CONNECTED_SHARE * locks) return seconds;
+    if (seconds > CONNECT_SECONDS) throw new Error(`not enough locks are connected after ${CONNECT_SECONDS} s`);
     await later(LOOK_EVERY_MS);
   }
 }
