@@ -7,7 +7,7 @@ import type { City, Place } from './city.js';
 import type { Prng } from './prng.js';
 import type { Route } from './route.js';
 import { StreetRoute } from './street-route.js';
-import type { WorldChange, WorldEvent } from './world.js';
+import { sortByTime, type WorldChange, type WorldEvent } from './world.js';
 
 export interface Chapter {
   readonly events: readonly WorldEvent[];
@@ -34,7 +34,8 @@ class Happenings {
   }
 
   inOrder(): WorldEvent[] {
-    return this.#events.sort((one, other) => one.atMs - other.atMs);
+    sortByTime(this.#events);
+    return this.#events;
   }
 }
 

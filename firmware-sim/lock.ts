@@ -59,12 +59,13 @@ export class Lock {
   readonly #link: Link;
   readonly #battery: LockBattery | undefined;
   readonly #inputs: StepInput[] = [];
-  /** What the step at hand does: one list for all steps that do nothing, which most of a fleet's millions are. */
-  #effects: StepEffect[] = [];
+  /** What the step at hand does: one list for all steps, emptied by taking out, which leaves it its room. */
+  readonly #effects: StepEffect[] = [];
   readonly #state: Draft;
   /** What was last written to the flash. */
   #saved: LockFlash;
-  #nowMs: number;
+  // A number from the beginning: a field that was once undefined gets a new number object with each time that it holds.
+  #nowMs = 0;
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
   #armedMs = Number.POSITIVE_INFINITY;
@@ -95,6 +96,11 @@ export class Lock {
   /** The battery that it drains; undefined where its world has none of its own. For checkers. */
   get battery(): LockBattery | undefined {
     return this.#battery;
+  }
+
+  /** Whether it was given power, and has it still. */
+  get hasPower(): boolean {
+    return this.#phase === 'running' || this.#phase === 'stepping';
   }
 
   /** Gives the lock power. */
@@ -163,7 +169,7 @@ export class Lock {
     }
     this.#phase = 'stepping';
     this.#step(input);
-    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.#step(next);
+    while (this.#inputs.length > 0) this.#step(this.#inputs.shift() as StepInput);
     if (this.#phase === 'stepping') this.#phase = 'running';
   }
 
@@ -180,8 +186,9 @@ export class Lock {
     if (input.type === 'boot') this.#battery?.boots(this.#nowMs);
     if (input.type === 'boot') this.#note({ type: 'booted', boot: state.boot });
     if (effects.length === 0) return;
-    this.#effects = [];
+    // What an effect brings about waits for its turn in `#inputs`: nothing is added here meanwhile.
     for (const effect of effects) this.#perform(effect);
+    while (effects.length > 0) effects.pop();
   }
 
   #perform(effect: StepEffect): void {

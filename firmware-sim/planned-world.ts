@@ -19,6 +19,7 @@ import { StreetRoute } from './street-route.js';
 import type { WaypointPath } from './waypoint-route.js';
 import {
   CELL_UNCERTAINTY_METERS,
+  sortByTime,
   type World,
   type WorldBeginning,
   type WorldChange,
@@ -137,8 +138,11 @@ export class PlannedWorld implements World {
   }
 
   #motionAt(atMs: number): Motion {
-    const route = this.#routes.findLast(({ startMs }) => startMs <= atMs);
-    return route?.at(atMs) ?? this.#stood;
+    for (let index = this.#routes.length - 1; index >= 0; index--) {
+      const route = this.#routes[index];
+      if (route !== undefined && route.startMs <= atMs) return route.at(atMs);
+    }
+    return this.#stood;
   }
 
   #nextPlanned(): WorldEvent | undefined {
@@ -246,7 +250,7 @@ export class PlannedWorld implements World {
   }
 
   #sort(): void {
-    this.#events.sort((one, other) => one.atMs - other.atMs);
+    sortByTime(this.#events);
   }
 
   /** Whoever sees that the battery is low charges it while the bicycle stands, unless they forget. */

@@ -23,8 +23,10 @@ import { Hours, ManualClock, Minutes } from '../proto/clock.js';
 import { encodeUplink } from '../proto/codec.js';
 import { DEFAULT_POWER, type Uplink } from '../proto/ping.js';
 import { periodMinuteOf } from '../proto/power-step-reading.js';
+import { readGoldenTraces, retrace } from './helpers/golden-traces.js';
 import { BENCH_MAC, MIDNIGHT_MS, macOf } from './helpers/lock-bench.js';
 
+const RENEW = 'renewed on purpose by node dist/test/helpers/golden-traces.js --write';
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 
 interface Site {
@@ -269,6 +271,14 @@ t.test('the same seed gives the same uplinks, another seed others', async (t) =>
   t.ok(one.length > 100);
   t.same(again, one);
   t.notSame(other, one);
+});
+
+t.test('the bytes of a seed are the same with every Node, and from one build to the next', async (t) => {
+  for (const golden of readGoldenTraces()) {
+    const { lines, sha256 } = golden;
+    t.ok(lines > 50, 'enough happens');
+    t.same(retrace(golden), { lines, sha256 }, `seed ${golden.seed}, ${golden.pace}: ${RENEW}`);
+  }
 });
 
 t.test('a lively fleet shows every trigger within half an hour', async (t) => {

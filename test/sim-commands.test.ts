@@ -276,6 +276,7 @@ t.test('live: locks are added as simulated, connect, and are counted; a second r
     t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
     t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
     t.same(summary.findings, {}, 'nothing is found');
+    t.ok(Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0, 'it says its size');
   }
   const devices = await gateway.store.listDevices();
   t.equal(devices.length, 8);
@@ -297,7 +298,11 @@ t.test('live: with secrets and a place to connect nothing more is needed; days a
   t.equal(cut.code, 130, 'before its days were over');
   t.match(JSON.parse(cut.stdout), { locks: 3, connections: 3, findings: null });
   const whole = await lockgate('sim', 'run', ...line, '--days', '0.00001');
-  t.match(whole, { code: 0, stdout: /^seed 1, 3 locks, 0.00001 days, 1 × speed, .*findings unknown\nAgain: lockgate/ });
+  t.match(whole, {
+    code: 0,
+    stdout:
+      /^seed 1, 3 locks, 0.00001 days, 1 × speed, .*findings unknown\nMemory: [\d,]+ bytes per lock\nAgain: lockgate/,
+  });
 });
 
 t.test('live: faults and bugs come over MQTT, and the gateway finds the bugs', async (t) => {
@@ -314,6 +319,24 @@ t.test('live: faults and bugs come over MQTT, and the gateway finds the bugs', a
   t.ok(acknowledged > 10, `${acknowledged} acknowledged`);
   t.same(bugs, ['poses-as-phone']);
   t.ok(findings['wrong-source'] > 0, JSON.stringify(findings));
+});
+
+t.test('live: where there are too few files, the limit to raise is named, and the others live', async (t) => {
+  const gateway = await testGateway(t);
+  // 40 files are what Node itself has open, and some locks.
+  const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
+  const run = new Program(t, 'sh', [
+    '-c',
+    `ulimit -n 40; exec "$@"`,
+    'sh',
+    ...command,
+    ...['--locks', '60', '--mix', 'recovery', '--seed', 'files'],
+  ]);
+  await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
+  t.match(await run.line(/raise the limit/, 'stderr'), /60 locks .* may open 40 files: .*"ulimit -n 124"/);
+  run.kill('SIGINT');
+  t.same(await run.end(), { code: 0, signal: null });
+  t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);
 });
 
 t.test('live: a gateway at another speed is told of', async (t) => {

@@ -5,6 +5,7 @@
  */
 import { cpus } from 'node:os';
 import { benchIdleLocks, benchReconnect } from './idle-locks.js';
+import { benchLiveLocks } from './live-locks.js';
 import type { Rates, Row } from './measure.js';
 import { benchTraceCheck } from './trace-check.js';
 import { benchVirtual } from './virtual.js';
@@ -18,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row>>> = {
   deliveries: benchDeliveries,
   arrival: benchArrival,
   urls: benchUrls,
+  live: benchLiveLocks,
 };
 
 function figure({ median, least, most }: Rates): string {
