@@ -32,6 +32,8 @@ export interface RouteOptions {
   readonly to: Place;
   readonly startMs: number;
   readonly speedMetersPerSecond: number;
+  /** Whether whoever rides waits at a light now and then; they do where it is left out. */
+  readonly hasStops?: boolean;
 }
 
 /** More corners than a way through a city has. The last piece beyond them is straight. */
@@ -83,7 +85,7 @@ export class Route {
 }
 
 function legsOf(prng: Prng, options: RouteOptions): Leg[] {
-  const { city, to } = options;
+  const { city, to, hasStops = true } = options;
   const legs: Leg[] = [];
   let place = options.from;
   let atMs = options.startMs;
@@ -106,7 +108,7 @@ function legsOf(prng: Prng, options: RouteOptions): Leg[] {
     const meters = isDetour ? block : Math.min(Math.abs(left), block);
     const isBack = left < 0 !== isDetour;
     ride((city.turnedDegrees + (isAlong ? 0 : 90) + (isBack ? 180 : 0) + 360) % 360, Math.max(meters, 1));
-    if (prng.chance(0.12)) {
+    if (prng.chance(0.12) && hasStops) {
       const directionDegrees = legs.at(-1)?.directionDegrees ?? 0;
       const endMs = atMs + Math.round(prng.between(Seconds(5), Seconds(45)));
       legs.push({ startMs: atMs, endMs, from: place, speedMetersPerSecond: 0, directionDegrees });
