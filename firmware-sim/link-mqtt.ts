@@ -26,17 +26,26 @@ const CLOSE_ENDS_AFTER = Seconds(1);
 
 /** Makes links to a gateway. `secretOf` gives a lock's password. */
 export function mqttLinks(address: MqttAddress, secretOf: (mac: Mac) => string): OpenLink {
-  return (mac, events) => new MqttLink(optionsFor(address, mac, secretOf(mac)), events);
+  return (mac, events) => new MqttLink(mqttOptions(address, { clientId: mac, mac, secret: secretOf(mac) }), events);
 }
 
-function optionsFor({ host, port, tls }: MqttAddress, mac: Mac, secret: string): IClientOptions {
+/** Who connects: a lock, or a phone that acts for it (protocol.md §1). */
+export interface MqttIdentity {
+  readonly clientId: string;
+  /** The user name is the lock's MAC either way. */
+  readonly mac: Mac;
+  readonly secret: string;
+}
+
+/** How a client connects: clean sessions, and no tries of its own to connect again. */
+export function mqttOptions({ host, port, tls }: MqttAddress, { clientId, mac, secret }: MqttIdentity): IClientOptions {
   return {
     host,
     port,
     protocol: tls === undefined ? 'mqtt' : 'mqtts',
     ...tls,
     protocolVersion: 4,
-    clientId: mac,
+    clientId,
     username: mac,
     password: secret,
     clean: true,
