@@ -21,7 +21,7 @@ const SLICE = Hours(6);
 /**
  * Plays a scenario; the exit code is 1 where something is not as it expects.
  *
- * @throws LockgateError `input-…` for what is wrong with a flag or the file, or what keeps the gateway from being reached
+ * @throws LockgateError `input-…` for a flag or the file, or what keeps the gateway from being reached
  */
 export async function runScenario(flags: SimFlags, nameOrFile: string, interrupted: Interruption): Promise<void> {
   const scenario = await readOrTell(scenarioFile(nameOrFile));

@@ -16,7 +16,7 @@ export function cosineOf(degrees: number): number {
   return turned(degrees, 1);
 }
 
-/** The direction in which a point lies that is so much further east and north: degrees clockwise from north, [0, 360). */
+/** The direction of a point that is so much further east and north: degrees clockwise from north, [0, 360). */
 export function directionOf(east: number, north: number): number {
   const [across, along] = [Math.abs(east), Math.abs(north)];
   if (across === 0 && along === 0) return 0;

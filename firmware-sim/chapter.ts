@@ -38,15 +38,18 @@ class Happenings {
   }
 }
 
-/** Unlock, ride, lock: with stops, a tunnel now and then, and a garage at the end of some. */
-export function ride(prng: Prng, way: Way): Chapter {
+/** The way that somebody takes who begins to ride at `startMs`, about so fast. */
+export type RouteMaker = (startMs: number, speedMetersPerSecond: number) => Route;
+
+/** Unlock at `startMs`, ride, lock: with stops, a tunnel now and then, and a garage at the end of some. */
+export function ride(prng: Prng, startMs: number, routeOf: RouteMaker): Chapter {
   const happens = new Happenings();
-  const startMs = way.startMs + prng.between(Seconds(5), Seconds(25));
-  const route = new StreetRoute(prng, { ...way, startMs, speedMetersPerSecond: prng.between(3.5, 6.5) });
-  happens.at(way.startMs, { type: 'tether', tetherState: 'detached' });
-  happens.at(way.startMs, { type: 'lock-state', lockState: 'unlocked' });
-  happens.at(way.startMs, { type: 'sky', open: true });
-  happens.at(way.startMs, { type: 'coverage', covered: true });
+  const leavesMs = startMs + prng.between(Seconds(5), Seconds(25));
+  const route = routeOf(leavesMs, prng.between(3.5, 6.5));
+  happens.at(startMs, { type: 'tether', tetherState: 'detached' });
+  happens.at(startMs, { type: 'lock-state', lockState: 'unlocked' });
+  happens.at(startMs, { type: 'sky', open: true });
+  happens.at(startMs, { type: 'coverage', covered: true });
   moves(happens, route);
   if (prng.chance(0.15)) tunnel(prng, happens, route);
   // Most lock at once. Some look for their bag first, or forget.

@@ -10,6 +10,8 @@ export interface City {
   readonly turnedDegrees: number;
   /** From the middle to the outskirts. */
   readonly radiusMeters: number;
+  /** What the clocks there show against UTC. They stay so all year: a seed does not depend on a law. */
+  readonly utcOffsetMinutes: number;
 }
 
 /** The centre of Amsterdam, by and large. */
@@ -18,11 +20,13 @@ export const AMSTERDAM: City = Object.freeze({
   longitudeDegrees: 4.8952,
   turnedDegrees: 24,
   radiusMeters: 2500,
+  utcOffsetMinutes: 60,
 });
 
-/** Streets as those of Amsterdam, around a point. */
+/** Streets as those of Amsterdam, around a point. The clocks there go by the sun, to the hour. */
 export function cityAround(latitudeDegrees: number, longitudeDegrees: number): City {
-  return { ...AMSTERDAM, latitudeDegrees, longitudeDegrees };
+  const utcOffsetMinutes = Math.round(longitudeDegrees / 15) * 60;
+  return { ...AMSTERDAM, latitudeDegrees, longitudeDegrees, utcOffsetMinutes };
 }
 
 /** Metres from the middle of the city. */
@@ -46,7 +50,7 @@ export function positionOf(city: City, place: Place, uncertaintyMeters: number):
   };
 }
 
-/** The place of a position: the other way round. The city must not be far away, or its metres are no longer the place's. */
+/** The other way round. Far away from the city its metres are no longer those of the place. */
 export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: number): Place {
   const east = degreesEast(city.longitudeDegrees, longitudeDegrees);
   return {

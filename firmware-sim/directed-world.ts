@@ -130,6 +130,11 @@ export class DirectedWorld implements World {
     };
   }
 
+  /** Its GPS is without error: what is read depends on nothing but the moment, so that runs can be compared. */
+  truthAt(atMs: number): GpsFix {
+    return this.fixAt(atMs);
+  }
+
   /** The network knows the mast, not the lock. */
   cellPositionAt(atMs: number): Position {
     const { place } = this.#motionAt(atMs);

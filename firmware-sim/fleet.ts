@@ -15,6 +15,7 @@ import { OPENINGS } from './opening.js';
 import { EVERYDAY, LIVELY } from './pace.js';
 import { type Begins, PlannedWorld } from './planned-world.js';
 import { Prng } from './prng.js';
+import type { WaypointPath } from './waypoint-route.js';
 import type { World } from './world.js';
 
 export interface FleetOptions {
@@ -27,6 +28,8 @@ export interface FleetOptions {
   readonly pace: 'everyday' | 'lively';
   /** Where they live; Amsterdam where it is left out. */
   readonly city?: City;
+  /** The way that they all ride, there and back, in its city; generated ones where it is left out. */
+  readonly path?: WaypointPath;
   /** What they keep without power; gone with the process where it is left out. */
   readonly flash?: Flash;
   readonly diary?: Diary;
@@ -146,7 +149,8 @@ function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery,
   const opening = isLively && begins === undefined ? OPENINGS[index % OPENINGS.length] : undefined;
   return new PlannedWorld({
     prng,
-    city: options.city ?? AMSTERDAM,
+    city: options.path?.city ?? options.city ?? AMSTERDAM,
+    ...(options.path && { path: options.path }),
     startMs: options.clock.now() + index * startEvery,
     pace: isLively ? LIVELY : EVERYDAY,
     ...(opening && { opening }),

@@ -19,6 +19,7 @@ import {
   newLock,
   type StepState,
 } from '../proto/power-step-state.js';
+import type { LockBattery } from './battery.js';
 import type { Diary, DiaryEntry } from './diary.js';
 import type { Flash } from './flash.js';
 import type { Link, LinkEvents, OpenLink } from './link.js';
@@ -56,6 +57,7 @@ export class Lock {
   readonly #model: PowerModel;
   readonly #act: Act;
   readonly #link: Link;
+  readonly #battery: LockBattery | undefined;
   readonly #inputs: StepInput[] = [];
   /** What the step at hand does: one list for all steps that do nothing, which most of a fleet's millions are. */
   #effects: StepEffect[] = [];
@@ -73,6 +75,7 @@ export class Lock {
     const { mac, world, firmwareVersion, chance } = options;
     this.mac = mac;
     this.#options = options;
+    this.#battery = world.battery;
     this.#model = options.model ?? POWER_MODEL;
     this.#act = options.act ?? stepInPlace;
     this.#link = options.openLink(mac, this.#linkEvents());
@@ -87,6 +90,11 @@ export class Lock {
   /** What the lock knows. For checkers; it changes in place with the next thing that happens. */
   get state(): StepState {
     return this.#state;
+  }
+
+  /** The battery that it drains; undefined where its world has none of its own. For checkers. */
+  get battery(): LockBattery | undefined {
+    return this.#battery;
   }
 
   /** Gives the lock power. */
@@ -150,7 +158,7 @@ export class Lock {
     const { diary, world } = this.#options;
     if (diary !== undefined) {
       this.#note({ type: 'world', change: event.change });
-      if (event.change.type === 'motion') this.#note({ type: 'whereabouts', fix: world.fixAt(this.#nowMs) });
+      if (event.change.type === 'motion') this.#note({ type: 'whereabouts', fix: world.truthAt(this.#nowMs) });
     }
     this.#give(event.change);
   }
@@ -177,6 +185,7 @@ export class Lock {
       this.#saved = flashOf(state);
       flash.save(this.mac, this.#saved);
     }
+    if (input.type === 'boot') this.#battery?.boots(this.#nowMs);
     if (input.type === 'boot') this.#note({ type: 'booted', boot: state.boot });
     if (effects.length === 0) return;
     this.#effects = [];
@@ -186,6 +195,7 @@ export class Lock {
   #perform(effect: StepEffect): void {
     if (this.#phase === 'stopped') return;
     if (this.#options.diary !== undefined) this.#note({ type: 'did', effect });
+    this.#battery?.did(effect, this.#nowMs);
     if (effect.type === 'connect') this.#link.connect();
     else if (effect.type === 'publish') this.#link.publish(effect.uplink);
     else if (effect.type === 'disconnect') this.#link.disconnect();
@@ -215,6 +225,7 @@ export class Lock {
     // Within a step the link has answered at once: the answer waits for its turn, at the same moment.
     if (this.#phase === 'running') this.#catchUp();
     if (entry !== undefined) this.#note(entry);
+    if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.offline(this.#nowMs);
     this.#give(input);
     if (this.#phase === 'running') this.#arm();
   }

@@ -25,7 +25,7 @@ export async function readRouteFile(path: string): Promise<Waypoints> {
 /**
  * Reads the text of a file. `name` is what its errors call it.
  *
- * @throws LockgateError `input-route`: the message names the file, the line (or where in the JSON) and what was expected
+ * @throws LockgateError `input-route`: with the file, the line (or where in the JSON) and what was expected
  */
 export function parseRouteFile(text: string, name: string): Waypoints {
   const content = text.startsWith('\ufeff') ? text.slice(1) : text;

@@ -22,6 +22,8 @@ export interface Route {
   /** Ms since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
+  /** How far it is. */
+  readonly meters: number;
   /** Where it ends, standing. */
   readonly end: Motion;
   /** Where one is at `atMs`; before and after the way, at its ends. */

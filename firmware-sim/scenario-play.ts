@@ -1,5 +1,5 @@
 /**
- * Plays a scenario: makes its locks and their worlds, lets happen what was planned, and keeps what the locks wrote down.
+ * Plays a scenario: makes its locks and their worlds, lets happen what was planned, keeps what the locks wrote down.
  * Where the locks connect to, who sends commands and who speaks for a phone are for whoever plays it: without a gateway
  * (scenario-virtual.ts) or against one.
  */

@@ -25,7 +25,7 @@ export function stockFile(name: string): string {
   );
 }
 
-/** The file that somebody means: one of their own, or a stock one by its name. @throws LockgateError as {@link stockFile} */
+/** The file that somebody means: their own, or a stock one by its name. @throws LockgateError as {@link stockFile} */
 export function scenarioFile(nameOrFile: string): string {
   const isFile = /\.ya?ml$/i.test(nameOrFile) || nameOrFile.includes('/') || nameOrFile.includes('\\');
   return isFile || (existsSync(nameOrFile) && !stockNames().includes(nameOrFile)) ? nameOrFile : stockFile(nameOrFile);

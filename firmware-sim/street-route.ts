@@ -45,6 +45,10 @@ export class StreetRoute implements Route {
     this.end = { place: options.to, speedMetersPerSecond: 0, directionDegrees };
   }
 
+  get meters(): number {
+    return this.#legs.reduce((sum, leg) => sum + (leg.speedMetersPerSecond * (leg.endMs - leg.startMs)) / 1000, 0);
+  }
+
   at(atMs: number): Motion {
     const leg = this.#legAt(atMs);
     if (leg === undefined || atMs >= this.endMs) return this.end;

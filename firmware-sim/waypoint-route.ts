@@ -139,6 +139,7 @@ export class WaypointPath {
 class WaypointRoute implements Route {
   readonly startMs: number;
   readonly endMs: number;
+  readonly meters: number;
   readonly end: Motion;
   readonly #path: WaypointPath;
   readonly #speed: number;
@@ -149,6 +150,7 @@ class WaypointRoute implements Route {
     this.#speed = speedMetersPerSecond;
     this.#isBack = isBack;
     this.startMs = startMs;
+    this.meters = path.meters;
     this.endMs = startMs + Math.max(1, Math.round(path.lasts(speedMetersPerSecond)));
     const { directionDegrees } = path.at(this.endMs - startMs, speedMetersPerSecond, isBack);
     this.end = { place: isBack ? path.start : path.end, speedMetersPerSecond: 0, directionDegrees };

@@ -2,6 +2,7 @@
 import type { LockState, Position, PowerSettings, TetherState } from '../proto/ping.js';
 import type { GpsFix, StepInput } from '../proto/power-step-io.js';
 import type { StepState } from '../proto/power-step-state.js';
+import type { LockBattery } from './battery.js';
 
 /** What the world can do to a lock. */
 export type WorldChange = Extract<
@@ -47,12 +48,16 @@ export interface World {
   nextAtMs(): number;
   /** Takes what happens next; undefined where the lock notices nothing of it, or nothing more happens. */
   take(): WorldEvent | undefined;
-  /** What GPS reads at this moment, under an open sky. Moments asked for never go back. */
+  /** What GPS reads at this moment, under an open sky: with its error. Moments asked for never go back. */
   fixAt(atMs: number): GpsFix;
+  /** Where the lock truly is at this moment: for those who look on, as often as they like. */
+  truthAt(atMs: number): GpsFix;
   /** Where the cellular network takes the lock to be; null where it can't tell. */
   cellPositionAt(atMs: number): Position | null;
   /** Told once, when the lock gets power, by worlds that want to know whom they surround. */
   surround?(lock: Surrounded): void;
+  /** What the lock draws its power from, and tells of what it does; none where the battery is as the events say. */
+  readonly battery?: LockBattery;
 }
 
 /** What a world gets to know of its lock. */
@@ -86,6 +91,10 @@ export class ScriptedWorld implements World {
   }
 
   fixAt(): GpsFix {
+    return this.#fix;
+  }
+
+  truthAt(): GpsFix {
     return this.#fix;
   }
 

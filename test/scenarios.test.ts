@@ -130,6 +130,62 @@ async function mistakesIn(text: string): Promise<readonly string[]> {
   }
 }
 
+/** What is spoiled of the file, and what is said of it. */
+const SPOILED: readonly [from: string | RegExp, to: string, says: RegExp][] = [
+  ['    battery: 80', '    batery: 80', /^mine.yaml:8: there is no key "batery" here: expected one of place, power, b/],
+  ['    battery: 80', '    battery: 101', /^mine.yaml:8: battery is 101: expected a whole number of percent, 0 to 100/],
+  ['    battery: 80', '    battery: full', /^mine.yaml:8: battery is "full": expected a whole number/],
+  ['    battery: 80', '    power: { mode: LOW }', /^mine.yaml:8: mode is "LOW": expected MID or HIGH/],
+  ['    battery: 80', '    daily_ping: noon', /^mine.yaml:8: "noon": expected a time such as 06:00/],
+  ['    place: home', '    place: hom', /^mine.yaml:7: there is no place "hom": expected one of home/],
+  ['    place: home', '    place: home\n    place: home', /^mine.yaml:8: .*unique.*: expected YAML/],
+  ['  home: { east: 0, north: 0 }', '  home: { east: 0 }', /^mine.yaml:4: .*expected a place: latitude and longitude/],
+  ['lasts: 1 h', 'lasts: soon', /^mine.yaml:2: lasts is "soon": expected a span of at most 366 days/],
+  ['lasts: 1 h', 'length: 1 h', /^mine.yaml:2: there is no key "length" here/],
+  ['lasts: 1 h', 'start: today\nlasts: 1 h', /^mine.yaml:2: start is "today": expected a date such as/],
+  ['lasts: 1 h', 'lasts: 1 h\nwarnings: [airplane-silence]', /^mine.yaml:3: "airplane-silence": expected a rule whose/],
+  ["at: '08:10'", "at: '25:10'", /^mine.yaml:10: "25:10": expected a time such as 08:10, day 2 08:10 or \+90 s/],
+  ["at: '08:10'", "at: '07:10'", /^mine.yaml:10: 07:10 is before the start: expected a later time/],
+  ["at: '08:10'", "at: '09:00'", /^mine.yaml:10: 09:00 is after the end: expected an earlier time/],
+  ["at: '08:10'", "at: '08:10'\n    days: sunday", /^mine.yaml:11: sunday never comes: expected it before the end/],
+  [
+    "at: '08:10'",
+    'at: +10 min\n    days: monday',
+    /^mine.yaml:10: "\+10 min": expected a time of the day such as 08:10/,
+  ],
+  ['    do: unlock', '    do: open', /^mine.yaml:12: "open" begins with no verb: expected one of unlock, lock, ride/],
+  ['    do: unlock', '    do: [unlock, battery 101]', /^mine.yaml:12: "battery 101" can't be read: expected battery 9/],
+  ['    do: unlock', '    do: wait 5 s', /^mine.yaml:12: "wait 5 s": expected an event of its own/],
+  ['    do: unlock', '    do: ride to work', /^mine.yaml:12: there is no place "work": expected one of home/],
+  ['    do: unlock', '    do: ride none.gpx', /^mine.yaml:12: .*none.gpx can't be read/],
+  ['    do: unlock', '    do: ride BAD', /^mine.yaml:12: .*bad.gpx:3: .*expected/],
+  ['    do: unlock', '    do: unlock\n    lock: red', /^mine.yaml:13: there is no lock "red": expected one of blue/],
+  ['    do: unlock', '    do: unlock\n  - at: +1 s\n    name: opened\n    do: lock', /^mine.yaml:14: two events are/],
+  ['  blue:\n', '  red:\n  blue:\n', /^mine.yaml:11: which lock\? expected lock: with one of red, blue/],
+  ['    after: opened', '    after: closed', /^mine.yaml:15: "closed": expected a time such as .* event \(opened\)/],
+  ['    after: opened', '    until: +1 s\n    after: opened', /^mine.yaml:15: until lies before after/],
+  ['    within: 1 s', '    within: a bit', /^mine.yaml:16: within is "a bit": expected a span/],
+  ['    within: 1 s', '    every: 1 s', /^mine.yaml:14: every and for go together/],
+  ['    within: 1 s', '    result: ok', /^mine.yaml:16: result does not go with ping: expected after, until/],
+  ['    within: 1 s', '    with: { battery_percent: low }', /^mine.yaml:16: .*expected a number, "< 10"/],
+  [
+    'ping: REASON_STATE_PING cellular',
+    'ping: REASON_THEF',
+    /^mine.yaml:14: ping is "REASON_THEF": expected a reason s/,
+  ],
+  ['ping: REASON_STATE_PING cellular', 'lock: blue', /^mine.yaml:14: an expectation is one of ping, next/],
+  [/locks:[\s\S]*/, 'locks: {}\n', /^mine.yaml:5: there is no lock: expected at least one/],
+  [/^[\s\S]*$/, '', /^mine.yaml:1: .*expected/],
+  [/^[\s\S]*$/, '- a\n- b\n', /^mine.yaml:1: the file is .*expected a scenario/],
+  [/^[\s\S]*$/, 'a: [1, 2', /^mine.yaml:1: .*expected YAML/],
+  ['battery: 80', 'battery: &x 80\n    ebike: *x', /^mine.yaml:9: an alias: expected what it stands for/],
+  ['battery: 80', 'battery: !!js/function 80', /^mine.yaml:8: .*expected/],
+  [/$/, '---\nmore: 1\n', /^mine.yaml:\d+: a second document begins: expected one/],
+  [/$/, `# ${'x'.repeat(300_000)}`, /^mine.yaml:1: the file has \d+ bytes: expected at most 262144/],
+  ['place: home', `place: ${'['.repeat(40)}${']'.repeat(40)}`, /^mine.yaml:7: more than 12 levels/],
+  ['place: home', '__proto__: { a: 1 }', /^mine.yaml:7: there is no key "__proto__" here/],
+];
+
 t.test('each mistake names the file, the line and what was expected', async (t) => {
   t.same(await mistakesIn(FINE), []);
   writeFileSync(
@@ -137,82 +193,8 @@ t.test('each mistake names the file, the line and what was expected', async (t) 
     '<gpx>\n<trk><trkseg>\n<trkpt lat="far" lon="4"/>\n</trkseg></trk></gpx>',
   );
   const bad = path.join(folder, 'bad.gpx');
-  const rows: [from: string | RegExp, to: string, says: RegExp][] = [
-    [
-      '    battery: 80',
-      '    batery: 80',
-      /^mine.yaml:8: there is no key "batery" here: expected one of place, power, b/,
-    ],
-    [
-      '    battery: 80',
-      '    battery: 101',
-      /^mine.yaml:8: battery is 101: expected a whole number of percent, 0 to 100/,
-    ],
-    ['    battery: 80', '    battery: full', /^mine.yaml:8: battery is "full": expected a whole number/],
-    ['    battery: 80', '    power: { mode: LOW }', /^mine.yaml:8: mode is "LOW": expected MID or HIGH/],
-    ['    battery: 80', '    daily_ping: noon', /^mine.yaml:8: "noon": expected a time such as 06:00/],
-    ['    place: home', '    place: hom', /^mine.yaml:7: there is no place "hom": expected one of home/],
-    ['    place: home', '    place: home\n    place: home', /^mine.yaml:8: .*unique.*: expected YAML/],
-    [
-      '  home: { east: 0, north: 0 }',
-      '  home: { east: 0 }',
-      /^mine.yaml:4: .*expected a place: latitude and longitude/,
-    ],
-    ['lasts: 1 h', 'lasts: soon', /^mine.yaml:2: lasts is "soon": expected a span of at most 366 days/],
-    ['lasts: 1 h', 'length: 1 h', /^mine.yaml:2: there is no key "length" here/],
-    ['lasts: 1 h', 'start: today\nlasts: 1 h', /^mine.yaml:2: start is "today": expected a date such as/],
-    [
-      'lasts: 1 h',
-      'lasts: 1 h\nwarnings: [airplane-silence]',
-      /^mine.yaml:3: "airplane-silence": expected a rule whose/,
-    ],
-    ["at: '08:10'", "at: '25:10'", /^mine.yaml:10: "25:10": expected a time such as 08:10, day 2 08:10 or \+90 s/],
-    ["at: '08:10'", "at: '07:10'", /^mine.yaml:10: 07:10 is before the start: expected a later time/],
-    ["at: '08:10'", "at: '09:00'", /^mine.yaml:10: 09:00 is after the end: expected an earlier time/],
-    ["at: '08:10'", "at: '08:10'\n    days: sunday", /^mine.yaml:11: sunday never comes: expected it before the end/],
-    [
-      "at: '08:10'",
-      'at: +10 min\n    days: monday',
-      /^mine.yaml:10: "\+10 min": expected a time of the day such as 08:10/,
-    ],
-    ['    do: unlock', '    do: open', /^mine.yaml:12: "open" begins with no verb: expected one of unlock, lock, ride/],
-    [
-      '    do: unlock',
-      '    do: [unlock, battery 101]',
-      /^mine.yaml:12: "battery 101" can't be read: expected battery 9/,
-    ],
-    ['    do: unlock', '    do: wait 5 s', /^mine.yaml:12: "wait 5 s": expected an event of its own/],
-    ['    do: unlock', '    do: ride to work', /^mine.yaml:12: there is no place "work": expected one of home/],
-    ['    do: unlock', '    do: ride none.gpx', /^mine.yaml:12: .*none.gpx can't be read/],
-    ['    do: unlock', `    do: ride ${bad}`, /^mine.yaml:12: .*bad.gpx:3: .*expected/],
-    ['    do: unlock', '    do: unlock\n    lock: red', /^mine.yaml:13: there is no lock "red": expected one of blue/],
-    ['    do: unlock', '    do: unlock\n  - at: +1 s\n    name: opened\n    do: lock', /^mine.yaml:14: two events are/],
-    ['  blue:\n', '  red:\n  blue:\n', /^mine.yaml:11: which lock\? expected lock: with one of red, blue/],
-    ['    after: opened', '    after: closed', /^mine.yaml:15: "closed": expected a time such as .* event \(opened\)/],
-    ['    after: opened', '    until: +1 s\n    after: opened', /^mine.yaml:15: until lies before after/],
-    ['    within: 1 s', '    within: a bit', /^mine.yaml:16: within is "a bit": expected a span/],
-    ['    within: 1 s', '    every: 1 s', /^mine.yaml:14: every and for go together/],
-    ['    within: 1 s', '    result: ok', /^mine.yaml:16: result does not go with ping: expected after, until/],
-    ['    within: 1 s', '    with: { battery_percent: low }', /^mine.yaml:16: .*expected a number, "< 10"/],
-    [
-      'ping: REASON_STATE_PING cellular',
-      'ping: REASON_THEF',
-      /^mine.yaml:14: ping is "REASON_THEF": expected a reason s/,
-    ],
-    ['ping: REASON_STATE_PING cellular', 'lock: blue', /^mine.yaml:14: an expectation is one of ping, next/],
-    [/locks:[\s\S]*/, 'locks: {}\n', /^mine.yaml:5: there is no lock: expected at least one/],
-    [/^[\s\S]*$/, '', /^mine.yaml:1: .*expected/],
-    [/^[\s\S]*$/, '- a\n- b\n', /^mine.yaml:1: the file is .*expected a scenario/],
-    [/^[\s\S]*$/, 'a: [1, 2', /^mine.yaml:1: .*expected YAML/],
-    ['battery: 80', 'battery: &x 80\n    ebike: *x', /^mine.yaml:9: an alias: expected what it stands for/],
-    ['battery: 80', 'battery: !!js/function 80', /^mine.yaml:8: .*expected/],
-    [/$/, '---\nmore: 1\n', /^mine.yaml:\d+: a second document begins: expected one/],
-    [/$/, `# ${'x'.repeat(300_000)}`, /^mine.yaml:1: the file has \d+ bytes: expected at most 262144/],
-    ['place: home', `place: ${'['.repeat(40)}${']'.repeat(40)}`, /^mine.yaml:7: more than 12 levels/],
-    ['place: home', '__proto__: { a: 1 }', /^mine.yaml:7: there is no key "__proto__" here/],
-  ];
-  for (const [from, to, says] of rows) {
-    const mistakes = await mistakesIn(FINE.replace(from, to));
+  for (const [from, to, says] of SPOILED) {
+    const mistakes = await mistakesIn(FINE.replace(from, to.replace('BAD', bad)));
     t.match(mistakes.join('\n'), new RegExp(says.source, 'm'), to.slice(0, 80));
   }
   const several = FINE.replace('battery: 80', 'batery: 80').replace("'08:10'", '9').replace('1 s', '1');

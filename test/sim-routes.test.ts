@@ -44,7 +44,8 @@ t.test('GPX: tracks, else routes, with times or without, whatever else is in it'
   const both = gpx(
     '<wpt lat="1" lon="1"><time>2020-01-01T00:00:00Z</time></wpt>',
     '<rte><rtept lat="3" lon="3"/><rtept lat="4" lon="4"/></rte>',
-    '<trk><trkseg><trkpt lat="5" lon="5"/></trkseg><trkseg><trkpt lat="5.5" lon="0.55e1"><ele>3</ele></trkpt></trkseg></trk>',
+    '<trk><trkseg><trkpt lat="5" lon="5"/></trkseg>',
+    '<trkseg><trkpt lat="5.5" lon="0.55e1"><ele>3</ele></trkpt></trkseg></trk>',
   );
   t.same(places(both), [
     [5, 5],

@@ -1,4 +1,4 @@
-/** Distances on the Earth, reckoned without what they are to test: the haversine formula on a sphere of 6,371,008.8 m. */
+/** Distances on the Earth, reckoned without what they are to test: by the haversine formula, on a sphere. */
 
 /** Latitude and longitude, degrees. */
 export type LatLon = readonly [number, number];
