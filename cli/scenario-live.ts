@@ -5,28 +5,25 @@
  */
 import type { BugOrder } from '../firmware-sim/bugs.js';
 import { mqttLinks } from '../firmware-sim/link-mqtt.js';
-import { sayByPhone } from '../firmware-sim/phone-mqtt.js';
 import { momentText, type Scenario } from '../firmware-sim/scenario.js';
 import { checkScenario } from '../firmware-sim/scenario-check.js';
-import { type Actors, ScenarioPlay, scenarioMacs } from '../firmware-sim/scenario-play.js';
+import { ScenarioPlay, scenarioMacs } from '../firmware-sim/scenario-play.js';
 import { Days, type Milliseconds, Minutes, RunClock, Seconds, systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { formatMac, type Mac } from '../proto/mac.js';
-import type { Command, PingUplink } from '../proto/ping.js';
 import { toDate } from '../proto/ping-json.js';
 import { periodMinuteOf } from '../proto/power-step-reading.js';
-import { commandToJson } from '../proto/trace-writer.js';
-import type { GatewayClient } from './client.js';
 import type { Interruption } from './interrupt.js';
 import { note, oneLine } from './output.js';
 import { ProgressLine } from './progress-line.js';
+import { LiveActors } from './scenario-actors.js';
 import type { ScenarioOutcome } from './scenario-report.js';
 import type { SimFlags } from './sim-flags.js';
 import { findGateway, type SimGateway } from './sim-gateway.js';
 import { SimTally } from './sim-tally.js';
 
 /** How long it may take, in real time, until the gateway knows the locks and they have their secrets … */
-const PREPARED_WITHIN: Milliseconds = Seconds(1);
+const PREPARED_WITHIN: Milliseconds = Seconds(4);
 /** … and for each of them. */
 const PREPARED_EACH: Milliseconds = Seconds(0.05);
 /** How long the last pings may take to arrive after the end, in real time. */
@@ -185,76 +182,4 @@ function outcomeOf(
     run: { seed, virtual: false, speed: flags.speed, gateway: gateway.url },
     repeat,
   };
-}
-
-/** Acts through the operator's interface, and as phones. */
-class LiveActors implements Actors {
-  /** The first thing that the gateway refused. */
-  trouble: Error | undefined;
-  readonly #gateway: SimGateway;
-  readonly #phoneName: string;
-  readonly #secrets = new Map<Mac, string>();
-  readonly #underWay = new Set<Promise<void>>();
-
-  constructor(gateway: SimGateway, bootsBefore: number) {
-    this.#gateway = gateway;
-    this.#phoneName = `sim${bootsBefore}`;
-  }
-
-  /** Gives a credential to a phone of each lock for which one acts. */
-  async prepare({ locks, events }: Scenario): Promise<void> {
-    const names = new Set(events.filter(({ happening }) => happening.type === 'phone').flatMap((event) => event.locks));
-    for (const [index, { name }] of locks.entries()) {
-      const mac = this.#gateway.macs[index];
-      if (mac === undefined || !names.has(name)) continue;
-      const { secret } = await this.#client.post<{ secret: string }>(phonesOf(mac), { name: this.#phoneName });
-      this.#secrets.set(mac, secret);
-    }
-  }
-
-  command(mac: Mac, command: Command): void {
-    const { type, ...parameters } = commandToJson(command);
-    this.#do(
-      this.#client.post('/commands', {
-        type,
-        ...(Object.keys(parameters).length > 0 && { parameters }),
-        macs: [formatMac(mac)],
-        // Whoever wrote the scenario meant it.
-        ...(command.type === 'set-power' && command.airplane === true && { confirm_airplane: true }),
-        asked_by: 'a scenario',
-      }),
-    );
-  }
-
-  phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void {
-    const phone = { mac, name: this.#phoneName, secret: this.#secrets.get(mac) ?? '' };
-    this.#do(sayByPhone(this.#gateway.address, phone, uplink).then(acknowledged));
-  }
-
-  /** Waits for what is under way, and takes the phones' credentials back. */
-  async close(): Promise<void> {
-    await Promise.all(this.#underWay);
-    for (const mac of this.#secrets.keys()) await this.#client.delete(`${phonesOf(mac)}/${this.#phoneName}`);
-  }
-
-  get #client(): GatewayClient {
-    const { client } = this.#gateway;
-    if (client === null) throw new Error('what needs the operator was refused before');
-    return client;
-  }
-
-  #do(act: Promise<unknown>): void {
-    const done = act.then(
-      () => undefined,
-      (error: Error) => {
-        this.trouble ??= error;
-      },
-    );
-    this.#underWay.add(done);
-    void done.then(() => this.#underWay.delete(done));
-  }
-}
-
-function phonesOf(mac: Mac): string {
-  return `/devices/${encodeURIComponent(formatMac(mac))}/phones`;
 }

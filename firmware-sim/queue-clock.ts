@@ -38,6 +38,11 @@ export class QueueClock implements Clock {
     return this.#nowMs;
   }
 
+  /** When something is due next, at the earliest, ms since the epoch; Infinity where nothing waits. */
+  get nextDueMs(): number {
+    return this.#heap[0]?.dueMs ?? Number.POSITIVE_INFINITY;
+  }
+
   after(delay: Milliseconds, callback: () => void): Timer {
     const waiting = new Waiting(this.#nowMs + Math.max(delay, 0), this.#order++, callback);
     this.#rise(waiting);

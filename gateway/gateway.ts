@@ -42,6 +42,8 @@ const DELIVERY_GRACE = Seconds(3);
 export interface GatewayOptions {
   /** How fast the run's clock goes, 1 for real life (protocol.md §3, Sped-up runs). */
   readonly speed?: number;
+  /** The run's clock in place of the one that the store keeps, for tests that stop time while the network works. */
+  readonly runClock?: Clock;
   /** Chance for the jitter of retries, in [0, 1). */
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
@@ -145,7 +147,8 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const { store, canStore, events, health, started, stop } = ground;
   const metrics = new Metrics(events, health);
   const keys = openKeys(config.data, (await store.listMerchants()).length > 0);
-  const { clock, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  const { clock: kept, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  const clock = options.runClock ?? kept;
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));
   const interfaces = await startInterfaces(config, ground, metrics);
