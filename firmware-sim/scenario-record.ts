@@ -97,7 +97,9 @@ export class LockRecord {
 
   #made(source: Source, madeMs: number, uplink: PingUplink): void {
     const ping: RecordedPing = { madeMs, source, uplink, acknowledgedMs: null };
-    this.pings.push(ping);
+    // A phone's timer may ring after the lock's own although it was set for before: the scenario's time counts.
+    const later = this.pings.findLastIndex((other) => other.madeMs <= madeMs) + 1;
+    this.pings.splice(later, 0, ping);
     this.#waiting.set(nameOf(source, uplink), ping);
   }
 
@@ -124,11 +126,12 @@ export function pingText({ uplink: { body } }: RecordedPing): string {
 }
 
 /**
- * The pings of a lock in few words, times aside: what must be the same with and without a gateway. Positions, sequence
- * numbers and battery are in it; how many wait is not, since that is the line's doing.
+ * The pings of a lock, times aside: what must be the same with and without a gateway. How many wait is not in it, since
+ * that is the line's doing; nor are the numbers, since a command that came twice is acknowledged twice, and what says so
+ * is numbered too.
  */
 export function pingsTimesAside(pings: readonly RecordedPing[]): string[] {
-  return pings.map(({ source, uplink: { boot: _boot, timeMs: _time, kept: _kept, ...rest } }) => {
+  return pings.map(({ source, uplink: { boot: _boot, sequence: _sequence, timeMs: _time, kept: _kept, ...rest } }) => {
     return JSON.stringify({ source, ...rest });
   });
 }
