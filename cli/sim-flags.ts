@@ -10,6 +10,10 @@ export interface SimFlags extends ConnectionFlags {
   readonly locks?: number;
   readonly days?: number;
   readonly seed: string;
+  /** Whether somebody said it; a scenario has a seed of its own. */
+  readonly isSeedGiven?: boolean;
+  /** A stock scenario's name, or a file. */
+  readonly scenario?: string;
   readonly pace: 'everyday' | 'lively';
   readonly mix?: string;
   readonly route?: string;

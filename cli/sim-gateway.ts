@@ -37,14 +37,23 @@ interface Status {
 /**
  * Finds the gateway and the locks, and gives them secrets where no file does.
  *
+ * @param macsAt who the locks are, of a run that begins at that moment of the run's clock
  * @throws LockgateError `input-…` for a flag or a file, or what keeps the gateway from being reached
  */
-export async function findGateway(flags: SimFlags, signal: AbortSignal): Promise<SimGateway> {
+export async function findGateway(
+  flags: SimFlags,
+  signal: AbortSignal,
+  macsAt: (runMs: number) => readonly Mac[] = () => fleetMacs(flags.seed, lockCount(flags.locks)),
+): Promise<SimGateway> {
   const line = readLine(flags);
   const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
-  const macs = known === undefined ? fleetMacs(flags.seed, lockCount(flags.locks)) : firstOf(known, flags);
+  const listed = known === undefined ? undefined : firstOf(known, flags);
   const client = operatorOf(flags, line !== undefined, known !== undefined);
+  // Whoever asks for too many locks is told so before a gateway is looked for.
+  if (listed === undefined) lockCount(flags.locks);
   const status = await client?.get<Status>('/status');
+  const runMs = status === undefined ? systemClock.now() : Date.parse(status.run_clock);
+  const macs = listed ?? macsAt(runMs);
   const address = line ?? addressOf(status as Status, client as GatewayClient);
   const watch = status === undefined ? undefined : new SpeedWatch(status);
   const secrets = known ?? (await givenSecrets(client as GatewayClient, macs, flags.merchant, signal));

@@ -4,6 +4,7 @@ import { parseFaults } from '../firmware-sim/faults.js';
 import { parseMix } from '../firmware-sim/mix.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Interruption } from './interrupt.js';
+import { runScenario } from './scenario-run.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';
 import { runLive } from './sim-live.js';
 import { readPlace } from './sim-place.js';
@@ -11,6 +12,7 @@ import { runVirtually } from './sim-virtual.js';
 
 /** Runs the fleet and prints how it went. @throws LockgateError `input-…` for a flag, or what the gateway says */
 export async function runSim(flags: SimFlags, interrupted: Interruption): Promise<void> {
+  if (flags.scenario !== undefined) return await runScenario(flags, flags.scenario, interrupted);
   const plan: FleetPlan = {
     mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
     bugs: flags.bug.map(parseBugOrder),

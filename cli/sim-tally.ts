@@ -53,6 +53,11 @@ export class SimTally {
     this.#macs = macs;
   }
 
+  /** What the gateway found, by rule; null where nobody tells. */
+  get findings(): ReadonlyMap<string, number> | null {
+    return this.#findings;
+  }
+
   /** How many uplinks the locks keep that nobody has acknowledged. */
   get kept(): number {
     return this.locks.reduce((sum, { state }) => sum + state.waiting.length, 0);

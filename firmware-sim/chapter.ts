@@ -108,12 +108,22 @@ export function parked(prng: Prng, startMs: number, endMs: number, chances: Chan
 }
 
 function moves(happens: Happenings, route: Route): void {
-  happens.at(route.startMs, { type: 'motion', moving: true });
-  for (const stop of route.stops(NOTICED_STOP)) {
-    happens.at(stop.startMs, { type: 'motion', moving: false });
-    if (stop.endMs < route.endMs) happens.at(stop.endMs, { type: 'motion', moving: true });
+  for (const { atMs, change } of motionsOf(route)) happens.at(atMs, change);
+}
+
+/** What the motion sensor notices of a way, in order of time. */
+export function motionsOf(way: Pick<Route, 'startMs' | 'endMs' | 'stops'>): WorldEvent[] {
+  const events: WorldEvent[] = [];
+  const moving = (atMs: number, isMoving: boolean): void => {
+    events.push({ atMs: Math.round(atMs), change: { type: 'motion', moving: isMoving } });
+  };
+  moving(way.startMs, true);
+  for (const stop of way.stops(NOTICED_STOP)) {
+    moving(stop.startMs, false);
+    if (stop.endMs < way.endMs) moving(stop.endMs, true);
   }
-  happens.at(route.endMs, { type: 'motion', moving: false });
+  moving(way.endMs, false);
+  return events;
 }
 
 function tunnel(prng: Prng, happens: Happenings, route: Route): void {

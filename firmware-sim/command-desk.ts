@@ -1,28 +1,16 @@
 /**
- * The gateway's part in commands, for runs without one: each lock is asked to do something now and then. As the gateway
- * does it (protocol.md §1, `down`), a command waits until the lock is connected and has said a first word, goes out one
- * at a time and in order, again with the next connection until it is acknowledged or expires, and never in a state that
- * takes none.
+ * The gateway's part in commands, for runs without one. As the gateway does it (protocol.md §1, `down`), a command waits
+ * until the lock is connected and has said a first word, goes out one at a time and in order, again with the next
+ * connection until it is acknowledged or expires, and never in a state that takes none.
  */
-import { type Clock, Days, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
+import { type Clock, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
 import type { Mac } from '../proto/mac.js';
 import type { Command, Downlink, Uplink } from '../proto/ping.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { effectiveRow } from '../proto/power-step-reading.js';
-import { Prng } from './prng.js';
 
-/** What locks are asked to do. */
-export interface CommandOrder {
-  /** How many commands each lock gets a day, on the average. */
-  readonly perDay: number;
-  /** What they are drawn from. */
-  readonly commands: readonly Command[];
-}
-
-export interface CommandDeskOptions extends CommandOrder {
-  readonly seed: string | number;
+export interface CommandDeskOptions {
   readonly clock: Clock;
-  readonly macs: readonly Mac[];
   /** Sends it; false where the lock is not connected. */
   readonly send: (mac: Mac, downlink: Downlink) => boolean;
   /** Told of each command right before it is sent. */
@@ -36,7 +24,6 @@ const MOST_WAITING = 8;
 
 interface Waiting {
   readonly mac: Mac;
-  readonly prng: Prng;
   queue: Downlink[];
   /** Whether the first of the queue has gone out on this connection. */
   isSent: boolean;
@@ -53,27 +40,28 @@ export class CommandDesk {
 
   constructor(options: CommandDeskOptions) {
     this.#options = options;
-    const prng = new Prng(options.seed).fork('commands');
-    for (const mac of options.macs) {
-      const lock = { mac, prng: prng.fork(mac), queue: [], isSent: false, listens: false, timer: undefined };
-      this.#locks.set(mac, lock);
-      this.#planNext(lock);
-    }
+  }
+
+  /** Has a lock asked to do something: at once, or when it next listens. */
+  ask(mac: Mac, command: Command): void {
+    const lock = this.#of(mac);
+    this.#lastId += 1;
+    lock.queue.push({ id: this.#lastId, command, expiresMs: this.#options.clock.now() + lifeOf(command) });
+    // What has been sent is waited for; of the others the oldest goes.
+    if (lock.queue.length > MOST_WAITING) lock.queue.splice(lock.isSent ? 1 : 0, 1);
+    this.#sendSoon(lock);
   }
 
   connected(mac: Mac): void {
-    const lock = this.#locks.get(mac);
-    if (lock !== undefined) this.#silence(lock);
+    this.#silence(this.#of(mac));
   }
 
   ended(mac: Mac): void {
-    const lock = this.#locks.get(mac);
-    if (lock !== undefined) this.#silence(lock);
+    this.#silence(this.#of(mac));
   }
 
   uplink(mac: Mac, { body, power }: Uplink): void {
-    const lock = this.#locks.get(mac);
-    if (lock === undefined) return;
+    const lock = this.#of(mac);
     if (body.kind === 'ack') {
       const [first] = lock.queue;
       if (first?.id === body.commandId) {
@@ -91,17 +79,12 @@ export class CommandDesk {
     lock.timer = undefined;
   }
 
-  #planNext(lock: Waiting): void {
-    const { clock, perDay, commands } = this.#options;
-    clock.after(Math.round(lock.prng.between(0, (2 * Days(1)) / perDay)), () => {
-      const command = lock.prng.pick(commands);
-      this.#lastId += 1;
-      lock.queue.push({ id: this.#lastId, command, expiresMs: clock.now() + lifeOf(command) });
-      // What has been sent is waited for; of the others the oldest goes.
-      if (lock.queue.length > MOST_WAITING) lock.queue.splice(lock.isSent ? 1 : 0, 1);
-      this.#sendSoon(lock);
-      this.#planNext(lock);
-    });
+  #of(mac: Mac): Waiting {
+    const known = this.#locks.get(mac);
+    if (known !== undefined) return known;
+    const lock: Waiting = { mac, queue: [], isSent: false, listens: false, timer: undefined };
+    this.#locks.set(mac, lock);
+    return lock;
   }
 
   #sendSoon(lock: Waiting): void {

@@ -82,7 +82,8 @@ function macNear(prng: Prng, minute: number): Mac {
   throw new Error('no MAC has a period minute near the one that is wanted');
 }
 
-function drawMac(prng: Prng): Mac {
+/** A MAC that is given out locally, by chance. */
+export function drawMac(prng: Prng): Mac {
   const mac = macFromWire(`${MAC_PREFIX}${prng.whole(0, 0xffffff).toString(16).padStart(6, '0').toUpperCase()}`);
   if (mac === undefined) throw new Error('a drawn MAC is always one');
   return mac;

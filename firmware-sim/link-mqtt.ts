@@ -34,17 +34,27 @@ const CONNECTING_AT_ONCE = 100;
 /** Makes links to a gateway. `secretOf` gives a lock's password. */
 export function mqttLinks(address: MqttAddress, secretOf: (mac: Mac) => string): OpenLink {
   const queue = new ConnectQueue(CONNECTING_AT_ONCE);
-  return (mac, events) => new MqttLink(optionsFor(address, mac, secretOf(mac)), events, queue);
+  return (mac, events) =>
+    new MqttLink(mqttOptions(address, { clientId: mac, mac, secret: secretOf(mac) }), events, queue);
 }
 
-function optionsFor({ host, port, tls }: MqttAddress, mac: Mac, secret: string): IClientOptions {
+/** Who connects: a lock, or a phone that acts for it (protocol.md §1). */
+export interface MqttIdentity {
+  readonly clientId: string;
+  /** The user name is the lock's MAC either way. */
+  readonly mac: Mac;
+  readonly secret: string;
+}
+
+/** How a client connects: clean sessions, and no tries of its own to connect again. */
+export function mqttOptions({ host, port, tls }: MqttAddress, { clientId, mac, secret }: MqttIdentity): IClientOptions {
   return {
     host,
     port,
     protocol: tls === undefined ? 'mqtt' : 'mqtts',
     ...tls,
     protocolVersion: 4,
-    clientId: mac,
+    clientId,
     username: mac,
     password: secret,
     clean: true,

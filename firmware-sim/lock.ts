@@ -111,6 +111,14 @@ export class Lock {
     this.#give({ type: 'boot' });
     // Somebody may have moved the shackle while the lock had no power.
     this.#give({ type: 'lock-state', lockState: this.#options.world.beginning.lockState });
+    this.#options.world.surround?.(this);
+    this.#arm();
+  }
+
+  /** Does what is due, and waits for what its world has next. For worlds that are told something as it goes. */
+  look(): void {
+    if (this.#phase !== 'running') return;
+    this.#catchUp();
     this.#arm();
   }
 

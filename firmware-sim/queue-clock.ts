@@ -35,6 +35,11 @@ export class QueueClock implements Clock {
     return this.#nowMs;
   }
 
+  /** When something is due next, at the earliest, ms since the epoch; Infinity where nothing waits. */
+  get nextDueMs(): number {
+    return this.#due[0] ?? Number.POSITIVE_INFINITY;
+  }
+
   after(delay: Milliseconds, callback: () => void): Timer {
     const waiting = new Waiting(this.#order++, callback);
     this.#rise(this.#nowMs + Math.max(delay, 0), waiting);

@@ -9,7 +9,7 @@
 import { Days, type Milliseconds, Minutes, Seconds } from '../proto/clock.js';
 import type { Mac } from '../proto/mac.js';
 import { type BatterySize, byCause, meanBattery, type UsedCharge } from './battery-size.js';
-import type { CommandOrder } from './command-desk.js';
+import type { CommandOrder } from './command-orders.js';
 import { byMinuteOfDay, HOURS_OF_DAY, LoadProfile } from './load-profile.js';
 import { dealMix, type MixPart } from './mix.js';
 import { drawStrata, type Estimate, type Stratum, shareTotalOf, sumOf, timesOf, totalOf, weightOf } from './sample.js';

@@ -11,6 +11,8 @@ export interface StreetRouteOptions {
   readonly to: Place;
   readonly startMs: number;
   readonly speedMetersPerSecond: number;
+  /** Whether whoever rides waits at a light now and then; they do where it is left out. */
+  readonly hasStops?: boolean;
 }
 
 /** More corners than a way through a city has. The last piece beyond them is straight. */
@@ -116,7 +118,7 @@ function legsOf(
   options: StreetRouteOptions,
   headings: readonly Heading[],
 ): { readonly legs: readonly number[]; readonly endMs: number; readonly meters: number } {
-  const { to } = options;
+  const { to, hasStops = true } = options;
   const alongStreets = headings[0] as Heading;
   const acrossStreets = headings[1] as Heading;
   let { eastMeters: east, northMeters: north } = options.from;
@@ -144,7 +146,7 @@ function legsOf(
     north += heading.north * meters;
     ridden += meters;
     atMs += Math.max(1, Math.round((meters / speedMetersPerSecond) * 1000));
-    if (prng.chance(0.12)) {
+    if (prng.chance(0.12) && hasStops) {
       legs.push(atMs, east, north, 0, which);
       atMs += Math.round(prng.between(Seconds(5), Seconds(45)));
     }

@@ -2,7 +2,8 @@
 import { type Clock, Days } from '../proto/clock.js';
 import type { Mac } from '../proto/mac.js';
 import type { Downlink, Uplink } from '../proto/ping.js';
-import { CommandDesk, type CommandOrder } from './command-desk.js';
+import { CommandDesk } from './command-desk.js';
+import { type CommandOrder, placeOrders } from './command-orders.js';
 import { FaultNetwork } from './fault-network.js';
 import type { FaultName } from './faults.js';
 import { Fleet, type FleetOptions, fleetMacs } from './fleet.js';
@@ -109,7 +110,9 @@ function deskOf(
   send: (mac: Mac, downlink: Downlink) => boolean,
 ): CommandDesk {
   const onSend = (mac: Mac, downlink: Downlink): void => sink?.command?.(mac, clock.now(), downlink);
-  return new CommandDesk({ ...orders, seed, clock, macs, send, onSend });
+  const desk = new CommandDesk({ clock, send, onSend });
+  placeOrders({ ...orders, seed, clock, macs }, desk);
+  return desk;
 }
 
 /** The sink hears of everything before the desk acts on it. */

@@ -1,6 +1,7 @@
 /** What surrounds a lock: what happens to it, and what it would read if it looked. */
 import type { LockState, Position, PowerSettings, TetherState } from '../proto/ping.js';
 import type { GpsFix, StepInput } from '../proto/power-step-io.js';
+import type { StepState } from '../proto/power-step-state.js';
 import type { LockBattery } from './battery.js';
 
 /** What the world can do to a lock. */
@@ -62,7 +63,7 @@ export interface World {
   readonly beginning: WorldBeginning;
   /** When something happens next; Infinity where nothing more does. */
   nextAtMs(): number;
-  /** Takes what happens next; undefined where nothing more does. */
+  /** Takes what happens next; undefined where the lock notices nothing of it, or nothing more happens. */
   take(): WorldEvent | undefined;
   /** What GPS reads at this moment, under an open sky: with its error. Moments asked for never go back. */
   fixAt(atMs: number): GpsFix;
@@ -70,8 +71,18 @@ export interface World {
   truthAt(atMs: number): GpsFix;
   /** Where the cellular network takes the lock to be; null where it can't tell. */
   cellPositionAt(atMs: number): Position | null;
+  /** Told once, when the lock gets power, by worlds that want to know whom they surround. */
+  surround?(lock: Surrounded): void;
   /** What the lock draws its power from, and tells of what it does; none where the battery is as the events say. */
   readonly battery?: LockBattery;
+}
+
+/** What a world gets to know of its lock. */
+export interface Surrounded {
+  /** What the lock knows; it changes in place. */
+  readonly state: Pick<StepState, 'lockState'>;
+  /** Has the lock look at its world again: something may come earlier than it was told. */
+  look(): void;
 }
 
 /** A world that follows a list: for tests, and for locks made from a trace. */

@@ -44,6 +44,8 @@ const DELIVERY_GRACE = Seconds(3);
 export interface GatewayOptions {
   /** How fast the run's clock goes, 1 for real life (protocol.md §3, Sped-up runs). */
   readonly speed?: number;
+  /** The run's clock in place of the one that the store keeps, for tests that stop time while the network works. */
+  readonly runClock?: Clock;
   /** Chance for the jitter of retries, in [0, 1). */
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
@@ -151,7 +153,8 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const { store, canStore, events, health, started, stop } = ground;
   const metrics = new Metrics(events, health);
   const keys = await openSecrets(store, config);
-  const { clock, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  const { clock: kept, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  const clock = options.runClock ?? kept;
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));
   const interfaces = await startInterfaces(config, ground, metrics);

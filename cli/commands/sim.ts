@@ -11,6 +11,9 @@ const DEFAULT_SEED = '1';
 /** Flags that say where a live run goes to; they mean nothing without a gateway. */
 const LIVE_FLAGS = ['gateway', 'token', 'data', 'speed', 'secrets', 'merchant', 'ca'];
 
+/** Flags that say what a scenario says itself. */
+const FLEET_FLAGS = ['locks', 'days', 'pace', 'mix', 'fault', 'start'];
+
 /** Adds the group to the program. */
 export function addSimCommands(program: Command): void {
   const sim = program
@@ -18,6 +21,17 @@ export function addSimCommands(program: Command): void {
     .description('Simulated locks: a fleet to order, with firmware bugs and network faults.');
   addRun(sim);
   addPlan(sim);
+  sim
+    .command('scenarios')
+    .description('List the scenarios that come with the simulator, or print one to start your own from.')
+    .argument('[name]', 'A scenario whose file is printed.')
+    .option('--json', 'Print JSON for programs.')
+    .addHelpText('after', SCENARIOS_HELP)
+    .action(async (name: string | undefined, { json }: { json?: boolean }) => {
+      const { listScenarios, printScenario } = await import('../scenario-listing.js');
+      if (name === undefined) await listScenarios(json);
+      else await printScenario(name, json);
+    });
   sim
     .command('bugs')
     .description('List the firmware bugs that locks can be given, and the rule that each breaks.')
@@ -31,6 +45,14 @@ export function addSimCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  $ lockgate sim faults')
     .action(async ({ json }: { json?: boolean }) => (await import('../sim-tables.js')).printFaults(json));
 }
+
+const SCENARIOS_HELP = `
+docs/scenarios.md describes the format. "sim run --scenario" plays one and checks what it expects.
+
+Example:
+  $ lockgate sim scenarios
+  $ lockgate sim scenarios theft > mine.yaml
+  $ lockgate sim run --virtual --scenario mine.yaml`;
 
 const RUN_HELP = `
 With --virtual it needs no gateway and does not wait: the trace of the whole run is written as fast as it can be made,
@@ -54,13 +76,18 @@ as the pace has it: as it was recorded where the file has times, else at 3.5 to 
 
 --bug and --fault may be given more than once; a bug for all locks, or as NAME:LOCKS for so many.
 
-Exit codes: 0 done, 2 a flag or file is wrong, 3 the gateway can’t be reached or refuses, 130 ended by Ctrl-C before its
-days were over.
+--scenario plays a scenario, by its name ("sim scenarios") or from a file, and checks what it expects: virtual, or live
+against a gateway, whose operator's interface then sends its commands and gives its phones their credentials. Exit code
+1 says that an expectation was not met, or that the judge found what it should not.
+
+Exit codes: 0 done, 1 a scenario's answer is no, 2 a flag or file is wrong, 3 the gateway can’t be reached or refuses,
+130 ended by Ctrl-C before its days were over.
 
 Example:
   $ lockgate sim run --virtual --locks 100 --days 7 --seed 7 --out week.jsonl.gz
   $ lockgate sim run --virtual --locks 5 --days 2 --bug clock-ahead:1 --fault all --out - | lockgate trace check -
   $ lockgate sim run --locks 1 --route my-ride.gpx
+  $ lockgate sim run --virtual --scenario theft --out theft.jsonl
   $ lockgate sim run --locks 20 --gateway http://127.0.0.1:8081 --pace lively`;
 
 function addRun(sim: Command): void {
@@ -68,6 +95,9 @@ function addRun(sim: Command): void {
     .command('run')
     .description('Run a fleet: without a gateway into a trace, or live against a gateway.')
     .addOption(new Option('--virtual', 'Without a gateway and without waiting.').conflicts(LIVE_FLAGS))
+    .addOption(
+      new Option('--scenario <name>', 'Play a scenario: its name ("sim scenarios"), or a file.').conflicts(FLEET_FLAGS),
+    )
     .option('--locks <n>', 'How many locks (default: 12, or all of --secrets).', whole(MOST_LOCKS))
     .option('--days <n>', 'How long they live, in days of their own (default: 1; live: until Ctrl-C).', days)
     .option('--seed <text>', 'What everything is made up from.', DEFAULT_SEED)
@@ -90,7 +120,8 @@ function addRun(sim: Command): void {
     .option('--list-bugs', 'List the firmware bugs and end.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', RUN_HELP)
-    .action(async (flags: SimFlags) => {
+    .action(async (read: SimFlags, command: Command) => {
+      const flags = { ...read, isSeedGiven: command.getOptionValueSource('seed') === 'cli' };
       if (flags.listBugs) return (await import('../sim-tables.js')).printBugs(flags.json);
       const { runSim } = await import('../sim-run.js');
       await runSim(flags, untilInterrupted());
