@@ -116,6 +116,19 @@ export const METRICS = [
     buckets: BATCH_BUCKETS,
   },
   {
+    name: 'lockgate_http_requests_total',
+    type: 'counter',
+    labels: ['route', 'status'],
+    help: 'Calls of the merchants’ interface that were answered; (none) is any path that there is not.',
+  },
+  {
+    name: 'lockgate_http_seconds',
+    type: 'histogram',
+    labels: ['route'],
+    help: 'How long such a call took, from its head to the end of its answer.',
+    buckets: LATENCY_BUCKETS,
+  },
+  {
     name: 'lockgate_store_failures_total',
     type: 'counter',
     labels: ['what', 'kind'],

@@ -42,6 +42,7 @@ export class Metrics {
     countUplinks(events, registry);
     countDeliveries(events, registry);
     countCommits(events, registry);
+    countRequests(events, registry);
   }
 
   /** What can be read once the gateway's parts are there. */
@@ -116,6 +117,15 @@ function countCommits(events: GatewayEvents, registry: MetricRegistry): void {
     }
     duration.observe({ what }, inSeconds(durationMs));
     rows.observe({ what }, count);
+  });
+}
+
+function countRequests(events: GatewayEvents, registry: MetricRegistry): void {
+  const requests = registry.tally('lockgate_http_requests_total');
+  const duration = registry.histogram('lockgate_http_seconds');
+  events.on('request', ({ route, status, durationMs }) => {
+    requests.add(route, String(status));
+    duration.observe({ route }, inSeconds(durationMs));
   });
 }
 

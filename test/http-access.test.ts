@@ -3,6 +3,8 @@
  * it says no (specification, Authentication and Errors; interfaces.md §2).
  */
 import { connect } from 'node:net';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import type { Gateway, GatewayOptions } from '../gateway/gateway.js';
 import { readJsonBody } from '../gateway/http/json-body.js';
@@ -19,7 +21,17 @@ import { testReceiver } from './helpers/test-receiver.js';
 const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const PET = { name: 'Rex' };
-const CHANGED = { id: 1, name: 'Rex', photoUrls: [] };
+const CHANGED = { id: 1, name: 'Max', photoUrls: [] };
+
+/** Every pet that is stored, as the file has it: no operation shows one. */
+function storedPets(folder: string): unknown[] {
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  try {
+    return db.prepare('SELECT merchant_id, id, name FROM pet ORDER BY 1, 2').raw().all();
+  } finally {
+    db.close();
+  }
+}
 
 async function setting(t: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
   const gateway = await testGateway(t, options);
@@ -148,7 +160,10 @@ t.test('a key’s last use is noted, a minute apart; a merchant has a hundred at
 });
 
 t.test('a pet of another merchant’s looks as if it did not exist', async (t) => {
-  const { gateway, key } = await setting(t);
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const key = await apiKey(gateway, MERCHANT);
   const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
   for (let made = 0; made < 3; made += 1) await call(gateway, '/v1/pet', { key, body: PET });
   const token = await accessToken(gateway, basil);
@@ -156,6 +171,11 @@ t.test('a pet of another merchant’s looks as if it did not exist', async (t) =
   const [theirs, nobodys] = [await put(2), await put(999)];
   t.match(theirs, { status: 404 });
   t.equal(theirs.text, nobodys.text);
+  t.same(
+    storedPets(folder),
+    [1, 2, 3].map((id) => [1, id, 'Rex']),
+    'and stays as it is',
+  );
   t.match((await call(gateway, '/v1/pet', { key: basil, body: PET })).body, { id: 1 }, 'nor do its ids tell');
   t.match(await put(1), { status: 200, body: { id: 1 } });
   const mine = await accessToken(gateway, key);
@@ -355,17 +375,24 @@ t.test('pages of the origins that are set may call, and no others', async (t) =>
 
 t.test('a merchant who hangs up in the middle of a list adds nobody', async (t) => {
   const { gateway, key } = await setting(t);
-  const body = JSON.stringify(Array.from({ length: 20 }, (_, n) => ({ username: `u${n}`, password: 'x' })));
+  const list = (letter: string, length: number) =>
+    Array.from({ length }, (_, n) => ({ username: `${letter}${n}`, password: 'x' }));
+  const body = JSON.stringify(list('a', 10));
   const socket = connect(gateway.httpPort, '127.0.0.1');
   const answered = new Promise((resolve) => gateway.events.once('request', resolve));
   const head = ['POST /v2/user/createWithList HTTP/1.1', 'host: a', `authorization: ${basic(key)}`];
   const rest = ['content-type: application/json', `content-length: ${body.length}`, '', body];
   await new Promise<void>((resolve) => socket.write([...head, ...rest].join('\r\n'), () => resolve()));
-  // Once the list is being hashed: the gateway has read the key, and the body after it.
   await call(gateway, '/healthz');
   socket.destroy();
   await answered;
-  t.same(await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 }), []);
+  // A longer list takes its turns beside what may be left of the first, and so ends after it.
+  t.match(await call(gateway, '/v2/user/createWithList', { key, body: list('b', 14) }), { status: 200 });
+  const users = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 99 });
+  t.same(
+    users.map(({ username }) => username?.[0]),
+    new Array(14).fill('b'),
+  );
 });
 
 t.test('while the store can’t write, a caller is told to come back, and nothing of why', async (t) => {

@@ -171,6 +171,7 @@ t.test('a secret is nowhere but where it is shown', async (t) => {
     files: bytesOf(folder),
   };
   t.match(places.log, /"route":"\/v2\/user\/login"/, 'the log is one that says something');
+  t.match(places.metrics, 'lockgate_http_requests_total{route="/v2/user/login",status="400"} 2', 'and so do figures');
   t.match(places.files, row.publicId, 'and the files are those');
   t.match(places.files, '$argon2id$v=19$m=19456,t=2,p=1$', 'with the password hashed as OWASP says');
   for (const [place, text] of Object.entries(places))

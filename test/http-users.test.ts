@@ -1,6 +1,7 @@
 /** The user group over HTTP: lists of users, login, logout, and who is kept from guessing (interfaces.md §2). */
 import t, { type Test } from 'tap';
 import type { Gateway, GatewayOptions } from '../gateway/gateway.js';
+import { LoginGuard } from '../gateway/merchants/login-guard.js';
 import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { apiKey, call, type MerchantAnswer } from './helpers/merchant-call.js';
 import { MERCHANT, testGateway } from './helpers/test-gateway.js';
@@ -188,4 +189,21 @@ t.test('ten wrong guesses in five minutes, by account and address', async (t) =>
   t.match(await logIn(attacker, 'ada', 'x'), { status: 429, headers: { 'retry-after': '1' } });
   clock.advance(Seconds(1));
   t.match(await logIn(attacker, 'ada', 'x'), { status: 200 });
+});
+
+t.test('many addresses that guess at one account are held, and its owner is not', async (t) => {
+  const clock = new ManualClock();
+  const guard = new LoginGuard(clock);
+  const attempt = async (address: string, became: 'right' | 'wrong', username = 'ada'): Promise<boolean> => {
+    const { retryAfterMs, end } = await guard.begin(1, username, address);
+    end(retryAfterMs === undefined ? became : 'undecided');
+    return retryAfterMs === undefined;
+  };
+  t.ok(await attempt('home', 'right'));
+  for (let guess = 0; guess < 100; guess += 1) t.ok(await attempt(`10.0.0.${guess}`, 'wrong'), `guess ${guess}`);
+  t.notOk(await attempt('10.0.1.1', 'wrong'));
+  t.ok(await attempt('home', 'right'), 'it was right from here before');
+  t.ok(await attempt('10.0.1.1', 'wrong', 'bo'), 'and another account is another matter');
+  clock.advance(Minutes(5));
+  t.ok(await attempt('10.0.1.1', 'wrong'));
 });

@@ -150,14 +150,12 @@ export class HttpServer {
     for (const row of HTTP_ROUTES) {
       const { method, path: url } = row;
       const schema = routeSchema(row);
-      if ('tell' in row)
-        this.#fastify.route({
-          method: [method, 'HEAD'],
-          url,
-          schema,
-          handler: async (_request, reply) => await send(reply, row.tell(health)),
-        });
-      else this.#addMerchantRoute(row);
+      if ('tell' in row) {
+        const handler = async (_request: FastifyRequest, reply: FastifyReply) => await send(reply, row.tell(health));
+        this.#fastify.route({ method, url, schema, handler });
+        // It is the same without a body; the documentation need not have it twice.
+        this.#fastify.route({ method: 'HEAD', url, handler });
+      } else this.#addMerchantRoute(row);
     }
   }
 

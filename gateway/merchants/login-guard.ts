@@ -9,6 +9,7 @@
  * It is counted whether the account exists or not. Attempts at an account from one address go one after the other: the
  * count would else come too late for those that are sent at once.
  */
+import { createHash } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
 
 /** Wrong guesses at an account from one address in a {@link GUESS_WINDOW}. */
@@ -42,8 +43,8 @@ export class LoginGuard {
 
   /** Resolves when those before it, at this account from this address, have ended. */
   async begin(merchantId: number, username: string, address: string): Promise<Attempt> {
-    const account = JSON.stringify([merchantId, username]);
-    const pair = JSON.stringify([merchantId, username, address]);
+    const account = shortName(merchantId, username);
+    const pair = shortName(merchantId, username, address);
     const before = this.#underWay.get(pair);
     let done: () => void = () => undefined;
     const ended = new Promise<void>((resolve) => {
@@ -94,4 +95,9 @@ export class LoginGuard {
       this.#known.delete(oldest);
     }
   }
+}
+
+/** As long for a name of 10,000 letters as for one of three: very many are remembered. */
+function shortName(...parts: readonly (number | string)[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }

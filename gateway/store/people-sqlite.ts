@@ -121,14 +121,13 @@ export class SqlitePeople implements PeopleStore {
     return row === undefined ? null : BigInt(row.user_id);
   }
 
-  endSession(merchantId: number, tokenHash: Buffer): Promise<boolean> {
+  endSession(merchantId: number, tokenHash: Buffer): Promise<void> {
     return this.#transaction(async (db) => {
-      const { numDeletedRows } = await db
+      await db
         .deleteFrom('user_session')
         .where('token_hash', '=', tokenHash)
         .where('merchant_id', '=', merchantId)
-        .executeTakeFirstOrThrow();
-      return numDeletedRows > 0n;
+        .execute();
     });
   }
 

@@ -100,8 +100,8 @@ export interface PeopleStore {
   addSession(session: NewSession): Promise<void>;
   /** The user whose session this is; null where it has ended, or is another merchant's. */
   findSession(merchantId: number, tokenHash: Buffer, nowMs: number): Promise<bigint | null>;
-  /** Ends a session; false where there was none. */
-  endSession(merchantId: number, tokenHash: Buffer): Promise<boolean>;
+  /** Ends a session; where there is none, nothing happens. */
+  endSession(merchantId: number, tokenHash: Buffer): Promise<void>;
 
   addPet(merchantId: number, pet: NewPet, nowMs: number): Promise<Pet>;
   /** Replaces what the profile has; null where the merchant has no such pet. */

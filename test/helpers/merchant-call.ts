@@ -28,7 +28,11 @@ export function basic(user: string, password = ''): string {
 }
 
 /** Makes a call and waits for the answer. */
-export function call(gateway: Gateway, where: string, terms: MerchantCall = {}): Promise<MerchantAnswer> {
+export function call(
+  gateway: Pick<Gateway, 'httpPort'>,
+  where: string,
+  terms: MerchantCall = {},
+): Promise<MerchantAnswer> {
   const { key, token, body, from } = terms;
   const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
   const payload = body === undefined ? undefined : isRaw ? body : JSON.stringify(body);
