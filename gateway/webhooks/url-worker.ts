@@ -24,6 +24,8 @@ const RETRY_SHARE = 8;
 /** Events read at once, and read ahead of their attempts at the most. */
 const READ_AT_ONCE = 128;
 const MOST_AHEAD = 4096;
+/** So many a URL may always have, whatever the others have. */
+const LEAST_AHEAD = 128;
 /** Deliveries that went well and are not noted yet, at the most: after a kill they are made again, under their ids. */
 const MOST_UNNOTED = 1024;
 /** The wait after the store failed to read, before it is asked again. */
@@ -35,6 +37,8 @@ export interface WorkerParts extends CourierParts {
   /** The run's clock, for events. */
   readonly runClock: Clock;
   readonly events: GatewayEvents;
+  /** Whether all URLs together have little enough read ahead for one to read more than {@link LEAST_AHEAD}. */
+  readonly mayReadAhead: () => boolean;
   /** Makes it durable; resolves when it is. What is given first is durable first. `mayWait`: it need not be at once. */
   readonly record: (progress: DeliveryProgress, mayWait?: boolean) => Promise<void>;
 }
@@ -104,6 +108,11 @@ export class UrlWorker {
   #dueChanged(): void {
     this.#dueChanges += 1;
     this.#dueAtMs = undefined;
+  }
+
+  /** Events that were read and wait for their attempt. */
+  get ahead(): number {
+    return this.#ahead.length;
   }
 
   /** Deliveries that were read or are under way and have no outcome yet. */
@@ -203,7 +212,12 @@ export class UrlWorker {
    */
   async #startNew(): Promise<void> {
     do this.#startFirst();
-    while (!this.#stopped && this.#room() > 0 && this.#ahead.length < MOST_AHEAD && (await this.#readOn()));
+    while (!this.#stopped && this.#room() > 0 && this.#mayReadOn() && (await this.#readOn()));
+  }
+
+  #mayReadOn(): boolean {
+    const { length } = this.#ahead;
+    return length < LEAST_AHEAD || (length < MOST_AHEAD && this.#parts.mayReadAhead());
   }
 
   /** Returns whether there was anything to read. */

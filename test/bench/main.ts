@@ -4,6 +4,7 @@
  *     npm run bench -- [--json] [--only NAME]
  */
 import { cpus } from 'node:os';
+import { benchBadReceivers } from './bad-receivers.js';
 import { benchIdleLocks, benchReconnect } from './idle-locks.js';
 import type { Rates, Row } from './measure.js';
 import { benchTraceCheck } from './trace-check.js';
@@ -18,6 +19,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row>>> = {
   deliveries: benchDeliveries,
   arrival: benchArrival,
   urls: benchUrls,
+  'bad-receivers': benchBadReceivers,
 };
 
 function figure({ median, least, most }: Rates): string {
