@@ -12,7 +12,7 @@ import type { UrlSecrets } from './courier.js';
 import { unsealHeaders } from './custom-headers.js';
 import { UrlWorker, type WorkerParts } from './url-worker.js';
 
-/** What went well may wait so long for others to share a commit with, or until so many do. */
+/** An outcome waits so long for others to share a commit with, or until so many do. */
 const GATHER_FOR: Milliseconds = 20;
 const GATHER_MOST = 512;
 /** Events that all URLs together may have read ahead: some 16 MB. */
@@ -73,7 +73,7 @@ export class Dispatcher {
   #begin(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
     if (url.state !== 'active' || this.#stopping) return;
     const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
-    const record: WorkerParts['record'] = (progress, mayWait = false) => this.#record(progress, mayWait);
+    const record = (progress: DeliveryProgress): Promise<void> => this.#record(progress);
     const worker = new UrlWorker(url, secrets, { ...this.#parts, record, mayReadAhead: () => this.#mayReadAhead() });
     this.#workers.set(url.id, worker);
     worker.wake();
@@ -157,10 +157,10 @@ export class Dispatcher {
     await this.#recording;
   }
 
-  #record(progress: DeliveryProgress, mayWait: boolean): Promise<void> {
+  #record(progress: DeliveryProgress): Promise<void> {
     return new Promise((done) => {
       this.#waiting.push({ progress, done });
-      if (!mayWait || this.#waiting.length >= GATHER_MOST) this.#startRecording();
+      if (this.#stopping || this.#waiting.length >= GATHER_MOST) this.#startRecording();
       else this.#gathering ??= systemClock.after(GATHER_FOR, () => this.#startRecording());
     });
   }

@@ -39,8 +39,8 @@ export interface WorkerParts extends CourierParts {
   readonly events: GatewayEvents;
   /** Whether all URLs together have little enough read ahead for one to read more than {@link LEAST_AHEAD}. */
   readonly mayReadAhead: () => boolean;
-  /** Makes it durable; resolves when it is. What is given first is durable first. `mayWait`: it need not be at once. */
-  readonly record: (progress: DeliveryProgress, mayWait?: boolean) => Promise<void>;
+  /** Makes it durable, soon; resolves when it is. What is given first is durable first. */
+  readonly record: (progress: DeliveryProgress) => Promise<void>;
 }
 
 export class UrlWorker {
@@ -335,8 +335,7 @@ export class UrlWorker {
     const changed = attempted.wasSent ? this.#judge(attempted) : {};
     const { disabledWhy } = changed;
     if (disabledWhy !== undefined) this.#stopped = true;
-    const mayWait = record.outcome.state === 'delivered' && !record.hasRow;
-    await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed }, mayWait);
+    await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed });
     events.emit('delivery', announcement(attempted.event, record, runClock.now()));
     if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
   }
