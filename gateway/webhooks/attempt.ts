@@ -105,6 +105,9 @@ function toAnswer({ statusCode = 0, headers }: http.IncomingMessage, bytes: Buff
 
 /** The beginning of the body, once all of it is there or as much as is read at most: then the status counts. */
 function readLimited(response: http.IncomingMessage): Promise<Buffer> {
+  // Where more is announced than is read, what is kept is enough.
+  const isTooLong = Number(response.headers['content-length']) > ANSWER_READ_BYTES;
+  const most = isTooLong ? ANSWER_KEPT_BYTES : ANSWER_READ_BYTES;
   return new Promise((resolve, reject) => {
     const kept: Buffer[] = [];
     let [size, keptSize] = [0, 0];
@@ -117,7 +120,7 @@ function readLimited(response: http.IncomingMessage): Promise<Buffer> {
         kept.push(beginning);
         keptSize += beginning.length;
       }
-      if (size < ANSWER_READ_BYTES) return;
+      if (size < most) return;
       response.pause();
       done();
     });

@@ -12,16 +12,18 @@ import type { UrlSecrets } from './courier.js';
 import { unsealHeaders } from './custom-headers.js';
 import { UrlWorker, type WorkerParts } from './url-worker.js';
 
-/** What went well may wait so long for others to share a commit with, or until so many do. */
+/** An outcome waits so long for others to share a commit with, or until so many do. */
 const GATHER_FOR: Milliseconds = 20;
 const GATHER_MOST = 512;
+/** Events that all URLs together may have read ahead: some 16 MB. */
+const AHEAD_OF_ALL = 32_768;
 /** The wait before the store is asked again after it failed. */
 const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
 /** What is under way when a URL is changed may go on for longer than an attempt lasts; when it is removed, not. */
 const RETIRE_GRACE: Milliseconds = Seconds(20);
 const DROP_GRACE: Milliseconds = Seconds(2);
 
-export type DispatcherParts = Omit<WorkerParts, 'record'> & { readonly keys: Keys };
+export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead'> & { readonly keys: Keys };
 
 /** Opens what is secret about a URL. @throws LockgateError `wrong-key` */
 export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): UrlSecrets {
@@ -71,8 +73,8 @@ export class Dispatcher {
   #begin(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
     if (url.state !== 'active' || this.#stopping) return;
     const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
-    const record: WorkerParts['record'] = (progress, mayWait = false) => this.#record(progress, mayWait);
-    const worker = new UrlWorker(url, secrets, { ...this.#parts, record });
+    const record = (progress: DeliveryProgress): Promise<void> => this.#record(progress);
+    const worker = new UrlWorker(url, secrets, { ...this.#parts, record, mayReadAhead: () => this.#mayReadAhead() });
     this.#workers.set(url.id, worker);
     worker.wake();
   }
@@ -155,12 +157,18 @@ export class Dispatcher {
     await this.#recording;
   }
 
-  #record(progress: DeliveryProgress, mayWait: boolean): Promise<void> {
+  #record(progress: DeliveryProgress): Promise<void> {
     return new Promise((done) => {
       this.#waiting.push({ progress, done });
-      if (!mayWait || this.#waiting.length >= GATHER_MOST) this.#startRecording();
+      if (this.#stopping || this.#waiting.length >= GATHER_MOST) this.#startRecording();
       else this.#gathering ??= systemClock.after(GATHER_FOR, () => this.#startRecording());
     });
+  }
+
+  #mayReadAhead(): boolean {
+    let ahead = 0;
+    for (const worker of this.#workers.values()) ahead += worker.ahead;
+    return ahead < AHEAD_OF_ALL;
   }
 
   #startRecording(): void {

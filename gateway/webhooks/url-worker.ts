@@ -24,6 +24,8 @@ const RETRY_SHARE = 8;
 /** Events read at once, and read ahead of their attempts at the most. */
 const READ_AT_ONCE = 128;
 const MOST_AHEAD = 4096;
+/** So many a URL may always have, whatever the others have. */
+const LEAST_AHEAD = 128;
 /** Deliveries that went well and are not noted yet, at the most: after a kill they are made again, under their ids. */
 const MOST_UNNOTED = 1024;
 /** The wait after the store failed to read, before it is asked again. */
@@ -35,8 +37,10 @@ export interface WorkerParts extends CourierParts {
   /** The run's clock, for events. */
   readonly runClock: Clock;
   readonly events: GatewayEvents;
-  /** Makes it durable; resolves when it is. What is given first is durable first. `mayWait`: it need not be at once. */
-  readonly record: (progress: DeliveryProgress, mayWait?: boolean) => Promise<void>;
+  /** Whether all URLs together have little enough read ahead for one to read more than {@link LEAST_AHEAD}. */
+  readonly mayReadAhead: () => boolean;
+  /** Makes it durable, soon; resolves when it is. What is given first is durable first. */
+  readonly record: (progress: DeliveryProgress) => Promise<void>;
 }
 
 export class UrlWorker {
@@ -104,6 +108,11 @@ export class UrlWorker {
   #dueChanged(): void {
     this.#dueChanges += 1;
     this.#dueAtMs = undefined;
+  }
+
+  /** Events that were read and wait for their attempt. */
+  get ahead(): number {
+    return this.#ahead.length;
   }
 
   /** Deliveries that were read or are under way and have no outcome yet. */
@@ -203,7 +212,12 @@ export class UrlWorker {
    */
   async #startNew(): Promise<void> {
     do this.#startFirst();
-    while (!this.#stopped && this.#room() > 0 && this.#ahead.length < MOST_AHEAD && (await this.#readOn()));
+    while (!this.#stopped && this.#room() > 0 && this.#mayReadOn() && (await this.#readOn()));
+  }
+
+  #mayReadOn(): boolean {
+    const { length } = this.#ahead;
+    return length < LEAST_AHEAD || (length < MOST_AHEAD && this.#parts.mayReadAhead());
   }
 
   /** Returns whether there was anything to read. */
@@ -321,8 +335,7 @@ export class UrlWorker {
     const changed = attempted.wasSent ? this.#judge(attempted) : {};
     const { disabledWhy } = changed;
     if (disabledWhy !== undefined) this.#stopped = true;
-    const mayWait = record.outcome.state === 'delivered' && !record.hasRow;
-    await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed }, mayWait);
+    await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed });
     events.emit('delivery', announcement(attempted.event, record, runClock.now()));
     if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
   }

@@ -4,6 +4,7 @@
  *     npm run bench -- [--json] [--only NAME]
  */
 import { cpus } from 'node:os';
+import { benchBadReceivers } from './bad-receivers.js';
 import { benchIdleLocks, benchReconnect } from './idle-locks.js';
 import { benchLiveLocks } from './live-locks.js';
 import type { Rates, Row } from './measure.js';
@@ -20,6 +21,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Row>>> = {
   arrival: benchArrival,
   urls: benchUrls,
   live: benchLiveLocks,
+  'bad-receivers': benchBadReceivers,
 };
 
 function figure({ median, least, most }: Rates): string {
