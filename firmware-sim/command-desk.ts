@@ -1,6 +1,6 @@
 /**
- * The gateway's part in commands, for runs without one. As the gateway does it (protocol.md §1, `down`), a command waits
- * until the lock is connected and has said a first word, goes out one at a time and in order, again with the next
+ * The gateway's part in commands, for runs without one. As the gateway does it (protocol.md §1, `down`), a command
+ * waits until the lock is connected and has said a first word, goes out one at a time and in order, again with the next
  * connection until it is acknowledged or expires, and never in a state that takes none.
  */
 import { type Clock, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
