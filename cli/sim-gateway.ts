@@ -8,7 +8,7 @@ import type { Mac } from '../proto/mac.js';
 import { GatewayClient } from './client.js';
 import { note } from './output.js';
 import { ProgressLine } from './progress-line.js';
-import { provision, readSecrets, type Secrets } from './replay-secrets.js';
+import { needSecrets, provision, readSecrets, type Secrets } from './replay-secrets.js';
 import type { SimFlags } from './sim-flags.js';
 import { DEFAULT_LOCKS, plural } from './sim-summary.js';
 
@@ -37,12 +37,15 @@ interface Status {
 /**
  * Finds the gateway and the locks, and gives them secrets where no file does.
  *
+ * @param wanted who the locks are; a fleet from the seed, or those of the secrets, where it is left out
  * @throws LockgateError `input-…` for a flag or a file, or what keeps the gateway from being reached
  */
-export async function findGateway(flags: SimFlags, signal: AbortSignal): Promise<SimGateway> {
+export async function findGateway(flags: SimFlags, signal: AbortSignal, wanted?: readonly Mac[]): Promise<SimGateway> {
   const line = readLine(flags);
   const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
-  const macs = known === undefined ? fleetMacs(flags.seed, lockCount(flags.locks)) : firstOf(known, flags);
+  if (known !== undefined && wanted !== undefined) needSecrets(known, new Set(wanted), flags.secrets as string);
+  const fleet = (): readonly Mac[] => fleetMacs(flags.seed, lockCount(flags.locks));
+  const macs = wanted ?? (known === undefined ? fleet() : firstOf(known, flags));
   const client = operatorOf(flags, line !== undefined, known !== undefined);
   const status = await client?.get<Status>('/status');
   const address = line ?? addressOf(status as Status, client as GatewayClient);

@@ -5,11 +5,14 @@ import { parseMix } from '../firmware-sim/mix.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Interruption } from './interrupt.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';
+import { runTracedLive, runTracedVirtually } from './sim-from-trace.js';
 import { runLive } from './sim-live.js';
 import { runVirtually } from './sim-virtual.js';
 
 /** Runs the fleet and prints how it went. @throws LockgateError `input-…` for a flag, or what the gateway says */
 export async function runSim(flags: SimFlags, interrupted: Interruption): Promise<void> {
+  const { fromTrace } = flags;
+  if (fromTrace !== undefined) return await runTraced({ ...flags, fromTrace }, interrupted);
   const plan: FleetPlan = {
     mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
     bugs: flags.bug.map(parseBugOrder),
@@ -18,6 +21,12 @@ export async function runSim(flags: SimFlags, interrupted: Interruption): Promis
   if (flags.virtual) return await runVirtually(flags, plan, interrupted);
   refuseVirtualOnly(flags, plan);
   await runLive(flags, plan, interrupted);
+}
+
+async function runTraced(flags: SimFlags & { readonly fromTrace: string }, interrupted: Interruption): Promise<void> {
+  if (flags.virtual) return await runTracedVirtually(flags, interrupted);
+  refuseVirtualOnly(flags, { mix: undefined, bugs: [], faults: [] });
+  await runTracedLive(flags, interrupted);
 }
 
 function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {

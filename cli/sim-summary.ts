@@ -55,7 +55,7 @@ export function repeatCommand(flags: SimFlags, withOut = true): string {
 }
 
 /** As a shell takes it. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return /^[\w.,:=@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 

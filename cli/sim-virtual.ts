@@ -49,7 +49,7 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
     },
     sink === undefined ? null : (line) => sink.write(line),
   );
-  await goOn(trace, startMs, days, interrupted.signal);
+  await goOn(trace, startMs, Days(days), interrupted.signal);
   sink?.end();
   report(flags, trace, locks, (monotonicMs() - begunAt) / Seconds(1));
   if (!interrupted.signal.aborted) return;
@@ -64,10 +64,18 @@ function readStart(text: string, days: number): number {
   throw new LockgateError('input-start', `--start is "${text}": expected that the run lies within the years 1970–9999`);
 }
 
-/** A slice at a time; how long the slices are changes nothing of the run. */
-async function goOn(trace: VirtualTrace, startMs: number, days: number, signal: AbortSignal): Promise<void> {
+/** A run that goes on as far as it is told to. */
+export interface GoingOn {
+  readonly nowMs: number;
+  readonly endMs: number;
+  readonly uplinks: number;
+  advance(untilMs: number): void;
+}
+
+/** A slice at a time, with progress; how long the slices are changes nothing of the run. */
+export async function goOn(trace: GoingOn, startMs: number, span: Milliseconds, signal: AbortSignal): Promise<void> {
   const progress = new ProgressLine(() => {
-    return `${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
+    return `${daysOf(trace.nowMs - startMs)} of ${daysOf(span)} days, ${plural(trace.uplinks, 'uplink')}`;
   });
   try {
     let slice = Minutes(10);

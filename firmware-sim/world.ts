@@ -85,11 +85,11 @@ export class ScriptedWorld implements World {
     return this.#events[this.#next++];
   }
 
-  fixAt(): GpsFix {
+  fixAt(_atMs: number): GpsFix {
     return this.#fix;
   }
 
-  cellPositionAt(): Position | null {
+  cellPositionAt(_atMs: number): Position | null {
     return { ...this.#fix.position, uncertaintyMeters: CELL_UNCERTAINTY_METERS };
   }
 }

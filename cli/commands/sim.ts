@@ -11,6 +11,9 @@ const DEFAULT_SEED = '1';
 /** Flags that say where a live run goes to; they mean nothing without a gateway. */
 const LIVE_FLAGS = ['gateway', 'token', 'data', 'speed', 'secrets', 'merchant', 'ca'];
 
+/** Flags that say what a fleet is made up from; a trace says it all. */
+const FLEET_FLAGS = ['locks', 'days', 'seed', 'pace', 'mix', 'bug', 'fault', 'start'];
+
 /** Adds the group to the program. */
 export function addSimCommands(program: Command): void {
   const sim = program
@@ -49,12 +52,18 @@ by the run's clock, and would find everything late or early.
 low-battery), such as mid=50,mid+ride=20,high=20,recovery=5,low-battery=5. Without it most are in MID, some in HIGH.
 --bug and --fault may be given more than once; a bug for all locks, or as NAME:LOCKS for so many.
 
+--from-trace FILE makes the locks of a recorded trace (plain or .gz) and a world for each: when it was unlocked, ridden,
+stolen, charged, out of reach, is made out from what it said, or taken from the trace's world events. A healthy lock in
+that world makes the same pings; at the end both are counted by reason, with where they first differ. For a lock that
+misbehaved the difference is the bug. Live, all times are moved to now.
+
 Exit codes: 0 done, 2 a flag or file is wrong, 3 the gateway can’t be reached or refuses, 130 ended by Ctrl-C before its
 days were over.
 
 Example:
   $ lockgate sim run --virtual --locks 100 --days 7 --seed 7 --out week.jsonl.gz
   $ lockgate sim run --virtual --locks 5 --days 2 --bug clock-ahead:1 --fault all --out - | lockgate trace check -
+  $ lockgate sim run --virtual --from-trace field.jsonl.gz --out healthy.jsonl
   $ lockgate sim run --locks 20 --gateway http://127.0.0.1:8081 --pace lively`;
 
 function addRun(sim: Command): void {
@@ -66,6 +75,11 @@ function addRun(sim: Command): void {
     .option('--days <n>', 'How long they live, in days of their own (default: 1; live: until Ctrl-C).', days)
     .option('--seed <text>', 'What everything is made up from.', DEFAULT_SEED)
     .addOption(new Option('--pace <pace>', 'How much happens.').choices(['everyday', 'lively']).default('everyday'))
+    .addOption(
+      new Option('--from-trace <file>', 'Make the locks and what happens to them from a recorded trace.').conflicts(
+        FLEET_FLAGS,
+      ),
+    )
     .option('--mix <shares>', 'What settings they begin with, such as mid=60,high+ride=20.')
     .option('--bug <name>', 'A firmware bug: NAME for all locks, NAME:LOCKS for so many ("sim bugs").', collect, [])
     .option('--fault <name>', 'A network fault, or all ("sim faults").', collect, [])
