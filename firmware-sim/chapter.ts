@@ -5,7 +5,8 @@
 import { Minutes, Seconds } from '../proto/clock.js';
 import type { City, Place } from './city.js';
 import type { Prng } from './prng.js';
-import { Route } from './route.js';
+import type { Route } from './route.js';
+import { StreetRoute } from './street-route.js';
 import type { WorldChange, WorldEvent } from './world.js';
 
 export interface Chapter {
@@ -41,7 +42,7 @@ class Happenings {
 export function ride(prng: Prng, way: Way): Chapter {
   const happens = new Happenings();
   const startMs = way.startMs + prng.between(Seconds(5), Seconds(25));
-  const route = new Route(prng, { ...way, startMs, speedMetersPerSecond: prng.between(3.5, 6.5) });
+  const route = new StreetRoute(prng, { ...way, startMs, speedMetersPerSecond: prng.between(3.5, 6.5) });
   happens.at(way.startMs, { type: 'tether', tetherState: 'detached' });
   happens.at(way.startMs, { type: 'lock-state', lockState: 'unlocked' });
   happens.at(way.startMs, { type: 'sky', open: true });
@@ -61,7 +62,7 @@ export function ride(prng: Prng, way: Way): Chapter {
 export function theft(prng: Prng, way: Way): Chapter {
   const happens = new Happenings();
   const speedMetersPerSecond = prng.chance(0.5) ? prng.between(1, 2) : prng.between(6, 12);
-  const route = new Route(prng, { ...way, speedMetersPerSecond });
+  const route = new StreetRoute(prng, { ...way, speedMetersPerSecond });
   happens.at(way.startMs, { type: 'tether', tetherState: 'detached' });
   moves(happens, route);
   if (prng.chance(0.2)) tunnel(prng, happens, route);

@@ -1,6 +1,6 @@
 /** Places in a city as metres from its middle, which is all the geometry that a bicycle needs. */
 import type { Position } from '../proto/ping.js';
-import { cosineOf, sineOf } from './angle.js';
+import { cosineOf, degreesEast, sineOf } from './angle.js';
 
 /** The middle of a city, and how its streets lie. */
 export interface City {
@@ -20,6 +20,11 @@ export const AMSTERDAM: City = Object.freeze({
   radiusMeters: 2500,
 });
 
+/** Streets as those of Amsterdam, around a point. */
+export function cityAround(latitudeDegrees: number, longitudeDegrees: number): City {
+  return { ...AMSTERDAM, latitudeDegrees, longitudeDegrees };
+}
+
 /** Metres from the middle of the city. */
 export interface Place {
   readonly eastMeters: number;
@@ -27,7 +32,7 @@ export interface Place {
 }
 
 /** One degree of latitude on a sphere of the Earth's mean radius. */
-const METERS_PER_DEGREE = 111_195;
+export const METERS_PER_DEGREE = 111_195;
 
 /** A place as a position. `uncertaintyMeters` is rounded to the whole metres that the wire carries. */
 export function positionOf(city: City, place: Place, uncertaintyMeters: number): Position {
@@ -35,8 +40,18 @@ export function positionOf(city: City, place: Place, uncertaintyMeters: number):
   const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * cosineOf(city.latitudeDegrees));
   return {
     latitudeDegrees: toE7(city.latitudeDegrees + northDegrees),
-    longitudeDegrees: toE7(city.longitudeDegrees + eastDegrees),
+    // A city may lie across the line where the longitudes meet.
+    longitudeDegrees: toE7(degreesEast(0, city.longitudeDegrees + eastDegrees)),
     uncertaintyMeters: Math.round(uncertaintyMeters),
+  };
+}
+
+/** The place of a position: the other way round. The city must not be far away, or its metres are no longer the place's. */
+export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: number): Place {
+  const east = degreesEast(city.longitudeDegrees, longitudeDegrees);
+  return {
+    eastMeters: east * METERS_PER_DEGREE * cosineOf(city.latitudeDegrees),
+    northMeters: (latitudeDegrees - city.latitudeDegrees) * METERS_PER_DEGREE,
   };
 }
 

@@ -8,10 +8,12 @@ import { LockgateError } from '../proto/errors.js';
 import type { Position } from '../proto/ping.js';
 import type { GpsFix } from '../proto/power-step-io.js';
 import { motionsOf } from './chapter.js';
-import { type City, type Place, placeAlong, positionOf } from './city.js';
+import { type City, metersAlong, type Place, placeAlong, positionOf } from './city.js';
 import type { Goal, Happening } from './happening.js';
 import type { Prng } from './prng.js';
-import { type Motion, Route } from './route.js';
+import type { Motion, Route } from './route.js';
+import { StreetRoute } from './street-route.js';
+import type { WaypointPath } from './waypoint-route.js';
 import {
   CELL_UNCERTAINTY_METERS,
   type Surrounded,
@@ -24,12 +26,6 @@ import {
 /** What happens to a lock through its world; commands and waiting are for others. */
 export type WorldHappening = Exclude<Happening, { type: 'command' } | { type: 'wait' }>;
 
-/** A way that is taken, whoever laid it out. */
-export type Way = Pick<Route, 'startMs' | 'endMs' | 'end' | 'at' | 'stops'>;
-
-/** Lays a way along the line of a file, from a moment on. */
-export type LayWay = (startMs: number, prng: Prng) => Way;
-
 export interface DirectedWorldOptions {
   readonly prng: Prng;
   readonly city: City;
@@ -38,8 +34,8 @@ export interface DirectedWorldOptions {
   readonly place: Place;
   /** Where `to NAME` leads. */
   readonly places: ReadonlyMap<string, Place>;
-  /** The ways of files, by the name that a happening gives. */
-  readonly files?: ReadonlyMap<string, LayWay>;
+  /** The ways of files, by the name that a happening gives, as places in the same city. */
+  readonly files?: ReadonlyMap<string, WaypointPath>;
 }
 
 /** What something belongs to that can be called off as a whole. */
@@ -64,7 +60,7 @@ export class DirectedWorld implements World {
   readonly #options: DirectedWorldOptions;
   readonly #coming: Coming[] = [];
   #lock: Surrounded | undefined;
-  #way: Way | undefined;
+  #way: Route | undefined;
   #stood: Motion;
   /** What the shackle is like as far as the world moved it; the lock itself knows better where there is one. */
   #lockState: 'locked' | 'unlocked';
@@ -248,24 +244,30 @@ export class DirectedWorld implements World {
     ]);
   }
 
-  #take(way: Way, motions: readonly WorldEvent[]): void {
+  #take(way: Route, motions: readonly WorldEvent[]): void {
     this.#callOff('jostle');
     this.#way = way;
     for (const { atMs, change } of motions) this.#change(atMs, 'way', change);
   }
 
-  #layWay(goal: Goal, startMs: number, speedMetersPerSecond: number, hasStops: boolean): Way {
+  #layWay(goal: Goal, startMs: number, speedMetersPerSecond: number, hasStops: boolean): Route {
     const { city, prng, places, files } = this.#options;
-    if (goal.type === 'file') {
-      const lay = files?.get(goal.file);
-      if (lay === undefined) throw new Error(`the way ${goal.file} was refused when it was told`);
-      return lay(startMs, prng);
-    }
     const from = this.#stood.place;
+    if (goal.type === 'file') {
+      const path = files?.get(goal.file);
+      if (path === undefined) throw new Error(`the way ${goal.file} was refused when it was told`);
+      // From whichever end is nearer: there in the morning, and back in the evening.
+      const isBack = metersBetween(from, path.end) < metersBetween(from, path.start);
+      return path.ride({ startMs, speedMetersPerSecond, isBack });
+    }
     const to =
       goal.type === 'meters' ? placeAlong(from, prng.between(0, 360), goal.meters) : (places.get(goal.name) ?? from);
-    return new Route(prng, { city, from, to, startMs, speedMetersPerSecond, hasStops });
+    return new StreetRoute(prng, { city, from, to, startMs, speedMetersPerSecond, hasStops });
   }
+}
+
+function metersBetween(one: Place, other: Place): number {
+  return Math.hypot(metersAlong(one, other, 0), metersAlong(one, other, 90));
 }
 
 /** A closed list of names for a sentence on what was expected. */

@@ -59,9 +59,9 @@ export function parseTimeOfDay(text: string): Milliseconds | undefined {
 }
 
 /**
- * A moment of a run that begins at `startMs`, as ms since the epoch: a time of the day, of the day of the start where no
- * other is named (`day 1` is the day of the start), or a span after the start. It may lie before the start; undefined
- * for what can't be read.
+ * A moment of a run that begins at `startMs`, as ms since the epoch: a time of the day, of the day of the start where
+ * no other is named (`day 1` is the day of the start), or a span after the start. It may lie before the start;
+ * undefined for what can't be read.
  */
 export function parseMoment(text: string, startMs: number): number | undefined {
   const trimmed = text.trim();

@@ -16,7 +16,7 @@ import { EVERYDAY, LIVELY } from '../firmware-sim/pace.js';
 import { PlannedWorld } from '../firmware-sim/planned-world.js';
 import { Prng } from '../firmware-sim/prng.js';
 import { QueueClock } from '../firmware-sim/queue-clock.js';
-import { Route } from '../firmware-sim/route.js';
+import { StreetRoute } from '../firmware-sim/street-route.js';
 import { runVirtual } from '../firmware-sim/virtual.js';
 import { ScriptedWorld, type WorldEvent } from '../firmware-sim/world.js';
 import { Hours, ManualClock, Minutes } from '../proto/clock.js';
@@ -101,7 +101,7 @@ t.test('a route follows the streets: its position, speed and heading belong toge
   for (let seed = 0; seed < 20; seed++) {
     const to = { eastMeters: 900 - 100 * seed, northMeters: 1500 - 170 * seed };
     const from = { eastMeters: 0, northMeters: 0 };
-    const route = new Route(new Prng(seed), { city: AMSTERDAM, from, to, startMs: 0, speedMetersPerSecond: 5 });
+    const route = new StreetRoute(new Prng(seed), { city: AMSTERDAM, from, to, startMs: 0, speedMetersPerSecond: 5 });
     let wrong = 0;
     for (let atMs = 0; atMs + 200 < route.endMs; atMs += 700) {
       const here = route.at(atMs);
