@@ -76,7 +76,9 @@ export class TracedRun {
       for (const { atMs, id, command } of commands) {
         clock.after(atMs - fromMs, () => {
           const downlink = { id, command, expiresMs: atMs + expiresAfter(command) };
-          if (gateway.send(mac, downlink)) scribe.event({ event: 'command', atMs, mac, id, command });
+          if (!gateway.isConnected(mac)) return;
+          scribe.event({ event: 'command', atMs, mac, id, command });
+          gateway.send(mac, downlink);
         });
       }
     }

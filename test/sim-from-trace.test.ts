@@ -1,4 +1,5 @@
-// From a trace to a lock: a healthy trace gives the same pings again, a lock that misbehaved a healthy one in its world.
+// From a trace to a lock: a healthy trace gives the same pings again, one of a lock that misbehaved a healthy lock in
+// the same world.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -112,7 +113,7 @@ t.test('a lock that misbehaved becomes a healthy one in the same world', async (
     ['forgets-to-close', 'REASON_CLOSE_CONNECTION', 1],
   ];
   for (const [bug, reason, sign] of expected) {
-    const lines = traceOf({ seed: 5, locks: 2, days: 2, mix: parseMix('mid'), bugs: [parseBugOrder(bug)] });
+    const lines = traceOf({ seed: 6, locks: 2, days: 2, mix: parseMix('mid'), bugs: [parseBugOrder(bug)] });
     t.not(findingsIn(lines).length, 0, `${bug}: the trace breaks a rule`);
     const { traced, lines: written } = again(lines);
     const { reasons, differing } = traced.compare();
@@ -142,8 +143,8 @@ t.test('commands come again, and what they did is not done twice', async (t) => 
     `{${at('08:01:00')},${MAC},"event":"ack","ack":{"id":7,"result":"ok"}}`,
     `{${at('08:03:10')},${MAC},"event":"command","command":{"id":8,"type":"set-power","airplane":true}}`,
     `{${at('08:03:10')},${MAC},"event":"ack","ack":{"id":8,"result":"ok"}}`,
-    `{${at('08:03:10')},${MAC},"event":"ping","ping":{"ping_type":"close_connection","reason":"REASON_CLOSE_CONNECTION",` +
-      `"lock_state":"unlocked","battery_percent":80}}`,
+    `{${at('08:03:10')},${MAC},"event":"ping","ping":{"ping_type":"close_connection",` +
+      `"reason":"REASON_CLOSE_CONNECTION","lock_state":"unlocked","battery_percent":80}}`,
     `{${at('08:03:10')},${MAC},"event":"disconnect","cause":"closed"}`,
   ];
   const { traced, lines: written } = again(lines);
