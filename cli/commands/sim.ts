@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../interrupt.js';
 import type { SimFlags } from '../sim-flags.js';
+import { addSimShell } from './sim-shell.js';
 
 const MOST_LOCKS = 100_000;
 const MOST_DAYS = 3660;
@@ -20,6 +21,7 @@ export function addSimCommands(program: Command): void {
     .command('sim')
     .description('Simulated locks: a fleet to order, with firmware bugs and network faults.');
   addRun(sim);
+  addSimShell(sim);
   sim
     .command('bugs')
     .description('List the firmware bugs that locks can be given, and the rule that each breaks.')
