@@ -101,8 +101,7 @@ function readStart(text: string): number {
 }
 
 function greet(site: ShellSite): void {
-  const where =
-    site.url === null ? `It is ${toDate(site.nowMs())}; time goes on as you type.` : `It lives at ${site.url}.`;
-  note(`The lock ${formatMac(site.mac)}, locked. ${where}`);
-  note('Try unlock, ride 2km, steal, battery 9, state; help lists all, Tab completes, Ctrl-D ends.');
+  const where = site.url === null ? `it is ${toDate(site.nowMs()).slice(0, 16)}Z` : `at ${site.url}`;
+  note(`A lock, ${formatMac(site.mac)}; ${where}. Ctrl-D ends.`);
+  note('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all.');
 }
