@@ -9,12 +9,13 @@ import { parseMix } from '../firmware-sim/mix.js';
 import { TraceRecorder } from '../firmware-sim/trace-records.js';
 import { TracedRun } from '../firmware-sim/traced-run.js';
 import { LockgateError } from '../proto/errors.js';
-import type { Mac } from '../proto/mac.js';
+import { formatMac, type Mac } from '../proto/mac.js';
 import { isPingUplink, type PingUplink } from '../proto/ping.js';
 import { TraceReader } from '../proto/trace-reader.js';
 import { findingsIn, traceOf } from './helpers/judged-run.js';
 import { LOCKGATE, runProgram } from './helpers/program.js';
 import { tempFolder } from './helpers/temp-folder.js';
+import { MERCHANT, testGateway } from './helpers/test-gateway.js';
 
 const folder = tempFolder(t);
 const MIX = 'mid=3,mid+ride=2,high=2,high+ride=2,recovery=1,airplane=1,low-battery=1';
@@ -191,4 +192,27 @@ t.test('on the command line: files, gzipped too, counts, and what is wrong with 
     await refusal('{"trace":"lockgate","version":1}', `{${at('08:00:00')},"event":"tick"}`),
     /no event of a lock/,
   );
+});
+
+t.test('live: the locks of a trace live again at a gateway, all times moved to now', async (t) => {
+  const gateway = await testGateway(t, { speed: 300 });
+  const lines = traceOf({ seed: 'live', locks: 2, days: 0.02, pace: 'lively', mix: parseMix('mid') });
+  const { traced } = again(lines);
+  const file = path.join(folder, 'live.jsonl');
+  const secrets = path.join(folder, 'secrets.csv');
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const rows: string[] = [];
+  for (const { mac } of traced.locks) {
+    const { secret } = await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
+    rows.push(`${formatMac(mac)},${secret}`);
+  }
+  writeFileSync(secrets, rows.join('\n'));
+  const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '300'];
+  const run = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'run', '--from-trace', file, ...line, '--json']);
+  t.equal(run.ended?.code, 0, run.stderr.join('\n'));
+  const { comparison, acknowledged } = JSON.parse(run.stdout.join('\n'));
+  const stateOf = ({ reason }: { reason: string }): boolean => reason === 'REASON_STATE_PING';
+  const { trace, simulated } = comparison.reasons.find(stateOf);
+  t.ok(trace > 0 && simulated === trace, JSON.stringify(comparison));
+  t.ok(acknowledged >= trace, `${acknowledged} arrived`);
 });
