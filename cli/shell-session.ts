@@ -1,12 +1,12 @@
 /** Carries out what is typed in the shell, one line at a time. */
-import { type Happening, VERBS } from '../firmware-sim/happening.js';
+import type { Happening } from '../firmware-sim/happening.js';
 import { Hours, type Milliseconds, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { oneLine, paint, print, printJsonLine, printTable } from './output.js';
 import { isQuiet, type ShellSite } from './shell-site.js';
 import { stateLines, stateOf, whyText } from './shell-state.js';
 import type { ShellTape } from './shell-tape.js';
-import { readShellLine, SHELL_WORDS, type ShellLine } from './shell-words.js';
+import { readShellLine, SHELL_VERBS, SHELL_WORDS, type ShellLine } from './shell-words.js';
 
 /** How long time goes on at most until a lock is quiet: longer than the longest search, shorter than a day's ride. */
 const QUIET_WITHIN: Milliseconds = Hours(3);
@@ -86,7 +86,7 @@ export class ShellSession {
   }
 
   #help(rest: string): void {
-    const rows = [...VERBS, ...SHELL_WORDS];
+    const rows = [...SHELL_VERBS, ...SHELL_WORDS];
     const found = rows.find(({ word }) => word === rest.toLowerCase());
     if (rest !== '' && found === undefined)
       throw new LockgateError('input-shell', `there is no verb ${JSON.stringify(rest)}`);
@@ -101,12 +101,8 @@ export class ShellSession {
         { title: 'VERB', show: ({ word }) => word },
         { title: 'WHAT IT DOES', show: ({ sentence }) => sentence },
       ]);
-      print(
-        '\nWhat may follow a verb: help VERB. Tab completes. "by command" after unlock, lock, siren 5 s, locate gps, reset,',
-      );
-      print(
-        'mode HIGH … sends it as a command. Time goes on until the lock is quiet; "for 30 s" after a verb: so long.',
-      );
+      print('\nWhat may follow a verb: help VERB. Tab completes. "by command" after unlock, lock, siren 5 s, reset,');
+      print('mode HIGH … sends a command. Time goes on until the lock is quiet; "for 30 s" after a verb: so long.');
     }
   }
 

@@ -103,7 +103,8 @@ export function whyText(ping: PingUplink | undefined): string {
   if (trigger === undefined && kind === 'close_connection')
     return `${reason}: nothing keeps the connection any more, or the lock falls silent; in ${state}.`;
   if (trigger === undefined) return `${reason} is of no trigger of the lock’s own.`;
-  return `${reason} is of ${trigger.trigger}: it starts when ${trigger.starts}, and ends: ${trigger.ends}. In ${state}.`;
+  const { trigger: name, starts, ends } = trigger;
+  return `${reason} is of ${name}: it starts when ${starts}, and ends: ${ends}. In ${state}.`;
 }
 
 function isOf({ cellularReason, gpsReason }: TriggerRow, reason: string): boolean {

@@ -1,7 +1,6 @@
 /** What can be typed in the shell: its own words beside the verbs, what completes a line, and what was likely meant. */
 
-import type { Happening } from '../firmware-sim/happening.js';
-import { parseHappening, VERBS } from '../firmware-sim/happening.js';
+import { type Happening, parseHappening, VERBS, type Verb } from '../firmware-sim/happening.js';
 import { parseSpan } from '../firmware-sim/span-words.js';
 import type { Milliseconds } from '../proto/clock.js';
 import { ok, problem, type Result } from '../proto/errors.js';
@@ -21,6 +20,9 @@ export const SHELL_WORDS: readonly ShellWord[] = [
   { word: 'help', forms: 'help or help VERB', sentence: 'This list, or what may follow a verb.' },
   { word: 'quit', forms: 'quit, exit or Ctrl-D', sentence: 'Ends.' },
 ];
+
+/** The verbs that the shell takes: a phone is another device, with a credential of its own. */
+export const SHELL_VERBS: readonly Verb[] = VERBS.filter(({ word }) => word !== 'phone');
 
 /** What was typed. */
 export type ShellLine =
@@ -57,7 +59,7 @@ function readOwn({ word, forms }: ShellWord, rest: string): Result<ShellLine> {
   return isBare ? ok({ type: 'own', word, rest }) : problem('shell', `expected ${forms}`);
 }
 
-const WORDS: readonly string[] = [...VERBS.map(({ word }) => word), ...SHELL_WORDS.map(({ word }) => word)];
+const WORDS: readonly string[] = [...SHELL_VERBS.map(({ word }) => word), ...SHELL_WORDS.map(({ word }) => word)];
 /** What a finger slips by. */
 const MOST_EDITS = 2;
 
@@ -93,9 +95,9 @@ function editsBetween(one: string, other: string): number {
 
 /** All lines that completion knows: the examples of each verb's forms. */
 const LINES: readonly string[] = [
-  ...VERBS.flatMap(({ word, forms }) => {
+  ...SHELL_VERBS.flatMap(({ word, forms }) => {
     const examples = forms.split(/,\s*or\s+|,\s*|\s+or\s+|;/).map((form) => form.trim());
-    return [word, ...examples.filter((form) => form.startsWith(`${word} `) && !/[A-Z]{4}/.test(form))];
+    return [word, ...examples.filter((form) => form.startsWith(`${word} `) && !/PLACE|FILE/.test(form))];
   }),
   ...SHELL_WORDS.map(({ word }) => word),
   ...COMMANDS.map((command) => `${command} by command`),
@@ -103,7 +105,7 @@ const LINES: readonly string[] = [
 
 /** What the beginning of a line may become: its first word, or the whole line. */
 export function completionsOf(line: string): string[] {
-  const begun = line.trimStart().toLowerCase();
+  const begun = line.trimStart().replaceAll(/\s+/g, ' ').toLowerCase();
   if (!begun.includes(' '))
     return [...new Set(WORDS.filter((word) => word.startsWith(begun)))].map((word) => `${word} `);
   return [...new Set(LINES.filter((one) => one.toLowerCase().startsWith(begun)))];

@@ -4,8 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import path from 'node:path';
 import t from 'tap';
 import { historyFile, readHistory, writeHistory } from '../cli/shell-history.js';
-import { completionsOf, readShellLine } from '../cli/shell-words.js';
-import { VERBS } from '../firmware-sim/happening.js';
+import { completionsOf, readShellLine, SHELL_VERBS } from '../cli/shell-words.js';
 import { formatMac } from '../proto/mac.js';
 import { findingsIn } from './helpers/judged-run.js';
 import { root } from './helpers/our-files.js';
@@ -122,7 +121,7 @@ t.test('what it saves is a trace that holds; text without colours; a line that i
   t.ok(said.lines.includes('08:00:00 ping  cell REASON_STATE_PING unlocked 80%'), 'as tail prints it');
   t.ok(said.lines.some((line) => /^state +Mode MID: /.test(line)));
   t.ok(said.lines.some((line) => line.startsWith('REASON_CLOSE_CONNECTION: nothing keeps the connection')));
-  for (const { word } of VERBS)
+  for (const { word } of SHELL_VERBS)
     t.ok(
       said.lines.some((line) => line.startsWith(`${word} `)),
       `help lists ${word}`,
@@ -166,9 +165,9 @@ t.test('the session in README.md is what it says', async (t) => {
 t.test('completion: words first, then what may follow; each of them can be read', async (t) => {
   t.same(completionsOf('ste'), ['steal ']);
   t.same(completionsOf('coverage o'), ['coverage off', 'coverage off 10 min', 'coverage on']);
-  t.ok(completionsOf('').length > VERBS.length);
+  t.ok(completionsOf('').length > SHELL_VERBS.length);
   t.same(completionsOf('xyz'), []);
-  for (const { word } of VERBS) {
+  for (const { word } of SHELL_VERBS) {
     for (const line of completionsOf(`${word} `)) t.ok(readShellLine(line).ok, line);
   }
   for (const [typed, meant] of [
