@@ -27,6 +27,7 @@ export interface SimFlags extends ConnectionFlags {
   readonly secrets?: string;
   readonly merchant?: string;
   readonly ca?: string;
+  readonly fromTrace?: string;
   readonly listBugs?: boolean;
   readonly json?: boolean;
 }

@@ -104,7 +104,7 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
 }
 
 /** A terminal sees it all the time, a log now and then. */
-function showing(tally: SimTally): { end(): void } {
+export function showing(tally: SimTally): { end(): void } {
   if (process.stderr.isTTY) return new ProgressLine(() => tally.progress());
   let timer: Timer;
   const tell = (): void => {

@@ -6,12 +6,15 @@ import { LockgateError } from '../proto/errors.js';
 import type { Interruption } from './interrupt.js';
 import { runScenario } from './scenario-run.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';
+import { runTracedLive, runTracedVirtually } from './sim-from-trace.js';
 import { runLive } from './sim-live.js';
 import { readPlace } from './sim-place.js';
 import { runVirtually } from './sim-virtual.js';
 
 /** Runs the fleet and prints how it went. @throws LockgateError `input-…` for a flag, or what the gateway says */
 export async function runSim(flags: SimFlags, interrupted: Interruption): Promise<void> {
+  const { fromTrace } = flags;
+  if (fromTrace !== undefined) return await runTraced({ ...flags, fromTrace }, interrupted);
   if (flags.scenario !== undefined) return await runScenario(flags, flags.scenario, interrupted);
   const plan: FleetPlan = {
     mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
@@ -22,6 +25,12 @@ export async function runSim(flags: SimFlags, interrupted: Interruption): Promis
   if (flags.virtual) return await runVirtually(flags, plan, interrupted);
   refuseVirtualOnly(flags, plan);
   await runLive(flags, plan, interrupted);
+}
+
+async function runTraced(flags: SimFlags & { readonly fromTrace: string }, interrupted: Interruption): Promise<void> {
+  if (flags.virtual) return await runTracedVirtually(flags, interrupted);
+  refuseVirtualOnly(flags, { mix: undefined, bugs: [], faults: [] });
+  await runTracedLive(flags, interrupted);
 }
 
 function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {

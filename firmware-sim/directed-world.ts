@@ -102,6 +102,11 @@ export class DirectedWorld implements World {
     this.#lock?.look();
   }
 
+  /** Whether something goes on with the bicycle. That network or sky come back some time counts for nothing. */
+  get isBusy(): boolean {
+    return this.#coming.some(({ thread }) => thread !== 'coverage' && thread !== 'sky');
+  }
+
   nextAtMs(): number {
     return this.#coming[0]?.atMs ?? Number.POSITIVE_INFINITY;
   }

@@ -42,6 +42,8 @@ export interface LockOptions {
   readonly act?: Act;
   /** How often it booted before. What stands in its flash, if it has one, counts instead. */
   readonly bootsBefore?: number;
+  /** The minute of the UTC day of its Period Ping, 0…1439; by its MAC where it is left out. */
+  readonly periodMinute?: number;
 }
 
 /** How a lock acts on one input. */
@@ -73,7 +75,7 @@ export class Lock {
 
   /** @throws LockgateError `bad-flash` where the flash can't be read. */
   constructor(options: LockOptions) {
-    const { mac, world, firmwareVersion, chance } = options;
+    const { mac, world, firmwareVersion, chance, periodMinute } = options;
     this.mac = mac;
     this.#options = options;
     this.#battery = world.battery;
@@ -82,7 +84,8 @@ export class Lock {
     this.#link = options.openLink(mac, this.#linkEvents());
     this.#nowMs = options.clock.now();
     const flash = options.flash?.load(mac);
-    const lock = { mac, firmwareVersion, chance, ...world.beginning };
+    const minute = periodMinute === undefined ? {} : { periodMinute };
+    const lock = { mac, firmwareVersion, chance, ...minute, ...world.beginning };
     this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
     if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
     this.#saved = flashOf(this.#state);

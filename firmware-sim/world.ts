@@ -107,15 +107,15 @@ export class ScriptedWorld implements World {
     return this.#events[this.#next++];
   }
 
-  fixAt(): GpsFix {
+  fixAt(_atMs: number): GpsFix {
     return this.#fix;
   }
 
-  truthAt(): GpsFix {
+  truthAt(_atMs: number): GpsFix {
     return this.#fix;
   }
 
-  cellPositionAt(): Position | null {
+  cellPositionAt(_atMs: number): Position | null {
     return { ...this.#fix.position, uncertaintyMeters: CELL_UNCERTAINTY_METERS };
   }
 }

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../interrupt.js';
 import type { PlanFlags, SimFlags } from '../sim-flags.js';
+import { addSimShell } from './sim-shell.js';
 
 const MOST_LOCKS = 100_000;
 const MOST_DAYS = 3660;
@@ -12,7 +13,10 @@ const DEFAULT_SEED = '1';
 const LIVE_FLAGS = ['gateway', 'token', 'data', 'speed', 'secrets', 'merchant', 'ca'];
 
 /** Flags that say what a scenario says itself. */
-const FLEET_FLAGS = ['locks', 'days', 'pace', 'mix', 'fault', 'start'];
+const SCENARIO_FLAGS = ['locks', 'days', 'pace', 'mix', 'fault', 'start', 'fromTrace'];
+
+/** Flags that say what a fleet is made up from; a trace says it all. */
+const FLEET_FLAGS = ['locks', 'days', 'seed', 'pace', 'mix', 'bug', 'fault', 'start', 'route', 'around'];
 
 /** Adds the group to the program. */
 export function addSimCommands(program: Command): void {
@@ -21,6 +25,7 @@ export function addSimCommands(program: Command): void {
     .description('Simulated locks: a fleet to order, with firmware bugs and network faults.');
   addRun(sim);
   addPlan(sim);
+  addSimShell(sim);
   sim
     .command('scenarios')
     .description('List the scenarios that come with the simulator, or print one to start your own from.')
@@ -76,6 +81,11 @@ as the pace has it: as it was recorded where the file has times, else at 3.5 to 
 
 --bug and --fault may be given more than once; a bug for all locks, or as NAME:LOCKS for so many.
 
+--from-trace FILE makes the locks of a recorded trace (plain or .gz) and a world for each: when it was unlocked, ridden,
+stolen, charged, out of reach, is made out from what it said, or taken from the trace's world events. A healthy lock in
+that world makes the same pings; at the end both are counted by reason, with where they first differ. For a lock that
+misbehaved the difference is the bug. Live, all times are moved to now.
+
 --scenario plays a scenario, by its name ("sim scenarios") or from a file, and checks what it expects: virtual, or live
 against a gateway, whose operator's interface then sends its commands and gives its phones their credentials. Exit code
 1 says that an expectation was not met, or that the judge found what it should not.
@@ -88,6 +98,7 @@ Example:
   $ lockgate sim run --virtual --locks 5 --days 2 --bug clock-ahead:1 --fault all --out - | lockgate trace check -
   $ lockgate sim run --locks 1 --route my-ride.gpx
   $ lockgate sim run --virtual --scenario theft --out theft.jsonl
+  $ lockgate sim run --virtual --from-trace field.jsonl.gz --out healthy.jsonl
   $ lockgate sim run --locks 20 --gateway http://127.0.0.1:8081 --pace lively`;
 
 function addRun(sim: Command): void {
@@ -96,12 +107,19 @@ function addRun(sim: Command): void {
     .description('Run a fleet: without a gateway into a trace, or live against a gateway.')
     .addOption(new Option('--virtual', 'Without a gateway and without waiting.').conflicts(LIVE_FLAGS))
     .addOption(
-      new Option('--scenario <name>', 'Play a scenario: its name ("sim scenarios"), or a file.').conflicts(FLEET_FLAGS),
+      new Option('--scenario <name>', 'Play a scenario: its name ("sim scenarios"), or a file.').conflicts(
+        SCENARIO_FLAGS,
+      ),
     )
     .option('--locks <n>', 'How many locks (default: 12, or all of --secrets).', whole(MOST_LOCKS))
     .option('--days <n>', 'How long they live, in days of their own (default: 1; live: until Ctrl-C).', days)
     .option('--seed <text>', 'What everything is made up from.', DEFAULT_SEED)
     .addOption(new Option('--pace <pace>', 'How much happens.').choices(['everyday', 'lively']).default('everyday'))
+    .addOption(
+      new Option('--from-trace <file>', 'Make the locks and what happens to them from a recorded trace.').conflicts(
+        FLEET_FLAGS,
+      ),
+    )
     .option('--mix <shares>', 'What settings they begin with, such as mid=60,high+ride=20.')
     .option('--route <file>', 'The way that all ride, there and back: a GPX file, or GeoJSON with a line.')
     .option('--around <lat,lon>', 'Where the streets are that they ride through (default: Amsterdam).')
