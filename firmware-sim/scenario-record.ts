@@ -127,8 +127,8 @@ export function pingText({ uplink: { body } }: RecordedPing): string {
 
 /**
  * The pings of a lock, times aside: what must be the same with and without a gateway. How many wait is not in it, since
- * that is the line's doing; nor are the numbers, since a command that came twice is acknowledged twice, and what says so
- * is numbered too.
+ * that is the line's doing; nor are the numbers, since a command that came twice is acknowledged twice, and what says
+ * so is numbered too.
  */
 export function pingsTimesAside(pings: readonly RecordedPing[]): string[] {
   return pings.map(({ source, uplink: { boot: _boot, sequence: _sequence, timeMs: _time, kept: _kept, ...rest } }) => {
