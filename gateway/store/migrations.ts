@@ -10,6 +10,7 @@ import { commands } from './migrations/0003-commands.js';
 import { usage } from './migrations/0004-usage.js';
 import { webhooks } from './migrations/0005-webhooks.js';
 import { merchantInterface } from './migrations/0006-merchant-interface.js';
+import { notices } from './migrations/0008-notices.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -18,6 +19,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0004-usage': usage,
   '0005-webhooks': webhooks,
   '0006-merchant-interface': merchantInterface,
+  '0008-notices': notices,
 };
 
 /** The list for Kysely's Migrator. */
