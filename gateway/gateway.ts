@@ -71,6 +71,8 @@ export interface Gateway {
   readonly webhooks: Webhooks;
   /** What merchants do over HTTP. */
   readonly merchants: MerchantParts;
+  /** What operators should know. */
+  readonly notices: Notices;
   readonly store: Store;
   readonly usage: Usage;
   /** The run's clock. */
@@ -198,6 +200,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     commands,
     webhooks,
     merchants,
+    notices,
     store,
     usage,
     clock,

@@ -11,6 +11,7 @@ import { MOST_PENDING, OTHERS, PendingNotices } from '../gateway/notices/pending
 import { NOTICES_KEPT, type Notice, type NoticeChange, type NoticeStore } from '../gateway/store/notice-store.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { type Store, StoreFailure } from '../gateway/store/store.js';
+import { OPENS_AFTER } from '../gateway/webhooks/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { formatMac, type Mac } from '../proto/mac.js';
 import { ask } from './helpers/operator-call.js';
@@ -356,11 +357,27 @@ t.test('a gateway notes what happens to it, and tells it over HTTP, in a figure 
   t.match(figures, 'lockgate_notices_unread{kind="lock-late"} 0\n');
 });
 
+t.test('attempts that were under way when a URL was changed open no circuit', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  const held: (() => void)[] = [];
+  receiver.answer = (_request, response) => void held.push(() => response.writeHead(500).end());
+  const turns: string[] = [];
+  gateway.events.on('circuit', ({ state }) => turns.push(state));
+  const failed = eventsOf(gateway, 'delivery', OPENS_AFTER);
+  for (let number = 1; number <= OPENS_AFTER; number++)
+    await (await connectedLock(t, gateway, testMac(number))).send(testBytes(1));
+  await receiver.received(OPENS_AFTER);
+  await gateway.webhooks.settings.set(urlId, { ordered: true });
+  for (const answer of held) answer();
+  await failed;
+  t.same(turns, []);
+  t.same(await gateway.notices.list(EVERYTHING), []);
+});
+
 t.test('notices on the command line', async (t) => {
   const gateway = await testGateway(t);
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const run = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, 'notices', ...args]);
-  t.match(await run(...at), { ended: { code: 0 }, stdout: [], stderr: [/There is nothing new/] });
   for (const urlId of [1, 2, 3]) gateway.events.emit('url-disabled', disabled(urlId));
   gateway.events.emit('url-changed', { atMs: 0, urlId: 2, state: 'active' });
   t.match(await run('read', '1', ...at), { ended: { code: 0 }, stdout: ['1 marked as read.'] });
@@ -376,6 +393,7 @@ t.test('notices on the command line', async (t) => {
   const notice = { id: 3, last_at: /^20.*Z$/, read_at: /^20.*Z$/, resolved_at: null };
   t.match(JSON.parse(json.stdout.join('')), { notices: [notice, { id: 2 }], unread: 0 });
   t.match(await run('read', '--all', '--json', ...at), { ended: { code: 0 }, stdout: ['{"read":0}'] });
+  t.match(await run(...at), { ended: { code: 0 }, stdout: [], stderr: [/There is nothing new/] });
   t.match(await run('--kind', 'x', ...at), { ended: { code: 2 }, stderr: [/expected url-disabled, circuit-open/] });
   t.match(await run('--gateway', 'http://127.0.0.1:9', '--token', 'x'), { ended: { code: 3 }, stderr: [/no gateway/] });
 });
