@@ -2,6 +2,7 @@
 import got from 'got';
 import t, { type Test } from 'tap';
 import { agoText } from '../cli/ago-text.js';
+import { eventLine } from '../cli/event-line.js';
 import { noticeColumns } from '../cli/notice-table.js';
 import { tableLines } from '../cli/output.js';
 import { GatewayEvents, type NoticesWritten } from '../gateway/events.js';
@@ -28,6 +29,8 @@ const EVERYTHING = { limit: 20_000 };
 const NOTHING: NoticeTruth = { locks: () => [], urls: [] };
 const SINCE = Date.UTC(2026, 10, 21, 8);
 
+const at = (span: number): string => new Date(NOW - span).toISOString();
+
 interface Bench {
   readonly clock: ManualClock;
   readonly events: GatewayEvents;
@@ -35,6 +38,8 @@ interface Bench {
   readonly store: Store;
   /** The sizes of the commits. */
   readonly writes: number[];
+  /** Of those that failed. */
+  readonly failures: number[];
   readonly told: NoticesWritten[];
   failing: { kind: 'write' | 'known' } | undefined;
   list(): Promise<Notice[]>;
@@ -47,10 +52,14 @@ async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Pr
   const clock = new ManualClock(NOW);
   const events = new GatewayEvents();
   const writes: number[] = [];
+  const failures: number[] = [];
   const told: NoticesWritten[] = [];
   const kept: NoticeStore = overriding(opened.notices, {
     write: async (changes: readonly NoticeChange[]) => {
-      if (here.failing !== undefined) throw new StoreFailure('write', new Error('a bad day'));
+      if (here.failing !== undefined) {
+        failures.push(changes.length);
+        throw new StoreFailure('write', new Error('a bad day'));
+      }
       writes.push(changes.length);
       await opened.notices.write(changes);
     },
@@ -59,7 +68,7 @@ async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Pr
   const isStoreFailing = (): boolean => here.failing?.kind === 'known';
   events.on('notices', (event) => told.push(event));
   const here: Bench = {
-    ...{ clock, events, store, writes, told, failing: undefined },
+    ...{ clock, events, store, writes, failures, told, failing: undefined },
     notices: await Notices.start({ store, events, clock, now: () => clock.now(), isStoreFailing }),
     list: () => here.notices.list(EVERYTHING),
   };
@@ -280,6 +289,7 @@ t.test('a store that fails keeps nobody from anything; what happened meanwhile i
   here.failing = { kind: 'known' };
   clock.advance(Minutes(1));
   await here.notices.store();
+  t.same(here.failures, [1, 2], 'what is known to fail is not tried');
   here.failing = undefined;
   clock.advance(Seconds(5));
   await eventually('it is written', () => writes.length === 1);
@@ -398,8 +408,12 @@ t.test('notices on the command line', async (t) => {
   t.match(await run('--gateway', 'http://127.0.0.1:9', '--token', 'x'), { ended: { code: 3 }, stderr: [/no gateway/] });
 });
 
+t.test('tail has a line for each write', async (t) => {
+  const line = eventLine({ at: at(0), event: 'notices', noted: 3, unread: 12 });
+  t.match(line, /^09:00:00 .*3 for the operator, 12 unread: lockgate notices$/);
+});
+
 t.test('the table fits 80 columns, and says how long ago', async (t) => {
-  const at = (span: number): string => new Date(NOW - span).toISOString();
   t.same(
     [0, Seconds(59), Seconds(119), Minutes(2), Minutes(119), Minutes(180), Minutes(60 * 47), Minutes(60 * 48), -5].map(
       (span) => agoText(at(span), NOW),

@@ -1,5 +1,6 @@
 /** Notices in the SQLite store, through Kysely; whatever writes takes its turn on the store's lane. */
 import { type Kysely, type Selectable, sql } from 'kysely';
+import { Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { TableParts } from './access-sqlite.js';
 import {
@@ -26,7 +27,7 @@ export class SqliteNotices implements NoticeStore {
   write(changes: readonly NoticeChange[]): Promise<void> {
     return this.#transaction(async (db) => {
       const told = changes.filter((change): change is Told => change.text !== null);
-      for (const change of changes) if (change.text === null) await resolve(db, change);
+      for (const ended of endedTogether(changes)) await resolve(db, ended);
       if (told.length === 0) return;
       await insert(db, told);
       await forgetOldest(db);
@@ -82,12 +83,33 @@ export class SqliteNotices implements NoticeStore {
   }
 }
 
-async function resolve(db: Kysely<Tables>, { kind, subject, resolvedAtMs }: NoticeChange): Promise<void> {
+/** What ended in the same second, of one kind: to the second is exact enough, and one statement for many locks. */
+interface Ended {
+  readonly kind: NoticeKind;
+  readonly subjects: string[];
+  /** The latest of them. */
+  resolvedAtMs: number;
+}
+
+function endedTogether(changes: readonly NoticeChange[]): Iterable<Ended> {
+  const groups = new Map<string, Ended>();
+  for (const { kind, subject, text, resolvedAtMs } of changes) {
+    if (text !== null || resolvedAtMs === null) continue;
+    const key = `${kind} ${Math.floor(resolvedAtMs / Seconds(1))}`;
+    const group = groups.get(key) ?? { kind, subjects: [], resolvedAtMs };
+    group.subjects.push(subject);
+    group.resolvedAtMs = Math.max(group.resolvedAtMs, resolvedAtMs);
+    groups.set(key, group);
+  }
+  return groups.values();
+}
+
+async function resolve(db: Kysely<Tables>, { kind, subjects, resolvedAtMs }: Ended): Promise<void> {
   await db
     .updateTable('notice')
     .set({ resolved_at_ms: resolvedAtMs })
     .where('kind', '=', kind)
-    .where('subject', '=', subject)
+    .where('subject', 'in', subjects)
     .where('resolved_at_ms', 'is', null)
     .execute();
 }

@@ -26,7 +26,7 @@ export interface NoticeChange extends NoticeName {
   readonly count: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  /** When it ended; null where it goes on. */
+  /** When it ended, kept to the second; null where it goes on. */
   readonly resolvedAtMs: number | null;
 }
 
