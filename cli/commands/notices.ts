@@ -34,7 +34,7 @@ export function addNoticeCommands(program: Command): void {
     .option('--all', 'Those that were read too, behind the unread ones.')
     .option('--kind <kind>', 'Of this kind only: url-disabled, circuit-open, statement, degraded or lock-late.')
     .option('--since <time>', 'That happened since then: a span such as 24h, or a date.')
-    .option('--limit <n>', `At most so many (default: ${DEFAULT_LIMIT}).`, readCount, DEFAULT_LIMIT)
+    .option('--limit <n>', 'At most so many.', readCount, DEFAULT_LIMIT)
     .option('--mark-read', 'Mark those that are shown as read.')
     .addHelpText(
       'after',
