@@ -46,6 +46,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     text: deliveryText(event),
   }),
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
+  'url-changed': ({ url_id: id, state }) => ({ kind: 'hook', style: 'dim', text: `URL ${id} was changed: ${state}` }),
   circuit: ({ url_id: id, state, why }) => {
     const style = state === 'closed' ? 'green' : 'red';
     return { kind: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
@@ -63,6 +64,12 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   degraded: ({ why }) => ({ kind: 'ready', style: 'red', text: `not ready: ${why}` }),
   recovered: ({ reason, lasted_ms: ms }) => {
     return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
+  },
+  'statement-closed': ({ merchant, month }) => {
+    return { kind: 'usage', style: 'green', text: `${month} closed for ${merchant}` };
+  },
+  notices: ({ noted, unread }) => {
+    return { kind: 'note', style: 'yellow', text: `${noted} for the operator, ${unread} unread: lockgate notices` };
   },
   'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
 };

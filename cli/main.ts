@@ -12,6 +12,7 @@ import { addDeviceCommands } from './commands/device.js';
 import { addKeyCommands } from './commands/key.js';
 import { addMerchantCommands } from './commands/merchant.js';
 import { addModelCommands } from './commands/model.js';
+import { addNoticeCommands } from './commands/notices.js';
 import { addPingCommands } from './commands/ping.js';
 import { addServeCommand } from './commands/serve.js';
 import { addSimCommands } from './commands/sim.js';
@@ -37,6 +38,7 @@ export function makeProgram(): Command {
   addDemoCommand(program);
   addServeCommand(program);
   addTailCommand(program);
+  addNoticeCommands(program);
   addMerchantCommands(program);
   addUserCommands(program);
   addKeyCommands(program);

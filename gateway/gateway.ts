@@ -25,6 +25,7 @@ import { Broker } from './mqtt/broker.js';
 import type { DoorLimits } from './mqtt/front-door.js';
 import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
+import { Notices } from './notices/notices.js';
 import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { Retention } from './retention.js';
@@ -73,6 +74,8 @@ export interface Gateway {
   readonly webhooks: Webhooks;
   /** What merchants do over HTTP. */
   readonly merchants: MerchantParts;
+  /** What operators should know. */
+  readonly notices: Notices;
   readonly store: Store;
   readonly usage: Usage;
   /** The run's clock. */
@@ -158,6 +161,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));
   const interfaces = await startInterfaces(config, ground, metrics);
+  const notices = await startNotices(ground, options.wallClock ?? systemClock);
   // It stops after the last connection has, to have counted that too.
   const usage = await Usage.start({ store, clock: options.usageClock ?? systemClock, runClock: clock, events });
   started.push(stopStep('the counting of usage', () => usage.stop()));
@@ -173,10 +177,14 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     started,
   );
   const wallClock = options.wallClock ?? systemClock;
+  notices.settle({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const work = { store, keys, events, clock, wallClock, ingest, locks, commands, usage, dispatcher, canStore };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
-  metrics.readFrom(metricSources(broker, ingest, dispatcher, locks));
+  metrics.readFrom({
+    ...metricSources(broker, ingest, dispatcher, locks),
+    noticesUnread: () => notices.unread(),
+  });
 
   const merchants = makeMerchantParts({ store, keys, clock: wallClock, tester: webhooks.tester });
   interfaces.merchants = merchants;
@@ -184,7 +192,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const operator = await startOperator(
     config,
     operatorToken,
-    { ...work, webhooks, merchants, accounts, broker, health, metrics },
+    { ...work, webhooks, merchants, notices, accounts, broker, health, metrics },
     interfaces,
   );
   interfaces.operator = operator;
@@ -196,6 +204,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     commands,
     webhooks,
     merchants,
+    notices,
     store,
     usage,
     clock,
@@ -339,7 +348,19 @@ async function startInterfaces(config: Config, ground: Ground, metrics: Metrics)
   return made;
 }
 
-function metricSources(broker: Broker, ingest: Ingest, dispatcher: Dispatcher, locks: Locks): MetricSources {
+/** They stop after everything that could tell them something. */
+async function startNotices({ store, events, health, now, started }: Ground, clock: Clock): Promise<Notices> {
+  const notices = await Notices.start({ store, events, clock, now, isStoreFailing: () => health.isStoreFailing });
+  started.push(stopStep('the notices', () => notices.stop()));
+  return notices;
+}
+
+function metricSources(
+  broker: Broker,
+  ingest: Ingest,
+  dispatcher: Dispatcher,
+  locks: Locks,
+): Omit<MetricSources, 'noticesUnread'> {
   return {
     connections: () => [...broker.sessions.all()].map(({ sender }) => sender.source),
     ingestWaiting: () => ingest.waiting,

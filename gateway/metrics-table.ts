@@ -100,6 +100,12 @@ export const METRICS = [
     help: 'How long an attempt at a webhook took.',
     buckets: DELIVERY_BUCKETS,
   },
+  {
+    name: 'lockgate_notices_unread',
+    type: 'gauge',
+    labels: ['kind'],
+    help: 'Notices for operators that nobody has read, by what they are about.',
+  },
   { name: 'lockgate_urls_disabled_total', type: 'counter', labels: [], help: 'Webhook URLs that were disabled.' },
   {
     name: 'lockgate_store_commit_seconds',

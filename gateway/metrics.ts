@@ -23,6 +23,8 @@ export interface MetricSources {
   readonly ingestWaiting: () => number;
   /** By the id of the URL, in the order of the ids. */
   readonly deliveriesWaiting: () => Iterable<readonly [urlId: number, waiting: number]>;
+  /** By kind. */
+  readonly noticesUnread: () => Iterable<readonly [kind: string, unread: number]>;
   readonly presences: () => Iterable<Presence['presence']>;
 }
 
@@ -51,6 +53,7 @@ export class Metrics {
     registry.read('lockgate_connections', () => countEach(['lock', 'phone'], sources.connections()));
     registry.read('lockgate_ingest_waiting', () => [[sources.ingestWaiting()]]);
     registry.read('lockgate_deliveries_waiting', () => boundUrls(sources.deliveriesWaiting()));
+    registry.read('lockgate_notices_unread', () => [...sources.noticesUnread()].map(([kind, count]) => [count, kind]));
     registry.read('lockgate_presence', () => countEach(PRESENCES, sources.presences()));
   }
 

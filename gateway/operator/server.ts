@@ -18,6 +18,7 @@ import { DEVICE_ROUTES } from './device-routes.js';
 import { listenToAll } from './event-json.js';
 import { addHealthRoutes, type HealthRouteParts, isHealthPath } from './health-routes.js';
 import { KEY_ROUTES } from './key-routes.js';
+import { NOTICE_ROUTES } from './notice-routes.js';
 import { readDate } from './query.js';
 import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
@@ -106,6 +107,7 @@ export class OperatorServer {
       ...WEBHOOK_ROUTES,
       ...KEY_ROUTES,
       ...USER_ROUTES,
+      ...NOTICE_ROUTES,
     ]) {
       this.#fastify.route({
         method,

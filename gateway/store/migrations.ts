@@ -11,6 +11,7 @@ import { usage } from './migrations/0004-usage.js';
 import { webhooks } from './migrations/0005-webhooks.js';
 import { merchantInterface } from './migrations/0006-merchant-interface.js';
 import { sealedHeaders } from './migrations/0007-sealed-headers.js';
+import { notices } from './migrations/0008-notices.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -20,6 +21,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0005-webhooks': webhooks,
   '0006-merchant-interface': merchantInterface,
   '0007-sealed-headers': sealedHeaders,
+  '0008-notices': notices,
 };
 
 /** The list for Kysely's Migrator. */

@@ -7,6 +7,7 @@
 import type { Generated } from 'kysely';
 import type { Command } from '../../proto/ping.js';
 import type { CommandState } from './command-record.js';
+import type { NoticeKind } from './notice-store.js';
 
 export interface MerchantTable {
   id: Generated<number>;
@@ -327,6 +328,23 @@ export interface MerchantSequenceTable {
   last_id: number;
 }
 
+/** Something that an operator should know. Of a kind and subject, at most one goes on or is unread. */
+export interface NoticeTable {
+  id: Generated<number>;
+  kind: NoticeKind;
+  subject: string;
+  /** A sentence for people. */
+  text: string;
+  /** How often it happened. */
+  count: number;
+  first_at_ms: number;
+  last_at_ms: number;
+  /** Null while nobody has read it. */
+  read_at_ms: number | null;
+  /** Null while it goes on. */
+  resolved_at_ms: number | null;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -353,4 +371,5 @@ export interface Tables {
   user_session: UserSessionTable;
   pet: PetTable;
   merchant_sequence: MerchantSequenceTable;
+  notice: NoticeTable;
 }

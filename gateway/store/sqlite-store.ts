@@ -20,6 +20,8 @@ import { DueDeliveries } from './due-deliveries.js';
 import { Lane } from './lane.js';
 import { LogMerge } from './log-merge.js';
 import { migrationProvider } from './migrations.js';
+import { SqliteNotices } from './notice-sqlite.js';
+import type { NoticeStore } from './notice-store.js';
 import { SqlitePeople } from './people-sqlite.js';
 import type { PeopleStore } from './people-store.js';
 import { Registry } from './registry-tables.js';
@@ -141,6 +143,7 @@ class SqliteStore implements Store {
   readonly access: AccessStore;
   readonly people: PeopleStore;
   readonly secrets: SecretStore;
+  readonly notices: NoticeStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -170,6 +173,7 @@ class SqliteStore implements Store {
     this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables });
     this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
+    this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {

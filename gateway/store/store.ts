@@ -9,6 +9,7 @@ import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { AccessStore } from './access-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { NoticeStore } from './notice-store.js';
 import type { PeopleStore } from './people-store.js';
 import type { SecretStore } from './secret-store.js';
 import type { StoredUplink } from './stored-uplink.js';
@@ -313,6 +314,8 @@ export interface Store {
   readonly access: AccessStore;
   /** Merchants' users, sessions and pets. */
   readonly people: PeopleStore;
+  /** What operators should know. */
+  readonly notices: NoticeStore;
 
   /* Pings: the hot path. */
 

@@ -359,6 +359,8 @@ export class UrlWorker {
   }
 
   #tellCircuit(state: 'opened' | 'closed', why: string): void {
+    // One that stops has nothing to say of the URL any more: its circuit ends with it.
+    if (this.#stopped) return;
     this.#parts.events.emit('circuit', { atMs: this.#parts.runClock.now(), urlId: this.#url.id, state, why });
   }
 

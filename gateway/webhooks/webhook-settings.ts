@@ -5,6 +5,7 @@
 import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { checkHeaders, checkUrl } from '../accounts.js';
+import type { GatewayEvents, UrlChanged } from '../events.js';
 import type { Keys } from '../keys.js';
 import type { Store, WebhookUrl } from '../store/store.js';
 import { noSuchWebhook } from '../store/webhook-sqlite.js';
@@ -19,7 +20,8 @@ const LONGEST_GRACE: Milliseconds = Days(30);
 /** Secrets of one URL that are valid at once: each makes the signature header longer by 48 bytes. */
 const MAX_SECRETS = 5;
 
-const DISABLED_BY_HAND = 'disabled by the operator';
+/** Why a URL is disabled that an operator disabled. */
+export const DISABLED_BY_HAND = 'disabled by the operator';
 
 export interface WebhookSettingsParts {
   readonly store: Store;
@@ -27,6 +29,9 @@ export interface WebhookSettingsParts {
   readonly dispatcher: Dispatcher;
   /** The wall's clock. */
   readonly clock: Clock;
+  readonly events: GatewayEvents;
+  /** The run's clock, for events. */
+  readonly runClock: Clock;
 }
 
 /** What is to be changed; what is left out stays. */
@@ -82,6 +87,7 @@ export class WebhookSettings {
       throw new LockgateError('input-webhook', 'nothing to change: name what is to be set');
     const after = await store.webhooks.change(urlId, change);
     void dispatcher.refresh(urlId);
+    this.#tell(urlId, after.state);
     return await this.read(after);
   }
 
@@ -91,6 +97,7 @@ export class WebhookSettings {
     const url = await store.webhooks.change(urlId, { disabledWhy: 'being removed' });
     await dispatcher.drop(urlId);
     await store.webhooks.remove(urlId);
+    this.#tell(urlId, 'removed');
     return url;
   }
 
@@ -114,7 +121,13 @@ export class WebhookSettings {
     const rotation = { secretSealed: keys.seal(secret), nowMs, oldValidUntilMs: nowMs + graceMs };
     const url = await store.webhooks.rotateSecret(urlId, rotation);
     void dispatcher.refresh(urlId);
+    this.#tell(urlId, url.state);
     return { reading: await this.read(url), secret };
+  }
+
+  #tell(urlId: number, state: UrlChanged['state']): void {
+    const { events, runClock } = this.#parts;
+    events.emit('url-changed', { atMs: runClock.now(), urlId, state });
   }
 
   async #existing(urlId: number): Promise<WebhookUrl> {
