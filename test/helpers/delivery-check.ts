@@ -48,10 +48,13 @@ export function checkDeliveries(
     const id = idOfPing.get(ping);
     if (id === undefined) {
       idOfPing.set(ping, webhookId);
-      const before = lastFirst.get(arrival.mac);
-      if (before !== undefined && isAfter(before, arrival))
-        find('out-of-order', `ping ${ping} came for the first time after ${nameOf(arrival.mac, before)} had`);
-      lastFirst.set(arrival.mac, arrival);
+      // The order is that of receipt, which is that of making but for what overtakes.
+      if (arrival.overtakes !== true) {
+        const before = lastFirst.get(arrival.mac);
+        if (before !== undefined && isAfter(before, arrival))
+          find('out-of-order', `ping ${ping} came for the first time after ${nameOf(arrival.mac, before)} had`);
+        lastFirst.set(arrival.mac, arrival);
+      }
     } else if (id !== webhookId) find('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
     const first = firstOfId.get(webhookId);
     if (first === undefined) firstOfId.set(webhookId, { ping, bodyHash });
