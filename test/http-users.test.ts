@@ -207,3 +207,19 @@ t.test('many addresses that guess at one account are held, and its owner is not'
   clock.advance(Minutes(5));
   t.ok(await attempt('10.0.1.1', 'wrong'));
 });
+
+t.test('of very many attempts at once at one account from one address the last are told to come back', async (t) => {
+  const guard = new LoginGuard(new ManualClock());
+  const first = await guard.begin(1, 'ada', 'home');
+  const waiting = Array.from({ length: 999 }, () => guard.begin(1, 'ada', 'home'));
+  t.equal((await guard.begin(1, 'ada', 'home')).retryAfterMs, Seconds(1), 'a thousand wait');
+  t.equal((await guard.begin(1, 'ada', 'elsewhere')).retryAfterMs, undefined);
+  first.end('wrong');
+  let held = 0;
+  for (const attempt of waiting) {
+    const { retryAfterMs, end } = await attempt;
+    if (retryAfterMs !== undefined) held += 1;
+    end(retryAfterMs === undefined ? 'wrong' : 'undecided');
+  }
+  t.equal(held, 990, 'and of those ten may guess');
+});
