@@ -44,6 +44,9 @@ export class LoginGuard {
   /** For each pair with attempts under way the last of them, and how many there are. */
   readonly #lines = new Map<string, { last: Promise<void>; count: number }>();
 
+  /** Attempts that were let in and are under way, by account, from addresses that never entered it. */
+  readonly #strangers = new Map<string, number>();
+
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -63,7 +66,10 @@ export class LoginGuard {
     this.#lines.set(pair, line);
     await before;
     const retryAfterMs = this.#wait(pair, GUESSES) ?? this.#strangersWait(account, pair);
+    const isStranger = retryAfterMs === undefined && !this.#known.has(pair);
+    if (isStranger) this.#noteStranger(account, 1);
     const end = (became: 'right' | 'wrong' | 'undecided'): void => {
+      if (isStranger) this.#noteStranger(account, -1);
       if (became === 'wrong') for (const name of [pair, account]) this.#count(name);
       if (became === 'right') this.#know(pair);
       line.count -= 1;
@@ -73,8 +79,19 @@ export class LoginGuard {
     return { retryAfterMs, end };
   }
 
+  /** Strangers' attempts that are under way count as wrong: those sent at once would else all be let in. */
   #strangersWait(account: string, pair: string): number | undefined {
-    return this.#known.has(pair) ? undefined : this.#wait(account, GUESSES_OF_STRANGERS);
+    if (this.#known.has(pair)) return undefined;
+    const underWay = this.#strangers.get(account) ?? 0;
+    if (underWay >= GUESSES_OF_STRANGERS) return Seconds(1);
+    return this.#wait(account, GUESSES_OF_STRANGERS - underWay);
+  }
+
+  /** Notes that one more, or with -1 one less, is under way. */
+  #noteStranger(account: string, change: 1 | -1): void {
+    const underWay = (this.#strangers.get(account) ?? 0) + change;
+    if (underWay === 0) this.#strangers.delete(account);
+    else this.#strangers.set(account, underWay);
   }
 
   /** How long until there are fewer than `limit` in the window. */
