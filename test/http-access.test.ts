@@ -7,7 +7,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import type { Gateway, GatewayOptions } from '../gateway/gateway.js';
-import { readJsonBody } from '../gateway/http/json-body.js';
+import { MOST_LONG_NUMBERS, MOST_VALUES, readJsonBody } from '../gateway/http/json-body.js';
 import { KEYS_PER_MERCHANT } from '../gateway/store/access-store.js';
 import { type Store, StoreFailure } from '../gateway/store/store.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../proto/clock.js';
@@ -246,8 +246,11 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
     t.match(await pet(good, { 'content-type': type }), { status: 415, headers: PROBLEM, body: { status: 415 } }, type);
   t.match(await pet(good, { 'content-encoding': 'gzip' }), { status: 415 });
   const plain = { 'content-type': 'text/plain;charset=UTF-8' };
-  t.match(await pet(good, plain), { status: 201 }, 'as clients send it whose document names no type');
-  t.match(await pet(good, { ...plain, origin: 'https://example.com' }), { status: 415 }, 'but not a stranger’s page');
+  t.match(await pet(good, plain), { status: 415 });
+  const list = (headers: Record<string, string>) =>
+    call(gateway, '/v2/user/createWithList', { key, body: '[]', headers });
+  t.match(await list(plain), { status: 200 }, 'as clients send it whose document names no type');
+  t.match(await list({ ...plain, origin: 'https://example.com' }), { status: 415 }, 'but not a stranger’s page');
   t.match(await call(gateway, '/v1/pet', { key, method: 'POST' }), { status: 400 }, 'an empty body');
   const broken = ['', ' ', '{', '{"name":}', "{'name':'x'}", 'name=Rex', '\u0000', `${good}x`, '{"name":"Rex",}'];
   for (const body of [...broken, `{"name":${good}`, `${good}1e999999999`])
@@ -284,6 +287,22 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
     '"owner_id":"1","owner":{}',
   ])
     t.match(await pet(`{"name":"a",${owner}}`), { status: 201, body: { owner_id: '1' } }, owner);
+});
+
+t.test('how much there may be in a body', async (t) => {
+  const { gateway, key } = await setting(t);
+  const pet = (body: string) => call(gateway, '/v1/pet', { key, body });
+  // Two brackets and a comma, and a comma less than there are items.
+  const items = (count: number) => `{"name":"Rex","x":[${'1e9,'.repeat(count - 1)}1e9]}`;
+  t.match(await pet(items(MOST_VALUES - 2)), { status: 201 });
+  t.match(await pet(items(MOST_VALUES - 1)), {
+    status: 413,
+    headers: PROBLEM,
+    body: { code: 'too-many-values', detail: /65,536 values/ },
+  });
+  const long = (count: number) => `{"name":"Rex","x":[${'1e18,'.repeat(count - 1)}1e18]}`;
+  t.match(await pet(long(MOST_LONG_NUMBERS)), { status: 201 });
+  t.match(await pet(long(MOST_LONG_NUMBERS + 1)), { status: 413, body: { detail: /16,384 numbers/ } });
 });
 
 t.test('a list of numbers is read exactly, and fast enough where it is long', async (t) => {

@@ -74,6 +74,11 @@ t.test('the page needs nothing but our port', async (t) => {
   const page = await call(gateway, '/docs');
   t.match(page, { status: 200, headers: { 'content-type': /^text\/html/, 'x-content-type-options': 'nosniff' } });
   t.match(page.headers['content-security-policy'], /default-src 'self'/);
+  t.notMatch(
+    page.headers['content-security-policy'],
+    /https?:|upgrade-insecure|[a-z]\.[a-z]/,
+    'nor may it ask elsewhere',
+  );
   const wanted = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, where = '']) => where);
   t.ok(wanted.length > 3, 'scripts and styles');
   for (const where of wanted) {

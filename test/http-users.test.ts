@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap';
 import type { Gateway, GatewayOptions } from '../gateway/gateway.js';
 import { LoginGuard } from '../gateway/merchants/login-guard.js';
+import { Passwords } from '../gateway/merchants/passwords.js';
 import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { apiKey, call, type MerchantAnswer } from './helpers/merchant-call.js';
 import { MERCHANT, testGateway } from './helpers/test-gateway.js';
@@ -200,10 +201,44 @@ t.test('many addresses that guess at one account are held, and its owner is not'
     return retryAfterMs === undefined;
   };
   t.ok(await attempt('home', 'right'));
+  const atOnce = await Promise.all(Array.from({ length: 150 }, (_, n) => guard.begin(1, 'cy', `10.0.0.${n}`)));
+  const letIn = atOnce.filter(({ retryAfterMs }) => retryAfterMs === undefined);
+  t.equal(letIn.length, 100, 'sent at once, they are counted too');
+  for (const { end } of atOnce) end('undecided');
+  t.ok(await attempt('10.0.2.1', 'wrong', 'cy'), 'what was not decided counts no more');
   for (let guess = 0; guess < 100; guess += 1) t.ok(await attempt(`10.0.0.${guess}`, 'wrong'), `guess ${guess}`);
   t.notOk(await attempt('10.0.1.1', 'wrong'));
   t.ok(await attempt('home', 'right'), 'it was right from here before');
   t.ok(await attempt('10.0.1.1', 'wrong', 'bo'), 'and another account is another matter');
   clock.advance(Minutes(5));
   t.ok(await attempt('10.0.1.1', 'wrong'));
+});
+
+t.test('who guesses without end from one address does not keep out others', async (t) => {
+  const passwords = new Passwords();
+  const [stored = null] = await passwords.hashAll(['right'], new AbortController().signal);
+  const became: string[] = [];
+  const guess = () => passwords.check('wrong', stored, 'attacker').then(String, ({ code }) => code);
+  const guesses = Array.from({ length: 100 }, async () => became.push(await guess()));
+  t.equal(await passwords.check('right', stored, 'honest'), true);
+  const compared = became.filter((each) => each === 'false').length;
+  t.ok(compared < 20, `${compared} of those before it had a turn`);
+  await Promise.all(guesses);
+  t.ok(became.filter((each) => each === 'busy').length >= 100 - 32 - 3, 'and of the others few may wait');
+});
+
+t.test('of very many attempts at once at one account from one address the last are told to come back', async (t) => {
+  const guard = new LoginGuard(new ManualClock());
+  const first = await guard.begin(1, 'ada', 'home');
+  const waiting = Array.from({ length: 999 }, () => guard.begin(1, 'ada', 'home'));
+  t.equal((await guard.begin(1, 'ada', 'home')).retryAfterMs, Seconds(1), 'a thousand wait');
+  t.equal((await guard.begin(1, 'ada', 'elsewhere')).retryAfterMs, undefined);
+  first.end('wrong');
+  let held = 0;
+  for (const attempt of waiting) {
+    const { retryAfterMs, end } = await attempt;
+    if (retryAfterMs !== undefined) held += 1;
+    end(retryAfterMs === undefined ? 'wrong' : 'undecided');
+  }
+  t.equal(held, 990, 'and of those ten may guess');
 });

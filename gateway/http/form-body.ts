@@ -10,12 +10,14 @@ const MAX_PARAMETERS = 100;
  * @throws LockgateError `input-form`
  */
 export function readFormBody(bytes: Buffer): Record<string, string | string[]> {
-  const parameters = new URLSearchParams(bytes.toString('utf8'));
-  if (parameters.size > MAX_PARAMETERS)
+  const text = bytes.toString('utf8');
+  // Before it is parsed: half a million of them take longer than others should wait.
+  if (text.split('&', MAX_PARAMETERS + 1).length > MAX_PARAMETERS)
     throw new LockgateError(
       'input-form',
       `the form has more than ${MAX_PARAMETERS} parameters, the most that is taken`,
     );
+  const parameters = new URLSearchParams(text);
   const form: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (const name of new Set(parameters.keys())) {
     const [only = '', ...others] = parameters.getAll(name);

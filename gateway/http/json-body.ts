@@ -4,13 +4,19 @@
  *
  * The engine's own parser is many times as fast as any that is written in JavaScript, and rounds. So the text is looked
  * through first: numbers that could be rounded are put between quotes, with a mark that no body can have, and made
- * exact numbers again behind the parser. Nesting is bounded on the way, so that nothing after it fears for its stack.
+ * exact numbers again behind the parser. Nesting is bounded on the way, so that nothing after it fears for its stack;
+ * and so is how much there is in a body, since a mebibyte of nothing but `{}` keeps the event loop longer than 50 ms.
  */
 import { randomBytes } from 'node:crypto';
 import { LockgateError } from '../../proto/errors.js';
+import { Refusal } from './refusal.js';
 
 /** Objects and arrays inside each other. */
 export const MAX_DEPTH = 64;
+/** Values of a body: members, items, and the objects and arrays that have them. A thousand users have some ten each. */
+export const MOST_VALUES = 65_536;
+/** Numbers of a body that could be rounded, by their length or exponent: each costs many times what others do. */
+export const MOST_LONG_NUMBERS = 16_384;
 /** A number of so many digits is exact as a JavaScript number, whatever they are. */
 const EXACT_DIGITS = 15;
 /** Powers of ten that a number may have and still be an int64; beyond it is not worth writing out. */
@@ -23,7 +29,10 @@ const MAX_EXPONENT = 40;
 const MARK = `${randomBytes(16).toString('hex')}:`;
 const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** @throws LockgateError `input-json` where it is no JSON in UTF-8, or nested too deeply */
+/**
+ * @throws LockgateError `input-json` where it is no JSON in UTF-8, or nested too deeply
+ * @throws Refusal 413 `too-many-values`
+ */
 export function readJsonBody(bytes: Buffer): unknown {
   const text = decodeUtf8(bytes);
   if (text.trim() === '') throw new LockgateError('input-json', 'the body is empty: expected JSON');
@@ -52,31 +61,49 @@ function decodeUtf8(bytes: Buffer): string {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
 
-/** Puts marked quotes around each number that a JavaScript number may not hold. @throws LockgateError `input-json` */
+/**
+ * Puts marked quotes around each number that a JavaScript number may not hold.
+ *
+ * @throws LockgateError `input-json`
+ * @throws Refusal 413 `too-many-values`
+ */
 function quoteNumbers(text: string): { readonly quoted: string; readonly hasMarks: boolean } {
   const pieces: string[] = [];
   let done = 0;
-  let depth = 0;
+  let [depth, values] = [0, 0];
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at);
-    else if (code === 0x5b || code === 0x7b) depth += 1;
-    else if (code === 0x5d || code === 0x7d) depth -= 1;
+    else if (code === COMMA) values += 1;
+    else if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      values += 1;
+    } else if (code === 0x5d || code === 0x7d) depth -= 1;
     else if (code === 0x2d || isDigit(code)) {
       const { end, isPlain } = endOfNumber(text, at);
       const number = isPlain ? '' : text.slice(at, end);
       if (!isPlain && !isExact(number)) {
         if (!NUMBER.test(number)) throw notJson();
         pieces.push(text.slice(done, at), `"${MARK}${number}"`);
+        // Two pieces each.
+        if (pieces.length > 2 * MOST_LONG_NUMBERS)
+          throw tooMany(MOST_LONG_NUMBERS, `numbers of more than ${EXACT_DIGITS} digits or with an exponent`);
         done = end;
       }
       at = end - 1;
     }
     if (depth > MAX_DEPTH)
       throw new LockgateError('input-json', `the body is nested more than ${MAX_DEPTH} deep, the most that is taken`);
+    if (values > MOST_VALUES) throw tooMany(MOST_VALUES, 'values (members, items, objects and arrays)');
   }
   return { quoted: pieces.join('') + text.slice(done), hasMarks: pieces.length > 0 };
+}
+
+function tooMany(most: number, what: string): Refusal {
+  const detail = `the body has more than ${most.toLocaleString('en')} ${what}, the most that is taken`;
+  return new Refusal({ status: 413, code: 'too-many-values', detail });
 }
 
 /** The place of the closing quote, or the end of the text. */

@@ -72,6 +72,8 @@ export interface MerchantRoute extends RouteTerms {
   readonly body?: TSchema;
   /** JSON unless it says otherwise. */
   readonly bodyType?: typeof JSON_TYPE | typeof FORM_TYPE;
+  /** Whether JSON may also come as `text/plain`. */
+  readonly takesPlainText?: boolean;
   /** An example of the body, for the documentation. */
   readonly bodyExample?: unknown;
   /** Headers that the row looks at, for the documentation. */
@@ -117,7 +119,9 @@ export const UNAUTHORIZED: ResponseTerms = problemResponse('No API key or token,
   'www-authenticate': { description: 'The scheme that is wanted.', type: 'string' },
 });
 
-export const TOO_LARGE: ResponseTerms = problemResponse('The body is over 1 MiB.');
+export const TOO_LARGE: ResponseTerms = problemResponse(
+  'The body is over 1 MiB, or has over 65,536 values or 16,384 long numbers.',
+);
 
 export const WRONG_TYPE: ResponseTerms = problemResponse('The body is not of the type that is wanted.');
 

@@ -40,7 +40,7 @@ export interface HttpServerOptions {
   readonly onAnswered: (answered: Omit<RequestAnswered, 'atMs'>) => void;
 }
 
-/** What clients say of JSON when nobody told them what to say. */
+/** What clients say of JSON when nobody told them what to say; taken where a row says so. */
 const PLAIN_TYPE = 'text/plain';
 
 /** Who calls, from one gate to the next. */
@@ -167,7 +167,7 @@ export class HttpServer {
       schema: routeSchema(row),
       onRequest: async (request) => {
         this.#callers.set(request, await this.#authenticate(row, request));
-        if (row.body !== undefined) checkBodyType(request, row.bodyType ?? JSON_TYPE, this.#options.corsOrigins);
+        if (row.body !== undefined) checkBodyType(request, row, this.#options.corsOrigins);
       },
       handler: async (request, reply) => {
         checkInput(row, request);
@@ -224,14 +224,16 @@ function refuseMethod(request: FastifyRequest): void {
 }
 
 /**
- * JSON may also come as plain text: so clients send it that were generated from a document that names no type, as the
- * public Petstore's does for the lists of users. A page of a stranger's could do that too, without the browser asking
- * us first, and with the key that the browser remembers; so not from a page that may not call.
+ * JSON may also come as plain text where the row says so: so clients send it that were generated from a document that
+ * names no type, as the public Petstore's does for the lists of users. A page of a stranger's could do that too,
+ * without the browser asking us first, and with the key that the browser remembers; so not from a page that may not
+ * call.
  *
  * @throws Refusal 415
  */
-function checkBodyType(request: FastifyRequest, wanted: string, origins: readonly string[]): void {
+function checkBodyType(request: FastifyRequest, row: MerchantRoute, origins: readonly string[]): void {
   const { headers } = request;
+  const wanted = row.bodyType ?? JSON_TYPE;
   const length = headers['content-length'];
   const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
   const given = headers['content-type'];
@@ -240,7 +242,7 @@ function checkBodyType(request: FastifyRequest, wanted: string, origins: readonl
   const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each));
   const isPlain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
   const isOurCaller = headers.origin === undefined || isAllowed(request, origins);
-  const isTaken = type === wanted || (wanted === JSON_TYPE && type === PLAIN_TYPE && isOurCaller);
+  const isTaken = type === wanted || (row.takesPlainText === true && type === PLAIN_TYPE && isOurCaller);
   if (isTaken && isUtf8 && isPlain) return;
   const detail = `the body has to be ${wanted}, in UTF-8 and not compressed`;
   throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: wanted } });

@@ -54,7 +54,7 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
       },
       400: problemResponse('invalid_request, unsupported_grant_type or invalid_scope.'),
       401: { ...UNAUTHORIZED, description: 'invalid_client: no API key, or one that is not in force.' },
-      413: TOO_LARGE,
+      413: { ...TOO_LARGE, description: 'The body is over 1 MiB.' },
       415: WRONG_TYPE,
       503: UNAVAILABLE,
     },

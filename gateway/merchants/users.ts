@@ -80,7 +80,7 @@ export class Users {
       if (attempt.retryAfterMs !== undefined) return { became: 'later', retryAfterMs: attempt.retryAfterMs };
       const user = await this.#parts.store.people.findLogin(merchantId, username);
       // Whoever there is or isn't, one password is compared: the time says nothing.
-      const fits = await this.#passwords.check(password, user?.passwordHash ?? null);
+      const fits = await this.#passwords.check(password, user?.passwordHash ?? null, `${merchantId} ${address}`);
       became = fits ? 'right' : 'wrong';
       return user !== null && fits ? await this.#begin(merchantId, user.id) : { became: 'refused' };
     } finally {
