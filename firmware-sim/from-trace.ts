@@ -128,15 +128,30 @@ function beginningOf(record: LockRecord, trace: TraceRecord, minute: number): Wo
   const first = pingsOf(record)[0]?.uplink as PingUplink | undefined;
   const sensed = first === undefined || first.body.kind === 'close_connection' ? undefined : first.body;
   const silent = isSilentAtFirst(record, trace, minute, power);
+  const told = toldBattery(record, first);
   return {
     lockState: lockStateOf(record),
-    batteryPercent: silent ? LOW_PERCENT : batteryOf(first, power),
+    batteryPercent: told ?? (silent ? LOW_PERCENT : batteryOf(first, power)),
     power,
     ebikeVolts: sensed?.ebikeVolts ?? null,
     tetherState: sensed?.tetherState ?? 'detached',
     covered: true,
     skyOpen: true,
   };
+}
+
+/**
+ * What the battery was before the first that is told of it; null where a ping is known from before, or from when it
+ * fell silent. The gauge goes a percent at a time.
+ */
+function toldBattery({ truths }: LockRecord, first: PingUplink | undefined): number | null {
+  const [told, next] = truths.flatMap(({ atMs, changes }) => {
+    return changes.flatMap((change) => (change.type === 'battery' ? [{ atMs, percent: change.percent }] : []));
+  });
+  if (told === undefined || first?.body.kind === 'close_connection') return null;
+  if (first !== undefined && first.timeMs < told.atMs) return null;
+  const rises = next !== undefined && next.percent > told.percent;
+  return clampedPercent(told.percent + (rises ? -1 : 1));
 }
 
 /** A farewell for a low battery tells that it was not low before. */
@@ -263,6 +278,10 @@ function cellsOf({ uplinks }: LockRecord, movedBy: number) {
       ? [{ atMs: madeMs + movedBy, position: body.position }]
       : [];
   });
+}
+
+function clampedPercent(percent: number): number {
+  return Math.min(Math.max(percent, 0), 100);
 }
 
 function modulo(value: number, modulus: number): number {
