@@ -67,7 +67,7 @@ function lockFrom(record: LockRecord, trace: TraceRecord, options: TracedOptions
   const beginning = beginningOf(record, trace, periodMinute);
   const clues = isTold ? toldClues(record) : foundClues(record, beginning, trace, commandsAre);
   const events = clues.map(({ atMs, change }) => ({ atMs: Math.max(atMs, trace.fromMs) + movedBy, change }));
-  const path = pathOf(record, clues).map(({ atMs, fix }) => ({ atMs: atMs + movedBy, fix }));
+  const path = pathOf(record, clues).map((point) => ({ ...point, atMs: point.atMs + movedBy }));
   return {
     mac: record.mac,
     firmwareVersion: firmwareOf(record),
@@ -243,7 +243,10 @@ function startOf({ uplinks, truths }: LockRecord, { fromMs }: TraceRecord): numb
   return isKept ? (first?.madeMs ?? fromMs) : fromMs;
 }
 
-/** The places of GPS pings and of the truth. A lock that stands stays where it was until it moves. */
+/**
+ * The places of GPS pings and of the truth: where both tell of one moment GPS reads again what it read, with its error.
+ * A lock that stands stays where it was until it moves.
+ */
 function pathOf({ uplinks, truths }: LockRecord, clues: readonly Clue[]): PathPoint[] {
   const points: PathPoint[] = [];
   for (const { uplink, madeMs } of uplinks) {
@@ -252,7 +255,13 @@ function pathOf({ uplinks, truths }: LockRecord, clues: readonly Clue[]): PathPo
     const { position, speedMetersPerSecond, directionDegrees } = body;
     points.push({ atMs: madeMs, fix: { position, speedMetersPerSecond, directionDegrees } });
   }
-  for (const { atMs, fix } of truths) if (fix !== null) points.push({ atMs, fix });
+  const read = new Map(points.map((point, index) => [point.atMs, index]));
+  for (const { atMs, fix: truth } of truths) {
+    if (truth === null) continue;
+    const index = read.get(atMs);
+    if (index === undefined) points.push({ atMs, fix: truth });
+    else points[index] = { ...(points[index] as PathPoint), truth };
+  }
   points.sort((one, other) => one.atMs - other.atMs);
   const stays: PathPoint[] = [];
   let next = 0;
