@@ -81,16 +81,24 @@ function lockFrom(record: LockRecord, trace: TraceRecord, options: TracedOptions
   };
 }
 
-/** The truth, and what of it a lock tells by itself: that it got power. */
-function toldClues({ truths }: LockRecord): Clue[] {
+/**
+ * The truth, but that it got power, which a lock tells by itself. A battery that is drained at the moment of a command
+ * is so by what the command asked for: it must not come before.
+ */
+function toldClues({ truths, commands }: LockRecord): Clue[] {
+  const commandsMs = new Set(commands.map(({ atMs }) => atMs));
   let hasPower = false;
-  return truths.flatMap(({ atMs, changes }) => {
+  const clues = truths.flatMap(({ atMs, changes }) => {
     return changes.flatMap((change): Clue[] => {
-      if (change.type !== 'boot' || hasPower) return [{ atMs, change }];
-      hasPower = true;
-      return [];
+      if (change.type === 'boot' && !hasPower) {
+        hasPower = true;
+        return [];
+      }
+      const isDrained = change.type === 'battery' && commandsMs.has(atMs);
+      return [{ atMs: isDrained ? atMs + 1 : atMs, change }];
     });
   });
+  return clues.sort((one, other) => one.atMs - other.atMs);
 }
 
 function foundClues(

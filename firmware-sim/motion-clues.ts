@@ -82,7 +82,7 @@ class Motion implements MotionClues {
     if (uplink.body.kind === 'ack') return;
     const { kind, reason } = uplink.body;
     const tracked = kindOf(uplink);
-    if (kind === 'close_connection') this.#closed(heard, before);
+    if (kind === 'close_connection') this.#closed(index);
     else if (kind === 'cellular' && reason === 'REASON_STATE_PING') this.#shackleMoved(index, uplink.body);
     else if (tracked !== null && kind === 'cellular') this.#cell(tracked, heard, before);
     else if (tracked !== null) this.#gps(tracked, madeMs);
@@ -175,11 +175,13 @@ class Motion implements MotionClues {
     return false;
   }
 
-  #closed(heard: Heard, before: Heard | undefined): void {
+  #closed(index: number): void {
+    const heard = this.#record.uplinks[index] as Heard;
+    const before = this.#record.uplinks[index - 1];
     const tracking = this.#tracking;
     if (tracking === null || this.#isReset(before)) return;
     const { madeMs, uplink } = heard;
-    const fellSilent = before !== undefined && silentAfter(uplink) && !silentAfter(before.uplink);
+    const fellSilent = silentAfter(uplink) && this.#wasLoudBefore(index);
     if (fellSilent && (tracking.kind === 'ride' || uplink.power.airplane)) {
       this.#stop(this.#stillFrom(tracking, madeMs), madeMs);
       return;
@@ -187,6 +189,15 @@ class Motion implements MotionClues {
     const stoodMs = madeMs - ENDS_AFTER_STILL;
     if (this.#isHeldBy(tracking, heard, before)) this.#stop(clamped(stoodMs, earliest(tracking), madeMs), madeMs);
     else this.#stop(this.#stillFrom(tracking, stoodMs, madeMs), madeMs);
+  }
+
+  /** Whether the ping before was not silent: an acknowledgement tells the settings that it brought about. */
+  #wasLoudBefore(index: number): boolean {
+    const { uplinks } = this.#record;
+    let last = index - 1;
+    while (uplinks[last]?.uplink.body.kind === 'ack') last -= 1;
+    const before = uplinks[last];
+    return before !== undefined && !silentAfter(before.uplink);
   }
 
   /** Whether nothing but theft or ride kept the connection open until its close. */
