@@ -134,9 +134,7 @@ class SwitchClues {
     if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(heard);
     const isFirst = body.kind === 'cellular' && FIRST_OF_KEPT.has(body.reason);
     const awoke = wasSilent && !silent;
-    return (isFirst && (awoke || isSet)) || (awoke && connectedMs < madeMs)
-      ? connectedMs
-      : this.#justBefore(heard);
+    return (isFirst && (awoke || isSet)) || (awoke && connectedMs < madeMs) ? connectedMs : this.#justBefore(heard);
   }
 
   /**
