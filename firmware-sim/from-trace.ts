@@ -64,7 +64,7 @@ function lockFrom(record: LockRecord, trace: TraceRecord, options: TracedOptions
   const { commandsAre, movedBy = 0 } = options;
   const isTold = record.truths.some(({ changes }) => changes.length > 0);
   const periodMinute = periodMinuteIn(record);
-  const beginning = beginningOf(record, trace, periodMinute);
+  const beginning = beginningOf(record, trace, periodMinute, isTold);
   const clues = isTold ? toldClues(record) : foundClues(record, beginning, trace, commandsAre);
   const events = clues.map(({ atMs, change }) => ({ atMs: Math.max(atMs, trace.fromMs) + movedBy, change }));
   const path = pathOf(record, clues).map((point) => ({ ...point, atMs: point.atMs + movedBy }));
@@ -131,11 +131,11 @@ function isNews({ uplink: { body } }: Heard): boolean {
 }
 
 /** How the lock was before all that is known to have happened. */
-function beginningOf(record: LockRecord, trace: TraceRecord, minute: number): WorldBeginning {
+function beginningOf(record: LockRecord, trace: TraceRecord, minute: number, isTold: boolean): WorldBeginning {
   const power = record.named?.power ?? record.uplinks[0]?.uplink.power ?? DEFAULT_POWER;
   const first = pingsOf(record)[0]?.uplink as PingUplink | undefined;
   const sensed = first === undefined || first.body.kind === 'close_connection' ? undefined : first.body;
-  const silent = isSilentAtFirst(record, trace, minute, power);
+  const silent = !(isTold && first !== undefined) && isSilentAtFirst(record, trace, minute, power);
   const told = toldBattery(record, first);
   return {
     lockState: lockStateOf(record),
@@ -156,7 +156,7 @@ function toldBattery({ truths }: LockRecord, first: PingUplink | undefined): num
   const [told, next] = truths.flatMap(({ atMs, changes }) => {
     return changes.flatMap((change) => (change.type === 'battery' ? [{ atMs, percent: change.percent }] : []));
   });
-  if (told === undefined || first?.body.kind === 'close_connection') return null;
+  if (told === undefined || (first !== undefined && isLowFarewell(first))) return null;
   if (first !== undefined && first.timeMs < told.atMs) return null;
   const rises = next !== undefined && next.percent > told.percent;
   return clampedPercent(told.percent + (rises ? -1 : 1));
@@ -165,9 +165,12 @@ function toldBattery({ truths }: LockRecord, first: PingUplink | undefined): num
 /** A farewell for a low battery tells that it was not low before. */
 function batteryOf(first: PingUplink | undefined, power: WorldBeginning['power']): number {
   const percent = first?.body.batteryPercent ?? 100;
-  const isFarewell = first?.body.kind === 'close_connection' && isSilentWith(first.power, percent);
-  const isWhy = isFarewell && !first.power.airplane && !isSilentWith(power, 100);
+  const isWhy = first !== undefined && isLowFarewell(first) && !isSilentWith(power, 100);
   return isWhy ? Math.max(percent, 10) : percent;
+}
+
+function isLowFarewell({ body, power }: PingUplink): boolean {
+  return body.kind === 'close_connection' && !power.airplane && isSilentWith(power, body.batteryPercent);
 }
 
 /**
