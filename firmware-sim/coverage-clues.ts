@@ -15,13 +15,12 @@ const AT_ONCE = Seconds(10) - TOLERANCE;
 /** Holes in coverage. @param clues what else is known: a boot or a restart of the modem breaks a connection, too */
 export function coverageClues(record: LockRecord, clues: readonly Clue[]): Clue[] {
   const breaks = new Set(clues.filter(({ change }) => isBreak(change.type)).map(({ atMs }) => atMs));
-  const resets = new Set(clues.filter(({ change }) => change.type === 'modem-reset').map(({ atMs }) => atMs));
   const holes: Clue[] = [];
   const hole = (fromMs: number, connectsMs: number): void => {
     holes.push({ atMs: fromMs, change: { type: 'coverage', covered: false } });
     if (connectsMs === Number.POSITIVE_INFINITY) return;
-    // Who connects because its modem restarted would otherwise do so at the try that is due a moment before.
-    const backMs = resets.has(connectsMs) ? connectsMs : connectsMs - 1;
+    // Who connects because it restarted would otherwise do so a moment before.
+    const backMs = breaks.has(connectsMs) ? connectsMs : connectsMs - 1;
     holes.push({ atMs: backMs, change: { type: 'coverage', covered: true } });
   };
   let connectedUntilMs = Number.NEGATIVE_INFINITY;

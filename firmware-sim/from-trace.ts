@@ -75,7 +75,7 @@ function lockFrom(record: LockRecord, trace: TraceRecord, options: TracedOptions
     world: new TracedWorld(beginning, events, path, cellsOf(record, movedBy)),
     periodMinute: modulo(periodMinute + Math.round(movedBy / Minutes(1)), DAY_MINUTES),
     startMs: startOf(record, trace) + movedBy,
-    connectsMs: connectsOf(record, movedBy),
+    connectsMs: connectsOf(record, clues, movedBy),
     commands: commandsAre === 'sent' ? record.commands.map((one) => ({ ...one, atMs: one.atMs + movedBy })) : [],
     pings: pingsOf(record).map(({ uplink }) => uplink as PingUplink),
   };
@@ -118,11 +118,12 @@ function pingsOf({ uplinks }: LockRecord): Heard[] {
 }
 
 /**
- * When the lock connected. What is new makes it connect at once, whatever it waited for: its own next try was to come
- * later than that.
+ * When the lock connected. What is new makes it connect at once, whatever it waited for, and so does a restart: its own
+ * next try was to come later than that.
  */
-function connectsOf({ links, uplinks }: LockRecord, movedBy: number): number[] {
-  const news = new Set(uplinks.filter(isNews).map(({ madeMs }) => madeMs));
+function connectsOf({ links, uplinks }: LockRecord, clues: readonly Clue[], movedBy: number): number[] {
+  const restarts = clues.filter(({ change: { type } }) => type === 'boot' || type === 'modem-reset');
+  const news = new Set([...uplinks.filter(isNews).map(({ madeMs }) => madeMs), ...restarts.map(({ atMs }) => atMs)]);
   return links.map(({ connectedMs }) => connectedMs + (news.has(connectedMs) ? 1 : 0) + movedBy);
 }
 

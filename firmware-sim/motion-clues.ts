@@ -12,7 +12,7 @@ import { isSilentWith } from './switch-clues.js';
 import type { Heard, LockRecord } from './trace-records.js';
 
 const { theftAfterMotion, theftGpsEvery, rideGpsEvery, refreshEvery } = POWER_MODEL.timings;
-const { theftEndsAfterStill: ENDS_AFTER_STILL, closeAfterIdle, fixSearchEnds } = POWER_MODEL.timings;
+const { theftEndsAfterStill: ENDS_AFTER_STILL, closeAfterIdle, fixSearchEnds, warmFixTakes } = POWER_MODEL.timings;
 
 /** "For more than 6 s": how long before its first ping a theft's motion began. */
 const THEFT_AFTER = theftAfterMotion + 1;
@@ -78,7 +78,7 @@ class Motion implements MotionClues {
     const heard = this.#record.uplinks[index] as Heard;
     const before = this.#record.uplinks[index - 1];
     const { uplink, madeMs } = heard;
-    if (before !== undefined && before.uplink.boot < uplink.boot) this.#stop(madeMs - 1, madeMs - 1);
+    if (before !== undefined && before.uplink.boot < uplink.boot) this.#booted(madeMs - 1);
     if (uplink.body.kind === 'ack') return;
     const { kind, reason } = uplink.body;
     const tracked = kindOf(uplink);
@@ -94,6 +94,10 @@ class Motion implements MotionClues {
     const isOver = untilMs > tracking.cellMs + refreshEvery + TOLERANCE;
     if (isOver || this.#fellSilent(tracking, untilMs)) this.#stop(this.#stillFrom(tracking, untilMs), untilMs);
     else this.spans.push({ ...spanOf(tracking), untilMs, stoodMs: untilMs });
+  }
+
+  #booted(latestMs: number): void {
+    if (this.#tracking !== null) this.#stop(this.#stillFrom(this.#tracking, latestMs), latestMs);
   }
 
   #cell(kind: Kind, { madeMs, uplink }: Heard, before: Heard | undefined): void {
@@ -129,16 +133,34 @@ class Motion implements MotionClues {
     }
     const tracking = this.#tracking as Tracking;
     const every = gpsEvery(kind);
-    if (madeMs > tracking.gpsMs + every + GPS_TOLERANCE && !this.#isBlindAfter(tracking.gpsMs, madeMs)) {
-      const soonestMs = Math.max(tracking.gpsMs + every / 2, madeMs - ENDS_AFTER_STILL + 1);
-      const stoodMs = Math.min(soonestMs, tracking.gpsMs + every - 1);
-      if (madeMs - stoodMs < ENDS_AFTER_STILL) {
+    if (madeMs > tracking.gpsMs + every + GPS_TOLERANCE) {
+      const stoodMs = this.#stoodFrom(tracking, madeMs);
+      if (stoodMs !== null && madeMs - stoodMs < ENDS_AFTER_STILL) {
         this.clues.push({ atMs: stoodMs, change: { type: 'motion', moving: false } });
         this.clues.push({ atMs: madeMs, change: { type: 'motion', moving: true } });
       }
     }
     tracking.gpsMs = madeMs;
     tracking.gpses += 1;
+  }
+
+  /** Since when the lock stood that moves again with this GPS ping; null where all that it wanted was a fix. */
+  #stoodFrom({ kind, gpsMs, cellMs }: Tracking, madeMs: number): number | null {
+    const dueMs = gpsMs + gpsEvery(kind);
+    // A search that is over finds nothing: it had a fix before its end, and stood by then.
+    const searchEndsMs = Math.max(dueMs - 1, cellMs) + fixSearchEnds;
+    if (madeMs > searchEndsMs) return searchEndsMs - warmFixTakes - 2;
+    if (this.#isBlindAfter(gpsMs, madeMs)) return this.#fixedBetween(dueMs, madeMs);
+    const soonestMs = Math.max(gpsMs + gpsEvery(kind) / 2, madeMs - ENDS_AFTER_STILL + 1);
+    return Math.min(soonestMs, dueMs - 1);
+  }
+
+  /** Just before the first fix that another trigger had, which a lock in motion would have told by its own ping, too. */
+  #fixedBetween(fromMs: number, untilMs: number): number | null {
+    const fixed = this.#record.uplinks.find(({ madeMs, uplink }) => {
+      return madeMs >= fromMs && madeMs < untilMs && uplink.body.kind === 'gps' && kindOf(uplink) === null;
+    });
+    return fixed === undefined ? null : fixed.madeMs - 1;
   }
 
   /** Whether a Period Ping in between had to wait for its fix: then GPS could not see. */

@@ -32,6 +32,8 @@ class Receiver {
   #skyOpen = true;
   #mode: 'off' | 'searching' | 'fixed' = 'off';
   #search: Search = { sinceMs: NEVER, takesMs: coldFixTakes };
+  /** When the last search ended that found nothing, as far as is known. */
+  #gaveUpMs = NEVER;
   /** Of the last fix, ms since the epoch. */
   #fixMs = NEVER;
   /** Until when each of them waits for its GPS ping. */
@@ -89,6 +91,7 @@ class Receiver {
     if (endsMs >= nowMs) return;
     this.#forgetOneFix();
     this.#mode = 'off';
+    this.#gaveUpMs = endsMs;
   }
 
   /** A GPS ping of the theft or ride is missing, and the lock moved. */
@@ -135,7 +138,10 @@ class Receiver {
     if (!this.#skyOpen) {
       const takesMs = this.#mode === 'searching' ? this.#search.takesMs : this.#takesMs(madeMs);
       this.#skyOpen = true;
-      this.clues.push({ atMs: madeMs - takesMs, change: { type: 'sky', open: true } });
+      // A ride or theft that tells its place when nobody searches any more had its fix before, and stood.
+      const isFromBefore = this.#mode === 'off' && this.#tracks !== null && this.#gaveUpMs !== NEVER;
+      const fixedMs = isFromBefore ? this.#gaveUpMs - 1 : madeMs;
+      this.clues.push({ atMs: fixedMs - takesMs, change: { type: 'sky', open: true } });
     }
     if (this.#mode === 'searching') this.#mode = 'fixed';
     this.#fixMs = madeMs;

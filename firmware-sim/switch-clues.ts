@@ -132,7 +132,7 @@ class SwitchClues {
     const isInTheft = body.kind !== 'ack' && isTheft(body) && madeMs <= theftMs + refreshEvery + TOLERANCE;
     if (silent && !wasSilent && (body.kind === 'close_connection' || isInTheft)) return madeMs;
     if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(heard);
-    const isFirst = body.kind === 'cellular' && FIRST_OF_KEPT.has(body.reason);
+    const isFirst = isFirstOfKept(heard);
     const awoke = wasSilent && !silent;
     return (isFirst && (awoke || isSet)) || (awoke && connectedMs < madeMs) ? connectedMs : this.#justBefore(heard);
   }
@@ -170,12 +170,17 @@ class SwitchClues {
     this.#add(startedMs === this.#known.loudSinceMs ? startedMs - 1 : startedMs, { type: 'modem-reset' });
   }
 
-  /** A boot breaks the connection; one that broke none is noticed with the next uplink. */
+  /**
+   * A boot breaks the connection, and the lock makes it again; where it did not it may have booted while the network was
+   * away. One that broke none is noticed with the next uplink.
+   */
   #bootedMs(heard: Heard): number {
-    const { madeMs } = heard;
+    const { madeMs, connectedMs } = heard;
     const { madeMs: lastMs } = this.#known;
     const link = this.#record.links.find((one) => one.endedMs > lastMs && one.endedMs <= madeMs && wasBroken(one));
-    return link?.endedMs ?? this.#justBefore(heard);
+    if (link === undefined) return this.#justBefore(heard);
+    const isLater = connectedMs !== null && connectedMs > link.endedMs + TOLERANCE;
+    return isLater && madeMs === connectedMs && isFirstOfKept(heard) ? connectedMs : link.endedMs;
   }
 
   /** The last moment of which an uplink need not know: a theft's begins when its motion does. */
@@ -197,6 +202,10 @@ function isTheft(ping: Ping): boolean {
 
 /** What is said first on a connection that nothing but the settings asked for. */
 const FIRST_OF_KEPT: ReadonlySet<string> = new Set(['REASON_NETWORK_PING', 'REASON_RESET']);
+
+function isFirstOfKept({ uplink: { body } }: Heard): boolean {
+  return body.kind === 'cellular' && FIRST_OF_KEPT.has(body.reason);
+}
 
 /** Whether a connection ended without a word of the lock. */
 export function wasBroken({ cause }: HeardLink): boolean {
