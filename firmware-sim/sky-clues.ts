@@ -100,7 +100,9 @@ class Receiver {
     if (tracks === null || this.#trackedMs === NEVER) return;
     const dueMs = this.#trackedMs + (tracks.kind === 'theft' ? theftGpsEvery : rideGpsEvery);
     if (dueMs + GPS_TOLERANCE >= Math.min(nowMs, tracks.stoodMs)) return;
-    if (this.#stopsMs.some((atMs) => atMs > this.#trackedMs && atMs <= dueMs)) return;
+    // Where another trigger had a fix after that it stood by then.
+    const stoodByMs = Math.max(dueMs, this.#fixMs);
+    if (this.#stopsMs.some((atMs) => atMs > this.#trackedMs && atMs <= stoodByMs)) return;
     // As late as it can be: from then on it is searched for 120 s.
     this.#lose(dueMs - 1);
   }
