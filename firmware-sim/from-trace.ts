@@ -128,6 +128,8 @@ function connectsOf({ links, uplinks }: LockRecord, clues: readonly Clue[], move
 }
 
 function isNews({ uplink: { body } }: Heard): boolean {
+  // A close that a connection is made for is a farewell.
+  if (body.kind === 'close_connection') return true;
   return body.kind === 'cellular' && body.reason !== 'REASON_NETWORK_PING' && body.reason !== 'REASON_RESET';
 }
 

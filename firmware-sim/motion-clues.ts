@@ -225,7 +225,8 @@ class Motion implements MotionClues {
   /** Whether nothing but theft or ride kept the connection open until its close. */
   #isHeldBy({ cellMs }: Tracking, { madeMs, uplink }: Heard, before: Heard | undefined): boolean {
     const trafficMs = Math.max(before?.madeMs ?? 0, before?.atMs ?? 0);
-    if (madeMs - trafficMs <= closeAfterIdle + TOLERANCE || madeMs > cellMs + refreshEvery + TOLERANCE) return false;
+    if (madeMs - trafficMs <= closeAfterIdle + GPS_TOLERANCE || madeMs > cellMs + refreshEvery + TOLERANCE)
+      return false;
     if (uplink.power.mode === 'HIGH' && madeMs % Seconds(60) === 0) return false;
     return !this.#record.uplinks.some(({ madeMs: atMs, uplink: { body } }) => {
       const searches = body.kind === 'cellular' && SEARCHES.has(body.reason);
@@ -243,7 +244,7 @@ class Motion implements MotionClues {
   #stillFrom(tracking: Tracking, latestMs: number, overMs = latestMs): number {
     const { kind, gpsMs, cellMs } = tracking;
     // A cellular ping that was not sent anew tells that it was over by then.
-    const isOver = overMs > cellMs + refreshEvery + TOLERANCE;
+    const isOver = overMs > cellMs + refreshEvery + GPS_TOLERANCE;
     const latest = isOver ? Math.min(latestMs, cellMs + refreshEvery - ENDS_AFTER_STILL) : latestMs;
     const soonest = earliest(tracking);
     const wanted = this.#fellSilent(tracking, overMs) ? gpsMs + gpsEvery(kind) / 2 : latest;
