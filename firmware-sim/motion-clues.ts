@@ -155,7 +155,7 @@ class Motion implements MotionClues {
     return Math.min(soonestMs, dueMs - 1);
   }
 
-  /** Just before the first fix that another trigger had, which a lock in motion would have told by its own ping, too. */
+  /** Just before the first fix that another trigger had: a lock in motion would have told it by its own ping, too. */
   #fixedBetween(fromMs: number, untilMs: number): number | null {
     const fixed = this.#record.uplinks.find(({ madeMs, uplink }) => {
       return madeMs >= fromMs && madeMs < untilMs && uplink.body.kind === 'gps' && kindOf(uplink) === null;

@@ -171,8 +171,8 @@ class SwitchClues {
   }
 
   /**
-   * A boot breaks the connection, and the lock makes it again; where it did not it may have booted while the network was
-   * away. One that broke none is noticed with the next uplink.
+   * A boot breaks the connection, and the lock makes it again; where it did not it may have booted while the network
+   * was away. One that broke none is noticed with the next uplink.
    */
   #bootedMs(heard: Heard): number {
     const { madeMs, connectedMs } = heard;
