@@ -57,6 +57,7 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   const clock = new RunClock(gateway.startMs, flags.speed);
   const traced = new TracedLocks(record, 'done-by-hand', gateway.startMs - fromMs);
   const span = untilMs - fromMs;
+  const endMs = gateway.startMs + span;
   const lasts = `${(span / Minutes(1) / flags.speed).toFixed(1)} min`;
   if (!flags.json) note(`${plural(traced.locks.length, 'lock')} of ${flags.fromTrace}, for ${lasts}. Ctrl-C ends it.`);
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
@@ -71,7 +72,9 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
       openLink,
       diary: (mac, _atMs, entry) => {
         tally.note(entry);
-        if (entry.type === 'did' && entry.effect.type === 'made') traced.made(mac, entry.effect.uplink);
+        if (entry.type !== 'did' || entry.effect.type !== 'made') return;
+        // The alarm that ends the run rings late, by more with more speed: what came meanwhile is not of the trace.
+        if (entry.effect.uplink.timeMs <= endMs) traced.made(mac, entry.effect.uplink);
       },
     });
     timers.push(clock.after(one.startMs - clock.now(), () => lock.start()));
@@ -82,10 +85,12 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   if (gateway.client !== null) await tally.listen(gateway.client, listening.signal);
   const shown = showing(tally);
   const over = new Promise<void>((resolve) => {
-    timers.push(clock.after(untilMs - fromMs, resolve));
+    timers.push(clock.after(endMs - clock.now(), resolve));
   });
   await Promise.race([interrupted.happened, over]);
   for (const timer of timers) timer.cancel();
+  // What was due by then, and whose own alarm is late.
+  for (const lock of locks) lock.look();
   shown.end();
   await Promise.all(locks.map((lock) => lock.stop()));
   listening.abort();

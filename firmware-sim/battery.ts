@@ -33,6 +33,8 @@ export class LockBattery {
   #percent: number;
   /** Until when all is reckoned. */
   #atMs: number;
+  /** When it last did something: nothing is foretold for a time before that. */
+  #didMs = Number.NEGATIVE_INFINITY;
   #nextAtMs = Number.POSITIVE_INFINITY;
   #nextPercent = 0;
   #isModemOn = false;
@@ -151,8 +153,8 @@ export class LockBattery {
   #takes(cause: PowerCause, mah: number, atMs: number): void {
     this.#usedMah[cause] += mah;
     this.#flow(-mah * this.#times);
+    this.#didMs = atMs;
     this.#foretell();
-    if (this.#nextAtMs < atMs) this.#nextAtMs = atMs;
   }
 
   /** Takes off what has flowed until `atMs`. */
@@ -198,7 +200,7 @@ export class LockBattery {
       const leftMs = Math.max(0, ((next * PERCENT_MAH - charge) / flow) * Hours(1));
       const isTold = next >= LEAST_PERCENT && next <= 100;
       if (isTold && atMs + leftMs <= untilMs) {
-        this.#nextAtMs = Math.ceil(atMs + leftMs);
+        this.#nextAtMs = Math.max(Math.ceil(atMs + leftMs), this.#didMs);
         this.#nextPercent = next;
         return;
       }

@@ -43,6 +43,9 @@ const RANKS: Readonly<Record<WorldChange['type'], number>> = {
   coverage: 11,
 };
 
+/** After all else of its moment, while the network is still there. */
+export const LATE = 10.5;
+
 function rankOf({ change, rank }: Clue): number {
   if (rank !== undefined) return rank;
   if (change.type === 'coverage' && change.covered) return 0;

@@ -16,10 +16,12 @@ const AT_ONCE = Seconds(10) - TOLERANCE;
 export function coverageClues(record: LockRecord, clues: readonly Clue[]): Clue[] {
   const breaks = new Set(clues.filter(({ change }) => isBreak(change.type)).map(({ atMs }) => atMs));
   const holes: Clue[] = [];
-  const hole = (fromMs: number, untilMs: number): void => {
+  const hole = (fromMs: number, connectsMs: number): void => {
     holes.push({ atMs: fromMs, change: { type: 'coverage', covered: false } });
-    if (untilMs !== Number.POSITIVE_INFINITY)
-      holes.push({ atMs: untilMs, change: { type: 'coverage', covered: true } });
+    if (connectsMs === Number.POSITIVE_INFINITY) return;
+    // Who connects because it restarted would otherwise do so a moment before.
+    const backMs = breaks.has(connectsMs) ? connectsMs : connectsMs - 1;
+    holes.push({ atMs: backMs, change: { type: 'coverage', covered: true } });
   };
   let connectedUntilMs = Number.NEGATIVE_INFINITY;
   const uplinks = record.uplinks.toSorted((one, other) => one.madeMs - other.madeMs);
@@ -32,13 +34,13 @@ export function coverageClues(record: LockRecord, clues: readonly Clue[]): Clue[
       if (madeMs > connectedUntilMs && atMs >= link.connectedMs) waitedMs = Math.min(waitedMs, madeMs);
     }
     waitedMs = Math.min(waitedMs, windowOpenedMs(record, connectedUntilMs, link.connectedMs));
-    if (link.connectedMs - waitedMs > AT_ONCE) hole(waitedMs - 1, link.connectedMs - 1);
+    if (link.connectedMs - waitedMs > AT_ONCE) hole(waitedMs - 1, link.connectedMs);
     const after = record.links[index + 1]?.connectedMs ?? Number.POSITIVE_INFINITY;
     const brokeMs = wasBroken(link) ? brokenMs(link, uplinks) : null;
     const isExplained = brokeMs !== null && breaks.has(brokeMs) && after - brokeMs <= AT_ONCE;
     if (brokeMs === null || isExplained || after <= brokeMs) connectedUntilMs = link.endedMs;
     else {
-      hole(brokeMs, after - 1);
+      hole(brokeMs, after);
       // Till then all is said.
       connectedUntilMs = after;
     }

@@ -64,10 +64,10 @@ function lockFrom(record: LockRecord, trace: TraceRecord, options: TracedOptions
   const { commandsAre, movedBy = 0 } = options;
   const isTold = record.truths.some(({ changes }) => changes.length > 0);
   const periodMinute = periodMinuteIn(record);
-  const beginning = beginningOf(record, trace, periodMinute);
+  const beginning = beginningOf(record, trace, periodMinute, isTold);
   const clues = isTold ? toldClues(record) : foundClues(record, beginning, trace, commandsAre);
   const events = clues.map(({ atMs, change }) => ({ atMs: Math.max(atMs, trace.fromMs) + movedBy, change }));
-  const path = pathOf(record, clues).map(({ atMs, fix }) => ({ atMs: atMs + movedBy, fix }));
+  const path = pathOf(record, clues).map((point) => ({ ...point, atMs: point.atMs + movedBy }));
   return {
     mac: record.mac,
     firmwareVersion: firmwareOf(record),
@@ -75,22 +75,30 @@ function lockFrom(record: LockRecord, trace: TraceRecord, options: TracedOptions
     world: new TracedWorld(beginning, events, path, cellsOf(record, movedBy)),
     periodMinute: modulo(periodMinute + Math.round(movedBy / Minutes(1)), DAY_MINUTES),
     startMs: startOf(record, trace) + movedBy,
-    connectsMs: connectsOf(record, movedBy),
+    connectsMs: connectsOf(record, clues, movedBy),
     commands: commandsAre === 'sent' ? record.commands.map((one) => ({ ...one, atMs: one.atMs + movedBy })) : [],
     pings: pingsOf(record).map(({ uplink }) => uplink as PingUplink),
   };
 }
 
-/** The truth, and what of it a lock tells by itself: that it got power. */
-function toldClues({ truths }: LockRecord): Clue[] {
+/**
+ * The truth, but that it got power, which a lock tells by itself. A battery that is drained at the moment of a command
+ * is so by what the command asked for: it must not come before.
+ */
+function toldClues({ truths, commands }: LockRecord): Clue[] {
+  const commandsMs = new Set(commands.map(({ atMs }) => atMs));
   let hasPower = false;
-  return truths.flatMap(({ atMs, changes }) => {
+  const clues = truths.flatMap(({ atMs, changes }) => {
     return changes.flatMap((change): Clue[] => {
-      if (change.type !== 'boot' || hasPower) return [{ atMs, change }];
-      hasPower = true;
-      return [];
+      if (change.type === 'boot' && !hasPower) {
+        hasPower = true;
+        return [];
+      }
+      const isDrained = change.type === 'battery' && commandsMs.has(atMs);
+      return [{ atMs: isDrained ? atMs + 1 : atMs, change }];
     });
   });
+  return clues.sort((one, other) => one.atMs - other.atMs);
 }
 
 function foundClues(
@@ -110,27 +118,31 @@ function pingsOf({ uplinks }: LockRecord): Heard[] {
 }
 
 /**
- * When the lock connected. What is new makes it connect at once, whatever it waited for: its own next try was to come
- * later than that.
+ * When the lock connected. What is new makes it connect at once, whatever it waited for, and so does a restart: its own
+ * next try was to come later than that.
  */
-function connectsOf({ links, uplinks }: LockRecord, movedBy: number): number[] {
-  const news = new Set(uplinks.filter(isNews).map(({ madeMs }) => madeMs));
+function connectsOf({ links, uplinks }: LockRecord, clues: readonly Clue[], movedBy: number): number[] {
+  const restarts = clues.filter(({ change: { type } }) => type === 'boot' || type === 'modem-reset');
+  const news = new Set([...uplinks.filter(isNews).map(({ madeMs }) => madeMs), ...restarts.map(({ atMs }) => atMs)]);
   return links.map(({ connectedMs }) => connectedMs + (news.has(connectedMs) ? 1 : 0) + movedBy);
 }
 
 function isNews({ uplink: { body } }: Heard): boolean {
+  // A close that a connection is made for is a farewell.
+  if (body.kind === 'close_connection') return true;
   return body.kind === 'cellular' && body.reason !== 'REASON_NETWORK_PING' && body.reason !== 'REASON_RESET';
 }
 
 /** How the lock was before all that is known to have happened. */
-function beginningOf(record: LockRecord, trace: TraceRecord, minute: number): WorldBeginning {
+function beginningOf(record: LockRecord, trace: TraceRecord, minute: number, isTold: boolean): WorldBeginning {
   const power = record.named?.power ?? record.uplinks[0]?.uplink.power ?? DEFAULT_POWER;
   const first = pingsOf(record)[0]?.uplink as PingUplink | undefined;
   const sensed = first === undefined || first.body.kind === 'close_connection' ? undefined : first.body;
-  const silent = isSilentAtFirst(record, trace, minute, power);
+  const silent = !(isTold && first !== undefined) && isSilentAtFirst(record, trace, minute, power);
+  const told = toldBattery(record, first);
   return {
     lockState: lockStateOf(record),
-    batteryPercent: silent ? LOW_PERCENT : batteryOf(first, power),
+    batteryPercent: told ?? (silent ? LOW_PERCENT : batteryOf(first, power)),
     power,
     ebikeVolts: sensed?.ebikeVolts ?? null,
     tetherState: sensed?.tetherState ?? 'detached',
@@ -139,12 +151,29 @@ function beginningOf(record: LockRecord, trace: TraceRecord, minute: number): Wo
   };
 }
 
+/**
+ * What the battery was before the first that is told of it; null where a ping is known from before, or from when it
+ * fell silent. The gauge goes a percent at a time.
+ */
+function toldBattery({ truths }: LockRecord, first: PingUplink | undefined): number | null {
+  const [told, next] = truths.flatMap(({ atMs, changes }) => {
+    return changes.flatMap((change) => (change.type === 'battery' ? [{ atMs, percent: change.percent }] : []));
+  });
+  if (told === undefined || (first !== undefined && isLowFarewell(first))) return null;
+  if (first !== undefined && first.timeMs < told.atMs) return null;
+  const rises = next !== undefined && next.percent > told.percent;
+  return clampedPercent(told.percent + (rises ? -1 : 1));
+}
+
 /** A farewell for a low battery tells that it was not low before. */
 function batteryOf(first: PingUplink | undefined, power: WorldBeginning['power']): number {
   const percent = first?.body.batteryPercent ?? 100;
-  const isFarewell = first?.body.kind === 'close_connection' && isSilentWith(first.power, percent);
-  const isWhy = isFarewell && !first.power.airplane && !isSilentWith(power, 100);
+  const isWhy = first !== undefined && isLowFarewell(first) && !isSilentWith(power, 100);
   return isWhy ? Math.max(percent, 10) : percent;
+}
+
+function isLowFarewell({ body, power }: PingUplink): boolean {
+  return body.kind === 'close_connection' && !power.airplane && isSilentWith(power, body.batteryPercent);
 }
 
 /**
@@ -228,7 +257,10 @@ function startOf({ uplinks, truths }: LockRecord, { fromMs }: TraceRecord): numb
   return isKept ? (first?.madeMs ?? fromMs) : fromMs;
 }
 
-/** The places of GPS pings and of the truth. A lock that stands stays where it was until it moves. */
+/**
+ * The places of GPS pings and of the truth: where both tell of one moment GPS reads again what it read, with its error.
+ * A lock that stands stays where it was until it moves.
+ */
 function pathOf({ uplinks, truths }: LockRecord, clues: readonly Clue[]): PathPoint[] {
   const points: PathPoint[] = [];
   for (const { uplink, madeMs } of uplinks) {
@@ -237,7 +269,13 @@ function pathOf({ uplinks, truths }: LockRecord, clues: readonly Clue[]): PathPo
     const { position, speedMetersPerSecond, directionDegrees } = body;
     points.push({ atMs: madeMs, fix: { position, speedMetersPerSecond, directionDegrees } });
   }
-  for (const { atMs, fix } of truths) if (fix !== null) points.push({ atMs, fix });
+  const read = new Map(points.map((point, index) => [point.atMs, index]));
+  for (const { atMs, fix: truth } of truths) {
+    if (truth === null) continue;
+    const index = read.get(atMs);
+    if (index === undefined) points.push({ atMs, fix: truth });
+    else points[index] = { ...(points[index] as PathPoint), truth };
+  }
   points.sort((one, other) => one.atMs - other.atMs);
   const stays: PathPoint[] = [];
   let next = 0;
@@ -263,6 +301,10 @@ function cellsOf({ uplinks }: LockRecord, movedBy: number) {
       ? [{ atMs: madeMs + movedBy, position: body.position }]
       : [];
   });
+}
+
+function clampedPercent(percent: number): number {
+  return Math.min(Math.max(percent, 0), 100);
 }
 
 function modulo(value: number, modulus: number): number {

@@ -12,7 +12,7 @@ import { isSilentWith } from './switch-clues.js';
 import type { Heard, LockRecord } from './trace-records.js';
 
 const { theftAfterMotion, theftGpsEvery, rideGpsEvery, refreshEvery } = POWER_MODEL.timings;
-const { theftEndsAfterStill: ENDS_AFTER_STILL, closeAfterIdle, fixSearchEnds } = POWER_MODEL.timings;
+const { theftEndsAfterStill: ENDS_AFTER_STILL, closeAfterIdle, fixSearchEnds, warmFixTakes } = POWER_MODEL.timings;
 
 /** "For more than 6 s": how long before its first ping a theft's motion began. */
 const THEFT_AFTER = theftAfterMotion + 1;
@@ -78,11 +78,11 @@ class Motion implements MotionClues {
     const heard = this.#record.uplinks[index] as Heard;
     const before = this.#record.uplinks[index - 1];
     const { uplink, madeMs } = heard;
-    if (before !== undefined && before.uplink.boot < uplink.boot) this.#stop(madeMs - 1, madeMs - 1);
+    if (before !== undefined && before.uplink.boot < uplink.boot) this.#booted(madeMs - 1);
     if (uplink.body.kind === 'ack') return;
     const { kind, reason } = uplink.body;
     const tracked = kindOf(uplink);
-    if (kind === 'close_connection') this.#closed(heard, before);
+    if (kind === 'close_connection') this.#closed(index);
     else if (kind === 'cellular' && reason === 'REASON_STATE_PING') this.#shackleMoved(index, uplink.body);
     else if (tracked !== null && kind === 'cellular') this.#cell(tracked, heard, before);
     else if (tracked !== null) this.#gps(tracked, madeMs);
@@ -94,6 +94,10 @@ class Motion implements MotionClues {
     const isOver = untilMs > tracking.cellMs + refreshEvery + TOLERANCE;
     if (isOver || this.#fellSilent(tracking, untilMs)) this.#stop(this.#stillFrom(tracking, untilMs), untilMs);
     else this.spans.push({ ...spanOf(tracking), untilMs, stoodMs: untilMs });
+  }
+
+  #booted(latestMs: number): void {
+    if (this.#tracking !== null) this.#stop(this.#stillFrom(this.#tracking, latestMs), latestMs);
   }
 
   #cell(kind: Kind, { madeMs, uplink }: Heard, before: Heard | undefined): void {
@@ -129,16 +133,34 @@ class Motion implements MotionClues {
     }
     const tracking = this.#tracking as Tracking;
     const every = gpsEvery(kind);
-    if (madeMs > tracking.gpsMs + every + GPS_TOLERANCE && !this.#isBlindAfter(tracking.gpsMs, madeMs)) {
-      const soonestMs = Math.max(tracking.gpsMs + every / 2, madeMs - ENDS_AFTER_STILL + 1);
-      const stoodMs = Math.min(soonestMs, tracking.gpsMs + every - 1);
-      if (madeMs - stoodMs < ENDS_AFTER_STILL) {
+    if (madeMs > tracking.gpsMs + every + GPS_TOLERANCE) {
+      const stoodMs = this.#stoodFrom(tracking, madeMs);
+      if (stoodMs !== null && madeMs - stoodMs < ENDS_AFTER_STILL) {
         this.clues.push({ atMs: stoodMs, change: { type: 'motion', moving: false } });
         this.clues.push({ atMs: madeMs, change: { type: 'motion', moving: true } });
       }
     }
     tracking.gpsMs = madeMs;
     tracking.gpses += 1;
+  }
+
+  /** Since when the lock stood that moves again with this GPS ping; null where all that it wanted was a fix. */
+  #stoodFrom({ kind, gpsMs, cellMs }: Tracking, madeMs: number): number | null {
+    const dueMs = gpsMs + gpsEvery(kind);
+    // A search that is over finds nothing: it had a fix before its end, and stood by then.
+    const searchEndsMs = Math.max(dueMs - 1, cellMs) + fixSearchEnds;
+    if (madeMs > searchEndsMs) return searchEndsMs - warmFixTakes - 2;
+    if (this.#isBlindAfter(gpsMs, madeMs)) return this.#fixedBetween(dueMs, madeMs);
+    const soonestMs = Math.max(gpsMs + gpsEvery(kind) / 2, madeMs - ENDS_AFTER_STILL + 1);
+    return Math.min(soonestMs, dueMs - 1);
+  }
+
+  /** Just before the first fix that another trigger had: a lock in motion would have told it by its own ping, too. */
+  #fixedBetween(fromMs: number, untilMs: number): number | null {
+    const fixed = this.#record.uplinks.find(({ madeMs, uplink }) => {
+      return madeMs >= fromMs && madeMs < untilMs && uplink.body.kind === 'gps' && kindOf(uplink) === null;
+    });
+    return fixed === undefined ? null : fixed.madeMs - 1;
   }
 
   /** Whether a Period Ping in between had to wait for its fix: then GPS could not see. */
@@ -175,11 +197,13 @@ class Motion implements MotionClues {
     return false;
   }
 
-  #closed(heard: Heard, before: Heard | undefined): void {
+  #closed(index: number): void {
+    const heard = this.#record.uplinks[index] as Heard;
+    const before = this.#record.uplinks[index - 1];
     const tracking = this.#tracking;
     if (tracking === null || this.#isReset(before)) return;
     const { madeMs, uplink } = heard;
-    const fellSilent = before !== undefined && silentAfter(uplink) && !silentAfter(before.uplink);
+    const fellSilent = silentAfter(uplink) && this.#wasLoudBefore(index);
     if (fellSilent && (tracking.kind === 'ride' || uplink.power.airplane)) {
       this.#stop(this.#stillFrom(tracking, madeMs), madeMs);
       return;
@@ -189,10 +213,20 @@ class Motion implements MotionClues {
     else this.#stop(this.#stillFrom(tracking, stoodMs, madeMs), madeMs);
   }
 
+  /** Whether the ping before was not silent: an acknowledgement tells the settings that it brought about. */
+  #wasLoudBefore(index: number): boolean {
+    const { uplinks } = this.#record;
+    let last = index - 1;
+    while (uplinks[last]?.uplink.body.kind === 'ack') last -= 1;
+    const before = uplinks[last];
+    return before !== undefined && !silentAfter(before.uplink);
+  }
+
   /** Whether nothing but theft or ride kept the connection open until its close. */
   #isHeldBy({ cellMs }: Tracking, { madeMs, uplink }: Heard, before: Heard | undefined): boolean {
     const trafficMs = Math.max(before?.madeMs ?? 0, before?.atMs ?? 0);
-    if (madeMs - trafficMs <= closeAfterIdle + TOLERANCE || madeMs > cellMs + refreshEvery + TOLERANCE) return false;
+    if (madeMs - trafficMs <= closeAfterIdle + GPS_TOLERANCE || madeMs > cellMs + refreshEvery + TOLERANCE)
+      return false;
     if (uplink.power.mode === 'HIGH' && madeMs % Seconds(60) === 0) return false;
     return !this.#record.uplinks.some(({ madeMs: atMs, uplink: { body } }) => {
       const searches = body.kind === 'cellular' && SEARCHES.has(body.reason);
@@ -210,7 +244,7 @@ class Motion implements MotionClues {
   #stillFrom(tracking: Tracking, latestMs: number, overMs = latestMs): number {
     const { kind, gpsMs, cellMs } = tracking;
     // A cellular ping that was not sent anew tells that it was over by then.
-    const isOver = overMs > cellMs + refreshEvery + TOLERANCE;
+    const isOver = overMs > cellMs + refreshEvery + GPS_TOLERANCE;
     const latest = isOver ? Math.min(latestMs, cellMs + refreshEvery - ENDS_AFTER_STILL) : latestMs;
     const soonest = earliest(tracking);
     const wanted = this.#fellSilent(tracking, overMs) ? gpsMs + gpsEvery(kind) / 2 : latest;

@@ -32,6 +32,8 @@ class Receiver {
   #skyOpen = true;
   #mode: 'off' | 'searching' | 'fixed' = 'off';
   #search: Search = { sinceMs: NEVER, takesMs: coldFixTakes };
+  /** When the last search ended that found nothing, as far as is known. */
+  #gaveUpMs = NEVER;
   /** Of the last fix, ms since the epoch. */
   #fixMs = NEVER;
   /** Until when each of them waits for its GPS ping. */
@@ -89,6 +91,7 @@ class Receiver {
     if (endsMs >= nowMs) return;
     this.#forgetOneFix();
     this.#mode = 'off';
+    this.#gaveUpMs = endsMs;
   }
 
   /** A GPS ping of the theft or ride is missing, and the lock moved. */
@@ -97,7 +100,9 @@ class Receiver {
     if (tracks === null || this.#trackedMs === NEVER) return;
     const dueMs = this.#trackedMs + (tracks.kind === 'theft' ? theftGpsEvery : rideGpsEvery);
     if (dueMs + GPS_TOLERANCE >= Math.min(nowMs, tracks.stoodMs)) return;
-    if (this.#stopsMs.some((atMs) => atMs > this.#trackedMs && atMs <= dueMs)) return;
+    // Where another trigger had a fix after that it stood by then.
+    const stoodByMs = Math.max(dueMs, this.#fixMs);
+    if (this.#stopsMs.some((atMs) => atMs > this.#trackedMs && atMs <= stoodByMs)) return;
     // As late as it can be: from then on it is searched for 120 s.
     this.#lose(dueMs - 1);
   }
@@ -135,7 +140,10 @@ class Receiver {
     if (!this.#skyOpen) {
       const takesMs = this.#mode === 'searching' ? this.#search.takesMs : this.#takesMs(madeMs);
       this.#skyOpen = true;
-      this.clues.push({ atMs: madeMs - takesMs, change: { type: 'sky', open: true } });
+      // A ride or theft that tells its place when nobody searches any more had its fix before, and stood.
+      const isFromBefore = this.#mode === 'off' && this.#tracks !== null && this.#gaveUpMs !== NEVER;
+      const fixedMs = isFromBefore ? this.#gaveUpMs - 1 : madeMs;
+      this.clues.push({ atMs: fixedMs - takesMs, change: { type: 'sky', open: true } });
     }
     if (this.#mode === 'searching') this.#mode = 'fixed';
     this.#fixMs = madeMs;

@@ -6,9 +6,11 @@
 import type { Command, LockState, Ping, PowerChange, PowerSettings } from '../proto/ping.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { effectiveRow, isSilent } from '../proto/power-step-reading.js';
-import type { Clue } from './clue.js';
+import { type Clue, isNear, LATE, TOLERANCE } from './clue.js';
 import type { Heard, HeardLink, LockRecord } from './trace-records.js';
 import type { WorldBeginning, WorldChange } from './world.js';
+
+const { theftAfterMotion, refreshEvery } = POWER_MODEL.timings;
 
 /** Whether commands will be sent again as they were, or what they did is to be done by hand. */
 export type CommandsAre = 'sent' | 'done-by-hand';
@@ -24,6 +26,8 @@ interface Known {
   madeMs: number;
   /** Since when the lock is not silent. */
   loudSinceMs: number;
+  /** When a theft last made its cellular ping. */
+  theftMs: number;
 }
 
 /** Whether a lock is silent but for a theft, with these settings and this battery. */
@@ -60,6 +64,7 @@ class SwitchClues {
       boot,
       madeMs: never,
       loudSinceMs: never,
+      theftMs: never,
     };
   }
 
@@ -86,7 +91,7 @@ class SwitchClues {
 
   #takePing(heard: Heard, ping: Ping): void {
     const known = this.#known;
-    const beforeMs = Math.max(justBefore(heard), known.madeMs);
+    const beforeMs = this.#justBefore(heard);
     this.#takePower(heard, heard.uplink.power, ping.batteryPercent);
     if (ping.kind !== 'close_connection') {
       if (ping.ebikeVolts !== known.ebikeVolts) this.#add(beforeMs, { type: 'ebike', volts: ping.ebikeVolts });
@@ -98,6 +103,7 @@ class SwitchClues {
     if (ping.reason === 'REASON_RESET') this.#takeReset(heard);
     const isState = ping.kind === 'cellular' && ping.reason === 'REASON_STATE_PING';
     if (ping.lockState !== 'unknown') this.#takeLockState(heard, ping.lockState, isState);
+    if (isTheft(ping)) known.theftMs = heard.madeMs;
   }
 
   /** Settings and battery together, since together they say whether the lock is silent. */
@@ -115,18 +121,20 @@ class SwitchClues {
     known.batteryPercent = batteryPercent;
   }
 
-  /** A lock says farewell the moment that it falls silent, and what keeps a connection makes it the moment it may. */
+  /**
+   * A lock says farewell the moment that it falls silent, or while a theft goes on makes that one's ping; and what
+   * keeps a connection makes it the moment it may.
+   */
   #changedMs(heard: Heard, isSet: boolean, wasSilent: boolean, silent: boolean): number {
     const { madeMs, connectedMs } = heard;
     const { body } = heard.uplink;
-    const { madeMs: lastMs } = this.#known;
-    if (silent && !wasSilent && body.kind === 'close_connection') return madeMs;
-    if (connectedMs === null || connectedMs <= lastMs) return Math.max(justBefore(heard), lastMs);
-    const isFirst = body.kind === 'cellular' && FIRST_OF_KEPT.has(body.reason);
+    const { madeMs: lastMs, theftMs } = this.#known;
+    const isInTheft = body.kind !== 'ack' && isTheft(body) && madeMs <= theftMs + refreshEvery + TOLERANCE;
+    if (silent && !wasSilent && (body.kind === 'close_connection' || isInTheft)) return madeMs;
+    if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(heard);
+    const isFirst = isFirstOfKept(heard);
     const awoke = wasSilent && !silent;
-    return (isFirst && (awoke || isSet)) || (awoke && connectedMs < madeMs)
-      ? connectedMs
-      : Math.max(justBefore(heard), lastMs);
+    return (isFirst && (awoke || isSet)) || (awoke && connectedMs < madeMs) ? connectedMs : this.#justBefore(heard);
   }
 
   /**
@@ -136,50 +144,68 @@ class SwitchClues {
   #takeLockState(heard: Heard, lockState: 'locked' | 'unlocked', isTold: boolean): void {
     const known = this.#known;
     const { madeMs } = heard;
-    const silentMs = Math.min(known.loudSinceMs, justBefore(heard)) - 1;
+    const beforeMs = this.#justBefore(heard);
+    const silentMs = Math.min(known.loudSinceMs, beforeMs) - 1;
     if (isTold) {
       if (lockState === known.lockState && silentMs > known.madeMs)
         this.#add(silentMs, { type: 'lock-state', lockState: lockState === 'locked' ? 'unlocked' : 'locked' });
       this.#add(madeMs, { type: 'lock-state', lockState });
     } else if (lockState !== known.lockState) {
-      const beforeMs = Math.max(silentMs > known.madeMs ? silentMs : justBefore(heard) - 1, known.madeMs);
-      this.#add(beforeMs, { type: 'lock-state', lockState });
+      const changedMs = Math.max(silentMs > known.madeMs ? silentMs : beforeMs - 1, known.madeMs);
+      this.#add(changedMs, { type: 'lock-state', lockState });
     }
     known.lockState = lockState;
   }
 
-  /** The modem restarted by itself, unless it was asked to: where its connection broke, or before it tried again. */
+  /**
+   * The modem restarted by itself, unless it was asked to, and so broke its connection or made one. It connected for
+   * nothing while the lock was silent: then it restarted before.
+   */
   #takeReset({ connectedMs, madeMs }: Heard): void {
     if (this.#resetsAsked > 0) {
       this.#resetsAsked -= 1;
       return;
     }
     const startedMs = connectedMs ?? madeMs;
-    const broke = this.#record.links.some((link) => link.endedMs === startedMs && wasBroken(link));
-    this.#add(broke ? startedMs : startedMs - 1, { type: 'modem-reset' });
+    this.#add(startedMs === this.#known.loudSinceMs ? startedMs - 1 : startedMs, { type: 'modem-reset' });
   }
 
-  /** A boot breaks the connection; one that broke none is noticed with the next uplink. */
+  /**
+   * A boot breaks the connection, and the lock makes it again; where it did not it may have booted while the network
+   * was away. One that broke none is noticed with the next uplink.
+   */
   #bootedMs(heard: Heard): number {
-    const { madeMs } = heard;
+    const { madeMs, connectedMs } = heard;
     const { madeMs: lastMs } = this.#known;
     const link = this.#record.links.find((one) => one.endedMs > lastMs && one.endedMs <= madeMs && wasBroken(one));
-    return link?.endedMs ?? Math.max(justBefore(heard), lastMs);
+    if (link === undefined) return this.#justBefore(heard);
+    const isLater = connectedMs !== null && connectedMs > link.endedMs + TOLERANCE;
+    return isLater && madeMs === connectedMs && isFirstOfKept(heard) ? connectedMs : link.endedMs;
   }
 
+  /** The last moment of which an uplink need not know: a theft's begins when its motion does. */
+  #justBefore({ madeMs, uplink: { body } }: Heard): number {
+    const { madeMs: lastMs, theftMs } = this.#known;
+    const begins = body.kind !== 'ack' && isTheft(body) && !isNear(madeMs, theftMs + refreshEvery);
+    return Math.max(madeMs - (begins ? theftAfterMotion + 2 : 0) - 1, lastMs);
+  }
+
+  /** What an uplink tells that is not the first of its moment came after what made the one before. */
   #add(atMs: number, change: WorldChange): void {
-    this.#clues.push({ atMs, change });
+    this.#clues.push({ atMs, change, ...(atMs === this.#known.madeMs && { rank: LATE }) });
   }
 }
 
-/** The last moment of which an uplink need not know: a theft's begins when its motion does. */
-function justBefore({ madeMs, uplink: { body } }: Heard): number {
-  const isTheft = body.kind === 'cellular' && body.reason === 'REASON_THEFT' && body.lockState !== 'unlocked';
-  return madeMs - (isTheft ? POWER_MODEL.timings.theftAfterMotion + 2 : 0) - 1;
+function isTheft(ping: Ping): boolean {
+  return ping.kind === 'cellular' && ping.reason === 'REASON_THEFT' && ping.lockState !== 'unlocked';
 }
 
 /** What is said first on a connection that nothing but the settings asked for. */
 const FIRST_OF_KEPT: ReadonlySet<string> = new Set(['REASON_NETWORK_PING', 'REASON_RESET']);
+
+function isFirstOfKept({ uplink: { body } }: Heard): boolean {
+  return body.kind === 'cellular' && FIRST_OF_KEPT.has(body.reason);
+}
 
 /** Whether a connection ended without a word of the lock. */
 export function wasBroken({ cause }: HeardLink): boolean {

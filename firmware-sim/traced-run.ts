@@ -116,18 +116,21 @@ function expiresAfter({ type }: Command): number {
 
 /**
  * Acts as the model says, with loaded dice: a lock that waits for about 5 min waits so that a later try falls on the
- * next of these moments, where the spread allows it.
+ * next of these moments, where the spread allows it. Those in between come as soon as they may: they failed, and so the
+ * network was not there yet.
  */
 function retriesAt(connectsMs: readonly number[]): Act {
   const timings = { ...POWER_MODEL.timings };
   const model: PowerModel = { ...POWER_MODEL, timings };
   const { retryThenEvery, retryJitter } = POWER_MODEL.timings;
+  const [shortest, longest] = [retryThenEvery * (1 - retryJitter), retryThenEvery * (1 + retryJitter)];
   let next = 0;
   return (_model, state, input, nowMs, effects) => {
     while (next < connectsMs.length && (connectsMs[next] as number) <= nowMs) next += 1;
     const left = (connectsMs[next] ?? nowMs) - nowMs;
-    const wait = left / Math.max(1, Math.round(left / retryThenEvery));
-    const isAllowed = Math.abs(wait - retryThenEvery) <= retryThenEvery * retryJitter;
+    const tries = Math.max(1, Math.round(left / retryThenEvery));
+    const isAllowed = left >= tries * shortest && left <= tries * longest;
+    const wait = Math.max(shortest, left - (tries - 1) * longest);
     timings.retryThenEvery = isAllowed ? wait : retryThenEvery;
     timings.retryJitter = isAllowed ? 0 : retryJitter;
     return stepInPlace(model, state, input, nowMs, effects);

@@ -9,6 +9,8 @@ export interface PathPoint {
   /** Ms since the epoch. */
   readonly atMs: number;
   readonly fix: GpsFix;
+  /** Where it truly was, if that is known and GPS read another place. */
+  readonly truth?: GpsFix;
 }
 
 /** A place, where a trace tells none: there must be one. */
@@ -45,16 +47,21 @@ export class TracedWorld extends ScriptedWorld {
   }
 
   override fixAt(atMs: number): GpsFix {
-    while (this.#next < this.#path.length && (this.#path[this.#next] as PathPoint).atMs <= atMs) this.#next += 1;
-    const before = this.#path[this.#next - 1];
+    const before = this.#lastBy(atMs);
     const after = this.#path[this.#next];
     if (before === undefined || after === undefined || before.atMs === atMs) return (before ?? after)?.fix ?? NOWHERE;
     return between(before, after, (atMs - before.atMs) / (after.atMs - before.atMs));
   }
 
-  /** What GPS told is all that is known. */
+  /** What GPS told is all that is known, but at the moments of which the trace tells the truth. */
   override truthAt(atMs: number): GpsFix {
-    return this.fixAt(atMs);
+    const last = this.#lastBy(atMs);
+    return last?.atMs === atMs && last.truth !== undefined ? last.truth : this.fixAt(atMs);
+  }
+
+  #lastBy(atMs: number): PathPoint | undefined {
+    while (this.#next < this.#path.length && (this.#path[this.#next] as PathPoint).atMs <= atMs) this.#next += 1;
+    return this.#path[this.#next - 1];
   }
 
   override cellPositionAt(atMs: number): Position {
