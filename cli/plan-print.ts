@@ -39,7 +39,7 @@ export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: Pl
     print(`at ${prices.perMb} ${prices.currency} an MB and ${prices.perSim} ${prices.currency} a SIM, all active.`);
   } else
     print(`\nThe fleet's month: ${byteText(sizing.total.bytes.value)}. Its price: --per-mb, --per-sim, --currency.`);
-  print(`The gateway's store grows by about ${byteText(storedPerDay(sizing))} a day, webhook deliveries not included.`);
+  print(`The gateway's store grows by about ${byteText(storedPerDay(sizing))} a day, without webhook deliveries.`);
   print(paint('bold', '\nBy the hour of the day (UTC)'));
   printHours(sizing.hours);
   print('');

@@ -64,6 +64,8 @@ export class ShellSession {
     }
     if (happening.type === 'phone')
       throw new LockgateError('input-shell', 'there is no phone here: expected unlock or lock, or unlock by command');
+    const isWay = happening.type === 'ride' || happening.type === 'theft';
+    if (isWay && happening.goal.type === 'file') await site.readWay(happening.goal.file);
     if (happening.type === 'command') this.#say(await site.send(happening.command));
     else site.world.tell(happening, site.nowMs());
     // What happens at this moment is noticed at this moment.

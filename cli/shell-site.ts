@@ -12,6 +12,8 @@ import { mqttLinks } from '../firmware-sim/link-mqtt.js';
 import { Lock } from '../firmware-sim/lock.js';
 import { Prng } from '../firmware-sim/prng.js';
 import { QueueClock } from '../firmware-sim/queue-clock.js';
+import { readWayFile } from '../firmware-sim/way-file.js';
+import type { WaypointPath } from '../firmware-sim/waypoint-route.js';
 import type { WorldBeginning } from '../firmware-sim/world.js';
 import { type Clock, Hours, type Milliseconds, Minutes, RunClock, Seconds, systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
@@ -31,6 +33,8 @@ export interface ShellSite {
   readonly mac: Mac;
   /** For people: where the lock connects; null without a gateway. */
   readonly url: string | null;
+  /** Reads the way of a file, for a ride along it. @throws LockgateError `input-…` for a file that can't be ridden */
+  readWay(file: string): Promise<void>;
   nowMs(): number;
   /** Lets so much time pass. Against a gateway it is waited for, until `signal` fires. */
   pass(span: Milliseconds, signal: AbortSignal): Promise<void>;
@@ -45,6 +49,8 @@ export interface ShellBeginning extends Pick<WorldBeginning, 'power' | 'batteryP
 }
 
 const FIRMWARE_VERSION = '2.4.1';
+/** Ways of files that are kept. */
+const MOST_WAYS = 10;
 
 interface Parts {
   readonly mac: Mac;
@@ -54,9 +60,13 @@ interface Parts {
   readonly bootsBefore?: number;
 }
 
-function lockOf({ seed, power, batteryPercent }: ShellBeginning, parts: Parts): { lock: Lock; world: DirectedWorld } {
+function lockOf(
+  { seed, power, batteryPercent }: ShellBeginning,
+  parts: Parts,
+): Pick<ShellSite, 'lock' | 'world' | 'mac' | 'readWay'> {
   const { mac, clock, openLink, told, bootsBefore } = parts;
   const prng = new Prng(seed).fork('shell');
+  const files = new Map<string, WaypointPath>();
   const world = new DirectedWorld({
     prng: prng.fork('world'),
     city: AMSTERDAM,
@@ -71,6 +81,7 @@ function lockOf({ seed, power, batteryPercent }: ShellBeginning, parts: Parts): 
     },
     place: { eastMeters: 0, northMeters: 0 },
     places: new Map(),
+    files,
   });
   const lock = new Lock({
     mac,
@@ -82,7 +93,14 @@ function lockOf({ seed, power, batteryPercent }: ShellBeginning, parts: Parts): 
     diary: (_mac, atMs, entry) => told(atMs, entry),
     ...(bootsBefore !== undefined && { bootsBefore }),
   });
-  return { lock, world };
+  const readWay = async (file: string): Promise<void> => {
+    const way = await readWayFile(file, AMSTERDAM);
+    // A ride that has begun needs its file no more.
+    const [oldest] = files.keys();
+    if (files.size >= MOST_WAYS && oldest !== undefined) files.delete(oldest);
+    files.set(file, way);
+  };
+  return { lock, world, mac, readWay };
 }
 
 /** A lock without a gateway: what it connects to takes everything. */
@@ -98,7 +116,7 @@ export function virtualSite(beginning: ShellBeginning, startMs: number, told: To
       if (next.expiresMs > clock.now()) gateway.send(mac, next);
     }
   };
-  const { lock, world } = lockOf(beginning, {
+  const parts = lockOf(beginning, {
     mac,
     clock,
     openLink: gateway.open,
@@ -108,9 +126,7 @@ export function virtualSite(beginning: ShellBeginning, startMs: number, told: To
     },
   });
   return {
-    lock,
-    world,
-    mac,
+    ...parts,
     url: null,
     nowMs: () => clock.now(),
     pass: async (span) => clock.run(clock.now() + span),
@@ -121,7 +137,7 @@ export function virtualSite(beginning: ShellBeginning, startMs: number, told: To
       clock.after(0, deliver);
       return `command ${commands} is sent`;
     },
-    stop: async () => await lock.stop(),
+    stop: async () => await parts.lock.stop(),
   };
 }
 
@@ -149,11 +165,9 @@ export function liveSite(beginning: ShellBeginning, line: LiveLine, told: Told):
   const openLink = mqttLinks(address, () => secret);
   // A name that was used must not be used again: seconds never repeat.
   const bootsBefore = Math.floor(systemClock.now() / Seconds(1));
-  const { lock, world } = lockOf(beginning, { mac, clock, openLink, told, bootsBefore });
+  const parts = lockOf(beginning, { mac, clock, openLink, told, bootsBefore });
   return {
-    lock,
-    world,
-    mac,
+    ...parts,
     url,
     nowMs: () => clock.now(),
     pass: (span, signal) => waited(clock, span, signal),
@@ -173,7 +187,7 @@ export function liveSite(beginning: ShellBeginning, line: LiveLine, told: Told):
       if (sent?.error !== undefined) throw new LockgateError('input-shell', sent.error.detail);
       return `command ${sent?.id} is ${sent?.state}`;
     },
-    stop: async () => await lock.stop(),
+    stop: async () => await parts.lock.stop(),
   };
 }
 

@@ -34,9 +34,10 @@ export async function planFleet(flags: PlanFlags, interrupted: Interruption): Pr
   }
   const sizing = run.finish();
   const report = { title, flags, prices, seconds: (monotonicMs() - begunAt) / Seconds(1), repeat: repeatPlan(flags) };
-  if (flags.svg !== undefined) writeSvg(flags.svg, sizing, title);
   if (flags.json) printJson(planJson(sizing, report));
   else printPlan(sizing, report);
+  // Last, so that a chart that can't be written costs nobody the plan.
+  if (flags.svg !== undefined) writeSvg(flags.svg, sizing, title);
 }
 
 function optionsOf(flags: PlanFlags): SizingOptions {

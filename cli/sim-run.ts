@@ -4,7 +4,6 @@ import { parseFaults } from '../firmware-sim/faults.js';
 import { parseMix } from '../firmware-sim/mix.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Interruption } from './interrupt.js';
-import { runScenario } from './scenario-run.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';
 import { runTracedLive, runTracedVirtually } from './sim-from-trace.js';
 import { runLive } from './sim-live.js';
@@ -15,7 +14,11 @@ import { runVirtually } from './sim-virtual.js';
 export async function runSim(flags: SimFlags, interrupted: Interruption): Promise<void> {
   const { fromTrace } = flags;
   if (fromTrace !== undefined) return await runTraced({ ...flags, fromTrace }, interrupted);
-  if (flags.scenario !== undefined) return await runScenario(flags, flags.scenario, interrupted);
+  if (flags.scenario !== undefined) {
+    // Its schema's many modules are more than a process with few open files can load, and no fleet needs them.
+    const { runScenario } = await import('./scenario-run.js');
+    return await runScenario(flags, flags.scenario, interrupted);
+  }
   const plan: FleetPlan = {
     mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
     bugs: flags.bug.map(parseBugOrder),

@@ -2,10 +2,10 @@
  * A ride of one's own, from a file: GPX or GeoJSON, told apart by how it begins. What can't be ridden is the caller's
  * mistake, and the error says where in the file it is and what was expected there.
  */
-import { readFile, stat } from 'node:fs/promises';
 import { LockgateError } from '../proto/errors.js';
 import { parseGeoJson } from './geojson.js';
 import { parseGpx } from './gpx.js';
+import { readTextFile } from './text-file.js';
 import type { Waypoints } from './waypoints.js';
 
 /** A point of a track with all that watches add to it has some 300 bytes, and there are few over 36,000. */
@@ -19,7 +19,7 @@ const EXPECTED = 'a GPX file, or GeoJSON with a line';
  * @throws LockgateError `input-file` for a file that can't be read or is too large, `input-route` for what is in it
  */
 export async function readRouteFile(path: string): Promise<Waypoints> {
-  return parseRouteFile(await readText(path), path);
+  return parseRouteFile(await readTextFile(path, MOST_ROUTE_BYTES), path);
 }
 
 /**
@@ -34,16 +34,4 @@ export function parseRouteFile(text: string, name: string): Waypoints {
   if (first === '{') return parseGeoJson(content, name);
   const what = first === undefined ? 'the file is empty' : `the file begins with ${JSON.stringify(first)}`;
   throw new LockgateError('input-route', `${name}:1: ${what}: expected ${EXPECTED}`);
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    const { size } = await stat(path);
-    if (size > MOST_ROUTE_BYTES)
-      throw new LockgateError('input-file', `${path} has ${size} bytes: expected at most ${MOST_ROUTE_BYTES}`);
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof LockgateError) throw error;
-    throw new LockgateError('input-file', `${path} can't be read: ${(error as Error).message}`);
-  }
 }

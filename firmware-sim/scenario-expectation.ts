@@ -174,6 +174,10 @@ function readPing(
   if ((every === null) !== (lasts === null))
     return context.wrong('every and for go together: expected both, such as every: 10 s and for: 1 min');
   if (every === 0) return context.wrong('every is 0: expected more', 'every');
+  if (text.count !== undefined && (text.at_least ?? text.at_most) !== undefined)
+    return context.wrong('count says it all: expected no at_least or at_most beside it', 'count');
+  if ((text.at_most ?? Number.POSITIVE_INFINITY) < (text.at_least ?? 0))
+    return context.wrong(`at_most is ${text.at_most}: expected no less than at_least`, 'at_most');
   if (give !== null && every === null) return context.wrong('give goes with every: expected both', 'give');
   const arrives = text.arrives_after === undefined ? null : context.moment(text.arrives_after, 'arrives_after');
   if (arrives === undefined) return undefined;

@@ -2,7 +2,6 @@
  * Reads a scenario file: YAML, held to the schema, then to what only its whole can tell (places, locks, times, the
  * order of things). All mistakes of a file are told at once, each with its line and what was expected there.
  */
-import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { Errors } from 'typebox/value';
 import { Days, Minutes } from '../proto/clock.js';
@@ -13,7 +12,6 @@ import { isDatable } from '../proto/ping-json.js';
 import { ruleRow } from '../proto/rules.js';
 import { AMSTERDAM, type City, type Place, placeOf } from './city.js';
 import { type Goal, type Happening, parseHappening } from './happening.js';
-import { readRouteFile } from './route-file.js';
 import type { Scenario, ScenarioEvent, ScenarioLock } from './scenario.js';
 import { readExpectation, type ScenarioExpectation } from './scenario-expectation.js';
 import {
@@ -26,7 +24,9 @@ import {
 import { mistakesOf } from './scenario-schema-mistakes.js';
 import { escaped, type Mistake, MOST_SCENARIO_BYTES, readYaml } from './scenario-yaml.js';
 import { parseMoment, parseSpan, parseTimeOfDay } from './span-words.js';
-import { WaypointPath } from './waypoint-route.js';
+import { readTextFile } from './text-file.js';
+import { FARTHEST_METERS, readWayFile } from './way-file.js';
+import type { WaypointPath } from './waypoint-route.js';
 
 /** When scenarios begin where they don't say: a Monday morning, and not today, so that they repeat. */
 const DEFAULT_START = '2026-01-05T08:00:00Z';
@@ -37,8 +37,6 @@ const MOST_MISTAKES = 20;
 const MOST_EVENTS = 20_000;
 const MOST_DAYS = 366;
 const MOST_WAY_FILES = 50;
-/** How far from the middle of the city a place may be, so that metres still are metres. */
-const FARTHEST_METERS = 100_000;
 const MOMENT_EXPECTED = 'a time such as 08:10, day 2 08:10 or +90 s, or the name of an event';
 
 /** A scenario that can't be played. `messages` has all mistakes, each as `FILE:LINE: …`. */
@@ -59,17 +57,7 @@ export class ScenarioMistakes extends LockgateError {
  * @throws LockgateError `input-file` where it can't be read
  */
 export async function readScenarioFile(file: string): Promise<Scenario> {
-  let text: string;
-  try {
-    const { size } = statSync(file);
-    if (size > MOST_SCENARIO_BYTES)
-      throw new LockgateError('input-file', `${file} has ${size} bytes: expected at most ${MOST_SCENARIO_BYTES}`);
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof LockgateError) throw error;
-    throw new LockgateError('input-file', `${file} can't be read: ${(error as Error).message}`);
-  }
-  return await parseScenario(text, file);
+  return await parseScenario(await readTextFile(file, MOST_SCENARIO_BYTES), file);
 }
 
 /**
@@ -309,11 +297,7 @@ class Reading {
     }
     const file = path.resolve(path.dirname(this.#file), name);
     try {
-      const way = new WaypointPath(await readRouteFile(file), this.#city);
-      const { eastMeters, northMeters } = way.start;
-      if (Math.abs(eastMeters) > FARTHEST_METERS || Math.abs(northMeters) > FARTHEST_METERS)
-        this.#wrong(pointer, `${name} begins far away: expected within 100 km of the middle of the city`);
-      this.#files.set(name, way);
+      this.#files.set(name, await readWayFile(file, this.#city, name));
     } catch (error) {
       if (!(error instanceof LockgateError)) throw error;
       this.#wrong(pointer, error.message);
@@ -322,9 +306,13 @@ class Reading {
 
   #readExpectations(locks: readonly ScenarioLock[]): ScenarioExpectation[] {
     const expectations: ScenarioExpectation[] = [];
+    const withPing = new Set<string>();
     for (const [index, text] of (this.#text.expect ?? []).entries()) {
       const pointer = `/expect/${index}`;
       for (const lock of this.#lockNames(text.lock, locks, pointer)) {
+        if (text.ping !== undefined) withPing.add(lock);
+        else if (text.next !== undefined && !withPing.has(lock))
+          this.#wrong(`${pointer}/next`, `nothing comes before next: expected ping for the first of ${lock}`);
         const read = this.#expectation(text, lock, locks.length > 1 ? `${lock}: ` : '', pointer);
         if (read !== undefined) expectations.push(read);
       }

@@ -171,7 +171,11 @@ export const SCENARIO_SCHEMA = strict(
     description: text('what it shows, in a sentence', 'A locked bicycle is carried away.'),
     start: Type.Optional(text('when it begins: a date such as 2026-01-05T08:00:00Z', '2026-01-05T08:00:00Z')),
     lasts: Span,
-    seed: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 100 }), Type.Integer()])),
+    seed: Type.Optional(
+      Type.Union([Type.String({ minLength: 1, maxLength: 100 }), Type.Integer()], {
+        description: 'a whole number, or a text of at most 100 characters',
+      }),
+    ),
     city: Type.Optional(
       strict(
         {

@@ -171,6 +171,10 @@ const SPOILED: readonly [from: string | RegExp, to: string, says: RegExp][] = [
   ['    within: 1 s', '    every: 1 s', /^mine.yaml:14: every and for go together/],
   ['    within: 1 s', '    result: ok', /^mine.yaml:16: result does not go with ping: expected after, until/],
   ['    within: 1 s', '    with: { battery_percent: low }', /^mine.yaml:16: .*expected a number, "< 10"/],
+  ['    within: 1 s', '    count: 1\n    at_least: 1', /^mine.yaml:16: count says it all: expected no at_least or/],
+  ['    within: 1 s', '    at_least: 3\n    at_most: 2', /^mine.yaml:17: at_most is 2: expected no less than at_least/],
+  ['  - ping: REASON_STATE', '  - next: REASON_STATE', /^mine.yaml:14: nothing comes before next: expected ping/],
+  ['lasts: 1 h', 'lasts: 1 h\nseed: { a: 1 }', /^mine.yaml:3: seed is \{"a":1\}: expected a whole number, or a text/],
   [
     'ping: REASON_STATE_PING cellular',
     'ping: REASON_THEF',
@@ -221,7 +225,7 @@ t.test('an expectation that is not met says what was seen', async (t) => {
     ['command: unlock', /command unlock ends ok; none reached the lock/],
     ['connected: true', /; its connections: from 08:10:00 to 08:10:50/],
     ['silent: true', /; connected from 08:10:00 to 08:10:50/],
-    ['next: REASON_STATE_PING', /; the ping before it was not found/],
+    ['ping: REASON_THEFT\n    at_most: 1\n  - next: REASON_STATE_PING', /; the ping before it was not found/],
   ];
   const [before = ''] = FINE.split('  - ping:');
   for (const [text, says] of rows) {
@@ -317,6 +321,8 @@ t.test('on the command line: what is wrong is exit code 2, with file and line', 
     [['--virtual', '--scenario', 'thef'], /no scenario "thef": expected a file, or one of airplane, commute/],
     [['--virtual', '--scenario', './none.yaml'], /none.yaml can't be read/],
     [['--virtual', '--scenario', 'theft', '--locks', '3'], /--scenario.*cannot be used with option '--locks/],
+    [['--virtual', '--scenario', 'theft', '--route', 'x.gpx'], /--scenario.*cannot be used with option '--route/],
+    [['--virtual', '--scenario', 'theft', '--around', '1,2'], /--scenario.*cannot be used with option '--around/],
     [['--scenario', 'theft', '--out', 'x'], /--out and --world are for --virtual runs alone/],
   ];
   for (const [args, says] of rows) t.match(await lockgate(['sim', 'run', ...args]), { code: 2, stderr: says });

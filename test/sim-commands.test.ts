@@ -200,15 +200,19 @@ t.test('what a run refuses, and why', async (t) => {
   writeFileSync(at('bad.gpx'), good.replace('48.2"', '95"'));
   const refused: [Partial<SimFlags>, RegExp][] = [
     [{ virtual: true, mix: 'low=1' }, /no "low": expected parts such as/],
+    [{ virtual: true, mix: 'mid+high=1' }, /"mid\+high" is in two modes: expected parts such as/],
     [{ virtual: true, bug: ['typo'] }, /no bug "typo": expected one of talks-in-airplane/],
     [{ virtual: true, start: 'today' }, /--start is "today": expected a date such as/],
     [{ virtual: true, start: '9999-12-31T12:00:00Z' }, /within the years 1970–9999/],
     [{ virtual: true, json: true, out: '/nonexistent/x.jsonl' }, /\/nonexistent\/x.jsonl can't be written/],
+    [{ virtual: true, out: '/dev/full' }, /\/dev\/full can't be written: ENOSPC/],
     [{ out: 'x' }, /--out is for --virtual runs alone: .*trace record/],
     [{ start: 'x' }, /--start is for --virtual runs alone/],
     [{ world: true }, /--world is for --virtual runs alone/],
     [{ bug: ['closes-too-late'] }, /--bug closes-too-late is for --virtual runs alone/],
     [{ route: '/nonexistent.gpx' }, /\/nonexistent.gpx can't be read/],
+    [{ virtual: true, route: '/dev/zero' }, /\/dev\/zero is too large: expected at most 33554432 bytes/],
+    [{ virtual: true, scenario: '/dev/zero' }, /\/dev\/zero is too large: expected at most 262144 bytes/],
     [{ virtual: true, route: at('bad.gpx') }, /bad.gpx:2: lat is "95": expected degrees from -90 to 90/],
     [{ virtual: true, around: '95,4' }, /--around is "95,4": expected LAT,LON in degrees such as 52.37,4.89/],
     [{ virtual: true, around: '52.37' }, /--around is "52.37": expected LAT,LON/],
@@ -323,17 +327,17 @@ t.test('live: faults and bugs come over MQTT, and the gateway finds the bugs', a
 
 t.test('live: where there are too few files, the limit to raise is named, and the others live', async (t) => {
   const gateway = await testGateway(t);
-  // 40 files are what Node itself has open, and some locks.
+  // 60 files are what Node has open while it loads the program, and enough for some locks.
   const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
   const run = new Program(t, 'sh', [
     '-c',
-    `ulimit -n 40; exec "$@"`,
+    `ulimit -n 60; exec "$@"`,
     'sh',
     ...command,
-    ...['--locks', '60', '--mix', 'recovery', '--seed', 'files'],
+    ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
   ]);
   await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
-  t.match(await run.line(/raise the limit/, 'stderr'), /60 locks .* may open 40 files: .*"ulimit -n 124"/);
+  t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open 60 files: .*"ulimit -n 144"/);
   run.kill('SIGINT');
   t.same(await run.end(), { code: 0, signal: null });
   t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);

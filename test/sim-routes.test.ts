@@ -173,7 +173,7 @@ t.test('a file: its name in what is wrong, its size has a limit, and so have its
   writeFileSync(file, Buffer.alloc(MOST_ROUTE_BYTES + 1, '<'));
   await t.rejects(readRouteFile(file), {
     code: 'input-file',
-    message: /mine.gpx has 33554433 bytes: expected at most/,
+    message: /mine.gpx is too large: expected at most 33554432 bytes/,
   });
   await t.rejects(readRouteFile(join(folder, 'none')), { code: 'input-file', message: /can't be read/ });
   const list = new WaypointList('long');

@@ -28,10 +28,24 @@ async function shell(lines: readonly string[], ...flags: string[]): Promise<Sess
   return { code, lines: program.stdout, errors: program.stderr.join('\n') };
 }
 
+/** A way of a kilometre to the north of a point. Returns its file. */
+function writeWay(name: string, latitude: number, longitude: number): string {
+  const points = [0, 0.009].map((north) => `<rtept lat="${latitude + north}" lon="${longitude}"/>`);
+  const file = path.join(folder, name);
+  writeFileSync(file, `<gpx><rte>${points.join('')}</rte></gpx>`);
+  return file;
+}
+
 interface EventJson {
   readonly at: string;
   readonly event: string;
-  readonly ping?: { readonly ping_type: string; readonly reason: string; readonly battery_percent: number };
+  readonly ping?: {
+    readonly ping_type: string;
+    readonly reason: string;
+    readonly battery_percent: number;
+    readonly latitude?: number;
+    readonly longitude?: number;
+  };
   readonly [member: string]: unknown;
 }
 
@@ -49,6 +63,17 @@ function pingsOf(all: readonly EventJson[]): (readonly [number, string, string])
     return ping === undefined ? [] : [[seconds, ping.ping_type, ping.reason] as const];
   });
 }
+
+t.test('ride FILE: along the way of a file', async (t) => {
+  const ridden = await events(['ride-tracking on', `ride ${writeWay('mine.gpx', 52.37, 4.9)}`, 'state']);
+  const pings = ridden.flatMap(({ ping }) => (ping?.reason === 'REASON_UNLOCKED_PING' ? [ping] : []));
+  t.ok(pings.length > 2, 'it is ridden');
+  for (const { latitude = 0, longitude = 0 } of pings) {
+    t.ok(Math.abs(longitude - 4.9) < 0.001, 'on the way');
+    t.ok(latitude > 52.369 && latitude < 52.38);
+  }
+  t.match(ridden.at(-1), { event: 'state' });
+});
 
 t.test('steal: a cellular ping within seconds, then GPS every 10 s, and a close when it is over', async (t) => {
   const theft = await events(['steal for 1 min', 'recover']);
@@ -134,9 +159,13 @@ t.test('what it saves is a trace that holds; text without colours; a line that i
     wrong.lines.some((line) => line.includes(' locked ')),
     'nothing after it is done',
   );
+  const far = writeWay('far.gpx', -33.9, 151.2);
   for (const [line, expected] of [
     ['battery 101', /line 1: "battery 101" can't be read: expected battery 9/],
     ['ride to home', /line 1: there is no place "home"/],
+    ['ride none.gpx', /line 1: none.gpx can't be read/],
+    [`ride ${far}`, /line 1: .*far.gpx begins far away: expected within 100 km/],
+    ['save /dev/full', /line 1: \/dev\/full can't be written: ENOSPC/],
     ['xyzzy', /line 1: "xyzzy" begins with no verb: expected one of unlock, lock/],
     ['phone unlock', /line 1: there is no phone here/],
   ] as const) {

@@ -13,7 +13,7 @@ const DEFAULT_SEED = '1';
 const LIVE_FLAGS = ['gateway', 'token', 'data', 'speed', 'secrets', 'merchant', 'ca'];
 
 /** Flags that say what a scenario says itself. */
-const SCENARIO_FLAGS = ['locks', 'days', 'pace', 'mix', 'fault', 'start', 'fromTrace'];
+const SCENARIO_FLAGS = ['locks', 'days', 'pace', 'mix', 'route', 'around', 'fault', 'start', 'fromTrace'];
 
 /** Flags that say what a fleet is made up from; a trace says it all. */
 const FLEET_FLAGS = ['locks', 'days', 'seed', 'pace', 'mix', 'bug', 'fault', 'start', 'route', 'around'];

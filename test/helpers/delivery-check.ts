@@ -24,6 +24,8 @@ export interface LockDiary {
   readonly acked: readonly PingName[];
   /** What it sent and was never told is safe: it may arrive, and need not. */
   readonly unacked: readonly PingName[];
+  /** Those that the lock may have sent before what it made earlier (protocol.md §2); none where it is left out. */
+  readonly overtaking?: readonly PingName[];
 }
 
 /** Every promise that is broken; empty where all is well. A run that acknowledged less than `floor` proves nothing. */
@@ -41,6 +43,7 @@ export function checkDeliveries(
   const firstOfId = new Map<string, { readonly ping: string; readonly bodyHash: string }>();
   const accepted = new Set<string>();
   const lastFirst = new Map<string, PingName>();
+  const overtaking = new Set(locks.flatMap((lock) => (lock.overtaking ?? []).map((each) => nameOf(lock.mac, each))));
   for (const arrival of arrivals) {
     const { webhookId, bodyHash } = arrival;
     const ping = nameOf(arrival.mac, arrival);
@@ -48,13 +51,10 @@ export function checkDeliveries(
     const id = idOfPing.get(ping);
     if (id === undefined) {
       idOfPing.set(ping, webhookId);
-      // The order is that of receipt, which is that of making but for what overtakes.
-      if (arrival.overtakes !== true) {
-        const before = lastFirst.get(arrival.mac);
-        if (before !== undefined && isAfter(before, arrival))
-          find('out-of-order', `ping ${ping} came for the first time after ${nameOf(arrival.mac, before)} had`);
-        lastFirst.set(arrival.mac, arrival);
-      }
+      const before = lastFirst.get(arrival.mac);
+      if (before !== undefined && isAfter(before, arrival))
+        find('out-of-order', `ping ${ping} came for the first time after ${nameOf(arrival.mac, before)} had`);
+      if (!overtaking.has(ping)) lastFirst.set(arrival.mac, arrival);
     } else if (id !== webhookId) find('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
     const first = firstOfId.get(webhookId);
     if (first === undefined) firstOfId.set(webhookId, { ping, bodyHash });

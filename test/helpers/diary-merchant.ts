@@ -21,17 +21,6 @@ export interface Arrival {
   readonly bodyHash: string;
   /** It was answered with 2xx; the others the gateway has to send again. */
   readonly accepted: boolean;
-  /** A lock sends it before those that it has kept: a theft's cellular ping, or that of a reset (protocol.md §2). */
-  readonly overtakes?: boolean;
-}
-
-/** What it looks at of a body. */
-interface WebhookBody {
-  readonly mac_addr: string;
-  readonly boot: number;
-  readonly sequence: number;
-  readonly ping_type: string;
-  readonly reason: string;
 }
 
 export interface DiaryMerchantOptions {
@@ -115,12 +104,11 @@ export class DiaryMerchant {
       this.refused.push((error as Error).message);
       return;
     }
-    const { mac_addr, boot, sequence, ping_type, reason } = JSON.parse(body) as WebhookBody;
+    const { mac_addr, boot, sequence } = JSON.parse(body) as { mac_addr: string; boot: number; sequence: number };
     const webhookId = String(request.headers['webhook-id']);
     const mac = mac_addr.replaceAll(':', '');
     const bodyHash = createHash('sha256').update(body).digest('base64url').slice(0, 12);
-    const overtakes = ping_type === 'cellular' && (reason === 'REASON_THEFT' || reason === 'REASON_RESET');
-    this.arrivals.push({ webhookId, mac, boot, sequence, bodyHash, accepted, overtakes });
+    this.arrivals.push({ webhookId, mac, boot, sequence, bodyHash, accepted });
     if (accepted) this.#accepted.add(`${mac}/${boot}/${sequence}`);
   }
 }

@@ -55,6 +55,7 @@ export class UplinkDiary {
       mac,
       acked: [...acked, ...kept.values()],
       unacked: [],
+      overtaking: [...acked, ...kept.values()].filter(isOvertaking),
     }));
   }
 
@@ -97,6 +98,11 @@ export class UplinkDiary {
 
 function isTheft({ body }: Uplink): boolean {
   return body.kind !== 'ack' && body.reason === 'REASON_THEFT';
+}
+
+/** A theft's cellular ping goes before those kept, and so does the word that the modem was reset. */
+function isOvertaking({ body }: Uplink): boolean {
+  return body.kind === 'cellular' && (body.reason === 'REASON_THEFT' || body.reason === 'REASON_RESET');
 }
 
 function nameOf({ boot, sequence }: Uplink): string {
