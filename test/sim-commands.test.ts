@@ -338,6 +338,7 @@ t.test('live: where there are too few files, the limit to raise is named, and th
   ]);
   await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
   t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open 60 files: .*"ulimit -n 144"/);
+  await run.line(/connects failed/, 'stderr');
   run.kill('SIGINT');
   t.same(await run.end(), { code: 0, signal: null });
   t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);
