@@ -43,19 +43,27 @@ export function moveSecretFile(from: string, to: string): void {
   for (const folder of new Set([path.dirname(place), path.dirname(from)])) syncFolder(folder);
 }
 
+/** Keeps a copy of a secret's file, under the first name with `name` and a number that holds nothing else. */
+export function keepSecretFile(file: string, name: string): void {
+  const bytes = readFileSync(file);
+  let copy = name;
+  for (let number = 2; existsSync(copy) && !readFileSync(copy).equals(bytes); number += 1) copy = `${name}-${number}`;
+  makeDurably(copy, bytes);
+}
+
 /** Takes a secret's file away, for good. */
 export function dropSecretFile(file: string): void {
   rmSync(file, { force: true });
   syncFolder(path.dirname(file));
 }
 
-function makeDurably(file: string, text: string): void {
+function makeDurably(file: string, content: string | Buffer): void {
   // One that a start left behind when it was killed here is of no use to anybody.
   const draft = `${file}.new`;
   rmSync(draft, { force: true });
   const handle = openSync(draft, 'wx', 0o600);
   try {
-    writeFileSync(handle, text);
+    writeFileSync(handle, content);
     fsyncSync(handle);
   } finally {
     closeSync(handle);
