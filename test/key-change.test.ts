@@ -2,7 +2,19 @@
  * The key that secrets are encrypted with: where it is, what is under it, changing it, and losing it. What is cut off
  * between two steps leaves the disk as a kill would: each step is on the disk when it ends.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Webhook } from 'standardwebhooks';
@@ -295,4 +307,41 @@ t.test('a key that lies there instead of the lost one is kept, wherever the chan
     await (await openGateway(t, at.folder)).close();
     t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), text, `after ${last}`);
   }
+});
+
+/** A disk that is not that of the data folder, if there is one. */
+const OTHER_DISK = '/dev/shm';
+
+t.test(
+  'a key that is a link to another disk is changed where it is, and the change ended there',
+  { skip: existsSync(OTHER_DISK) ? false : 'no other disk' },
+  async (t) => {
+    const folder = mkdtempSync(path.join(OTHER_DISK, 'lockgate-test-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const at = await site(t);
+    const [link, file] = [path.join(at.folder, 'key'), path.join(folder, 'the-key')];
+    writeFileSync(file, readFileSync(link));
+    rmSync(link);
+    symlinkSync(file, link);
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === 'secrets-changed') throw new Error('cut off');
+    };
+    await t.rejects(rotateKey(at.place, { onStep }), { message: 'cut off' });
+    await works(t, at);
+    await rotateKey(at.place);
+    await works(t, at);
+    t.ok(lstatSync(link).isSymbolicLink());
+    t.same(readdirSync(folder), ['the-key']);
+  },
+);
+
+t.test('a key that can’t be read or written is told in a sentence, and nothing is changed', async (t) => {
+  const folder = tempFolder(t);
+  mkdirSync(path.join(folder, 'file'));
+  const at = await site(t);
+  await t.rejects(rotateKey({ data: at.folder, keyFile: path.join(folder, 'file') }), {
+    code: 'secret-file',
+    message: /file can't be read or put in its place: EISDIR/,
+  });
+  await works(t, at);
 });

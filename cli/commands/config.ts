@@ -49,7 +49,7 @@ async function forget(flags: Flags): Promise<void> {
   if (flags.yes !== true)
     throw new LockgateError(
       'input-confirmation',
-      'every webhook URL and API key would end and every lock be shut out until it has a new secret: say --yes if meant',
+      'every webhook URL and API key would end and every lock be shut out until it has a new one: say --yes if meant',
     );
   const { forgetSecrets } = await import('../../gateway/key-change.js');
   const forgotten = await forgetSecrets(await placeOf(flags));
