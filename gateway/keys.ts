@@ -103,8 +103,8 @@ export function keyFileOf(folder: string, file: string | null | undefined): stri
 }
 
 /**
- * The key that is about to take the place of the one in `file`, for as long as that lasts (key-change.ts). Where that is
- * a link, it is beside what the link leads to: on the same disk, and there for whoever finds the link.
+ * The key that is about to take the place of the one in `file`, for as long as that lasts (key-change.ts). Where the
+ * file is a link, it is beside what that leads to: on the same disk, and there for whoever finds the link.
  */
 export function nextKeyFile(file: string): string {
   return `${existsSync(file) ? realpathSync(file) : file}.next`;
