@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { Keys, keyFileOf, makeKeyText, nextKeyFile, openKeys, parseKey } from './keys.js';
-import { makeSecretFile, moveSecretFile, readSecretFile } from './secret-file.js';
+import { keepSecretFile, makeSecretFile, moveSecretFile, readSecretFile } from './secret-file.js';
 import { openSecrets, type SecretPlace } from './secrets.js';
 import type { Forgotten } from './store/secret-store.js';
 import { openSqliteStore } from './store/sqlite-store.js';
@@ -27,8 +27,8 @@ export interface KeyChangeOptions {
 const DISABLED_WHY = 'its secret was lost with the key: give it a new one, and its headers, and enable it';
 
 /**
- * Puts all secrets of a store under a new key. Locks and phones keep theirs: the key that those are hashed with stays,
- * under the new one.
+ * Puts all secrets of a store under a new key. Locks, phones, API keys, tokens and sessions keep theirs: the key that
+ * those are hashed with stays, under the new one.
  *
  * @returns how many secrets and header values were encrypted anew, and the key's file
  * @throws LockgateError `data-in-use` while a gateway runs; `key-missing`, `bad-key`, `wrong-key`
@@ -54,7 +54,7 @@ export async function rotateKey(
 /**
  * Goes on without a key that is lost: a new one is made, and whatever was under the old one is given up. URLs are
  * disabled, so that nothing leaves under a signature that its merchant can't check, and their events are kept;
- * credentials of locks and phones are revoked, since none of them could be checked.
+ * credentials of locks and phones and API keys are revoked, since none of them could be checked; users log in anew.
  *
  * @returns who needs a new secret
  * @throws LockgateError `data-in-use` while a gateway runs; `key-fits` where the key is there
@@ -65,21 +65,14 @@ export async function forgetSecrets(place: SecretPlace, options: KeyChangeOption
   return await withStore(place, async (store) => {
     if (await fits(store, place)) throw new LockgateError('key-fits', `${file} is this store's key: nothing is lost`);
     const forgotten: Forgotten[] = [];
-    // What is there instead may be another store's, and is kept.
-    const aside = `${file}.of-another-store`;
-    await changeKey(
-      file,
-      options,
-      async (next) => {
-        const unknownSecret = (): Buffer => next.seal(makeWebhookSecret());
-        const nowMs = clock.now();
-        forgotten.push(await store.secrets.forget({ keyId: next.id, unknownSecret, disabledWhy: DISABLED_WHY, nowMs }));
-        await store.scrub();
-      },
-      () => {
-        if (existsSync(file)) moveSecretFile(file, aside);
-      },
-    );
+    // What is there instead may be another store's: it is kept, before a start can put the new key in its place.
+    if (existsSync(file)) keepSecretFile(file, `${file}.of-another-store`);
+    await changeKey(file, options, async (next) => {
+      const unknownSecret = (): Buffer => next.seal(makeWebhookSecret());
+      const nowMs = clock.now();
+      forgotten.push(await store.secrets.forget({ keyId: next.id, unknownSecret, disabledWhy: DISABLED_WHY, nowMs }));
+      await store.scrub();
+    });
     return forgotten[0] as Forgotten;
   });
 }
@@ -89,14 +82,12 @@ async function changeKey(
   file: string,
   { onStep = () => undefined }: KeyChangeOptions,
   changeSecrets: (next: Keys) => Promise<void>,
-  makeRoom: () => void = () => undefined,
 ): Promise<void> {
   const nextFile = nextKeyFile(file);
   makeSecretFile(nextFile, makeKeyText());
   onStep('key-made');
   await changeSecrets(new Keys(parseKey(readSecretFile(nextFile), nextFile)));
   onStep('secrets-changed');
-  makeRoom();
   moveSecretFile(nextFile, file);
   onStep('key-in-place');
 }

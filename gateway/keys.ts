@@ -8,7 +8,7 @@
  * secrets, so the key that they are made with goes on, sealed in the store.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { LockgateError } from '../proto/errors.js';
 import { dropSecretFile, moveSecretFile, readOrMakeSecretFile, readSecretFile } from './secret-file.js';
@@ -102,9 +102,12 @@ export function keyFileOf(folder: string, file: string | null | undefined): stri
   return file ?? path.join(folder, 'key');
 }
 
-/** The key that is about to take the place of the one in `file`, for as long as that lasts (key-change.ts). */
+/**
+ * The key that is about to take the place of the one in `file`, for as long as that lasts (key-change.ts). Where the
+ * file is a link, it is beside what that leads to: on the same disk, and there for whoever finds the link.
+ */
 export function nextKeyFile(file: string): string {
-  return `${file}.next`;
+  return `${existsSync(file) ? realpathSync(file) : file}.next`;
 }
 
 /** A new key, as its file has it. */

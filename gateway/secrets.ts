@@ -20,10 +20,10 @@ export interface SecretPlace {
 export async function openSecrets(store: Store, { data, keyFile }: SecretPlace): Promise<Keys> {
   const known = await store.secrets.readKeyFacts();
   const isInUse = (await store.listMerchants()).length > 0;
-  // Where nothing rests on a key yet, any will do.
-  const facts = isInUse ? known : { ...known, keyId: null };
+  // Where nothing rests on a key yet, any will do, and what is noted of another is forgotten.
+  const facts = isInUse ? known : { keyId: null, hashKeySealed: null, sample: null };
   const keys = openKeys(data, isInUse, { file: keyFile, facts });
-  if (keys.id !== known.keyId) await store.secrets.noteKeyId(keys.id);
+  if (keys.id !== known.keyId || facts.hashKeySealed !== known.hashKeySealed) await store.secrets.noteKeyId(keys.id);
   const sealed = await store.secrets.sealClearHeaders((value) => keys.seal(value));
   // What was overwritten is out of the file, and not yet out of its log.
   if (sealed > 0) await store.scrub();

@@ -2,13 +2,27 @@
  * The key that secrets are encrypted with: where it is, what is under it, changing it, and losing it. What is cut off
  * between two steps leaves the disk as a kill would: each step is on the disk when it ends.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
+import type { Gateway } from '../gateway/gateway.js';
 import { forgetSecrets, type KeyChangeStep, rotateKey } from '../gateway/key-change.js';
 import { Keys } from '../gateway/keys.js';
+import { call } from './helpers/merchant-call.js';
 import { LOCKGATE, Program } from './helpers/program.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
@@ -26,10 +40,13 @@ interface Site {
   readonly webhookSecret: string;
   readonly lockSecret: string;
   readonly phoneSecret: string;
+  readonly apiKey: string;
+  readonly token: string;
+  readonly session: string;
   sequence: number;
 }
 
-/** A data folder with a lock, its phone, and a URL with a header; no gateway runs on it. */
+/** A data folder with a lock, its phone, a URL with a header, and who calls over HTTP; no gateway runs on it. */
 async function site(test: Teardown, keyFile: string | null = null): Promise<Site> {
   const folder = tempFolder(test);
   const gateway = await openGateway(test, folder, {}, { keyFile });
@@ -41,11 +58,18 @@ async function site(test: Teardown, keyFile: string | null = null): Promise<Site
   const { secret: webhookSecret } = await gateway.webhooks.settings.rotateSecret(url.id);
   const { secret: lockSecret } = await gateway.accounts.addDevice({ mac: MAC });
   const { secret: phoneSecret } = await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null });
+  const { key, text: apiKey } = await gateway.merchants.apiKeys.create(MERCHANT, 'shop');
+  const token = await gateway.merchants.accessTokens.issue(key.id, ['pets:write']);
+  const user = { id: 1, username: 'ada', password: 'lovelace' };
+  await call(gateway, '/v2/user/createWithList', { key: apiKey, body: [user] });
+  const login = await call(gateway, '/v2/user/login?username=ada&password=lovelace', { key: apiKey });
+  const session = String(login.body).replace('logged in user session:', '');
   await gateway.close();
-  return { folder, place: { data: folder, keyFile }, receiver, webhookSecret, lockSecret, phoneSecret, sequence: 0 };
+  const secrets = { webhookSecret, lockSecret, phoneSecret, apiKey, token, session };
+  return { folder, place: { data: folder, keyFile }, receiver, ...secrets, sequence: 0 };
 }
 
-/** A gateway starts on it, the lock and its phone come in with the secrets that they have, and webhooks verify. */
+/** A gateway starts on it, whoever has a secret comes in with it, and webhooks verify. */
 async function works(t: Tap, at: Site): Promise<void> {
   const gateway = await openGateway(t, at.folder, {}, { keyFile: at.place.keyFile });
   const before = at.receiver.requests.length;
@@ -57,10 +81,20 @@ async function works(t: Tap, at: Site): Promise<void> {
   t.equal(request?.headers.authorization, BEARER);
   t.doesNotThrow(() => new Webhook(at.webhookSecret).verify(request?.body ?? '', { ...request?.headers } as never));
   t.ok(await TestLock.connectPhone(t, gateway.mqttPort, MAC, '1', at.phoneSecret));
+  t.same(await knownOverHttp(gateway, at), { apiKey: true, token: true, session: true });
   await gateway.close();
 }
 
-type Tap = Teardown & Pick<typeof t, 'match' | 'equal' | 'ok' | 'doesNotThrow'>;
+/** Which of those who call over HTTP are known. */
+async function knownOverHttp({ merchants }: Gateway, { apiKey, token, session }: Site): Promise<object> {
+  return {
+    apiKey: (await merchants.apiKeys.check(apiKey)) !== undefined,
+    token: (await merchants.accessTokens.check(token)) !== null,
+    session: (await merchants.users.findSession(1, session)) !== null,
+  };
+}
+
+type Tap = Teardown & Pick<typeof t, 'match' | 'same' | 'equal' | 'ok' | 'doesNotThrow'>;
 
 function filesOf(folder: string): string {
   const names = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
@@ -181,7 +215,9 @@ t.test(
       const key = path.join(at.folder, 'key');
       renameSync(key, path.join(tempFolder(t), 'lost'));
       await t.rejects(openGateway(t, at.folder), { code: 'key-missing' });
-      const lost = { urls: [{ id: 1, merchant: MERCHANT, headers: ['Authorization', 'X-Team'] }], locks: [MAC] };
+      const apiKeys = [{ id: at.apiKey.slice(4, 16), merchant: MERCHANT, name: 'shop' }];
+      const urls = [{ id: 1, merchant: MERCHANT, headers: ['Authorization', 'X-Team'] }];
+      const lost = { urls, locks: [MAC], apiKeys };
       const cut = new Error('cut off');
       const onStep = (step: KeyChangeStep): void => {
         if (step === last) throw cut;
@@ -195,6 +231,8 @@ t.test(
       }
       const gateway = await openGateway(t, at.folder);
       await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret), 'the old secret proves nothing');
+      t.same(await knownOverHttp(gateway, at), { apiKey: false, token: false, session: false });
+      t.match(await gateway.merchants.apiKeys.list(), [{ revokedAtMs: Number }], 'none is listed as in force');
       t.match(await gateway.store.webhooks.find(1), { state: 'disabled', disabledWhy: /lost with the key/ });
       const lock = await TestLock.connect(t, gateway.mqttPort, MAC, await gateway.accounts.rotateLockSecret(MAC));
       await lock.send(testBytes(50));
@@ -228,8 +266,82 @@ t.test('the commands: for people, for programs, and how they fail', async (t) =>
   t.match(await run('forget-secrets'), { code: 2, stderr: /say --yes/ });
   t.match(await run('forget-secrets', '--yes'), {
     code: 0,
-    stdout: /webhook URL 1 \(Amber\) .*Authorization, X-Team\nlock A4:C1:38:00:00:01 .*\nphone Ada/,
+    stdout:
+      /webhook URL 1 \(Amber\) .*Authorization, X-Team\nlock A4:C1:38:00:00:01 .*\nphone Ada .*\nAPI key .* shop /,
   });
   for (const { stdout } of [rotated]) t.notMatch(stdout, /whsec_|lgs_/);
   t.match(await run('rotate-key'), { code: 0, stdout: /new key is in .*1 secret/, stderr: /Back it up/ });
+});
+
+t.test('a store that nothing rests on yet takes a change of its key, and any key', async (t) => {
+  for (const last of STEPS) {
+    const folder = tempFolder(t);
+    const place = { data: folder, keyFile: null };
+    await (await openGateway(t, folder)).close();
+    const cut = new Error('cut off');
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === last) throw cut;
+    };
+    await t.rejects(rotateKey(place, { onStep }), cut);
+    await (await openGateway(t, folder)).close();
+    await rotateKey(place);
+    rmSync(path.join(folder, 'key'));
+    const gateway = await openGateway(t, folder);
+    await gateway.accounts.addMerchant(MERCHANT);
+    await gateway.close();
+    await (await openGateway(t, folder)).close();
+  }
+});
+
+t.test('a key that lies there instead of the lost one is kept, wherever the change is cut off', async (t) => {
+  for (const last of [...STEPS, undefined]) {
+    const at = await site(t);
+    const [file, other] = [path.join(at.folder, 'key'), path.join((await site(t)).folder, 'key')];
+    const text = readFileSync(other, 'utf8');
+    writeFileSync(file, text);
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === last) throw new Error('cut off');
+    };
+    await forgetSecrets(at.place, { onStep }).catch(() => undefined);
+    if (last === 'key-made') await forgetSecrets(at.place);
+    await (await openGateway(t, at.folder)).close();
+    t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), text, `after ${last}`);
+  }
+});
+
+/** A disk that is not that of the data folder, if there is one. */
+const OTHER_DISK = '/dev/shm';
+
+t.test(
+  'a key that is a link to another disk is changed where it is, and the change ended there',
+  { skip: existsSync(OTHER_DISK) ? false : 'no other disk' },
+  async (t) => {
+    const folder = mkdtempSync(path.join(OTHER_DISK, 'lockgate-test-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const at = await site(t);
+    const [link, file] = [path.join(at.folder, 'key'), path.join(folder, 'the-key')];
+    writeFileSync(file, readFileSync(link));
+    rmSync(link);
+    symlinkSync(file, link);
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === 'secrets-changed') throw new Error('cut off');
+    };
+    await t.rejects(rotateKey(at.place, { onStep }), { message: 'cut off' });
+    await works(t, at);
+    await rotateKey(at.place);
+    await works(t, at);
+    t.ok(lstatSync(link).isSymbolicLink());
+    t.same(readdirSync(folder), ['the-key']);
+  },
+);
+
+t.test('a key that can’t be read or written is told in a sentence, and nothing is changed', async (t) => {
+  const folder = tempFolder(t);
+  mkdirSync(path.join(folder, 'file'));
+  const at = await site(t);
+  await t.rejects(rotateKey({ data: at.folder, keyFile: path.join(folder, 'file') }), {
+    code: 'secret-file',
+    message: /file can't be read or put in its place: EISDIR/,
+  });
+  await works(t, at);
 });

@@ -15,7 +15,10 @@ export function addConfigCommands(program: Command): void {
     .addHelpText('after', '\nExample:\n  $ lockgate config rotate-key --data ./data')
     .action(rotate);
   withPlace(config.command('forget-secrets').description('Go on without a key that is lost: every secret ends.'))
-    .option('--yes', 'It is meant: webhook URLs are disabled, and no lock can connect before it has a new secret.')
+    .option(
+      '--yes',
+      'It is meant: webhook URLs are disabled, API keys end, and no lock can connect before it has a new secret.',
+    )
     .addHelpText('after', '\nRefused where the key is there. Lists who needs a new secret.')
     .addHelpText('after', '\nExample:\n  $ lockgate config forget-secrets --data ./data --yes')
     .action(forget);
@@ -46,7 +49,7 @@ async function forget(flags: Flags): Promise<void> {
   if (flags.yes !== true)
     throw new LockgateError(
       'input-confirmation',
-      'every webhook URL would be disabled and every lock shut out until it has a new secret: say --yes if you mean it',
+      'every webhook URL and API key would end and every lock be shut out until it has a new one: say --yes if meant',
     );
   const { forgetSecrets } = await import('../../gateway/key-change.js');
   const forgotten = await forgetSecrets(await placeOf(flags));
@@ -54,15 +57,16 @@ async function forget(flags: Flags): Promise<void> {
   else printForgotten(forgotten);
 }
 
-function forgottenJson({ urls, locks, phones }: Forgotten) {
+function forgottenJson({ urls, locks, phones, apiKeys }: Forgotten) {
   return {
     webhooks: urls,
     locks: locks.map(formatMac),
     phones: phones.map(({ mac, name }) => ({ mac: formatMac(mac), name })),
+    api_keys: apiKeys,
   };
 }
 
-function printForgotten({ urls, locks, phones }: Forgotten): void {
+function printForgotten({ urls, locks, phones, apiKeys }: Forgotten): void {
   const rows = [
     ...urls.map(({ id, merchant, headers }) => {
       const lost = headers.length > 0 ? `, with new values for ${headers.join(', ')}` : '';
@@ -74,6 +78,12 @@ function printForgotten({ urls, locks, phones }: Forgotten): void {
     ...locks.map((mac) => ({ who: `lock ${formatMac(mac)}`, how: `device rotate-secret ${formatMac(mac)}` })),
     ...phones.map(({ mac, name }) => {
       return { who: `phone ${name} of ${formatMac(mac)}`, how: `device phone add ${formatMac(mac)} …` };
+    }),
+    ...apiKeys.map(({ id, merchant, name }) => {
+      return {
+        who: `API key ${id}, ${name} (${merchant})`,
+        how: `key create ${JSON.stringify(name)} --merchant ${JSON.stringify(merchant)}`,
+      };
     }),
   ];
   if (rows.length === 0) print('A new key is there. Nothing rested on the old one.');

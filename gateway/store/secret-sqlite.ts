@@ -43,7 +43,10 @@ export class SqliteSecrets implements SecretStore {
   }
 
   async noteKeyId(keyId: string): Promise<void> {
-    await this.#write('note the key', (db) => putFact(db, KEY_ID_FACT, keyId));
+    await this.#write('note the key', (db) => {
+      putFact(db, KEY_ID_FACT, keyId);
+      db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_FACT);
+    });
   }
 
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number> {
@@ -95,6 +98,8 @@ export class SqliteSecrets implements SecretStore {
       for (const { id } of forgotten.urls) put.run(unknownSecret(), id);
       db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ?`).run(disabledWhy);
       db.prepare('UPDATE credential SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
+      db.prepare('UPDATE api_key SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
+      db.exec('DELETE FROM access_token; DELETE FROM user_session');
       putFact(db, KEY_ID_FACT, keyId);
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_FACT);
       return forgotten;
@@ -138,7 +143,14 @@ function readForgotten(db: Database, nowMs: number): Forgotten {
        WHERE c.revoked_at_ms IS NULL AND (c.expires_at_ms IS NULL OR c.expires_at_ms > ?) ORDER BY d.mac, c.name`,
     )
     .all(nowMs) as { mac: Mac; kind: 'lock' | 'phone'; name: string | null }[];
+  const apiKeys = db
+    .prepare(
+      `SELECT k.public_id AS id, m.name AS merchant, k.name FROM api_key k JOIN merchant m ON m.id = k.merchant_id
+       WHERE k.revoked_at_ms IS NULL ORDER BY k.id`,
+    )
+    .all() as Forgotten['apiKeys'][number][];
   return {
+    apiKeys,
     urls: urls.map(({ headers, ...url }) => ({ ...url, headers: Object.keys(JSON.parse(headers)) })),
     locks: [...new Set(credentials.filter(({ kind }) => kind === 'lock').map(({ mac }) => mac))],
     phones: credentials.filter(({ kind }) => kind === 'phone').map(({ mac, name }) => ({ mac, name: name ?? '' })),

@@ -39,15 +39,18 @@ export interface Forgotten {
   }[];
   readonly locks: readonly Mac[];
   readonly phones: readonly { readonly mac: Mac; readonly name: string }[];
+  /** API keys, by their public ids. */
+  readonly apiKeys: readonly { readonly id: string; readonly merchant: string; readonly name: string }[];
 }
 
 export interface SecretStore {
   readKeyFacts(): Promise<KeyFacts>;
+  /** The store is under this key, and what it hashes with is derived from it. */
   noteKeyId(keyId: string): Promise<void>;
   /** Seals the header values that an older version left in clear; answers how many URLs had some. */
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number>;
   /** Puts every sealed secret under another key; answers how many there were. */
   reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number>;
-  /** Gives up every secret, and all that rests on one: URLs are disabled, credentials revoked. */
+  /** Gives up every secret, and all that rests on one: URLs are disabled, credentials and API keys revoked. */
   forget(forgetting: Forgetting): Promise<Forgotten>;
 }

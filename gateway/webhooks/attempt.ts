@@ -6,7 +6,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { type Clock, type Milliseconds, monotonicMs, Seconds } from '../../proto/clock.js';
-import type { GuardedAgents } from './guarded-agents.js';
+import { type GuardedAgents, IDLE_SOCKETS } from './guarded-agents.js';
 import { parseRetryAfter } from './schedule.js';
 
 /** For a whole attempt, from the name's lookup to the end of the answer. */
@@ -63,36 +63,88 @@ interface Answer {
 /** Resolves with what was answered. Rejects where that isn't all there in time, or where `signal` cuts it off. */
 function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, signal: AbortSignal): Promise<Answer> {
   signal.throwIfAborted();
-  const url = new URL(request.url);
-  const isSecure = url.protocol === 'https:';
-  const headers = { ...request.headers, 'content-length': String(Buffer.byteLength(request.body)) };
-  const options = { method: 'POST', headers, agent: isSecure ? agents.https : agents.http };
   return new Promise((resolve, reject) => {
-    const call = (isSecure ? https : http).request(url, options);
-    const settle = (): void => {
+    let call: http.ClientRequest | undefined;
+    let isOver = false;
+    let timesAgain = IDLE_SOCKETS;
+    const end = (): void => {
+      isOver = true;
       timer.cancel();
       signal.removeEventListener('abort', cutOff);
     };
     const fail = (error: Error): void => {
-      settle();
-      call.destroy();
+      if (isOver) return;
+      end();
+      call?.destroy();
       reject(error);
+    };
+    const send = (): void => {
+      call = begin(request, agents, {
+        answered: (answer) => {
+          end();
+          resolve(answer);
+        },
+        failed: fail,
+        // All that are kept may be like it, and the next one is another.
+        wasStale: (error) => {
+          if (isOver || timesAgain === 0) return fail(error);
+          timesAgain -= 1;
+          send();
+        },
+      });
     };
     const cutOff = (): void => fail(new Error('the gateway is stopping'));
     const timer = clock.after(ATTEMPT_TIMEOUT, () => fail(new AttemptTimedOut()));
     signal.addEventListener('abort', cutOff);
-    call.on('error', fail);
-    call.on('response', (response) => {
-      readLimited(response).then((bytes) => {
-        settle();
-        // Where the answer goes on, nobody reads it any more.
-        if (!response.complete) call.destroy();
-        resolve(toAnswer(response, bytes));
-      }, fail);
-    });
-    // As bytes: a text would go out in one write with the header lines, and take them along into UTF-8.
-    call.end(Buffer.from(request.body));
+    send();
   });
+}
+
+interface Ends {
+  readonly answered: (answer: Answer) => void;
+  readonly failed: (error: Error) => void;
+  /** The socket was kept from an earlier request and gone before this one: that says nothing of the receiver. */
+  readonly wasStale: (error: Error) => void;
+}
+
+/** Sends the request and tells how it ended; once it has, more may be told, and counts for nothing. */
+function begin(request: AttemptRequest, agents: GuardedAgents, ends: Ends): http.ClientRequest {
+  const url = new URL(request.url);
+  const isSecure = url.protocol === 'https:';
+  const headers = { ...request.headers, 'content-length': String(Buffer.byteLength(request.body)) };
+  const options = { method: 'POST', headers, agent: isSecure ? agents.https : agents.http };
+  const call = (isSecure ? https : http).request(url, options);
+  let answer: http.IncomingMessage | undefined;
+  call.on('error', (error) => {
+    // What follows a complete answer, a body after a 204 say, costs the socket, and not the answer.
+    if (answer?.complete) return;
+    if (answer === undefined && isStale(call, error)) ends.wasStale(error);
+    else ends.failed(error);
+  });
+  // A 101, which nobody asked for: without a listener the request would never end.
+  call.on('upgrade', (response, socket) => {
+    socket.destroy();
+    ends.answered(toAnswer(response, Buffer.alloc(0)));
+  });
+  call.on('response', (response) => {
+    answer = response;
+    readLimited(response).then((bytes) => {
+      // Where the answer goes on, nobody reads it any more.
+      if (!response.complete) call.destroy();
+      ends.answered(toAnswer(response, bytes));
+    }, ends.failed);
+  });
+  // As bytes: a text would go out in one write with the header lines, and take them along into UTF-8.
+  call.end(Buffer.from(request.body));
+  return call;
+}
+
+/**
+ * A receiver may close a kept socket while a request is on its way to it, and then it has not seen the request. Should
+ * it have, the same event comes to it again under the same id.
+ */
+function isStale(call: http.ClientRequest, { code }: NodeJS.ErrnoException): boolean {
+  return call.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE');
 }
 
 class AttemptTimedOut extends Error {}

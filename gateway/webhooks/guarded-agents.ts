@@ -10,8 +10,8 @@ import { isIP, type LookupFunction } from 'node:net';
 import { LockgateError } from '../../proto/errors.js';
 import { type AddressRange, isAllowedAddress } from './address-rule.js';
 
-/** Idle sockets kept to each receiver. */
-const IDLE_SOCKETS = 16;
+/** Idle sockets kept to each receiver, at the most. */
+export const IDLE_SOCKETS = 16;
 
 export interface GuardedAgents {
   readonly http: http.Agent;
