@@ -38,7 +38,7 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   }
   if (!flags.json) note(`${describeRun(flags, gateway.macs.length)}, against ${gateway.url}. Ctrl-C ends it.`);
   warnOfFiles(gateway.macs.length);
-  const memoryBefore = process.memoryUsage.rss();
+  const memoryBefore = peakMemoryBytes();
   const listening = new AbortController();
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
   const clock = new RunClock(gateway.startMs, flags.speed);
@@ -54,13 +54,18 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   network?.calm();
   note(`Stopping ${plural(gateway.macs.length, 'lock')}.`);
   const kept = tally.kept;
-  const memory = Math.max(0, process.memoryUsage.rss() - memoryBefore);
+  const memory = peakMemoryBytes() - memoryBefore;
   await fleet.stop();
   if (gateway.client !== null) await new Promise<void>((resolve) => void systemClock.after(FINDINGS_SETTLE, resolve));
   listening.abort();
   report(flags, gateway, { tally, kept, memoryPerLock: Math.round(memory / gateway.macs.length) });
   // A run without days has no other end: this one is as it should be.
   if (interrupted.signal.aborted && flags.days !== undefined) process.exitCode = interrupted.exitCode;
+}
+
+/** The most that this process has had in memory. What it has now is read from a file, and there may be none to open. */
+function peakMemoryBytes(): number {
+  return process.resourceUsage().maxRSS * 1024;
 }
 
 /** A lock that is connected is an open file: says what to do where they can't all be. */
