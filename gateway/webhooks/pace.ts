@@ -27,14 +27,15 @@ export class Pace {
   /** How many of them one URL may begin, and how many it has. */
   #share = Number.POSITIVE_INFINITY;
   #begun = new Map<Paced, number>();
-  /** Those that were held back, the longest first. */
+  /** Those that were held back, the longest first: with nothing begun since the last commit, and with something. */
   #held = new Set<Paced>();
+  #served = new Set<Paced>();
   #calm: Timer | undefined;
 
   /** How many attempts this one may begin now. Where there are none, it is woken when there are. */
   room(worker: Paced): number {
     const room = Math.min(this.#left, this.#share - (this.#begun.get(worker) ?? 0));
-    if (room <= 0) this.#held.add(worker);
+    if (room <= 0) (this.#begun.has(worker) ? this.#served : this.#held).add(worker);
     return room;
   }
 
@@ -48,9 +49,10 @@ export class Pace {
   /** A commit stored so many uplinks. Wakes whoever was held back, the longest first. */
   stored(uplinks: number): void {
     this.#calm?.cancel();
-    if (uplinks < BUSY_FROM) return this.#deal(Number.POSITIVE_INFINITY);
-    this.#calm = systemClock.after(CALM_AFTER, () => this.#deal(Number.POSITIVE_INFINITY));
-    this.#deal(Math.max(LEAST_ATTEMPTS, Math.ceil(uplinks / UPLINKS_PER_ATTEMPT)));
+    const isBusy = uplinks >= BUSY_FROM;
+    if (isBusy) this.#calm = systemClock.after(CALM_AFTER, () => this.#deal(Number.POSITIVE_INFINITY));
+    const dealt = Math.max(LEAST_ATTEMPTS, Math.ceil(uplinks / UPLINKS_PER_ATTEMPT));
+    this.#deal(isBusy ? dealt : Number.POSITIVE_INFINITY);
   }
 
   /** Holds nobody back any more. */
@@ -59,11 +61,12 @@ export class Pace {
   }
 
   #deal(attempts: number): void {
+    const held = new Set([...this.#held, ...this.#served]);
     this.#left = attempts;
-    this.#share = Math.ceil(attempts / Math.max(this.#held.size, 1));
+    this.#share = Math.ceil(attempts / Math.max(held.size, 1));
     this.#begun.clear();
-    const held = this.#held;
-    this.#held = new Set();
+    this.#held.clear();
+    this.#served.clear();
     for (const worker of held) worker.wake();
   }
 }

@@ -8,15 +8,16 @@ import type { AttemptResult } from './attempt.js';
 
 /** The most: a receiver holds no more of us than this. */
 export const MOST_AT_ONCE = 16;
-/** What a URL begins with, after a start of the gateway or a change of the URL. */
-export const FIRST_AT_ONCE = 4;
-/** One for what is new and one for a retry, so that neither waits for the other. */
-const LEAST_AT_ONCE = 2;
+/**
+ * What a URL begins with, after a start of the gateway or a change of the URL, and the least: two for what is new and
+ * two for retries, so that one that hangs holds up neither.
+ */
+export const LEAST_AT_ONCE = 4;
 /** An answer that takes longer shows nobody that more would be welcome. */
 const QUICK: Milliseconds = Seconds(5);
 
 export class AttemptWindow {
-  #size = FIRST_AT_ONCE;
+  #size = LEAST_AT_ONCE;
 
   /** How many may be under way at once now. */
   get size(): number {
