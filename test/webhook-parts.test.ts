@@ -157,13 +157,15 @@ t.test('webhooks go to public addresses, or where the operator allows', async (t
 
 t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as many when it is too much', async (t) => {
   const window = new AttemptWindow();
-  const answer = (status: number | null, durationMs = 10): number => {
+  const answer = (status: number | null, durationMs = 10, underWay = 16): number => {
     const isGood = status === 204;
-    window.note({ status, durationMs, error: isGood ? null : 'no', answer: null, retryAfter: undefined });
+    const result = { status, durationMs, error: isGood ? null : 'no', answer: null, retryAfter: undefined };
+    window.note(result, underWay);
     return window.size;
   };
   t.equal(window.size, 4);
   t.equal(window.forRetries, 2);
+  t.equal(answer(204, 10, 3), 4, 'it was not full');
   t.same(
     Array.from({ length: 14 }, () => answer(204)),
     [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16],

@@ -349,7 +349,7 @@ export class UrlWorker {
   /** What an answer, or none, says of the URL as a whole. */
   #judge({ result }: Attempted): Pick<DeliveryProgress, 'disabledWhy' | 'failingSinceMs'> {
     const nowMs = this.#parts.clock.now();
-    this.#window.note(result);
+    this.#window.note(result, this.#underWay);
     if (result.error === null) {
       if (this.#circuit.succeeded()) this.#tellCircuit('closed', 'an attempt went well');
       if (this.#failingSinceMs === null) return {};

@@ -29,9 +29,13 @@ export class AttemptWindow {
     return Math.floor(this.#size / 2);
   }
 
-  /** What came of an attempt. An answer in between, a 400 say, or one that is good and slow, changes nothing. */
-  note({ status, error, durationMs }: AttemptResult): void {
-    if (error === null && durationMs <= QUICK) this.#size = Math.min(this.#size + 1, MOST_AT_ONCE);
+  /**
+   * What came of an attempt, and how many were under way with it. An answer in between, a 400 say, or one that is good
+   * and slow, changes nothing; and one where more could have been under way doesn't show that still more would do.
+   */
+  note({ status, error, durationMs }: AttemptResult, underWay: number): void {
+    if (error === null && durationMs <= QUICK && underWay >= this.#size)
+      this.#size = Math.min(this.#size + 1, MOST_AT_ONCE);
     else if (isOverwhelmed(status)) this.#size = Math.max(Math.floor(this.#size / 2), LEAST_AT_ONCE);
   }
 }
