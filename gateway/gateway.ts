@@ -172,7 +172,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const outlet: { broker?: Broker } = {};
   const isStoreFailing = (): boolean => health.isStoreFailing;
   const { ingest, locks, commands, rebuilt } = await startIngest(
-    { store, clock, lastRanMs, events, isStoreFailing, onStored: (ids) => dispatcher.wake(ids) },
+    { store, clock, lastRanMs, events, isStoreFailing, onStored: (ids, uplinks) => dispatcher.wake(ids, uplinks) },
     (deviceId) => outlet.broker?.sessions.ofLock(deviceId),
     started,
   );

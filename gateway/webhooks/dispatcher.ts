@@ -10,6 +10,7 @@ import type { DeliveryProgress, WebhookUrl } from '../store/store.js';
 import type { OldSecret } from '../store/webhook-store.js';
 import type { UrlSecrets } from './courier.js';
 import { unsealHeaders } from './custom-headers.js';
+import { Pace } from './pace.js';
 import { UrlWorker, type WorkerParts } from './url-worker.js';
 
 /** An outcome waits so long for others to share a commit with, or until so many do. */
@@ -23,7 +24,7 @@ const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
 const RETIRE_GRACE: Milliseconds = Seconds(20);
 const DROP_GRACE: Milliseconds = Seconds(2);
 
-export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead'> & { readonly keys: Keys };
+export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead' | 'pace'> & { readonly keys: Keys };
 
 /** Opens what is secret about a URL. @throws LockgateError `wrong-key` */
 export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): UrlSecrets {
@@ -44,6 +45,7 @@ export class Dispatcher {
   readonly #workers = new Map<number, UrlWorker>();
   /** Changes under way, by URL. */
   readonly #changing = new Map<number, Promise<void>>();
+  readonly #pace = new Pace();
   #waiting: Waiting[] = [];
   #recording: Promise<void> | undefined;
   #gathering: Timer | undefined;
@@ -74,7 +76,8 @@ export class Dispatcher {
     if (url.state !== 'active' || this.#stopping) return;
     const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
     const record = (progress: DeliveryProgress): Promise<void> => this.#record(progress);
-    const worker = new UrlWorker(url, secrets, { ...this.#parts, record, mayReadAhead: () => this.#mayReadAhead() });
+    const mayReadAhead = (): boolean => this.#mayReadAhead();
+    const worker = new UrlWorker(url, secrets, { ...this.#parts, record, mayReadAhead, pace: this.#pace });
     this.#workers.set(url.id, worker);
     worker.wake();
   }
@@ -138,8 +141,10 @@ export class Dispatcher {
     for (const [urlId, worker] of this.#workers) yield [urlId, worker.waiting];
   }
 
-  /** To be called after a commit that stored events of these merchants. */
-  wake(merchantIds: ReadonlySet<number>): void {
+  /** To be called after a commit that stored so many uplinks, with the merchants that have new events. */
+  wake(merchantIds: ReadonlySet<number>, uplinks: number): void {
+    // It wakes who was held back, before those who were not.
+    this.#pace.stored(uplinks);
     for (const worker of this.#workers.values()) {
       if (merchantIds.has(worker.merchantId)) worker.wake();
     }
@@ -153,6 +158,7 @@ export class Dispatcher {
   /** Starts nothing new, lets what is under way end within `grace`, and keeps what came of it. */
   async stop(grace: Milliseconds): Promise<void> {
     this.#stopping = true;
+    this.#pace.stop();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(grace)));
     await this.#recording;
   }

@@ -16,11 +16,9 @@ import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink,
 import { Circuit, DISABLED_AFTER } from './circuit.js';
 import { type Attempted, announcement, Courier, type CourierParts, type UrlSecrets } from './courier.js';
 import { LockOrder } from './lock-order.js';
+import type { Pace } from './pace.js';
+import { AttemptWindow, MOST_AT_ONCE } from './window.js';
 
-/** Attempts under way at once to one URL: a slow receiver holds no more of us than this. */
-const CONCURRENCY = 16;
-/** Retries may take at most this many of them, so that a pile of old ones doesn't hold up what is new. */
-const RETRY_SHARE = 8;
 /** Events read at once, and read ahead of their attempts at the most. */
 const READ_AT_ONCE = 128;
 const MOST_AHEAD = 4096;
@@ -39,6 +37,8 @@ export interface WorkerParts extends CourierParts {
   readonly events: GatewayEvents;
   /** Whether all URLs together have little enough read ahead for one to read more than {@link LEAST_AHEAD}. */
   readonly mayReadAhead: () => boolean;
+  /** Of all URLs together. */
+  readonly pace: Pace;
   /** Makes it durable, soon; resolves when it is. What is given first is durable first. */
   readonly record: (progress: DeliveryProgress) => Promise<void>;
 }
@@ -49,6 +49,7 @@ export class UrlWorker {
   readonly #parts: WorkerParts;
   readonly #abort = new AbortController();
   readonly #circuit = new Circuit();
+  readonly #window = new AttemptWindow();
   /** Only where the URL keeps its locks' order. */
   readonly #order: LockOrder | undefined;
   #failingSinceMs: number | null;
@@ -87,7 +88,7 @@ export class UrlWorker {
     this.#failingSinceMs = url.failingSinceMs;
     this.#position = url.cursor;
     // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
-    setMaxListeners(CONCURRENCY, this.#abort.signal);
+    setMaxListeners(MOST_AT_ONCE, this.#abort.signal);
   }
 
   get merchantId(): number {
@@ -185,12 +186,15 @@ export class UrlWorker {
   /** How many attempts may start now. While the circuit is open: one, when a probe is due and nothing else runs. */
   #room(): number {
     const { probeAtMs } = this.#circuit;
-    if (probeAtMs === undefined) return this.#unnoted >= MOST_UNNOTED ? 0 : CONCURRENCY - this.#underWay;
-    return this.#underWay === 0 && this.#parts.clock.now() >= probeAtMs ? 1 : 0;
+    const isProbing = probeAtMs !== undefined;
+    if (isProbing && (this.#underWay > 0 || this.#parts.clock.now() < probeAtMs)) return 0;
+    if (this.#unnoted >= MOST_UNNOTED) return 0;
+    const room = (isProbing ? 1 : this.#window.size) - this.#underWay;
+    return room <= 0 ? 0 : Math.min(room, this.#parts.pace.room(this));
   }
 
   async #startRetries(nowMs: number): Promise<void> {
-    const free = Math.min(RETRY_SHARE - this.#retries.size, this.#room());
+    const free = Math.min(this.#window.forRetries - this.#retries.size, this.#room());
     if (free <= 0 || (this.#dueAtMs !== undefined && (this.#dueAtMs ?? Number.POSITIVE_INFINITY) > nowMs)) return;
     // Those under way are still due in the store, and an ordered URL's busy locks are skipped, so look past them.
     const limit = free + this.#retries.size + this.#busyLocks.size;
@@ -199,7 +203,7 @@ export class UrlWorker {
     // Whoever forgets wakes the worker.
     if (forgets !== this.#forgets) return;
     for (const delivery of due) {
-      if (this.#stopped || this.#retries.size >= RETRY_SHARE || this.#room() <= 0) return;
+      if (this.#stopped || this.#retries.size >= this.#window.forRetries || this.#room() <= 0) return;
       const { id, deviceId } = delivery.uplink;
       const mustWait = this.#order !== undefined && this.#busyLocks.has(deviceId);
       if (!this.#retries.has(id) && !mustWait) this.#startRetry(delivery);
@@ -251,6 +255,7 @@ export class UrlWorker {
   }
 
   #startEvent(event: StoredUplink): void {
+    this.#parts.pace.begin(this);
     this.#first.add(event.id);
     this.#busyLocks.add(event.deviceId);
     this.#run(
@@ -261,6 +266,7 @@ export class UrlWorker {
 
   #startRetry({ uplink, attempts, attemptsBefore }: DueDelivery): void {
     const { id, deviceId } = uplink;
+    this.#parts.pace.begin(this);
     this.#retries.add(id);
     this.#dueChanged();
     if (this.#order !== undefined) this.#busyLocks.add(deviceId);
@@ -343,6 +349,7 @@ export class UrlWorker {
   /** What an answer, or none, says of the URL as a whole. */
   #judge({ result }: Attempted): Pick<DeliveryProgress, 'disabledWhy' | 'failingSinceMs'> {
     const nowMs = this.#parts.clock.now();
+    this.#window.note(result, this.#underWay);
     if (result.error === null) {
       if (this.#circuit.succeeded()) this.#tellCircuit('closed', 'an attempt went well');
       if (this.#failingSinceMs === null) return {};
@@ -376,8 +383,8 @@ export class UrlWorker {
     const { store, clock } = this.#parts;
     const { probeAtMs = 0 } = this.#circuit;
     if (probeAtMs > clock.now()) return this.#sleep(probeAtMs - clock.now());
-    // No more may start before one of those under way ends, and that wakes the worker.
-    if (this.#retries.size >= RETRY_SHARE || this.#underWay >= CONCURRENCY) return;
+    // No more may start before one of those under way ends or the pace allows it, and that wakes the worker.
+    if (this.#retries.size >= this.#window.forRetries || this.#room() <= 0) return;
     if (this.#dueAtMs === undefined) {
       const changes = this.#dueChanges;
       const dueAtMs = await store.nextDueAtMs(this.#url.id, this.#retries);

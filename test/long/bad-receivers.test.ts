@@ -14,7 +14,6 @@ t.test('ninety bad receivers take nothing from ten good ones, and little memory'
   const { arrived, expected, growth, quiet, bad } = await runBadReceivers({ good: 10, bad: 90, pings: 60, rounds: 3 });
   t.comment(`p99 quiet ${quiet.map(Math.round)} ms, bad ${bad.map(Math.round)} ms`);
   t.equal(arrived, expected, 'the good ones got everything');
-  // quality.md asks for 50 MB; 53 to 61 were seen, most of them sockets that are held open. This catches what is worse.
-  t.comment(`memory +${Math.round(growth / MEGABYTES)} MB, of 50 that are allowed`);
-  t.ok(growth < 80 * MEGABYTES, 'memory is bounded');
+  t.comment(`memory +${Math.round(growth / MEGABYTES)} MB`);
+  t.ok(growth < 50 * MEGABYTES, 'memory is bounded');
 });
