@@ -36,7 +36,7 @@ export interface DeviceAccountsParts {
   readonly sessions: Pick<Sessions, 'end' | 'none'>;
   readonly ingest: Pick<Ingest, 'alone'>;
   readonly locks: Pick<Locks, 'find' | 'replace'>;
-  readonly dispatcher: Pick<Dispatcher, 'forget'>;
+  readonly dispatcher: Pick<Dispatcher, 'forget' | 'settled'>;
   readonly commands: Pick<Commands, 'cancelled'>;
 }
 
@@ -175,6 +175,8 @@ export class DeviceAccounts {
     const { store, dispatcher } = this.#parts;
     const deviceId = await store.findDeviceId(mac);
     if (deviceId === null) throw noSuchDevice(mac);
+    // What is known of deliveries up to now goes with the rest, and counts.
+    await dispatcher.settled();
     const erased = await this.#renew(deviceId, mac, async (state) => {
       const counts = await store.eraseDevice(deviceId, state);
       dispatcher.forget(deviceId);

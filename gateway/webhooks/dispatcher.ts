@@ -155,6 +155,12 @@ export class Dispatcher {
     for (const worker of this.#workers.values()) worker.forget(deviceId);
   }
 
+  /** Resolves when what has come of attempts so far is in the store, and need not wait for more to share its commit. */
+  async settled(): Promise<void> {
+    this.#startRecording();
+    await this.#recording;
+  }
+
   /** Starts nothing new, lets what is under way end within `grace`, and keeps what came of it. */
   async stop(grace: Milliseconds): Promise<void> {
     this.#stopping = true;
