@@ -62,7 +62,7 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
     sessions: broker.sessions,
     ingest,
     locks,
-    dispatcher: { forget: async () => undefined },
+    dispatcher: { forget: async () => undefined, settled: async () => undefined },
     commands: { cancelled: () => undefined },
     onWebhookUrl: () => undefined,
   });
