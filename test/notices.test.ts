@@ -367,16 +367,29 @@ t.test('a gateway notes what happens to it, and tells it over HTTP, in a figure 
   t.match(figures, 'lockgate_notices_unread{kind="lock-late"} 0\n');
 });
 
+/** Pings of each lock that are delivered well before. */
+const GROWING = 4;
+
 t.test('attempts that were under way when a URL was changed open no circuit', async (t) => {
   const { gateway, receiver, urlId } = await webhookBench(t);
+  // A URL gets as many attempts at once as it would take to open its circuit only after it has answered well.
+  const locks: Awaited<ReturnType<typeof connectedLock>>[] = [];
+  for (let number = 1; number <= OPENS_AFTER; number++) locks.push(await connectedLock(t, gateway, testMac(number)));
+  const waiting: (() => void)[] = [];
+  receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(204).end());
+  const grown = eventsOf(gateway, 'delivery', OPENS_AFTER * GROWING);
+  for (const lock of locks)
+    for (let sequence = 1; sequence <= GROWING; sequence++) await lock.send(testBytes(sequence));
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  for (const answer of waiting) answer();
+  await grown;
   const held: (() => void)[] = [];
   receiver.answer = (_request, response) => void held.push(() => response.writeHead(500).end());
   const turns: string[] = [];
   gateway.events.on('circuit', ({ state }) => turns.push(state));
   const failed = eventsOf(gateway, 'delivery', OPENS_AFTER);
-  for (let number = 1; number <= OPENS_AFTER; number++)
-    await (await connectedLock(t, gateway, testMac(number))).send(testBytes(1));
-  await receiver.received(OPENS_AFTER);
+  for (const lock of locks) await lock.send(testBytes(GROWING + 1));
+  await receiver.received(OPENS_AFTER * (GROWING + 1));
   await gateway.webhooks.settings.set(urlId, { ordered: true });
   for (const answer of held) answer();
   await failed;
