@@ -49,8 +49,8 @@ export class GatewayClient {
   }
 
   /** @throws LockgateError as {@link get} */
-  async post<T>(where: string, body: unknown): Promise<T> {
-    return await this.#json('POST', where, body);
+  async post<T>(where: string, body: unknown, signal?: AbortSignal): Promise<T> {
+    return await this.#json('POST', where, body, signal);
   }
 
   /** @throws LockgateError as {@link get} */
@@ -84,8 +84,8 @@ export class GatewayClient {
     return linesOf(answer);
   }
 
-  async #json<T>(method: string, where: string, body?: unknown): Promise<T> {
-    const answer = await this.#send(method, where, body);
+  async #json<T>(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+    const answer = await this.#send(method, where, body, signal);
     const text = await readAll(answer);
     const status = answer.statusCode ?? 0;
     if (status < 200 || status > 299) throw refusal(status, text);

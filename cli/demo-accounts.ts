@@ -15,6 +15,8 @@ export interface DemoAccounts {
   readonly locks: readonly { readonly mac: Mac; readonly secret: string }[];
   readonly webhookPort: number;
   readonly webhookSecret: string;
+  /** An API key of the demo's merchant. */
+  readonly apiKey: string;
   /** Whether they were made just now. */
   readonly isNew: boolean;
 }
@@ -38,15 +40,27 @@ export async function openDemoAccounts(
   choosePort: () => Promise<number>,
 ): Promise<DemoAccounts> {
   const file = path.join(data, 'demo', 'accounts.json');
-  if (existsSync(file)) return { ...read(file), isNew: false };
-  const accounts = await make(gateway, wishes, await choosePort());
+  if (!existsSync(file)) return write(file, await make(gateway, wishes, await choosePort()));
+  const known = read(file);
+  // Somebody may have revoked it, and a demo from before there were keys has none.
+  const { apiKey } = known;
+  if (apiKey !== undefined && (await gateway.merchants.apiKeys.check(apiKey)) !== undefined)
+    return { ...known, apiKey, isNew: false };
+  return { ...write(file, { ...known, apiKey: await makeKey(gateway) }), isNew: false };
+}
+
+function write(file: string, accounts: DemoAccounts): DemoAccounts {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(`${file}.new`, `${JSON.stringify(accounts, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
   return accounts;
 }
 
-function read(file: string): DemoAccounts {
+async function makeKey(gateway: Gateway): Promise<string> {
+  return (await gateway.merchants.apiKeys.create(MERCHANT, 'demo')).text;
+}
+
+function read(file: string): Omit<DemoAccounts, 'apiKey'> & { readonly apiKey?: string } {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as DemoAccounts;
   } catch {
@@ -65,7 +79,8 @@ async function make(gateway: Gateway, { seed, locks }: DemoWishes, port: number)
   const provisioned: { mac: Mac; secret: string }[] = [];
   for (const mac of fleetMacs(seed, locks, minuteOfDay))
     provisioned.push({ mac, secret: await provision(gateway, mac) });
-  return { seed, locks: provisioned, webhookPort, webhookSecret: secret, isNew: true };
+  const apiKey = await makeKey(gateway);
+  return { seed, locks: provisioned, webhookPort, webhookSecret: secret, apiKey, isNew: true };
 }
 
 /** A first start that was cut short may have left the lock there, without anybody who knows its secret. */

@@ -133,13 +133,16 @@ function startFleet(gateway: Gateway, config: Config, accounts: DemoAccounts): F
 }
 
 function printReady(config: Config, gateway: Gateway, accounts: DemoAccounts, { speed }: DemoFlags): void {
-  const { locks, webhookPort, isNew } = accounts;
+  const { locks, webhookPort, isNew, apiKey } = accounts;
   print(paint('bold', `lockgate demo: ${locks.length} simulated locks at ${speed} × speed`));
   print(`  data       ${config.data}${isNew ? '' : ' (going on with what is there)'}`);
   print(`  locks      mqtt://${HOST}:${gateway.mqttPort}`);
   print(`  webhooks   http://${HOST}:${webhookPort}/ (a receiver that verifies and prints)`);
   print(`  merchants  http://${HOST}:${gateway.httpPort}`);
   print(`  operators  http://${HOST}:${gateway.operatorPort}`);
+  print(`  API key    ${apiKey} (of the merchant Demo)`);
+  print(`Try it: curl -u ${apiKey}: http://${HOST}:${gateway.httpPort}/v1/pet \\`);
+  print(`  -H 'content-type: application/json' -d '{"name":"Rex"}'`);
   print('In another terminal: npx lockgate device list, npx lockgate tail. Ctrl-C stops the demo.');
   print(paint('dim', 'time is the run’s clock, UTC; conn = connection, ping = decoded ping, hook = webhook received'));
 }

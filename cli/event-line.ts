@@ -21,7 +21,11 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   ping: (event) => ({ kind: 'ping', style: 'cyan', text: pingText(event.ping as EventJson, event) }),
   ack: (event) => {
     const { id, result, detail } = event.ack as EventJson;
-    return { kind: 'ack', style: 'blue', text: `command ${id}: ${result}${detail === '' ? '' : ` (${detail})`}` };
+    return {
+      kind: 'ack',
+      style: 'blue',
+      text: `command ${id}: ${result}${detail === '' || detail === undefined ? '' : ` (${detail})`}`,
+    };
   },
   command: (event) => ({ kind: 'cmd', style: 'blue', text: commandEventText(event) }),
   'stray-ack': ({ command_id: id, why }) => {
@@ -42,6 +46,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     text: deliveryText(event),
   }),
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
+  'url-changed': ({ url_id: id, state }) => ({ kind: 'hook', style: 'dim', text: `URL ${id} was changed: ${state}` }),
   circuit: ({ url_id: id, state, why }) => {
     const style = state === 'closed' ? 'green' : 'red';
     return { kind: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
@@ -60,6 +65,12 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   recovered: ({ reason, lasted_ms: ms }) => {
     return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
   },
+  'statement-closed': ({ merchant, month }) => {
+    return { kind: 'usage', style: 'green', text: `${month} closed for ${merchant}` };
+  },
+  notices: ({ noted, unread }) => {
+    return { kind: 'note', style: 'yellow', text: `${noted} for the operator, ${unread} unread: lockgate notices` };
+  },
   'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
 };
 
@@ -71,7 +82,8 @@ function phone(source: unknown): string {
 function commandEventText({ command, state, sent_count: count }: EventJson): string {
   const { id, type, ...parameters } = command as EventJson;
   const again = state === 'sent' && Number(count) > 1 ? `, for the ${count}. time` : '';
-  return `command ${id} ${commandText({ type: String(type), parameters })}: ${state}${again}`;
+  const how = state === undefined ? '' : `: ${state}`;
+  return `command ${id} ${commandText({ type: String(type), parameters })}${how}${again}`;
 }
 
 function styleOf(finding: EventJson): Style {
@@ -134,23 +146,23 @@ function timeOf(date: string): string {
 }
 
 /** The lines for an event: its own, and one for each of its findings. `width` cuts them, for a terminal. */
-export function eventLines(event: EventJson, width?: number): string[] {
+export function eventLines(event: EventJson, width?: number, hasMac = true): string[] {
   const findings = Array.isArray(event.findings) ? (event.findings as EventJson[]) : [];
   const { at, mac } = event;
   return [event, ...findings.map((finding) => ({ at, mac, event: 'finding', finding }))].map((each) =>
-    eventLine(each, width),
+    eventLine(each, width, hasMac),
   );
 }
 
-/** The line for an event; `width` cuts it, for a terminal. */
-export function eventLine(event: EventJson, width?: number): string {
+/** The line for an event; `width` cuts it, for a terminal. Where all are of one lock its MAC may be left out. */
+export function eventLine(event: EventJson, width?: number, hasMac = true): string {
   const { kind, style, text } = WORDS[String(event.event)]?.(event) ?? {
     kind: '?',
     style: 'dim' as const,
     text: JSON.stringify(event),
   };
   const who = typeof event.mac === 'string' ? event.mac : '';
-  const head = `${timeOf(String(event.at))} ${who.padEnd(17)} `;
+  const head = `${timeOf(String(event.at))} ${hasMac ? `${who.padEnd(17)} ` : ''}`;
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 6;
   const letters = [...oneLine(text)];
   const shown = letters.length > room ? `${letters.slice(0, Math.max(room - 1, 0)).join('')}…` : letters.join('');

@@ -44,13 +44,17 @@ export class LineSink {
     this.#lines = [];
     this.#size = 0;
     if (this.#descriptor === undefined) process.stdout.write(text);
-    else writeWhole(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(text) : Buffer.from(text));
+    else this.#writeWhole(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(text) : Buffer.from(text));
+  }
+
+  /** The system may take a part of what it is given, or nothing: a disk is full one day. */
+  #writeWhole(descriptor: number, bytes: Uint8Array): void {
+    try {
+      for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done);
+    } catch (error) {
+      throw new LockgateError('input-file', `${this.#file} can't be written: ${(error as Error).message}`);
+    }
   }
 }
 
 const PIECE_CHARACTERS = 1024 * 1024;
-
-/** The system may take a part of what it is given. */
-function writeWhole(descriptor: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done);
-}

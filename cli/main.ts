@@ -6,16 +6,20 @@ import { Command } from 'commander';
 import { StoreFailure } from '../gateway/store/store.js';
 import { VERSION } from '../gateway/version.js';
 import { addCommandCommands } from './commands/command.js';
+import { addConfigCommands } from './commands/config.js';
 import { addDemoCommand } from './commands/demo.js';
 import { addDeviceCommands } from './commands/device.js';
+import { addKeyCommands } from './commands/key.js';
 import { addMerchantCommands } from './commands/merchant.js';
 import { addModelCommands } from './commands/model.js';
+import { addNoticeCommands } from './commands/notices.js';
 import { addPingCommands } from './commands/ping.js';
 import { addServeCommand } from './commands/serve.js';
 import { addSimCommands } from './commands/sim.js';
 import { addTailCommand } from './commands/tail.js';
 import { addTraceCommands } from './commands/trace.js';
 import { addUsageCommands } from './commands/usage.js';
+import { addUserCommands } from './commands/user.js';
 import { addWebhookCommands } from './commands/webhook.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { note, oneLine } from './output.js';
@@ -34,7 +38,10 @@ export function makeProgram(): Command {
   addDemoCommand(program);
   addServeCommand(program);
   addTailCommand(program);
+  addNoticeCommands(program);
   addMerchantCommands(program);
+  addUserCommands(program);
+  addKeyCommands(program);
   addDeviceCommands(program);
   addCommandCommands(program);
   addWebhookCommands(program);
@@ -43,6 +50,7 @@ export function makeProgram(): Command {
   addPingCommands(program);
   addModelCommands(program);
   addUsageCommands(program);
+  addConfigCommands(program);
   return program;
 }
 

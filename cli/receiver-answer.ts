@@ -66,12 +66,12 @@ const NOT_FORWARDED = new Set(['host', 'connection', 'content-length', 'transfer
 export function forwardedAnswers(url: string): Answerer {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new LockgateError('input-url', `${JSON.stringify(url)} is no http or https URL`);
-  return async ({ headers, body }) => {
+  return async ({ headers, bytes }) => {
     const kept = Object.entries(headers).filter(([name]) => !NOT_FORWARDED.has(name));
     try {
       const answer = await got.post(url, {
         headers: Object.fromEntries(kept),
-        body,
+        body: bytes,
         timeout: { request: FORWARD_TIMEOUT },
         retry: { limit: 0 },
         followRedirect: false,

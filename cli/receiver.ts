@@ -16,6 +16,8 @@ export interface ReceivedWebhook {
   readonly id: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
+  /** The body as it came, which is what is signed. */
+  readonly bytes: Buffer;
   /** True and the sentence undefined where a secret fits; undefined where no secret is known to check with. */
   readonly verified: boolean | undefined;
   readonly why: string | undefined;
@@ -31,6 +33,8 @@ export interface ReceiverOptions {
   readonly onWebhook: (webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset') => void;
   /** What a webhook that is not refused is answered; 204 where nobody says otherwise. */
   readonly answer?: (webhook: ReceivedWebhook) => Promise<number | 'timeout' | 'reset'>;
+  /** What a 429 or 503 asks for in its Retry-After; without it they ask for nothing. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 export interface Receiver {
@@ -50,14 +54,15 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
       if (size <= BODY_BYTES) chunks.push(chunk);
-      else response.writeHead(413).end(() => request.destroy());
+      else if (!response.headersSent) response.writeHead(413).end(() => request.destroy());
     });
     request.on('end', () => {
+      if (response.headersSent) return;
       if (request.method !== 'POST') {
         response.writeHead(405, { allow: 'POST' }).end();
         return;
       }
-      const webhook = check(request.headers, Buffer.concat(chunks).toString('utf8'), options);
+      const webhook = check(request.headers, Buffer.concat(chunks), options);
       void respond(webhook, response, options);
     });
   });
@@ -72,18 +77,20 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 }
 
 async function respond(webhook: ReceivedWebhook, response: ServerResponse, options: ReceiverOptions): Promise<void> {
-  const { answer: decide, onWebhook } = options;
+  const { answer: decide, onWebhook, retryAfterSeconds } = options;
   const answer = webhook.verified === false ? 401 : ((await decide?.(webhook)) ?? 204);
   onWebhook(webhook, answer);
   if (answer === 'reset') response.destroy();
-  else if (answer !== 'timeout') response.writeHead(answer).end();
+  if (typeof answer !== 'number') return;
+  const asksForTime = (answer === 429 || answer === 503) && retryAfterSeconds !== undefined;
+  response.writeHead(answer, asksForTime ? { 'retry-after': String(retryAfterSeconds) } : {}).end();
 }
 
-function check(headers: IncomingHttpHeaders, body: string, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
+function check(headers: IncomingHttpHeaders, bytes: Buffer, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
   const id = headers['webhook-id'];
-  const head = { id: typeof id === 'string' ? id : '', headers, body };
+  const head = { id: typeof id === 'string' ? id : '', headers, body: bytes.toString('utf8'), bytes };
   if (secrets.length === 0) return { ...head, verified: undefined, why: undefined };
-  const results = secrets.map((secret) => verifySignature(secret, headers, body, clock.now()));
+  const results = secrets.map((secret) => verifySignature(secret, headers, bytes, clock.now()));
   const failure = results.every((result) => !result.ok) ? results[0] : undefined;
   if (failure === undefined || failure.ok) return { ...head, verified: true, why: undefined };
   return { ...head, verified: false, why: failure.error.message };

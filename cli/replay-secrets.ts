@@ -66,6 +66,12 @@ export function needSecrets(secrets: Secrets, macs: ReadonlySet<Mac>, file: stri
   if (missing.length > 0) throw new LockgateError('input-secrets', `${file} has no secret for ${listed(missing)}`);
 }
 
+/** Secrets that are changed at once: the gateway puts what comes together into one transaction. */
+const ROTATED_AT_ONCE = 32;
+
+/** Locks that are added with one call: all of them or none. Far below what the gateway takes. */
+const ADDED_AT_ONCE = 5_000;
+
 interface DeviceJson {
   readonly mac: string;
   readonly simulated: boolean;
@@ -91,19 +97,49 @@ export async function provision(
     throw new LockgateError('input-provision', message.replace(' not', real.length === 1 ? ' is not' : ' are not'));
   }
   const secrets = new Map<Mac, string>();
-  for (const mac of macs) {
-    if (signal.aborted) break;
-    const spelled = formatMac(mac);
-    const { secret } = known.has(spelled)
-      ? await client.post<{ secret: string }>(`/devices/${encodeURIComponent(spelled)}/rotate-secret`, {})
-      : await client.post<{ secret: string }>('/devices', {
-          mac: spelled,
-          simulated: true,
-          ...(merchant !== undefined && { merchant }),
-        });
-    secrets.set(mac, secret);
-  }
+  const strange = [...macs].filter((mac) => !known.has(formatMac(mac)));
+  await addSimulated(client, strange, merchant, { secrets, signal });
+  await rotateSecrets(
+    client,
+    [...macs].filter((mac) => known.has(formatMac(mac))),
+    { secrets, signal },
+  );
   return secrets;
+}
+
+/** Where secrets are put, and what ends the work early. */
+interface Keeping {
+  readonly secrets: Map<Mac, string>;
+  readonly signal: AbortSignal;
+}
+
+async function addSimulated(
+  client: GatewayClient,
+  macs: readonly Mac[],
+  merchant: string | undefined,
+  { secrets, signal }: Keeping,
+): Promise<void> {
+  for (let from = 0; from < macs.length && !signal.aborted; from += ADDED_AT_ONCE) {
+    const batch = macs.slice(from, from + ADDED_AT_ONCE);
+    const { devices } = await client.post<{ devices: { mac: string; secret: string }[] }>('/devices/import', {
+      devices: batch.map((mac) => ({ mac: formatMac(mac) })),
+      simulated: true,
+      ...(merchant !== undefined && { merchant }),
+    });
+    const bySpelling = new Map(devices.map(({ mac, secret }) => [mac, secret]));
+    for (const mac of batch) secrets.set(mac, bySpelling.get(formatMac(mac)) ?? '');
+  }
+}
+
+async function rotateSecrets(client: GatewayClient, macs: readonly Mac[], { secrets, signal }: Keeping): Promise<void> {
+  let next = 0;
+  const rotate = async (): Promise<void> => {
+    for (let mac = macs[next++]; mac !== undefined && !signal.aborted; mac = macs[next++]) {
+      const where = `/devices/${encodeURIComponent(formatMac(mac))}/rotate-secret`;
+      secrets.set(mac, (await client.post<{ secret: string }>(where, {})).secret);
+    }
+  };
+  await Promise.all(Array.from({ length: ROTATED_AT_ONCE }, rotate));
 }
 
 function listed(macs: readonly Mac[]): string {

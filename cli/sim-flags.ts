@@ -2,6 +2,7 @@ import type { BugOrder } from '../firmware-sim/bugs.js';
 import type { FaultName } from '../firmware-sim/faults.js';
 import type { MixPart } from '../firmware-sim/mix.js';
 import type { ConnectionFlags } from './client.js';
+import type { SimPlace } from './sim-place.js';
 
 /** What `lockgate sim run` can be told, as commander reads it. */
 export interface SimFlags extends ConnectionFlags {
@@ -9,8 +10,14 @@ export interface SimFlags extends ConnectionFlags {
   readonly locks?: number;
   readonly days?: number;
   readonly seed: string;
+  /** Whether somebody said it; a scenario has a seed of its own. */
+  readonly isSeedGiven?: boolean;
+  /** A stock scenario's name, or a file. */
+  readonly scenario?: string;
   readonly pace: 'everyday' | 'lively';
   readonly mix?: string;
+  readonly route?: string;
+  readonly around?: string;
   readonly bug: readonly string[];
   readonly fault: readonly string[];
   readonly out?: string;
@@ -20,13 +27,32 @@ export interface SimFlags extends ConnectionFlags {
   readonly secrets?: string;
   readonly merchant?: string;
   readonly ca?: string;
+  readonly fromTrace?: string;
   readonly listBugs?: boolean;
   readonly json?: boolean;
 }
 
 /** What of it says how the locks live, read. */
-export interface FleetPlan {
+export interface FleetPlan extends SimPlace {
   readonly mix: readonly MixPart[] | undefined;
   readonly bugs: readonly BugOrder[];
   readonly faults: readonly FaultName[];
+}
+
+/** What `lockgate sim plan` can be told, as commander reads it. */
+export interface PlanFlags {
+  readonly locks: number;
+  readonly days: number;
+  readonly seed: string;
+  readonly pace: 'everyday' | 'lively';
+  readonly mix: string;
+  readonly sample: number;
+  readonly commands: number;
+  readonly tls?: boolean;
+  readonly chain?: number;
+  readonly perMb?: string;
+  readonly perSim?: string;
+  readonly currency?: string;
+  readonly svg?: string;
+  readonly json?: boolean;
 }

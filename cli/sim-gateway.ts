@@ -8,7 +8,7 @@ import type { Mac } from '../proto/mac.js';
 import { GatewayClient } from './client.js';
 import { note } from './output.js';
 import { ProgressLine } from './progress-line.js';
-import { provision, readSecrets, type Secrets } from './replay-secrets.js';
+import { needSecrets, provision, readSecrets, type Secrets } from './replay-secrets.js';
 import type { SimFlags } from './sim-flags.js';
 import { DEFAULT_LOCKS, plural } from './sim-summary.js';
 
@@ -37,14 +37,26 @@ interface Status {
 /**
  * Finds the gateway and the locks, and gives them secrets where no file does.
  *
+ * @param macsAt who the locks are, of a run that begins at that moment of the run's clock
+ * @param wanted who the locks are, whatever flags and files say; those of a file must then have their secrets in it
  * @throws LockgateError `input-…` for a flag or a file, or what keeps the gateway from being reached
  */
-export async function findGateway(flags: SimFlags, signal: AbortSignal): Promise<SimGateway> {
+export async function findGateway(
+  flags: SimFlags,
+  signal: AbortSignal,
+  macsAt: (runMs: number) => readonly Mac[] = () => fleetMacs(flags.seed, lockCount(flags.locks)),
+  wanted?: readonly Mac[],
+): Promise<SimGateway> {
   const line = readLine(flags);
   const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
-  const macs = known === undefined ? fleetMacs(flags.seed, lockCount(flags.locks)) : firstOf(known, flags);
+  if (known !== undefined && wanted !== undefined) needSecrets(known, new Set(wanted), flags.secrets as string);
+  const listed = wanted ?? (known === undefined ? undefined : firstOf(known, flags));
   const client = operatorOf(flags, line !== undefined, known !== undefined);
+  // Whoever asks for too many locks is told so before a gateway is looked for.
+  if (listed === undefined) lockCount(flags.locks);
   const status = await client?.get<Status>('/status');
+  const runMs = status === undefined ? systemClock.now() : Date.parse(status.run_clock);
+  const macs = listed ?? macsAt(runMs);
   const address = line ?? addressOf(status as Status, client as GatewayClient);
   const watch = status === undefined ? undefined : new SpeedWatch(status);
   const secrets = known ?? (await givenSecrets(client as GatewayClient, macs, flags.merchant, signal));

@@ -5,19 +5,35 @@ import { parseMix } from '../firmware-sim/mix.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Interruption } from './interrupt.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';
+import { runTracedLive, runTracedVirtually } from './sim-from-trace.js';
 import { runLive } from './sim-live.js';
+import { readPlace } from './sim-place.js';
 import { runVirtually } from './sim-virtual.js';
 
 /** Runs the fleet and prints how it went. @throws LockgateError `input-…` for a flag, or what the gateway says */
 export async function runSim(flags: SimFlags, interrupted: Interruption): Promise<void> {
+  const { fromTrace } = flags;
+  if (fromTrace !== undefined) return await runTraced({ ...flags, fromTrace }, interrupted);
+  if (flags.scenario !== undefined) {
+    // Its schema's many modules are more than a process with few open files can load, and no fleet needs them.
+    const { runScenario } = await import('./scenario-run.js');
+    return await runScenario(flags, flags.scenario, interrupted);
+  }
   const plan: FleetPlan = {
     mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
     bugs: flags.bug.map(parseBugOrder),
     faults: [...new Set(flags.fault.flatMap(parseFaults))],
+    ...(await readPlace(flags.route, flags.around)),
   };
   if (flags.virtual) return await runVirtually(flags, plan, interrupted);
   refuseVirtualOnly(flags, plan);
   await runLive(flags, plan, interrupted);
+}
+
+async function runTraced(flags: SimFlags & { readonly fromTrace: string }, interrupted: Interruption): Promise<void> {
+  if (flags.virtual) return await runTracedVirtually(flags, interrupted);
+  refuseVirtualOnly(flags, { mix: undefined, bugs: [], faults: [] });
+  await runTracedLive(flags, interrupted);
 }
 
 function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {

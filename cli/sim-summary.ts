@@ -15,6 +15,8 @@ export function describeRun(flags: SimFlags, locks: number): string {
   else parts.push(flags.days === undefined ? 'until Ctrl-C' : plural(flags.days, 'day'), `${flags.speed} × speed`);
   parts.push(flags.pace);
   if (flags.mix !== undefined) parts.push(`mix ${flags.mix}`);
+  if (flags.route !== undefined) parts.push(`along ${flags.route}`);
+  if (flags.around !== undefined) parts.push(`around ${flags.around}`);
   if (flags.bug.length > 0) parts.push(`bugs ${flags.bug.join(' ')}`);
   if (flags.fault.length > 0) parts.push(`faults ${flags.fault.join(' ')}`);
   return parts.join(', ');
@@ -38,6 +40,8 @@ export function repeatCommand(flags: SimFlags, withOut = true): string {
   add('--seed', flags.seed);
   if (flags.pace !== 'everyday') add('--pace', flags.pace);
   add('--mix', flags.mix);
+  add('--route', flags.route);
+  add('--around', flags.around);
   for (const bug of flags.bug) add('--bug', bug);
   for (const fault of flags.fault) add('--fault', fault);
   add('--start', flags.start);
@@ -55,7 +59,7 @@ export function repeatCommand(flags: SimFlags, withOut = true): string {
 }
 
 /** As a shell takes it. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return /^[\w.,:=@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
@@ -69,6 +73,8 @@ export function runToJson(flags: SimFlags, locks: number): Record<string, unknow
     ...(flags.virtual ? { start: flags.start ?? DEFAULT_START } : { speed: flags.speed }),
     pace: flags.pace,
     mix: flags.mix ?? null,
+    route: flags.route ?? null,
+    around: flags.around ?? null,
     bugs: flags.bug,
     faults: flags.fault,
   };

@@ -1,7 +1,30 @@
 /** What is counted of a live run: what the locks wrote down of themselves, and what the gateway found. */
 import type { DiaryEntry } from '../firmware-sim/diary.js';
 import type { Lock } from '../firmware-sim/lock.js';
+import { monotonicMs, Seconds } from '../proto/clock.js';
 import type { GatewayClient } from './client.js';
+import { plural } from './sim-summary.js';
+
+/**
+ * Whether it is connected, or silent because nothing asks it to speak: not while it connects or ends, has something to
+ * say and no connection, or could not connect the last time. In a silent state it sleeps, whatever it keeps.
+ */
+function isAsItShould({ hasPower, state }: Lock): boolean {
+  if (!hasPower || state.link !== 'down') return hasPower && state.link === 'up';
+  const isSilent = state.stateName === 'AIRPLANE' || state.stateName === 'LOW_BATTERY';
+  if (isSilent && state.tracking !== 'theft') return true;
+  return state.waiting.length === 0 && state.failures === 0;
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en-US');
+}
+
+function sumOf(numbers: Iterable<number>): number {
+  let sum = 0;
+  for (const number of numbers) sum += number;
+  return sum;
+}
 
 interface EventJson {
   readonly event: string;
@@ -20,12 +43,19 @@ export class SimTally {
   #acknowledged = 0;
   #commands = 0;
   #whyRefused = '';
+  /** When the rate was reckoned last, and from what. */
+  #rated = { atMs: monotonicMs(), rate: 0, acknowledged: 0 };
   /** By rule; null where nobody tells. */
   #findings: Map<string, number> | null = null;
 
   /** @param macs as we print them */
   constructor(macs: ReadonlySet<string>) {
     this.#macs = macs;
+  }
+
+  /** What the gateway found, by rule; null where nobody tells. */
+  get findings(): ReadonlyMap<string, number> | null {
+    return this.#findings;
   }
 
   /** How many uplinks the locks keep that nobody has acknowledged. */
@@ -69,9 +99,31 @@ export class SimTally {
     throw new Error('the gateway ended its stream of events');
   }
 
+  /** How things stand at this moment, in few words: the line of a run that goes on. */
+  progress(): string {
+    const fine = this.locks.filter(isAsItShould).length;
+    const parts = [
+      `${count(fine)} of ${count(this.locks.length)} connected or asleep`,
+      `${count(Math.round(this.#rate()))} pings/s`,
+      this.#findings === null ? 'findings unknown' : plural(sumOf(this.#findings.values()), 'finding'),
+      `${count(this.kept)} kept`,
+    ];
+    if (this.#refused > 0) parts.push(`${count(this.#refused)} connects failed (${this.#whyRefused})`);
+    return parts.join(', ');
+  }
+
+  /** Uplinks a second that were acknowledged since this was asked before, but for at least a second. */
+  #rate(): number {
+    const atMs = monotonicMs();
+    const span = (atMs - this.#rated.atMs) / Seconds(1);
+    if (span < 1) return this.#rated.rate;
+    const rate = (this.#acknowledged - this.#rated.acknowledged) / span;
+    this.#rated = { atMs, rate, acknowledged: this.#acknowledged };
+    return rate;
+  }
+
   /** How things stand, for people. */
   line(kept = this.kept): string {
-    const count = (number: number): string => number.toLocaleString('en-US');
     const parts = [
       `${count(this.locks.filter(({ state }) => state.link === 'up').length)} connected`,
       `${count(this.#sent)} sent`,

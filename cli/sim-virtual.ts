@@ -1,13 +1,13 @@
 /** A fleet without a gateway and without waiting, its trace in a file (interfaces.md §4). */
 import { VirtualTrace } from '../firmware-sim/virtual-trace.js';
-import { afterThisTurn, Days, type Milliseconds, Minutes, monotonicMs, Seconds } from '../proto/clock.js';
+import { Days, type Milliseconds, monotonicMs, Seconds } from '../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../proto/date.js';
 import { LockgateError } from '../proto/errors.js';
 import { isDatable } from '../proto/ping-json.js';
 import type { Interruption } from './interrupt.js';
 import { LineSink } from './line-sink.js';
 import { note, print } from './output.js';
-import { ProgressLine } from './progress-line.js';
+import { goOn } from './run-slices.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';
 import {
   DEFAULT_DAYS,
@@ -18,9 +18,6 @@ import {
   repeatCommand,
   runToJson,
 } from './sim-summary.js';
-
-/** How long the run goes on at a time, in real time: so often is Ctrl-C heard and the progress shown. */
-const SLICE: Milliseconds = 100;
 
 /**
  * Runs it, and prints how it went: to the standard error where the trace goes to the standard output.
@@ -46,10 +43,15 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
       bugs: plan.bugs,
       faults: plan.faults,
       ...(plan.mix && { mix: plan.mix }),
+      ...(plan.city && { city: plan.city }),
+      ...(plan.path && { path: plan.path }),
     },
     sink === undefined ? null : (line) => sink.write(line),
   );
-  await goOn(trace, startMs, days, interrupted.signal);
+  const progress = (): string => {
+    return `${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
+  };
+  await goOn(trace, progress, interrupted.signal);
   sink?.end();
   report(flags, trace, locks, (monotonicMs() - begunAt) / Seconds(1));
   if (!interrupted.signal.aborted) return;
@@ -62,26 +64,6 @@ function readStart(text: string, days: number): number {
   if (Number.isNaN(startMs)) throw new LockgateError('input-start', `--start is "${text}": expected ${DATE_EXPECTED}`);
   if (isDatable(startMs) && isDatable(startMs + Days(days))) return startMs;
   throw new LockgateError('input-start', `--start is "${text}": expected that the run lies within the years 1970–9999`);
-}
-
-/** A slice at a time; how long the slices are changes nothing of the run. */
-async function goOn(trace: VirtualTrace, startMs: number, days: number, signal: AbortSignal): Promise<void> {
-  const progress = new ProgressLine(() => {
-    return `${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
-  });
-  try {
-    let slice = Minutes(10);
-    while (trace.nowMs < trace.endMs && !signal.aborted) {
-      const sliceAt = monotonicMs();
-      trace.advance(trace.nowMs + slice);
-      const took = monotonicMs() - sliceAt;
-      if (took < SLICE / 2) slice *= 2;
-      else if (took > SLICE) slice = Math.max(Minutes(1), slice / 2);
-      await new Promise<void>((resolve) => afterThisTurn(resolve));
-    }
-  } finally {
-    progress.end();
-  }
 }
 
 function daysOf(span: Milliseconds): string {

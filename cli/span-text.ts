@@ -36,6 +36,20 @@ export function readMoment(flag: string, text: string, nowMs: number): string {
   throw new LockgateError('input-expiry', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
+/**
+ * A moment that has passed: a span back from `nowMs`, or a date, of which a day alone means its beginning in UTC.
+ *
+ * @returns RFC 3339
+ * @throws LockgateError `input-since`, naming the flag
+ */
+export function readPast(flag: string, text: string, nowMs: number): string {
+  const span = spanOf(text);
+  const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : nowMs - span;
+  if (!Number.isNaN(timeMs)) return toDate(timeMs);
+  const expected = 'a span such as 24h, or a date such as 2026-11-20 or 2026-11-20T18:00:00Z';
+  throw new LockgateError('input-since', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);
+}
+
 function spanOf(text: string): Milliseconds | undefined {
   const [, count, unit = ''] = SPAN.exec(text) ?? [];
   return count === undefined ? undefined : UNITS[unit]?.(Number(count));

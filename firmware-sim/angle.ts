@@ -16,6 +16,33 @@ export function cosineOf(degrees: number): number {
   return turned(degrees, 1);
 }
 
+/** The direction of a point that is so much further east and north: degrees clockwise from north, [0, 360). */
+export function directionOf(east: number, north: number): number {
+  const [across, along] = [Math.abs(east), Math.abs(north)];
+  if (across === 0 && along === 0) return 0;
+  // From the nearer axis, of which one is at most 45° away.
+  const fromAxis = Math.min(across, along) / Math.max(across, along);
+  const near = arcTangent(fromAxis) / RADIANS_PER_DEGREE;
+  const fromNorth = across <= along ? near : 90 - near;
+  const within = north >= 0 ? fromNorth : 180 - fromNorth;
+  return (east >= 0 ? within : 360 - within) % 360;
+}
+
+/** By how many degrees one has to go east from one longitude to another, the shorter way: [-180, 180). */
+export function degreesEast(fromDegrees: number, toDegrees: number): number {
+  const degrees = toDegrees - fromDegrees;
+  if (degrees >= -180 && degrees < 180) return degrees;
+  return ((degrees + 540) % 360) - 180;
+}
+
+/** Of a tangent in [0, 1], in radians. Beyond half of 45° it is told from 45°. */
+function arcTangent(tangent: number): number {
+  if (tangent > TANGENT_OF_22_5) return Math.PI / 4 - smallArcTangent((1 - tangent) / (1 + tangent));
+  return smallArcTangent(tangent);
+}
+
+const TANGENT_OF_22_5 = 0.41421356237309503;
+
 /** The sine of the angle and so many quarter turns more, from the nearest quarter turn: at most 45° away. */
 function turned(degrees: number, quartersMore: number): number {
   const within = degrees % 360;
@@ -50,3 +77,18 @@ function smallCosine(angle: number): number {
             square * (-2.7557314351390663e-7 + square * (2.087572321298175e-9 + square * -1.1359647557788195e-11))));
   return 1 - (square / 2 - square * square * tail);
 }
+
+/** Of a tangent in [0, 0.4375]. */
+function smallArcTangent(tangent: number): number {
+  const square = tangent * tangent;
+  let sum = 0;
+  for (const coefficient of ARC_TANGENT) sum = (sum + coefficient) * square;
+  return tangent - tangent * sum;
+}
+
+/** From the last to the first. */
+const ARC_TANGENT = [
+  0.016285820115365782, -0.036531572744216916, 0.049768779946159324, -0.058335701337905735, 0.06661073137387531,
+  -0.0769187620504483, 0.09090887133436507, -0.11111110405462356, 0.14285714272503466, -0.19999999999876483,
+  0.3333333333333293,
+] as const;

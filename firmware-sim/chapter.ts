@@ -5,8 +5,9 @@
 import { Minutes, Seconds } from '../proto/clock.js';
 import type { City, Place } from './city.js';
 import type { Prng } from './prng.js';
-import { Route } from './route.js';
-import type { WorldChange, WorldEvent } from './world.js';
+import type { Route } from './route.js';
+import { StreetRoute } from './street-route.js';
+import { sortByTime, type WorldChange, type WorldEvent } from './world.js';
 
 export interface Chapter {
   readonly events: readonly WorldEvent[];
@@ -33,19 +34,23 @@ class Happenings {
   }
 
   inOrder(): WorldEvent[] {
-    return this.#events.sort((one, other) => one.atMs - other.atMs);
+    sortByTime(this.#events);
+    return this.#events;
   }
 }
 
-/** Unlock, ride, lock: with stops, a tunnel now and then, and a garage at the end of some. */
-export function ride(prng: Prng, way: Way): Chapter {
+/** The way that somebody takes who begins to ride at `startMs`, about so fast. */
+export type RouteMaker = (startMs: number, speedMetersPerSecond: number) => Route;
+
+/** Unlock at `startMs`, ride, lock: with stops, a tunnel now and then, and a garage at the end of some. */
+export function ride(prng: Prng, startMs: number, routeOf: RouteMaker): Chapter {
   const happens = new Happenings();
-  const startMs = way.startMs + prng.between(Seconds(5), Seconds(25));
-  const route = new Route(prng, { ...way, startMs, speedMetersPerSecond: prng.between(3.5, 6.5) });
-  happens.at(way.startMs, { type: 'tether', tetherState: 'detached' });
-  happens.at(way.startMs, { type: 'lock-state', lockState: 'unlocked' });
-  happens.at(way.startMs, { type: 'sky', open: true });
-  happens.at(way.startMs, { type: 'coverage', covered: true });
+  const leavesMs = startMs + prng.between(Seconds(5), Seconds(25));
+  const route = routeOf(leavesMs, prng.between(3.5, 6.5));
+  happens.at(startMs, { type: 'tether', tetherState: 'detached' });
+  happens.at(startMs, { type: 'lock-state', lockState: 'unlocked' });
+  happens.at(startMs, { type: 'sky', open: true });
+  happens.at(startMs, { type: 'coverage', covered: true });
   moves(happens, route);
   if (prng.chance(0.15)) tunnel(prng, happens, route);
   // Most lock at once. Some look for their bag first, or forget.
@@ -61,7 +66,7 @@ export function ride(prng: Prng, way: Way): Chapter {
 export function theft(prng: Prng, way: Way): Chapter {
   const happens = new Happenings();
   const speedMetersPerSecond = prng.chance(0.5) ? prng.between(1, 2) : prng.between(6, 12);
-  const route = new Route(prng, { ...way, speedMetersPerSecond });
+  const route = new StreetRoute(prng, { ...way, speedMetersPerSecond });
   happens.at(way.startMs, { type: 'tether', tetherState: 'detached' });
   moves(happens, route);
   if (prng.chance(0.2)) tunnel(prng, happens, route);
@@ -103,12 +108,22 @@ export function parked(prng: Prng, startMs: number, endMs: number, chances: Chan
 }
 
 function moves(happens: Happenings, route: Route): void {
-  happens.at(route.startMs, { type: 'motion', moving: true });
-  for (const stop of route.stops(NOTICED_STOP)) {
-    happens.at(stop.startMs, { type: 'motion', moving: false });
-    if (stop.endMs < route.endMs) happens.at(stop.endMs, { type: 'motion', moving: true });
+  for (const { atMs, change } of motionsOf(route)) happens.at(atMs, change);
+}
+
+/** What the motion sensor notices of a way, in order of time. */
+export function motionsOf(way: Pick<Route, 'startMs' | 'endMs' | 'stops'>): WorldEvent[] {
+  const events: WorldEvent[] = [];
+  const moving = (atMs: number, isMoving: boolean): void => {
+    events.push({ atMs: Math.round(atMs), change: { type: 'motion', moving: isMoving } });
+  };
+  moving(way.startMs, true);
+  for (const stop of way.stops(NOTICED_STOP)) {
+    moving(stop.startMs, false);
+    if (stop.endMs < way.endMs) moving(stop.endMs, true);
   }
-  happens.at(route.endMs, { type: 'motion', moving: false });
+  moving(way.endMs, false);
+  return events;
 }
 
 function tunnel(prng: Prng, happens: Happenings, route: Route): void {

@@ -1,6 +1,6 @@
 /** Places in a city as metres from its middle, which is all the geometry that a bicycle needs. */
 import type { Position } from '../proto/ping.js';
-import { cosineOf, sineOf } from './angle.js';
+import { cosineOf, degreesEast, sineOf } from './angle.js';
 
 /** The middle of a city, and how its streets lie. */
 export interface City {
@@ -10,6 +10,8 @@ export interface City {
   readonly turnedDegrees: number;
   /** From the middle to the outskirts. */
   readonly radiusMeters: number;
+  /** What the clocks there show against UTC. They stay so all year: a seed does not depend on a law. */
+  readonly utcOffsetMinutes: number;
 }
 
 /** The centre of Amsterdam, by and large. */
@@ -18,7 +20,14 @@ export const AMSTERDAM: City = Object.freeze({
   longitudeDegrees: 4.8952,
   turnedDegrees: 24,
   radiusMeters: 2500,
+  utcOffsetMinutes: 60,
 });
+
+/** Streets as those of Amsterdam, around a point. The clocks there go by the sun, to the hour. */
+export function cityAround(latitudeDegrees: number, longitudeDegrees: number): City {
+  const utcOffsetMinutes = Math.round(longitudeDegrees / 15) * 60;
+  return { ...AMSTERDAM, latitudeDegrees, longitudeDegrees, utcOffsetMinutes };
+}
 
 /** Metres from the middle of the city. */
 export interface Place {
@@ -27,7 +36,7 @@ export interface Place {
 }
 
 /** One degree of latitude on a sphere of the Earth's mean radius. */
-const METERS_PER_DEGREE = 111_195;
+export const METERS_PER_DEGREE = 111_195;
 
 /** A place as a position. `uncertaintyMeters` is rounded to the whole metres that the wire carries. */
 export function positionOf(city: City, place: Place, uncertaintyMeters: number): Position {
@@ -35,8 +44,18 @@ export function positionOf(city: City, place: Place, uncertaintyMeters: number):
   const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * cosineOf(city.latitudeDegrees));
   return {
     latitudeDegrees: toE7(city.latitudeDegrees + northDegrees),
-    longitudeDegrees: toE7(city.longitudeDegrees + eastDegrees),
+    // A city may lie across the line where the longitudes meet.
+    longitudeDegrees: toE7(degreesEast(0, city.longitudeDegrees + eastDegrees)),
     uncertaintyMeters: Math.round(uncertaintyMeters),
+  };
+}
+
+/** The other way round. Far away from the city its metres are no longer those of the place. */
+export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: number): Place {
+  const east = degreesEast(city.longitudeDegrees, longitudeDegrees);
+  return {
+    eastMeters: east * METERS_PER_DEGREE * cosineOf(city.latitudeDegrees),
+    northMeters: (latitudeDegrees - city.latitudeDegrees) * METERS_PER_DEGREE,
   };
 }
 

@@ -11,10 +11,11 @@ import type { Flash } from './flash.js';
 import type { OpenLink } from './link.js';
 import { Lock } from './lock.js';
 import { dealMix, type MixPart } from './mix.js';
-import { OPENINGS } from './opening.js';
+import { OPENINGS, OWN_WAY } from './opening.js';
 import { EVERYDAY, LIVELY } from './pace.js';
 import { type Begins, PlannedWorld } from './planned-world.js';
 import { Prng } from './prng.js';
+import type { WaypointPath } from './waypoint-route.js';
 import type { World } from './world.js';
 
 export interface FleetOptions {
@@ -27,6 +28,11 @@ export interface FleetOptions {
   readonly pace: 'everyday' | 'lively';
   /** Where they live; Amsterdam where it is left out. */
   readonly city?: City;
+  /**
+   * The way that they all ride, there and back, in its city: a minute after the beginning, and then as the pace has it;
+   * with ride tracking, unless the mix says otherwise. Generated ways where it is left out.
+   */
+  readonly path?: WaypointPath;
   /** What they keep without power; gone with the process where it is left out. */
   readonly flash?: Flash;
   readonly diary?: Diary;
@@ -76,7 +82,8 @@ function macNear(prng: Prng, minute: number): Mac {
   throw new Error('no MAC has a period minute near the one that is wanted');
 }
 
-function drawMac(prng: Prng): Mac {
+/** A MAC that is given out locally, by chance. */
+export function drawMac(prng: Prng): Mac {
   const mac = macFromWire(`${MAC_PREFIX}${prng.whole(0, 0xffffff).toString(16).padStart(6, '0').toUpperCase()}`);
   if (mac === undefined) throw new Error('a drawn MAC is always one');
   return mac;
@@ -142,10 +149,13 @@ function lockOf(options: FleetOptions, mac: Mac, index: number, parts: LockParts
 
 function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery, begins }: LockParts): World {
   const isLively = options.pace === 'lively';
-  const opening = isLively && begins === undefined ? OPENINGS[index % OPENINGS.length] : undefined;
+  const { path } = options;
+  const part = isLively && begins === undefined ? OPENINGS[index % OPENINGS.length] : undefined;
+  const opening = path === undefined ? part : { ...OWN_WAY, power: begins?.power ?? OWN_WAY.power };
   return new PlannedWorld({
     prng,
-    city: options.city ?? AMSTERDAM,
+    city: path?.city ?? options.city ?? AMSTERDAM,
+    ...(path && { path }),
     startMs: options.clock.now() + index * startEvery,
     pace: isLively ? LIVELY : EVERYDAY,
     ...(opening && { opening }),

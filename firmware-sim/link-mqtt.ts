@@ -9,6 +9,7 @@ import { decodeDownlink, encodeUplink } from '../proto/codec.js';
 import type { Mac } from '../proto/mac.js';
 import type { Uplink } from '../proto/ping.js';
 import { POWER_MODEL } from '../proto/power-model.js';
+import { ConnectQueue, type Place } from './connect-queue.js';
 import type { Link, LinkEvents, LinkTrouble, OpenLink } from './link.js';
 
 /** Where the gateway listens. */
@@ -24,19 +25,36 @@ const CONNECT_ENDS_AFTER = Seconds(10);
 /** How long a link that is closed for good waits for the other side. */
 const CLOSE_ENDS_AFTER = Seconds(1);
 
+/**
+ * How many locks of one process are connecting at once. A gateway takes in one of them with each turn of its event
+ * loop, and one that commits to a slow disk turns some hundred times a second.
+ */
+const CONNECTING_AT_ONCE = 100;
+
 /** Makes links to a gateway. `secretOf` gives a lock's password. */
 export function mqttLinks(address: MqttAddress, secretOf: (mac: Mac) => string): OpenLink {
-  return (mac, events) => new MqttLink(optionsFor(address, mac, secretOf(mac)), events);
+  const queue = new ConnectQueue(CONNECTING_AT_ONCE);
+  return (mac, events) =>
+    new MqttLink(mqttOptions(address, { clientId: mac, mac, secret: secretOf(mac) }), events, queue);
 }
 
-function optionsFor({ host, port, tls }: MqttAddress, mac: Mac, secret: string): IClientOptions {
+/** Who connects: a lock, or a phone that acts for it (protocol.md §1). */
+export interface MqttIdentity {
+  readonly clientId: string;
+  /** The user name is the lock's MAC either way. */
+  readonly mac: Mac;
+  readonly secret: string;
+}
+
+/** How a client connects: clean sessions, and no tries of its own to connect again. */
+export function mqttOptions({ host, port, tls }: MqttAddress, { clientId, mac, secret }: MqttIdentity): IClientOptions {
   return {
     host,
     port,
     protocol: tls === undefined ? 'mqtt' : 'mqtts',
     ...tls,
     protocolVersion: 4,
-    clientId: mac,
+    clientId,
     username: mac,
     password: secret,
     clean: true,
@@ -51,19 +69,32 @@ function optionsFor({ host, port, tls }: MqttAddress, mac: Mac, secret: string):
 class MqttLink implements Link {
   readonly #options: IClientOptions;
   readonly #events: LinkEvents;
+  readonly #queue: ConnectQueue;
+  /** Of the try to connect that is under way, or waits to be. */
+  #place: Place | undefined;
   /** The connection that counts; what an older one still says is not heard. */
   #line: Line | undefined;
   /** One that the lock has given up and the gateway has not. */
   #abandoned: Line | undefined;
 
-  constructor(options: IClientOptions, events: LinkEvents) {
+  constructor(options: IClientOptions, events: LinkEvents, queue: ConnectQueue) {
     this.#options = options;
     this.#events = events;
+    this.#queue = queue;
   }
 
   connect(): void {
+    this.#place?.leave();
+    this.#place = this.#queue.enter(() => this.#open());
+  }
+
+  #open(): void {
     const line: Line = new Line(connectMqtt(this.#options), {
       ...this.#events,
+      connected: () => {
+        this.#place?.leave();
+        this.#events.connected();
+      },
       failed: (trouble) => this.#over(line, () => this.#events.failed(trouble)),
       ended: (trouble) => this.#over(line, () => this.#events.ended(trouble)),
     });
@@ -73,6 +104,7 @@ class MqttLink implements Link {
   #over(line: Line, tell: () => void): void {
     if (this.#line !== line) return;
     this.#line = undefined;
+    this.#place?.leave();
     tell();
   }
 
@@ -87,6 +119,7 @@ class MqttLink implements Link {
   drop(): void {
     this.#line?.drop();
     this.#line = undefined;
+    this.#place?.leave();
   }
 
   cut(afterBytes: number): void {
@@ -98,11 +131,13 @@ class MqttLink implements Link {
     this.#abandoned = this.#line;
     this.#line = undefined;
     this.#abandoned?.abandon();
+    this.#place?.leave();
   }
 
   async close(): Promise<void> {
     const line = this.#line;
     this.#line = undefined;
+    this.#place?.leave();
     this.#abandoned?.drop();
     await line?.close();
   }
@@ -224,5 +259,6 @@ function limitBytes(stream: MqttClient['stream'], bytes: number, then: () => voi
 
 /** mqtt.js puts the CONNACK's return code, a number, where Node puts its error names. */
 function troubleOf(error: Error & { code?: unknown }): LinkTrouble {
+  if (error.code === 'EMFILE') return { message: 'this process has too many open files: raise "ulimit -n"' };
   return typeof error.code === 'number' ? { message: error.message, code: error.code } : { message: error.message };
 }

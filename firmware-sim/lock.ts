@@ -19,6 +19,7 @@ import {
   newLock,
   type StepState,
 } from '../proto/power-step-state.js';
+import type { LockBattery } from './battery.js';
 import type { Diary, DiaryEntry } from './diary.js';
 import type { Flash } from './flash.js';
 import type { Link, LinkEvents, OpenLink } from './link.js';
@@ -41,6 +42,8 @@ export interface LockOptions {
   readonly act?: Act;
   /** How often it booted before. What stands in its flash, if it has one, counts instead. */
   readonly bootsBefore?: number;
+  /** The minute of the UTC day of its Period Ping, 0…1439; by its MAC where it is left out. */
+  readonly periodMinute?: number;
 }
 
 /** How a lock acts on one input. */
@@ -56,13 +59,15 @@ export class Lock {
   readonly #model: PowerModel;
   readonly #act: Act;
   readonly #link: Link;
+  readonly #battery: LockBattery | undefined;
   readonly #inputs: StepInput[] = [];
-  /** What the step at hand does: one list for all steps that do nothing, which most of a fleet's millions are. */
-  #effects: StepEffect[] = [];
+  /** What the step at hand does: one list for all steps, emptied by taking out, which leaves it its room. */
+  readonly #effects: StepEffect[] = [];
   readonly #state: Draft;
   /** What was last written to the flash. */
   #saved: LockFlash;
-  #nowMs: number;
+  // A number from the beginning: a field that was once undefined gets a new number object with each time that it holds.
+  #nowMs = 0;
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
   #armedMs = Number.POSITIVE_INFINITY;
@@ -70,15 +75,17 @@ export class Lock {
 
   /** @throws LockgateError `bad-flash` where the flash can't be read. */
   constructor(options: LockOptions) {
-    const { mac, world, firmwareVersion, chance } = options;
+    const { mac, world, firmwareVersion, chance, periodMinute } = options;
     this.mac = mac;
     this.#options = options;
+    this.#battery = world.battery;
     this.#model = options.model ?? POWER_MODEL;
     this.#act = options.act ?? stepInPlace;
     this.#link = options.openLink(mac, this.#linkEvents());
     this.#nowMs = options.clock.now();
     const flash = options.flash?.load(mac);
-    const lock = { mac, firmwareVersion, chance, ...world.beginning };
+    const minute = periodMinute === undefined ? {} : { periodMinute };
+    const lock = { mac, firmwareVersion, chance, ...minute, ...world.beginning };
     this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
     if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
     this.#saved = flashOf(this.#state);
@@ -89,6 +96,16 @@ export class Lock {
     return this.#state;
   }
 
+  /** The battery that it drains; undefined where its world has none of its own. For checkers. */
+  get battery(): LockBattery | undefined {
+    return this.#battery;
+  }
+
+  /** Whether it was given power, and has it still. */
+  get hasPower(): boolean {
+    return this.#phase === 'running' || this.#phase === 'stepping';
+  }
+
   /** Gives the lock power. */
   start(): void {
     if (this.#phase !== 'new') throw new Error('a simulated lock is started once');
@@ -97,6 +114,14 @@ export class Lock {
     this.#give({ type: 'boot' });
     // Somebody may have moved the shackle while the lock had no power.
     this.#give({ type: 'lock-state', lockState: this.#options.world.beginning.lockState });
+    this.#options.world.surround?.(this);
+    this.#arm();
+  }
+
+  /** Does what is due, and waits for what its world has next. For worlds that are told something as it goes. */
+  look(): void {
+    if (this.#phase !== 'running') return;
+    this.#catchUp();
     this.#arm();
   }
 
@@ -142,7 +167,7 @@ export class Lock {
     const { diary, world } = this.#options;
     if (diary !== undefined) {
       this.#note({ type: 'world', change: event.change });
-      if (event.change.type === 'motion') this.#note({ type: 'whereabouts', fix: world.fixAt(this.#nowMs) });
+      if (event.change.type === 'motion') this.#note({ type: 'whereabouts', fix: world.truthAt(this.#nowMs) });
     }
     this.#give(event.change);
   }
@@ -155,7 +180,7 @@ export class Lock {
     }
     this.#phase = 'stepping';
     this.#step(input);
-    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) this.#step(next);
+    while (this.#inputs.length > 0) this.#step(this.#inputs.shift() as StepInput);
     if (this.#phase === 'stepping') this.#phase = 'running';
   }
 
@@ -169,15 +194,18 @@ export class Lock {
       this.#saved = flashOf(state);
       flash.save(this.mac, this.#saved);
     }
+    if (input.type === 'boot') this.#battery?.boots(this.#nowMs);
     if (input.type === 'boot') this.#note({ type: 'booted', boot: state.boot });
     if (effects.length === 0) return;
-    this.#effects = [];
+    // What an effect brings about waits for its turn in `#inputs`: nothing is added here meanwhile.
     for (const effect of effects) this.#perform(effect);
+    while (effects.length > 0) effects.pop();
   }
 
   #perform(effect: StepEffect): void {
     if (this.#phase === 'stopped') return;
     if (this.#options.diary !== undefined) this.#note({ type: 'did', effect });
+    this.#battery?.did(effect, this.#nowMs);
     if (effect.type === 'connect') this.#link.connect();
     else if (effect.type === 'publish') this.#link.publish(effect.uplink);
     else if (effect.type === 'disconnect') this.#link.disconnect();
@@ -207,6 +235,7 @@ export class Lock {
     // Within a step the link has answered at once: the answer waits for its turn, at the same moment.
     if (this.#phase === 'running') this.#catchUp();
     if (entry !== undefined) this.#note(entry);
+    if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.offline(this.#nowMs);
     this.#give(input);
     if (this.#phase === 'running') this.#arm();
   }

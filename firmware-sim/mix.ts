@@ -44,7 +44,10 @@ function parsePart(text: string): MixPart {
     throw new LockgateError('input-mix', `${JSON.stringify(text)} has no share of 0 or more: ${EXPECTED}`);
   let power: PowerSettings = DEFAULT_POWER;
   let batteryPercent: number | undefined;
-  for (const word of name.split('+')) {
+  const words = name.split('+');
+  if (words.includes('mid') && words.includes('high'))
+    throw new LockgateError('input-mix', `${JSON.stringify(name)} is in two modes: ${EXPECTED}`);
+  for (const word of words) {
     const says = Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
     if (says === undefined) throw new LockgateError('input-mix', `there is no ${JSON.stringify(word)}: ${EXPECTED}`);
     const { batteryPercent: battery = batteryPercent, ...change } = says;

@@ -39,6 +39,14 @@ const coverage = (afterMs: number, covered: boolean): Scene => ({
   change: { type: 'coverage', covered },
 });
 
+/** Of those who ride a way of their own: nobody wants to wait until the morning for it. */
+export const OWN_WAY = {
+  name: 'a ride along a way of one’s own, with ride tracking',
+  power: TRACKED,
+  scenes: [{ type: 'ride', afterMs: Minutes(1) }],
+  endsAfterMs: Minutes(2),
+} as const satisfies Opening;
+
 /** The parts, in the order in which a fleet gives them out; then they begin anew. */
 export const OPENINGS: readonly Opening[] = [
   {

@@ -1,49 +1,37 @@
 /** How much happens: a year of ordinary days, or a demo in which nobody wants to wait. */
-import { Days, Hours, Minutes } from '../proto/clock.js';
+import { type Milliseconds, Minutes } from '../proto/clock.js';
 import type { Chances } from './chapter.js';
+import { CommuterWeek, type DayPattern } from './day-pattern.js';
 import type { Prng } from './prng.js';
 
 export interface Pace {
   readonly name: 'everyday' | 'lively';
-  /** When the next ride begins, after `fromMs`. */
-  departsMs(prng: Prng, fromMs: number): number;
+  /** When somebody rides. `prng` is the pattern's own; the offset is that of the clocks there against UTC. */
+  patternOf(prng: Prng, utcOffset: Milliseconds): DayPattern;
   /** Of times that the bicycle stands. */
   readonly theft: number;
   readonly chances: Chances;
-  readonly batteryPercentPerHour: number;
-  readonly batteryPercentPerRide: number;
+  /** How many times faster than in life the lock's battery is drained and charged. */
+  readonly batteryTimes: number;
 }
 
-/** The hours of the day (UTC) in which rides begin, and how likely each is on a day. */
-const EVERYDAY_RIDES = [
-  { hour: 8, chance: 0.55 },
-  { hour: 17, chance: 0.55 },
-  { hour: 20, chance: 0.15 },
-] as const;
-
-/** Commuters: to work, back, and out in the evening. */
+/** Commuters: to work, back, out in the evening and at the weekend, away now and then. */
 export const EVERYDAY: Pace = {
   name: 'everyday',
-  departsMs(prng, fromMs) {
-    for (let day = Math.floor(fromMs / Days(1)); ; day++) {
-      for (const { hour, chance } of EVERYDAY_RIDES) {
-        const atMs = Days(day) + Hours(hour) + prng.between(-Minutes(70), Minutes(70));
-        if (prng.chance(chance) && atMs > fromMs + Minutes(15)) return Math.round(atMs);
-      }
-    }
-  },
+  patternOf: (prng, utcOffset) => new CommuterWeek(prng, utcOffset),
   theft: 0.004,
   chances: { jostled: 0.15, outage: 0.03, modemReset: 0.01, reboot: 0.004, airplane: 0.004 },
-  batteryPercentPerHour: 0.05,
-  batteryPercentPerRide: 0.4,
+  batteryTimes: 1,
 };
 
 /** A demo at 60 times speed: a ride every few seconds of those who watch, a theft every few minutes. */
 export const LIVELY: Pace = {
   name: 'lively',
-  departsMs: (prng, fromMs) => Math.round(fromMs + prng.between(Minutes(8), Minutes(40))),
+  patternOf: (prng) => ({
+    next: (fromMs) => ({ atMs: Math.round(fromMs + prng.between(Minutes(8), Minutes(40))), goal: 'any' }),
+  }),
   theft: 0.12,
   chances: { jostled: 0.3, outage: 0.08, modemReset: 0.06, reboot: 0.02, airplane: 0.03 },
-  batteryPercentPerHour: 1.5,
-  batteryPercentPerRide: 1,
+  // A battery that lasts for months would never be seen to run low.
+  batteryTimes: 10,
 };

@@ -2,17 +2,24 @@
  * The life of a bicycle and its person, made up from a seed: parked, ridden, stolen now and then and found again. It is
  * planned one chapter ahead, so that a year costs no memory.
  */
-import { Hours, Minutes } from '../proto/clock.js';
+import { Hours, Minutes, Seconds } from '../proto/clock.js';
 import { DEFAULT_POWER, type Position, type PowerSettings } from '../proto/ping.js';
 import type { GpsFix } from '../proto/power-step-io.js';
-import { type Chapter, parked, ride, theft } from './chapter.js';
+import { LockBattery } from './battery.js';
+import { type Chapter, parked, type RouteMaker, ride, theft } from './chapter.js';
 import { type City, type Place, placeAlong, positionOf } from './city.js';
+import type { DayPattern, Goal } from './day-pattern.js';
+import { EbikeBattery } from './ebike-battery.js';
+import { exactFix, GpsReceiver } from './gps-receiver.js';
 import type { Opening } from './opening.js';
 import type { Pace } from './pace.js';
 import type { Prng } from './prng.js';
 import type { Motion, Route } from './route.js';
+import { StreetRoute } from './street-route.js';
+import type { WaypointPath } from './waypoint-route.js';
 import {
   CELL_UNCERTAINTY_METERS,
+  sortByTime,
   type World,
   type WorldBeginning,
   type WorldChange,
@@ -22,6 +29,8 @@ import {
 export interface PlannedWorldOptions {
   readonly prng: Prng;
   readonly city: City;
+  /** The way that is ridden, there and back, of the same city; through its streets where it is left out. */
+  readonly path?: WaypointPath;
   readonly startMs: number;
   readonly pace: Pace;
   /** What happens first; nothing in particular where it is left out. */
@@ -36,45 +45,56 @@ export interface Begins {
   readonly batteryPercent?: number;
 }
 
+/** Nearer to each other than this, the ends of a way are one place: it goes round. */
+const SAME_PLACE_METERS = 50;
+/** At which nobody forgets to charge: a phone can hardly open the lock any more. */
+const CHARGES_ALWAYS_PERCENT = 2;
+
 export class PlannedWorld implements World {
   readonly beginning: WorldBeginning;
+  readonly battery: LockBattery;
   readonly #prng: Prng;
   readonly #city: City;
+  readonly #path: WaypointPath | undefined;
   readonly #pace: Pace;
+  readonly #pattern: DayPattern;
+  readonly #receiver: GpsReceiver;
   /** Where the person goes to and fro. */
   readonly #home: Place;
   readonly #work: Place;
-  readonly #hasEbike: boolean;
+  readonly #ebike: EbikeBattery | undefined;
   readonly #chargesBelowPercent: number;
   #events: WorldEvent[] = [];
   #taken = 0;
+  /** When the next of them is; −1 where that is to be looked up. It is asked far more often than it changes. */
+  #plannedMs = -1;
   /** Until when all is planned. */
   #untilMs: number;
   /** The ways of the chapter, and where the bicycle stood before. */
   #routes: Route[] = [];
   #stood: Motion;
-  #batteryPercent: number;
-  #drainedUntilMs: number;
-  #ebikeCharge: number;
 
-  constructor({ prng, city, pace, startMs, opening, begins }: PlannedWorldOptions) {
+  constructor({ prng, city, path, pace, startMs, opening, begins }: PlannedWorldOptions) {
     this.#prng = prng;
     this.#city = city;
+    this.#path = path;
     this.#pace = pace;
-    this.#home = somewhere(prng, city);
-    this.#work = somewhere(prng, city);
-    this.#hasEbike = prng.chance(0.4);
+    this.#pattern = pace.patternOf(prng.fork('pattern'), Minutes(city.utcOffsetMinutes));
+    this.#receiver = new GpsReceiver(prng.fork('gps'), city);
+    const [home, work] = [somewhere(prng, city), somewhere(prng, city)];
+    this.#home = path?.start ?? home;
+    this.#work = path?.end ?? work;
+    this.#ebike = prng.chance(0.4) ? new EbikeBattery(prng.fork('e-bike')) : undefined;
     this.#chargesBelowPercent = prng.whole(4, 30);
     this.#stood = { place: this.#home, speedMetersPerSecond: 0, directionDegrees: 0 };
-    this.#batteryPercent = opening?.batteryPercent ?? begins?.batteryPercent ?? prng.whole(35, 100);
-    this.#ebikeCharge = prng.between(0.4, 1);
+    const batteryPercent = opening?.batteryPercent ?? begins?.batteryPercent ?? prng.whole(12, 100);
+    this.battery = new LockBattery({ startMs, percent: batteryPercent, times: pace.batteryTimes });
     this.#untilMs = startMs;
-    this.#drainedUntilMs = startMs;
     this.beginning = {
       lockState: 'locked',
-      batteryPercent: this.#batteryPercent,
+      batteryPercent,
       power: opening?.power ?? begins?.power ?? somePower(prng),
-      ebikeVolts: this.#ebikeVolts(),
+      ebikeVolts: this.#ebike?.volts ?? null,
       tetherState: 'detached',
       covered: true,
       skyOpen: true,
@@ -83,24 +103,30 @@ export class PlannedWorld implements World {
   }
 
   nextAtMs(): number {
-    if (this.#taken >= this.#events.length) this.#plan();
-    return this.#events[this.#taken]?.atMs ?? Number.POSITIVE_INFINITY;
+    if (this.#plannedMs < 0) this.#plannedMs = this.#nextPlanned()?.atMs ?? Number.POSITIVE_INFINITY;
+    const batteryMs = this.battery.nextAtMs;
+    return this.#plannedMs <= batteryMs ? this.#plannedMs : batteryMs;
   }
 
   take(): WorldEvent | undefined {
-    if (this.#taken >= this.#events.length) this.#plan();
-    return this.#events[this.#taken++];
+    const planned = this.#nextPlanned();
+    const batteryMs = this.battery.nextAtMs;
+    if (planned === undefined || batteryMs < planned.atMs)
+      return { atMs: batteryMs, change: { type: 'battery', percent: this.battery.take() } };
+    this.#taken += 1;
+    this.#plannedMs = -1;
+    const { atMs, change } = planned;
+    if (change.type === 'lock-state') this.battery.turns(atMs);
+    if (change.type === 'battery') this.battery.set(change.percent, atMs);
+    return planned;
   }
 
   fixAt(atMs: number): GpsFix {
-    const { place, speedMetersPerSecond, directionDegrees } = this.#motionAt(atMs);
-    // How well the sky is seen changes from street to street, not from one moment to the next.
-    const uncertaintyMeters = 4 + (Math.abs(place.eastMeters + place.northMeters) % 11);
-    return {
-      position: positionOf(this.#city, place, uncertaintyMeters),
-      speedMetersPerSecond: toHundredths(speedMetersPerSecond),
-      directionDegrees: toHundredths(directionDegrees) % 360,
-    };
+    return this.#receiver.read(atMs, this.#motionAt(atMs));
+  }
+
+  truthAt(atMs: number): GpsFix {
+    return exactFix(this.#city, this.#motionAt(atMs));
   }
 
   /** The network knows the mast, not the lock. */
@@ -112,17 +138,27 @@ export class PlannedWorld implements World {
   }
 
   #motionAt(atMs: number): Motion {
-    const route = this.#routes.findLast(({ startMs }) => startMs <= atMs);
-    return route?.at(atMs) ?? this.#stood;
+    for (let index = this.#routes.length - 1; index >= 0; index--) {
+      const route = this.#routes[index];
+      if (route !== undefined && route.startMs <= atMs) return route.at(atMs);
+    }
+    return this.#stood;
+  }
+
+  #nextPlanned(): WorldEvent | undefined {
+    if (this.#taken >= this.#events.length) this.#plan();
+    return this.#events[this.#taken];
   }
 
   /** Plans until the end of the next ride. */
   #plan(): void {
-    const { chances, departsMs, theft: theftChance } = this.#pace;
+    const { chances, theft: theftChance } = this.#pace;
     const prng = this.#prng;
     this.#turnPage();
     const fromMs = this.#untilMs;
-    let departMs = departsMs(prng, fromMs);
+    let departure = this.#pattern.next(fromMs);
+    while (this.#isThere(departure.goal)) departure = this.#pattern.next(departure.atMs);
+    let departMs = departure.atMs;
     this.#add(parked(prng, fromMs, departMs, chances));
     this.#charges(fromMs, departMs);
     if (prng.chance(theftChance)) {
@@ -132,34 +168,62 @@ export class PlannedWorld implements World {
       this.#add(chapter);
       departMs = Math.round(chapter.endMs + prng.between(Minutes(20), Hours(3)));
     }
-    this.#ride(departMs);
+    this.#ride(departMs, departure.goal);
+  }
+
+  /** Whether there is nothing to ride for. */
+  #isThere(goal: Goal): boolean {
+    if (this.#isRound()) return false;
+    const place = this.#place();
+    return goal === 'home' ? isSame(place, this.#home) : goal === 'work' && isSame(place, this.#work);
+  }
+
+  /** Whether the way of one's own ends where it begins. */
+  #isRound(): boolean {
+    return this.#path !== undefined && metersBetween(this.#path.start, this.#path.end) < SAME_PLACE_METERS;
   }
 
   #play({ scenes, endsAfterMs }: Opening): void {
     const startMs = this.#untilMs;
     for (const scene of scenes) {
       const atMs = startMs + scene.afterMs;
-      if (scene.type === 'ride') this.#ride(atMs);
+      if (scene.type === 'ride') this.#ride(atMs, 'any');
       else if (scene.type === 'theft') {
         const to = placeAlong(this.#place(), this.#prng.between(0, 360), 1200);
         this.#add(theft(this.#prng, { city: this.#city, from: this.#place(), to, startMs: atMs }));
-      } else {
-        if (scene.change.type === 'battery') this.#batteryPercent = scene.change.percent;
-        this.#push(atMs, scene.change);
-      }
+      } else this.#push(atMs, scene.change);
     }
     this.#sort();
     this.#untilMs = Math.max(this.#untilMs, startMs + endsAfterMs);
-    this.#drainedUntilMs = this.#untilMs;
   }
 
-  #ride(startMs: number): void {
-    const prng = this.#prng;
-    const from = this.#place();
-    const goal = prng.chance(0.25) ? somewhere(prng, this.#city) : from === this.#home ? this.#work : this.#home;
-    const chapter = ride(prng, { city: this.#city, from, to: goal, startMs });
-    this.#drains(startMs, chapter.endMs);
+  #ride(startMs: number, goal: Goal): void {
+    const chapter = ride(this.#prng, startMs, this.#path === undefined ? this.#through(goal) : this.#along(goal));
+    if (this.#ebike !== undefined && chapter.route !== undefined) {
+      this.#ebike.rides(chapter.route.meters);
+      this.#push(chapter.endMs, { type: 'ebike', volts: this.#ebike.volts });
+    }
     this.#add(chapter);
+  }
+
+  /** Through the streets. */
+  #through(goal: Goal): RouteMaker {
+    const [prng, city, from] = [this.#prng, this.#city, this.#place()];
+    const isOut = goal === 'out' || (goal === 'any' && prng.chance(0.25));
+    const goesHome = goal === 'home' || (goal === 'any' && !isSame(from, this.#home));
+    const to = isOut ? somewhere(prng, city) : goesHome ? this.#home : this.#work;
+    return (startMs, speedMetersPerSecond) => {
+      return new StreetRoute(prng, { city, from, to, startMs, speedMetersPerSecond });
+    };
+  }
+
+  /** Along the way of one's own, or through the streets to where it begins. */
+  #along(goal: Goal): RouteMaker {
+    const [path, from] = [this.#path, this.#place()];
+    const isBack = this.#isRound() ? goal === 'home' : isSame(from, this.#work);
+    const isOnIt = isSame(from, this.#home) || isSame(from, this.#work);
+    if (path === undefined || !isOnIt) return this.#through('home');
+    return (startMs, speedMetersPerSecond) => path.ride({ startMs, speedMetersPerSecond, isBack });
   }
 
   /** Forgets what is over. */
@@ -186,44 +250,27 @@ export class PlannedWorld implements World {
   }
 
   #sort(): void {
-    this.#events.sort((one, other) => one.atMs - other.atMs);
-  }
-
-  /** The battery of the lock, and of the bicycle, after a ride. */
-  #drains(startMs: number, endMs: number): void {
-    const { batteryPercentPerHour, batteryPercentPerRide } = this.#pace;
-    const hours = Math.max(0, endMs - this.#drainedUntilMs) / Hours(1);
-    const before = Math.floor(this.#batteryPercent);
-    this.#batteryPercent = Math.max(1, this.#batteryPercent - hours * batteryPercentPerHour - batteryPercentPerRide);
-    this.#drainedUntilMs = endMs;
-    const after = Math.floor(this.#batteryPercent);
-    if (after !== before) this.#push((startMs + endMs) / 2, { type: 'battery', percent: after });
-    if (!this.#hasEbike) return;
-    this.#ebikeCharge = this.#ebikeCharge < 0.25 ? 1 : this.#ebikeCharge - this.#prng.between(0.02, 0.08);
-    this.#push(endMs, { type: 'ebike', volts: this.#ebikeVolts() });
+    sortByTime(this.#events);
   }
 
   /** Whoever sees that the battery is low charges it while the bicycle stands, unless they forget. */
   #charges(startMs: number, endMs: number): void {
-    if (this.#batteryPercent >= this.#chargesBelowPercent || this.#prng.chance(0.3)) return;
-    const stepMs = (endMs - startMs) / 8;
-    for (let step = 1; step <= 4; step++) {
-      const left = 100 - this.#batteryPercent;
-      this.#batteryPercent = step === 4 ? 100 : this.#batteryPercent + left / 3;
-      this.#push(startMs + step * stepMs, { type: 'battery', percent: Math.floor(this.#batteryPercent) });
-    }
-    this.#sort();
-  }
-
-  /** A 36 V battery has 30 V when it is empty and 42 V when it is full. */
-  #ebikeVolts(): number | null {
-    return this.#hasEbike ? Math.round((30 + 12 * this.#ebikeCharge) * 10) / 10 : null;
+    // Drawn each time, so that what drains the battery changes nothing else of a life.
+    const forgets = this.#prng.chance(0.3);
+    const { percent } = this.battery;
+    if (percent >= this.#chargesBelowPercent || (forgets && percent > CHARGES_ALWAYS_PERCENT)) return;
+    const span = endMs - startMs;
+    this.battery.plug(Math.round(startMs + span / 8), Math.round(endMs - Math.min(span / 8, Seconds(30))));
   }
 }
 
-/** What the wire carries of speed and direction. */
-function toHundredths(value: number): number {
-  return Math.round(value * 100) / 100;
+function isSame(one: Place, other: Place): boolean {
+  return one.eastMeters === other.eastMeters && one.northMeters === other.northMeters;
+}
+
+function metersBetween(one: Place, other: Place): number {
+  const [east, north] = [other.eastMeters - one.eastMeters, other.northMeters - one.northMeters];
+  return Math.sqrt(east * east + north * north);
 }
 
 function somewhere(prng: Prng, city: City): Place {

@@ -1,11 +1,13 @@
 /** A fleet without a gateway and without waiting: days of many locks in seconds, told to a sink as they happen. */
-import { Days } from '../proto/clock.js';
+import { type Clock, Days } from '../proto/clock.js';
 import type { Mac } from '../proto/mac.js';
-import type { Uplink } from '../proto/ping.js';
+import type { Downlink, Uplink } from '../proto/ping.js';
+import { CommandDesk } from './command-desk.js';
+import { type CommandOrder, placeOrders } from './command-orders.js';
 import { FaultNetwork } from './fault-network.js';
 import type { FaultName } from './faults.js';
 import { Fleet, type FleetOptions, fleetMacs } from './fleet.js';
-import { type LinkEnd, MemoryGateway } from './link-memory.js';
+import { type LinkEnd, MemoryGateway, type MemoryListener } from './link-memory.js';
 import type { Lock } from './lock.js';
 import { QueueClock } from './queue-clock.js';
 
@@ -13,10 +15,13 @@ import { QueueClock } from './queue-clock.js';
 export interface VirtualSink {
   connect?(mac: Mac, atMs: number): void;
   uplink?(mac: Mac, atMs: number, uplink: Uplink): void;
+  /** A command is sent to a lock. */
+  command?(mac: Mac, atMs: number, downlink: Downlink): void;
   disconnect?(mac: Mac, atMs: number, cause: LinkEnd): void;
 }
 
-export interface VirtualOptions extends Pick<FleetOptions, 'seed' | 'mix' | 'bugs' | 'worldOf' | 'diary'> {
+export interface VirtualOptions
+  extends Pick<FleetOptions, 'seed' | 'mix' | 'city' | 'path' | 'bugs' | 'worldOf' | 'diary'> {
   readonly locks: number;
   readonly days: number;
   /** When the run begins, ms since the epoch. */
@@ -27,6 +32,8 @@ export interface VirtualOptions extends Pick<FleetOptions, 'seed' | 'mix' | 'bug
   /** What the network between the locks and the sink does; nothing where it is left out. */
   readonly faults?: readonly FaultName[];
   readonly sink?: VirtualSink;
+  /** What locks are asked to do; nothing where it is left out. */
+  readonly orders?: CommandOrder;
 }
 
 /** A run that goes on as far as it is told to: how far at a time changes nothing of what happens. */
@@ -48,20 +55,28 @@ export class VirtualRun {
       uplink: (mac: Mac, uplink: Uplink) => sink?.uplink?.(mac, clock.now(), uplink),
       ended: (mac: Mac, cause: LinkEnd) => sink?.disconnect?.(mac, clock.now(), cause),
     };
-    const gateway = new MemoryGateway(listener, clock);
+    const macs = fleetMacs(seed, options.locks, options.periodMinute);
+    const desk =
+      options.orders &&
+      deskOf(options, options.orders, clock, macs, (mac, downlink) => {
+        return gateway.send(mac, downlink);
+      });
+    const gateway: MemoryGateway = new MemoryGateway(desk === undefined ? listener : withDesk(listener, desk), clock);
     gateway.hearsUnconnected = options.bugs?.some(({ bug }) => bug.virtualLink !== undefined) ?? false;
     this.#network = faults.length === 0 ? undefined : new FaultNetwork({ seed, clock, faults });
     this.#clock = clock;
     this.endMs = startMs + Math.round(Days(options.days));
-    const { mix, bugs, worldOf, diary } = options;
+    const { mix, city, path, bugs, worldOf, diary } = options;
     this.#fleet = new Fleet({
       seed,
       clock,
-      macs: fleetMacs(seed, options.locks, options.periodMinute),
+      macs,
       openLink: this.#network?.wrap(gateway.open) ?? gateway.open,
       pace: options.pace ?? 'everyday',
       startEvery: 0,
       ...(mix && { mix }),
+      ...(city && { city }),
+      ...(path && { path }),
       ...(bugs && { bugs }),
       ...(worldOf && { worldOf }),
       ...(diary && { diary }),
@@ -85,6 +100,37 @@ export class VirtualRun {
   calm(): void {
     this.#network?.calm();
   }
+}
+
+function deskOf(
+  { seed, sink }: VirtualOptions,
+  orders: CommandOrder,
+  clock: Clock,
+  macs: readonly Mac[],
+  send: (mac: Mac, downlink: Downlink) => boolean,
+): CommandDesk {
+  const onSend = (mac: Mac, downlink: Downlink): void => sink?.command?.(mac, clock.now(), downlink);
+  const desk = new CommandDesk({ clock, send, onSend });
+  placeOrders({ ...orders, seed, clock, macs }, desk);
+  return desk;
+}
+
+/** The sink hears of everything before the desk acts on it. */
+function withDesk(listener: Required<MemoryListener>, desk: CommandDesk): MemoryListener {
+  return {
+    connected: (mac) => {
+      listener.connected(mac);
+      desk.connected(mac);
+    },
+    uplink: (mac, uplink) => {
+      listener.uplink(mac, uplink);
+      desk.uplink(mac, uplink);
+    },
+    ended: (mac, cause) => {
+      listener.ended(mac, cause);
+      desk.ended(mac);
+    },
+  };
 }
 
 /** Runs the fleet to its end. The same options give the same calls of the sink. */

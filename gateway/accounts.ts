@@ -9,6 +9,7 @@ import type { Mac } from '../proto/mac.js';
 import { type AddDevice, DeviceAccounts, type DeviceAccountsParts } from './device-accounts.js';
 import { type ImportedDevice, importDevices } from './provisioning.js';
 import type { Device, Merchant, WebhookUrl } from './store/store.js';
+import { sealHeaders } from './webhooks/custom-headers.js';
 import { makeWebhookSecret } from './webhooks/signature.js';
 
 /** The longest name of a merchant, in characters. */
@@ -98,7 +99,7 @@ export class Accounts {
     const url = await store.addWebhookUrl({
       merchant: await this.#merchant(request.merchant),
       url: checkUrl(request.url),
-      headers: checkHeaders(request.headers ?? {}),
+      headersSealed: sealHeaders(keys, checkHeaders(request.headers ?? {})),
       secretSealed: keys.seal(secret),
       ordered,
       fromUplinkId: sinceMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(sinceMs),
@@ -106,6 +107,15 @@ export class Accounts {
     });
     onWebhookUrl(url);
     return { url, secret };
+  }
+
+  /**
+   * The merchant that is meant: the one that is named, or the only one there is.
+   *
+   * @throws LockgateError `merchant-needed`
+   */
+  async whichMerchant(name: string | undefined): Promise<string> {
+    return await this.#merchant(name);
   }
 
   async #merchant(name: string | undefined): Promise<string> {

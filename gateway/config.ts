@@ -21,6 +21,8 @@ export interface Setting {
 export interface Config {
   /** The data folder. */
   readonly data: string;
+  /** The file of the store's key; null where it is `key` in the data folder. */
+  readonly keyFile: string | null;
   readonly mqttHost: string;
   readonly mqttPort: number;
   readonly mqttTlsHost: string;
@@ -31,6 +33,8 @@ export interface Config {
   readonly mqttPerAddress: number;
   readonly httpHost: string;
   readonly httpPort: number;
+  /** Whose pages may call from a browser. */
+  readonly httpCorsOrigin: readonly string[];
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
@@ -59,6 +63,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: './data',
     unit: 'folder',
     meaning: 'Where the store, the key and the operator’s token live.',
+  },
+  {
+    key: 'keyFile',
+    flag: '--key-file',
+    environment: 'LOCKGATE_KEY_FILE',
+    default: '',
+    unit: 'file',
+    meaning: 'The key that secrets are encrypted with, made at the first start; empty: `key` in the data folder.',
   },
   {
     key: 'mqttHost',
@@ -132,6 +144,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: '8080',
     unit: 'port',
     meaning: 'The merchants’ HTTP interface; 0 lets the system choose.',
+  },
+  {
+    key: 'httpCorsOrigin',
+    flag: '--http-cors-origin',
+    environment: 'LOCKGATE_HTTP_CORS_ORIGIN',
+    default: '',
+    unit: 'origins, separated by commas',
+    meaning: 'Whose pages may call the merchants’ interface from a browser, such as https://example.com.',
   },
   {
     key: 'operatorHost',
@@ -216,6 +236,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
   };
   return {
     data: text('data').text,
+    keyFile: text('keyFile').text || null,
     mqttHost: text('mqttHost').text,
     mqttPort: readPort(text('mqttPort')),
     mqttTlsHost: text('mqttTlsHost').text,
@@ -224,6 +245,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     mqttPerAddress: readCount(text('mqttPerAddress')),
     httpHost: text('httpHost').text,
     httpPort: readPort(text('httpPort')),
+    httpCorsOrigin: readOrigins(text('httpCorsOrigin')),
     operatorHost: text('operatorHost').text,
     operatorPort: readPort(text('operatorPort')),
     allowWebhookRange: text('allowWebhookRange')
@@ -246,6 +268,17 @@ function readKeepDays(resolved: ResolvedSetting): number {
   if (/^\d{1,5}$/.test(resolved.text) && (days === 0 || (days >= KEEP_DAYS_LEAST && days <= KEEP_DAYS_MOST)))
     return days;
   throw wrongSetting(resolved, `days, ${KEEP_DAYS_LEAST} to ${KEEP_DAYS_MOST}, or 0 for ever`);
+}
+
+function readOrigins(resolved: ResolvedSetting): string[] {
+  const origins = resolved.text
+    .split(',')
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== '');
+  for (const origin of origins)
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin)
+      throw wrongSetting(resolved, 'origins such as https://example.com, separated by commas');
+  return origins;
 }
 
 function readPort(resolved: ResolvedSetting): number {

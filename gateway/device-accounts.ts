@@ -36,8 +36,8 @@ export interface DeviceAccountsParts {
   readonly sessions: Pick<Sessions, 'end' | 'none'>;
   readonly ingest: Pick<Ingest, 'alone'>;
   readonly locks: Pick<Locks, 'find' | 'replace'>;
-  readonly dispatcher: Pick<Dispatcher, 'forget'>;
-  readonly commands: Pick<Commands, 'cancelUnfinished'>;
+  readonly dispatcher: Pick<Dispatcher, 'forget' | 'settled'>;
+  readonly commands: Pick<Commands, 'cancelled'>;
 }
 
 export interface AddDevice {
@@ -126,7 +126,7 @@ export class DeviceAccounts {
    * @throws LockgateError `no-such-device`, `no-such-merchant`, `input-change`
    */
   async change(mac: Mac, { merchant, simulated }: ChangeDevice): Promise<DeviceReading> {
-    const { store, commands } = this.#parts;
+    const { store, commands, runClock } = this.#parts;
     const { device } = await this.#find(mac);
     if (merchant === undefined && simulated === undefined)
       throw new LockgateError('input-change', 'nothing to change was named: expected a merchant, or simulated or not');
@@ -134,8 +134,9 @@ export class DeviceAccounts {
     if (isMove) {
       await this.#checkMerchant(merchant);
       await this.#renew(device.id, mac, async (state) => {
-        await commands.cancelUnfinished(device.id);
-        await store.changeDevice({ mac, merchant, simulated, state });
+        const atMs = runClock.now();
+        await store.changeDevice({ mac, merchant, simulated, state, cancelledAtMs: atMs });
+        commands.cancelled(device.id, atMs);
       });
     } else {
       await store.changeDevice({ mac, simulated });
@@ -150,14 +151,15 @@ export class DeviceAccounts {
    * @throws LockgateError `no-such-device`
    */
   async remove(mac: Mac): Promise<void> {
-    const { store, clock, sessions, ingest, locks, commands } = this.#parts;
+    const { store, clock, runClock, sessions, ingest, locks, commands } = this.#parts;
     const { device } = await this.#find(mac);
     // First of all, so that nobody comes in any more of whom a state would be kept after the lock's was dropped.
     await store.revokeCredentials(mac, clock.now());
     await this.#quiet(device.id);
     await ingest.alone(device.id, async () => {
-      await commands.cancelUnfinished(device.id);
-      await store.removeDevice(mac, clock.now());
+      const atMs = runClock.now();
+      await store.removeDevice(mac, clock.now(), atMs);
+      commands.cancelled(device.id, atMs);
       locks.replace(device.id, null);
       sessions.end(device.id);
     });
@@ -173,6 +175,8 @@ export class DeviceAccounts {
     const { store, dispatcher } = this.#parts;
     const deviceId = await store.findDeviceId(mac);
     if (deviceId === null) throw noSuchDevice(mac);
+    // What is known of deliveries up to now goes with the rest, and counts.
+    await dispatcher.settled();
     const erased = await this.#renew(deviceId, mac, async (state) => {
       const counts = await store.eraseDevice(deviceId, state);
       dispatcher.forget(deviceId);

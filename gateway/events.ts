@@ -98,6 +98,13 @@ export interface UrlDisabled {
   readonly why: string;
 }
 
+/** An operator changed a URL: it is tried anew as it is now, or gone. */
+export interface UrlChanged {
+  readonly atMs: number;
+  readonly urlId: number;
+  readonly state: 'active' | 'disabled' | 'removed';
+}
+
 /** A URL's circuit: while it is open, probes alone are sent there. */
 export interface CircuitTurned {
   readonly atMs: number;
@@ -163,6 +170,23 @@ export interface Recovered {
   readonly lastedMs: number;
 }
 
+/** A merchant's month was closed. */
+export interface StatementClosed {
+  readonly atMs: number;
+  readonly merchant: string;
+  /** As `2026-11`. */
+  readonly month: string;
+}
+
+/** Notices for operators were written (gateway/notices/notices.ts). */
+export interface NoticesWritten {
+  readonly atMs: number;
+  /** How many were made or repeated. */
+  readonly noted: number;
+  /** How many are unread now. */
+  readonly unread: number;
+}
+
 /** One durable write, made or failed. */
 export interface CommitMade {
   readonly atMs: number;
@@ -193,6 +217,20 @@ export interface StateRebuilt {
   readonly from: 'log' | 'nothing';
 }
 
+/** A call of the merchants' interface was answered. Nothing of what was asked stands here: it may hold a password. */
+export interface RequestAnswered {
+  readonly atMs: number;
+  /** As `X-Request-Id` had it. */
+  readonly requestId: string;
+  readonly method: string;
+  /** The path of the row, or `(none)`. */
+  readonly route: string;
+  readonly status: number;
+  readonly durationMs: number;
+  /** What of ours broke; undefined where nothing did. */
+  readonly why: string | undefined;
+}
+
 export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
@@ -203,6 +241,7 @@ export interface GatewayEventMap {
   quarantined: [UplinkQuarantined];
   delivery: [DeliveryAttempted];
   'url-disabled': [UrlDisabled];
+  'url-changed': [UrlChanged];
   circuit: [CircuitTurned];
   swept: [Swept];
   command: [CommandChanged];
@@ -211,14 +250,17 @@ export interface GatewayEventMap {
   'store-broken': [StoreBroken];
   degraded: [Degraded];
   recovered: [Recovered];
+  'statement-closed': [StatementClosed];
+  notices: [NoticesWritten];
   /* Figures: too many to be told one by one, so no stream has them. */
   commit: [CommitMade];
   acknowledged: [Acknowledged];
+  request: [RequestAnswered];
   'state-rebuilt': [StateRebuilt];
 }
 
 /** Those that are counted and not told. */
-export type FigureName = 'commit' | 'acknowledged';
+export type FigureName = 'commit' | 'acknowledged' | 'request';
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;

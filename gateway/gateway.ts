@@ -16,18 +16,21 @@ import { watchEventLoop } from './health-event-loop.js';
 import { StoreWatch } from './health-store.js';
 import { HttpServer } from './http/server.js';
 import { Ingest, type IngestParts } from './ingest.js';
-import { type Keys, openKeys } from './keys.js';
+import type { Keys } from './keys.js';
 import { beginListening, endListening, type ListeningParts } from './listening.js';
 import { Locks } from './locks.js';
+import { type MerchantParts, makeMerchantParts } from './merchants/merchant-parts.js';
 import { type MetricSources, Metrics } from './metrics.js';
 import { Broker } from './mqtt/broker.js';
 import type { DoorLimits } from './mqtt/front-door.js';
 import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
+import { Notices } from './notices/notices.js';
 import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
 import { openOperatorToken } from './operator/token.js';
 import { Retention } from './retention.js';
 import { startRunClock } from './run-clock.js';
+import { openSecrets } from './secrets.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import { failureKind, type Store, StoreFailure } from './store/store.js';
 import { Usage } from './usage/usage.js';
@@ -42,11 +45,13 @@ const DELIVERY_GRACE = Seconds(3);
 export interface GatewayOptions {
   /** How fast the run's clock goes, 1 for real life (protocol.md §3, Sped-up runs). */
   readonly speed?: number;
+  /** The run's clock in place of the one that the store keeps, for tests that stop time while the network works. */
+  readonly runClock?: Clock;
   /** Chance for the jitter of retries, in [0, 1). */
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
   readonly deliveryClock?: Clock;
-  /** The clock that credentials and the pace of forgetting live by: the wall's, but in tests. */
+  /** The clock that credentials, tokens, sessions and the pace of forgetting live by: the wall's, but in tests. */
   readonly wallClock?: Clock;
   /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
   readonly doorClock?: Clock;
@@ -67,6 +72,10 @@ export interface Gateway {
   readonly accounts: Accounts;
   readonly commands: Commands;
   readonly webhooks: Webhooks;
+  /** What merchants do over HTTP. */
+  readonly merchants: MerchantParts;
+  /** What operators should know. */
+  readonly notices: Notices;
   readonly store: Store;
   readonly usage: Usage;
   /** The run's clock. */
@@ -100,6 +109,8 @@ interface Ground {
   /** How what was started is stopped, in the order of the start. */
   readonly started: StopStep[];
   readonly stop: () => Promise<void>;
+  /** Stamps the events. */
+  readonly now: () => number;
   /** The run's clock stamps the events from now on. */
   readonly stampBy: (clock: Clock) => void;
 }
@@ -134,7 +145,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   try {
     const { store } = watch;
     const canStore = (): Promise<boolean> => watch.canWrite();
-    return await startParts(config, options, { store, canStore, events, health, started, stop, stampBy });
+    return await startParts(config, options, { store, canStore, events, health, started, stop, now, stampBy });
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;
@@ -144,11 +155,13 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
 async function startParts(config: Config, options: GatewayOptions, ground: Ground): Promise<Gateway> {
   const { store, canStore, events, health, started, stop } = ground;
   const metrics = new Metrics(events, health);
-  const keys = openKeys(config.data, (await store.listMerchants()).length > 0);
-  const { clock, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  const keys = await openSecrets(store, config);
+  const { clock: kept, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
+  const clock = options.runClock ?? kept;
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));
   const interfaces = await startInterfaces(config, ground, metrics);
+  const notices = await startNotices(ground, options.wallClock ?? systemClock);
   // It stops after the last connection has, to have counted that too.
   const usage = await Usage.start({ store, clock: options.usageClock ?? systemClock, runClock: clock, events });
   started.push(stopStep('the counting of usage', () => usage.stop()));
@@ -159,21 +172,27 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const outlet: { broker?: Broker } = {};
   const isStoreFailing = (): boolean => health.isStoreFailing;
   const { ingest, locks, commands, rebuilt } = await startIngest(
-    { store, clock, lastRanMs, events, isStoreFailing, onStored: (ids) => dispatcher.wake(ids) },
+    { store, clock, lastRanMs, events, isStoreFailing, onStored: (ids, uplinks) => dispatcher.wake(ids, uplinks) },
     (deviceId) => outlet.broker?.sessions.ofLock(deviceId),
     started,
   );
   const wallClock = options.wallClock ?? systemClock;
+  notices.settle({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const work = { store, keys, events, clock, wallClock, ingest, locks, commands, usage, dispatcher, canStore };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
-  metrics.readFrom(metricSources(broker, ingest, dispatcher, locks));
+  metrics.readFrom({
+    ...metricSources(broker, ingest, dispatcher, locks),
+    noticesUnread: () => notices.unread(),
+  });
 
+  const merchants = makeMerchantParts({ store, keys, clock: wallClock, tester: webhooks.tester });
+  interfaces.merchants = merchants;
   const operatorToken = openOperatorToken(config.data);
   const operator = await startOperator(
     config,
     operatorToken,
-    { ...work, webhooks, accounts, broker, health, metrics },
+    { ...work, webhooks, merchants, notices, accounts, broker, health, metrics },
     interfaces,
   );
   interfaces.operator = operator;
@@ -184,6 +203,8 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     accounts,
     commands,
     webhooks,
+    merchants,
+    notices,
     store,
     usage,
     clock,
@@ -303,19 +324,43 @@ interface Interfaces {
   readonly http: HttpServer;
   /** Undefined until everything it tells of has begun. */
   operator: OperatorServer | undefined;
+  /** The same for what merchants call. */
+  merchants: MerchantParts | undefined;
 }
 
-async function startInterfaces(config: Config, { health, started }: Ground, metrics: Metrics): Promise<Interfaces> {
+async function startInterfaces(config: Config, ground: Ground, metrics: Metrics): Promise<Interfaces> {
+  const { health, started, events, now } = ground;
   const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay: (delay) => metrics.noteDelay(delay) });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
-  const http = await HttpServer.start({ host: config.httpHost, port: config.httpPort, health });
-  const interfaces: Interfaces = { http, operator: undefined };
+  let interfaces: Interfaces | undefined;
+  const http = await HttpServer.start({
+    host: config.httpHost,
+    port: config.httpPort,
+    corsOrigins: config.httpCorsOrigin,
+    health,
+    merchants: () => interfaces?.merchants,
+    onAnswered: (answered) => events.emit('request', { atMs: now(), ...answered }),
+  });
+  const made: Interfaces = { http, operator: undefined, merchants: undefined };
+  interfaces = made;
   started.push(stopStep('the merchants’ interface', () => http.close()));
-  started.push(stopStep('the operator’s interface', async () => await interfaces.operator?.close()));
-  return interfaces;
+  started.push(stopStep('the operator’s interface', async () => await made.operator?.close()));
+  return made;
 }
 
-function metricSources(broker: Broker, ingest: Ingest, dispatcher: Dispatcher, locks: Locks): MetricSources {
+/** They stop after everything that could tell them something. */
+async function startNotices({ store, events, health, now, started }: Ground, clock: Clock): Promise<Notices> {
+  const notices = await Notices.start({ store, events, clock, now, isStoreFailing: () => health.isStoreFailing });
+  started.push(stopStep('the notices', () => notices.stop()));
+  return notices;
+}
+
+function metricSources(
+  broker: Broker,
+  ingest: Ingest,
+  dispatcher: Dispatcher,
+  locks: Locks,
+): Omit<MetricSources, 'noticesUnread'> {
   return {
     connections: () => [...broker.sessions.all()].map(({ sender }) => sender.source),
     ingestWaiting: () => ingest.waiting,

@@ -131,8 +131,8 @@ export interface IngestParts {
   readonly events: GatewayEvents;
   /** Whether the store can't write now: then nothing is taken, so that nothing waits that can't be kept. */
   readonly isStoreFailing?: () => boolean;
-  /** Told the merchants that have new events, after their commit. */
-  readonly onStored: (merchantIds: ReadonlySet<number>) => void;
+  /** Told the merchants that have new events, after their commit, and how many uplinks there were in it. */
+  readonly onStored: (merchantIds: ReadonlySet<number>, uplinks: number) => void;
   readonly commands: CommandListener;
 }
 
@@ -400,7 +400,7 @@ export class Ingest {
       if (presence !== undefined) events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
       commands.judged(lock);
     }
-    if (draft.merchantIds.size > 0) onStored(draft.merchantIds);
+    if (draft.merchantIds.size > 0) onStored(draft.merchantIds, draft.incoming.length);
     locks.arm();
   }
 

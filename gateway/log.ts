@@ -61,6 +61,7 @@ export function logEvents(log: Logger, events: GatewayEvents, clock: Clock): () 
   logConnections(log, { each, some });
   logDeliveries(log, { each, some });
   logStore(log, { each, some });
+  logRequests(log, { each, some });
   return () => {
     for (const end of ends) end();
   };
@@ -79,6 +80,19 @@ function logConnections(log: Logger, { each, some }: Listening): void {
       { event: 'quarantined', mac: formatMac(mac), code, why: message, bytes: bytes.length },
       'uplink quarantined',
     ),
+  );
+}
+
+/** A request is its route, its status and its id: never its URL, which may hold a password. */
+function logRequests(log: Logger, { each, some }: Listening): void {
+  const members = ({ requestId, method, route, status, durationMs }: Event<'request'>) => {
+    return { event: 'request', request_id: requestId, method, route, status, duration_ms: Math.round(durationMs) };
+  };
+  each('request', (event) => log.debug(members(event), 'request answered'));
+  some(
+    'request',
+    (event) => log.error({ ...members(event), why: event.why }, 'a request failed by our fault'),
+    ({ status, why }) => status === 500 || why !== undefined,
   );
 }
 

@@ -100,6 +100,12 @@ export const METRICS = [
     help: 'How long an attempt at a webhook took.',
     buckets: DELIVERY_BUCKETS,
   },
+  {
+    name: 'lockgate_notices_unread',
+    type: 'gauge',
+    labels: ['kind'],
+    help: 'Notices for operators that nobody has read, by what they are about.',
+  },
   { name: 'lockgate_urls_disabled_total', type: 'counter', labels: [], help: 'Webhook URLs that were disabled.' },
   {
     name: 'lockgate_store_commit_seconds',
@@ -114,6 +120,19 @@ export const METRICS = [
     labels: ['what'],
     help: 'How much went into one durable write: uplinks and what came beside them, or outcomes of deliveries.',
     buckets: BATCH_BUCKETS,
+  },
+  {
+    name: 'lockgate_http_requests_total',
+    type: 'counter',
+    labels: ['route', 'status'],
+    help: 'Calls of the merchants’ interface that were answered; (none) is any path that there is not.',
+  },
+  {
+    name: 'lockgate_http_seconds',
+    type: 'histogram',
+    labels: ['route'],
+    help: 'How long such a call took, from its head to the end of its answer.',
+    buckets: LATENCY_BUCKETS,
   },
   {
     name: 'lockgate_store_failures_total',

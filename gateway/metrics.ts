@@ -23,6 +23,8 @@ export interface MetricSources {
   readonly ingestWaiting: () => number;
   /** By the id of the URL, in the order of the ids. */
   readonly deliveriesWaiting: () => Iterable<readonly [urlId: number, waiting: number]>;
+  /** By kind. */
+  readonly noticesUnread: () => Iterable<readonly [kind: string, unread: number]>;
   readonly presences: () => Iterable<Presence['presence']>;
 }
 
@@ -42,6 +44,7 @@ export class Metrics {
     countUplinks(events, registry);
     countDeliveries(events, registry);
     countCommits(events, registry);
+    countRequests(events, registry);
   }
 
   /** What can be read once the gateway's parts are there. */
@@ -50,6 +53,7 @@ export class Metrics {
     registry.read('lockgate_connections', () => countEach(['lock', 'phone'], sources.connections()));
     registry.read('lockgate_ingest_waiting', () => [[sources.ingestWaiting()]]);
     registry.read('lockgate_deliveries_waiting', () => boundUrls(sources.deliveriesWaiting()));
+    registry.read('lockgate_notices_unread', () => [...sources.noticesUnread()].map(([kind, count]) => [count, kind]));
     registry.read('lockgate_presence', () => countEach(PRESENCES, sources.presences()));
   }
 
@@ -116,6 +120,15 @@ function countCommits(events: GatewayEvents, registry: MetricRegistry): void {
     }
     duration.observe({ what }, inSeconds(durationMs));
     rows.observe({ what }, count);
+  });
+}
+
+function countRequests(events: GatewayEvents, registry: MetricRegistry): void {
+  const requests = registry.tally('lockgate_http_requests_total');
+  const duration = registry.histogram('lockgate_http_seconds');
+  events.on('request', ({ route, status, durationMs }) => {
+    requests.add(route, String(status));
+    duration.observe({ route }, inSeconds(durationMs));
   });
 }
 

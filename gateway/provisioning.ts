@@ -4,6 +4,7 @@
 import { afterThisTurn, type Clock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../proto/mac.js';
+import { FAULTS_TOLD, type Fault, ManyFaults } from './faults.js';
 import { type Keys, makeLockSecret } from './keys.js';
 import type { NewDevice, Store } from './store/store.js';
 
@@ -11,26 +12,6 @@ import type { NewDevice, Store } from './store/store.js';
 export const IMPORT_MOST = 100_000;
 /** Secrets made between two turns of the event loop. */
 const SECRETS_A_TURN = 1000;
-/** Faults of a list that are told. */
-const FAULTS_TOLD = 100;
-
-/** What is wrong with one member of what was sent: a JSON pointer and a sentence (RFC 9457). */
-export interface Fault {
-  readonly pointer: string;
-  readonly detail: string;
-}
-
-/** What the caller got wrong, in several places. */
-export class ManyFaults extends LockgateError {
-  readonly faults: readonly Fault[];
-
-  constructor(code: string, message: string, faults: readonly Fault[]) {
-    super(code, message);
-    this.name = 'ManyFaults';
-    this.faults = faults;
-  }
-}
-
 export interface ImportedDevice {
   readonly mac: string;
   /** The merchant's name. */

@@ -1,8 +1,20 @@
 /**
- * A file with a secret of the data folder, made once and never changed.
+ * Files with a secret: each is made whole and on the disk, or not at all, and takes another's place in one step.
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
+import { LockgateError } from '../proto/errors.js';
 
 /**
  * Reads a secret's file, making it (mode 600) where it isn't there. It is made whole and on the disk, or not at all:
@@ -13,24 +25,86 @@ import path from 'node:path';
  */
 export function readOrMakeSecretFile(file: string, make: () => string): string {
   if (!existsSync(file)) makeDurably(file, `${make()}\n`);
-  return readFileSync(file, 'utf8').trim();
+  return readSecretFile(file);
 }
 
-function makeDurably(file: string, text: string): void {
-  // One that a start left behind when it was killed here is of no use to anybody.
-  const draft = `${file}.new`;
-  rmSync(draft, { force: true });
-  const handle = openSync(draft, 'wx', 0o600);
+/** The text of a secret's file, without the white space around it. */
+export function readSecretFile(file: string): string {
+  return onDisk(file, () => readFileSync(file, 'utf8').trim());
+}
+
+/** Makes a secret's file (mode 600); it is on the disk when this returns. What was there is replaced. */
+export function makeSecretFile(file: string, text: string): void {
+  makeDurably(file, `${text}\n`);
+}
+
+/** Puts one secret's file in the place of another, in one step; where the place is a link, of what it leads to. */
+export function moveSecretFile(from: string, to: string): void {
+  const place = existsSync(to) ? realpathSync(to) : to;
+  onDisk(place, () => {
+    try {
+      renameSync(from, place);
+    } catch (error) {
+      // A file that is mounted by itself, as containers do, can only be written over; `from` is whole until it is.
+      if (!['EBUSY', 'EXDEV'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      writeDurably(place, 'r+', readFileSync(from));
+      rmSync(from);
+    }
+  });
+  for (const folder of new Set([path.dirname(place), path.dirname(from)])) syncFolder(folder);
+}
+
+/** Keeps a copy of a secret's file, under the first name with `name` and a number that holds nothing else. */
+export function keepSecretFile(file: string, name: string): void {
+  const bytes = onDisk(file, () => readFileSync(file));
+  let copy = name;
+  for (let number = 2; existsSync(copy) && !readFileSync(copy).equals(bytes); number += 1) copy = `${name}-${number}`;
+  makeDurably(copy, bytes);
+}
+
+/** Takes a secret's file away, for good. */
+export function dropSecretFile(file: string): void {
+  rmSync(file, { force: true });
+  syncFolder(path.dirname(file));
+}
+
+function makeDurably(file: string, content: string | Buffer): void {
+  onDisk(file, () => {
+    // One that a start left behind when it was killed here is of no use to anybody.
+    const draft = `${file}.new`;
+    rmSync(draft, { force: true });
+    writeDurably(draft, 'wx', content);
+    // The data folder is held for this process: nobody else makes it at the same time.
+    renameSync(draft, file);
+    syncFolder(path.dirname(file));
+  });
+}
+
+function writeDurably(file: string, flags: 'wx' | 'r+', content: string | Buffer): void {
+  const handle = openSync(file, flags, 0o600);
   try {
-    writeFileSync(handle, text);
+    ftruncateSync(handle);
+    writeFileSync(handle, content);
     fsyncSync(handle);
   } finally {
     closeSync(handle);
   }
-  // It goes over nothing: there was no such file, and the data folder is held for this process.
-  renameSync(draft, file);
-  syncFolder(path.dirname(file));
 }
+
+/** What the disk doesn't allow, as a sentence. @throws LockgateError `secret-file` */
+function onDisk<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!REFUSALS.has(code)) throw error;
+    throw new LockgateError('secret-file', `${file} can't be read or put in its place: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+const REFUSALS = new Set(['EACCES', 'EPERM', 'EROFS', 'EISDIR', 'ENOSPC', 'EDQUOT', 'EBUSY']);
 
 /** Makes a new name in a folder durable. Windows has no such thing, and needs none. */
 function syncFolder(folder: string): void {

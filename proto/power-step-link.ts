@@ -7,6 +7,8 @@ import { isTheft, makeCellular, makeClose, publishFirst } from './power-step-upl
 const CONNECT = Object.freeze({ type: 'connect' });
 const DISCONNECT = Object.freeze({ type: 'disconnect' });
 const DROP = Object.freeze({ type: 'drop' });
+/** One for all: mostly nothing waits once an uplink is acknowledged. */
+const NONE_WAIT: readonly Uplink[] = [];
 
 /** Whether something keeps the connection open, other than what waits to be sent. */
 export function holdsOpen({ state, row, nowMs }: Turn): boolean {
@@ -175,7 +177,7 @@ export function onAcknowledged(turn: Turn, boot: number, sequence: number): void
   const { state } = turn;
   const first = state.waiting[0];
   if (!state.inFlight || first === undefined || first.boot !== boot || first.sequence !== sequence) return;
-  state.waiting = state.waiting.slice(1);
+  state.waiting = state.waiting.length === 1 ? NONE_WAIT : state.waiting.slice(1);
   state.inFlight = false;
   state.failures = 0;
   if (isClose(first)) onCloseAcknowledged(turn);

@@ -18,9 +18,29 @@ export function effectiveRow(model: PowerModel, power: PowerSettings, batteryPer
   throw new Error('the power model has no state for these settings: its table must end with one that always applies');
 }
 
+/** The model's tables as they are looked into: each step looks several times, and a frozen array is slow to walk. */
+interface Tables {
+  readonly model: PowerModel;
+  readonly states: readonly StateRow[];
+  readonly triggers: readonly TriggerRow[];
+}
+
+let latest: Tables | undefined;
+
+/** Of the model that was asked for last, which in a run is the model: a model is data that never changes. */
+function tablesOf(model: PowerModel): Tables {
+  if (latest?.model === model) return latest;
+  latest = { model, states: [...model.states], triggers: [...model.triggers] };
+  return latest;
+}
+
 /** The row of a state by its name. */
 export function rowOf(model: PowerModel, state: EffectiveState): StateRow {
-  for (const row of model.states) if (row.state === state) return row;
+  const { states } = tablesOf(model);
+  for (let index = 0; index < states.length; index++) {
+    const row = states[index];
+    if (row?.state === state) return row;
+  }
   throw new Error(`the power model has no state ${state}`);
 }
 
@@ -83,10 +103,15 @@ export function nextPeriodMs(periodMinute: number, fromMs: number, notBeforeMs: 
 
 /** The row of a trigger; undefined where the model has none of that name. */
 export function triggerRow(model: PowerModel, trigger: TriggerName): TriggerRow | undefined {
-  for (const row of model.triggers) if (row.trigger === trigger) return row;
+  const { triggers } = tablesOf(model);
+  for (let index = 0; index < triggers.length; index++) {
+    const row = triggers[index];
+    if (row?.trigger === trigger) return row;
+  }
   return undefined;
 }
 
+/** In [0, modulus), of whole numbers: exact by the floor, and many times as fast as the remainder of two doubles. */
 function positiveModulo(value: number, modulus: number): number {
-  return ((value % modulus) + modulus) % modulus;
+  return value - Math.floor(value / modulus) * modulus;
 }

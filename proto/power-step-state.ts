@@ -200,6 +200,8 @@ export interface NewLock {
   readonly moving?: boolean;
   readonly covered?: boolean;
   readonly skyOpen?: boolean;
+  /** The minute of the UTC day of its Period Ping; by its MAC where it is left out. */
+  readonly periodMinute?: number;
   /** What the lock kept when it last had power; it overrides the power settings and the window above. */
   readonly flash?: LockFlash;
 }
@@ -221,7 +223,7 @@ export function newLock(model: PowerModel, lock: NewLock): Draft {
     airplaneTold: lock.flash?.airplaneTold ?? false,
     mac: lock.mac,
     firmwareVersion: lock.firmwareVersion,
-    periodMinute: periodMinuteOf(lock.mac),
+    periodMinute: lock.periodMinute ?? periodMinuteOf(lock.mac),
     chance: lock.chance >>> 0,
     sequence: 0,
     dropped: 0,

@@ -86,10 +86,9 @@ function make(turn: Turn, place: Place, body: Ping | CommandAck): void {
     body,
   };
   turn.effects.push({ type: 'made', uplink });
-  const waiting = state.waiting.slice();
-  if (place === 'in-order') waiting.push(uplink);
-  else waiting.splice(placeOfOvertaking(turn), 0, uplink);
-  state.waiting = waiting;
+  if (state.waiting.length === 0) state.waiting = [uplink];
+  else if (place === 'in-order') state.waiting = [...state.waiting, uplink];
+  else state.waiting = state.waiting.toSpliced(placeOfOvertaking(turn), 0, uplink);
 }
 
 /** Behind the uplink in flight and behind the theft's cellular pings that wait already. */

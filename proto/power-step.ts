@@ -76,8 +76,7 @@ export function stepInPlace(
   nowMs: number,
   effects: StepEffect[],
 ): number {
-  const row = rowOf(model, state.stateName);
-  const turn: Turn = { model, nowMs, state, row, fix: null, cellPosition: null, ticked: false, effects };
+  const turn = takeTurn(model, state, nowMs, effects);
   takeIn(turn, input);
   settleLocking(turn);
   endTracking(turn);
@@ -86,7 +85,28 @@ export function stepInPlace(
   settleFarewell(turn);
   settleLink(turn);
   switchReceiver(turn, wantsFix(turn));
-  return dueMs(turn);
+  const wakeAtMs = dueMs(turn);
+  spareTurn = turn;
+  return wakeAtMs;
+}
+
+/** The turn of the step before: no step outlives its call, and millions of them need not leave one behind each. */
+let spareTurn: { -readonly [Key in keyof Turn]: Turn[Key] } | undefined;
+
+function takeTurn(model: PowerModel, state: Draft, nowMs: number, effects: StepEffect[]): Turn {
+  const row = rowOf(model, state.stateName);
+  const turn = spareTurn;
+  if (turn === undefined) return { model, nowMs, state, row, fix: null, cellPosition: null, ticked: false, effects };
+  spareTurn = undefined;
+  turn.model = model;
+  turn.nowMs = nowMs;
+  turn.state = state;
+  turn.row = row;
+  turn.fix = null;
+  turn.cellPosition = null;
+  turn.ticked = false;
+  turn.effects = effects;
+  return turn;
 }
 
 /** Whether the next tick is to carry what GPS reads. A host need not look otherwise. */
@@ -112,16 +132,13 @@ const ADVANCE: Readonly<Partial<Record<TriggerName, Advance>>> = {
   'locate-cell': advanceLocateByCell,
 };
 
-/** Looked up once for each table of triggers: by name at each step it would be a good part of the step's cost. */
-const RANKED = new WeakMap<PowerModel['triggers'], readonly Advance[]>();
+/** Looked up once for a table of triggers: by name at each step it would be a good part of the step's cost. */
+let ranked: { readonly of: PowerModel['triggers']; readonly advances: readonly Advance[] } | undefined;
 
 function inOrderOfRank({ triggers }: PowerModel): readonly Advance[] {
-  let ranked = RANKED.get(triggers);
-  if (ranked === undefined) {
-    ranked = triggers.flatMap((row) => ADVANCE[row.trigger] ?? []);
-    RANKED.set(triggers, ranked);
-  }
-  return ranked;
+  if (ranked?.of !== triggers)
+    ranked = { of: triggers, advances: triggers.flatMap((row) => ADVANCE[row.trigger] ?? []) };
+  return ranked.advances;
 }
 
 function takeIn(turn: Turn, input: StepInput): void {

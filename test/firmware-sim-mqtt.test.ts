@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { Aedes, type Client } from 'aedes';
 import { generate } from 'selfsigned';
 import t from 'tap';
+import { ConnectQueue } from '../firmware-sim/connect-queue.js';
 import type { DiaryEntry } from '../firmware-sim/diary.js';
 import { MemoryFlash } from '../firmware-sim/flash.js';
 import { Fleet, fleetMacs } from '../firmware-sim/fleet.js';
@@ -15,6 +16,7 @@ import { Lock } from '../firmware-sim/lock.js';
 import { ScriptedWorld, type WorldEvent } from '../firmware-sim/world.js';
 import { Hours, ManualClock, Minutes, RunClock, Seconds } from '../proto/clock.js';
 import { decodeUplink, encodeDownlink } from '../proto/codec.js';
+import type { Mac } from '../proto/mac.js';
 import type { Command } from '../proto/ping.js';
 import { BENCH_MAC, MIDNIGHT_MS } from './helpers/lock-bench.js';
 import { PARKED, PARKED_AT } from './helpers/parked-bicycle.js';
@@ -120,6 +122,56 @@ function uplinks(site: Site): string[] {
     return uplink.ok ? `${uplink.value.boot}/${uplink.value.sequence} ${uplink.value.body.kind}` : 'unreadable';
   });
 }
+
+t.test('those who connect at once are no more than may; the others come in order, but for who left', async (t) => {
+  const queue = new ConnectQueue(2);
+  const begun: string[] = [];
+  const places = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.enter(() => begun.push(name)));
+  t.same(begun, ['a', 'b'], 'at once where there is room');
+  places[2]?.leave();
+  places[1]?.leave();
+  t.same(begun, ['a', 'b', 'd'], 'one who left is not called');
+  places[1]?.leave();
+  t.same(begun, ['a', 'b', 'd'], 'to leave twice makes room once');
+  places[0]?.leave();
+  t.same(begun, ['a', 'b', 'd', 'e']);
+});
+
+t.test('more locks than may connect at once: the others wait until somebody is through', async (t) => {
+  const site = await brokerSite(t);
+  const answers: (() => void)[] = [];
+  const place = { host: '127.0.0.1', port: site.port };
+  const [last = '', ...macs] = fleetMacs('crowd', 121);
+  const { authenticate } = site.broker;
+  let pending = 0;
+  site.broker.authenticate = (client, username, password, done) => {
+    const answer = (): void => authenticate(client, username, password, done);
+    if (pending > 0) answer();
+    else if (client.id !== last) answers.push(answer);
+    else {
+      // Of another queue, and after all others: whoever of them connects stands before the broker by now.
+      pending = answers.length;
+      for (const each of [answer, ...answers]) each();
+    }
+  };
+  await new Promise<void>((resolve) => {
+    let left = 121;
+    const connected = (): void => {
+      left -= 1;
+      if (left === 0) resolve();
+    };
+    const nothing = (): void => undefined;
+    const events = { failed: nothing, ended: nothing, acknowledged: nothing, command: nothing, unreadable: nothing };
+    const [open, openLast] = [mqttLinks(place, () => SECRET), mqttLinks(place, () => SECRET)];
+    const links = [
+      ...macs.map((mac) => open(mac, { ...events, connected })),
+      openLast(last as Mac, { ...events, connected }),
+    ];
+    t.teardown(async () => void (await Promise.all(links.map((link) => link.close()))));
+    for (const link of links) link.connect();
+  });
+  t.equal(pending, 100);
+});
 
 t.test('a sequence over MQTT: connect, subscribe, publish at QoS 1, close', async (t) => {
   const site = await brokerSite(t);

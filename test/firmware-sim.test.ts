@@ -16,15 +16,17 @@ import { EVERYDAY, LIVELY } from '../firmware-sim/pace.js';
 import { PlannedWorld } from '../firmware-sim/planned-world.js';
 import { Prng } from '../firmware-sim/prng.js';
 import { QueueClock } from '../firmware-sim/queue-clock.js';
-import { Route } from '../firmware-sim/route.js';
+import { StreetRoute } from '../firmware-sim/street-route.js';
 import { runVirtual } from '../firmware-sim/virtual.js';
 import { ScriptedWorld, type WorldEvent } from '../firmware-sim/world.js';
 import { Hours, ManualClock, Minutes } from '../proto/clock.js';
 import { encodeUplink } from '../proto/codec.js';
 import { DEFAULT_POWER, type Uplink } from '../proto/ping.js';
 import { periodMinuteOf } from '../proto/power-step-reading.js';
+import { readGoldenTraces, retrace } from './helpers/golden-traces.js';
 import { BENCH_MAC, MIDNIGHT_MS, macOf } from './helpers/lock-bench.js';
 
+const RENEW = 'renewed on purpose by node dist/test/helpers/golden-traces.js --write';
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 
 interface Site {
@@ -101,7 +103,7 @@ t.test('a route follows the streets: its position, speed and heading belong toge
   for (let seed = 0; seed < 20; seed++) {
     const to = { eastMeters: 900 - 100 * seed, northMeters: 1500 - 170 * seed };
     const from = { eastMeters: 0, northMeters: 0 };
-    const route = new Route(new Prng(seed), { city: AMSTERDAM, from, to, startMs: 0, speedMetersPerSecond: 5 });
+    const route = new StreetRoute(new Prng(seed), { city: AMSTERDAM, from, to, startMs: 0, speedMetersPerSecond: 5 });
     let wrong = 0;
     for (let atMs = 0; atMs + 200 < route.endMs; atMs += 700) {
       const here = route.at(atMs);
@@ -269,6 +271,14 @@ t.test('the same seed gives the same uplinks, another seed others', async (t) =>
   t.ok(one.length > 100);
   t.same(again, one);
   t.notSame(other, one);
+});
+
+t.test('the bytes of a seed are the same with every Node, and from one build to the next', async (t) => {
+  for (const golden of readGoldenTraces()) {
+    const { lines, sha256 } = golden;
+    t.ok(lines > 50, 'enough happens');
+    t.same(retrace(golden), { lines, sha256 }, `seed ${golden.seed}, ${golden.pace}: ${RENEW}`);
+  }
 });
 
 t.test('a lively fleet shows every trigger within half an hour', async (t) => {

@@ -44,6 +44,9 @@ t.test('each line is JSON with its time and how serious it is', async (t) => {
   events.emit('degraded', { atMs: 0, reason: 'store', why: 'full' });
   events.emit('recovered', { atMs: 0, reason: 'store', lastedMs: 1500.4 });
   events.emit('store-broken', { atMs: 0, why: 'broken' });
+  const request = { atMs: 0, requestId: 'req_1', method: 'GET', route: '/v2/user/login', durationMs: 1.4 };
+  events.emit('request', { ...request, status: 200, why: undefined });
+  events.emit('request', { ...request, status: 500, why: 'broken' });
   t.match(lines, [
     { level: 'debug', time: /^\d{4}-\d\d-\d\dT.*Z$/, event: 'connect', mac: 'A4:C1:38:00:00:01' },
     { level: 'warn', event: 'refused', what: 'connect', client_id: 'x', why: 'no such lock' },
@@ -54,10 +57,13 @@ t.test('each line is JSON with its time and how serious it is', async (t) => {
     { level: 'error', event: 'degraded', reason: 'store' },
     { level: 'info', event: 'recovered', lasted_ms: 1500 },
     { level: 'fatal', event: 'store-broken' },
+    { level: 'debug', event: 'request', request_id: 'req_1', route: '/v2/user/login', status: 200, duration_ms: 1 },
+    { level: 'debug', event: 'request', status: 500 },
+    { level: 'error', event: 'request', request_id: 'req_1', status: 500, why: 'broken' },
   ]);
   stop();
   events.emit('store-failed', { atMs: 0, why: 'full' });
-  t.equal(lines.length, 9, 'nothing after its end');
+  t.equal(lines.length, 12, 'nothing after its end');
 });
 
 t.test('a secret that somebody logs by mistake is taken out', async (t) => {

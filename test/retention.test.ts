@@ -132,7 +132,7 @@ t.test('it goes in small steps, with pauses in which the store is the pings’',
 t.test('an event that a URL has not had stays; a disabled URL holds nothing back', async (t) => {
   const it = await bench(t);
   const { store, clock } = it;
-  const request = { merchant: 'Amber', headers: {}, secretSealed: HASH, nowMs: START };
+  const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
   const slow = await store.addWebhookUrl({ ...request, url: 'http://slow/' });
   const gone = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
   await append(store, uplink(1, START), uplink(2, START), uplink(3, START), uplink(4, START, 0));
@@ -160,7 +160,7 @@ t.test('an event that a URL has not had stays; a disabled URL holds nothing back
 t.test('what waits for order stays, and what a URL was not sent while it was disabled does not', async (t) => {
   const it = await bench(t);
   const { store, clock } = it;
-  const request = { merchant: 'Amber', headers: {}, secretSealed: HASH, nowMs: START };
+  const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
   const ordered = await store.addWebhookUrl({ ...request, url: 'http://ordered/', ordered: true });
   const back = await store.addWebhookUrl({ ...request, url: 'http://back/' });
   await store.webhooks.change(back.id, { disabledWhy: 'by hand' });

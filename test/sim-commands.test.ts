@@ -103,6 +103,8 @@ t.test('virtual: a summary for programs; through a pipe the trace is alone', asy
     start: '2026-01-05T00:00:00Z',
     pace: 'lively',
     mix: null,
+    route: null,
+    around: null,
     bugs: ['clock-ahead:1'],
     faults: [],
     out: null,
@@ -117,6 +119,31 @@ t.test('virtual: a summary for programs; through a pipe the trace is alone', asy
   t.ok(found.length > 0 && new Set(found.map(({ mac }) => mac)).size === 1, 'one lock has the bug');
   writeFileSync(at('bug.jsonl'), lines.join('\n'));
   t.equal((await lockgate('trace', 'check', at('bug.jsonl'), '--fail-on', 'warning')).code, 1);
+});
+
+t.test('virtual: along a way of one’s own, or around a point; the command that it prints repeats it', async (t) => {
+  writeFileSync(
+    at('way.gpx'),
+    '<gpx><rte><rtept lat="-33.9" lon="151.2"/><rtept lat="-33.91" lon="151.2"/></rte></gpx>',
+  );
+  const options = ['--locks', '1', '--days', '0.1', '--route', at('way.gpx'), '--around', '-33.8,151.1'];
+  const run = await lockgate(...VIRTUAL, ...options, '--out', at('way.jsonl'));
+  t.match(run, { code: 0, stderr: /along .*way.gpx, around -33.8,151.1/ });
+  t.match(run.stdout, new RegExp(`Again: .* --route ${at('way.gpx')} --around -33.8,151.1 --out`));
+  const pings = readFileSync(at('way.jsonl'), 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('"latitude"'))
+    .map((line) => JSON.parse(line).ping);
+  t.ok(
+    pings.some(({ reason }) => reason === 'REASON_UNLOCKED_PING'),
+    'it is ridden at once, with ride tracking',
+  );
+  for (const { latitude, longitude } of pings) {
+    t.ok(latitude < -33.899 && latitude > -33.911, `${latitude}`);
+    t.ok(Math.abs(longitude - 151.2) < 0.001, `${longitude}`);
+  }
+  const vienna = await lockgate(...VIRTUAL, '--locks', '1', '--days', '1', '--around', '48.21,16.37', '--out', '-');
+  t.match(vienna.stdout, /"latitude":48\.\d+,"longitude":16\.\d+/);
 });
 
 t.test('virtual: what truly happened, for those who ask; the judge finds the same', async (t) => {
@@ -168,16 +195,28 @@ const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: n
 const PLAIN: SimFlags = { seed: '1', pace: 'everyday', speed: 1, bug: [], fault: [], token: 'x' };
 
 t.test('what a run refuses, and why', async (t) => {
+  const good = '<gpx><rte>\n<rtept lat="48.2" lon="16.3"/><rtept lat="48.21" lon="16.3"/></rte></gpx>';
+  writeFileSync(at('good.gpx'), good);
+  writeFileSync(at('bad.gpx'), good.replace('48.2"', '95"'));
   const refused: [Partial<SimFlags>, RegExp][] = [
     [{ virtual: true, mix: 'low=1' }, /no "low": expected parts such as/],
+    [{ virtual: true, mix: 'mid+high=1' }, /"mid\+high" is in two modes: expected parts such as/],
     [{ virtual: true, bug: ['typo'] }, /no bug "typo": expected one of talks-in-airplane/],
     [{ virtual: true, start: 'today' }, /--start is "today": expected a date such as/],
     [{ virtual: true, start: '9999-12-31T12:00:00Z' }, /within the years 1970–9999/],
     [{ virtual: true, json: true, out: '/nonexistent/x.jsonl' }, /\/nonexistent\/x.jsonl can't be written/],
+    [{ virtual: true, out: '/dev/full' }, /\/dev\/full can't be written: ENOSPC/],
     [{ out: 'x' }, /--out is for --virtual runs alone: .*trace record/],
     [{ start: 'x' }, /--start is for --virtual runs alone/],
     [{ world: true }, /--world is for --virtual runs alone/],
     [{ bug: ['closes-too-late'] }, /--bug closes-too-late is for --virtual runs alone/],
+    [{ route: '/nonexistent.gpx' }, /\/nonexistent.gpx can't be read/],
+    [{ virtual: true, route: '/dev/zero' }, /\/dev\/zero is too large: expected at most 33554432 bytes/],
+    [{ virtual: true, scenario: '/dev/zero' }, /\/dev\/zero is too large: expected at most 262144 bytes/],
+    [{ virtual: true, route: at('bad.gpx') }, /bad.gpx:2: lat is "95": expected degrees from -90 to 90/],
+    [{ virtual: true, around: '95,4' }, /--around is "95,4": expected LAT,LON in degrees such as 52.37,4.89/],
+    [{ virtual: true, around: '52.37' }, /--around is "52.37": expected LAT,LON/],
+    [{ virtual: true, around: '1,1', route: at('good.gpx') }, /--around is 1,1: expected a point within 100 km of/],
     [{ gateway: 'ftp://a' }, /--gateway is "ftp:\/\/a": expected mqtt:\/\/host:port/],
     [{ gateway: 'mqtt://a', ca: 'x' }, /--ca goes with --gateway mqtts/],
     [{ ca: 'x' }, /--ca goes with --gateway mqtts/],
@@ -241,6 +280,7 @@ t.test('live: locks are added as simulated, connect, and are counted; a second r
     t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
     t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
     t.same(summary.findings, {}, 'nothing is found');
+    t.ok(Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0, 'it says its size');
   }
   const devices = await gateway.store.listDevices();
   t.equal(devices.length, 8);
@@ -262,7 +302,11 @@ t.test('live: with secrets and a place to connect nothing more is needed; days a
   t.equal(cut.code, 130, 'before its days were over');
   t.match(JSON.parse(cut.stdout), { locks: 3, connections: 3, findings: null });
   const whole = await lockgate('sim', 'run', ...line, '--days', '0.00001');
-  t.match(whole, { code: 0, stdout: /^seed 1, 3 locks, 0.00001 days, 1 × speed, .*findings unknown\nAgain: lockgate/ });
+  t.match(whole, {
+    code: 0,
+    stdout:
+      /^seed 1, 3 locks, 0.00001 days, 1 × speed, .*findings unknown\nMemory: [\d,]+ bytes per lock\nAgain: lockgate/,
+  });
 });
 
 t.test('live: faults and bugs come over MQTT, and the gateway finds the bugs', async (t) => {
@@ -279,6 +323,25 @@ t.test('live: faults and bugs come over MQTT, and the gateway finds the bugs', a
   t.ok(acknowledged > 10, `${acknowledged} acknowledged`);
   t.same(bugs, ['poses-as-phone']);
   t.ok(findings['wrong-source'] > 0, JSON.stringify(findings));
+});
+
+t.test('live: where there are too few files, the limit to raise is named, and the others live', async (t) => {
+  const gateway = await testGateway(t);
+  // 60 files are what Node has open while it loads the program, and enough for some locks.
+  const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
+  const run = new Program(t, 'sh', [
+    '-c',
+    `ulimit -n 60; exec "$@"`,
+    'sh',
+    ...command,
+    ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
+  ]);
+  await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
+  t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open 60 files: .*"ulimit -n 144"/);
+  await run.line(/connects failed/, 'stderr');
+  run.kill('SIGINT');
+  t.same(await run.end(), { code: 0, signal: null });
+  t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);
 });
 
 t.test('live: a gateway at another speed is told of', async (t) => {

@@ -67,6 +67,7 @@ export function storeContract(engine: string, open: OpenStore): void {
   deliveryContract(engine, open);
   registryContract(engine, open);
   commandContract(engine, open);
+  commandTargetContract(engine, open);
   twinContract(engine, open);
   identityContract(engine, open);
   forgettingContract(engine, open);
@@ -215,7 +216,7 @@ function eventContract(engine: string, open: OpenStore): void {
 function deliveryContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: deliveries that failed wait for their time; a cursor never goes back`, async (t) => {
     const { store } = await withLock(t, open);
-    const request = { merchant: 'Amber', url: 'http://a/', headers: {}, secretSealed: HASH, nowMs: 1 };
+    const request = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed: HASH, nowMs: 1 };
     await store.append(commit(uplink(1)));
     const url = await store.addWebhookUrl(request);
     const [first] = await store.readEvents(1, 0, 1);
@@ -348,9 +349,26 @@ function commandContract(engine: string, open: OpenStore): void {
   });
 }
 
+function commandTargetContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock that was moved or removed has no command that waits, and gets none`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.addMerchant('Basil', 1);
+    await store.commands.add([asked()]);
+    await store.changeDevice({ mac: MAC, merchant: 'Basil', cancelledAtMs: 40 });
+    t.match(await store.commands.find(1), { state: 'cancelled', finishedAtMs: 40 });
+    await t.rejects(store.commands.add([asked()]), { code: 'no-such-device' }, 'it is another merchant’s by now');
+    await store.commands.add([asked({ merchantId: 2 })]);
+    await store.removeDevice(MAC, 9, 41);
+    t.match(await store.commands.readUnfinished(), []);
+    t.match((await store.commands.list({ state: 'cancelled', limit: 9 }))[0], { merchantId: 2, finishedAtMs: 41 });
+    await t.rejects(store.commands.add([asked({ merchantId: 2 })]), { code: 'no-such-device' });
+  });
+}
+
 function twinContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: what is wanted of a lock's power, the newest first`, async (t) => {
     const { store } = await withLock(t, open);
+    await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
     const power = (mode: 'MID' | 'HIGH', members: Partial<NewCommand> = {}) => {
       return asked({ command: { type: 'set-power', mode }, ...members });
     };

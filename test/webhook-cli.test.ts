@@ -182,6 +182,21 @@ t.test('listen: verifies as the reference library signs, misbehaves as told, and
   t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /no http or https URL/ });
 });
 
+t.test('listen: a 429 or 503 asks for the time it was told to ask for, other answers for none', async (t) => {
+  const { url } = await listening(t, ['--fail', '429,503,500', '--retry-after', '2m']);
+  const asked: unknown[] = [];
+  for (let count = 0; count < 4; count++) {
+    const { statusCode, headers } = await got.post(url, { body: '{}', throwHttpErrors: false, retry: { limit: 0 } });
+    asked.push([statusCode, headers['retry-after']]);
+  }
+  t.same(asked, [
+    [429, '120'],
+    [503, '120'],
+    [500, undefined],
+    [204, undefined],
+  ]);
+});
+
 t.test('listen: forwards what came, and answers what the other server says', async (t) => {
   const secret = makeWebhookSecret();
   const receiver = await testReceiver(t);
@@ -208,7 +223,9 @@ t.test('every webhook command has help with an example', async (t) => {
     'resend',
     'recover',
     'test',
+    'trigger',
     'listen',
+    'schema',
   ];
   for (const command of commands) {
     const help = await run(t, [command, '--help']);

@@ -4,7 +4,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
-import { afterThisTurn, Hours, ManualClock, Minutes, Seconds, systemClock } from '../proto/clock.js';
+import { afterThisTurn, ManualClock, Minutes, Seconds, systemClock } from '../proto/clock.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 import { connectedLock, TestLock } from './helpers/test-lock.js';
@@ -79,25 +79,6 @@ function verifyAt(secret: string, body: string, headers: Record<string, string>)
   if (expected !== headers['webhook-signature']) throw new Error('the signature does not fit');
 }
 
-t.test('the retry table, to the end', async (t) => {
-  const { clock, gateway, receiver } = await withReceiver(t);
-  receiver.answer = (_request, response) => void response.writeHead(500).end();
-  const lock = await connectedLock(t, gateway, MAC);
-  let attempted = eventsOf(gateway, 'delivery', 1);
-  await lock.send(testBytes(1));
-  const waits = [Seconds(5), Minutes(5), Minutes(30), Hours(2), Hours(5), Hours(10), Hours(10)];
-  for (const [index, wait] of waits.entries()) {
-    const [attempt] = await attempted;
-    t.match(attempt, { number: index + 1, outcome: 'pending', nextAttemptAtMs: clock.now() + wait });
-    attempted = eventsOf(gateway, 'delivery', 1);
-    await pendingTimer(clock);
-    clock.advance(wait - 1);
-    t.equal(receiver.requests.length, index + 1, 'not a moment earlier');
-    clock.advance(1);
-  }
-  t.match(await attempted, [{ number: 8, outcome: 'dead', nextAttemptAtMs: null }]);
-});
-
 /** The worker sets its timer some turns of the loop after the attempt was announced. */
 async function pendingTimer(clock: ManualClock): Promise<void> {
   while (clock.pending === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
@@ -129,23 +110,6 @@ t.test('a 410 disables the URL, and its events are kept', async (t) => {
   t.equal(url?.state, 'disabled');
   t.match(await gateway.store.readEvents(1, url?.cursor ?? 0, 9), [{ sequence: 2 }]);
   t.equal(receiver.requests.length, 1);
-});
-
-t.test('a huge answer is cut off, and its status counts', async (t) => {
-  const { gateway, receiver } = await withReceiver(t);
-  const lock = await connectedLock(t, gateway, MAC);
-  receiver.answer = (_request, response) => {
-    const chunk = Buffer.alloc(64 * 1024, 'x');
-    const flood = (): void => {
-      while (!response.destroyed && response.write(chunk)) if (response.writableLength > 1e6) break;
-    };
-    response.on('drain', flood);
-    response.writeHead(200);
-    flood();
-  };
-  const delivered = eventsOf(gateway, 'delivery', 1);
-  await lock.send(testBytes(1));
-  t.match(await delivered, [{ status: 200, outcome: 'delivered' }]);
 });
 
 t.test('a lock’s events arrive in order, and a failing one does not hold the line', async (t) => {

@@ -5,8 +5,10 @@ import { digestOf, eventId, parseEventId } from '../gateway/event-id.js';
 import type { StoredUplink } from '../gateway/store/store.js';
 import { isAllowedAddress, parseRange } from '../gateway/webhooks/address-rule.js';
 import { webhookBody } from '../gateway/webhooks/body.js';
+import { Pace } from '../gateway/webhooks/pace.js';
 import { parseRetryAfter, RETRY_DELAYS, retryDelay } from '../gateway/webhooks/schedule.js';
 import { makeWebhookSecret, signHeaders, verifySignature } from '../gateway/webhooks/signature.js';
+import { AttemptWindow } from '../gateway/webhooks/window.js';
 import { Hours, Minutes, Seconds, systemClock } from '../proto/clock.js';
 import type { Uplink } from '../proto/ping.js';
 import { testBytes, testMac } from './helpers/test-gateway.js';
@@ -140,6 +142,8 @@ t.test('webhooks go to public addresses, or where the operator allows', async (t
     ...['255.255.255.255', '::1', '::', '::127.0.0.1', '::ffff:127.0.0.1', '::ffff:7f00:1', 'fe80::1', 'fc00::1'],
     ...['ff02::1', '64:ff9b::7f00:1', '64:ff9b:1::a00:1', '2002:7f00:1::', '2002:c0a8:1::1', '2001:db8::1', 'fec0::1'],
     ...['localhost', '', '1.2.3', '::ffff:10.0.0.1', '192.0.2.1', '198.18.0.1', '240.0.0.1', '4000::1'],
+    // An IPv4 address inside, in the middle, with a public one behind it.
+    ...['64:ff9b:1:7f00:0:100:808:808', '2001:0:4136:e378:8000:63bf:80ff:fffe', '::ffff:0:127.0.0.1', 'fe80::1%lo'],
   ];
   for (const address of refused) t.equal(isAllowedAddress(address, []), false, `${address} is refused`);
   for (const address of ['93.184.216.34', '2606:2800:220:1::1', '64:ff9b::5db8:d822', '::ffff:93.184.216.34'])
@@ -149,4 +153,67 @@ t.test('webhooks go to public addresses, or where the operator allows', async (t
     t.equal(isAllowedAddress(address, ranges), true, `${address} is in a range that is allowed`);
   t.equal(isAllowedAddress('10.0.0.8', ranges), false);
   t.throws(() => parseRange('127.0.0.0/33'), { code: 'input-range' });
+});
+
+t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as many when it is too much', async (t) => {
+  const window = new AttemptWindow();
+  const answer = (status: number | null, durationMs = 10, underWay = 16): number => {
+    const isGood = status === 204;
+    const result = { status, durationMs, error: isGood ? null : 'no', answer: null, retryAfter: undefined };
+    window.note(result, underWay);
+    return window.size;
+  };
+  t.equal(window.size, 4);
+  t.equal(window.forRetries, 2);
+  t.equal(answer(204, 10, 3), 4, 'it was not full');
+  t.same(
+    Array.from({ length: 14 }, () => answer(204)),
+    [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16],
+  );
+  t.equal(window.forRetries, 8);
+  t.equal(answer(204, Seconds(14)), 16, 'a slow answer takes nothing');
+  for (const status of [302, 400, 404]) t.equal(answer(status), 16, `${status} says nothing of its load`);
+  t.equal(answer(null, Seconds(15)), 8);
+  t.equal(answer(204, Seconds(14)), 8, 'nor does it give anything');
+  t.equal(answer(503), 4);
+  t.equal(answer(429), 4, 'never fewer');
+  t.equal(answer(204), 5);
+});
+
+t.test('while pings are many, attempts are dealt with each commit, in turn, an attempt for ten pings', async (t) => {
+  const pace = new Pace();
+  t.teardown(() => pace.stop());
+  const begun = Array.from({ length: 40 }, () => 0);
+  const workers = begun.map((_, index) => {
+    const worker = {
+      wake: (): void => {
+        for (let room = pace.room(worker); room > 0 && Number.isFinite(room); room = pace.room(worker)) {
+          pace.begin(worker);
+          begun[index] = (begun[index] ?? 0) + 1;
+        }
+      },
+    };
+    return worker;
+  });
+  const wakeAll = (): void => {
+    for (const worker of workers) worker.wake();
+  };
+  const all = (): number => begun.reduce((sum, each) => sum + each, 0);
+  pace.stored(31);
+  t.equal(pace.room({ wake: () => undefined }), Number.POSITIVE_INFINITY, 'pings are few');
+  pace.stored(32);
+  wakeAll();
+  t.equal(all(), 16, 'the least for a commit');
+  pace.stored(400);
+  t.equal(all(), 16 + 40, 'one for ten');
+  const before = [...begun];
+  for (let commit = 0; commit < 5; commit++) pace.stored(32);
+  t.same(
+    begun.map((each, index) => each - (before[index] ?? 0)),
+    begun.map(() => 2),
+    'each of forty has two of five times sixteen',
+  );
+  const held = new Promise<void>((resolve) => pace.room({ wake: resolve }));
+  await held;
+  t.equal(pace.room({ wake: () => undefined }), Number.POSITIVE_INFINITY, 'when no commit comes, nobody is held back');
 });

@@ -1,8 +1,14 @@
 /** Deliveries as operators look at them and send them again (interfaces.md §3, §4). */
 import t from 'tap';
-import { Hours, Minutes, Seconds } from '../proto/clock.js';
-import { eventsOf, testBytes, testMac } from './helpers/test-gateway.js';
-import { connectedLock } from './helpers/test-lock.js';
+import { digestOf } from '../gateway/event-id.js';
+import { openKeys } from '../gateway/keys.js';
+import { openSqliteStore } from '../gateway/store/sqlite-store.js';
+import type { IncomingUplink } from '../gateway/store/store.js';
+import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../proto/clock.js';
+import { formatMac, type Mac } from '../proto/mac.js';
+import { tempFolder } from './helpers/temp-folder.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
+import { connectedLock, TestLock } from './helpers/test-lock.js';
 import { type Answer, testReceiver } from './helpers/test-receiver.js';
 import { deliveriesOf, eventually, sequencesOf, toNextTimer, webhookBench } from './helpers/webhook-bench.js';
 
@@ -174,4 +180,127 @@ t.test('what waits for its first attempt is on its way, and is not sent twice', 
   await lock.send(testBytes(3));
   await receiver.received(3);
   t.same(sequencesOf(receiver), [1, 2, 3]);
+});
+
+t.test('a URL that is added with the last day gets that day once, in order, and then what comes', async (t) => {
+  const folder = tempFolder(t);
+  const nowMs = systemClock.now();
+  const sinceMs = nowMs - Days(1);
+  const of = (mac: Mac, day: readonly number[]) => day.map((sequence) => `${formatMac(mac)} ${sequence}`);
+  const [lastDay, before] = await writeHistory(folder, nowMs, sinceMs);
+  t.ok(lastDay.length > 40 && before.length > 80);
+  const clock = new ManualClock(nowMs);
+  const first = await openGateway(t, folder, { deliveryClock: clock });
+  const receiver = await testReceiver(t);
+  await first.accounts.addWebhookUrl({ url: receiver.url, sinceMs });
+  await receiver.received(2 * lastDay.length);
+  await eventually('all are noted', async () => {
+    return (await deliveriesOf(first, ['delivered'])).length === 2 * lastDay.length;
+  });
+  t.same(await deliveriesOf(first, ['pending', 'dead', 'kept']), [], 'and nothing else is this URL’s');
+  await first.close();
+  const second = await openGateway(t, folder, { deliveryClock: clock });
+  const { secret } = await second.accounts.addDevice({ mac: testMac(3) });
+  const lock = await TestLock.connect(t, second.mqttPort, testMac(3), secret);
+  await lock.send(testBytes(1));
+  await receiver.received(2 * lastDay.length + 1);
+  const got = receiver.requests.map(({ json }) => `${json.mac_addr} ${json.sequence}`);
+  for (const mac of [MAC, OTHER])
+    t.same(
+      got.filter((each) => each.startsWith(formatMac(mac))),
+      of(mac, lastDay),
+      'each of the day once, in order',
+    );
+  t.same(got.at(-1), of(testMac(3), [1])[0], 'then what came after it was added');
+  t.equal(got.length, 2 * lastDay.length + 1);
+});
+
+/**
+ * Three days of a merchant with two locks: a ping of each every half hour, and an acknowledgement between, which is
+ * no event. Answers the sequence numbers of what was received since a time, and of what came before.
+ */
+async function writeHistory(folder: string, nowMs: number, sinceMs: number): Promise<[number[], number[]]> {
+  const store = await openSqliteStore(folder);
+  await store.addMerchant(MERCHANT, 0);
+  for (const mac of [MAC, OTHER])
+    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.alloc(32), nowMs: 0 });
+  const [since, before]: [number[], number[]] = [[], []];
+  let sequence = 0;
+  // One of them falls on the very moment.
+  for (let receivedAtMs = sinceMs - Days(2); receivedAtMs < nowMs; receivedAtMs += Minutes(30)) {
+    sequence += 1;
+    (receivedAtMs >= sinceMs ? since : before).push(sequence);
+    const incoming = [1, 2].flatMap((deviceId) =>
+      [1, 0].map((kind): IncomingUplink => {
+        const bytes = testBytes(sequence);
+        const name = { credentialId: deviceId, boot: kind === 1 ? 1 : 2, sequence, digest: digestOf(bytes) };
+        return { type: 'uplink', deviceId, merchantId: 1, ...name, kind, bytes, receivedAtMs, buffered: false };
+      }),
+    );
+    await store.append({ incoming, judged: [], states: new Map() });
+  }
+  await store.close();
+  // The key is made while nothing rests on it.
+  openKeys(folder, false);
+  return [since, before];
+}
+
+t.test('recover after an outage of two hours fills exactly the hole', async (t) => {
+  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const accepted: unknown[] = [];
+  const working: Answer = (request, response) => {
+    accepted.push(request.json.sequence);
+    fine(request, response);
+  };
+  let sequence = 0;
+  const send = async (): Promise<number> => {
+    const taken = eventsOf(gateway, 'uplink', 1);
+    await lock.send(testBytes(++sequence));
+    const [{ atMs } = { atMs: 0 }] = await taken;
+    await eventually('the next millisecond', () => gateway.clock.now() > atMs);
+    return atMs;
+  };
+  /** Lets ten minutes pass, with every retry and probe that falls due in them. */
+  const tenMinutes = async (): Promise<void> => {
+    const endMs = clock.now() + Minutes(10);
+    const isPlanned = (): boolean => clock.nextDueMs !== undefined && clock.nextDueMs !== clock.now() + Seconds(15);
+    for (let nextMs = clock.now(); nextMs <= endMs; nextMs = clock.nextDueMs ?? endMs) {
+      clock.advance(nextMs - clock.now());
+      await eventually('what comes next', isPlanned);
+    }
+    clock.advance(endMs - clock.now());
+  };
+  receiver.answer = working;
+  for (let each = 1; each <= 6; each++) await send();
+  await eventually('all is well', async () => (await deliveriesOf(gateway, ['delivered'])).length === 6);
+  receiver.answer = failing;
+  const downMs = await send();
+  await tenMinutes();
+  for (let each = 1; each < 12; each++) {
+    await send();
+    await tenMinutes();
+  }
+  const backMs = gateway.clock.now();
+  t.same(accepted, [1, 2, 3, 4, 5, 6], 'two hours in which nothing arrived');
+  receiver.answer = working;
+  const [recovered] = await gateway.webhooks.redelivery.recover({ sinceMs: downMs, untilMs: backMs });
+  t.equal(recovered?.urlId, urlId);
+  t.ok(await toNextTimer(clock), 'the circuit is open: a probe is next, and it finds that all is well');
+  await eventually('the hole is filled', () => accepted.length === sequence);
+  for (let each = 1; each <= 6; each++) await send();
+  await eventually('everything is delivered', async () => {
+    return (await deliveriesOf(gateway, ['delivered'])).length === sequence;
+  });
+  const all = Array.from({ length: 24 }, (_, index) => index + 1);
+  t.same(
+    [...accepted].sort((a, b) => Number(a) - Number(b)),
+    all,
+    'each was accepted once: the hole, and no more',
+  );
+  t.same(await gateway.webhooks.redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 0 }], 'nothing is left of it');
+  clock.advance(Days(2));
+  await send();
+  await eventually('the last one', () => accepted.length === 25);
+  t.equal(accepted.at(-1), 25, 'and nothing comes again');
 });

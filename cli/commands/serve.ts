@@ -19,6 +19,7 @@ export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
  */
 export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] = [
   ['--data <folder>', 'The data folder (default: ./data).'],
+  ['--key-file <file>', 'The key that secrets are encrypted with (default: key in the data folder).'],
   ['--mqtt-host <address>', 'Where locks connect (default: 127.0.0.1).'],
   ['--mqtt-port <port>', 'MQTT without TLS; 0 lets the system choose (default: 1883).'],
   ['--mqtt-tls-host <address>', 'Where locks connect over TLS (default: 0.0.0.0).'],
@@ -28,6 +29,7 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--mqtt-per-address <count>', 'MQTT connections that one address may have; 0 for any number (default: 0).'],
   ['--http-host <address>', 'Where merchants connect (default: 127.0.0.1).'],
   ['--http-port <port>', 'The merchants’ HTTP interface; 0 lets the system choose (default: 8080).'],
+  ['--http-cors-origin <origins>', 'Whose pages may call it from a browser, such as https://example.com.'],
   ['--operator-host <address>', 'Where the operator’s interface listens (default: 127.0.0.1).'],
   ['--operator-port <port>', 'The operator’s interface (default: 8081).'],
   ['--allow-webhook-range <ranges>', 'Addresses that webhooks may go to besides public ones, such as 127.0.0.0/8.'],

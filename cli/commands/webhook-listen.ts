@@ -23,6 +23,7 @@ export function addListenCommand(webhook: Command): void {
     .option('--expect <n>', 'End with exit code 0 after so many webhooks that verified and were taken.', readCount)
     .option('--within <span>', 'Where --expect is not met in this time, such as 30s, end with exit code 1.', readSpan)
     .option('--fail <plan>', 'Answer badly, one webhook after the other: 500,timeout,reset*3,ok,503* for example.')
+    .option('--retry-after <span>', 'What a 429 or 503 of --fail asks for in Retry-After, such as 30s.', readSpan)
     .option('--forward <url>', 'Send each on as it came, and answer what that server answers.')
     .option('--json', 'Print each body as it came, a JSON line each.')
     .addHelpText(
@@ -39,6 +40,7 @@ interface ListenFlags {
   readonly expect?: number;
   readonly within?: number;
   readonly fail?: string;
+  readonly retryAfter?: number;
   readonly forward?: string;
   readonly json?: boolean;
 }
@@ -61,6 +63,7 @@ async function listen(flags: ListenFlags): Promise<void> {
     secrets,
     clock: systemClock,
     answer,
+    retryAfterSeconds: flags.retryAfter,
     onWebhook: (webhook, answered) => {
       show(webhook, answered, flags);
       if (flags.expect === undefined || webhook.verified === false || !isTaken(answered)) return;

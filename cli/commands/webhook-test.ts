@@ -10,8 +10,10 @@ interface Flags extends ConnectionFlags {
   readonly url?: number;
 }
 
-interface TestJson {
+/** What came of a test webhook: as `POST /test_webhook` answers (interfaces.md §2). */
+export interface TestJson {
   readonly status: 'success' | 'error';
+  readonly event_id: string;
   readonly deliveries: readonly {
     readonly url_id: number;
     readonly origin: string;

@@ -6,7 +6,9 @@ import { note, paint, print, printJson, printTable } from '../output.js';
 import { addDeliveryCommands } from './webhook-deliveries.js';
 import { collect, readCount, readOnOff, readSpan } from './webhook-flags.js';
 import { addListenCommand } from './webhook-listen.js';
+import { addSchemaCommand } from './webhook-schema.js';
 import { addTestCommand } from './webhook-test.js';
+import { addTriggerCommand } from './webhook-trigger.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -43,7 +45,9 @@ export function addWebhookCommands(program: Command): void {
   addChangeCommands(webhook);
   addDeliveryCommands(webhook);
   addTestCommand(webhook);
+  addTriggerCommand(webhook);
   addListenCommand(webhook);
+  addSchemaCommand(webhook);
 }
 
 function addChangeCommands(webhook: Command): void {

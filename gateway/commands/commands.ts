@@ -30,6 +30,8 @@ export type CommandOutcome =
 export class Commands implements CommandListener {
   readonly #parts: CommandsParts;
   readonly #dispatcher: CommandDispatcher;
+  /** How often all of a lock's commands were cancelled: what is being stored meanwhile may be among them. */
+  #cancels = 0;
 
   constructor(parts: CommandsParts) {
     this.#parts = parts;
@@ -60,7 +62,10 @@ export class Commands implements CommandListener {
     const free = devices.filter(({ deviceId, mac }) => this.#dispatcher.reserve(deviceId, mac));
     if (free.length === 0 && devices[0] !== undefined) throw full(devices[0].mac);
     const records = await this.#store(request, free);
-    for (const record of records.values()) this.#dispatcher.enqueue(record);
+    for (const record of records.values()) {
+      if (record.state === 'queued') this.#dispatcher.enqueue(record);
+      else this.#dispatcher.release(record.deviceId);
+    }
     return devices.map(({ deviceId, mac }) => {
       const record = records.get(deviceId);
       return record === undefined ? { mac, refusal: full(mac) } : { mac, record };
@@ -74,8 +79,13 @@ export class Commands implements CommandListener {
     const wanted = devices.map(({ deviceId, merchantId }): NewCommand => {
       return { deviceId, merchantId, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy };
     });
+    let cancels = this.#cancels;
     try {
-      const records = await store.commands.add(wanted);
+      let records = await store.commands.add(wanted);
+      while (cancels !== this.#cancels) {
+        cancels = this.#cancels;
+        records = await Promise.all(records.map(({ id }) => this.find(id)));
+      }
       return new Map(records.map((record) => [record.deviceId, record]));
     } catch (error) {
       for (const { deviceId } of devices) this.#dispatcher.release(deviceId);
@@ -132,13 +142,11 @@ export class Commands implements CommandListener {
   }
 
   /**
-   * Takes back all that a lock has not answered, also what was sent: it leaves the merchant that asked, and whoever has
-   * it next must not find it sprung open.
+   * All that a lock had not answered was cancelled in the store, what was sent too: it leaves the merchant that asked,
+   * and whoever has it next must not find it sprung open. To be called as soon as that is committed.
    */
-  async cancelUnfinished(deviceId: number): Promise<void> {
-    const { store, clock } = this.#parts;
-    const atMs = clock.now();
-    await store.commands.cancelUnfinished(deviceId, atMs);
+  cancelled(deviceId: number, atMs: number): void {
+    this.#cancels += 1;
     this.#dispatcher.drop(deviceId, atMs);
   }
 

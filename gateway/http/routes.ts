@@ -1,56 +1,25 @@
-/**
- * The merchants' port as a table of routes (interfaces.md §2). Bodies are checked by their schemas before a handler
- * sees them; what a handler refuses is a LockgateError.
- */
-import type { TSchema } from 'typebox';
-import type { Health } from '../health.js';
+/** The merchants' port as one table of routes (interfaces.md §2), and what is known of its paths. */
+import { HEALTH_ROUTES } from './health-routes.js';
+import { PET_ROUTES } from './pet-routes.js';
+import type { HttpRoute, MerchantRoute } from './route.js';
+import { TEST_WEBHOOK_ROUTES } from './test-webhook-routes.js';
+import { TOKEN_ROUTES } from './token-routes.js';
+import { USER_ROUTES } from './user-routes.js';
 
-export interface HttpParts {
-  readonly health: Health;
-}
-
-export interface HttpRequest {
-  readonly params: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: unknown;
-}
-
-export interface HttpAnswer {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body: unknown;
-}
-
-export interface HttpRoute {
-  readonly method: 'GET' | 'POST' | 'PUT';
-  readonly path: string;
-  readonly summary: string;
-  readonly body?: TSchema;
-  readonly handle: (parts: HttpParts, request: HttpRequest) => Promise<HttpAnswer>;
-}
-
-/** An answer that is right at this moment only. */
-const FRESH = { 'cache-control': 'no-store' };
-
-/** Every route of the port. Whoever can reach it may ask for these, so neither says why. */
-export const HTTP_ROUTES: readonly HttpRoute[] = [
-  {
-    method: 'GET',
-    path: '/healthz',
-    summary: 'Whether the gateway is up.',
-    handle: async ({ health }) => {
-      const { isUp } = health;
-      return { status: isUp ? 200 : 503, headers: FRESH, body: { status: isUp ? 'up' : 'down' } };
-    },
-  },
-  {
-    method: 'GET',
-    path: '/readyz',
-    summary: 'Whether the gateway is ready to take pings.',
-    handle: async ({ health }) => {
-      const { isReady } = health;
-      return { status: isReady ? 200 : 503, headers: FRESH, body: { status: isReady ? 'ready' : 'not_ready' } };
-    },
-  },
+/** The rows that merchants call. */
+export const MERCHANT_ROUTES: readonly MerchantRoute[] = [
+  ...PET_ROUTES,
+  ...USER_ROUTES,
+  ...TEST_WEBHOOK_ROUTES,
+  ...TOKEN_ROUTES,
 ];
+
+/** Every row of the port. */
+export const HTTP_ROUTES: readonly HttpRoute[] = [...MERCHANT_ROUTES, ...HEALTH_ROUTES];
+
+/** The methods that a path takes; undefined where there is no such path. HEAD asks for what has no consequences. */
+export function methodsOf(path: string): string[] | undefined {
+  const rows = HTTP_ROUTES.filter((row) => row.path === path);
+  if (rows.length === 0) return undefined;
+  return rows.flatMap((row) => ('tell' in row ? [row.method, 'HEAD'] : [row.method]));
+}

@@ -1,24 +1,66 @@
 /**
  * HTTP for merchants: the routes of routes.ts, within limits. Errors are problems as RFC 9457 says.
+ *
+ * A request goes through four gates: is there such a route, who calls, is the body of the right type and size, does it
+ * fit the row's schemas. So a stranger's body is not read before we know whose it is, and nothing of a request is ever
+ * written down but its route, its status and its id: a login has a password in its URL.
  */
+import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { monotonicMs } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
+import type { RequestAnswered } from '../events.js';
+import type { Health } from '../health.js';
+import type { MerchantParts } from '../merchants/merchant-parts.js';
+import type { ApiKey } from '../store/access-store.js';
+import { answerPreflight, isAllowed, setHeaders } from './answer-headers.js';
+import { checkApiKey, checkBearer } from './authentication.js';
+import { assertChecked, faultsOf } from './check-value.js';
+import { addDocumentation } from './documentation.js';
+import { readFormBody } from './form-body.js';
+import { readJsonBody } from './json-body.js';
 import { HTTP_LIMITS, MAX_CONNECTIONS } from './limits.js';
 import { listen } from './listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from './problem.js';
-import { HTTP_ROUTES, type HttpParts } from './routes.js';
+import { Refusal } from './refusal.js';
+import { FORM_TYPE, type HttpAnswer, JSON_TYPE, type MerchantRoute } from './route.js';
+import { routeSchema } from './route-schema.js';
+import { HTTP_ROUTES, methodsOf } from './routes.js';
 
-export interface HttpServerOptions extends HttpParts {
+export interface HttpServerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
+  /** Whose pages may call from a browser. */
+  readonly corsOrigins: readonly string[];
+  readonly health: Health;
+  /** What merchants call; undefined until the gateway has started. */
+  readonly merchants: () => MerchantParts | undefined;
+  readonly onAnswered: (answered: Omit<RequestAnswered, 'atMs'>) => void;
 }
+
+/** What clients say of JSON when nobody told them what to say; taken where a row says so. */
+const PLAIN_TYPE = 'text/plain';
+
+/** Who calls, from one gate to the next. */
+interface Caller {
+  readonly merchantId: number;
+  readonly key: ApiKey | undefined;
+}
+
+const NOBODY: Caller = { merchantId: 0, key: undefined };
 
 export class HttpServer {
   readonly #fastify: FastifyInstance;
+  readonly #options: HttpServerOptions;
+  readonly #callers = new WeakMap<FastifyRequest, Caller>();
+  readonly #broken = new WeakMap<FastifyRequest, Error>();
+  readonly #begun = new WeakMap<FastifyRequest, number>();
 
-  private constructor(fastify: FastifyInstance) {
+  private constructor(fastify: FastifyInstance, options: HttpServerOptions) {
     this.#fastify = fastify;
+    this.#options = options;
   }
 
   /** @throws LockgateError `port-taken`, `input-address` */
@@ -26,14 +68,21 @@ export class HttpServer {
     const fastify = Fastify({
       ...HTTP_LIMITS,
       clientErrorHandler: answerClientError,
-      // A 7 where a name belongs is a mistake of the caller's, not the name "7".
-      ajv: { customOptions: { coerceTypes: false } },
+      genReqId: () => `req_${randomBytes(10).toString('hex')}`,
+      // A login is no safe method, whatever HTTP says of GET.
+      exposeHeadRoutes: false,
+      // What can't be read as a path is answered before there is a route; Fastify's own answer would quote it.
+      frameworkErrors: (_error, _request, reply) => {
+        sendProblem(reply as FastifyReply, 400, new LockgateError('input-path', 'the path is not valid'));
+      },
     });
     fastify.server.maxConnections = MAX_CONNECTIONS;
-    fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
-    fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
-    const server = new HttpServer(fastify);
-    server.#addRoutes(options);
+    const server = new HttpServer(fastify, options);
+    server.#readBodies();
+    server.#answerFailures();
+    server.#watch();
+    await addDocumentation(fastify);
+    server.#addRoutes();
     await listen(fastify, 'the merchants’ interface', options.host, options.port);
     return server;
   }
@@ -47,26 +96,179 @@ export class HttpServer {
     await this.#fastify.close();
   }
 
-  #addRoutes(parts: HttpParts): void {
-    for (const { method, path, body, handle } of HTTP_ROUTES) {
-      this.#fastify.route({
-        method,
-        url: path,
-        ...(body !== undefined && { schema: { body } }),
-        handler: async (request, reply) => {
-          const { params, query, headers } = request;
-          const answer = await handle(parts, {
-            params: params as Record<string, string>,
-            query: query as Record<string, unknown>,
-            headers,
-            body: request.body,
-          });
-          return await reply
-            .status(answer.status)
-            .headers({ ...answer.headers })
-            .send(answer.body);
-        },
+  #readBodies(): void {
+    this.#fastify.removeAllContentTypeParsers();
+    this.#fastify.addContentTypeParser(
+      [JSON_TYPE, PLAIN_TYPE],
+      { parseAs: 'buffer' },
+      async (_request: FastifyRequest, body: Buffer) => readJsonBody(body),
+    );
+    this.#fastify.addContentTypeParser(
+      FORM_TYPE,
+      { parseAs: 'buffer' },
+      async (_request: FastifyRequest, body: Buffer) => readFormBody(body),
+    );
+    // Rows check what comes by themselves (check-value.ts); their schemas stand here for what goes.
+    this.#fastify.setValidatorCompiler(() => () => true);
+  }
+
+  #answerFailures(): void {
+    this.#fastify.setErrorHandler<FastifyError>((error, request, reply) => {
+      const status = statusOf(error);
+      if (status === 500) this.#broken.set(request, error);
+      sendProblem(reply, status, error);
+    });
+    this.#fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  }
+
+  #watch(): void {
+    const { corsOrigins, onAnswered } = this.#options;
+    this.#fastify.addHook('onRequest', async (request, reply) => {
+      this.#begun.set(request, monotonicMs());
+      setHeaders(request, reply, corsOrigins);
+      if (!request.is404) return;
+      if (methodsOf(pathOf(request)) !== undefined && answerPreflight(request, reply, corsOrigins)) return reply;
+      // Before a body is read that nobody asked for.
+      refuseMethod(request);
+      sendNotFound(reply);
+      return reply;
+    });
+    this.#fastify.addHook('onResponse', async (request, reply) => {
+      onAnswered({
+        requestId: request.id,
+        method: request.method,
+        route: request.routeOptions.url ?? '(none)',
+        status: reply.statusCode,
+        durationMs: monotonicMs() - (this.#begun.get(request) ?? monotonicMs()),
+        why: this.#broken.get(request)?.message,
       });
+    });
+  }
+
+  #addRoutes(): void {
+    const { health } = this.#options;
+    for (const row of HTTP_ROUTES) {
+      const { method, path: url } = row;
+      const schema = routeSchema(row);
+      if ('tell' in row) {
+        const handler = async (_request: FastifyRequest, reply: FastifyReply) => await send(reply, row.tell(health));
+        this.#fastify.route({ method, url, schema, handler });
+        // It is the same without a body; the documentation need not have it twice.
+        this.#fastify.route({ method: 'HEAD', url, handler });
+      } else this.#addMerchantRoute(row);
     }
   }
+
+  #addMerchantRoute(row: MerchantRoute): void {
+    for (const schema of [row.query, row.body]) if (schema !== undefined) assertChecked(schema);
+    this.#fastify.route({
+      method: row.method,
+      url: row.path,
+      schema: routeSchema(row),
+      onRequest: async (request) => {
+        this.#callers.set(request, await this.#authenticate(row, request));
+        if (row.body !== undefined) checkBodyType(request, row, this.#options.corsOrigins);
+      },
+      handler: async (request, reply) => {
+        checkInput(row, request);
+        const gone = new AbortController();
+        reply.raw.once('close', () => gone.abort());
+        const answer = await row.handle({
+          parts: this.#merchants(),
+          ...(this.#callers.get(request) ?? NOBODY),
+          query: request.query as Record<string, unknown>,
+          headers: request.headers,
+          body: request.body,
+          address: request.ip,
+          // A proxy with TLS stands before it, and says so.
+          isHttps: request.headers['x-forwarded-proto'] === 'https',
+          signal: gone.signal,
+        });
+        return await send(reply, answer);
+      },
+    });
+  }
+
+  async #authenticate(row: MerchantRoute, { headers }: FastifyRequest): Promise<Caller> {
+    const parts = this.#merchants();
+    if (row.scheme === 'api-key') {
+      const members: Record<string, string> = row.tag === 'tokens' ? { error: 'invalid_client' } : {};
+      const key = await checkApiKey(parts, headers.authorization, members);
+      return { merchantId: key.merchantId, key };
+    }
+    if (row.scheme !== 'bearer') return NOBODY;
+    const { merchantId } = await checkBearer(parts, headers.authorization, 'pets:write');
+    return { merchantId, key: undefined };
+  }
+
+  /** @throws LockgateError `starting`, `stopping` */
+  #merchants(): MerchantParts {
+    if (this.#options.health.isStopping) throw new LockgateError('stopping', 'the gateway is stopping');
+    const parts = this.#options.merchants();
+    if (parts === undefined) throw new LockgateError('starting', 'the gateway is starting');
+    return parts;
+  }
+}
+
+function pathOf({ url }: FastifyRequest): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
+/** @throws Refusal 405 where the path is one of ours */
+function refuseMethod(request: FastifyRequest): void {
+  const methods = methodsOf(pathOf(request));
+  if (methods === undefined) return;
+  const allow = methods.join(', ');
+  const detail = `${request.method} is not for this path, which takes ${allow}`;
+  throw new Refusal({ status: 405, code: 'wrong-method', detail, headers: { allow } });
+}
+
+/**
+ * JSON may also come as plain text where the row says so: so clients send it that were generated from a document that
+ * names no type, as the public Petstore's does for the lists of users. A page of a stranger's could do that too,
+ * without the browser asking us first, and with the key that the browser remembers; so not from a page that may not
+ * call.
+ *
+ * @throws Refusal 415
+ */
+function checkBodyType(request: FastifyRequest, row: MerchantRoute, origins: readonly string[]): void {
+  const { headers } = request;
+  const wanted = row.bodyType ?? JSON_TYPE;
+  const length = headers['content-length'];
+  const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+  const given = headers['content-type'];
+  if (!hasBody && given === undefined) return;
+  const [type = '', ...parameters] = (given ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each));
+  const isPlain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
+  const isOurCaller = headers.origin === undefined || isAllowed(request, origins);
+  const isTaken = type === wanted || (row.takesPlainText === true && type === PLAIN_TYPE && isOurCaller);
+  if (isTaken && isUtf8 && isPlain) return;
+  const detail = `the body has to be ${wanted}, in UTF-8 and not compressed`;
+  throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: wanted } });
+}
+
+/** @throws Refusal where the query or the body does not fit the row's schemas */
+function checkInput(row: MerchantRoute, { query, body }: FastifyRequest): void {
+  if (row.mostItems !== undefined && Array.isArray(body) && body.length > row.mostItems)
+    throw new Refusal({
+      status: 413,
+      code: 'too-many-items',
+      detail: `the list has ${body.length} items: at most ${row.mostItems} are taken in one call`,
+    });
+  const faults = [
+    ...(row.query === undefined ? [] : faultsOf(row.query, query)),
+    ...(row.body === undefined ? [] : faultsOf(row.body, body)),
+  ];
+  if (faults.length === 0) return;
+  const detail = `the request does not fit: ${faults[0]?.pointer || 'the body'}: ${faults[0]?.detail}`;
+  throw row.refuse?.(faults) ?? new Refusal({ status: 400, code: 'input-body', detail, faults });
+}
+
+async function send(reply: FastifyReply, { status, headers = {}, body }: HttpAnswer): Promise<FastifyReply> {
+  reply.status(status).headers(headers);
+  if (body === undefined) return await reply.send();
+  reply.header('content-type', 'application/json; charset=utf-8');
+  // A string would go out as it is, and not as JSON.
+  return await reply.send(typeof body === 'string' ? JSON.stringify(body) : body);
 }

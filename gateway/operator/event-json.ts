@@ -58,6 +58,7 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
     next_attempt_at: event.nextAttemptAtMs === null ? null : toDate(event.nextAttemptAtMs),
   }),
   'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
+  'url-changed': ({ atMs, urlId, state }) => ({ at: toDate(atMs), event: 'url-changed', url_id: urlId, state }),
   circuit: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'circuit', url_id: urlId, state, why }),
   swept: ({ atMs, beforeMs, uplinks, others, held }) => {
     return { at: toDate(atMs), event: 'swept', before: toDate(beforeMs), uplinks, others, held };
@@ -70,6 +71,10 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   'store-broken': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-broken', why }),
   degraded: ({ atMs, reason, why }) => ({ at: toDate(atMs), event: 'degraded', reason, why }),
   recovered: ({ atMs, reason, lastedMs }) => ({ at: toDate(atMs), event: 'recovered', reason, lasted_ms: lastedMs }),
+  'statement-closed': ({ atMs, merchant, month }) => {
+    return { at: toDate(atMs), event: 'statement-closed', merchant, month };
+  },
+  notices: ({ atMs, noted, unread }) => ({ at: toDate(atMs), event: 'notices', noted, unread }),
   'state-rebuilt': ({ atMs, mac, why, from }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };
   },

@@ -16,6 +16,8 @@ import type { Commands } from '../commands/commands.js';
 import { readTwin } from '../commands/twin.js';
 import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
+import type { MerchantParts } from '../merchants/merchant-parts.js';
+import type { Notices } from '../notices/notices.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../store/store.js';
 import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';
@@ -32,6 +34,9 @@ export interface OperatorParts {
   readonly webhooks: Webhooks;
   readonly commands: Commands;
   readonly usage: Usage;
+  /** What merchants have over HTTP: keys, users. */
+  readonly merchants: MerchantParts;
+  readonly notices: Notices;
   /** The run's clock. */
   readonly clock: Clock;
   /** The wall's, by which credentials expire. */

@@ -17,12 +17,15 @@ import { COMMAND_ROUTES } from './command-routes.js';
 import { DEVICE_ROUTES } from './device-routes.js';
 import { listenToAll } from './event-json.js';
 import { addHealthRoutes, type HealthRouteParts, isHealthPath } from './health-routes.js';
+import { KEY_ROUTES } from './key-routes.js';
+import { NOTICE_ROUTES } from './notice-routes.js';
 import { readDate } from './query.js';
 import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
 import { isOperator } from './token.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
 import { USAGE_ROUTES } from './usage-routes.js';
+import { USER_ROUTES } from './user-routes.js';
 import { WEBHOOK_ROUTES } from './webhook-routes.js';
 
 /** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
@@ -102,6 +105,9 @@ export class OperatorServer {
       ...COMMAND_ROUTES,
       ...USAGE_ROUTES,
       ...WEBHOOK_ROUTES,
+      ...KEY_ROUTES,
+      ...USER_ROUTES,
+      ...NOTICE_ROUTES,
     ]) {
       this.#fastify.route({
         method,

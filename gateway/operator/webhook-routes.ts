@@ -1,7 +1,10 @@
 /** The operator's routes for webhooks (interfaces.md §3, §4): URLs, their secrets, deliveries, sending again. */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Seconds } from '../../proto/clock.js';
-import { toDate } from '../../proto/ping-json.js';
+import { LockgateError } from '../../proto/errors.js';
+import type { Mac } from '../../proto/mac.js';
+import { isDatable, toDate } from '../../proto/ping-json.js';
+import { readGivenPing } from '../webhooks/test-ping.js';
 import type { WebhookReading } from '../webhooks/webhook-settings.js';
 import type { TestOutcome } from '../webhooks/webhook-test.js';
 import { readDeliveryQuery, showDeliveries } from './delivery-json.js';
@@ -25,7 +28,12 @@ const ChangedWebhook = Type.Object({
 });
 const Rotation = Type.Object({ grace_seconds: Type.Optional(Type.Number()) });
 const Resend = Type.Object({ url_id: Type.Optional(Type.Integer()) });
-const Test = Type.Object({ url_id: Type.Optional(Type.Integer()) });
+const Test = Type.Object({
+  url_id: Type.Optional(Type.Integer()),
+  /** A ping as traces have it, to send instead of the latest; `received_at` is then when it counts as received. */
+  ping: Type.Optional(Type.Object({})),
+  received_at: Type.Optional(Type.String()),
+});
 const Recovery = Type.Object({
   since: Type.String(),
   until: Type.Optional(Type.String()),
@@ -64,12 +72,12 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/devices/:mac/test-webhook',
-    summary: 'Sends a test webhook to the lock’s merchant and waits for the answers.',
+    summary:
+      'Sends a test webhook to the lock’s merchant and waits for the answers: its latest ping, or the given one.',
     success: 200,
     body: Test,
-    handle: async ({ webhooks }, { params, body }) => {
-      const { url_id: urlId } = body as { url_id?: number };
-      return testJson(await webhooks.tester.test(readMac(params.mac ?? ''), urlId));
+    handle: async (parts, { params, body }) => {
+      return testJson(await test(parts, readMac(params.mac ?? ''), body as Static<typeof Test>));
     },
   },
   {
@@ -135,6 +143,15 @@ function change(): Pick<Route, 'body' | 'handle'> {
   return { body: ChangedWebhook, handle };
 }
 
+async function test({ webhooks, wallClock }: OperatorParts, mac: Mac, wishes: Static<typeof Test>) {
+  const { url_id: urlId, ping, received_at: receivedAt } = wishes;
+  if (ping === undefined) return await webhooks.tester.test(mac, urlId);
+  const receivedAtMs = readDate('received_at', receivedAt) ?? wallClock.now();
+  if (!isDatable(receivedAtMs))
+    throw new LockgateError('input-date', `received_at is ${JSON.stringify(receivedAt)}: expected a year from 1970 on`);
+  return await webhooks.tester.testGiven(mac, { uplink: readGivenPing(ping), receivedAtMs }, urlId);
+}
+
 /** As `POST /test_webhook` answers (interfaces.md §2). */
 function testJson({ eventId, deliveries }: TestOutcome) {
   return {
@@ -152,7 +169,7 @@ function webhookJson({ url, isCircuitOpen, oldSecretsUntilMs }: WebhookReading) 
     id: url.id,
     merchant: url.merchantName,
     url: url.url,
-    headers: Object.keys(url.headers),
+    headers: Object.keys(url.headersSealed),
     ordered: url.ordered,
     state: url.state,
     disabled_why: url.disabledWhy,

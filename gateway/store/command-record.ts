@@ -69,7 +69,11 @@ export interface CommandFilter {
 
 /** What the gateway asks of its store about commands; the promises are those of the store itself. */
 export interface CommandStore {
-  /** All of them or none; in the order given. Rejects with `commands-exhausted` where ids no longer fit the wire. */
+  /**
+   * All of them or none; in the order given. Rejects with `no-such-device` where a lock was removed or moved since it
+   * was looked up, and with `commands-exhausted` where ids no longer fit the wire. By the time it resolves a command
+   * may be cancelled already: see its state.
+   */
   add(commands: readonly NewCommand[]): Promise<CommandRecord[]>;
   find(id: number): Promise<CommandRecord | null>;
   /** Newest first. */
@@ -80,8 +84,6 @@ export interface CommandStore {
   expire(ids: readonly number[], atMs: number): Promise<number[]>;
   /** Marks it as cancelled where it is queued still; answers whether it was. */
   cancel(id: number, atMs: number): Promise<boolean>;
-  /** Marks all that are queued or sent of one lock as cancelled. */
-  cancelUnfinished(deviceId: number, atMs: number): Promise<void>;
   /**
    * What set-power commands of the merchant that has the lock ask of it that are done or may still be, and whose time
    * has come by `nowMs`: the newest first, at most `limit`.

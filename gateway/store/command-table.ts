@@ -1,10 +1,11 @@
 /** The table of commands, through Kysely, so that every engine shares these statements. */
-import { type Insertable, type Kysely, type Selectable, sql } from 'kysely';
+import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Command, PowerChange } from '../../proto/ping.js';
 import type { CommandFilter, CommandRecord, CommandState, CommandStore, NewCommand } from './command-record.js';
 import type { Lane } from './lane.js';
+import { noSuchDevice } from './registry-tables.js';
 import type { CommandTable, Tables } from './schema.js';
 
 /** Rows of one INSERT or one IN list: SQLite takes 32,766 values in a statement. */
@@ -31,6 +32,7 @@ export class CommandTableStore implements CommandStore {
     const ids = await this.#lane.run(() =>
       this.#writer.transaction().execute(async (db) => {
         const given: number[] = [];
+        await checkTargets(db, commands);
         for (const piece of pieces(commands)) {
           const added = await db.insertInto('command').values(piece.map(toRow)).returning('id').execute();
           // Rows of one INSERT get their ids in order, but are not promised to be returned in it.
@@ -95,17 +97,6 @@ export class CommandTableStore implements CommandStore {
     return numUpdatedRows > 0n;
   }
 
-  async cancelUnfinished(deviceId: number, atMs: number): Promise<void> {
-    await this.#lane.run(() =>
-      this.#writer
-        .updateTable('command')
-        .set({ state: 'cancelled', finished_at_ms: atMs })
-        .where('device_id', '=', deviceId)
-        .where('state', 'in', UNFINISHED)
-        .execute(),
-    );
-  }
-
   async readPowerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]> {
     const rows = await this.#reader
       .selectFrom('command')
@@ -130,6 +121,33 @@ export class CommandTableStore implements CommandStore {
       .innerJoin('device', 'device.id', 'command.device_id')
       .selectAll('command')
       .select('device.mac');
+  }
+}
+
+/** Marks all that are queued or sent of one lock as cancelled, in the transaction that `db` may be in. */
+export async function cancelUnfinished(db: Kysely<Tables>, deviceId: number, atMs: number): Promise<void> {
+  await db
+    .updateTable('command')
+    .set({ state: 'cancelled', finished_at_ms: atMs })
+    .where('device_id', '=', deviceId)
+    .where('state', 'in', UNFINISHED)
+    .execute();
+}
+
+/**
+ * Each lock is in service and still the merchant's for whom the command was asked: between the asking and this moment
+ * it may have been removed or moved, and what waited for it was cancelled then.
+ *
+ * @throws LockgateError `no-such-device`
+ */
+async function checkTargets(db: Transaction<Tables>, commands: readonly NewCommand[]): Promise<void> {
+  const merchantOf = new Map(commands.map(({ deviceId, merchantId }) => [deviceId, merchantId]));
+  for (const piece of pieces([...merchantOf.keys()])) {
+    const columns = ['id', 'mac', 'merchant_id', 'removed_at_ms'] as const;
+    const rows = await db.selectFrom('device').select(columns).where('id', 'in', piece).execute();
+    const gone = rows.find((row) => row.removed_at_ms !== null || row.merchant_id !== merchantOf.get(row.id));
+    if (gone !== undefined) throw noSuchDevice(gone.mac as Mac);
+    if (rows.length < piece.length) throw new Error('a command names a device that the store never had');
   }
 }
 

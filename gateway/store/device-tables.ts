@@ -7,6 +7,7 @@ import { afterThisTurn } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
+import { cancelUnfinished } from './command-table.js';
 import { merchantNamed, noSuchDevice } from './registry-tables.js';
 import type { CredentialTable, Tables } from './schema.js';
 import {
@@ -178,7 +179,7 @@ export class DeviceTables {
   }
 
   /** @throws LockgateError `no-such-device`, `no-such-merchant` */
-  async changeDevice({ mac, merchant, simulated, state }: DeviceChange): Promise<void> {
+  async changeDevice({ mac, merchant, simulated, state, cancelledAtMs }: DeviceChange): Promise<void> {
     await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       const changes = {
@@ -188,6 +189,7 @@ export class DeviceTables {
       if (Object.keys(changes).length > 0)
         await db.updateTable('device').set(changes).where('id', '=', deviceId).execute();
       if (state !== undefined) await putState(db, deviceId, state);
+      if (cancelledAtMs !== undefined) await cancelUnfinished(db, deviceId, cancelledAtMs);
     });
   }
 
@@ -197,12 +199,13 @@ export class DeviceTables {
   }
 
   /** @throws LockgateError `no-such-device` */
-  async removeDevice(mac: Mac, nowMs: number): Promise<void> {
+  async removeDevice(mac: Mac, nowMs: number, cancelledAtMs = nowMs): Promise<void> {
     await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       await db.updateTable('device').set({ removed_at_ms: nowMs }).where('id', '=', deviceId).execute();
       await revokeAll(db, deviceId, nowMs);
       await putState(db, deviceId, null);
+      await cancelUnfinished(db, deviceId, cancelledAtMs);
     });
   }
 

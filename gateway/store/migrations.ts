@@ -9,6 +9,9 @@ import { credentials } from './migrations/0002-credentials.js';
 import { commands } from './migrations/0003-commands.js';
 import { usage } from './migrations/0004-usage.js';
 import { webhooks } from './migrations/0005-webhooks.js';
+import { merchantInterface } from './migrations/0006-merchant-interface.js';
+import { sealedHeaders } from './migrations/0007-sealed-headers.js';
+import { notices } from './migrations/0008-notices.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -16,6 +19,9 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-commands': commands,
   '0004-usage': usage,
   '0005-webhooks': webhooks,
+  '0006-merchant-interface': merchantInterface,
+  '0007-sealed-headers': sealedHeaders,
+  '0008-notices': notices,
 };
 
 /** The list for Kysely's Migrator. */

@@ -55,7 +55,8 @@ export class Registry {
       const row = {
         merchant_id: merchant.id,
         url: url.url,
-        headers: JSON.stringify(url.headers),
+        headers: JSON.stringify(url.headersSealed),
+        headers_sealed: 1,
         secret_sealed: url.secretSealed,
         state: 'active' as const,
         disabled_why: null,
@@ -97,9 +98,19 @@ export class Registry {
 /** @throws LockgateError `no-such-merchant` */
 export async function merchantNamed(db: Kysely<Tables>, name: string): Promise<Selectable<MerchantTable>> {
   const merchant = await db.selectFrom('merchant').selectAll().where('name', '=', name).executeTakeFirst();
-  if (merchant === undefined)
-    throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
+  if (merchant === undefined) throw noSuchMerchant(name);
   return merchant;
+}
+
+/** The id of the merchant of this name. @throws LockgateError `no-such-merchant` */
+export function merchantIdOf(merchants: readonly Merchant[], name: string): number {
+  const merchant = merchants.find((each) => each.name === name);
+  if (merchant === undefined) throw noSuchMerchant(name);
+  return merchant.id;
+}
+
+function noSuchMerchant(name: string): LockgateError {
+  return new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
 }
 
 /** The error for a MAC that no device has. */
@@ -118,7 +129,7 @@ export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name:
     merchantId: row.merchant_id,
     merchantName: row.merchant_name,
     url: row.url,
-    headers: JSON.parse(row.headers) as Record<string, string>,
+    headersSealed: JSON.parse(row.headers) as Record<string, string>,
     secretSealed: row.secret_sealed,
     state: row.state,
     disabledWhy: row.disabled_why,

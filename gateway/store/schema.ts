@@ -7,6 +7,7 @@
 import type { Generated } from 'kysely';
 import type { Command } from '../../proto/ping.js';
 import type { CommandState } from './command-record.js';
+import type { NoticeKind } from './notice-store.js';
 
 export interface MerchantTable {
   id: Generated<number>;
@@ -116,8 +117,10 @@ export interface WebhookUrlTable {
   id: Generated<number>;
   merchant_id: number;
   url: string;
-  /** JSON object of the custom headers. */
+  /** JSON object of the custom headers, each value sealed, in base64. */
   headers: string;
+  /** 0 where an older version left the values in clear: the next start seals them. */
+  headers_sealed: Generated<number>;
   /** The newest signing secret, encrypted. */
   secret_sealed: Buffer;
   state: 'active' | 'disabled';
@@ -250,6 +253,98 @@ export interface StatementTable {
   body: string;
 }
 
+/** A merchant's API key. */
+export interface ApiKeyTable {
+  id: Generated<number>;
+  merchant_id: number;
+  /** The part of the key that names it; not secret. */
+  public_id: string;
+  name: string;
+  /** HMAC-SHA-256 of the whole key. */
+  secret_hash: Buffer;
+  created_at_ms: number;
+  last_used_at_ms: number | null;
+  revoked_at_ms: number | null;
+}
+
+/** A bearer token that a key was given. */
+export interface AccessTokenTable {
+  id: Generated<number>;
+  key_id: number;
+  /** HMAC-SHA-256 of the token. */
+  token_hash: Buffer;
+  /** Separated by spaces, as in OAuth. */
+  scopes: string;
+  expires_at_ms: number;
+}
+
+/** A merchant's user. Ids are any int64: read them as text, since a number would round them. */
+export interface UserAccountTable {
+  merchant_id: number;
+  id: bigint;
+  username: string | null;
+  first_name: string | null;
+  last_name: string | null;
+  email: string | null;
+  phone: string | null;
+  /** Argon2id in PHC's spelling; null for a user who can't log in. */
+  password_hash: string | null;
+  user_status: number | null;
+  created_at_ms: number;
+}
+
+export interface UserSessionTable {
+  id: Generated<number>;
+  merchant_id: number;
+  user_id: bigint;
+  /** HMAC-SHA-256 of the session's token. */
+  token_hash: Buffer;
+  expires_at_ms: number;
+}
+
+/** A merchant's pet. Its ids are ours, and count from 1 for each merchant. */
+export interface PetTable {
+  merchant_id: number;
+  id: bigint;
+  name: string;
+  owner_id: string | null;
+  species: string | null;
+  breed: string | null;
+  status: string | null;
+  /** JSON. */
+  photo_urls: string;
+  /** JSON, int64 to the digit; null where it has none. */
+  category: string | null;
+  /** JSON as well. */
+  tags: string | null;
+  created_at_ms: number;
+  changed_at_ms: number;
+}
+
+/** The last id that a merchant's users or pets were given. */
+export interface MerchantSequenceTable {
+  merchant_id: number;
+  what: 'user' | 'pet';
+  last_id: number;
+}
+
+/** Something that an operator should know. Of a kind and subject, at most one goes on or is unread. */
+export interface NoticeTable {
+  id: Generated<number>;
+  kind: NoticeKind;
+  subject: string;
+  /** A sentence for people. */
+  text: string;
+  /** How often it happened. */
+  count: number;
+  first_at_ms: number;
+  last_at_ms: number;
+  /** Null while nobody has read it. */
+  read_at_ms: number | null;
+  /** Null while it goes on. */
+  resolved_at_ms: number | null;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -270,4 +365,11 @@ export interface Tables {
   usage: UsageTable;
   price_plan: PricePlanTable;
   statement: StatementTable;
+  api_key: ApiKeyTable;
+  access_token: AccessTokenTable;
+  user_account: UserAccountTable;
+  user_session: UserSessionTable;
+  pet: PetTable;
+  merchant_sequence: MerchantSequenceTable;
+  notice: NoticeTable;
 }

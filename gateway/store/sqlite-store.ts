@@ -11,6 +11,8 @@ import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
+import { SqliteAccess } from './access-sqlite.js';
+import type { AccessStore } from './access-store.js';
 import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
@@ -18,8 +20,14 @@ import { DueDeliveries } from './due-deliveries.js';
 import { Lane } from './lane.js';
 import { LogMerge } from './log-merge.js';
 import { migrationProvider } from './migrations.js';
+import { SqliteNotices } from './notice-sqlite.js';
+import type { NoticeStore } from './notice-store.js';
+import { SqlitePeople } from './people-sqlite.js';
+import type { PeopleStore } from './people-store.js';
 import { Registry } from './registry-tables.js';
 import type { Tables } from './schema.js';
+import { SqliteSecrets } from './secret-sqlite.js';
+import type { SecretStore } from './secret-store.js';
 import { Forgetting } from './sqlite-forgetting.js';
 import { LogReader, LogWriter } from './sqlite-log.js';
 import {
@@ -132,6 +140,10 @@ class SqliteStore implements Store {
   readonly commands: CommandTableStore;
   readonly usage: UsageStore;
   readonly webhooks: WebhookStore;
+  readonly access: AccessStore;
+  readonly people: PeopleStore;
+  readonly secrets: SecretStore;
+  readonly notices: NoticeStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -158,6 +170,10 @@ class SqliteStore implements Store {
     this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
     this.usage = new SqliteUsage({ lane: this.#lane, writer: parts.writer, tables: parts.tables, readTables });
     this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables });
+    this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables });
+    this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
+    this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
+    this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {
@@ -280,8 +296,8 @@ class SqliteStore implements Store {
     return this.#lane.run(() => this.#devices.revokeCredentials(mac, nowMs));
   }
 
-  removeDevice(mac: Mac, nowMs: number): Promise<void> {
-    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs));
+  removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
+    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
   }
 
   findDeviceId(mac: Mac): Promise<number | null> {

@@ -7,7 +7,11 @@
 import type { Mac } from '../../proto/mac.js';
 import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
+import type { AccessStore } from './access-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { NoticeStore } from './notice-store.js';
+import type { PeopleStore } from './people-store.js';
+import type { SecretStore } from './secret-store.js';
 import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
 import type { WebhookStore, WebhookUrl } from './webhook-store.js';
@@ -114,6 +118,8 @@ export interface DeviceChange {
   readonly simulated?: boolean | undefined;
   /** JSON of what is known of the lock from now on; left out where it stays, null where nothing is. */
   readonly state?: string | null;
+  /** Given with a move: commands that wait are cancelled as of this time, by the run's clock. */
+  readonly cancelledAtMs?: number | undefined;
 }
 
 /** What an erasure took away. */
@@ -300,8 +306,16 @@ export interface Store {
   readonly description: string;
   /** What operators ask about webhooks. */
   readonly webhooks: WebhookStore;
+  /** All secrets at once: which key they are under, and another. */
+  readonly secrets: SecretStore;
   /** SIM cards, counts, price plans, statements. */
   readonly usage: UsageStore;
+  /** Merchants' API keys and tokens. */
+  readonly access: AccessStore;
+  /** Merchants' users, sessions and pets. */
+  readonly people: PeopleStore;
+  /** What operators should know. */
+  readonly notices: NoticeStore;
 
   /* Pings: the hot path. */
 
@@ -358,8 +372,11 @@ export interface Store {
   changeDevice(change: DeviceChange): Promise<void>;
   /** Revokes all credentials of a lock, its phones' too. @throws LockgateError `no-such-device` */
   revokeCredentials(mac: Mac, nowMs: number): Promise<void>;
-  /** Takes the lock out of service: its credentials are revoked, its state is dropped, its history stays. */
-  removeDevice(mac: Mac, nowMs: number): Promise<void>;
+  /**
+   * Takes the lock out of service: its credentials are revoked, its state is dropped, its history stays. Commands that
+   * wait are cancelled as of `cancelledAtMs`, by the run's clock; left out, as of `nowMs`.
+   */
+  removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void>;
   /** The id of a lock, in service or removed; null where there never was one. */
   findDeviceId(mac: Mac): Promise<number | null>;
   /**
@@ -411,7 +428,8 @@ export interface NewDevice {
 export interface NewWebhookUrl {
   readonly merchant: string;
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Values sealed, as {@link WebhookUrl} has them. */
+  readonly headersSealed: Readonly<Record<string, string>>;
   readonly secretSealed: Buffer;
   readonly ordered?: boolean | undefined;
   /** The first uplink that it is to get; absent, it follows the log from now on. */

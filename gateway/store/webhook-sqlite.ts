@@ -101,7 +101,7 @@ export class SqliteWebhooks implements WebhookStore {
   change(urlId: number, change: WebhookChange): Promise<WebhookUrl> {
     return this.#transaction(async (db) => {
       const before = await existing(db, urlId);
-      const { url, headers, ordered, disabledWhy } = change;
+      const { url, headersSealed, ordered, disabledWhy } = change;
       const enabling = disabledWhy === null && before.state === 'disabled';
       const end = enabling ? await endOfLog(db, before.cursor) : before.cursor;
       if (end > before.cursor)
@@ -110,7 +110,7 @@ export class SqliteWebhooks implements WebhookStore {
         .updateTable('webhook_url')
         .set({
           ...(url !== undefined && { url }),
-          ...(headers !== undefined && { headers: JSON.stringify(headers) }),
+          ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
           ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
           ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
           ...(enabling && { state: 'active' as const, disabled_why: null, cursor: end }),

@@ -12,7 +12,8 @@ export interface WebhookUrl {
   readonly merchantId: number;
   readonly merchantName: string;
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** The custom headers: names in clear, values sealed, in base64 (webhooks/custom-headers.ts). */
+  readonly headersSealed: Readonly<Record<string, string>>;
   /** The newest signing secret. */
   readonly secretSealed: Buffer;
   readonly state: 'active' | 'disabled';
@@ -31,7 +32,8 @@ export interface WebhookUrl {
 /** What an operator changes of a URL; what is left out stays. */
 export interface WebhookChange {
   readonly url?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** All of them, with sealed values. */
+  readonly headersSealed?: Readonly<Record<string, string>> | undefined;
   readonly ordered?: boolean | undefined;
   /** Disabled, with a sentence why; or active again, with null: it follows the log from its end on. */
   readonly disabledWhy?: string | null | undefined;

@@ -168,6 +168,8 @@ export class Usage {
     const isNew = await this.#parts.store.usage.close(merchant.id, month, this.#parts.clock.now(), (basis) =>
       JSON.stringify(makeStatement(basis)),
     );
+    const { events, runClock } = this.#parts;
+    if (isNew) events.emit('statement-closed', { atMs: runClock.now(), merchant: merchant.name, month });
     return { merchant: merchant.name, month, isNew };
   }
 

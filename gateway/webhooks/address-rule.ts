@@ -38,7 +38,8 @@ export function isAllowedAddress(text: string, allowed: readonly AddressRange[])
 }
 
 const IPV4_COMPATIBLE = ipaddr.parseCIDR('::/96');
-const NAT64 = [ipaddr.parseCIDR('64:ff9b::/96'), ipaddr.parseCIDR('64:ff9b:1::/48')] as const;
+/** The well-known prefix. In the one for local use (64:ff9b:1::/48) nobody can know where the IPv4 address stands. */
+const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
 const SIX_TO_FOUR = ipaddr.parseCIDR('2002::/16');
 const LOOPBACK6 = ipaddr.parse('::1');
 
@@ -48,7 +49,7 @@ function embeddedIpv4(address: Address): Address {
   const ipv6 = address as ipaddr.IPv6;
   if (ipv6.isIPv4MappedAddress()) return ipv6.toIPv4Address();
   const bytes = ipv6.toByteArray();
-  const isTail = NAT64.some((range) => ipv6.match(range as [ipaddr.IPv6, number]));
+  const isTail = ipv6.match(NAT64 as [ipaddr.IPv6, number]);
   // ipaddr.js calls ::127.0.0.1 unicast; ::1 and :: are not IPv4 addresses in disguise.
   const isCompatible = ipv6.match(IPV4_COMPATIBLE as [ipaddr.IPv6, number]) && bytes.slice(12, 15).some((b) => b !== 0);
   if (isTail || isCompatible) return new ipaddr.IPv4(bytes.slice(12, 16));

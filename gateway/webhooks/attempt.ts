@@ -1,15 +1,17 @@
 /**
- * One attempt at one webhook: a POST, within its limits of time and size. Redirects are not followed, got's own retries
- * are off: the schedule is ours.
+ * One attempt at one webhook: a POST, within its limits of time and size. Nothing is followed and nothing is repeated
+ * here: the schedule is ours. It speaks through node:http itself, since a client library's streams, hooks and options
+ * for each request cost more than signing, sending and noting it together (the bench `deliveries` compares them).
  */
-import got, { type Request } from 'got';
+import http from 'node:http';
+import https from 'node:https';
 import { type Clock, type Milliseconds, monotonicMs, Seconds } from '../../proto/clock.js';
-import type { GuardedAgents } from './guarded-agents.js';
+import { type GuardedAgents, IDLE_SOCKETS } from './guarded-agents.js';
 import { parseRetryAfter } from './schedule.js';
 
 /** For a whole attempt, from the name's lookup to the end of the answer. */
-const ATTEMPT_TIMEOUT: Milliseconds = Seconds(15);
-/** How much of an answer is read at most, and how much of it is kept. */
+export const ATTEMPT_TIMEOUT: Milliseconds = Seconds(15);
+/** How much of an answer is read at most, but for the rest of the piece that reaches it; and how much is kept. */
 const ANSWER_READ_BYTES = 64 * 1024;
 const ANSWER_KEPT_BYTES = 1024;
 
@@ -42,7 +44,7 @@ export async function attemptDelivery(
   const startedAt = monotonicMs();
   const elapsed = (): number => Math.round(monotonicMs() - startedAt);
   try {
-    const answer = await post(request, agents, signal);
+    const answer = await post(request, agents, clock, signal);
     const { status, retryAfter } = answer;
     const asked = status === 429 || status === 503 ? parseRetryAfter(retryAfter, clock.now()) : undefined;
     const error = status >= 200 && status < 300 ? null : `the receiver answered ${status}`;
@@ -58,51 +60,136 @@ interface Answer {
   readonly text: string;
 }
 
-async function post(request: AttemptRequest, agents: GuardedAgents, signal: AbortSignal): Promise<Answer> {
+/** Resolves with what was answered. Rejects where that isn't all there in time, or where `signal` cuts it off. */
+function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, signal: AbortSignal): Promise<Answer> {
   signal.throwIfAborted();
-  const stream = got.stream.post(request.url, {
-    headers: { ...request.headers },
-    body: request.body,
-    agent: { http: agents.http, https: agents.https },
-    timeout: { request: ATTEMPT_TIMEOUT },
-    retry: { limit: 0 },
-    followRedirect: false,
-    throwHttpErrors: false,
-    decompress: false,
+  return new Promise((resolve, reject) => {
+    let call: http.ClientRequest | undefined;
+    let isOver = false;
+    let timesAgain = IDLE_SOCKETS;
+    const end = (): void => {
+      isOver = true;
+      timer.cancel();
+      signal.removeEventListener('abort', cutOff);
+    };
+    const fail = (error: Error): void => {
+      if (isOver) return;
+      end();
+      call?.destroy();
+      reject(error);
+    };
+    const send = (): void => {
+      call = begin(request, agents, {
+        answered: (answer) => {
+          end();
+          resolve(answer);
+        },
+        failed: fail,
+        // All that are kept may be like it, and the next one is another.
+        wasStale: (error) => {
+          if (isOver || timesAgain === 0) return fail(error);
+          timesAgain -= 1;
+          send();
+        },
+      });
+    };
+    const cutOff = (): void => fail(new Error('the gateway is stopping'));
+    const timer = clock.after(ATTEMPT_TIMEOUT, () => fail(new AttemptTimedOut()));
+    signal.addEventListener('abort', cutOff);
+    send();
   });
-  // Not got's own `signal`: a stream of it that ends well never takes its listener away, and so each delivery of a
-  // worker's life would be kept in memory with it.
-  const cutOff = (): void => void stream.destroy(new Error('the gateway is stopping'));
-  signal.addEventListener('abort', cutOff);
-  const bytes = await readLimited(stream).finally(() => signal.removeEventListener('abort', cutOff));
-  const { response } = stream;
-  if (response === undefined) throw new Error('the receiver closed the connection without an answer');
+}
+
+interface Ends {
+  readonly answered: (answer: Answer) => void;
+  readonly failed: (error: Error) => void;
+  /** The socket was kept from an earlier request and gone before this one: that says nothing of the receiver. */
+  readonly wasStale: (error: Error) => void;
+}
+
+/** Sends the request and tells how it ended; once it has, more may be told, and counts for nothing. */
+function begin(request: AttemptRequest, agents: GuardedAgents, ends: Ends): http.ClientRequest {
+  const url = new URL(request.url);
+  const isSecure = url.protocol === 'https:';
+  const headers = { ...request.headers, 'content-length': String(Buffer.byteLength(request.body)) };
+  const options = { method: 'POST', headers, agent: isSecure ? agents.https : agents.http };
+  const call = (isSecure ? https : http).request(url, options);
+  let answer: http.IncomingMessage | undefined;
+  call.on('error', (error) => {
+    // What follows a complete answer, a body after a 204 say, costs the socket, and not the answer.
+    if (answer?.complete) return;
+    if (answer === undefined && isStale(call, error)) ends.wasStale(error);
+    else ends.failed(error);
+  });
+  // A 101, which nobody asked for: without a listener the request would never end.
+  call.on('upgrade', (response, socket) => {
+    socket.destroy();
+    ends.answered(toAnswer(response, Buffer.alloc(0)));
+  });
+  call.on('response', (response) => {
+    answer = response;
+    readLimited(response).then((bytes) => {
+      // Where the answer goes on, nobody reads it any more.
+      if (!response.complete) call.destroy();
+      ends.answered(toAnswer(response, bytes));
+    }, ends.failed);
+  });
+  // As bytes: a text would go out in one write with the header lines, and take them along into UTF-8.
+  call.end(Buffer.from(request.body));
+  return call;
+}
+
+/**
+ * A receiver may close a kept socket while a request is on its way to it, and then it has not seen the request. Should
+ * it have, the same event comes to it again under the same id.
+ */
+function isStale(call: http.ClientRequest, { code }: NodeJS.ErrnoException): boolean {
+  return call.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE');
+}
+
+class AttemptTimedOut extends Error {}
+
+function toAnswer({ statusCode = 0, headers }: http.IncomingMessage, bytes: Buffer): Answer {
   // What is no UTF-8 is shown with replacement characters; a NUL would end the text in some tools.
-  const text = bytes.subarray(0, ANSWER_KEPT_BYTES).toString('utf8').replaceAll('\0', '\ufffd');
-  return { status: response.statusCode, retryAfter: response.headers['retry-after'], text };
+  const text = bytes.toString('utf8').replaceAll('\0', '\ufffd');
+  return { status: statusCode, retryAfter: headers['retry-after'], text };
 }
 
-/** Reads at most the limit; what goes on beyond it is cut off, and the status counts. */
-async function readLimited(stream: Request): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of stream) {
-    chunks.push(chunk as Buffer);
-    size += (chunk as Buffer).length;
-    if (size >= ANSWER_READ_BYTES) break;
-  }
-  return Buffer.concat(chunks);
+/** The beginning of the body, once all of it is there or as much as is read at most: then the status counts. */
+function readLimited(response: http.IncomingMessage): Promise<Buffer> {
+  // Where more is announced than is read, what is kept is enough.
+  const isTooLong = Number(response.headers['content-length']) > ANSWER_READ_BYTES;
+  const most = isTooLong ? ANSWER_KEPT_BYTES : ANSWER_READ_BYTES;
+  return new Promise((resolve, reject) => {
+    const kept: Buffer[] = [];
+    let [size, keptSize] = [0, 0];
+    const done = (): void => resolve(Buffer.concat(kept));
+    response.on('data', (piece: Buffer) => {
+      size += piece.length;
+      if (keptSize < ANSWER_KEPT_BYTES) {
+        // A copy: a slice would keep the whole piece in memory.
+        const beginning = Buffer.from(piece.subarray(0, ANSWER_KEPT_BYTES - keptSize));
+        kept.push(beginning);
+        keptSize += beginning.length;
+      }
+      if (size < most) return;
+      response.pause();
+      done();
+    });
+    response.on('end', done);
+    response.on('error', reject);
+  });
 }
 
-/** A sentence on what went wrong, without what got adds of its own. */
+/** A sentence on what went wrong. */
 function explain(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
-  const cause = error.cause as NodeJS.ErrnoException | undefined;
-  if (code === 'address-refused' || cause?.code === 'address-refused') return ADDRESS_REFUSED;
-  if (code === 'ETIMEDOUT' || error.name === 'TimeoutError')
+  if (code === 'address-refused') return ADDRESS_REFUSED;
+  if (code === 'ETIMEDOUT' || error instanceof AttemptTimedOut)
     return `no complete answer within ${ATTEMPT_TIMEOUT / 1000} s`;
   if (code === 'ECONNREFUSED') return 'nothing listens there (connection refused)';
   if (code === 'ECONNRESET') return 'the receiver reset the connection';
   if (code === 'ENOTFOUND') return 'the host name is unknown';
-  return error.message;
+  // An error for several addresses that all failed has no message of its own.
+  return error.message || code || 'the connection failed';
 }

@@ -6,37 +6,23 @@
 import { decodeUplink } from '../../proto/codec.js';
 import { formatMac } from '../../proto/mac.js';
 import { isPingUplink, type PingUplink } from '../../proto/ping.js';
-import { isDatable, type PingJson, pingToJson, toDate } from '../../proto/ping-json.js';
+import { isDatable, pingToJson, toDate } from '../../proto/ping-json.js';
 import { eventId } from '../event-id.js';
 import type { StoredUplink } from '../store/store.js';
+import type { WebhookPayload } from './payload-schema.js';
 
-export interface WebhookBody extends PingJson {
-  event_id: string;
-  mac_addr: string;
-  /** When the lock made it; where its clock is outside the years 1970–9999, when it was received. RFC 3339, UTC. */
-  date: string;
-  received_at: string;
-  boot: number;
-  sequence: number;
-  /** It arrived over 60 s after its time. */
-  buffered: boolean;
-  /** Sent by a test, not by a lock. */
-  test: boolean;
-  /** Sent by a lock that a simulator plays. */
-  simulated: boolean;
-}
-
-/** The body for a stored ping. */
-export function webhookBody(stored: StoredUplink): WebhookBody {
+/** The body for a stored ping, as payload-schema.ts describes it. */
+export function webhookBody(stored: StoredUplink): WebhookPayload {
   const uplink = readStored(stored);
-  const { ping_type, reason, ...members } = pingToJson(uplink.body);
+  const ping = pingToJson(uplink.body);
+  // They stand before the date, as in the documentation; the ping, which has them too, comes after it.
+  const first = { ping_type: ping.ping_type, reason: ping.reason };
   return {
     event_id: eventId(stored),
     mac_addr: formatMac(stored.mac),
-    ping_type,
-    reason,
+    ...first,
     date: toDate(isDatable(uplink.timeMs) ? uplink.timeMs : stored.receivedAtMs),
-    ...members,
+    ...ping,
     received_at: toDate(stored.receivedAtMs),
     boot: stored.boot,
     sequence: stored.sequence,

@@ -12,6 +12,14 @@ import type { GuardedAgents } from './guarded-agents.js';
 import { retryDelay } from './schedule.js';
 import { signHeaders } from './signature.js';
 
+/** What is secret about a URL, opened. */
+export interface UrlSecrets {
+  /** What its attempts are signed with, the newest first. */
+  readonly signing: readonly SigningSecret[];
+  /** Its custom headers. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 /** A secret to sign with, until a time by the wall's clock; for ever where that is undefined. */
 export interface SigningSecret {
   readonly secret: string;
@@ -40,10 +48,10 @@ export interface Attempted {
 
 export class Courier {
   readonly #url: WebhookUrl;
-  readonly #secrets: readonly SigningSecret[];
+  readonly #secrets: UrlSecrets;
   readonly #parts: CourierParts;
 
-  constructor(url: WebhookUrl, secrets: readonly SigningSecret[], parts: CourierParts) {
+  constructor(url: WebhookUrl, secrets: UrlSecrets, parts: CourierParts) {
     this.#url = url;
     this.#secrets = secrets;
     this.#parts = parts;
@@ -61,9 +69,9 @@ export class Courier {
   /** Sends a body under an id, signed with every secret that is valid now. */
   async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
     const { clock, agents, userAgent } = this.#parts;
-    const secrets = this.#secrets.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
+    const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
     const headers = {
-      ...this.#url.headers,
+      ...this.#secrets.headers,
       'content-type': 'application/json',
       'user-agent': userAgent,
       ...signHeaders(

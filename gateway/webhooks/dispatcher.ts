@@ -4,27 +4,35 @@
  * What the workers have to say is made durable together: one commit for all outcomes that wait (group commit), tried
  * again where the store fails, in order, so that no cursor passes an outcome that isn't kept.
  */
-import { type Milliseconds, Seconds } from '../../proto/clock.js';
+import { type Milliseconds, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import type { Keys } from '../keys.js';
 import type { DeliveryProgress, WebhookUrl } from '../store/store.js';
 import type { OldSecret } from '../store/webhook-store.js';
-import type { SigningSecret } from './courier.js';
+import type { UrlSecrets } from './courier.js';
+import { unsealHeaders } from './custom-headers.js';
+import { Pace } from './pace.js';
 import { UrlWorker, type WorkerParts } from './url-worker.js';
 
+/** An outcome waits so long for others to share a commit with, or until so many do. */
+const GATHER_FOR: Milliseconds = 20;
+const GATHER_MOST = 512;
+/** Events that all URLs together may have read ahead: some 16 MB. */
+const AHEAD_OF_ALL = 32_768;
 /** The wait before the store is asked again after it failed. */
 const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
 /** What is under way when a URL is changed may go on for longer than an attempt lasts; when it is removed, not. */
 const RETIRE_GRACE: Milliseconds = Seconds(20);
 const DROP_GRACE: Milliseconds = Seconds(2);
 
-export type DispatcherParts = Omit<WorkerParts, 'record'> & { readonly keys: Keys };
+export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead' | 'pace'> & { readonly keys: Keys };
 
-/** What a URL's attempts are signed with, the newest first. @throws LockgateError `wrong-key` */
-export function signingSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): SigningSecret[] {
-  return [
-    { secret: keys.unseal(url.secretSealed) },
-    ...oldSecrets.map((old) => ({ secret: keys.unseal(old.secretSealed), validUntilMs: old.validUntilMs })),
-  ];
+/** Opens what is secret about a URL. @throws LockgateError `wrong-key` */
+export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): UrlSecrets {
+  const old = oldSecrets.map((each) => ({ secret: keys.unseal(each.secretSealed), validUntilMs: each.validUntilMs }));
+  return {
+    signing: [{ secret: keys.unseal(url.secretSealed) }, ...old],
+    headers: unsealHeaders(keys, url.headersSealed),
+  };
 }
 
 interface Waiting {
@@ -37,8 +45,10 @@ export class Dispatcher {
   readonly #workers = new Map<number, UrlWorker>();
   /** Changes under way, by URL. */
   readonly #changing = new Map<number, Promise<void>>();
+  readonly #pace = new Pace();
   #waiting: Waiting[] = [];
   #recording: Promise<void> | undefined;
+  #gathering: Timer | undefined;
   #stopping = false;
   #gaveUp = false;
 
@@ -64,9 +74,10 @@ export class Dispatcher {
   /** A disabled URL stays where it is. */
   #begin(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
     if (url.state !== 'active' || this.#stopping) return;
-    const secrets = signingSecrets(this.#parts.keys, url, oldSecrets);
+    const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
     const record = (progress: DeliveryProgress): Promise<void> => this.#record(progress);
-    const worker = new UrlWorker(url, secrets, { ...this.#parts, record });
+    const mayReadAhead = (): boolean => this.#mayReadAhead();
+    const worker = new UrlWorker(url, secrets, { ...this.#parts, record, mayReadAhead, pace: this.#pace });
     this.#workers.set(url.id, worker);
     worker.wake();
   }
@@ -130,8 +141,10 @@ export class Dispatcher {
     for (const [urlId, worker] of this.#workers) yield [urlId, worker.waiting];
   }
 
-  /** To be called after a commit that stored events of these merchants. */
-  wake(merchantIds: ReadonlySet<number>): void {
+  /** To be called after a commit that stored so many uplinks, with the merchants that have new events. */
+  wake(merchantIds: ReadonlySet<number>, uplinks: number): void {
+    // It wakes who was held back, before those who were not.
+    this.#pace.stored(uplinks);
     for (const worker of this.#workers.values()) {
       if (merchantIds.has(worker.merchantId)) worker.wake();
     }
@@ -142,9 +155,16 @@ export class Dispatcher {
     for (const worker of this.#workers.values()) worker.forget(deviceId);
   }
 
+  /** Resolves when what has come of attempts so far is in the store, and need not wait for more to share its commit. */
+  async settled(): Promise<void> {
+    this.#startRecording();
+    await this.#recording;
+  }
+
   /** Starts nothing new, lets what is under way end within `grace`, and keeps what came of it. */
   async stop(grace: Milliseconds): Promise<void> {
     this.#stopping = true;
+    this.#pace.stop();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(grace)));
     await this.#recording;
   }
@@ -152,15 +172,29 @@ export class Dispatcher {
   #record(progress: DeliveryProgress): Promise<void> {
     return new Promise((done) => {
       this.#waiting.push({ progress, done });
-      this.#recording ??= this.#recordAll().finally(() => {
-        this.#recording = undefined;
-      });
+      if (this.#stopping || this.#waiting.length >= GATHER_MOST) this.#startRecording();
+      else this.#gathering ??= systemClock.after(GATHER_FOR, () => this.#startRecording());
+    });
+  }
+
+  #mayReadAhead(): boolean {
+    let ahead = 0;
+    for (const worker of this.#workers.values()) ahead += worker.ahead;
+    return ahead < AHEAD_OF_ALL;
+  }
+
+  #startRecording(): void {
+    this.#gathering?.cancel();
+    this.#gathering = undefined;
+    this.#recording ??= this.#recordAll().finally(() => {
+      this.#recording = undefined;
     });
   }
 
   async #recordAll(): Promise<void> {
     // Outcomes that come in this turn of the loop join the commit.
     await Promise.resolve();
+    // Those that come while it is under way have waited as long, and follow.
     while (this.#waiting.length > 0) {
       const batch = this.#waiting;
       this.#waiting = [];

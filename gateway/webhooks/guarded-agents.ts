@@ -1,17 +1,17 @@
 /**
- * The agents that make the sockets of webhooks. The address rule is applied where a socket is made, since got's own
- * lookup hook isn't called for IP literals (`0x7f.1` too), and what a name resolves to can change between a check
- * and a connection. A kept-alive socket was checked when it was made and leads where it led.
+ * The agents that make the sockets of webhooks. The address rule is applied where a socket is made: a lookup hook isn't
+ * called for IP literals (`0x7f.1` too), and what a name resolves to can change between a check and a connection. A
+ * kept-alive socket was checked when it was made and leads where it led.
  */
-import { type LookupAddress, lookup as systemLookup } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { LockgateError } from '../../proto/errors.js';
 import { type AddressRange, isAllowedAddress } from './address-rule.js';
 
-/** Idle sockets kept to each receiver. */
-const IDLE_SOCKETS = 16;
+/** Idle sockets kept to each receiver, at the most. */
+export const IDLE_SOCKETS = 16;
 
 export interface GuardedAgents {
   readonly http: http.Agent;
@@ -23,10 +23,17 @@ function refused(): LockgateError {
   return new LockgateError('address-refused', 'the address is not allowed');
 }
 
-/** Resolves as the system does, and drops what the rule forbids. */
-function guardedLookup(allowed: readonly AddressRange[]): LookupFunction {
+/** All addresses of a name, as node:dns looks them up. */
+export type LookupAll = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** Resolves a name once for each socket, and hands on what the rule was asked about and nothing else. */
+function guardedLookup(allowed: readonly AddressRange[], lookUp: LookupAll): LookupFunction {
   return (hostname, options, callback) => {
-    systemLookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
+    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, '', 0);
       const good = addresses.filter(({ address }) => isAllowedAddress(address, allowed));
       const [first] = good;
@@ -38,9 +45,12 @@ function guardedLookup(allowed: readonly AddressRange[]): LookupFunction {
   };
 }
 
-/** Agents that connect to allowed addresses only. */
-export function makeGuardedAgents(allowed: readonly AddressRange[]): GuardedAgents {
-  const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS, lookup: guardedLookup(allowed) };
+/** Agents that connect to allowed addresses only. `lookUp` is the system's, but in tests. */
+export function makeGuardedAgents(
+  allowed: readonly AddressRange[],
+  lookUp: LookupAll = systemLookup as LookupAll,
+): GuardedAgents {
+  const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS, lookup: guardedLookup(allowed, lookUp) };
   const agents = { http: new http.Agent(options), https: new https.Agent(options) };
   guard(agents.http, allowed);
   guard(agents.https, allowed);

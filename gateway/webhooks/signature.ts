@@ -33,16 +33,19 @@ export function signHeaders(secrets: readonly string[], id: string, nowMs: numbe
   };
 }
 
-function signature(secret: string, id: string, timestamp: string, body: string): string {
+function signature(secret: string, id: string, timestamp: string, body: string | Uint8Array): string {
   const key = Buffer.from(secret.startsWith(SECRET_PREFIX) ? secret.slice(SECRET_PREFIX.length) : secret, 'base64');
-  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
 }
 
-/** What a receiver does: checks signature and age. Header names are lower-case, as Node has them. */
+/**
+ * What a receiver does: checks signature and age. Header names are lower-case, as Node has them. The body is best given
+ * as the bytes that came: as text, bytes that are no UTF-8 could pass for others.
+ */
 export function verifySignature(
   secret: string,
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  body: string,
+  body: string | Uint8Array,
   nowMs: number,
 ): Result<{ id: string }> {
   const id = headers['webhook-id'];

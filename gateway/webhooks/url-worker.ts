@@ -14,16 +14,18 @@ import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.
 import type { GatewayEvents } from '../events.js';
 import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink, WebhookUrl } from '../store/store.js';
 import { Circuit, DISABLED_AFTER } from './circuit.js';
-import { type Attempted, announcement, Courier, type CourierParts, type SigningSecret } from './courier.js';
+import { type Attempted, announcement, Courier, type CourierParts, type UrlSecrets } from './courier.js';
 import { LockOrder } from './lock-order.js';
+import type { Pace } from './pace.js';
+import { AttemptWindow, MOST_AT_ONCE } from './window.js';
 
-/** Attempts under way at once to one URL: a slow receiver holds no more of us than this. */
-const CONCURRENCY = 16;
-/** Retries may take at most this many of them, so that a pile of old ones doesn't hold up what is new. */
-const RETRY_SHARE = 8;
 /** Events read at once, and read ahead of their attempts at the most. */
 const READ_AT_ONCE = 128;
 const MOST_AHEAD = 4096;
+/** So many a URL may always have, whatever the others have. */
+const LEAST_AHEAD = 128;
+/** Deliveries that went well and are not noted yet, at the most: after a kill they are made again, under their ids. */
+const MOST_UNNOTED = 1024;
 /** The wait after the store failed to read, before it is asked again. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -33,7 +35,11 @@ export interface WorkerParts extends CourierParts {
   /** The run's clock, for events. */
   readonly runClock: Clock;
   readonly events: GatewayEvents;
-  /** Makes it durable; resolves when it is. What is given first is durable first. */
+  /** Whether all URLs together have little enough read ahead for one to read more than {@link LEAST_AHEAD}. */
+  readonly mayReadAhead: () => boolean;
+  /** Of all URLs together. */
+  readonly pace: Pace;
+  /** Makes it durable, soon; resolves when it is. What is given first is durable first. */
   readonly record: (progress: DeliveryProgress) => Promise<void>;
 }
 
@@ -43,6 +49,7 @@ export class UrlWorker {
   readonly #parts: WorkerParts;
   readonly #abort = new AbortController();
   readonly #circuit = new Circuit();
+  readonly #window = new AttemptWindow();
   /** Only where the URL keeps its locks' order. */
   readonly #order: LockOrder | undefined;
   #failingSinceMs: number | null;
@@ -53,10 +60,16 @@ export class UrlWorker {
   readonly #busyLocks = new Set<number>();
   /** Retries under way, by uplink id. */
   readonly #retries = new Set<number>();
+  /** When the next retry is due; null where none waits, undefined where the store has to be asked. */
+  #dueAtMs: number | null | undefined;
+  /** How often what is due has changed. */
+  #dueChanges = 0;
   /** Events after the cursor that had an outcome in an earlier life: they are not new. */
   #known: Set<number> | undefined;
-  /** Attempts that run now, their notes included. */
+  /** Attempts that run now, with their notes but for those of what went well at once. */
   #underWay = 0;
+  /** Those notes. */
+  #unnoted = 0;
   /** The last event that was read. */
   #position: number;
   #reading: Promise<void> | undefined;
@@ -67,7 +80,7 @@ export class UrlWorker {
   #stopped = false;
   #onIdle: (() => void)[] = [];
 
-  constructor(url: WebhookUrl, secrets: readonly SigningSecret[], parts: WorkerParts) {
+  constructor(url: WebhookUrl, secrets: UrlSecrets, parts: WorkerParts) {
     this.#url = url;
     this.#courier = new Courier(url, secrets, parts);
     this.#parts = parts;
@@ -75,7 +88,7 @@ export class UrlWorker {
     this.#failingSinceMs = url.failingSinceMs;
     this.#position = url.cursor;
     // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
-    setMaxListeners(CONCURRENCY, this.#abort.signal);
+    setMaxListeners(MOST_AT_ONCE, this.#abort.signal);
   }
 
   get merchantId(): number {
@@ -89,12 +102,23 @@ export class UrlWorker {
   /** Deliveries were made due behind its back. */
   reconsider(): void {
     this.#order?.markStale();
+    this.#dueChanged();
     this.wake();
+  }
+
+  #dueChanged(): void {
+    this.#dueChanges += 1;
+    this.#dueAtMs = undefined;
+  }
+
+  /** Events that were read and wait for their attempt. */
+  get ahead(): number {
+    return this.#ahead.length;
   }
 
   /** Deliveries that were read or are under way and have no outcome yet. */
   get waiting(): number {
-    return (this.#stopped ? 0 : this.#ahead.length) + this.#underWay;
+    return (this.#stopped ? 0 : this.#ahead.length) + this.#underWay + this.#unnoted;
   }
 
   /** Looks for work: called when the merchant has new events, when a retry falls due, and when an attempt ended. */
@@ -117,6 +141,7 @@ export class UrlWorker {
   /** A lock's events were erased from the log: those that were read and not attempted yet are left out. */
   forget(deviceId: number): void {
     this.#forgets += 1;
+    this.#dueChanged();
     this.#ahead = this.#ahead.filter((event) => event.deviceId !== deviceId);
     this.wake();
   }
@@ -125,15 +150,19 @@ export class UrlWorker {
   async stop(grace: number): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
-    if (this.#underWay === 0 && this.#reading === undefined) return;
+    if (this.#isIdle) return;
     const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
     const cut = systemClock.after(grace, () => this.#abort.abort());
     await idle;
     cut.cancel();
   }
 
+  get #isIdle(): boolean {
+    return this.#underWay === 0 && this.#unnoted === 0 && this.#reading === undefined;
+  }
+
   #settle(): void {
-    if (!this.#stopped || this.#underWay > 0 || this.#reading !== undefined) return;
+    if (!this.#stopped || !this.#isIdle) return;
     for (const each of this.#onIdle.splice(0)) each();
   }
 
@@ -157,13 +186,16 @@ export class UrlWorker {
   /** How many attempts may start now. While the circuit is open: one, when a probe is due and nothing else runs. */
   #room(): number {
     const { probeAtMs } = this.#circuit;
-    if (probeAtMs === undefined) return CONCURRENCY - this.#underWay;
-    return this.#underWay === 0 && this.#parts.clock.now() >= probeAtMs ? 1 : 0;
+    const isProbing = probeAtMs !== undefined;
+    if (isProbing && (this.#underWay > 0 || this.#parts.clock.now() < probeAtMs)) return 0;
+    if (this.#unnoted >= MOST_UNNOTED) return 0;
+    const room = (isProbing ? 1 : this.#window.size) - this.#underWay;
+    return room <= 0 ? 0 : Math.min(room, this.#parts.pace.room(this));
   }
 
   async #startRetries(nowMs: number): Promise<void> {
-    const free = Math.min(RETRY_SHARE - this.#retries.size, this.#room());
-    if (free <= 0) return;
+    const free = Math.min(this.#window.forRetries - this.#retries.size, this.#room());
+    if (free <= 0 || (this.#dueAtMs !== undefined && (this.#dueAtMs ?? Number.POSITIVE_INFINITY) > nowMs)) return;
     // Those under way are still due in the store, and an ordered URL's busy locks are skipped, so look past them.
     const limit = free + this.#retries.size + this.#busyLocks.size;
     const forgets = this.#forgets;
@@ -171,7 +203,7 @@ export class UrlWorker {
     // Whoever forgets wakes the worker.
     if (forgets !== this.#forgets) return;
     for (const delivery of due) {
-      if (this.#stopped || this.#retries.size >= RETRY_SHARE || this.#room() <= 0) return;
+      if (this.#stopped || this.#retries.size >= this.#window.forRetries || this.#room() <= 0) return;
       const { id, deviceId } = delivery.uplink;
       const mustWait = this.#order !== undefined && this.#busyLocks.has(deviceId);
       if (!this.#retries.has(id) && !mustWait) this.#startRetry(delivery);
@@ -184,7 +216,12 @@ export class UrlWorker {
    */
   async #startNew(): Promise<void> {
     do this.#startFirst();
-    while (!this.#stopped && this.#room() > 0 && this.#ahead.length < MOST_AHEAD && (await this.#readOn()));
+    while (!this.#stopped && this.#room() > 0 && this.#mayReadOn() && (await this.#readOn()));
+  }
+
+  #mayReadOn(): boolean {
+    const { length } = this.#ahead;
+    return length < LEAST_AHEAD || (length < MOST_AHEAD && this.#parts.mayReadAhead());
   }
 
   /** Returns whether there was anything to read. */
@@ -218,6 +255,7 @@ export class UrlWorker {
   }
 
   #startEvent(event: StoredUplink): void {
+    this.#parts.pace.begin(this);
     this.#first.add(event.id);
     this.#busyLocks.add(event.deviceId);
     this.#run(
@@ -228,12 +266,15 @@ export class UrlWorker {
 
   #startRetry({ uplink, attempts, attemptsBefore }: DueDelivery): void {
     const { id, deviceId } = uplink;
+    this.#parts.pace.begin(this);
     this.#retries.add(id);
+    this.#dueChanged();
     if (this.#order !== undefined) this.#busyLocks.add(deviceId);
     this.#run(
       () => this.#attempt(uplink, attempts + 1, attemptsBefore, true),
       () => {
         this.#retries.delete(id);
+        this.#dueChanged();
         if (this.#order !== undefined) this.#busyLocks.delete(deviceId);
       },
     );
@@ -248,6 +289,7 @@ export class UrlWorker {
     this.#run(
       async () => {
         await recorded;
+        this.#dueChanged();
         for (const { deviceId } of events) this.#order?.parked(deviceId);
         for (const deviceId of new Set(events.map((event) => event.deviceId))) await this.#order?.release(deviceId);
       },
@@ -274,8 +316,23 @@ export class UrlWorker {
     const record = this.#courier.record(attempted, before, hasRow);
     if (record.outcome.state === 'pending') this.#order?.hold(event.deviceId);
     this.#first.delete(event.id);
-    await this.#conclude(attempted, record);
+    const concluded = this.#conclude(attempted, record);
+    // The next attempt need not wait for the disk: should this one be forgotten, it is made again under its id.
+    if (record.outcome.state === 'delivered' && !hasRow) return this.#noteLater(concluded);
+    await concluded;
+    this.#dueChanged();
     if (record.outcome.state !== 'pending') await this.#order?.release(event.deviceId);
+  }
+
+  #noteLater(concluded: Promise<void>): void {
+    this.#unnoted += 1;
+    void concluded
+      .catch((error: Error) => this.#tellFailure(error))
+      .finally(() => {
+        this.#unnoted -= 1;
+        if (this.#unnoted === 0 || this.#unnoted === MOST_UNNOTED - 1) this.wake();
+        this.#settle();
+      });
   }
 
   async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
@@ -292,6 +349,7 @@ export class UrlWorker {
   /** What an answer, or none, says of the URL as a whole. */
   #judge({ result }: Attempted): Pick<DeliveryProgress, 'disabledWhy' | 'failingSinceMs'> {
     const nowMs = this.#parts.clock.now();
+    this.#window.note(result, this.#underWay);
     if (result.error === null) {
       if (this.#circuit.succeeded()) this.#tellCircuit('closed', 'an attempt went well');
       if (this.#failingSinceMs === null) return {};
@@ -308,6 +366,8 @@ export class UrlWorker {
   }
 
   #tellCircuit(state: 'opened' | 'closed', why: string): void {
+    // One that stops has nothing to say of the URL any more: its circuit ends with it.
+    if (this.#stopped) return;
     this.#parts.events.emit('circuit', { atMs: this.#parts.runClock.now(), urlId: this.#url.id, state, why });
   }
 
@@ -323,9 +383,15 @@ export class UrlWorker {
     const { store, clock } = this.#parts;
     const { probeAtMs = 0 } = this.#circuit;
     if (probeAtMs > clock.now()) return this.#sleep(probeAtMs - clock.now());
-    // No more may start before one of those under way ends, and that wakes the worker.
-    if (this.#retries.size >= RETRY_SHARE || this.#underWay >= CONCURRENCY) return;
-    const dueAtMs = await store.nextDueAtMs(this.#url.id, this.#retries);
+    // No more may start before one of those under way ends or the pace allows it, and that wakes the worker.
+    if (this.#retries.size >= this.#window.forRetries || this.#room() <= 0) return;
+    if (this.#dueAtMs === undefined) {
+      const changes = this.#dueChanges;
+      const dueAtMs = await store.nextDueAtMs(this.#url.id, this.#retries);
+      // What has changed meanwhile wakes the worker.
+      if (changes === this.#dueChanges) this.#dueAtMs = dueAtMs;
+    }
+    const dueAtMs = this.#dueAtMs ?? null;
     if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#underWay === 0)) this.#sleep(dueAtMs - clock.now());
   }
 

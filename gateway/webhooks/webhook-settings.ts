@@ -5,10 +5,12 @@
 import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { checkHeaders, checkUrl } from '../accounts.js';
+import type { GatewayEvents, UrlChanged } from '../events.js';
 import type { Keys } from '../keys.js';
 import type { Store, WebhookUrl } from '../store/store.js';
 import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import type { WebhookChange } from '../store/webhook-store.js';
+import { sealHeaders, unsealHeaders } from './custom-headers.js';
 import type { Dispatcher } from './dispatcher.js';
 import { makeWebhookSecret } from './signature.js';
 
@@ -18,7 +20,8 @@ const LONGEST_GRACE: Milliseconds = Days(30);
 /** Secrets of one URL that are valid at once: each makes the signature header longer by 48 bytes. */
 const MAX_SECRETS = 5;
 
-const DISABLED_BY_HAND = 'disabled by the operator';
+/** Why a URL is disabled that an operator disabled. */
+export const DISABLED_BY_HAND = 'disabled by the operator';
 
 export interface WebhookSettingsParts {
   readonly store: Store;
@@ -26,6 +29,9 @@ export interface WebhookSettingsParts {
   readonly dispatcher: Dispatcher;
   /** The wall's clock. */
   readonly clock: Clock;
+  readonly events: GatewayEvents;
+  /** The run's clock, for events. */
+  readonly runClock: Clock;
 }
 
 /** What is to be changed; what is left out stays. */
@@ -66,13 +72,13 @@ export class WebhookSettings {
 
   /** @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header` */
   async set(urlId: number, wishes: SetWebhook): Promise<WebhookReading> {
-    const { store, dispatcher } = this.#parts;
+    const { store, keys, dispatcher } = this.#parts;
     const before = await this.#existing(urlId);
     const { url, ordered, state } = wishes;
-    const headers = changedHeaders(before, wishes);
+    const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wishes);
     const change: WebhookChange = {
       url: url === undefined ? undefined : checkUrl(url),
-      headers,
+      headersSealed: headers && sealHeaders(keys, headers),
       ordered,
       disabledWhy:
         state === undefined || state === before.state ? undefined : state === 'active' ? null : DISABLED_BY_HAND,
@@ -81,6 +87,7 @@ export class WebhookSettings {
       throw new LockgateError('input-webhook', 'nothing to change: name what is to be set');
     const after = await store.webhooks.change(urlId, change);
     void dispatcher.refresh(urlId);
+    this.#tell(urlId, after.state);
     return await this.read(after);
   }
 
@@ -90,6 +97,7 @@ export class WebhookSettings {
     const url = await store.webhooks.change(urlId, { disabledWhy: 'being removed' });
     await dispatcher.drop(urlId);
     await store.webhooks.remove(urlId);
+    this.#tell(urlId, 'removed');
     return url;
   }
 
@@ -113,7 +121,13 @@ export class WebhookSettings {
     const rotation = { secretSealed: keys.seal(secret), nowMs, oldValidUntilMs: nowMs + graceMs };
     const url = await store.webhooks.rotateSecret(urlId, rotation);
     void dispatcher.refresh(urlId);
+    this.#tell(urlId, url.state);
     return { reading: await this.read(url), secret };
+  }
+
+  #tell(urlId: number, state: UrlChanged['state']): void {
+    const { events, runClock } = this.#parts;
+    events.emit('url-changed', { atMs: runClock.now(), urlId, state });
   }
 
   async #existing(urlId: number): Promise<WebhookUrl> {
@@ -125,14 +139,15 @@ export class WebhookSettings {
 
 /** The headers as they shall be; undefined where nothing was asked of them. */
 function changedHeaders(
-  before: WebhookUrl,
+  urlId: number,
+  before: Readonly<Record<string, string>>,
   { setHeaders, removeHeaders = [] }: SetWebhook,
 ): Record<string, string> | undefined {
   if (setHeaders === undefined && removeHeaders.length === 0) return undefined;
-  const headers = new Map(Object.entries(before.headers).map(([name, value]) => [name.toLowerCase(), { name, value }]));
+  const headers = new Map(Object.entries(before).map(([name, value]) => [name.toLowerCase(), { name, value }]));
   for (const name of removeHeaders)
     if (!headers.delete(name.toLowerCase()))
-      throw new LockgateError('input-header', `webhook URL ${before.id} has no header ${JSON.stringify(name)}`);
+      throw new LockgateError('input-header', `webhook URL ${urlId} has no header ${JSON.stringify(name)}`);
   for (const [name, value] of Object.entries(setHeaders ?? {})) headers.set(name.toLowerCase(), { name, value });
   return checkHeaders(Object.fromEntries([...headers.values()].map(({ name, value }) => [name, value])));
 }

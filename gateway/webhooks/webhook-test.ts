@@ -1,17 +1,18 @@
 /**
- * Test webhooks (interfaces.md §3): the lock's latest ping, or a plausible one, sent to the merchant's URLs the way
- * every ping goes, signed as every ping is, marked `test`, under an id of its own so that no receiver takes it for one
- * it has seen. Whoever asks waits for the answers; nothing is stored and nothing is tried again.
+ * Test webhooks (interfaces.md §3): the lock's latest ping, a plausible one, or the pings of a story, sent to the
+ * merchant's URLs the way every ping goes, signed as every ping is, marked `test`, under an id of its own so that no
+ * receiver takes it for one it has seen. Whoever asks waits for the answers; nothing is stored and nothing is tried
+ * again.
  *
  * It must not tell what listens inside: a refused address has one error, whatever is there, and no time.
  */
 import { randomBytes } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
-import { decodeUplink, encodeUplink } from '../../proto/codec.js';
+import { decodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
-import { DEFAULT_POWER, isPingUplink } from '../../proto/ping.js';
-import { digestOf } from '../event-id.js';
+import { isPingUplink } from '../../proto/ping.js';
 import type { Keys } from '../keys.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Device, Store, StoredUplink, WebhookUrl } from '../store/store.js';
@@ -19,13 +20,16 @@ import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import { ADDRESS_REFUSED } from './attempt.js';
 import { webhookBody } from './body.js';
 import { Courier, type CourierParts } from './courier.js';
-import { signingSecrets } from './dispatcher.js';
+import { openUrlSecrets } from './dispatcher.js';
+import { type GivenPing, givenPing, plausiblePing } from './test-ping.js';
 
 /** Tests of one merchant in any minute. */
 export const TESTS_PER_MINUTE = 30;
+/** Pings that operators give for one merchant in any minute: a few whole stories, and no load test. */
+export const GIVEN_PER_MINUTE = 120;
 const WINDOW: Milliseconds = Minutes(1);
-/** How far back a ping is looked for among a lock's uplinks: acknowledgements are none. */
-const LOOKED_AT = 20;
+/** How far back a ping is looked for among a lock's uplinks: 100 acknowledgements may follow it. */
+const LOOKED_AT = 200;
 
 export interface WebhookTesterParts extends CourierParts {
   readonly store: Store;
@@ -52,11 +56,14 @@ export interface TestOutcome {
 export class WebhookTester {
   readonly #parts: WebhookTesterParts;
   readonly #abort = new AbortController();
-  /** When each merchant's tests of the last minute began. */
-  readonly #recent = new Map<number, number[]>();
+  /** Apart, so that a story takes nothing from what merchants may ask for themselves. */
+  readonly #tests = new Recent(TESTS_PER_MINUTE, 'test webhooks');
+  readonly #given = new Recent(GIVEN_PER_MINUTE, 'pings of stories');
 
   constructor(parts: WebhookTesterParts) {
     this.#parts = parts;
+    // Each attempt under way listens to it once, and a merchant may have many URLs.
+    setMaxListeners(0, this.#abort.signal);
   }
 
   /** Cuts off what is under way. */
@@ -71,14 +78,33 @@ export class WebhookTester {
    * @throws LockgateError `no-such-device`, `no-such-webhook`, `no-webhook-url`, `rate-limited`
    */
   async test(mac: Mac, urlId?: number): Promise<TestOutcome> {
-    const { store } = this.#parts;
-    const reading = await store.findDevice(mac);
+    const { device, urls } = await this.#find(mac, urlId);
+    this.#tests.count(device.merchantId, this.#parts.clock.now());
+    return await this.#sendTo(urls, await this.#ping(device));
+  }
+
+  /**
+   * The same with a ping that an operator gives: one of a story.
+   *
+   * @throws LockgateError as {@link test}, and `input-ping` where no lock could send it
+   */
+  async testGiven(mac: Mac, given: GivenPing, urlId?: number): Promise<TestOutcome> {
+    const { device, urls } = await this.#find(mac, urlId);
+    const ping = givenPing(device, given);
+    this.#given.count(device.merchantId, this.#parts.clock.now());
+    return await this.#sendTo(urls, ping);
+  }
+
+  async #find(mac: Mac, urlId: number | undefined): Promise<{ device: Device; urls: WebhookUrl[] }> {
+    const reading = await this.#parts.store.findDevice(mac);
     if (reading === null) throw noSuchDevice(mac);
     const { device } = reading;
-    const urls = await this.#urlsOf(device, urlId);
-    this.#count(device.merchantId);
+    return { device, urls: await this.#urlsOf(device, urlId) };
+  }
+
+  async #sendTo(urls: readonly WebhookUrl[], ping: StoredUplink): Promise<TestOutcome> {
     const id = `evt_test_${randomBytes(12).toString('hex')}`;
-    const body = JSON.stringify({ ...webhookBody(await this.#ping(device)), event_id: id, test: true });
+    const body = JSON.stringify({ ...webhookBody(ping), event_id: id, test: true });
     return { eventId: id, deliveries: await Promise.all(urls.map((url) => this.#send(url, id, body))) };
   }
 
@@ -89,15 +115,6 @@ export class WebhookTester {
     if (named.length > 0) return named;
     if (urlId !== undefined) throw noSuchWebhook(urlId);
     throw new LockgateError('no-webhook-url', `the merchant of ${formatMac(mac)} has no webhook URL that is active`);
-  }
-
-  #count(merchantId: number): void {
-    const nowMs = this.#parts.clock.now();
-    const recent = (this.#recent.get(merchantId) ?? []).filter((atMs) => atMs > nowMs - WINDOW && atMs <= nowMs);
-    this.#recent.set(merchantId, recent);
-    if (recent.length >= TESTS_PER_MINUTE)
-      throw new LockgateError('rate-limited', `at most ${TESTS_PER_MINUTE} test webhooks a minute; wait a little`);
-    recent.push(nowMs);
   }
 
   /** The lock's latest ping that can be read, or one that it might send. */
@@ -113,7 +130,7 @@ export class WebhookTester {
   async #send(url: WebhookUrl, id: string, body: string): Promise<TestDelivery> {
     const { store, keys, clock } = this.#parts;
     const nowMs = clock.now();
-    const secrets = signingSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
+    const secrets = openUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
     const result = await new Courier(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
     const { status, error } = result;
     const durationMs = error === ADDRESS_REFUSED ? null : result.durationMs;
@@ -121,25 +138,24 @@ export class WebhookTester {
   }
 }
 
-/** A locked lock's cellular ping of this moment: what a lock that never sent anything might send first. */
-function plausiblePing(device: Device, nowMs: number): StoredUplink {
-  const uplink = { boot: 1, sequence: 1, timeMs: nowMs, power: DEFAULT_POWER, kept: 0, dropped: 0 };
-  const bytes = Buffer.from(
-    encodeUplink({
-      ...uplink,
-      body: {
-        kind: 'cellular',
-        reason: 'REASON_STATE_PING',
-        lockState: 'locked',
-        batteryPercent: 80,
-        firmwareVersion: '1.0.0',
-        ebikeVolts: null,
-        tetherState: 'detached',
-        position: null,
-      },
-    }),
-  );
-  const { id: deviceId, merchantId, mac, simulated } = device;
-  const who = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0, source: 'lock' as const };
-  return { ...who, boot: 1, sequence: 1, digest: digestOf(bytes), bytes, receivedAtMs: nowMs, buffered: false };
+/** How much there was of something in any minute, merchant by merchant. */
+class Recent {
+  readonly #most: number;
+  readonly #what: string;
+  /** When each merchant's of the last minute began. */
+  readonly #times = new Map<number, number[]>();
+
+  constructor(most: number, what: string) {
+    this.#most = most;
+    this.#what = what;
+  }
+
+  /** Counts one more. @throws LockgateError `rate-limited` where that is too many */
+  count(merchantId: number, nowMs: number): void {
+    const times = (this.#times.get(merchantId) ?? []).filter((atMs) => atMs > nowMs - WINDOW && atMs <= nowMs);
+    this.#times.set(merchantId, times);
+    if (times.length >= this.#most)
+      throw new LockgateError('rate-limited', `at most ${this.#most} ${this.#what} a minute; wait a little`);
+    times.push(nowMs);
+  }
 }

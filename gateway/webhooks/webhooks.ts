@@ -1,10 +1,10 @@
 /** What operators and merchants do with webhooks, each part by its name. */
 import type { Dispatcher } from './dispatcher.js';
 import { Redelivery } from './redelivery.js';
-import { WebhookSettings } from './webhook-settings.js';
+import { WebhookSettings, type WebhookSettingsParts } from './webhook-settings.js';
 import { WebhookTester, type WebhookTesterParts } from './webhook-test.js';
 
-export interface WebhooksParts extends WebhookTesterParts {
+export interface WebhooksParts extends WebhookTesterParts, WebhookSettingsParts {
   readonly dispatcher: Dispatcher;
 }
 

@@ -2,52 +2,19 @@
  * Very many locks that are connected and say nothing, and very many that come back at once after an outage, beside bare
  * aedes that checks and keeps nothing (quality.md §1).
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createInterface, type Interface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import SqliteDatabase from 'better-sqlite3';
 import { openKeys } from '../../gateway/keys.js';
 import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import type { HostRequest } from './crowd-host.js';
 import { type CrowdRequest, crowdMac, crowdSecret } from './lock-crowd.js';
 import { type Row, ratesOf } from './measure.js';
+import { Obedient } from './obedient.js';
 
 const LOCKS = 10_000;
 const ROUNDS = 5;
-
-/** A program of the bench that is told one line and answers with one. */
-class Obedient {
-  readonly #child: ChildProcess;
-  readonly #lines: AsyncIterator<string>;
-  readonly #reader: Interface;
-
-  constructor(script: string, argument: unknown) {
-    const file = fileURLToPath(new URL(script, import.meta.url));
-    this.#child = spawn(process.execPath, ['--expose-gc', file, JSON.stringify(argument)], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    if (this.#child.stdout === null) throw new Error('no stdout');
-    this.#reader = createInterface({ input: this.#child.stdout });
-    this.#lines = this.#reader[Symbol.asyncIterator]();
-  }
-
-  async answer<T>(line?: string): Promise<T> {
-    if (line !== undefined) this.#child.stdin?.write(`${line}\n`);
-    const next = await this.#lines.next();
-    if (next.done === true) throw new Error('a program of the bench has ended');
-    return JSON.parse(next.value) as T;
-  }
-
-  async end(): Promise<void> {
-    const ended = new Promise<void>((resolve) => this.#child.once('close', () => resolve()));
-    this.#child.stdin?.end();
-    await ended;
-    this.#reader.close();
-  }
-}
 
 /** A host, and the crowd that connects to it. */
 class Site {

@@ -4,16 +4,24 @@
  *     npm run bench -- [--json] [--only NAME]
  */
 import { cpus } from 'node:os';
+import { benchBadReceivers } from './bad-receivers.js';
 import { benchIdleLocks, benchReconnect } from './idle-locks.js';
+import { benchLiveLocks } from './live-locks.js';
 import type { Rates, Row } from './measure.js';
 import { benchTraceCheck } from './trace-check.js';
 import { benchVirtual } from './virtual.js';
+import { benchArrival, benchDeliveries, benchUrls } from './webhooks.js';
 
 const BENCHES: Readonly<Record<string, () => Promise<Row>>> = {
   'trace-check': benchTraceCheck,
   virtual: benchVirtual,
   idle: benchIdleLocks,
   reconnect: benchReconnect,
+  deliveries: benchDeliveries,
+  arrival: benchArrival,
+  urls: benchUrls,
+  live: benchLiveLocks,
+  'bad-receivers': benchBadReceivers,
 };
 
 function figure({ median, least, most }: Rates): string {

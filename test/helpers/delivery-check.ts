@@ -10,6 +10,7 @@ export type BrokenPromise =
   | 'two-ids-for-a-ping'
   | 'one-id-for-two-pings'
   | 'changed-on-repeat'
+  | 'out-of-order'
   | 'never-sent';
 
 export interface Finding {
@@ -23,6 +24,8 @@ export interface LockDiary {
   readonly acked: readonly PingName[];
   /** What it sent and was never told is safe: it may arrive, and need not. */
   readonly unacked: readonly PingName[];
+  /** Those that the lock may have sent before what it made earlier (protocol.md §2); none where it is left out. */
+  readonly overtaking?: readonly PingName[];
 }
 
 /** Every promise that is broken; empty where all is well. A run that acknowledged less than `floor` proves nothing. */
@@ -39,13 +42,20 @@ export function checkDeliveries(
   const idOfPing = new Map<string, string>();
   const firstOfId = new Map<string, { readonly ping: string; readonly bodyHash: string }>();
   const accepted = new Set<string>();
+  const lastFirst = new Map<string, PingName>();
+  const overtaking = new Set(locks.flatMap((lock) => (lock.overtaking ?? []).map((each) => nameOf(lock.mac, each))));
   for (const arrival of arrivals) {
     const { webhookId, bodyHash } = arrival;
     const ping = nameOf(arrival.mac, arrival);
     if (arrival.accepted) accepted.add(ping);
     const id = idOfPing.get(ping);
-    if (id === undefined) idOfPing.set(ping, webhookId);
-    else if (id !== webhookId) find('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
+    if (id === undefined) {
+      idOfPing.set(ping, webhookId);
+      const before = lastFirst.get(arrival.mac);
+      if (before !== undefined && isAfter(before, arrival))
+        find('out-of-order', `ping ${ping} came for the first time after ${nameOf(arrival.mac, before)} had`);
+      if (!overtaking.has(ping)) lastFirst.set(arrival.mac, arrival);
+    } else if (id !== webhookId) find('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
     const first = firstOfId.get(webhookId);
     if (first === undefined) firstOfId.set(webhookId, { ping, bodyHash });
     else if (first.ping !== ping) find('one-id-for-two-pings', `${webhookId} came for ${first.ping} and for ${ping}`);
@@ -64,6 +74,11 @@ export function checkDeliveries(
     if (!sent.has(ping)) find('never-sent', `ping ${ping} arrived and no lock made it`);
   }
   return findings;
+}
+
+/** Whether a lock made the one after the other (protocol.md §1: by boot, then by sequence). */
+function isAfter(one: PingName, other: PingName): boolean {
+  return one.boot === other.boot ? one.sequence > other.sequence : one.boot > other.boot;
 }
 
 function nameOf(mac: string, { boot, sequence }: PingName): string {

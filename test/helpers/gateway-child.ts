@@ -41,6 +41,12 @@ export class GatewayChild {
     return child;
   }
 
+  /** One on a new folder that is not started yet and has no merchant, at a speed of its own. */
+  static async fast(test: Teardown, speed: number, sabotage?: SabotageName): Promise<GatewayChild> {
+    const { request } = await GatewayChild.make(test, sabotage);
+    return new GatewayChild(test, { ...request, speed });
+  }
+
   get mqttPort(): number {
     return this.request.mqttPort;
   }

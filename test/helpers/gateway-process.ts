@@ -18,6 +18,8 @@ export interface GatewayRequest {
   readonly sabotage?: SabotageName | undefined;
   /** What the store does from {@link beginFault} on. */
   readonly fault?: StoreFault | undefined;
+  /** How fast the run's clock goes; as life does where it is left out. */
+  readonly speed?: number | undefined;
   /** Prints a line `usage […]` with each commit of counted usage, when it is on the disk. */
   readonly tellsUsage?: boolean | undefined;
 }
@@ -52,10 +54,11 @@ async function main(): Promise<void> {
   // It must not outlive the test: whoever started it holds the other end.
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
-  const { sabotage, fault, tellsUsage, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
+  const { sabotage, fault, tellsUsage, speed = 1, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
   const gateway = await startGateway(
     {
       ...place,
+      keyFile: null,
       mqttHost: '127.0.0.1',
       mqttTlsHost: '127.0.0.1',
       mqttTlsPort: 0,
@@ -63,13 +66,14 @@ async function main(): Promise<void> {
       mqttPerAddress: 0,
       httpHost: '127.0.0.1',
       httpPort: 0,
+      httpCorsOrigin: [],
       operatorHost: '127.0.0.1',
       logFormat: 'json',
       logLevel: 'info',
       allowWebhookRange: [parseRange('127.0.0.0/8')],
       keepDays: 0,
     },
-    { ...wrapping(sabotage, fault, tellsUsage, place.data), onBroken: exitBroken },
+    { ...wrapping(sabotage, fault, tellsUsage, place.data), speed, onBroken: exitBroken },
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
   gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));

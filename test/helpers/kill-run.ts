@@ -24,6 +24,8 @@ export interface KillRunOptions {
   readonly kills: number;
   /** What ends a life, SIGKILL where it is left out; after SIGTERM it must end by itself, in time. */
   readonly signal?: 'SIGKILL' | 'SIGTERM';
+  /** What a life's lines are: left out, each life has its own, by chance. */
+  readonly lines?: 'sent' | 'acked' | 'arrived';
   /** At least so many diary lines of the chosen kind are between a start and its kill, and less than twice as many. */
   readonly linesPerLife: number;
   /** Acknowledged pings that the merchant hasn't got yet, past which locks make no new ones: bounds the drain. */
@@ -153,7 +155,7 @@ export class KillRun {
 
   async #killUnderLoad(): Promise<void> {
     const { linesPerLife } = this.#options;
-    const kind = this.#chance.pick(['sent', 'acked', 'arrived'] as const);
+    const kind = this.#options.lines ?? this.#chance.pick(['sent', 'acked', 'arrived'] as const);
     const target = this.#count(kind) + this.#chance.between(linesPerLife, 2 * linesPerLife);
     await this.#bell.until(
       () => this.#count(kind) >= target,

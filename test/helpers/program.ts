@@ -102,8 +102,13 @@ export class Program {
 }
 
 /** Runs it to its end. */
-export async function runProgram(test: Teardown, command: string, args: readonly string[]): Promise<Program> {
-  const program = new Program(test, command, args);
+export async function runProgram(
+  test: Teardown,
+  command: string,
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<Program> {
+  const program = new Program(test, command, args, environment);
   program.say('');
   await program.end();
   return program;

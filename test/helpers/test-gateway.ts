@@ -16,6 +16,7 @@ export const MERCHANT = 'Amber';
 export function testConfig(data: string): Config {
   return {
     data,
+    keyFile: null,
     mqttHost: '127.0.0.1',
     mqttTlsHost: '127.0.0.1',
     mqttPort: 0,
@@ -24,6 +25,7 @@ export function testConfig(data: string): Config {
     mqttPerAddress: 0,
     httpHost: '127.0.0.1',
     httpPort: 0,
+    httpCorsOrigin: [],
     operatorHost: '127.0.0.1',
     operatorPort: 0,
     logFormat: 'json',

@@ -62,8 +62,8 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
     sessions: broker.sessions,
     ingest,
     locks,
-    dispatcher: { forget: async () => undefined },
-    commands: { cancelUnfinished: async () => undefined },
+    dispatcher: { forget: async () => undefined, settled: async () => undefined },
+    commands: { cancelled: () => undefined },
     onWebhookUrl: () => undefined,
   });
   if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);

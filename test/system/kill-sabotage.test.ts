@@ -48,6 +48,12 @@ t.test('the check finds each promise that is broken', async (t) => {
   t.same(broken([...good, arrival('a', 2)]), ['two-ids-for-a-ping', 'one-id-for-two-pings']);
   t.same(broken([...good, arrival('a', 1, { bodyHash: 'other' })]), ['changed-on-repeat']);
   t.same(broken([...good, arrival('d', 4)]), ['never-sent']);
+  t.same(broken([arrival('b', 2), arrival('a', 1)]), ['out-of-order']);
+  t.same(broken([...good, arrival('c', 3), arrival('a', 1)]), [], 'a repeat may come when it will');
+  const overtaken = locks.map((lock) => ({ ...lock, overtaking: lock.acked.slice(1) }));
+  t.same(checkDeliveries(overtaken, [arrival('b', 2), arrival('a', 1)], 2), [], 'a lock may send a theft first');
+  const order = checkDeliveries(overtaken, [arrival('c', 3), arrival('b', 2), arrival('a', 1)], 2);
+  t.equal(order.length, 2, 'and still each must come before what was made after it');
 });
 
 t.test('the same check finds each sabotage', async (t) => {

@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { withConnection } from '../connection-flags.js';
+import { note, paint, print, printJson, printTable } from '../output.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
+
+interface KeyJson {
+  readonly id: string;
+  readonly merchant: string;
+  readonly name: string;
+  readonly state: string;
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+}
+
+/** `lockgate key create|list|revoke` */
+export function addKeyCommands(program: Command): void {
+  const key = program.command('key').description('The API keys that merchants call with.');
+  withConnection(key.command('create').description('Make an API key; prints it, once.'))
+    .argument('<name>', 'What you call it: a program, a person, a place.')
+    .option('--merchant <name>', 'Whose it is; may be left out where there is only one.')
+    .addHelpText('after', '\nExample:\n  $ lockgate key create "shop backend" --merchant "Amber Bikes"')
+    .action(create);
+  withConnection(key.command('list').description('List the API keys.'))
+    .option('--merchant <name>', 'This merchant’s alone.')
+    .addHelpText('after', '\nExample:\n  $ lockgate key list')
+    .action(list);
+  withConnection(key.command('revoke').description('End an API key and its tokens, at once.'))
+    .argument('<id>', 'Its id, as "key list" shows it.')
+    .addHelpText('after', '\nExample:\n  $ lockgate key revoke 3f9a0c2b7d41')
+    .action(revoke);
+}
+
+async function create(name: string, flags: Flags): Promise<void> {
+  const { merchant } = flags;
+  const made = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', { name, merchant });
+  if (flags.json) return printJson(made);
+  print(`Made API key ${paint('bold', made.id)} (${made.name}) for ${made.merchant}.`);
+  print(`Key: ${paint('bold', made.key)}`);
+  note('It is shown this once. It goes as the user of HTTP basic authentication, with an empty password:');
+  note(`  curl -u "$KEY:" -H 'content-type: application/json' -d '{"name":"Rex"}' http://127.0.0.1:8080/v1/pet`);
+}
+
+async function list(flags: Flags): Promise<void> {
+  const where = flags.merchant === undefined ? '/keys' : `/keys?merchant=${encodeURIComponent(flags.merchant)}`;
+  const { keys } = await new GatewayClient(flags).get<{ keys: readonly KeyJson[] }>(where);
+  if (flags.json) return printJson({ keys });
+  if (keys.length === 0) return note('There is no API key. Make one: lockgate key create NAME');
+  printTable(keys, [
+    { title: 'ID', show: (row) => row.id },
+    { title: 'MERCHANT', show: (row) => row.merchant },
+    { title: 'NAME', show: (row) => row.name },
+    { title: 'STATE', show: (row) => row.state },
+    { title: 'LAST USED', show: (row) => row.last_used_at ?? 'never' },
+    { title: 'MADE', show: (row) => row.created_at, optional: true },
+  ]);
+}
+
+async function revoke(id: string, flags: Flags): Promise<void> {
+  const key = await new GatewayClient(flags).post<KeyJson>(`/keys/${encodeURIComponent(id)}/revoke`, {});
+  if (flags.json) return printJson(key);
+  print(`Revoked API key ${paint('bold', key.id)} (${key.name}) of ${key.merchant}.`);
+}

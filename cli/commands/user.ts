@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { LockgateError } from '../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { withConnection } from '../connection-flags.js';
+import { note, paint, print, printJson, printTable } from '../output.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
+
+interface AddFlags extends Flags {
+  readonly email?: string;
+  readonly passwordFile?: string;
+}
+
+interface UserJson {
+  /** An int64, and therefore a text. */
+  readonly id: string;
+  readonly username: string | null;
+  readonly merchant: string;
+  readonly email: string | null;
+  readonly has_password: boolean;
+  readonly created_at: string;
+}
+
+/** A password that we make: 18 random bytes, which is beyond guessing. */
+const PASSWORD_BYTES = 18;
+
+/** `lockgate user add|list` */
+export function addUserCommands(program: Command): void {
+  const user = program.command('user').description('The merchants’ users, who log in over HTTP.');
+  withConnection(user.command('add').description('Add a user; prints a new password, once.'))
+    .argument('<username>', 'The name to log in with.')
+    .option('--merchant <name>', 'Whose user it is; may be left out where there is only one.')
+    .option('--email <address>', 'Where the user is reached.')
+    .option('--password-file <file>', 'The password, as the first line of a file; - for stdin. Else one is made.')
+    .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes"')
+    .action(add);
+  withConnection(user.command('list').description('List a merchant’s users.'))
+    .option('--merchant <name>', 'The merchant; may be left out where there is only one.')
+    .addHelpText('after', '\nExample:\n  $ lockgate user list --merchant "Amber Bikes"')
+    .action(list);
+}
+
+async function add(username: string, flags: AddFlags): Promise<void> {
+  const { merchant, email, passwordFile } = flags;
+  const typed = passwordFile === undefined ? undefined : readPassword(passwordFile);
+  const password = typed ?? randomBytes(PASSWORD_BYTES).toString('base64url');
+  const client = new GatewayClient(flags);
+  const user = await client.post<Pick<UserJson, 'username' | 'merchant'>>('/users', {
+    username,
+    merchant,
+    email,
+    password,
+  });
+  if (flags.json) return printJson(typed === undefined ? { ...user, password } : user);
+  print(`Added user ${paint('bold', username)} of ${user.merchant}.`);
+  if (typed !== undefined) return;
+  print(`Password: ${paint('bold', password)}`);
+  note('It is shown this once.');
+}
+
+/** On the command line everybody on the machine could read it. @throws LockgateError `input-password` */
+function readPassword(file: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file === '-' ? 0 : file, 'utf8');
+  } catch (error) {
+    throw new LockgateError('input-password', `${file} can't be read: ${(error as Error).message}`);
+  }
+  const [line = ''] = text.split(/\r?\n/, 1);
+  if (line === '') throw new LockgateError('input-password', `${file} has no password in its first line`);
+  return line;
+}
+
+async function list(flags: Flags): Promise<void> {
+  const client = new GatewayClient(flags);
+  const users: UserJson[] = [];
+  for (;;) {
+    const query = new URLSearchParams();
+    if (flags.merchant !== undefined) query.set('merchant', flags.merchant);
+    const last = users.at(-1);
+    if (last !== undefined) query.set('after', last.id);
+    const page = await client.get<{ users: readonly UserJson[] }>(`/users?${query}`);
+    if (page.users.length === 0) break;
+    users.push(...page.users);
+  }
+  if (flags.json) return printJson({ users });
+  if (users.length === 0) return note('There is no user. Add one: lockgate user add NAME');
+  printTable(users, [
+    { title: 'ID', show: (row) => row.id },
+    { title: 'NAME', show: (row) => row.username ?? '–' },
+    { title: 'LOGIN', show: (row) => (row.has_password && row.username !== null ? 'yes' : 'no') },
+    { title: 'EMAIL', show: (row) => row.email ?? '–', optional: true },
+    { title: 'ADDED', show: (row) => row.created_at, optional: true },
+  ]);
+}

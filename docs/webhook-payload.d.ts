@@ -1,0 +1,136 @@
+// Generated from gateway/webhooks/payload-schema.ts by `npm run gen`. Change the schema and run it again instead
+// of editing this.
+
+/** The body of a webhook: ping_type says which. Let pass members that you don’t know: more may come. */
+export type WebhookPayload = CellularWebhook | GpsWebhook | CloseConnectionWebhook;
+
+/** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
+export type Reason =
+  | 'REASON_THEFT'
+  | 'REASON_PERIOD_TRACKING'
+  | 'REASON_STATE_PING'
+  | 'REASON_UNLOCKED_PING'
+  | 'REASON_UNLOCKED_MOVEMENT'
+  | 'REASON_GPS_PING'
+  | 'REASON_CELL_PING'
+  | 'REASON_NETWORK_PING'
+  | 'REASON_RESET'
+  | 'REASON_CLOSE_CONNECTION'
+  | 'PHONE'
+  | `REASON_UNRECOGNIZED_${number}`;
+
+/** A cellular ping. A position, all three members of it, is there with REASON_CELL_PING and PHONE. */
+export interface CellularWebhook {
+  /** Names the event. The same on every attempt; the header webhook-id has it too. */
+  event_id: string;
+  /** The lock’s hardware address, upper-case hex with colons. */
+  mac_addr: string;
+  /** Which members there are. */
+  ping_type: 'cellular';
+  /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
+  reason: Reason;
+  /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
+  date: string;
+  /** Whether the lock is locked; unknown where it doesn’t say. */
+  lock_state: 'locked' | 'unlocked' | 'unknown';
+  /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
+  battery_percent: number;
+  /** Of the lock. Any text, the empty one too. */
+  firmware_version: string;
+  /** Voltage of the e-bike’s battery, in volts; null where no e-bike is connected. */
+  ebike_voltage: number | null;
+  /** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+  tether_state: 'attached' | 'detached' | 'unknown';
+  /** Degrees north, −90 to 90 in a sane ping. */
+  latitude?: number;
+  /** Degrees east, −180 to 180 in a sane ping. */
+  longitude?: number;
+  /** Radius around the position, in whole metres. */
+  uncertainty?: number;
+  /** When lockgate received it. */
+  received_at: string;
+  /** Counts the boots of its sender. */
+  boot: number;
+  /** Counts the messages of its sender since that boot. */
+  sequence: number;
+  /** It arrived over 60 s after it was made. */
+  buffered: boolean;
+  /** Sent by a test or a story, not by a lock. */
+  test: boolean;
+  /** Of a lock that a simulator plays. */
+  simulated: boolean;
+}
+
+/** A GPS ping: the lock had a fix. */
+export interface GpsWebhook {
+  /** Names the event. The same on every attempt; the header webhook-id has it too. */
+  event_id: string;
+  /** The lock’s hardware address, upper-case hex with colons. */
+  mac_addr: string;
+  /** Which members there are. */
+  ping_type: 'gps';
+  /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
+  reason: Reason;
+  /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
+  date: string;
+  /** Whether the lock is locked; unknown where it doesn’t say. */
+  lock_state: 'locked' | 'unlocked' | 'unknown';
+  /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
+  battery_percent: number;
+  /** Voltage of the e-bike’s battery, in volts; null where no e-bike is connected. */
+  ebike_voltage: number | null;
+  /** Whether the tether is plugged into the lock; unknown where it doesn’t say. */
+  tether_state: 'attached' | 'detached' | 'unknown';
+  /** Degrees north, −90 to 90 in a sane ping. */
+  latitude: number;
+  /** Degrees east, −180 to 180 in a sane ping. */
+  longitude: number;
+  /** Metres per second. */
+  speed: number;
+  /** Of the motion: degrees clockwise from north, [0, 360) in a sane ping. */
+  direction: number;
+  /** Radius around the position, in whole metres. */
+  uncertainty: number;
+  /** When lockgate received it. */
+  received_at: string;
+  /** Counts the boots of its sender. */
+  boot: number;
+  /** Counts the messages of its sender since that boot. */
+  sequence: number;
+  /** It arrived over 60 s after it was made. */
+  buffered: boolean;
+  /** Sent by a test or a story, not by a lock. */
+  test: boolean;
+  /** Of a lock that a simulator plays. */
+  simulated: boolean;
+}
+
+/** The lock disconnects from the network. */
+export interface CloseConnectionWebhook {
+  /** Names the event. The same on every attempt; the header webhook-id has it too. */
+  event_id: string;
+  /** The lock’s hardware address, upper-case hex with colons. */
+  mac_addr: string;
+  /** Which members there are. */
+  ping_type: 'close_connection';
+  /** Always this one. */
+  reason: 'REASON_CLOSE_CONNECTION';
+  /** When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received. */
+  date: string;
+  /** Whether the lock is locked; unknown where it doesn’t say. */
+  lock_state: 'locked' | 'unlocked' | 'unknown';
+  /** The lock’s battery, in percent; 0 to 100 in a sane lock. */
+  battery_percent: number;
+  /** When lockgate received it. */
+  received_at: string;
+  /** Counts the boots of its sender. */
+  boot: number;
+  /** Counts the messages of its sender since that boot. */
+  sequence: number;
+  /** It arrived over 60 s after it was made. */
+  buffered: boolean;
+  /** Sent by a test or a story, not by a lock. */
+  test: boolean;
+  /** Of a lock that a simulator plays. */
+  simulated: boolean;
+}

@@ -1,0 +1,91 @@
+/**
+ * Reads GeoJSON (RFC 7946): the points of its lines, one after another. Each point is [longitude, latitude], and the
+ * format knows no times. Points and areas beside the lines are passed over.
+ */
+import { jsonFault } from './json-fault.js';
+import { WaypointList, type Waypoints } from './waypoints.js';
+
+const EXPECTED = 'a LineString or MultiLineString with at least two points, or Features of them';
+
+/**
+ * Reads a whole file.
+ *
+ * @throws LockgateError `input-route`, with the line where it is no JSON, else with where in it (a JSON pointer), and
+ * what was expected
+ */
+export function parseGeoJson(text: string, name: string): Waypoints {
+  const points = new WaypointList(name);
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    const { line, expected } = jsonFault(text);
+    throw points.bad(`:${line}`, 'this is no JSON', expected);
+  }
+  new GeoJsonReader(points).object(json, '');
+  return points.finish('', EXPECTED);
+}
+
+class GeoJsonReader {
+  readonly #points: WaypointList;
+
+  constructor(points: WaypointList) {
+    this.#points = points;
+  }
+
+  /** Collections lie in nothing but the file, and lines in nothing but these: so it does not go deep. */
+  object(json: unknown, at: string): void {
+    const { type, features } = this.#members(json, at);
+    if (type !== 'FeatureCollection') {
+      this.#feature(json, at);
+      return;
+    }
+    this.#list(features, `${at}/features`).forEach((feature, index) => {
+      this.#feature(feature, `${at}/features/${index}`);
+    });
+  }
+
+  #feature(json: unknown, at: string): void {
+    const { type, geometry } = this.#members(json, at);
+    if (type !== 'Feature') this.#geometry(json, at);
+    else if (geometry !== null) this.#geometry(geometry, `${at}/geometry`);
+  }
+
+  #geometry(json: unknown, at: string): void {
+    const { type, coordinates } = this.#members(json, at);
+    if (type === 'LineString') this.#line(coordinates, `${at}/coordinates`);
+    else if (type === 'MultiLineString')
+      this.#list(coordinates, `${at}/coordinates`).forEach((line, index) => {
+        this.#line(line, `${at}/coordinates/${index}`);
+      });
+    else if (!OTHERS.has(String(type)))
+      throw this.#points.bad(where(`${at}/type`), `the type is ${JSON.stringify(type) ?? 'missing'}`, EXPECTED);
+  }
+
+  #line(json: unknown, at: string): void {
+    this.#list(json, at).forEach((point, index) => {
+      const pointer = `${at}/${index}`;
+      const [longitudeDegrees, latitudeDegrees] = this.#list(point, pointer);
+      if (typeof longitudeDegrees !== 'number' || typeof latitudeDegrees !== 'number')
+        throw this.#points.bad(where(pointer), 'this is no point', '[longitude, latitude] in degrees');
+      this.#points.add({ latitudeDegrees, longitudeDegrees, atMs: null }, where(pointer));
+    });
+  }
+
+  #members(json: unknown, at: string): Readonly<Record<string, unknown>> {
+    if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
+    throw this.#points.bad(where(at), 'this is no object', 'one of GeoJSON, with a type');
+  }
+
+  #list(json: unknown, at: string): readonly unknown[] {
+    if (Array.isArray(json)) return json;
+    throw this.#points.bad(where(at), 'this is no list', 'one, in square brackets');
+  }
+}
+
+/** What a map may hold beside a way. */
+const OTHERS = new Set(['Point', 'MultiPoint', 'Polygon', 'MultiPolygon', 'GeometryCollection']);
+
+function where(pointer: string): string {
+  return pointer === '' ? '' : `: ${pointer}`;
+}

@@ -1,0 +1,89 @@
+/**
+ * Where a text that JSON.parse does not take stops being JSON. The engine's own messages don't say it in each version,
+ * and never the line.
+ */
+
+/** The line, from 1, at which nothing of what was expected stands. */
+export interface JsonFault {
+  readonly line: number;
+  readonly expected: string;
+}
+
+type Awaited = 'value' | 'value or ]' | 'name or }' | 'name' | ':' | 'more' | 'end';
+
+const EXPECTED: Readonly<Record<Awaited, string>> = {
+  value: 'a value',
+  'value or ]': 'a value or ]',
+  'name or }': 'a name in double quotes or }',
+  name: 'a name in double quotes',
+  ':': 'a colon after the name',
+  more: 'a comma or the closing bracket',
+  end: 'nothing after the end',
+};
+
+/** A number or a word of JSON, from where it is looked for. */
+const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+
+/** Looks for it. Meant for a text that has one; for one that has none it names the last line. */
+export function jsonFault(text: string): JsonFault {
+  const open: ('{' | '[')[] = [];
+  let awaited: Awaited = 'value';
+  const after = (): Awaited => (open.length === 0 ? 'end' : 'more');
+  let at = skipBlanks(text, 0);
+  for (; at < text.length; at = skipBlanks(text, at)) {
+    const letter = text[at];
+    const takesValue: boolean = awaited === 'value' || awaited === 'value or ]';
+    let end = at + 1;
+    if (takesValue && (letter === '{' || letter === '[')) {
+      open.push(letter);
+      awaited = letter === '{' ? 'name or }' : 'value or ]';
+    } else if (letter === ']' && open.at(-1) === '[' && (awaited === 'value or ]' || awaited === 'more')) {
+      open.pop();
+      awaited = after();
+    } else if (letter === '}' && open.at(-1) === '{' && (awaited === 'name or }' || awaited === 'more')) {
+      open.pop();
+      awaited = after();
+    } else if (letter === ',' && awaited === 'more') awaited = open.at(-1) === '{' ? 'name' : 'value';
+    else if (letter === ':' && awaited === ':') awaited = 'value';
+    else if (letter === '"' && (takesValue || awaited === 'name' || awaited === 'name or }')) {
+      end = stringEnd(text, at);
+      if (text[end - 1] !== '"' || end === at + 1)
+        return { line: lineOf(text, end - 1), expected: 'a string that ends' };
+      awaited = takesValue ? after() : ':';
+    } else if (takesValue && matchEnd(SCALAR, text, at) > at) {
+      end = matchEnd(SCALAR, text, at);
+      awaited = after();
+    } else break;
+    at = end;
+  }
+  return { line: lineOf(text, at), expected: EXPECTED[awaited] };
+}
+
+function skipBlanks(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && ' \t\n\r'.includes(text[at] as string)) at += 1;
+  return at;
+}
+
+/** After the closing quote; where the string is broken, after the last letter before that is not a quote. */
+function stringEnd(text: string, from: number): number {
+  let at = from + 1;
+  while (at < text.length && text[at] !== '"' && text.charCodeAt(at) >= 0x20) {
+    const next = text[at] === '\\' ? matchEnd(ESCAPE, text, at) : at + 1;
+    if (next === at) return at;
+    at = next;
+  }
+  return text[at] === '"' ? at + 1 : at;
+}
+
+function matchEnd(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.test(text) ? pattern.lastIndex : from;
+}
+
+function lineOf(text: string, at: number): number {
+  let line = 1;
+  for (let index = text.indexOf('\n'); index !== -1 && index < at; index = text.indexOf('\n', index + 1)) line += 1;
+  return line;
+}

@@ -1,0 +1,49 @@
+/** What every answer of the merchants' port says of itself, and to which pages it may be shown. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** Answers are for programs; what shows them as a page must neither run nor frame nor keep them. */
+const HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  // Keys, sessions and people's data pass here; and health is right at this moment only.
+  'cache-control': 'no-store',
+} as const;
+
+/** What pages of an allowed origin may send and read. Cookies are not among it: a key is what lets them in. */
+const CORS = {
+  'access-control-allow-methods': 'GET, POST, PUT',
+  'access-control-allow-headers': 'authorization, content-type, x-session',
+  'access-control-max-age': '600',
+} as const;
+
+const READABLE = 'x-request-id, x-rate-limit, x-expires-after, retry-after, www-authenticate, allow';
+
+/** Sets the headers of an answer. `origins` are those whose pages may call. */
+export function setHeaders(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): void {
+  reply.headers({ ...HEADERS, 'x-request-id': request.id });
+  if (origins.length === 0) return;
+  reply.header('vary', 'Origin');
+  if (!isAllowed(request, origins)) return;
+  reply.headers({
+    'access-control-allow-origin': request.headers.origin,
+    'access-control-expose-headers': READABLE,
+    'cross-origin-resource-policy': 'cross-origin',
+  });
+}
+
+/** Whether it is a browser's question whether a page may call; it is answered here, if so. */
+export function answerPreflight(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): boolean {
+  const { method, headers } = request;
+  const asks = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+  if (!asks || !isAllowed(request, origins)) return false;
+  reply.status(204).headers(CORS).send();
+  return true;
+}
+
+/** Whether it comes from a page that may call. */
+export function isAllowed({ headers }: FastifyRequest, origins: readonly string[]): boolean {
+  return headers.origin !== undefined && origins.includes(headers.origin);
+}

@@ -1,0 +1,30 @@
+/** What merchants do over HTTP, each part by its name. */
+import type { Clock } from '../../proto/clock.js';
+import type { Keys } from '../keys.js';
+import type { Store } from '../store/store.js';
+import type { WebhookTester } from '../webhooks/webhook-test.js';
+import { AccessTokens } from './access-tokens.js';
+import { ApiKeys } from './api-keys.js';
+import { Users } from './users.js';
+
+export interface MerchantParts {
+  readonly store: Store;
+  /** The wall's, by which tokens and sessions expire. */
+  readonly clock: Clock;
+  readonly apiKeys: ApiKeys;
+  readonly accessTokens: AccessTokens;
+  readonly users: Users;
+  readonly tester: WebhookTester;
+}
+
+/** Builds them. */
+export function makeMerchantParts(parts: {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly tester: WebhookTester;
+}): MerchantParts {
+  const { store, clock, tester } = parts;
+  const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
+  return { store, clock, apiKeys, accessTokens, users, tester };
+}

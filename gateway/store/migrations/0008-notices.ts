@@ -1,0 +1,29 @@
+/**
+ * Notices for operators. Of one kind and subject there is at most one that is still going on or still unread: a repeat
+ * is counted in it. The partial index says so, and is what a repeat is found by.
+ */
+import { type Kysely, type Migration, type SqlBool, sql } from 'kysely';
+
+async function createNotices(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('notice')
+    .addColumn('id', 'integer', (column) => column.primaryKey().autoIncrement())
+    .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('subject', 'text', (column) => column.notNull())
+    .addColumn('text', 'text', (column) => column.notNull())
+    .addColumn('count', 'integer', (column) => column.notNull())
+    .addColumn('first_at_ms', 'bigint', (column) => column.notNull())
+    .addColumn('last_at_ms', 'bigint', (column) => column.notNull())
+    .addColumn('read_at_ms', 'bigint')
+    .addColumn('resolved_at_ms', 'bigint')
+    .execute();
+  await db.schema
+    .createIndex('notice_current')
+    .unique()
+    .on('notice')
+    .columns(['kind', 'subject'])
+    .where(sql<SqlBool>`resolved_at_ms IS NULL OR read_at_ms IS NULL`)
+    .execute();
+}
+
+export const notices: Migration = { up: createNotices };

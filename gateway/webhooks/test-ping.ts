@@ -1,0 +1,65 @@
+/**
+ * The pings that tests send, as if they stood in the log: one that a lock might send first, or one that an operator
+ * gives. They are nobody's uplinks, so they have no row and no credential.
+ */
+import { encodeUplink, UPLINK_MAX_BYTES } from '../../proto/codec.js';
+import { LockgateError } from '../../proto/errors.js';
+import { DEFAULT_POWER, isPingUplink, type PingUplink } from '../../proto/ping.js';
+import { uplinkFromJson } from '../../proto/ping-from-json.js';
+import { POWER_MODEL } from '../../proto/power-model.js';
+import { digestOf } from '../event-id.js';
+import type { Device, StoredUplink } from '../store/store.js';
+
+/** A locked lock's cellular ping of this moment: what a lock that never sent anything might send first. */
+export function plausiblePing(device: Device, nowMs: number): StoredUplink {
+  const envelope = { boot: 1, sequence: 1, timeMs: nowMs, power: DEFAULT_POWER, kept: 0, dropped: 0 };
+  const uplink: PingUplink = {
+    ...envelope,
+    body: {
+      kind: 'cellular',
+      reason: 'REASON_STATE_PING',
+      lockState: 'locked',
+      batteryPercent: 80,
+      firmwareVersion: '1.0.0',
+      ebikeVolts: null,
+      tetherState: 'detached',
+      position: null,
+    },
+  };
+  return asStored(device, { uplink, receivedAtMs: nowMs });
+}
+
+/** A ping that an operator gives, and when it counts as received, ms since the epoch. */
+export interface GivenPing {
+  readonly uplink: PingUplink;
+  readonly receivedAtMs: number;
+}
+
+/** Reads a ping with its envelope, as traces have it. @throws LockgateError `input-ping` */
+export function readGivenPing(json: unknown): PingUplink {
+  const read = uplinkFromJson(json, 'ping');
+  if (!read.ok) throw new LockgateError('input-ping', read.error.message);
+  if (!isPingUplink(read.value)) throw new LockgateError('input-ping', 'ping is an acknowledgement: expected a ping');
+  return read.value;
+}
+
+/** A given ping of a lock, as if it had arrived. @throws LockgateError `input-ping` where no lock could send it */
+export function givenPing(device: Device, given: GivenPing): StoredUplink {
+  try {
+    return asStored(device, given);
+  } catch (error) {
+    if (error instanceof LockgateError) throw new LockgateError('input-ping', `ping: ${error.message}`);
+    throw error;
+  }
+}
+
+function asStored({ id: deviceId, merchantId, mac, simulated }: Device, given: GivenPing): StoredUplink {
+  const { uplink, receivedAtMs } = given;
+  const bytes = Buffer.from(encodeUplink(uplink));
+  if (bytes.length > UPLINK_MAX_BYTES)
+    throw new LockgateError('input-ping', `it has ${bytes.length} bytes: a lock may send ${UPLINK_MAX_BYTES} at most`);
+  const { boot, sequence } = uplink;
+  const who = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0, source: 'lock' as const };
+  const buffered = receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
+  return { ...who, boot, sequence, digest: digestOf(bytes), bytes, receivedAtMs, buffered };
+}

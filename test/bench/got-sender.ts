@@ -1,0 +1,32 @@
+/**
+ * What webhooks are compared with: plain got with keep-alive, that signs and stores nothing. It takes one argument, a
+ * {@link SenderRequest} as JSON, and at each line `N` of stdin posts N times and answers `{"ms":t}`.
+ */
+import { Agent } from 'node:http';
+import { createInterface } from 'node:readline';
+import got from 'got';
+
+export interface SenderRequest {
+  readonly url: string;
+  readonly body: string;
+  readonly concurrency: number;
+}
+
+async function main(argument: string): Promise<void> {
+  const { url, body, concurrency } = JSON.parse(argument) as SenderRequest;
+  const agent = { http: new Agent({ keepAlive: true, maxFreeSockets: concurrency }) };
+  const headers = { 'content-type': 'application/json' };
+  console.log('{}');
+  for await (const line of createInterface({ input: process.stdin })) {
+    const startedAt = performance.now();
+    let left = Number(line);
+    const work = async (): Promise<void> => {
+      while (left-- > 0) await got.post(url, { body, headers, agent });
+    };
+    await Promise.all(Array.from({ length: concurrency }, work));
+    console.log(JSON.stringify({ ms: performance.now() - startedAt }));
+  }
+  process.exit(0);
+}
+
+await main(process.argv[2] ?? '');

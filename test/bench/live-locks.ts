@@ -1,0 +1,106 @@
+/**
+ * Very many live locks in one process, all connected, against a gateway on this machine: `lockgate sim run` and
+ * `lockgate serve` as a user starts them. How long until all have connected, what each process costs of a core then,
+ * and how many bytes a lock takes.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { GatewayClient } from '../../cli/client.js';
+import { mostOpenFiles } from '../../cli/open-files.js';
+import { monotonicMs, systemClock } from '../../proto/clock.js';
+import { LOCKGATE, Program } from '../helpers/program.js';
+import { ServeProgram } from '../helpers/serve-program.js';
+import type { Teardown } from '../helpers/temp-folder.js';
+import { type Row, ratesOf } from './measure.js';
+
+const LOCKS = 10_000;
+/** Files that each process has open besides one connection for each lock. */
+const OTHER_FILES = 100;
+/** The share of the locks that must be connected: at each moment some are in a tunnel or a cellar. */
+const CONNECTED_SHARE = 0.99;
+/** How long it is watched once all are connected. */
+const WATCHED_SECONDS = 20;
+const LOOK_EVERY_MS = 250;
+const CONNECT_SECONDS = 900;
+/** Of the times in /proc, in a second: as every Linux that Node runs on has it. */
+const TICKS = 100;
+
+interface Summary {
+  readonly memory_bytes_per_lock: number;
+  readonly acknowledged: number;
+  readonly refused: number;
+}
+
+/** Undoes at the end what was asked for, the last first. */
+class Undoing implements Teardown {
+  readonly #undo: (() => void | Promise<void>)[] = [];
+
+  teardown(undo: () => void | Promise<void>): void {
+    this.#undo.unshift(undo);
+  }
+
+  async all(): Promise<void> {
+    for (const undo of this.#undo) await undo();
+  }
+}
+
+/** Measures it, with fewer locks where the machine's limit of open files allows no more. */
+export async function benchLiveLocks(): Promise<Row> {
+  const locks = Math.min(LOCKS, (mostOpenFiles() ?? LOCKS + OTHER_FILES) - OTHER_FILES);
+  if (locks < LOCKS) console.error(`  ${locks} locks: "ulimit -n ${LOCKS + OTHER_FILES}" would allow ${LOCKS}`);
+  const data = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
+  const undoing = new Undoing();
+  try {
+    const serve = await ServeProgram.start(undoing, data);
+    await serve.json('merchant', 'add', 'Bench');
+    return await measure(undoing, serve, locks);
+  } finally {
+    await undoing.all();
+    rmSync(data, { recursive: true });
+  }
+}
+
+async function measure(undoing: Teardown, serve: ServeProgram, locks: number): Promise<Row> {
+  const args = ['sim', 'run', '--locks', String(locks), '--mix', 'recovery', '--json', '--data', serve.data];
+  const begunAt = monotonicMs();
+  const sim = new Program(undoing, process.execPath, [LOCKGATE, ...args]);
+  const connected = await untilConnected(serve, locks, begunAt);
+  const before = [cpuSeconds(serve.program.pid), cpuSeconds(sim.pid)] as const;
+  const watchedAt = monotonicMs();
+  await later(WATCHED_SECONDS * 1000);
+  const seconds = (monotonicMs() - watchedAt) / 1000;
+  const share = (now: number, then: number): string => `${((100 * (now - then)) / seconds).toFixed(0)} %`;
+  const [ofServe, ofSim] = [share(cpuSeconds(serve.program.pid), before[0]), share(cpuSeconds(sim.pid), before[1])];
+  sim.kill('SIGINT');
+  await sim.end();
+  const { memory_bytes_per_lock, acknowledged, refused } = JSON.parse(sim.stdout.join('\n')) as Summary;
+  const name = `${locks.toLocaleString('en')} live locks in one process`;
+  const [serveSeconds, simSeconds] = before.map((spent) => spent.toFixed(1));
+  console.error(`  99 % connected after ${connected.toFixed(1)} s, ${refused} tries to connect failed`);
+  console.error(`  until then the gateway took ${serveSeconds} s of a core, the simulator ${simSeconds} s`);
+  console.error(`  connected and idle: gateway ${ofServe} of a core, simulator ${ofSim}; ${acknowledged} pings in all`);
+  const rates = ratesOf([memory_bytes_per_lock]);
+  return { name, unit: 'bytes of memory a lock', rates, peer: null, ratio: null, floor: 'none', aim: 'none' };
+}
+
+/** Seconds until the gateway counts the connections of nearly all. */
+async function untilConnected(serve: ServeProgram, locks: number, begunAt: number): Promise<number> {
+  const client = new GatewayClient({ data: serve.data });
+  for (;;) {
+    const seconds = (monotonicMs() - begunAt) / 1000;
+    const { mqtt } = await client.get<{ mqtt: { connected: number } }>('/status');
+    if (mqtt.connected >= CONNECTED_SHARE * locks) return seconds;
+    if (seconds > CONNECT_SECONDS) throw new Error(`not enough locks are connected after ${CONNECT_SECONDS} s`);
+    await later(LOOK_EVERY_MS);
+  }
+}
+
+function cpuSeconds(pid: number | undefined): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+function later(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.after(milliseconds, resolve));
+}

@@ -1,0 +1,27 @@
+/** The long form of system/unplugged.test.ts: a larger fleet at 60 times speed, unplugged for ten minutes six times. */
+import t from 'tap';
+import { Minutes } from '../../proto/clock.js';
+import { summarize } from '../helpers/delivery-check.js';
+import { livelyLife } from '../helpers/lively-life.js';
+import { chooseSeed } from '../helpers/seeded-chance.js';
+import { type Outage, UnplugRun } from '../helpers/unplug-run.js';
+
+const seed = chooseSeed();
+const repeat = `LOCKGATE_SEED=${seed} npx tap --timeout=900 dist/test/long/unplugged.test.js`;
+const outages = Array.from({ length: 6 }, (_, index): Outage => {
+  const signal = index % 2 === 0 ? 'SIGTERM' : 'SIGKILL';
+  return { afterMs: Minutes(5 + 20 * index), lasts: Minutes(10), signal };
+});
+
+t.setTimeout(900_000);
+
+t.test('unplugged again and again, nothing is lost', async (t) => {
+  t.setTimeout(900_000);
+  const calmAfterMs = Minutes(130);
+  const result = await UnplugRun.run(t, { seed, locks: 60, speed: 60, outages, calmAfterMs, worldOf: livelyLife });
+  t.comment(`${result.diary.made} made, ${result.arrivals} webhooks, kept ${result.keptAtReturn.join(', ')}`);
+  t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
+  t.same(result.diary.wrongs, []);
+  t.same(result.disagreements, []);
+  t.same(result.complaints, []);
+});
