@@ -1,6 +1,6 @@
 /**
- * The specification's Endpoints, Authentication and Errors, line by line and in its words, and the rows of interfaces.md
- * §2 beside them: each line is named by its test. What lies deeper is in the other http-*.test.ts.
+ * The specification's Endpoints, Authentication and Errors, line by line and in its words, and the rows of
+ * interfaces.md §2 beside them: each line is named by its test. What lies deeper is in the other http-*.test.ts.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
