@@ -266,9 +266,9 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
   });
   const wide = JSON.stringify({
     ...PET,
-    ...Object.fromEntries(Array.from({ length: 60_000 }, (_, n) => [`m${n}`, n])),
+    ...Object.fromEntries(Array.from({ length: 30_000 }, (_, n) => [`m${n}`, n])),
   });
-  t.match(await pet(wide), { status: 201 }, '60,000 members that nobody knows');
+  t.match(await pet(wide), { status: 201 }, '30,000 members that nobody knows');
   const mebibyte = 1024 * 1024;
   const fill = (size: number) => JSON.stringify({ name: 'x'.repeat(size - '{"name":""}'.length) });
   t.match(await pet(fill(mebibyte)), { status: 201 });
@@ -298,11 +298,11 @@ t.test('how much there may be in a body', async (t) => {
   t.match(await pet(items(MOST_VALUES - 1)), {
     status: 413,
     headers: PROBLEM,
-    body: { code: 'too-many-values', detail: /65,536 values/ },
+    body: { code: 'too-many-values', detail: /32,768 values/ },
   });
   const long = (count: number) => `{"name":"Rex","x":[${'1e18,'.repeat(count - 1)}1e18]}`;
   t.match(await pet(long(MOST_LONG_NUMBERS)), { status: 201 });
-  t.match(await pet(long(MOST_LONG_NUMBERS + 1)), { status: 413, body: { detail: /16,384 numbers/ } });
+  t.match(await pet(long(MOST_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
 });
 
 t.test('a list of numbers is read exactly, and fast enough where it is long', async (t) => {

@@ -31,6 +31,11 @@ t.test('a pet is created, and updated under the id that it got', async (t) => {
   t.same(changed.body, { ...pet, ...change, tags });
   const less = await call(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'Max', photoUrls: [] } });
   t.same(less.body, { ...pet, id: 1, name: 'Max', photoUrls: [] }, 'what is left out of an update is gone');
+  const list = <T>(item: T, length: number): T[] => Array.from({ length }, () => item);
+  const put = (body: object) => call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...change, ...body } });
+  t.match(await put({ photoUrls: list('a', 1000), tags: list({ id: 1 }, 1000) }), { status: 200 });
+  t.match(await put({ photoUrls: list('a', 1001) }), { status: 405, body: { errors: [{ pointer: '/photoUrls' }] } });
+  t.match(await put({ tags: list({ id: 1 }, 1001) }), { status: 405, body: { errors: [{ pointer: '/tags' }] } });
   t.match((await call(gateway, '/v1/pet', { key, body: { name: 'a', more: { x: 1 } } })).body, { id: 2, name: 'a' });
 });
 

@@ -14,9 +14,9 @@ import { Refusal } from './refusal.js';
 /** Objects and arrays inside each other. */
 export const MAX_DEPTH = 64;
 /** Values of a body: members, items, and the objects and arrays that have them. A thousand users have some ten each. */
-export const MOST_VALUES = 65_536;
+export const MOST_VALUES = 32_768;
 /** Numbers of a body that could be rounded, by their length or exponent: each costs many times what others do. */
-export const MOST_LONG_NUMBERS = 16_384;
+export const MOST_LONG_NUMBERS = 4_096;
 /** A number of so many digits is exact as a JavaScript number, whatever they are. */
 const EXACT_DIGITS = 15;
 /** Powers of ten that a number may have and still be an int64; beyond it is not worth writing out. */

@@ -7,6 +7,9 @@ import { type MerchantRoute, problemResponse, TOO_LARGE, UNAUTHORIZED, UNAVAILAB
 
 const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 
+/** Photos, and tags, of one pet. More would hold up everybody else while they are read, kept and written. */
+const MOST_OF_A_PET = 1_000;
+
 /** A whole number of 64 bits, exact to the digit. */
 export const Int64 = (options: { minimum?: number; description?: string } = {}) =>
   Type.Unsafe<number | bigint>({ type: 'integer', format: 'int64', ...options });
@@ -38,10 +41,10 @@ const ChangedPet = Type.Object(
   {
     id: Int64({ minimum: 1, description: 'As the creation of the pet answered it.' }),
     name: Type.String({ minLength: 1 }),
-    photoUrls: Type.Array(Type.String()),
+    photoUrls: Type.Array(Type.String(), { maxItems: MOST_OF_A_PET }),
     status: Type.Optional(Status),
     category: Type.Optional(Category),
-    tags: Type.Optional(Type.Array(Category)),
+    tags: Type.Optional(Type.Array(Category, { maxItems: MOST_OF_A_PET })),
   },
   { title: 'ChangedPet' },
 );

@@ -120,7 +120,7 @@ export const UNAUTHORIZED: ResponseTerms = problemResponse('No API key or token,
 });
 
 export const TOO_LARGE: ResponseTerms = problemResponse(
-  'The body is over 1 MiB, or has over 65,536 values or 16,384 long numbers.',
+  'The body is over 1 MiB, or has over 32,768 values or 4,096 long numbers.',
 );
 
 export const WRONG_TYPE: ResponseTerms = problemResponse('The body is not of the type that is wanted.');

@@ -140,7 +140,7 @@ const CREATING = {
     409: problemResponse('A user name or an id stands twice in the list or is taken; no user was added.'),
     413: {
       ...TOO_LARGE,
-      description: `The body is over 1 MiB, or has over 65,536 values, 16,384 long numbers or ${MOST_USERS} users.`,
+      description: `The body is over 1 MiB, or has over 32,768 values, 4,096 long numbers or ${MOST_USERS} users.`,
     },
     415: WRONG_TYPE,
     503: UNAVAILABLE,
