@@ -3,7 +3,7 @@ import { type Milliseconds, Seconds } from '../proto/clock.js';
 import type { Position } from '../proto/ping.js';
 import type { GpsFix } from '../proto/power-step-io.js';
 import { type City, type Place, placeAlong, positionOf } from './city.js';
-import { CELL_UNCERTAINTY_METERS, type World, type WorldBeginning, type WorldEvent } from './world.js';
+import { CELL_UNCERTAINTY_METERS, ScriptedWorld, type WorldBeginning, type WorldEvent } from './world.js';
 
 /** As fast as a bicycle in town. */
 const SPEED_METERS_PER_SECOND = 4.2;
@@ -17,51 +17,43 @@ interface Span {
   readonly untilMs: number;
 }
 
-export class StoryWorld implements World {
-  readonly beginning: WorldBeginning;
-  readonly #events: readonly WorldEvent[];
+export class StoryWorld extends ScriptedWorld {
   readonly #middle: City;
   readonly #moving: readonly Span[];
-  #next = 0;
 
   /** @param events in order of time; `middle` is where the bicycle stands at first */
   constructor(beginning: WorldBeginning, events: readonly WorldEvent[], middle: City) {
-    this.beginning = beginning;
-    this.#events = events;
+    super(beginning, events, fixAfter(middle, 0, false));
     this.#middle = middle;
     this.#moving = spansOfMotion(events);
   }
 
-  nextAtMs(): number {
-    return this.#events[this.#next]?.atMs ?? Number.POSITIVE_INFINITY;
-  }
-
-  take(): WorldEvent | undefined {
-    return this.#events[this.#next++];
-  }
-
-  fixAt(atMs: number): GpsFix {
+  override fixAt(atMs: number): GpsFix {
     const meters = (SPEED_METERS_PER_SECOND * this.#movedFor(atMs)) / Seconds(1);
     const isMoving = this.#moving.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs < untilMs);
-    return {
-      position: positionOf(this.#middle, placeAfter(meters), FIX_UNCERTAINTY_METERS),
-      speedMetersPerSecond: isMoving ? SPEED_METERS_PER_SECOND : 0,
-      directionDegrees: HEADING_DEGREES + (Math.floor(meters / BLOCK_METERS) % 2) * 90,
-    };
+    return fixAfter(this.#middle, meters, isMoving);
   }
 
   /** What GPS reads has no error here. */
-  truthAt(atMs: number): GpsFix {
+  override truthAt(atMs: number): GpsFix {
     return this.fixAt(atMs);
   }
 
-  cellPositionAt(atMs: number): Position {
+  override cellPositionAt(atMs: number): Position {
     return { ...this.fixAt(atMs).position, uncertaintyMeters: CELL_UNCERTAINTY_METERS };
   }
 
   #movedFor(atMs: number): Milliseconds {
     return this.#moving.reduce((sum, { fromMs, untilMs }) => sum + Math.max(0, Math.min(atMs, untilMs) - fromMs), 0);
   }
+}
+
+function fixAfter(middle: City, meters: number, isMoving: boolean): GpsFix {
+  return {
+    position: positionOf(middle, placeAfter(meters), FIX_UNCERTAINTY_METERS),
+    speedMetersPerSecond: isMoving ? SPEED_METERS_PER_SECOND : 0,
+    directionDegrees: HEADING_DEGREES + (Math.floor(meters / BLOCK_METERS) % 2) * 90,
+  };
 }
 
 function spansOfMotion(events: readonly WorldEvent[]): Span[] {

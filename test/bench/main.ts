@@ -4,6 +4,7 @@
  *     npm run bench -- [--json] [--only NAME]
  */
 import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
 import { benchBadReceivers } from './bad-receivers.js';
 import { benchIdleLocks, benchReconnect } from './idle-locks.js';
 import { benchLiveLocks } from './live-locks.js';
@@ -36,23 +37,37 @@ function printRow(row: Row): void {
   console.log(`  floor ${row.floor}, aim ${row.aim}`);
 }
 
-async function main(args: readonly string[]): Promise<void> {
-  const only = args.includes('--only') ? args[args.indexOf('--only') + 1] : undefined;
-  const names = Object.keys(BENCHES).filter((name) => only === undefined || name === only);
-  if (names.length === 0) {
-    console.error(`There is no bench named ${only}: expected one of ${Object.keys(BENCHES).join(', ')}.`);
+const FLAGS = { json: { type: 'boolean' }, only: { type: 'string' }, help: { type: 'boolean' } } as const;
+
+/** What was asked for; undefined where nothing is to be measured, which has been said then. */
+function readFlags(args: readonly string[]): { names: string[]; isJson: boolean } | undefined {
+  const benches = Object.keys(BENCHES);
+  const usage = `npm run bench -- [--json] [--only NAME], NAME one of ${benches.join(', ')}`;
+  try {
+    const { help, json, only } = parseArgs({ args: [...args], options: FLAGS }).values;
+    if (help === true) console.log(usage);
+    else if (only !== undefined && !benches.includes(only)) throw new Error(`There is no bench named ${only}.`);
+    else return { names: only === undefined ? benches : [only], isJson: json === true };
+  } catch (error) {
+    console.error(`${(error as Error).message} Expected: ${usage}`);
     process.exitCode = 2;
-    return;
   }
+  return undefined;
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  const flags = readFlags(args);
+  if (flags === undefined) return;
+  const { names, isJson } = flags;
   const rows: Row[] = [];
   for (const name of names) {
     console.error(`Measuring ${name} …`);
     const row = await BENCHES[name]?.();
     if (row === undefined) continue;
     rows.push(row);
-    if (!args.includes('--json')) printRow(row);
+    if (!isJson) printRow(row);
   }
-  if (args.includes('--json')) console.log(JSON.stringify({ node: process.version, cores: cpus().length, rows }));
+  if (isJson) console.log(JSON.stringify({ node: process.version, cores: cpus().length, rows }));
 }
 
 await main(process.argv.slice(2));
