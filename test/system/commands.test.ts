@@ -1,8 +1,8 @@
 /**
  * Commands down among other traffic, with reconnects and restarts: none is lost, each is carried out once (quality.md
- * §2). The locks' diaries say so; and with a gateway that breaks its promises the same check finds it.
+ * §2). The locks' diaries say so; and with a gateway that breaks its promises the same check finds it. This is the
+ * quick form; test/long/commands.test.ts has the ten thousand.
  */
-import { existsSync } from 'node:fs';
 import t from 'tap';
 import {
   type CommandDiary,
@@ -11,20 +11,15 @@ import {
   type CommandRunOptions,
   checkCommands,
 } from '../helpers/command-run.js';
+import { testCommandsDown } from '../helpers/commands-down.js';
 import type { SabotageName } from '../helpers/sabotage.js';
 import { chooseSeed } from '../helpers/seeded-chance.js';
 
-/** Folders in memory, where there is such a place: kill -9 can't tell what was fsynced, and a disk is only slower. */
-const MEMORY = '/dev/shm';
-if (existsSync(MEMORY)) process.env.TMPDIR = MEMORY;
-
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/commands.test.js`;
-
-const options: CommandRunOptions = { seed, locks: 200, commandsPerLock: 50, kills: 2, stillSeconds: 20 };
+const FILE = 'dist/test/system/commands.test.js';
+const repeat = `LOCKGATE_SEED=${seed} npx tap ${FILE}`;
 
 t.setTimeout(170_000);
-t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
 
 t.test('the check finds each promise that is broken', async (t) => {
   const asked = new Map([['A', new Set([1, 2])]]);
@@ -39,15 +34,7 @@ t.test('the check finds each promise that is broken', async (t) => {
   t.same(broken({ sentAfterAnswer: [2] }), ['sent-after-answer 2']);
 });
 
-t.test('10,000 commands to locks that come and go: each is carried out once, across two kills', async (t) => {
-  const { findings, asked, received, lost, complaints } = await CommandRun.run(t, options);
-  t.comment(`${asked} asked for, ${received} received, ${lost} connections lost on purpose`);
-  t.equal(asked, 10_000);
-  t.ok(lost > 1000, 'connections were lost');
-  t.ok(received > asked, 'and some commands came twice');
-  t.same(findings.slice(0, 10), [], `${findings.length} findings; repeat: ${repeat}`);
-  t.same(complaints, [], 'the gateway has nothing to complain about');
-});
+testCommandsDown(t, { seed, locks: 100, commandsPerLock: 20, kills: 2, stillSeconds: 20 }, FILE);
 
 t.test('the same check finds each sabotage', async (t) => {
   const small: CommandRunOptions = { seed, locks: 20, commandsPerLock: 20, kills: 1, stillSeconds: 3 };

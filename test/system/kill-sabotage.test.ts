@@ -16,8 +16,8 @@ const options: KillRunOptions = {
   seed,
   locks: 10,
   inFlight: 3,
-  kills: 2,
-  linesPerLife: 60,
+  kills: 1,
+  linesPerLife: 90,
   // What is lost counts as backlog too, and must not hold up the load.
   backlog: 5000,
   floor: 180,
