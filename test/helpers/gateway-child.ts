@@ -17,6 +17,8 @@ export class GatewayChild {
   readonly request: GatewayRequest;
   /** What all its lives wrote to stderr: nothing, when all is well. */
   readonly complaints: string[] = [];
+  /** What its processes find in their environment besides. */
+  environment: NodeJS.ProcessEnv = {};
   #test: Teardown;
   #program: Program | undefined;
   #token = '';
@@ -60,7 +62,7 @@ export class GatewayChild {
 
   /** Begins a start; {@link ready} waits for its end. */
   spawn(): void {
-    this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.request)]);
+    this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.request)], this.environment);
   }
 
   async ready(): Promise<void> {

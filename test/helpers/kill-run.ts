@@ -9,6 +9,7 @@ import { checkDeliveries, type Finding } from './delivery-check.js';
 import { DiaryLock } from './diary-lock.js';
 import { DiaryMerchant } from './diary-merchant.js';
 import { GatewayChild } from './gateway-child.js';
+import type { PowerLoss } from './power-loss.js';
 import type { SabotageName } from './sabotage.js';
 import { SeededChance } from './seeded-chance.js';
 import type { Teardown } from './temp-folder.js';
@@ -37,6 +38,10 @@ export interface KillRunOptions {
   /** The merchant's slowest answer, in ms. */
   readonly slowestMs: number;
   readonly sabotage?: SabotageName;
+  /** With each kill goes the power too, and with that what was not fsynced. */
+  readonly powerLoss?: PowerLoss | undefined;
+  /** What the gateway's processes find in their environment besides. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 export interface KillRunResult {
@@ -49,6 +54,8 @@ export interface KillRunResult {
   readonly integrity: readonly string[];
   /** What the gateway wrote to stderr. */
   readonly complaints: readonly string[];
+  /** Bytes of its files that losses of power made others. */
+  readonly bytesLost: number;
   /** How it ended, each time that it was asked to. */
   readonly exitCodes: readonly (number | null)[];
 }
@@ -74,6 +81,7 @@ export class KillRun {
   readonly #bell = new Bell();
   readonly #integrity: string[] = [];
   readonly #exitCodes: (number | null)[] = [];
+  #bytesLost = 0;
   #gateway!: GatewayChild;
   #merchant!: DiaryMerchant;
   #locks: DiaryLock[] = [];
@@ -107,7 +115,7 @@ export class KillRun {
     const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
     this.#merchant = await DiaryMerchant.start({ chance, faultShare, slowestMs, onLine: () => this.#goOn() });
     test.teardown(() => this.#merchant.close());
-    this.#gateway = await GatewayChild.start(test, this.#options.sabotage);
+    this.#gateway = await this.#startGateway(test);
     this.#merchant.trust(await this.#gateway.addWebhook(this.#merchant.url));
     const macs = Array.from({ length: this.#options.locks }, (_, index) => FIRST_MAC + index);
     const added = macs.map(async (number) => {
@@ -127,7 +135,24 @@ export class KillRun {
     test.teardown(() => {
       for (const lock of this.#locks) lock.cut();
     });
+    await this.#settleAccounts();
     this.#online();
+  }
+
+  /** A sabotaged store shall lose pings with the power, and not the locks' accounts. A stop empties the WAL. */
+  async #settleAccounts(): Promise<void> {
+    if (this.#options.powerLoss === undefined) return;
+    await this.#gateway.stop(STOP_SECONDS);
+    await this.#gateway.start();
+  }
+
+  async #startGateway(test: Teardown): Promise<GatewayChild> {
+    const { sabotage, powerLoss, environment } = this.#options;
+    const gateway = await GatewayChild.make(test, sabotage);
+    gateway.environment = { ...environment, ...powerLoss?.environment(gateway.request.data) };
+    await gateway.start();
+    await gateway.post('/merchants', { name: 'Amber' });
+    return gateway;
   }
 
   #mayMake(): boolean {
@@ -168,7 +193,7 @@ export class KillRun {
     if (this.#chance.next() < START_KILL_SHARE) {
       this.#gateway.spawn();
       await oddMoment(this.#chance.between(0, START_MS));
-      await this.#gateway.kill();
+      await this.#kill();
     }
     await this.#gateway.start();
     this.#online();
@@ -176,7 +201,12 @@ export class KillRun {
 
   async #endLife(): Promise<void> {
     if (this.#options.signal === 'SIGTERM') this.#exitCodes.push(await this.#gateway.stop(STOP_SECONDS));
-    else await this.#gateway.kill();
+    else await this.#kill();
+  }
+
+  async #kill(): Promise<void> {
+    await this.#gateway.kill();
+    this.#bytesLost += this.#options.powerLoss?.strike(this.#chance) ?? 0;
   }
 
   /** Some load after the last kill too, and enough in all. */
@@ -215,7 +245,7 @@ export class KillRun {
   async #conclude(): Promise<KillRunResult> {
     // Whatever it has on the disk now, killed once more, must be a whole file.
     for (const lock of this.#locks) lock.cut();
-    await this.#gateway.kill();
+    await this.#kill();
     this.#checkIntegrity();
     await this.#gateway.start();
     this.#exitCodes.push(await this.#gateway.stop(STOP_SECONDS));
@@ -229,6 +259,7 @@ export class KillRun {
       refused,
       integrity: this.#integrity,
       complaints: this.#gateway.complaints,
+      bytesLost: this.#bytesLost,
       exitCodes: this.#exitCodes,
     };
   }

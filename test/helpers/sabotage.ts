@@ -2,7 +2,7 @@
  * Stores that break a promise on purpose. A durability test that stays green with one of them proves nothing.
  *
  * There is none for synchronous NORMAL: what was written survives the process, so kill -9 can't tell it from FULL; only
- * a loss of power can (quality.md §2).
+ * a loss of power can (quality.md §2), and that has its sabotage in synchronous-normal.ts.
  */
 import type { CommandStore } from '../../gateway/store/command-record.js';
 import type { Commit, DueDelivery, Store, StoredUplink } from '../../gateway/store/store.js';
