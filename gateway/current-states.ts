@@ -28,6 +28,7 @@ export function withCurrentStates(store: Store, locks: Locks): Store {
     },
   };
   return new Proxy(store, {
-    get: (target, name) => (reading as unknown as Record<PropertyKey, unknown>)[name] ?? Reflect.get(target, name, target),
+    get: (target, name) =>
+      (reading as unknown as Record<PropertyKey, unknown>)[name] ?? Reflect.get(target, name, target),
   });
 }

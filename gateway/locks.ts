@@ -98,7 +98,9 @@ export class Locks {
 
   /** The lock, new where it was never heard of. `atMs`: when that happened for which it is looked up. */
   known(deviceId: number, mac: Mac, atMs = this.#clock.now()): KnownLock {
-    return this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false);
+    return (
+      this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false)
+    );
   }
 
   /**

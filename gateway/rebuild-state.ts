@@ -1,6 +1,6 @@
 /**
- * States from the log. Where a row that had one is damaged, all that was ever stored of its lock is judged once more, in
- * the order in which it came. Where it is only old (unsettled-states.ts), the uplinks that came after it are. What the
+ * States from the log. Where a row that had one is damaged, all that was stored of its lock is judged once more, in the
+ * order in which it came. Where it is only old (unsettled-states.ts), the uplinks that came after it are. What the
  * judge finds on the way is in the store already, and is not told again.
  */
 import type { Mac } from '../proto/mac.js';
@@ -46,8 +46,7 @@ async function replay(store: Store, deviceId: number, mac: Mac): Promise<DeviceS
 
 function judgeAgain(state: DeviceState, event: JudgeEvent): void {
   judgeInPlace(POWER_MODEL, state.belief, event, newVerdict());
-  if (event.type === 'uplink' && event.source === 'lock')
-    noteUplink(state, event.credential, event.uplink, event.atMs);
+  if (event.type === 'uplink' && event.source === 'lock') noteUplink(state, event.credential, event.uplink, event.atMs);
 }
 
 /** A lock whose state was brought up to the log, and what of the log could not be read on the way. */

@@ -85,7 +85,18 @@ export class TakenUplink implements IncomingUplink, UplinkEvent {
   told(): UplinkTaken {
     const { atMs, source, uplink, bytes, buffered, repeated, findings } = this;
     const { mac, simulated } = this.sender;
-    return { atMs, mac, source, eventId: eventId({ mac, ...this.#name() }), uplink, bytes, buffered, repeated, simulated, findings };
+    return {
+      atMs,
+      mac,
+      source,
+      eventId: eventId({ mac, ...this.#name() }),
+      uplink,
+      bytes,
+      buffered,
+      repeated,
+      simulated,
+      findings,
+    };
   }
 
   #name() {

@@ -284,7 +284,9 @@ export class LogReader {
        WHERE e.device_id = ? AND e.id > ? AND e.merchant_id = d.merchant_id ORDER BY e.id LIMIT ?`,
     );
     this.#settledTo = db.prepare('SELECT coalesce(min(through_uplink_id), 0) FROM device_state').pluck();
-    this.#tailBegin = db.prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)').pluck();
+    this.#tailBegin = db
+      .prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)')
+      .pluck();
     // The order of the joins is that of the log: a piece of its end is walked once.
     this.#unsettled = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id

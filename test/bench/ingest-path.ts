@@ -63,14 +63,26 @@ async function cpuOf(count: number, work: () => void | Promise<void>): Promise<n
 async function makeIngest(folder: string, isStored: boolean): Promise<{ ingest: Ingest; senders: Sender[] }> {
   const store = await openSqliteStore(folder);
   await store.addMerchant('Bench', 1);
-  const macs = Array.from({ length: LOCKS }, (_, at) => macFromWire(`A4C138${at.toString(16).padStart(6, '0').toUpperCase()}`) as Mac);
-  await store.addDevices(macs.map((mac) => ({ mac, merchant: 'Bench', simulated: false, secretHash: Buffer.from(mac), nowMs: 1 })));
+  const macs = Array.from(
+    { length: LOCKS },
+    (_, at) => macFromWire(`A4C138${at.toString(16).padStart(6, '0').toUpperCase()}`) as Mac,
+  );
+  await store.addDevices(
+    macs.map((mac) => ({ mac, merchant: 'Bench', simulated: false, secretHash: Buffer.from(mac), nowMs: 1 })),
+  );
   const senders = await Promise.all(macs.map((mac) => lockSender(store, mac)));
   const later = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
   const used = isStored ? store : overriding(store, { append: later });
   const locks = new Locks(used, systemClock, () => undefined);
   const events = new GatewayEvents();
-  const ingest = new Ingest({ store: used, locks, clock: systemClock, events, onStored: () => undefined, commands: NO_COMMANDS });
+  const ingest = new Ingest({
+    store: used,
+    locks,
+    clock: systemClock,
+    events,
+    onStored: () => undefined,
+    commands: NO_COMMANDS,
+  });
   for (const { deviceId, mac } of senders)
     ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs: systemClock.now() });
   await ingest.idle();
@@ -128,7 +140,14 @@ async function splitOf(count: number): Promise<{ decode: number; judge: number }
   const uplink = gpsPing(0);
   const judge = await cpuOf(count, () => {
     for (let sequence = 1; sequence <= count; sequence++) {
-      const event = { type: 'uplink', source: 'lock', credential: 1, copy: 'new', uplink: { ...uplink, sequence }, atMs: uplink.timeMs } as const;
+      const event = {
+        type: 'uplink',
+        source: 'lock',
+        credential: 1,
+        copy: 'new',
+        uplink: { ...uplink, sequence },
+        atMs: uplink.timeMs,
+      } as const;
       judgeInPlace(POWER_MODEL, belief, event, newVerdict());
     }
   });
