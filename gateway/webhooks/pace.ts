@@ -110,8 +110,11 @@ export class Pace {
 
   #looked(): void {
     const { clock, loopTime } = this.#parts;
-    if (Math.abs(clock.now() - this.#busySinceMs) >= CALM_AFTER) return this.#calm();
-    const seen = loopTime();
+    if (Math.abs(clock.now() - this.#busySinceMs) >= CALM_AFTER) this.#calm();
+    else this.#adapt(loopTime());
+  }
+
+  #adapt(seen: LoopTime): void {
     const idle = seen.idle - this.#seen.idle;
     const share = idle / Math.max(idle + seen.active - this.#seen.active, 1);
     this.#seen = seen;

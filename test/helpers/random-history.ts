@@ -13,7 +13,7 @@ import { Locks } from '../../gateway/locks.js';
 import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import { type Commit, type Store, StoreFailure } from '../../gateway/store/store.js';
 import type { Sender } from '../../gateway/taken-uplink.js';
-import { Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
+import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Ping, Uplink } from '../../proto/ping.js';
 import { lockSender } from './lock-sender.js';
@@ -166,7 +166,7 @@ export class RandomHistory {
       isIdle = true;
     });
     while (!isIdle) {
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
       const next = this.#clock.nextDueMs;
       if (!isIdle && next !== undefined && next <= this.#clock.now() + Seconds(1)) this.#clock.advance(Seconds(1));
     }
