@@ -46,7 +46,7 @@ export class Locks {
   readonly #locks = new Map<number, KnownLock>();
   readonly #deadlines = new Deadlines<KnownLock>();
   readonly #listeningSinceMs: number;
-  readonly #unsettled = new UnsettledStates();
+  readonly #unsettled = new UnsettledStates<KnownLock>();
   #verdict = newVerdict();
   #timer: Timer | undefined;
   #timerDueMs = Number.POSITIVE_INFINITY;

@@ -6,7 +6,6 @@
  * states are written in slices, a few with each commit, so that no commit has to carry them all.
  */
 import { monotonicMs, Seconds } from '../proto/clock.js';
-import type { KnownLock } from './locks.js';
 
 /** What a stored state lacks is among so many of the newest uplinks, those of all locks together. */
 export const UNSETTLED_MOST = 65_536;
@@ -19,18 +18,18 @@ const UNSETTLED_USUALLY = UNSETTLED_MOST / 2;
 const UNSETTLED_FOR = Seconds(10);
 const THEN_AT_LEAST = 64;
 
-interface Entry {
-  readonly lock: KnownLock;
+interface Entry<Lock> {
+  readonly lock: Lock;
   /** How many uplinks had been stored before the first that its stored state lacks, and when that was. */
   readonly uplinks: number;
   readonly atMs: number;
 }
 
-export class UnsettledStates {
+export class UnsettledStates<Lock extends object> {
   /** The longest first; one whose lock has another entry, or none, by now is passed over. */
-  #queue: Entry[] = [];
+  #queue: Entry<Lock>[] = [];
   #first = 0;
-  readonly #current = new Map<KnownLock, Entry>();
+  readonly #current = new Map<Lock, Entry<Lock>>();
   #uplinks = 0;
 
   /** How many there are. */
@@ -38,12 +37,12 @@ export class UnsettledStates {
     return this.#current.size;
   }
 
-  has(lock: KnownLock): boolean {
+  has(lock: Lock): boolean {
     return this.#current.has(lock);
   }
 
   /** The lock's stored state lacks an uplink. */
-  add(lock: KnownLock): void {
+  add(lock: Lock): void {
     if (this.#current.has(lock)) return;
     const entry = { lock, uplinks: this.#uplinks, atMs: monotonicMs() };
     this.#current.set(lock, entry);
@@ -51,16 +50,16 @@ export class UnsettledStates {
   }
 
   /** Its state is on the disk as it is believed, or it is no longer kept at all. */
-  delete(lock: KnownLock): void {
+  delete(lock: Lock): void {
     this.#current.delete(lock);
   }
 
   /** So many uplinks are about to be stored: whose states shall go with them. They stay here until they have. */
-  slice(uplinks: number): KnownLock[] {
-    const slice: KnownLock[] = [];
+  slice(uplinks: number): Lock[] {
+    const slice: Lock[] = [];
     let share = Math.ceil((this.size * uplinks) / UNSETTLED_USUALLY);
     for (let at = this.#skip(); at < this.#queue.length; at++) {
-      const entry = this.#queue[at] as Entry;
+      const entry = this.#queue[at] as Entry<Lock>;
       if (this.#current.get(entry.lock) !== entry) continue;
       if (slice.length === 0 && monotonicMs() - entry.atMs > UNSETTLED_FOR) share = Math.max(share, THEN_AT_LEAST);
       const isLast = this.#uplinks + uplinks - entry.uplinks >= UNSETTLED_MOST;
@@ -78,7 +77,7 @@ export class UnsettledStates {
   /** Where the first entry stands that counts. */
   #skip(): number {
     while (this.#first < this.#queue.length) {
-      const entry = this.#queue[this.#first] as Entry;
+      const entry = this.#queue[this.#first] as Entry<Lock>;
       if (this.#current.get(entry.lock) === entry) break;
       this.#first += 1;
     }

@@ -1,7 +1,6 @@
 // A lock's state is written now and then, since the log has what leads to it. Whenever the gateway is killed, the next
 // one believes of every lock what this one did.
 import t from 'tap';
-import type { KnownLock } from '../gateway/locks.js';
 import { UNSETTLED_MOST, UnsettledStates } from '../gateway/unsettled-states.js';
 import { RandomHistory } from './helpers/random-history.js';
 import { tempFolder } from './helpers/temp-folder.js';
@@ -31,13 +30,13 @@ t.test('killed after any commit, a gateway believes afterwards what it did befor
 t.test('what a state lacks is among the newest uplinks, and no commit has to carry very many states', (t) => {
   const LOCKS = 1000;
   const BATCH = 500;
-  const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }) as KnownLock);
-  const unsettled = new UnsettledStates();
-  const lackSince = new Map<KnownLock, number>();
+  const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }));
+  const unsettled = new UnsettledStates<{ readonly deviceId: number }>();
+  const lackSince = new Map<{ readonly deviceId: number }, number>();
   let [stored, written, most, oldest] = [0, 0, 0, 0];
   for (let commit = 0; commit < 600; commit++) {
     for (let at = 0; at < BATCH; at++) {
-      const lock = locks[(commit * BATCH + at) % LOCKS] as KnownLock;
+      const lock = locks[(commit * BATCH + at) % LOCKS] as { readonly deviceId: number };
       unsettled.add(lock);
       if (!lackSince.has(lock)) lackSince.set(lock, stored + at);
     }

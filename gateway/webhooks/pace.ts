@@ -8,8 +8,15 @@
  * may begin faster and faster; where it never does, they become fewer, down to a rate that is kept whatever happens.
  * What may begin is dealt anew many times a second, in turn, so that of many URLs none is left out.
  */
-import { performance } from 'node:perf_hooks';
-import { type Clock, type Milliseconds, Seconds, systemClock, type Timer } from '../../proto/clock.js';
+import {
+  type Clock,
+  type LoopTime,
+  loopTime,
+  type Milliseconds,
+  Seconds,
+  systemClock,
+  type Timer,
+} from '../../proto/clock.js';
 
 /** A commit of so many uplinks says that they come faster than one by one: pings are what the thread is for then. */
 const BUSY_FROM = 32;
@@ -33,19 +40,13 @@ export interface Paced {
   wake(): void;
 }
 
-/** How long the event loop had nothing to do, and how long it had, in all; both in ms. */
-export interface LoopTime {
-  readonly idle: number;
-  readonly active: number;
-}
-
 export interface PaceParts {
   /** The wall's clock. */
   readonly clock: Clock;
   readonly loopTime: () => LoopTime;
 }
 
-const REAL: PaceParts = { clock: systemClock, loopTime: () => performance.eventLoopUtilization() };
+const REAL: PaceParts = { clock: systemClock, loopTime };
 
 export class Pace {
   readonly #parts: PaceParts;

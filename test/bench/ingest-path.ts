@@ -1,16 +1,12 @@
 /**
- * CPU time of the path between "a PUBLISH's payload is here" and "the store has it, answer", without a broker: 1,000
- * locks, each with one GPS ping of some fifty bytes in flight, ride tracking on, so that `judge` has nothing to find.
- *
- *     node dist/test/bench/ingest-path.js [--store none|sqlite] [--pings N]
- *
- * With `none` a commit resolves in a later turn of the event loop and is forgotten: what is left is the ingest itself.
- * Times are those of the process, all threads together; run it under `--cpu-prof` to see where they go.
+ * The path between "a PUBLISH's payload is here" and "the store has it, answer", without a broker and without a store:
+ * 1,000 locks, each with one GPS ping of some fifty bytes in flight, ride tracking on, so that `judge` has nothing to
+ * find. A commit resolves in a later turn of the event loop and is forgotten: what is left is the ingest itself, in CPU
+ * time, which other programs of the machine take nothing from.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { GatewayEvents } from '../../gateway/events.js';
 import { Ingest, type Sender } from '../../gateway/ingest.js';
 import { Locks } from '../../gateway/locks.js';
@@ -19,16 +15,13 @@ import { afterThisTurn, systemClock } from '../../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../../proto/codec.js';
 import { type Mac, macFromWire } from '../../proto/mac.js';
 import type { Uplink } from '../../proto/ping.js';
-import { judgeInPlace } from '../../proto/power-judge.js';
-import { newBelief } from '../../proto/power-judge-belief.js';
-import { newVerdict } from '../../proto/power-judge-event.js';
-import { POWER_MODEL } from '../../proto/power-model.js';
 import { lockSender } from '../helpers/lock-sender.js';
 import { NO_COMMANDS } from '../helpers/no-commands.js';
 import { overriding } from '../helpers/sabotage.js';
+import { cpuSeconds, type Row, takeTurns } from './measure.js';
 
 const LOCKS = 1000;
-const ROUNDS = 5;
+const PER_LOCK = 40;
 
 function gpsPing(sequence: number): Uplink {
   return {
@@ -52,15 +45,7 @@ function gpsPing(sequence: number): Uplink {
   };
 }
 
-/** CPU microseconds that one of `count` takes. */
-async function cpuOf(count: number, work: () => void | Promise<void>): Promise<number> {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / count;
-}
-
-async function makeIngest(folder: string, isStored: boolean): Promise<{ ingest: Ingest; senders: Sender[] }> {
+async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Sender[] }> {
   const store = await openSqliteStore(folder);
   await store.addMerchant('Bench', 1);
   const macs = Array.from(
@@ -72,7 +57,7 @@ async function makeIngest(folder: string, isStored: boolean): Promise<{ ingest: 
   );
   const senders = await Promise.all(macs.map((mac) => lockSender(store, mac)));
   const later = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
-  const used = isStored ? store : overriding(store, { append: later });
+  const used = overriding(store, { append: later });
   const locks = new Locks(used, systemClock, () => undefined);
   const events = new GatewayEvents();
   const ingest = new Ingest({
@@ -112,46 +97,38 @@ function flood(ingest: Ingest, senders: readonly Sender[], payloads: readonly Ui
   });
 }
 
-async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: { store: { type: 'string', default: 'none' }, pings: { type: 'string', default: '200000' } },
-  });
-  const perLock = Math.ceil(Number(values.pings) / ROUNDS / LOCKS);
-  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-ingest-'));
-  const { ingest, senders } = await makeIngest(folder, values.store === 'sqlite');
-  for (let round = 0; round < ROUNDS; round++) {
-    const payloads = Array.from({ length: perLock }, (_, at) => encodeUplink(gpsPing(round * perLock + at + 1)));
-    const whole = await cpuOf(LOCKS * perLock, () => flood(ingest, senders, payloads));
-    console.log(`round ${round + 1}: ${whole.toFixed(2)} µs CPU per ping, ${payloads[0]?.length} bytes each`);
+/** Measures it beside the decoding of the same bytes. */
+export async function benchIngestPath(): Promise<Row> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
+  try {
+    const { ingest, senders } = await makeIngest(folder);
+    let sequence = 0;
+    let payloads: Uint8Array[] = [];
+    const take = async (): Promise<number> => {
+      await flood(ingest, senders, payloads);
+      return LOCKS * PER_LOCK;
+    };
+    const decode = (): number => {
+      for (let at = 0; at < LOCKS; at++) for (const payload of payloads) decodeUplink(payload);
+      return LOCKS * PER_LOCK;
+    };
+    const prepare = (): number => {
+      payloads = Array.from({ length: PER_LOCK }, () => encodeUplink(gpsPing(++sequence)));
+      return PER_LOCK;
+    };
+    const [, rates, peer] = await takeTurns([prepare, take, decode], cpuSeconds);
+    await ingest.stop();
+    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    return {
+      name: 'a ping from its payload to its commit and answer, without broker and store',
+      unit: 'pings/s of one core',
+      rates,
+      peer: { name: 'decoding it', rates: peer },
+      ratio: rates.median / peer.median,
+      floor: '0.05 ×',
+      aim: '≥ 0.15 ×',
+    };
+  } finally {
+    rmSync(folder, { recursive: true });
   }
-  await ingest.stop();
-  const parts = await splitOf(LOCKS * perLock);
-  console.log(`of that, by themselves: decode ${parts.decode.toFixed(2)}, judge ${parts.judge.toFixed(2)}`);
-  rmSync(folder, { recursive: true });
-  process.exit(0);
 }
-
-async function splitOf(count: number): Promise<{ decode: number; judge: number }> {
-  const bytes = encodeUplink(gpsPing(1));
-  const belief = newBelief(POWER_MODEL, 'A4:C1:38:00:00:00', systemClock.now(), { isConnected: true });
-  const decode = await cpuOf(count, () => {
-    for (let at = 0; at < count; at++) decodeUplink(bytes);
-  });
-  const uplink = gpsPing(0);
-  const judge = await cpuOf(count, () => {
-    for (let sequence = 1; sequence <= count; sequence++) {
-      const event = {
-        type: 'uplink',
-        source: 'lock',
-        credential: 1,
-        copy: 'new',
-        uplink: { ...uplink, sequence },
-        atMs: uplink.timeMs,
-      } as const;
-      judgeInPlace(POWER_MODEL, belief, event, newVerdict());
-    }
-  });
-  return { decode, judge };
-}
-
-await main();
