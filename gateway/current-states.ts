@@ -28,7 +28,11 @@ export function withCurrentStates(store: Store, locks: Locks): Store {
     },
   };
   return new Proxy(store, {
-    get: (target, name) =>
-      (reading as unknown as Record<PropertyKey, unknown>)[name] ?? Reflect.get(target, name, target),
+    get: (target, name) => {
+      const own = (reading as unknown as Record<PropertyKey, unknown>)[name];
+      if (own !== undefined) return own;
+      const inherited = Reflect.get(target, name, target) as unknown;
+      return typeof inherited === 'function' ? inherited.bind(target) : inherited;
+    },
   });
 }
