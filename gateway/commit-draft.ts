@@ -1,38 +1,73 @@
 /** A commit in the making, and what is to be told once it is made: what the ingest collects of a batch. */
 import type { KnownLock } from './locks.js';
 import type { CommandChange } from './store/command-record.js';
-import type { Commit, Incoming, Judged } from './store/store.js';
+import type { Commit, Incoming, IncomingUplink, Judged } from './store/store.js';
 
-export interface CommitDraft {
-  readonly incoming: Incoming[];
-  readonly judged: Judged[];
-  readonly commands: CommandChange[];
+/** Tells drafts apart for a lock, which may live on long after one is gone. */
+let drafts = 0;
+
+export class CommitDraft {
+  readonly #number = ++drafts;
+  readonly incoming: Incoming[] = [];
+  readonly judged: Judged[] = [];
+  readonly commands: CommandChange[] = [];
   /** Those of which something is believed anew. */
-  readonly touched: Set<KnownLock>;
-  /** Digests of new uplinks by their names: the store does not have them yet. */
-  readonly digests: Map<string, Buffer[]>;
+  readonly touched: KnownLock[] = [];
+  /** Those of them whose state has to be written with it, since their log alone does not lead to it. */
+  readonly changed = new Set<KnownLock>();
   /** Whose URLs have something to send. */
-  readonly merchantIds: Set<number>;
-  /** In order; to be called when it is on the disk, and never where it could not be made so. */
-  readonly announcements: (() => void)[];
+  readonly merchantIds = new Set<number>();
+  /** Of the states that it writes. */
+  settled: readonly KnownLock[] = [];
+  /** How many of `incoming` are uplinks. */
+  uplinks = 0;
+  /** New uplinks by their names; only made where somebody looks for one. The store does not have them yet. */
+  #named: Map<string, IncomingUplink[]> | undefined;
+  #lastMerchantId = -1;
+
+  /** Something is believed anew of the lock. */
+  touch(lock: KnownLock): void {
+    if (lock.touchedBy === this.#number) return;
+    lock.touchedBy = this.#number;
+    this.touched.push(lock);
+  }
+
+  /** An uplink for the log. */
+  add(uplink: IncomingUplink): void {
+    this.incoming.push(uplink);
+    this.uplinks += 1;
+    if (this.#named !== undefined) this.#name(uplink);
+    if (uplink.merchantId === this.#lastMerchantId) return;
+    this.#lastMerchantId = uplink.merchantId;
+    this.merchantIds.add(uplink.merchantId);
+  }
+
+  /** The digests of its uplinks that have this name. */
+  digestsOf(credentialId: number, boot: number, sequence: number): Buffer[] {
+    if (this.#named === undefined) {
+      this.#named = new Map();
+      for (const item of this.incoming) if (item.type === 'uplink') this.#name(item);
+    }
+    return (this.#named.get(nameOf(credentialId, boot, sequence)) ?? []).map(({ digest }) => digest);
+  }
+
+  #name(uplink: IncomingUplink): void {
+    const name = nameOf(uplink.credentialId, uplink.boot, uplink.sequence);
+    const same = this.#named?.get(name);
+    if (same === undefined) this.#named?.set(name, [uplink]);
+    else same.push(uplink);
+  }
+
+  /** What the store is to make durable: with the states that must be, and those whose turn it is. */
+  commit(slice: readonly KnownLock[]): Commit {
+    const { incoming, judged, commands } = this;
+    const states = new Map<number, string>();
+    this.settled = [...new Set([...this.changed, ...slice])];
+    for (const lock of this.settled) states.set(lock.deviceId, JSON.stringify(lock.state));
+    return { incoming, judged, states, commands };
+  }
 }
 
-/** An empty one. */
-export function newDraft(): CommitDraft {
-  return {
-    incoming: [],
-    judged: [],
-    commands: [],
-    touched: new Set(),
-    digests: new Map(),
-    merchantIds: new Set(),
-    announcements: [],
-  };
-}
-
-/** What the store is to make durable of it, with the state that each touched lock is in by now. */
-export function commitOf({ incoming, judged, commands, touched }: CommitDraft): Commit {
-  const states = new Map<number, string>();
-  for (const lock of touched) states.set(lock.deviceId, JSON.stringify(lock.state));
-  return { incoming, judged, states, commands };
+function nameOf(credentialId: number, boot: number, sequence: number): string {
+  return `${credentialId}/${boot}/${sequence}`;
 }

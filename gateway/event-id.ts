@@ -5,7 +5,7 @@
  * a crash and in another store; two uplinks that claim one name with other content have two ids; and an event is found
  * by the index of names, without one for ids.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Mac, macFromWire } from '../proto/mac.js';
 
 /** How many bytes of the SHA-256 tell contents apart. */
@@ -21,7 +21,7 @@ export interface EventName {
 
 /** The first 8 bytes of the SHA-256 of an uplink's bytes. */
 export function digestOf(bytes: Uint8Array): Buffer {
-  return createHash('sha256').update(bytes).digest().subarray(0, DIGEST_BYTES);
+  return hash('sha256', bytes, 'buffer').subarray(0, DIGEST_BYTES);
 }
 
 /** For example `evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6`. It holds no dot, which Standard Webhooks forbids in ids. */

@@ -231,6 +231,11 @@ export interface RequestAnswered {
   readonly why: string | undefined;
 }
 
+/** Uplinks were stored, with one commit: for figures, which need not be told of each by itself. */
+export interface UplinksStored {
+  readonly uplinks: readonly Pick<UplinkTaken, 'uplink' | 'repeated' | 'findings'>[];
+}
+
 export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
@@ -253,6 +258,7 @@ export interface GatewayEventMap {
   'statement-closed': [StatementClosed];
   notices: [NoticesWritten];
   /* Figures: too many to be told one by one, so no stream has them. */
+  stored: [UplinksStored];
   commit: [CommitMade];
   acknowledged: [Acknowledged];
   request: [RequestAnswered];
@@ -260,7 +266,7 @@ export interface GatewayEventMap {
 }
 
 /** Those that are counted and not told. */
-export type FigureName = 'commit' | 'acknowledged' | 'request';
+export type FigureName = 'stored' | 'commit' | 'acknowledged' | 'request';
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;

@@ -9,6 +9,7 @@ import { afterThisTurn, type Clock, Seconds, systemClock } from '../proto/clock.
 import { Accounts } from './accounts.js';
 import { Commands } from './commands/commands.js';
 import type { Config } from './config.js';
+import { withCurrentStates } from './current-states.js';
 import { GatewayEvents, type StateRebuilt } from './events.js';
 import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
 import { Health } from './health.js';
@@ -178,7 +179,8 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   );
   const wallClock = options.wallClock ?? systemClock;
   notices.settle({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
-  const work = { store, keys, events, clock, wallClock, ingest, locks, commands, usage, dispatcher, canStore };
+  const current = withCurrentStates(store, locks);
+  const work = { store: current, keys, events, clock, wallClock, ingest, locks, commands, usage, dispatcher, canStore };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
   metrics.readFrom({
@@ -205,7 +207,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     webhooks,
     merchants,
     notices,
-    store,
+    store: current,
     usage,
     clock,
     mqttPort: broker.port,

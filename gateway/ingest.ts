@@ -12,23 +12,26 @@ import { afterThisTurn, type Clock, Seconds, systemClock, type Timer } from '../
 import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
-import type { CommandAck, Source, Uplink } from '../proto/ping.js';
+import type { CommandAck, Source } from '../proto/ping.js';
 import type {
   CommandEvent,
   ConnectEvent,
   DisconnectEvent,
+  Finding,
   GatewayEvent,
   TickEvent,
   UplinkCopy,
+  Verdict,
 } from '../proto/power-judge-event.js';
-import { POWER_MODEL } from '../proto/power-model.js';
-import { type CommitDraft, commitOf, newDraft } from './commit-draft.js';
+import { CommitDraft } from './commit-draft.js';
 import { isNewest, noteUplink } from './device-state.js';
-import { digestOf, eventId } from './event-id.js';
 import type { GatewayEvents } from './events.js';
 import type { KnownLock, Locks } from './locks.js';
 import type { AnsweredState } from './store/command-record.js';
-import { type Judged, type LockEvent, type Store, UPLINK_KINDS } from './store/store.js';
+import type { LockEvent, Store } from './store/store.js';
+import { type Answer, type Sender, TakenUplink } from './taken-uplink.js';
+
+export type { Answer, Sender } from './taken-uplink.js';
 
 /** Uplinks that may wait for a commit; past it the newest is turned away, unacknowledged, and its lock sends again. */
 const MAX_WAITING = 20_000;
@@ -47,19 +50,6 @@ const PATIENT: ReadonlySet<Happening['type']> = new Set(['connect', 'disconnect'
 export const MAX_UNANSWERED_PER_LOCK = MAX_BATCH;
 /** The wait before the store is asked again after it failed, where there is something that must not be forgotten. */
 const AFTER_STORE_FAILURE = Seconds(1);
-
-/** Who sent the bytes: decided by the credential that the connection was made with, never by the content. */
-export interface Sender {
-  readonly deviceId: number;
-  readonly merchantId: number;
-  readonly credentialId: number;
-  readonly mac: Mac;
-  readonly simulated: boolean;
-  readonly source: Source;
-}
-
-/** Called once: without an error when the uplink may be acknowledged, with one when it must not be. */
-export type Answer = (error?: Error) => void;
 
 /** What happens to a lock besides its uplinks. */
 export type Happening = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
@@ -82,16 +72,6 @@ export interface CommandListener {
   judged(lock: KnownLock): void;
 }
 
-interface WaitingUplink {
-  readonly type: 'uplink';
-  readonly sender: Sender;
-  readonly bytes: Buffer;
-  readonly digest: Buffer;
-  readonly uplink: Uplink;
-  readonly receivedAtMs: number;
-  readonly answer: Answer;
-}
-
 interface WaitingRejection {
   readonly type: 'rejection';
   readonly sender: Sender;
@@ -108,6 +88,8 @@ interface WaitingHappening {
   readonly event: Happening;
   /** Called when it has been judged and stored, in order with what is told of uplinks. */
   readonly announce: () => void;
+  /** What judging it brought. */
+  findings: readonly Finding[];
 }
 
 /** Something that is done to a lock while nothing of any lock is being judged or committed. */
@@ -119,7 +101,7 @@ interface WaitingWork {
   readonly ended: (error?: Error) => void;
 }
 
-type Judgeable = WaitingUplink | WaitingRejection | WaitingHappening;
+type Judgeable = TakenUplink | WaitingRejection | WaitingHappening;
 
 type Waiting = Judgeable | WaitingWork;
 
@@ -172,10 +154,8 @@ export class Ingest {
     const bytes = Buffer.from(payload);
     const receivedAtMs = this.#parts.clock.now();
     const decoded = decodeUplink(bytes);
-    if (decoded.ok) {
-      const digest = digestOf(bytes);
-      this.#waiting.push({ type: 'uplink', sender, bytes, digest, uplink: decoded.value, receivedAtMs, answer });
-    } else this.#waiting.push({ type: 'rejection', sender, bytes, rejection: decoded.error, receivedAtMs, answer });
+    if (decoded.ok) this.#waiting.push(new TakenUplink(sender, bytes, decoded.value, receivedAtMs, answer));
+    else this.#waiting.push({ type: 'rejection', sender, bytes, rejection: decoded.error, receivedAtMs, answer });
     this.#startCommitting();
   }
 
@@ -200,7 +180,7 @@ export class Ingest {
 
   /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
   happen(deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
-    this.#waiting.push({ type: 'happening', deviceId, mac, event, announce });
+    this.#waiting.push({ type: 'happening', deviceId, mac, event, announce, findings: [] });
     if (this.#stopping || !PATIENT.has(event.type)) this.#startCommitting();
     else this.#soon ??= systemClock.after(HAPPENINGS_WAIT, () => this.#startCommitting());
   }
@@ -254,10 +234,14 @@ export class Ingest {
         await this.#work(this.#waiting.shift() as WaitingWork);
         continue;
       }
-      const draft = newDraft();
+      const draft = new CommitDraft();
       try {
-        for (const waiting of batch) await this.#enter(waiting, draft);
-        await this.#parts.store.append(commitOf(draft));
+        for (const waiting of batch) {
+          // Hardly ever is there something to wait for, and with nothing to wait for nobody else gets a turn.
+          const entering = this.#enter(waiting, draft);
+          if (entering !== undefined) await entering;
+        }
+        await this.#parts.store.append(draft.commit(this.#parts.locks.slice(draft.uplinks)));
       } catch (error) {
         await this.#fail(batch, draft, error as Error);
         continue;
@@ -281,7 +265,7 @@ export class Ingest {
     } catch (error) {
       ended(error as Error);
     }
-    const stale = (waiting: Waiting): waiting is WaitingUplink | WaitingRejection =>
+    const stale = (waiting: Waiting): waiting is TakenUplink | WaitingRejection =>
       (waiting.type === 'uplink' || waiting.type === 'rejection') && waiting.sender.deviceId === deviceId;
     const turnedAway = this.#waiting.filter(stale);
     this.#waiting = this.#waiting.filter((waiting) => !stale(waiting));
@@ -289,112 +273,85 @@ export class Ingest {
     this.#parts.locks.arm();
   }
 
-  async #enter(waiting: Judgeable, draft: CommitDraft): Promise<void> {
+  /** Judges it and puts what is to be stored of it into the draft. Undefined where that is done when it returns. */
+  #enter(waiting: Judgeable, draft: CommitDraft): Promise<void> | undefined {
+    if (waiting.type === 'uplink') return this.#enterUplink(waiting, draft);
     if (waiting.type === 'rejection') this.#enterRejection(waiting, draft);
-    else if (waiting.type === 'happening') this.#enterHappening(waiting, draft);
-    else await this.#enterUplink(waiting, draft);
+    else this.#enterHappening(waiting, draft);
+    return undefined;
   }
 
   #enterRejection({ sender, receivedAtMs, bytes, rejection }: WaitingRejection, draft: CommitDraft): void {
-    const { deviceId, credentialId, mac } = sender;
+    const { deviceId, credentialId } = sender;
     const { code, message } = rejection;
     draft.incoming.push({ type: 'quarantine', deviceId, credentialId, receivedAtMs, code, message, bytes });
-    draft.announcements.push(() => {
-      this.#parts.events.emit('quarantined', { atMs: receivedAtMs, mac, code, message, bytes });
-    });
   }
 
-  #enterHappening({ deviceId, mac, event, announce }: WaitingHappening, draft: CommitDraft): void {
+  #enterHappening(happening: WaitingHappening, draft: CommitDraft): void {
+    const { deviceId, mac, event } = happening;
     const lock = this.#parts.locks.known(deviceId, mac, event.atMs);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
     // Durable before the bytes leave: what may have reached a lock is never taken for unsent.
     if (event.type === 'command') draft.commands.push({ type: 'sent', id: event.id, atMs: event.atMs });
-    const judged = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
-    draft.announcements.push(() => {
-      announce();
-      for (const finding of judged.findings) this.#parts.events.emit('finding', { atMs: event.atMs, mac, finding });
-    });
+    draft.touch(lock);
+    // Ticks are in no log, and of the rest the log does not say between which uplinks of one commit it was.
+    draft.changed.add(lock);
+    const verdict = this.#parts.locks.judge(lock, event);
+    happening.findings = verdict.findings;
+    noteVerdict(deviceId, verdict, draft);
   }
 
-  async #enterUplink(waiting: WaitingUplink, draft: CommitDraft): Promise<void> {
-    const { sender, uplink, bytes, digest, receivedAtMs } = waiting;
-    const { deviceId, merchantId, credentialId, mac, simulated, source } = sender;
-    const { boot, sequence } = uplink;
-    const lock = this.#parts.locks.known(deviceId, mac, receivedAtMs);
-    const copy = await this.#copyOf(lock, waiting, draft);
-    const event = {
-      type: 'uplink',
-      source,
-      credential: credentialId,
-      copy,
-      uplink,
-      atMs: receivedAtMs,
-    } as const;
-    const { findings } = this.#judged(lock, this.#parts.locks.judge(lock, event), draft);
-    const buffered = isBuffered(uplink, receivedAtMs);
-    if (copy !== 'repeat') {
-      // A phone's uplink says where the phone is, and is none of the lock's own.
-      if (source === 'lock') noteUplink(lock.state, credentialId, uplink, receivedAtMs);
-      const kind = UPLINK_KINDS.indexOf(uplink.body.kind);
-      const name = { deviceId, merchantId, credentialId, boot, sequence };
-      draft.incoming.push({ type: 'uplink', ...name, digest, kind, bytes, receivedAtMs, buffered });
-      draft.merchantIds.add(merchantId);
+  #enterUplink(taken: TakenUplink, draft: CommitDraft): Promise<void> | undefined {
+    const { deviceId, mac } = taken.sender;
+    const lock = this.#parts.locks.known(deviceId, mac, taken.receivedAtMs);
+    if (isNewest(lock.state, taken.source, taken)) {
+      this.#judgeUplink(lock, taken, draft);
+      return undefined;
     }
-    draft.announcements.push(() => {
-      this.#parts.events.emit('uplink', {
-        atMs: receivedAtMs,
-        mac,
-        source,
-        eventId: eventId({ mac, credentialId, boot, sequence, digest }),
-        uplink,
-        bytes,
-        buffered,
-        repeated: copy === 'repeat',
-        simulated,
-        findings,
-      });
-    });
-    if (copy !== 'repeat') this.#enterAck(waiting, draft);
+    return this.#enterOld(lock, taken, draft);
   }
 
-  /** The command's new state goes into the very commit of the uplink. A phone has no say in commands. */
-  #enterAck({ sender, uplink, receivedAtMs: atMs }: WaitingUplink, draft: CommitDraft): void {
-    const { deviceId, mac, source } = sender;
-    const { body } = uplink;
-    if (body.kind !== 'ack' || source === 'phone') return;
-    const { commandId, result, detail } = body;
-    const state = STATE_OF_RESULT[result];
-    draft.commands.push({ type: 'acknowledged', id: commandId, deviceId, state, detail, atMs });
-    draft.announcements.push(() => {
-      this.#parts.commands.acknowledged({ deviceId, mac, commandId, state, detail, atMs });
-    });
+  /** One that does not come after all others of its lock: its name may have been used before. */
+  async #enterOld(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): Promise<void> {
+    taken.copy = await this.#copyOf(taken, draft);
+    this.#judgeUplink(lock, taken, draft);
+  }
+
+  #judgeUplink(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): void {
+    const { locks } = this.#parts;
+    const { deviceId, source, copy } = taken;
+    const verdict = locks.judge(lock, taken);
+    taken.findings = verdict.findings;
+    const hasFound = noteVerdict(deviceId, verdict, draft);
+    draft.touch(lock);
+    if (isInLogAlone(taken) && !hasFound && lock.isStored) locks.unsettle(lock);
+    else draft.changed.add(lock);
+    if (copy === 'repeat') return;
+    // A phone's uplink says where the phone is, and is none of the lock's own.
+    if (source === 'lock') noteUplink(lock.state, taken.credentialId, taken.uplink, taken.receivedAtMs);
+    draft.add(taken);
+    const ack = ackOf(taken);
+    if (ack === undefined) return;
+    // The command's new state goes into the very commit of the uplink.
+    const { commandId: id, state, detail, atMs } = ack;
+    draft.commands.push({ type: 'acknowledged', id, deviceId, state, detail, atMs });
   }
 
   /** Whether the uplink's name was used before. */
-  async #copyOf(lock: KnownLock, { sender, uplink, digest }: WaitingUplink, draft: CommitDraft): Promise<UplinkCopy> {
-    const { credentialId } = sender;
-    const { boot, sequence } = uplink;
-    const name = `${credentialId}/${boot}/${sequence}`;
-    const inBatch = draft.digests.get(name) ?? [];
-    draft.digests.set(name, [...inBatch, digest]);
-    if (isNewest(lock.state, sender.source, { credential: credentialId, boot, sequence })) return 'new';
+  async #copyOf({ credentialId, boot, sequence, digest }: TakenUplink, draft: CommitDraft): Promise<UplinkCopy> {
+    const inBatch = draft.digestsOf(credentialId, boot, sequence);
     const known = [...inBatch, ...(await this.#parts.store.readDigests(credentialId, boot, sequence))];
     if (known.length === 0) return 'new';
     // Of what was erased only the name is left, so whatever comes under it is taken for it.
     return known.some((each) => each.length === 0 || each.equals(digest)) ? 'repeat' : 'conflict';
   }
 
-  #judged(lock: KnownLock, judged: Judged, draft: CommitDraft): Judged {
-    draft.touched.add(lock);
-    if (judged.findings.length > 0 || judged.withdrawn.length > 0) draft.judged.push(judged);
-    return judged;
-  }
-
   #finish(batch: readonly Judgeable[], draft: CommitDraft): void {
     const { locks, clock, events, onStored, commands } = this.#parts;
+    locks.stored(draft.uplinks, draft.settled);
     this.#answer(batch);
-    for (const announce of draft.announcements) announce();
+    this.#announce(batch);
     for (const lock of draft.touched) {
       const presence = locks.newPresence(lock);
       if (presence !== undefined) events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
@@ -402,6 +359,29 @@ export class Ingest {
     }
     if (draft.merchantIds.size > 0) onStored(draft.merchantIds, draft.incoming.length);
     locks.arm();
+  }
+
+  /** Tells of a batch, in order. Nothing is made for nobody: there may be very many uplinks. */
+  #announce(batch: readonly Judgeable[]): void {
+    const { events, commands } = this.#parts;
+    const isHeard = events.listenerCount('uplink') > 0;
+    const uplinks: TakenUplink[] = [];
+    for (const each of batch) {
+      if (each.type === 'uplink') {
+        uplinks.push(each);
+        if (isHeard) events.emit('uplink', each.told());
+        const ack = each.copy === 'repeat' ? undefined : ackOf(each);
+        if (ack !== undefined) commands.acknowledged(ack);
+      } else if (each.type === 'rejection') {
+        const { receivedAtMs: atMs, sender, rejection, bytes } = each;
+        events.emit('quarantined', { atMs, mac: sender.mac, ...rejection, bytes });
+      } else {
+        each.announce();
+        const { atMs } = each.event;
+        for (const finding of each.findings) events.emit('finding', { atMs, mac: each.mac, finding });
+      }
+    }
+    if (uplinks.length > 0) events.emit('stored', { uplinks });
   }
 
   /**
@@ -417,7 +397,7 @@ export class Ingest {
     await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
     const happenings = batch.filter((waiting) => waiting.type === 'happening');
     this.#waiting = [...happenings, ...this.#waiting];
-    for (const lock of draft.touched) await locks.reload(lock).catch(() => undefined);
+    await locks.reload(draft.touched).catch(() => undefined);
   }
 }
 
@@ -440,7 +420,26 @@ function sourceOf({ source }: { readonly source: Source }): { readonly source?: 
   return source === 'phone' ? { source } : {};
 }
 
-/** An uplink that arrives over 60 s after its time waited somewhere (protocol.md §3). */
-function isBuffered(uplink: Uplink, receivedAtMs: number): boolean {
-  return receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
+/** Puts what judging brought into the draft. Returns whether it brought anything. */
+function noteVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: CommitDraft): boolean {
+  if (findings.length === 0 && withdrawn.length === 0) return false;
+  draft.judged.push({ deviceId, withdrawn, findings });
+  return true;
+}
+
+/**
+ * Whether judging the log once more leads to the same belief, so that no state need be written for it: a lock's new
+ * ping, of which the log has everything. It has no repeats, nor that one contradicts another; the rest is rare.
+ */
+function isInLogAlone({ source, copy, uplink }: TakenUplink): boolean {
+  return source === 'lock' && copy === 'new' && uplink.body.kind !== 'ack';
+}
+
+/** What an uplink answers to a command; undefined where it is no answer. A phone has no say in commands. */
+function ackOf({ sender, source, uplink, atMs }: TakenUplink): Acknowledgement | undefined {
+  const { body } = uplink;
+  if (body.kind !== 'ack' || source === 'phone') return undefined;
+  const { deviceId, mac } = sender;
+  const { commandId, result, detail } = body;
+  return { deviceId, mac, commandId, state: STATE_OF_RESULT[result], detail, atMs };
 }

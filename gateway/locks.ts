@@ -1,5 +1,6 @@
 /**
- * All locks that were ever heard of, and what is known of each: kept in memory, stored with every commit.
+ * All locks that were ever heard of, and what is known of each: kept in memory, and stored so that memory and log
+ * together always have it (unsettled-states.ts).
  *
  * Time passes for a lock without a ping too, so each has a time at which something may fall due (`judge` says when),
  * and a tick is asked for then.
@@ -8,13 +9,14 @@ import { type Clock, Seconds, type Timer } from '../proto/clock.js';
 import { Deadlines } from '../proto/deadlines.js';
 import type { Mac } from '../proto/mac.js';
 import { judgeInPlace } from '../proto/power-judge.js';
-import { type JudgeEvent, newVerdict } from '../proto/power-judge-event.js';
+import { type JudgeEvent, newVerdict, type Verdict } from '../proto/power-judge-event.js';
 import { type Presence, presence } from '../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { type DeviceState, newDeviceState, parseDeviceState, readDeviceState } from './device-state.js';
 import type { StateRebuilt } from './events.js';
-import { rebuildState } from './rebuild-state.js';
-import type { Judged, Store } from './store/store.js';
+import { rebuildState, replayTail } from './rebuild-state.js';
+import type { Store } from './store/store.js';
+import { UnsettledStates } from './unsettled-states.js';
 
 /** The longest sleep of the timer for ticks: a clock that somebody sets is noticed within it. */
 const LONGEST_SLEEP = Seconds(60);
@@ -28,7 +30,14 @@ export interface KnownLock {
   presence: Presence;
   /** When something may fall due for it, ms since the epoch, by the run's clock. */
   dueMs: number;
+  /** Whether the store has a state of it, be it an old one. */
+  isStored: boolean;
+  /** The last commit draft that touched it (commit-draft.ts). */
+  touchedBy: number;
 }
+
+/** What an event that broke no rule brought. */
+const NOTHING_FOUND: Verdict = Object.freeze({ withdrawn: [], findings: [] });
 
 export class Locks {
   readonly #store: Store;
@@ -37,6 +46,8 @@ export class Locks {
   readonly #locks = new Map<number, KnownLock>();
   readonly #deadlines = new Deadlines<KnownLock>();
   readonly #listeningSinceMs: number;
+  readonly #unsettled = new UnsettledStates<KnownLock>();
+  #verdict = newVerdict();
   #timer: Timer | undefined;
   #timerDueMs = Number.POSITIVE_INFINITY;
 
@@ -54,16 +65,24 @@ export class Locks {
    */
   async load(): Promise<readonly StateRebuilt[]> {
     const rebuilt: StateRebuilt[] = [];
+    const atMs = this.#clock.now();
+    const fromStates = new Map<number, KnownLock>();
     for (const { deviceId, mac, state: json } of await this.#store.readDeviceStates()) {
       const read = readDeviceState(json);
       if (read.ok) {
-        this.#add(deviceId, mac, read.value);
+        fromStates.set(deviceId, this.#add(deviceId, mac, read.value, true));
         continue;
       }
-      const atMs = this.#clock.now();
       const { state, from } = await rebuildState(this.#store, deviceId, mac, atMs);
-      this.#add(deviceId, mac, state);
+      this.#add(deviceId, mac, state, true);
       rebuilt.push({ atMs, mac, why: read.error.message, from });
+    }
+    const replayed = await replayTail(this.#store, (deviceId) => fromStates.get(deviceId)?.state);
+    for (const { deviceId, why } of replayed) {
+      const lock = fromStates.get(deviceId) as KnownLock;
+      this.#unsettled.add(lock);
+      this.#renewed(lock);
+      if (why !== undefined) rebuilt.push({ atMs, mac: lock.mac, why, from: 'log' });
     }
     return rebuilt;
   }
@@ -79,31 +98,72 @@ export class Locks {
 
   /** The lock, new where it was never heard of. `atMs`: when that happened for which it is looked up. */
   known(deviceId: number, mac: Mac, atMs = this.#clock.now()): KnownLock {
-    return this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs));
+    return (
+      this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false)
+    );
   }
 
-  /** Judges one event of a lock. The state it leads to is to be stored, or else {@link reload} be called. */
-  judge(lock: KnownLock, event: JudgeEvent): Judged {
-    const verdict = newVerdict();
+  /**
+   * Judges one event of a lock. The state it leads to is to be stored, or the event be in the log and the lock
+   * {@link unsettle unsettled}; or else {@link reload} be called.
+   */
+  judge(lock: KnownLock, event: JudgeEvent): Verdict {
+    const verdict = this.#verdict;
     const { belief } = lock.state;
     judgeInPlace(POWER_MODEL, belief, event, verdict);
     if (belief.dueMs !== lock.dueMs) this.#deadlines.set(lock, belief.dueMs);
-    return { deviceId: lock.deviceId, ...verdict };
+    if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return NOTHING_FOUND;
+    this.#verdict = newVerdict();
+    return verdict;
+  }
+
+  /** The lock's state need not be stored with what was just judged, which the log has. */
+  unsettle(lock: KnownLock): void {
+    this.#unsettled.add(lock);
+  }
+
+  /** JSON of what is known of the lock, where what is stored of it is older. */
+  newerState(deviceId: number): string | undefined {
+    const lock = this.#locks.get(deviceId);
+    return lock !== undefined && this.#unsettled.has(lock) ? JSON.stringify(lock.state) : undefined;
+  }
+
+  /** Whose states are to go with a commit of so many uplinks, though nothing new need be stored of them. */
+  slice(uplinks: number): readonly KnownLock[] {
+    return this.#unsettled.slice(uplinks);
+  }
+
+  /** A commit was made: of so many uplinks, and with the states of these locks as they are. */
+  stored(uplinks: number, settled: readonly KnownLock[]): void {
+    this.#unsettled.stored(uplinks);
+    for (const lock of settled) {
+      lock.isStored = true;
+      this.#unsettled.delete(lock);
+    }
   }
 
   /** Forgets what was not stored. */
-  async reload(lock: KnownLock): Promise<void> {
-    const stored = await this.#store.readDeviceState(lock.deviceId);
-    const { mac } = lock;
-    lock.state =
-      stored === null ? newDeviceState(mac, this.#clock.now(), this.#listeningSinceMs) : parseDeviceState(stored);
-    this.#deadlines.set(lock, lock.state.belief.dueMs);
+  async reload(locks: readonly KnownLock[]): Promise<void> {
+    const nowMs = this.#clock.now();
+    const stored = new Map((await this.#store.readDeviceStates()).map(({ deviceId, state }) => [deviceId, state]));
+    const states = new Map<number, DeviceState>();
+    for (const { deviceId, mac } of locks) {
+      const json = stored.get(deviceId);
+      const isNew = json === undefined;
+      states.set(deviceId, isNew ? newDeviceState(mac, nowMs, this.#listeningSinceMs) : parseDeviceState(json));
+    }
+    await replayTail(this.#store, (deviceId) => states.get(deviceId));
+    for (const lock of locks) {
+      lock.state = states.get(lock.deviceId) as DeviceState;
+      this.#renewed(lock);
+    }
   }
 
   /** From now on this is what is known of the lock; null drops it. It has been stored. */
   replace(deviceId: number, state: DeviceState | null): void {
     const lock = this.#locks.get(deviceId);
     if (lock === undefined) return;
+    this.#unsettled.delete(lock);
     if (state === null) {
       this.#locks.delete(deviceId);
       // An entry that the heap has for it passes without a tick.
@@ -111,13 +171,22 @@ export class Locks {
       return;
     }
     lock.state = state;
-    this.#deadlines.set(lock, state.belief.dueMs);
+    lock.isStored = true;
+    this.#renewed(lock);
+  }
+
+  #renewed(lock: KnownLock): void {
+    this.#deadlines.set(lock, lock.state.belief.dueMs);
   }
 
   /** The lock's presence, where it changed since this was last asked. */
   newPresence(lock: KnownLock): Presence | undefined {
-    const now = presence(POWER_MODEL, lock.state.belief, this.#clock.now());
+    const { belief } = lock.state;
     const before = lock.presence;
+    // The usual case: it was online when it was last looked at, and still is, over the same connection.
+    if (before.presence === 'online' && belief.isConnected && before.sinceMs === belief.connectedSinceMs)
+      return undefined;
+    const now = presence(POWER_MODEL, belief, this.#clock.now());
     lock.presence = now;
     const isSame =
       now.presence === before.presence && (now.presence !== 'late' || now.rule === (before as typeof now).rule);
@@ -153,9 +222,9 @@ export class Locks {
     return this.#deadlines.take(this.#clock.now());
   }
 
-  #add(deviceId: number, mac: Mac, state: DeviceState): KnownLock {
+  #add(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
     const now = presence(POWER_MODEL, state.belief, this.#clock.now());
-    const lock: KnownLock = { deviceId, mac, state, presence: now, dueMs: state.belief.dueMs };
+    const lock = { deviceId, mac, state, presence: now, dueMs: state.belief.dueMs, isStored, touchedBy: 0 };
     this.#locks.set(deviceId, lock);
     this.#deadlines.set(lock, lock.dueMs);
     return lock;

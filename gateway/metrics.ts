@@ -6,7 +6,7 @@ import { type Milliseconds, Seconds } from '../proto/clock.js';
 import { isPingUplink, type Source } from '../proto/ping.js';
 import type { Presence } from '../proto/power-judge-presence.js';
 import { REASONS } from '../proto/reasons.js';
-import type { GatewayEvents, UplinkTaken } from './events.js';
+import type { GatewayEvents } from './events.js';
 import type { Health } from './health.js';
 import { MetricRegistry, type Reading } from './metrics-registry.js';
 import { refusalReason } from './mqtt/refusal-reason.js';
@@ -85,13 +85,15 @@ function countUplinks(events: GatewayEvents, registry: MetricRegistry): void {
   const quarantined = registry.tally('lockgate_quarantined_total');
   const findings = registry.tally('lockgate_findings_total');
   const ack = registry.histogram('lockgate_ack_seconds');
-  events.on('uplink', ({ uplink, repeated, findings: made }: UplinkTaken) => {
-    uplinks.add(uplink.body.kind, repeated ? 'repeat' : 'new');
-    if (!repeated && isPingUplink(uplink)) {
-      const { reason } = uplink.body;
-      pings.add(KNOWN_REASONS.has(reason) ? reason : 'unrecognized');
+  events.on('stored', (stored) => {
+    for (const { uplink, repeated, findings: made } of stored.uplinks) {
+      uplinks.add(uplink.body.kind, repeated ? 'repeat' : 'new');
+      if (!repeated && isPingUplink(uplink)) {
+        const { reason } = uplink.body;
+        pings.add(KNOWN_REASONS.has(reason) ? reason : 'unrecognized');
+      }
+      for (const { rule, severity } of made) findings.add(rule, severity);
     }
-    for (const { rule, severity } of made) findings.add(rule, severity);
   });
   events.on('finding', ({ finding: { rule, severity } }) => findings.add(rule, severity));
   events.on('quarantined', ({ code }) => quarantined.add(code));

@@ -48,6 +48,17 @@ export function monotonicMs(): number {
   return performance.now();
 }
 
+/** How long the event loop had nothing to do so far, and how long it had something; both in ms. */
+export interface LoopTime {
+  readonly idle: number;
+  readonly active: number;
+}
+
+/** The event loop's time up to now, for measuring how busy it is: the difference of two readings counts. */
+export function loopTime(): LoopTime {
+  return performance.eventLoopUtilization();
+}
+
 /** Lets the event loop turn once, so that what has arrived meanwhile can be taken together (group commit). */
 export function afterThisTurn(callback: () => void): void {
   setImmediate(callback);

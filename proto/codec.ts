@@ -64,12 +64,17 @@ export function decodeUplink(bytes: Uint8Array): Result<Uplink, UplinkRejection>
   return ok({
     boot: message.boot,
     sequence: message.sequence,
-    timeMs: Number(message.timeMs),
+    timeMs: toNumber(message.timeMs),
     power: readPower(message.power),
     kept: message.kept,
     dropped: message.dropped,
     body,
   });
+}
+
+/** A Long by its own way: `Number` would go by its digits as text, which takes as long as decoding all the rest. */
+function toNumber(value: number | Long): number {
+  return typeof value === 'number' ? value : value.toNumber();
 }
 
 /** Of several bodies the last on the wire counts, as protobuf's oneof says. */

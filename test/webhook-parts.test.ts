@@ -5,7 +5,6 @@ import { digestOf, eventId, parseEventId } from '../gateway/event-id.js';
 import type { StoredUplink } from '../gateway/store/store.js';
 import { isAllowedAddress, parseRange } from '../gateway/webhooks/address-rule.js';
 import { webhookBody } from '../gateway/webhooks/body.js';
-import { Pace } from '../gateway/webhooks/pace.js';
 import { parseRetryAfter, RETRY_DELAYS, retryDelay } from '../gateway/webhooks/schedule.js';
 import { makeWebhookSecret, signHeaders, verifySignature } from '../gateway/webhooks/signature.js';
 import { AttemptWindow } from '../gateway/webhooks/window.js';
@@ -178,42 +177,4 @@ t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as m
   t.equal(answer(503), 4);
   t.equal(answer(429), 4, 'never fewer');
   t.equal(answer(204), 5);
-});
-
-t.test('while pings are many, attempts are dealt with each commit, in turn, an attempt for ten pings', async (t) => {
-  const pace = new Pace();
-  t.teardown(() => pace.stop());
-  const begun = Array.from({ length: 40 }, () => 0);
-  const workers = begun.map((_, index) => {
-    const worker = {
-      wake: (): void => {
-        for (let room = pace.room(worker); room > 0 && Number.isFinite(room); room = pace.room(worker)) {
-          pace.begin(worker);
-          begun[index] = (begun[index] ?? 0) + 1;
-        }
-      },
-    };
-    return worker;
-  });
-  const wakeAll = (): void => {
-    for (const worker of workers) worker.wake();
-  };
-  const all = (): number => begun.reduce((sum, each) => sum + each, 0);
-  pace.stored(31);
-  t.equal(pace.room({ wake: () => undefined }), Number.POSITIVE_INFINITY, 'pings are few');
-  pace.stored(32);
-  wakeAll();
-  t.equal(all(), 16, 'the least for a commit');
-  pace.stored(400);
-  t.equal(all(), 16 + 40, 'one for ten');
-  const before = [...begun];
-  for (let commit = 0; commit < 5; commit++) pace.stored(32);
-  t.same(
-    begun.map((each, index) => each - (before[index] ?? 0)),
-    begun.map(() => 2),
-    'each of forty has two of five times sixteen',
-  );
-  const held = new Promise<void>((resolve) => pace.room({ wake: resolve }));
-  await held;
-  t.equal(pace.room({ wake: () => undefined }), Number.POSITIVE_INFINITY, 'when no commit comes, nobody is held back');
 });

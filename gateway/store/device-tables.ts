@@ -2,7 +2,7 @@
  * Locks, and what they and their phones prove themselves with, through Kysely so that every engine shares these
  * statements. A lock that was removed keeps its row, because the history names it; to everybody who asks it is gone.
  */
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import { afterThisTurn } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
@@ -306,7 +306,9 @@ async function revokeAll(db: Transaction<Tables>, deviceId: number, nowMs: numbe
 
 async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {
   await db.deleteFrom('device_state').where('device_id', '=', deviceId).execute();
-  if (state !== null) await db.insertInto('device_state').values({ device_id: deviceId, state }).execute();
+  if (state === null) return;
+  const through = sql<number>`(SELECT coalesce(max(id), 0) FROM uplink)`;
+  await db.insertInto('device_state').values({ device_id: deviceId, state, through_uplink_id: through }).execute();
 }
 
 function toPhone(row: Selectable<CredentialTable>): Phone {

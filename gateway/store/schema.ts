@@ -70,6 +70,8 @@ export interface DeviceStateTable {
   device_id: number;
   /** JSON of a DeviceState. */
   state: string;
+  /** The last uplink in the log that went into it, or one between that and the lock's next. */
+  through_uplink_id: number;
 }
 
 /** What happened to a lock's connection; with the log, it makes a trace. */

@@ -3,6 +3,7 @@
  * around these; it runs with secure_delete, so that what is deleted is overwritten and not merely let go of.
  */
 import type { Database, Statement } from 'better-sqlite3';
+import { NEWEST_UPLINK } from './sqlite-log.js';
 import type { AgedPiece, AgingPiece, Erased } from './store.js';
 
 interface OldRow {
@@ -78,7 +79,9 @@ export class Forgetting {
     this.#eraseQuarantine = byDevice('quarantine');
     this.#eraseLockEvents = byDevice('lock_event');
     this.#eraseState = byDevice('device_state');
-    this.#putState = db.prepare('INSERT INTO device_state (device_id, state) VALUES (?, ?)');
+    this.#putState = db.prepare(
+      `INSERT INTO device_state (device_id, state, through_uplink_id) VALUES (?, ?, ${NEWEST_UPLINK})`,
+    );
   }
 
   erase(deviceId: number, state: string | null): Erased {

@@ -72,6 +72,9 @@ export interface LogEventRow {
 /** An attempt that was under way while its event (@uplinkId) was erased leaves nothing behind. */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
+/** The id of the newest uplink; 0 where there is none. */
+export const NEWEST_UPLINK = '(SELECT coalesce(max(id), 0) FROM uplink)';
+
 /** Whose lock it is at this moment: the device stands in the statement's last parameter. */
 const OWNER = '(SELECT merchant_id FROM device WHERE id = ?)';
 
@@ -103,12 +106,12 @@ export class LogWriter {
        ON CONFLICT (credential_id, boot, sequence, digest) DO NOTHING`,
     );
     this.#putState = db.prepare(
-      `INSERT INTO device_state (device_id, state) VALUES (?, ?)
-       ON CONFLICT (device_id) DO UPDATE SET state = excluded.state`,
+      `INSERT INTO device_state (device_id, state, through_uplink_id) VALUES (?, ?, ${NEWEST_UPLINK})
+       ON CONFLICT (device_id) DO UPDATE SET state = excluded.state, through_uplink_id = excluded.through_uplink_id`,
     );
     this.#insertLockEvent = db.prepare(
       `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id, merchant_id)
-       VALUES (?, ?, ?, coalesce((SELECT max(id) FROM uplink), 0), ${OWNER})`,
+       VALUES (?, ?, ?, ${NEWEST_UPLINK}, ${OWNER})`,
     );
     this.#trimLockEvents = db.prepare(
       `DELETE FROM lock_event WHERE device_id = ? AND id <= (
@@ -235,6 +238,9 @@ export class LogReader {
   readonly #findings: Statement;
   readonly #logUplinks: Statement;
   readonly #logEvents: Statement;
+  readonly #settledTo: Statement;
+  readonly #tailBegin: Statement;
+  readonly #unsettled: Statement;
 
   constructor(db: Database) {
     this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
@@ -277,6 +283,17 @@ export class LogReader {
       `SELECT e.id, e.at_ms, e.event, e.after_uplink_id FROM lock_event e JOIN device d ON d.id = e.device_id
        WHERE e.device_id = ? AND e.id > ? AND e.merchant_id = d.merchant_id ORDER BY e.id LIMIT ?`,
     );
+    this.#settledTo = db.prepare('SELECT coalesce(min(through_uplink_id), 0) FROM device_state').pluck();
+    this.#tailBegin = db
+      .prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)')
+      .pluck();
+    // The order of the joins is that of the log: a piece of its end is walked once.
+    this.#unsettled = db.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
+         CROSS JOIN device d ON d.id = u.device_id
+       WHERE u.id > ? AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id AND u.kind >= 0
+       ORDER BY u.id LIMIT ?`,
+    );
     this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
   }
 
@@ -290,6 +307,18 @@ export class LogReader {
 
   digests(credentialId: number, boot: number, sequence: number): Buffer[] {
     return this.#digests.all(credentialId, boot, sequence) as Buffer[];
+  }
+
+  /** The id before the uplinks that some state may lack, where that are the newest `most` at the most. */
+  tailBegin(most: number): number {
+    // After a stop in order no state lacks any, and nothing of the log is walked.
+    const settledTo = this.#settledTo.get() as number;
+    const firstId = this.#tailBegin.get(settledTo, most) as number | null;
+    return firstId === null ? settledTo : firstId - 1;
+  }
+
+  unsettled(afterId: number, limit: number): StoredUplink[] {
+    return (this.#unsettled.all(afterId, limit) as UplinkRow[]).map(toUplink);
   }
 
   findings(deviceId: number, limit: number): StoredFinding[] {

@@ -218,6 +218,17 @@ class SqliteStore implements Store {
     for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
   }
 
+  async *readUnsettled(most: number, limit: number): AsyncGenerator<StoredUplink[]> {
+    let afterId = this.#read('read the log', () => this.#log.tailBegin(most));
+    for (;;) {
+      const piece = this.#read('read the log', () => this.#log.unsettled(afterId, limit));
+      const last = piece.at(-1);
+      if (last === undefined) return;
+      yield piece;
+      afterId = last.id;
+    }
+  }
+
   async findLock(mac: Mac, kind: Source = 'lock'): Promise<LockAccount | null> {
     return this.#read('look up a lock', () => this.#log.lock(mac, kind));
   }

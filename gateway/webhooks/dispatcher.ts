@@ -143,10 +143,10 @@ export class Dispatcher {
 
   /** To be called after a commit that stored so many uplinks, with the merchants that have new events. */
   wake(merchantIds: ReadonlySet<number>, uplinks: number): void {
-    // It wakes who was held back, before those who were not.
     this.#pace.stored(uplinks);
     for (const worker of this.#workers.values()) {
-      if (merchantIds.has(worker.merchantId)) worker.wake();
+      // Who is held back is woken when it may begin something: with each commit it would find out that it may not.
+      if (merchantIds.has(worker.merchantId) && !this.#pace.isHeld(worker)) worker.wake();
     }
   }
 

@@ -1,36 +1,72 @@
 /**
- * Pings first: while very many are being stored, attempts at webhooks begin at a pace that goes by the pings, however
- * many URLs there are. A ping waits for its acknowledgement with its lock's radio on, and locks that wait too long send
- * again; a webhook waits in the log, safe, and costs nothing there. Both have one thread, so without this a merchant
- * with five URLs would slow all locks down.
+ * Pings first: while very many are being stored, webhooks get of the event loop what pings leave of it, however many
+ * URLs there are. A ping waits for its acknowledgement with its lock's radio on, and locks that wait too long send
+ * again; a webhook waits in the log, safe, and costs nothing there. Both have one thread, and an attempt takes of it
+ * what twenty pings do, so without this a merchant with five URLs would slow all locks down.
  *
- * What may begin is dealt anew with each commit, in turn, so that of many URLs none is left out.
+ * What pings leave is measured: how long the loop had nothing to do. As long as it stands idle now and then, attempts
+ * may begin faster and faster; where it never does, they become fewer, down to a rate that is kept whatever happens.
+ * What may begin is dealt anew many times a second, in turn, so that of many URLs none is left out.
  */
-import { type Milliseconds, systemClock, type Timer } from '../../proto/clock.js';
+import {
+  type Clock,
+  type LoopTime,
+  loopTime,
+  type Milliseconds,
+  Seconds,
+  systemClock,
+  type Timer,
+} from '../../proto/clock.js';
 
 /** A commit of so many uplinks says that they come faster than one by one: pings are what the thread is for then. */
 const BUSY_FROM = 32;
-/** For each commit then: an attempt for so many uplinks, of all URLs together, and so many attempts at the least. */
-const UPLINKS_PER_ATTEMPT = 10;
-const LEAST_ATTEMPTS = 16;
-/** When no commit has come for so long, there is time for everything. In real time. */
-const CALM_AFTER: Milliseconds = 50;
+/** When there was none such for so long, there is time for everything. In real time. */
+const CALM_AFTER: Milliseconds = 250;
+/** How often the loop is looked at, and attempts are dealt. */
+const LOOK_EVERY: Milliseconds = 50;
+/** Attempts a second of all URLs together: as it becomes busy, and at the least, which is some 2 % of the thread. */
+const FIRST_RATE = 800;
+export const LEAST_RATE = 100;
+/** With more of its time idle than this, more may begin the next time; with less than that, fewer. */
+const IDLE_ENOUGH = 0.2;
+const IDLE_LITTLE = 0.08;
+const FASTER = 1.5;
+const SLOWER = 0.5;
+/** Faster than this nobody is: a rate that was never used must not take long to come down. */
+const MOST_RATE = 20_000;
 
 /** Who begins attempts, and waits where they are held back. */
 export interface Paced {
   wake(): void;
 }
 
+export interface PaceParts {
+  /** The wall's clock. */
+  readonly clock: Clock;
+  readonly loopTime: () => LoopTime;
+}
+
+const REAL: PaceParts = { clock: systemClock, loopTime };
+
 export class Pace {
-  /** How many attempts may begin before the next commit; infinite while pings are few. */
+  readonly #parts: PaceParts;
+  #rate = FIRST_RATE;
+  /** How many attempts may begin before the next look; infinite while pings are few. */
   #left = Number.POSITIVE_INFINITY;
   /** How many of them one URL may begin, and how many it has. */
   #share = Number.POSITIVE_INFINITY;
   #begun = new Map<Paced, number>();
-  /** Those that were held back, the longest first: with nothing begun since the last commit, and with something. */
+  /** Those that were held back, the longest first: with nothing begun since the last look, and with something. */
   #held = new Set<Paced>();
   #served = new Set<Paced>();
-  #calm: Timer | undefined;
+  #busySinceMs = 0;
+  #look: Timer | undefined;
+  #seen: LoopTime = { idle: 0, active: 0 };
+  #isStopped = false;
+
+  constructor(parts: PaceParts = REAL) {
+    this.#parts = parts;
+  }
 
   /** How many attempts this one may begin now. Where there are none, it is woken when there are. */
   room(worker: Paced): number {
@@ -39,28 +75,62 @@ export class Pace {
     return room;
   }
 
+  /** Whether it is held back: then it need not be woken for what is new, and is when something may begin. */
+  isHeld(worker: Paced): boolean {
+    return this.#held.has(worker) || this.#served.has(worker);
+  }
+
   /** To be called as an attempt begins. */
   begin(worker: Paced): void {
-    if (this.#left === Number.POSITIVE_INFINITY) return;
+    if (this.#look === undefined) return;
     this.#left -= 1;
     this.#begun.set(worker, (this.#begun.get(worker) ?? 0) + 1);
   }
 
-  /** A commit stored so many uplinks. Wakes whoever was held back, the longest first. */
+  /** A commit stored so many uplinks. */
   stored(uplinks: number): void {
-    this.#calm?.cancel();
-    const isBusy = uplinks >= BUSY_FROM;
-    if (isBusy) this.#calm = systemClock.after(CALM_AFTER, () => this.#deal(Number.POSITIVE_INFINITY));
-    const dealt = Math.max(LEAST_ATTEMPTS, Math.ceil(uplinks / UPLINKS_PER_ATTEMPT));
-    this.#deal(isBusy ? dealt : Number.POSITIVE_INFINITY);
+    if (uplinks < BUSY_FROM || this.#isStopped) return;
+    this.#busySinceMs = this.#parts.clock.now();
+    if (this.#look !== undefined) return;
+    this.#rate = FIRST_RATE;
+    this.#seen = this.#parts.loopTime();
+    this.#deal();
   }
 
   /** Holds nobody back any more. */
   stop(): void {
-    this.stored(0);
+    this.#isStopped = true;
+    this.#calm();
   }
 
-  #deal(attempts: number): void {
+  #calm(): void {
+    this.#look?.cancel();
+    this.#look = undefined;
+    this.#wakeAll(Number.POSITIVE_INFINITY);
+  }
+
+  #looked(): void {
+    const { clock, loopTime } = this.#parts;
+    if (Math.abs(clock.now() - this.#busySinceMs) >= CALM_AFTER) this.#calm();
+    else this.#adapt(loopTime());
+  }
+
+  #adapt(seen: LoopTime): void {
+    const idle = seen.idle - this.#seen.idle;
+    const share = idle / Math.max(idle + seen.active - this.#seen.active, 1);
+    this.#seen = seen;
+    if (share > IDLE_ENOUGH) this.#rate = Math.min(this.#rate * FASTER, MOST_RATE);
+    else if (share < IDLE_LITTLE) this.#rate = Math.max(this.#rate * SLOWER, LEAST_RATE);
+    this.#deal();
+  }
+
+  #deal(): void {
+    this.#look = this.#parts.clock.after(LOOK_EVERY, () => this.#looked());
+    this.#wakeAll(Math.max(1, Math.round((this.#rate * LOOK_EVERY) / Seconds(1))));
+  }
+
+  /** Deals so many attempts to those that were held back, the longest first. */
+  #wakeAll(attempts: number): void {
     const held = new Set([...this.#held, ...this.#served]);
     this.#left = attempts;
     this.#share = Math.ceil(attempts / Math.max(held.size, 1));

@@ -7,6 +7,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchBadReceivers } from './bad-receivers.js';
 import { benchIdleLocks, benchReconnect } from './idle-locks.js';
+import { benchIngestPath } from './ingest-path.js';
 import { benchLiveLocks } from './live-locks.js';
 import type { Rates, Row } from './measure.js';
 import { benchTraceCheck } from './trace-check.js';
@@ -16,6 +17,7 @@ import { benchArrival, benchDeliveries, benchUrls } from './webhooks.js';
 const BENCHES: Readonly<Record<string, () => Promise<Row>>> = {
   'trace-check': benchTraceCheck,
   virtual: benchVirtual,
+  'ingest-path': benchIngestPath,
   idle: benchIdleLocks,
   reconnect: benchReconnect,
   deliveries: benchDeliveries,

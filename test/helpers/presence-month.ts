@@ -8,6 +8,7 @@ import { fleetMacs } from '../../firmware-sim/fleet.js';
 import { Lock } from '../../firmware-sim/lock.js';
 import { Prng } from '../../firmware-sim/prng.js';
 import { QueueClock } from '../../firmware-sim/queue-clock.js';
+import { withCurrentStates } from '../../gateway/current-states.js';
 import { GatewayEvents, type PresenceChanged } from '../../gateway/events.js';
 import { Ingest } from '../../gateway/ingest.js';
 import { beginListening, endListening } from '../../gateway/listening.js';
@@ -124,6 +125,7 @@ export class PresenceMonth {
     const ingest = new Ingest({ commands: NO_COMMANDS, store, locks, clock, events, onStored: () => undefined });
     await beginListening({ locks, ingest, clock, lastRanMs: this.#lastRanMs });
     this.#listening = { ingest, locks };
+    this.#store = withCurrentStates(opened, locks);
     this.#board.ingest = ingest;
     for (const { link } of this.locks) link.gatewayListens();
     await ingest.idle();

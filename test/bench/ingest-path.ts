@@ -1,0 +1,134 @@
+/**
+ * The path between "a PUBLISH's payload is here" and "the store has it, answer", without a broker and without a store:
+ * 1,000 locks, each with one GPS ping of some fifty bytes in flight, ride tracking on, so that `judge` has nothing to
+ * find. A commit resolves in a later turn of the event loop and is forgotten: what is left is the ingest itself, in CPU
+ * time, which other programs of the machine take nothing from.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { GatewayEvents } from '../../gateway/events.js';
+import { Ingest, type Sender } from '../../gateway/ingest.js';
+import { Locks } from '../../gateway/locks.js';
+import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
+import { afterThisTurn, systemClock } from '../../proto/clock.js';
+import { decodeUplink, encodeUplink } from '../../proto/codec.js';
+import { type Mac, macFromWire } from '../../proto/mac.js';
+import type { Uplink } from '../../proto/ping.js';
+import { lockSender } from '../helpers/lock-sender.js';
+import { NO_COMMANDS } from '../helpers/no-commands.js';
+import { overriding } from '../helpers/sabotage.js';
+import { cpuSeconds, type Row, takeTurns } from './measure.js';
+
+const LOCKS = 1000;
+const PER_LOCK = 40;
+
+function gpsPing(sequence: number): Uplink {
+  return {
+    boot: 7,
+    sequence,
+    timeMs: systemClock.now(),
+    power: { mode: 'MID', rideTracking: true, airplane: false, recovery: false },
+    kept: 0,
+    dropped: 0,
+    body: {
+      kind: 'gps',
+      reason: 'REASON_UNLOCKED_PING',
+      lockState: 'unlocked',
+      batteryPercent: 81,
+      ebikeVolts: null,
+      tetherState: 'detached',
+      position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 8 },
+      speedMetersPerSecond: 3,
+      directionDegrees: 90,
+    },
+  };
+}
+
+async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Sender[] }> {
+  const store = await openSqliteStore(folder);
+  await store.addMerchant('Bench', 1);
+  const macs = Array.from(
+    { length: LOCKS },
+    (_, at) => macFromWire(`A4C138${at.toString(16).padStart(6, '0').toUpperCase()}`) as Mac,
+  );
+  await store.addDevices(
+    macs.map((mac) => ({ mac, merchant: 'Bench', simulated: false, secretHash: Buffer.from(mac), nowMs: 1 })),
+  );
+  const senders = await Promise.all(macs.map((mac) => lockSender(store, mac)));
+  const later = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
+  const used = overriding(store, { append: later });
+  const locks = new Locks(used, systemClock, () => undefined);
+  const events = new GatewayEvents();
+  const ingest = new Ingest({
+    store: used,
+    locks,
+    clock: systemClock,
+    events,
+    onStored: () => undefined,
+    commands: NO_COMMANDS,
+  });
+  for (const { deviceId, mac } of senders)
+    ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs: systemClock.now() });
+  await ingest.idle();
+  return { ingest, senders };
+}
+
+/** Each lock sends its next ping when the one before is answered, until it has sent all of `payloads`. */
+function flood(ingest: Ingest, senders: readonly Sender[], payloads: readonly Uint8Array[]): Promise<void> {
+  let left = senders.length;
+  return new Promise((resolve, reject) => {
+    const next = (sender: Sender, at: number): void => {
+      const payload = payloads[at];
+      if (payload === undefined) {
+        left -= 1;
+        if (left === 0) resolve();
+      } else ingest.take(sender, payload, (error) => (error === undefined ? soon(sender, at + 1) : reject(error)));
+    };
+    const answered: (readonly [Sender, number])[] = [];
+    // As over sockets: what is answered in one turn comes back in a later one, together.
+    const soon = (sender: Sender, at: number): void => {
+      if (answered.push([sender, at]) === 1)
+        afterThisTurn(() => {
+          for (const each of answered.splice(0)) next(...each);
+        });
+    };
+    for (const sender of senders) next(sender, 0);
+  });
+}
+
+/** Measures it beside the decoding of the same bytes. */
+export async function benchIngestPath(): Promise<Row> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
+  try {
+    const { ingest, senders } = await makeIngest(folder);
+    let sequence = 0;
+    let payloads: Uint8Array[] = [];
+    const take = async (): Promise<number> => {
+      await flood(ingest, senders, payloads);
+      return LOCKS * PER_LOCK;
+    };
+    const decode = (): number => {
+      for (let at = 0; at < LOCKS; at++) for (const payload of payloads) decodeUplink(payload);
+      return LOCKS * PER_LOCK;
+    };
+    const prepare = (): number => {
+      payloads = Array.from({ length: PER_LOCK }, () => encodeUplink(gpsPing(++sequence)));
+      return PER_LOCK;
+    };
+    const [, rates, peer] = await takeTurns([prepare, take, decode], cpuSeconds);
+    await ingest.stop();
+    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    return {
+      name: 'a ping from its payload to its commit and answer, without broker and store',
+      unit: 'pings/s of one core',
+      rates,
+      peer: { name: 'decoding it', rates: peer },
+      ratio: rates.median / peer.median,
+      floor: '0.05 ×',
+      aim: '≥ 0.15 ×',
+    };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,108 @@
+// What a ping costs on its way in, in counts, which no machine changes: states written, events made, hashes taken.
+import t from 'tap';
+import { GatewayEvents } from '../gateway/events.js';
+import { Ingest, type Sender } from '../gateway/ingest.js';
+import { Locks } from '../gateway/locks.js';
+import { openSqliteStore } from '../gateway/store/sqlite-store.js';
+import type { Commit } from '../gateway/store/store.js';
+import { TakenUplink } from '../gateway/taken-uplink.js';
+import { ManualClock } from '../proto/clock.js';
+import type { Ping } from '../proto/ping.js';
+import { lockSender } from './helpers/lock-sender.js';
+import { NO_COMMANDS } from './helpers/no-commands.js';
+import { overriding } from './helpers/sabotage.js';
+import { type Teardown, tempFolder } from './helpers/temp-folder.js';
+import { MERCHANT, testBytes, testMac } from './helpers/test-gateway.js';
+
+const LOCKS = 50;
+const ROUNDS = 100;
+
+const RIDE: Ping = {
+  kind: 'gps',
+  reason: 'REASON_UNLOCKED_PING',
+  lockState: 'unlocked',
+  batteryPercent: 81,
+  ebikeVolts: null,
+  tetherState: 'detached',
+  position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 8 },
+  speedMetersPerSecond: 3,
+  directionDegrees: 90,
+};
+
+/** An ingest on a store that keeps nothing of a commit but what it counts. */
+async function countingIngest(test: Teardown) {
+  const store = await openSqliteStore(tempFolder(test));
+  test.teardown(() => store.close());
+  await store.addMerchant(MERCHANT, 1);
+  const senders: Sender[] = [];
+  for (let at = 1; at <= LOCKS; at++) {
+    const mac = testMac(at);
+    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
+    senders.push(await lockSender(store, mac));
+  }
+  const counts = { uplinks: 0, states: 0, lookups: 0 };
+  const counting = overriding(store, {
+    append: async ({ incoming, states }: Commit) => {
+      counts.uplinks += incoming.filter(({ type }) => type === 'uplink').length;
+      counts.states += states.size;
+    },
+    readDigests: async (...name: Parameters<typeof store.readDigests>) => {
+      counts.lookups += 1;
+      return await store.readDigests(...name);
+    },
+  });
+  const clock = new ManualClock(1_763_618_400_000);
+  const locks = new Locks(counting, clock, () => undefined);
+  test.teardown(() => locks.stop());
+  const events = new GatewayEvents();
+  const parts = { store: counting, locks, clock, events, onStored: () => undefined, commands: NO_COMMANDS };
+  return { ingest: new Ingest(parts), senders, counts, events };
+}
+
+/** Counts what is asked of all uplinks from now on, until the test ends. */
+function countUses(test: Teardown): { digests: number; told: number } {
+  const uses = { digests: 0, told: 0 };
+  const { prototype } = TakenUplink;
+  const told = prototype.told;
+  const digest = Object.getOwnPropertyDescriptor(prototype, 'digest') as PropertyDescriptor;
+  prototype.told = function count(this: TakenUplink) {
+    uses.told += 1;
+    return told.call(this);
+  };
+  Object.defineProperty(prototype, 'digest', {
+    ...digest,
+    get(this: TakenUplink) {
+      uses.digests += 1;
+      return digest.get?.call(this);
+    },
+  });
+  test.teardown(() => {
+    prototype.told = told;
+    Object.defineProperty(prototype, 'digest', digest);
+  });
+  return uses;
+}
+
+t.test('a new ping takes no hash, makes no event for nobody, and hardly ever writes a state', async (t) => {
+  const { ingest, senders, counts, events } = await countingIngest(t);
+  const atMs = 1_763_618_400_000;
+  for (const { deviceId, mac } of senders) ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs });
+  await ingest.idle();
+  t.equal(counts.states, LOCKS, 'what the log alone does not lead to is written');
+  const uses = countUses(t);
+  const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
+  const takeAll = async (sequence: number): Promise<void> => {
+    for (const sender of senders)
+      ingest.take(sender, testBytes(sequence, { power, body: RIDE }), (error) => error && t.fail(error.message));
+    await ingest.idle();
+  };
+  counts.states = 0;
+  for (let sequence = 1; sequence <= ROUNDS; sequence++) await takeAll(sequence);
+  t.equal(counts.uplinks, LOCKS * ROUNDS);
+  t.ok(counts.states <= counts.uplinks / 20, `${counts.states} states for ${counts.uplinks} pings`);
+  t.same({ ...uses, lookups: counts.lookups }, { digests: 0, told: 0, lookups: 0 });
+
+  events.on('uplink', () => undefined);
+  await takeAll(ROUNDS + 1);
+  t.same(uses, { digests: LOCKS, told: LOCKS }, 'somebody listens: once for each');
+});
