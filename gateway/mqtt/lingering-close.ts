@@ -41,6 +41,7 @@ export function closeLingering({ stream, raw }: Connection, clock: Clock, onClos
 function dropAll(stream: Socket, onTooMuch: () => void): void {
   let dropped = 0;
   stream.removeAllListeners('readable');
+  stream.removeAllListeners('data');
   stream.read = Socket.prototype.read;
   stream.on('data', (chunk: Buffer) => {
     dropped += chunk.length;
