@@ -13,9 +13,11 @@ import { chooseSeed } from './helpers/seeded-chance.js';
 import { testMac } from './helpers/test-gateway.js';
 
 const MAC = testMac();
-const STREAMS = 1000;
+const STREAMS = Number(process.env.LOCKGATE_STREAMS ?? 1000);
 const DISCONNECT = Buffer.from([0xe0, 0]);
 const [PINGRESP, SUBACK] = ['d000', '9003000101'];
+/** An uplink at QoS 0. */
+const QOS_0 = Buffer.from([0x30, 7, 0, 2, ...Buffer.from('upq-0')]);
 /** What is answered in one go, as a commit does. */
 const BURST = 50;
 
@@ -66,18 +68,20 @@ t.test('a plain uplink never reaches the library, and a burst of them is answere
   await turns();
   t.equal(answersTo(lock), pubacks(1, 2 * BURST) + puback(7), 'one that is sent again is answered again (4.4)');
   t.equal(gateOf(lock)?.passedOn, 0);
+  for (const unusual of [uplink(0), QOS_0, PINGREQ]) lock.say(unusual);
+  await turns();
+  t.equal(gateOf(lock)?.passedOn, 3, 'what is unusual does');
 });
 
 t.test('uplinks keep their order among all else that a lock says', async (t) => {
   const { enter, ingest } = await handBroker(t);
   const lock = await enter(MAC);
-  const qos0 = Buffer.from([0x30, 7, 0, 2, ...Buffer.from('upq-0')]);
   lock.say(
     Buffer.concat([
       uplink(1),
       PINGREQ,
       uplink(2),
-      qos0,
+      QOS_0,
       uplink(3),
       subscribePacket('down'),
       uplink(4),
@@ -122,6 +126,34 @@ t.test('an uplink may be cut anywhere', async (t) => {
   t.pass(`${whole.length - 1} cuts`);
 });
 
+t.test('what stands in a payload is no packet, wherever the packet is cut', async (t) => {
+  const { enter, ingest } = await handBroker(t);
+  // As long as its length in two bytes allows, and full of what looks like uplinks.
+  const payload = Buffer.alloc(300, uplink(99, 'evil'));
+  for (let shift = 0; shift < uplink(99, 'evil').length; shift++) {
+    const whole = publishPacket('up', payload.subarray(shift), 5);
+    const lock = await enter(testMac(shift + 1));
+    for (const [from, to] of [
+      [0, 1],
+      [1, 2],
+      [2, 9],
+      [9, 150],
+      [150, whole.length],
+    ] as const)
+      lock.say(Buffer.from(whole.subarray(from, to)));
+    lock.say(whole.subarray(0, 2), whole.subarray(2));
+    await turns(2);
+    ingest.answer();
+    await turns(2);
+    t.same(
+      ingest.taken.splice(0).map(({ payload: taken }) => taken.length),
+      [300 - shift, 300 - shift],
+    );
+    ingest.forget();
+    t.equal(answersTo(lock), puback(5) + puback(5));
+  }
+});
+
 t.test('what the library answers does not overtake what was answered before it in the same turn', async (t) => {
   const { enter, ingest } = await handBroker(t);
   const lock = await enter(MAC);
@@ -148,10 +180,14 @@ t.test('nothing is taken behind a DISCONNECT (3.14.4), nor behind what ends the 
   const { enter, ingest, events } = await handBroker(t);
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
-  const ends = { DISCONNECT, 'a foreign topic': publishPacket('other', Buffer.from('x'), 9) };
+  const ends = {
+    DISCONNECT,
+    'a foreign topic': publishPacket('other', Buffer.from('x'), 9),
+    'another one': publishPacket('uq', Buffer.from('x'), 9),
+  };
   for (const [index, [what, end]] of Object.entries(ends).entries()) {
     const lock = await enter(testMac(index + 1));
-    lock.say(Buffer.concat([uplink(1), end, uplink(2)]));
+    lock.say(Buffer.concat([uplink(1), end, QOS_0, uplink(2)]));
     lock.say(uplink(3));
     await turns();
     ingest.answer();
@@ -162,7 +198,7 @@ t.test('nothing is taken behind a DISCONNECT (3.14.4), nor behind what ends the 
     t.ok(lock.destroyed, `${what}: it is over`);
     t.equal(answersTo(lock), '', `${what}: and hears nothing more`);
   }
-  t.same(causes, ['closed', 'gateway']);
+  t.same(causes, ['closed', 'gateway', 'gateway']);
 });
 
 t.test('an uplink that can’t be kept ends the connection, what was kept before it is acknowledged', async (t) => {

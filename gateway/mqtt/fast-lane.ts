@@ -1,6 +1,6 @@
 /**
- * The way of nearly everything that locks say: an uplink goes from the gate to ingest, and its PUBACK from ingest to the
- * socket, past the broker library, which spends more on a PUBLISH than all that is done with it afterwards.
+ * The way of nearly everything that locks say: an uplink goes from the gate to ingest, and its PUBACK from ingest to
+ * the socket, past the broker library, which spends more on a PUBLISH than the system does on reading and answering it.
  *
  * A lane is one connection's. It takes no part in what the library decides: who may connect, subscriptions, pings of
  * MQTT, the end of a connection, and each PUBLISH that is in any way unusual (gate.ts says which those are).

@@ -259,12 +259,11 @@ export class Gate implements Connection, OnWheel {
           piece.subarray(payloadAt, end),
           ((piece[payloadAt - 2] as number) << 8) | (piece[payloadAt - 1] as number),
         );
-        if (!this.#isTaking()) return;
         given = end;
       }
       at = end;
     }
-    if (given < piece.length) this.#passOn(given === 0 ? piece : piece.subarray(given));
+    if (given < piece.length && this.#isTaking()) this.#passOn(given === 0 ? piece : piece.subarray(given));
   }
 
   /** Whether the connection isn't being ended. */
