@@ -109,6 +109,8 @@ export class Gate implements Connection, OnWheel {
   /** How much it has read of what it was sent, as of when; the door's, to find those that read no more. */
   readBytes = 0;
   readAtMs = 0;
+  /** It was sent something and may not have read it; the door's. */
+  isSentTo = false;
   readonly watcher: GateWatcher;
   /** Set before the gate opens; without one all goes to the library. */
   lane: Lane | undefined;
