@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { gateOf } from '../gateway/mqtt/gate.js';
-import { ManualClock, Seconds } from '../proto/clock.js';
+import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { type HandSocket, handBroker, turns } from './helpers/hand-broker.js';
 import { compareLanes } from './helpers/lane-streams.js';
