@@ -104,7 +104,7 @@ export class FrameCounter {
   }
 }
 
-/** Where the packet that begins at `at` ends, or 0 where it isn't all there. Its length is one that a counter passed. */
+/** Where the packet that begins at `at` ends; 0 where it isn't all there. Its length is one that a counter passed. */
 export function packetEnd(piece: Uint8Array, at: number): number {
   let length = 0;
   for (let index = at + 1, shift = 0; index < piece.length; index++, shift += 7) {
