@@ -4,7 +4,7 @@
  * aedes writes the PUBACK before it publishes, persists or calls `published`, so whatever is stored there can be lost
  * after the lock was told that it's safe. It does wait for `authorizePublish`, and closes the connection without a
  * PUBACK where that fails. So an uplink is decoded and committed inside `authorizePublish`, and its callback is the
- * acknowledgement.
+ * acknowledgement. Uplinks as locks send them go past aedes, with the same promise (fast-lane.ts).
  *
  * The connection is the identity (protocol.md §1): who speaks is settled at CONNECT, and no topic carries a MAC.
  */
@@ -29,6 +29,7 @@ import { scrubSecrets } from '../log-scrub.js';
 import type { Store } from '../store/store.js';
 import type { Usage } from '../usage/usage.js';
 import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
+import { type FastLane, Lanes } from './fast-lane.js';
 import { DOOR_LIMITS, type DoorLimits, FrontDoor } from './front-door.js';
 import { type Gate, gateOf } from './gate.js';
 import { closeLingering } from './lingering-close.js';
@@ -89,6 +90,8 @@ export interface BrokerOptions {
   readonly wallClock: Clock;
   /** Whether the store can write, as far as is known: while it can't, nobody is let in whose word could not be kept. */
   readonly canStore?: () => Promise<boolean>;
+  /** False takes every uplink by way of aedes: for tests, which compare. */
+  readonly fastLane?: boolean | undefined;
   /** Told when a lock has subscribed to `down`: from now on it hears commands. */
   readonly onListening?: (session: Session) => void;
 }
@@ -112,6 +115,8 @@ export class Broker {
   readonly #sessionOf = new WeakMap<Client, Session>();
   readonly #withWill = new WeakSet<Client>();
   readonly #expiry: SessionExpiry;
+  readonly #lanes: Lanes;
+  readonly #laneOf = new WeakMap<Client, FastLane>();
   #identity: TlsIdentity | undefined;
   #closing = false;
 
@@ -120,6 +125,12 @@ export class Broker {
     this.#aedes = aedes;
     this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
       this.sessions.end(expired.sender.deviceId, (session) => session === expired);
+    });
+    this.#lanes = new Lanes({
+      ingest: options.ingest,
+      events: options.events,
+      onFirst: (gate) => this.#ready(clientOf(gate) as Client),
+      onFailed: (gate, error) => this.#laneFailed(clientOf(gate) as Client, error),
     });
     this.#door = new FrontDoor({
       limits: { ...DOOR_LIMITS, ...options.limits },
@@ -309,6 +320,11 @@ export class Broker {
     this.#sessionOf.set(client, session);
     this.sessions.add(session);
     this.#expiry.add(session);
+    if (this.#options.fastLane !== false) {
+      const lane = this.#lanes.open(session, connection);
+      this.#laneOf.set(client, lane);
+      connection.lane = lane;
+    }
     connection.stream.once('close', () => {
       this.#expiry.remove(session);
       // One that never gets ready is nobody's disconnect.
@@ -329,6 +345,12 @@ export class Broker {
     this.#options.onListening?.(session);
   }
 
+  /** An uplink must not be acknowledged: aedes ends the connection as it does where `authorizePublish` fails. */
+  #laneFailed(client: Client, error: Error): void {
+    this.#setCause(client, 'gateway');
+    client.emit('error', error);
+  }
+
   /** The heart: the callback is called, and so the PUBACK written, when the uplink is on the disk. */
   #publish(client: Client | null, packet: AedesPublishPacket, done: (error?: Error | null) => void): void {
     // aedes itself publishes below $SYS (its birth, its heartbeat), with no client; nobody can subscribe to it.
@@ -338,6 +360,8 @@ export class Broker {
     }
     const arrivedAt = monotonicMs();
     const answer = (error?: Error): void => {
+      // What was answered before it goes out before it.
+      this.#laneOf.get(client)?.write();
       if (error !== undefined) this.#setCause(client, 'gateway');
       // At QoS 1 aedes writes the PUBACK before this returns.
       done(error ?? null);
@@ -346,8 +370,9 @@ export class Broker {
     };
     const session = this.#sessionOf.get(client);
     const fault = session === undefined ? NOT_AUTHENTICATED : publishFault(packet);
-    if (session?.isEnded === true) {
-      answer(new LockgateError('session-ended', 'the connection is being ended'));
+    // Ended by us, or by a DISCONNECT, behind which nothing may come (MQTT 3.1.1, 3.14.4).
+    if (session?.isEnded === true || !client.conn.writable) {
+      done(new LockgateError('session-ended', 'the connection is being ended'));
       return;
     }
     if (session !== undefined && fault === undefined) {
@@ -402,7 +427,7 @@ export class Broker {
 
   /** The front door ends a connection; it has none of aedes' clients before the CONNECT is whole. */
   #endedAtDoor({ stream, address }: Connection, cause: DisconnectCause, what: Refused['what'], why: string): void {
-    const { client } = stream as Socket & { client?: Client };
+    const client = clientOf({ stream });
     if (client !== undefined) this.#setCause(client, cause);
     if (cause !== 'keepalive') this.#tellRefused(what, client?.id, address, why);
   }
@@ -418,6 +443,11 @@ export class Broker {
     const atMs = this.#options.clock.now();
     this.#options.events.emit('refused', { atMs, what, clientId, address, why: scrubSecrets(why) });
   }
+}
+
+/** aedes' client on a connection, which aedes notes there; undefined until it has got the connection. */
+function clientOf({ stream }: Pick<Connection, 'stream'>): Client | undefined {
+  return (stream as Socket & { client?: Client }).client;
 }
 
 /** `client.publish` reaches this client alone, where `broker.publish` would reach every lock. */

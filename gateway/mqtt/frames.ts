@@ -12,6 +12,10 @@ const UNSUBSCRIBE = 10;
 const PINGREQ = 12;
 const DISCONNECT = 14;
 
+/** A PUBLISH at QoS 1 that is not retained, whether it is sent for the first time or again (MQTT 3.1.1, 3.3.1). */
+const PUBLISH_ONCE = (PUBLISH << 4) | 0b0010;
+const PUBLISH_AGAIN = (PUBLISH << 4) | 0b1010;
+
 /** What may follow a CONNECT: PUBREC, PUBREL and PUBCOMP belong to QoS 2, which is refused. */
 const FOLLOWS = new Set([PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT]);
 
@@ -53,6 +57,8 @@ function tooLong(length: number, most: number): string {
 export class FrameCounter {
   /** How many packets have come to their end. */
   complete = 0;
+  /** Where in the last piece the first packet begins that began in it; the piece's length where none did. */
+  began = 0;
   /** Bytes that the packet under way still lacks, once its header is through. */
   #left = 0;
   /** Bytes of a fixed header that have come; 0 between packets and within a body. */
@@ -61,6 +67,7 @@ export class FrameCounter {
 
   /** Follows a piece; says what is wrong with it, if anything is. Packets of more than `most` bytes are. */
   pass(piece: Uint8Array, most: number): string | undefined {
+    this.began = piece.length;
     for (let at = 0; at < piece.length; ) {
       if (this.#left > 0) {
         const taken = Math.min(this.#left, piece.length - at);
@@ -69,6 +76,7 @@ export class FrameCounter {
         if (this.#left === 0) this.complete += 1;
         continue;
       }
+      if (this.#headerBytes === 0 && at < this.began) this.began = at;
       const why = this.#passHeaderByte(piece[at] as number, most);
       if (why !== undefined) return why;
       at += 1;
@@ -94,6 +102,37 @@ export class FrameCounter {
     if (this.#length === 0) this.complete += 1;
     return undefined;
   }
+}
+
+/** Where the packet that begins at `at` ends; 0 where it isn't all there. Its length is one that a counter passed. */
+export function packetEnd(piece: Uint8Array, at: number): number {
+  let length = 0;
+  for (let index = at + 1, shift = 0; index < piece.length; index++, shift += 7) {
+    const byte = piece[index] as number;
+    length += (byte & 0x7f) << shift;
+    if (byte >= 0x80) continue;
+    const end = index + 1 + length;
+    return end <= piece.length ? end : 0;
+  }
+  return 0;
+}
+
+/**
+ * Where the payload begins of a packet from `at` to `end` that is an uplink as locks send it: a PUBLISH to `topic` at
+ * QoS 1, not retained. 0 for any other. Its packet id stands in the two bytes before the payload; one with the id 0,
+ * which there may not be (MQTT 3.1.1, 2.3.1), is another.
+ */
+export function payloadOfUplink(piece: Uint8Array, at: number, end: number, topic: Uint8Array): number {
+  const header = piece[at];
+  if (header !== PUBLISH_ONCE && header !== PUBLISH_AGAIN) return 0;
+  let topicAt = at + 1;
+  while ((piece[topicAt] as number) >= 0x80) topicAt += 1;
+  topicAt += 3;
+  const idAt = topicAt + topic.length;
+  if (idAt + 2 > end || piece[topicAt - 2] !== topic.length >> 8 || piece[topicAt - 1] !== (topic.length & 0xff))
+    return 0;
+  for (let index = 0; index < topic.length; index++) if (piece[topicAt + index] !== topic[index]) return 0;
+  return piece[idAt] === 0 && piece[idAt + 1] === 0 ? 0 : idAt + 2;
 }
 
 const NAMES = [

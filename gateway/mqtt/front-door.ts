@@ -129,7 +129,8 @@ export class FrontDoor implements GateWatcher {
 
   /** A client is sent something: it is watched until it has read it. */
   sent(gate: Gate): void {
-    if (this.#sentTo.has(gate)) return;
+    if (gate.isSentTo) return;
+    gate.isSentTo = true;
     gate.readBytes = -1;
     this.#sentTo.add(gate);
     this.#wheel.turn();
@@ -221,6 +222,7 @@ export class FrontDoor implements GateWatcher {
       const { stream } = gate;
       if (stream.writableLength === 0 || gate.phase === 'over') {
         this.#sentTo.delete(gate);
+        gate.isSentTo = false;
         continue;
       }
       // What was written and waits no more: how far it has read, but for what the systems between us hold.

@@ -3,13 +3,18 @@
  * up to 256 MB, from anybody. Before the CONNECT it holds the bytes itself, as few as may be; then it lets the library
  * have the CONNECT and nothing else until that is accepted; then everything, by the way of a counter of packets.
  *
- * The library reads with `stream.read()` alone, so that is where the gate stands: no second stream for each connection,
- * since there are very many that say very little.
+ * The library reads with `stream.read(null)` alone, so that is where the gate stands: no second stream for each
+ * connection, since there are very many that say very little.
+ *
+ * Once the CONNACK is out the gate reads for itself and the library gets what isn't the lane's (fast-lane.ts): whole
+ * uplinks go the lane's way, everything else is the library's, in the order in which it came. While the library is not
+ * done with what it has got, all that comes behind it is the library's too, so that nothing overtakes.
  */
 import { Socket } from 'node:net';
 import type { Milliseconds } from '../../proto/clock.js';
-import { FrameCounter, firstPacket } from './frames.js';
+import { FrameCounter, firstPacket, packetEnd, payloadOfUplink } from './frames.js';
 import type { Connection } from './listener.js';
+import { UP_TOPIC } from './topics.js';
 import type { OnWheel } from './wheel.js';
 
 /**
@@ -39,6 +44,16 @@ export interface GateWatcher {
   gone(gate: Gate): void;
 }
 
+/** Takes the uplinks of an authenticated connection past the library. */
+export interface Lane {
+  /** It has enough to answer: nothing more is read until that is less. */
+  readonly isFull: boolean;
+  /** Takes the payload of one PUBLISH to `up` at QoS 1 with packet id `id`. The payload is not to be kept. */
+  take(payload: Buffer, id: number): void;
+}
+
+const UP = Buffer.from(UP_TOPIC);
+
 const GATE = Symbol('gate');
 type Guarded = Socket & { [GATE]?: Gate };
 
@@ -47,17 +62,28 @@ export function gateOf(stream: unknown): Gate | undefined {
   return (stream as Guarded)[GATE];
 }
 
+/** How much is to be read: Node asks by number or not at all, the library with null. */
+type ReadSize = number | null | undefined;
+
 /** What every socket reads with, a TLS one too. */
 const socketRead = Socket.prototype.read as (this: Socket, size?: number) => Buffer | null;
 
 /* One function of each for all streams, so that a connection costs none of its own. */
 
-function readThroughGate(this: Guarded, size?: number): Buffer | null {
+function readThroughGate(this: Guarded, size?: ReadSize): Buffer | null {
   return (this[GATE] as Gate).read(size);
 }
 
 function holdFirstBytes(this: Guarded): void {
   this[GATE]?.holdFirstBytes();
+}
+
+function passGate(this: Guarded, piece: Buffer): void {
+  this[GATE]?.pass(piece);
+}
+
+function readOnAtGate(this: Guarded): void {
+  this[GATE]?.readOn();
 }
 
 function failGate(this: Guarded, error: Error): void {
@@ -83,7 +109,13 @@ export class Gate implements Connection, OnWheel {
   /** How much it has read of what it was sent, as of when; the door's, to find those that read no more. */
   readBytes = 0;
   readAtMs = 0;
+  /** It was sent something and may not have read it; the door's. */
+  isSentTo = false;
   readonly watcher: GateWatcher;
+  /** Set before the gate opens; without one all goes to the library. */
+  lane: Lane | undefined;
+  /** How many pieces of what an authenticated client said went to the library though there is a lane. */
+  passedOn = 0;
   readonly #frames = new FrameCounter();
   /** What has come and isn't the library's yet: the beginning of the CONNECT, later what came right behind it. */
   #bytes: Buffer | undefined;
@@ -91,6 +123,12 @@ export class Gate implements Connection, OnWheel {
   #counted = 0;
   /** The CONNECT, until the library has read it. */
   #connect: Buffer | undefined;
+  /** Once the lane is in use: how the library is told that there is something to read. */
+  #tellLibrary: (() => void) | undefined;
+  /** Once the lane is in use: what the library is to read. */
+  #forLibrary: Buffer | undefined;
+  /** Nothing is read for now. */
+  #isHeld = false;
 
   constructor({ stream, raw, address }: Connection, phase: 'handshake' | 'connect', watcher: GateWatcher) {
     this.stream = stream;
@@ -117,6 +155,7 @@ export class Gate implements Connection, OnWheel {
     this.#count(0);
     this.#bytes = undefined;
     this.#connect = undefined;
+    this.#forLibrary = undefined;
   }
 
   /** Takes what has come, until the CONNECT is whole. */
@@ -138,25 +177,114 @@ export class Gate implements Connection, OnWheel {
     this.stream.emit('readable');
   }
 
-  /** What the library gets when it reads from the socket. */
-  read(size?: number): Buffer | null {
+  /** What the library gets when it reads from the socket. Node reads by the same name, but never with null. */
+  read(size: ReadSize): Buffer | null {
     // Node's own way to say: go and look whether there is more.
     if (size === 0) return socketRead.call(this.stream, 0);
+    if (this.#tellLibrary !== undefined)
+      return size === null ? this.#readPassedOn() : socketRead.call(this.stream, size);
     if (this.#connect !== undefined) {
       const connect = this.#connect;
       this.#connect = undefined;
       return connect;
     }
     if (this.phase !== 'open' || this.watcher.isClosing) return null;
+    if (this.lane !== undefined) return this.#enterLane();
     const piece = this.#readOpen();
-    if (piece === null) return null;
+    return piece !== null && this.#hear(piece) ? piece : null;
+  }
+
+  /** Takes what an authenticated client says, once the lane is in use. */
+  pass(piece: Buffer): void {
+    if (this.phase !== 'open') return;
+    if (this.watcher.isClosing) return void this.stream.pause();
+    if (!this.#hear(piece)) return;
+    if (this.#forLibrary === undefined) this.#walk(piece);
+    else this.#passOn(piece);
+    this.readOn();
+  }
+
+  /** Reads on where there is no reason to wait, or waits. */
+  readOn(): void {
+    const { stream } = this;
+    if (this.phase !== 'open' || !stream.writable || this.#tellLibrary === undefined) return;
+    const isBehind = stream.writableNeedDrain;
+    if (isBehind && !stream.listeners('drain').includes(readOnAtGate)) stream.once('drain', readOnAtGate);
+    const isHeld = isBehind || this.#forLibrary !== undefined || this.lane?.isFull === true;
+    if (isHeld === this.#isHeld) return;
+    this.#isHeld = isHeld;
+    if (isHeld) stream.pause();
+    else stream.resume();
+  }
+
+  /** Counts what came from an authenticated client. False where it is at fault, and the connection was ended. */
+  #hear(piece: Buffer): boolean {
     const { complete } = this.#frames;
     const why = this.#frames.pass(piece, this.watcher.most.packet);
-    if (why !== undefined) {
-      this.watcher.fault(this, why);
-      return null;
+    if (why === undefined) this.watcher.heard(this, this.#frames.complete > complete);
+    else this.watcher.fault(this, why);
+    return why === undefined;
+  }
+
+  /**
+   * From now on the gate reads as fast as the socket can, and tells the library of what is for it. The library reads
+   * for the first time when it has written the CONNACK, so nothing can be answered before that.
+   */
+  #enterLane(): null {
+    const { stream } = this;
+    const [tellLibrary] = stream.listeners('readable') as (() => void)[];
+    if (tellLibrary === undefined) return null;
+    this.#tellLibrary = tellLibrary;
+    stream.removeListener('readable', tellLibrary);
+    if (this.#bytes !== undefined) stream.unshift(this.#bytes);
+    this.#bytes = undefined;
+    stream.on('data', passGate);
+    stream.resume();
+    return null;
+  }
+
+  /** Gives each packet to whom it is for, in order. */
+  #walk(piece: Buffer): void {
+    /** Up to here somebody has it. */
+    let given = 0;
+    for (let at = this.#frames.began; at < piece.length; ) {
+      const end = packetEnd(piece, at);
+      if (end === 0) break;
+      const payloadAt = payloadOfUplink(piece, at, end, UP);
+      if (payloadAt > 0) {
+        if (at > given) this.#passOn(piece.subarray(given, at));
+        if (!this.#isTaking()) return;
+        given = at;
+        // The library isn't done with what came before.
+        if (this.#forLibrary !== undefined) break;
+        this.lane?.take(
+          piece.subarray(payloadAt, end),
+          ((piece[payloadAt - 2] as number) << 8) | (piece[payloadAt - 1] as number),
+        );
+        given = end;
+      }
+      at = end;
     }
-    this.watcher.heard(this, this.#frames.complete > complete);
+    if (given < piece.length && this.#isTaking()) this.#passOn(given === 0 ? piece : piece.subarray(given));
+  }
+
+  /** Whether the connection isn't being ended. */
+  #isTaking(): boolean {
+    return this.phase === 'open' && this.stream.writable;
+  }
+
+  /** Hands something to the library, which takes it at once or when it is done with what it has. */
+  #passOn(piece: Buffer): void {
+    this.passedOn += 1;
+    this.#forLibrary = this.#forLibrary === undefined ? piece : Buffer.concat([this.#forLibrary, piece]);
+    this.#tellLibrary?.call(this.stream);
+  }
+
+  #readPassedOn(): Buffer | null {
+    const piece = this.#forLibrary;
+    if (piece === undefined) return null;
+    this.#forLibrary = undefined;
+    if (this.#isHeld) this.readOn();
     return piece;
   }
 

@@ -41,12 +41,18 @@ export function closeLingering({ stream, raw }: Connection, clock: Clock, onClos
 function dropAll(stream: Socket, onTooMuch: () => void): void {
   let dropped = 0;
   stream.removeAllListeners('readable');
-  stream.read = Socket.prototype.read;
+  stream.removeAllListeners('data');
+  stream.read = readForNode;
   stream.on('data', (chunk: Buffer) => {
     dropped += chunk.length;
     if (dropped > LINGER_BYTES) onTooMuch();
   });
   stream.resume();
+}
+
+/** aedes, which reads with null, gets nothing any more. */
+function readForNode(this: Socket, size?: number | null): Buffer | null {
+  return size === null ? null : (Socket.prototype.read.call(this, size) as Buffer | null);
 }
 
 /** The system's own: there is nobody to wait for. */

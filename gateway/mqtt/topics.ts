@@ -5,7 +5,7 @@
 import type { Source } from '../../proto/ping.js';
 
 /** Uplinks travel on this topic, downlinks on the other; there are no more. */
-const UP_TOPIC = 'up';
+export const UP_TOPIC = 'up';
 export const DOWN_TOPIC = 'down';
 
 /** What a stranger names is shown to operators, but not at any length. In characters. */
