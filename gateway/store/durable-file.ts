@@ -1,6 +1,7 @@
 /** SQLite connections that write: each is asserted to be durable, in whatever thread it is. */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../proto/errors.js';
+import { addUplinkSum } from './uplink-sum.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
 const SYNCHRONOUS_FULL = 2;
@@ -18,10 +19,16 @@ export function openDurable(file: string): Database {
   // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
   db.pragma('secure_delete = ON');
   const synchronous = db.pragma('synchronous', { simple: true });
+  addUplinkSum(db);
   if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
   db.close();
   throw new LockgateError(
     'store-unsafe',
     `${file} can't be made durable: expected journal mode wal and synchronous FULL, got ${journal} and ${synchronous}`,
   );
+}
+
+/** One durable transaction. @throws what SQLite throws; nothing of it is kept */
+export function inTransaction<T>(db: Database, work: () => T): T {
+  return db.transaction(work).immediate();
 }
