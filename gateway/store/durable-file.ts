@@ -5,6 +5,8 @@ import { addUplinkSum } from './uplink-sum.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
 const SYNCHRONOUS_FULL = 2;
+/** Bytes of the WAL's file that stay when it begins anew. */
+const WAL_KEPT = 64 * 1024 * 1024;
 
 /**
  * WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL.
@@ -19,6 +21,8 @@ export function openDurable(file: string): Database {
   // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
   db.pragma('secure_delete = ON');
   const synchronous = db.pragma('synchronous', { simple: true });
+  // A WAL that once grew long, beside a reader that was slow, becomes short again.
+  db.pragma(`journal_size_limit = ${WAL_KEPT}`);
   addUplinkSum(db);
   if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
   db.close();

@@ -7,6 +7,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openDurable } from './durable-file.js';
 import type { LogAnswer, LogError, LogRequest, LogThreadData } from './log-thread-message.js';
 import { LogWriter } from './sqlite-log.js';
+import { WalEmptier } from './wal-emptier.js';
 
 const port = parentPort as MessagePort;
 
@@ -23,6 +24,7 @@ function serve(): void {
   const { file, runSize } = workerData as LogThreadData;
   const db = openDurable(file);
   const writer = new LogWriter(db, runSize);
+  const emptier = new WalEmptier(db);
   const carryOut = (request: LogRequest): void => {
     if (request.type === 'append') writer.append(request.commit);
     else if (request.type === 'progress') writer.recordProgress(request.progress);
@@ -35,6 +37,7 @@ function serve(): void {
   };
   port.on('message', (request: LogRequest) => {
     try {
+      emptier.check();
       carryOut(request);
     } catch (error) {
       answer({ error: sendable(error) });
@@ -42,6 +45,7 @@ function serve(): void {
     }
     const uplinks = request.type === 'append' ? request.commit.uplinks : undefined;
     answer({ uplinks, mark: writer.tail.mark }, uplinks);
+    if (db.open) emptier.copyWhereLong();
   });
   answer({ mark: writer.tail.mark });
 }

@@ -71,6 +71,9 @@ import type { WebhookStore } from './webhook-store.js';
 /** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
 const SETTLED_AT_CLOSE = 5000;
 
+/** Pages of the WAL from which on this thread copies them, though another one is meant to. */
+const WAL_PAGES_MOST = 8000;
+
 /** What the system says where the setting names no place for a folder. */
 const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
 
@@ -105,6 +108,8 @@ export async function openSqliteStore(folder: string, options: SqliteOptions = {
     await migrate(tables, isNew ? 'make' : 'open', file);
     await catchUp(writer, onCatchUp);
     const reader = new SqliteDatabase(file, { readonly: true });
+    // The thread copies the WAL into the file; this connection does only where that can't keep up.
+    if (logThread) writer.pragma(`wal_autocheckpoint = ${WAL_PAGES_MOST}`);
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
     return new SqliteStore({ file, lock, writer, reader, tables, log });
   } catch (error) {

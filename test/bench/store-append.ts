@@ -11,12 +11,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { digestOf } from '../../gateway/event-id.js';
 import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
-import type { Commit, IncomingUplink, Store } from '../../gateway/store/store.js';
+import type { Commit, Store } from '../../gateway/store/store.js';
 import { monotonicMs } from '../../proto/clock.js';
-import { SeededChance } from '../helpers/seeded-chance.js';
-import { testBytes } from '../helpers/test-gateway.js';
+import { AppendFleet } from '../helpers/append-fleet.js';
 
 const BATCH = 1000;
 /** Commits that may wait while the next is made, as in a gateway at its limit. */
@@ -38,47 +36,6 @@ function threadUses(): Map<string, ThreadUse> {
   return uses;
 }
 
-class Fleet {
-  readonly #locks: number;
-  readonly #chance = new SeededChance(7);
-  readonly #sequences: number[];
-  readonly #payloads: readonly Buffer[];
-  readonly #digests: readonly Buffer[];
-  #sent = 0;
-
-  constructor(locks: number) {
-    this.#locks = locks;
-    this.#sequences = new Array<number>(locks).fill(0);
-    this.#payloads = Array.from({ length: 512 }, (_, sequence) => testBytes(sequence));
-    this.#digests = this.#payloads.map(digestOf);
-  }
-
-  /** The next uplinks, of locks by chance. */
-  batch(): Commit {
-    return { incoming: Array.from({ length: BATCH }, () => this.#uplink()), judged: [], states: new Map() };
-  }
-
-  #uplink(): IncomingUplink {
-    const lock = Math.floor(this.#chance.next() * this.#locks);
-    const sequence = (this.#sequences[lock] ?? 0) + 1;
-    this.#sequences[lock] = sequence;
-    const [id, sample] = [lock + 1, this.#sent++ % this.#payloads.length];
-    return {
-      type: 'uplink',
-      deviceId: id,
-      merchantId: 1,
-      credentialId: id,
-      boot: 1,
-      sequence,
-      digest: this.#digests[sample] as Buffer,
-      kind: 2,
-      bytes: this.#payloads[sample] as Buffer,
-      receivedAtMs: 1_763_618_400_000 + this.#sent,
-      buffered: false,
-    };
-  }
-}
-
 interface Run {
   readonly latencies: number[];
 }
@@ -96,11 +53,11 @@ async function append(store: Store, made: readonly Commit[]): Promise<Run> {
   return { latencies };
 }
 
-async function fill(store: Store, fleet: Fleet, rows: number): Promise<void> {
+async function fill(store: Store, fleet: AppendFleet, rows: number): Promise<void> {
   for (let filled = 0; filled < rows; filled += BATCH * 10)
     await append(
       store,
-      Array.from({ length: 10 }, () => fleet.batch()),
+      Array.from({ length: 10 }, () => fleet.batch(BATCH)),
     );
 }
 
@@ -117,9 +74,9 @@ async function main(): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-append-'));
   const store = await openSqliteStore(folder, { logThread: true });
   try {
-    const fleet = new Fleet(locks);
+    const fleet = new AppendFleet(locks);
     await fill(store, fleet, Math.max(rows, 20 * BATCH));
-    const made = Array.from({ length: batches }, () => fleet.batch());
+    const made = Array.from({ length: batches }, () => fleet.batch(BATCH));
     const before = threadUses();
     const startedAt = monotonicMs();
     const { latencies } = await append(store, made);
