@@ -1,6 +1,7 @@
 /**
- * What an uplink costs the store, in counts that are the same on every machine: statements, bytes and commits. A change
- * that brings back a page of its own for every lock, or a commit for every uplink, is seen here before it is in a bench.
+ * What an uplink costs the store, in counts that are the same on every machine: statements, bytes and commits. A
+ * change that brings back a page of its own for every lock, or a commit for every uplink, is seen here before it is in
+ * a bench.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -7,9 +7,13 @@ import SqliteDatabase from 'better-sqlite3';
 import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import t, { type Test } from 'tap';
 import { digestOf } from '../gateway/event-id.js';
+import { openDurable } from '../gateway/store/durable-file.js';
 import { migrationProvider } from '../gateway/store/migrations.js';
+import { packCommit } from '../gateway/store/packed-commit.js';
+import { LogWriter } from '../gateway/store/sqlite-log.js';
 import { openSqliteStore, type SqliteOptions } from '../gateway/store/sqlite-store.js';
 import type { IncomingUplink, LogEntry, Store } from '../gateway/store/store.js';
+import { ThreadLog } from '../gateway/store/thread-log.js';
 import { type SummedRow, uplinkSum } from '../gateway/store/uplink-sum.js';
 import { SeededChance } from './helpers/seeded-chance.js';
 import { tempFolder } from './helpers/temp-folder.js';
@@ -169,6 +173,53 @@ for (const logThread of [false, true])
   t.test(`with short runs, ${logThread ? 'in a thread' : 'in line'}, the log is what a list would be`, async (t) => {
     for (const seed of [1, 2]) await liveThrough(t, { logThread, runSize: SHORT_RUNS }, seed);
   });
+
+t.test('what a full disk turned back is put into the tables all the same', async (t) => {
+  const folder = tempFolder(t);
+  await (await openWithLocks(folder, {})).close();
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
+  t.teardown(() => db.close());
+  const writer = new LogWriter(db, SHORT_RUNS);
+  const [chance, sent, model] = [new SeededChance(3), new Map<number, number>(), new Model()];
+  let full = 0;
+  for (let round = 0; round < 300; round++) {
+    const pages = db.pragma('page_count', { simple: true }) as number;
+    const incoming = nextBatch(chance, sent);
+    const commit = (): void => writer.append(packCommit({ incoming, judged: [], states: new Map() }));
+    db.pragma(`max_page_count = ${pages}`);
+    try {
+      commit();
+    } catch (error) {
+      t.match(error, { code: 'SQLITE_FULL' });
+      full += 1;
+      db.pragma('max_page_count = 1000000');
+      commit();
+    }
+    model.append(incoming);
+  }
+  writer.settle();
+  const count = (table: string): unknown => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
+  const all = model.kept.length;
+  t.same([count('uplink'), count('uplink_name'), count('uplink_of_device')], [all, all, all]);
+  t.ok(full > 10, `${full} times it was full`);
+});
+
+t.test('of what the thread has put into the tables the store keeps nothing in memory', async (t) => {
+  const folder = tempFolder(t);
+  await (await openWithLocks(folder, {})).close();
+  const file = path.join(folder, 'lockgate.sqlite');
+  const reader = new SqliteDatabase(file, { readonly: true });
+  t.teardown(() => reader.close());
+  const log = await ThreadLog.open({ file, runSize: SHORT_RUNS }, reader);
+  const [chance, sent] = [new SeededChance(4), new Map<number, number>()];
+  for (let round = 0; round < 50; round++)
+    await log.append(packCommit({ incoming: nextBatch(chance, sent), judged: [], states: new Map() }));
+  t.ok(log.tail.count <= 2 * SHORT_RUNS.most, `${log.tail.count} in memory`);
+  t.ok(log.tail.settledId > 200, `up to ${log.tail.settledId} all are in the tables`);
+  await log.settle();
+  t.same([log.tail.count, log.tail.mark.runEndId], [0, 0]);
+  await log.close();
+});
 
 t.test('a row that changed does not fit its sum', async (t) => {
   const folder = tempFolder(t);
