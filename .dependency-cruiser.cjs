@@ -8,8 +8,9 @@
 //                 test          imports all; nothing imports test
 
 const ours = '^(proto|gateway|firmware-sim|cli|test)/';
-// Where a run begins. Tests are among them, so a file that only its own test imports is not noticed here.
-const entries = '^(cli/main\\.ts|test/bench/main\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$';
+// Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
+const threads = 'gateway/store/log-thread';
+const entries = `^(cli/main\\.ts|${threads}\\.ts|test/bench/(main|store-append)\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
 
 /** `folder` may import, of ours, only from `allowed` (and itself). */
 function only(folder, allowed, why) {

@@ -1,8 +1,9 @@
 /**
  * The embedded engine: one SQLite file through better-sqlite3, in WAL mode with synchronous FULL.
  *
- * There is one connection that writes and one that only reads, so that a reader never sees half of a transaction.
- * Writers take turns on a lane. The two hot paths are SQL by hand (sqlite-log.ts); the rest goes through Kysely.
+ * There is one connection that writes and one that only reads, so that a reader never sees half of a transaction; where
+ * a thread of its own writes the log, it has a third. Writers take turns on a lane, so that none waits inside SQLite.
+ * The two hot paths are SQL by hand (sqlite-log.ts); the rest goes through Kysely.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -17,11 +18,15 @@ import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
 import { DueDeliveries } from './due-deliveries.js';
+import { inTransaction, openDurable } from './durable-file.js';
 import { Lane } from './lane.js';
+import { type CatchUp, catchUp } from './log-catch-up.js';
+import { InlineLog, type LogKeeper } from './log-keeper.js';
 import { LogMerge } from './log-merge.js';
 import { migrationProvider } from './migrations.js';
 import { SqliteNotices } from './notice-sqlite.js';
 import type { NoticeStore } from './notice-store.js';
+import { packCommit } from './packed-commit.js';
 import { SqlitePeople } from './people-sqlite.js';
 import type { PeopleStore } from './people-store.js';
 import { Registry } from './registry-tables.js';
@@ -29,7 +34,7 @@ import type { Tables } from './schema.js';
 import { SqliteSecrets } from './secret-sqlite.js';
 import type { SecretStore } from './secret-store.js';
 import { Forgetting } from './sqlite-forgetting.js';
-import { LogReader, LogWriter } from './sqlite-log.js';
+import { LogReader } from './sqlite-log.js';
 import {
   type AgedPiece,
   type AgingPiece,
@@ -55,16 +60,34 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
+import { ThreadLog } from './thread-log.js';
+import { UplinkLookup } from './uplink-lookup.js';
+import type { RunSize } from './uplink-tail.js';
 import { SqliteUsage } from './usage-sqlite.js';
 import type { UsageStore } from './usage-store.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
 import type { WebhookStore } from './webhook-store.js';
 
-/** How SQLite reports `PRAGMA synchronous = FULL`. */
-const SYNCHRONOUS_FULL = 2;
+/** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
+const SETTLED_AT_CLOSE = 5000;
+
+/** Pages of the WAL from which on this thread copies them, though another one is meant to. */
+const WAL_PAGES_MOST = 8000;
 
 /** What the system says where the setting names no place for a folder. */
 const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
+
+export interface SqliteOptions {
+  /**
+   * Whether a thread of its own writes the log, so that the event loop goes on while the disk is waited for. Without
+   * it a store opens sooner, and writes the same.
+   */
+  readonly logThread?: boolean;
+  /** Another size of the log's runs, for tests. */
+  readonly runSize?: RunSize;
+  /** Told how far a large store from an older version is with what it needs before it can be used. */
+  readonly onCatchUp?: (progress: CatchUp) => void;
+}
 
 /**
  * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
@@ -73,7 +96,8 @@ const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENO
  * `store-newer` when a newer version of lockgate wrote it, `store-unsafe` when the file system can't give the
  * durability that acknowledging rests on.
  */
-export async function openSqliteStore(folder: string): Promise<Store> {
+export async function openSqliteStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
+  const { logThread = false, runSize, onCatchUp = () => undefined } = options;
   makeFolder(folder);
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
@@ -82,8 +106,12 @@ export async function openSqliteStore(folder: string): Promise<Store> {
     const writer = openDurable(file);
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
     await migrate(tables, isNew ? 'make' : 'open', file);
+    await catchUp(writer, onCatchUp);
     const reader = new SqliteDatabase(file, { readonly: true });
-    return new SqliteStore({ file, lock, writer, reader, tables });
+    // The thread copies the WAL into the file; this connection does only where that can't keep up.
+    if (logThread) writer.pragma(`wal_autocheckpoint = ${WAL_PAGES_MOST}`);
+    const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
+    return new SqliteStore({ file, lock, writer, reader, tables, log });
   } catch (error) {
     lock.release();
     throw error;
@@ -102,23 +130,6 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL. */
-function openDurable(file: string): Database {
-  const db = new SqliteDatabase(file);
-  const journal = db.pragma('journal_mode = WAL', { simple: true });
-  db.pragma('synchronous = FULL');
-  db.pragma('foreign_keys = ON');
-  // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
-  db.pragma('secure_delete = ON');
-  const synchronous = db.pragma('synchronous', { simple: true });
-  if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
-  db.close();
-  throw new LockgateError(
-    'store-unsafe',
-    `${file} can't be made durable: expected journal mode wal and synchronous FULL, got ${journal} and ${synchronous}`,
-  );
-}
-
 async function migrate(tables: Kysely<Tables>, doing: 'make' | 'open', file: string): Promise<void> {
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
   if (error === undefined) return;
@@ -133,6 +144,7 @@ interface Parts {
   readonly writer: Database;
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
+  readonly log: LogKeeper;
 }
 
 class SqliteStore implements Store {
@@ -146,8 +158,8 @@ class SqliteStore implements Store {
   readonly notices: NoticeStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
-  readonly #logWriter: LogWriter;
   readonly #log: LogReader;
+  readonly #lookup: UplinkLookup;
   readonly #due: DueDeliveries;
   readonly #forgetting: Forgetting;
   readonly #registry: Registry;
@@ -158,8 +170,9 @@ class SqliteStore implements Store {
   constructor(parts: Parts) {
     this.description = `SQLite, ${parts.file}`;
     this.#parts = parts;
-    this.#logWriter = new LogWriter(parts.writer);
     this.#log = new LogReader(parts.reader);
+    this.#lookup = new UplinkLookup(parts.reader, parts.log.tail);
+    const lookup = this.#lookup;
     this.#due = new DueDeliveries(parts.reader);
     this.#forgetting = new Forgetting(parts.writer);
     const readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
@@ -169,7 +182,7 @@ class SqliteStore implements Store {
     this.#readDevices = new DeviceTables(readTables);
     this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
     this.usage = new SqliteUsage({ lane: this.#lane, writer: parts.writer, tables: parts.tables, readTables });
-    this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables });
+    this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables, lookup });
     this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables });
     this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
@@ -177,20 +190,31 @@ class SqliteStore implements Store {
   }
 
   append(commit: Commit): Promise<void> {
-    return this.#commit('append', () => this.#logWriter.append(commit));
-  }
-
-  recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
-    return this.#commit('record deliveries', () => {
-      for (const each of progress) this.#logWriter.recordProgress(each);
+    return this.#writeLog('append', () => {
+      const packed = packCommit(commit);
+      return (log) => log.append(packed);
     });
   }
 
-  /** One durable transaction on the hot path. */
+  recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
+    return this.#writeLog('record deliveries', () => (log) => log.recordProgress(progress));
+  }
+
+  /** One durable transaction on the hot path: made ready at once, sent when its turn comes. */
+  async #writeLog(what: string, ready: () => (log: LogKeeper) => Promise<void>): Promise<void> {
+    try {
+      const send = ready();
+      await this.#lane.runLog(() => send(this.#parts.log));
+    } catch (error) {
+      throw new StoreFailure(what, error);
+    }
+  }
+
+  /** One durable transaction by this thread. */
   #commit<T>(what: string, work: () => T): Promise<T> {
     return this.#lane.run(() => {
       try {
-        return this.#parts.writer.transaction(work).immediate();
+        return inTransaction(this.#parts.writer, work);
       } catch (error) {
         throw new StoreFailure(what, error);
       }
@@ -206,7 +230,7 @@ class SqliteStore implements Store {
   }
 
   async readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]> {
-    return this.#read('look up an uplink', () => this.#log.digests(credentialId, boot, sequence));
+    return this.#read('look up an uplink', () => this.#lookup.digests(credentialId, boot, sequence));
   }
 
   async readFindings(deviceId: number, limit: number): Promise<StoredFinding[]> {
@@ -214,7 +238,7 @@ class SqliteStore implements Store {
   }
 
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
-    const merge = new LogMerge(this.#log, deviceId, limit);
+    const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit);
     for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
   }
 
@@ -316,7 +340,8 @@ class SqliteStore implements Store {
   }
 
   eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
-    return this.#commit('erase a lock', () => this.#forgetting.erase(deviceId, state));
+    const { tail } = this.#lookup;
+    return this.#commit('erase a lock', () => this.#forgetting.erase(deviceId, state, tail.idsOf(deviceId, 0)));
   }
 
   /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
@@ -328,7 +353,15 @@ class SqliteStore implements Store {
   }
 
   deleteOld(piece: AgingPiece): Promise<AgedPiece> {
-    return this.#commit('delete what is old', () => this.#forgetting.deleteOld(piece));
+    return this.#lane.run(async () => {
+      try {
+        // What is deleted must not be put into the tables by name and by lock afterwards.
+        if (this.#forgetting.lastOld(piece) > this.#lookup.tail.settledId) await this.#parts.log.settle();
+        return inTransaction(this.#parts.writer, () => this.#forgetting.deleteOld(piece));
+      } catch (error) {
+        throw new StoreFailure('delete what is old', error);
+      }
+    });
   }
 
   listDevices(): Promise<DeviceReading[]> {
@@ -341,7 +374,7 @@ class SqliteStore implements Store {
 
   async readUplinks(deviceId: number, limit: number, source: Source = 'lock'): Promise<StoredUplink[]> {
     const credentials = await this.#readDevices.credentialIds(deviceId, source);
-    return this.#read('read uplinks', () => this.#log.latest(credentials, limit));
+    return this.#read('read uplinks', () => this.#lookup.latest(credentials, limit));
   }
 
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
@@ -370,6 +403,10 @@ class SqliteStore implements Store {
 
   async close(): Promise<void> {
     await this.#lane.idle();
+    const { log } = this.#parts;
+    // The next start need not read them then. Where it can't be done, it does.
+    if (log.tail.count > SETTLED_AT_CLOSE) await log.settle().catch(() => undefined);
+    await log.close();
     this.#parts.reader.close();
     // Closing the last connection that can write empties the WAL into the file.
     this.#parts.writer.close();

@@ -1,0 +1,38 @@
+/** SQLite connections that write: each is asserted to be durable, in whatever thread it is. */
+import SqliteDatabase, { type Database } from 'better-sqlite3';
+import { LockgateError } from '../../proto/errors.js';
+import { addUplinkSum } from './uplink-sum.js';
+
+/** How SQLite reports `PRAGMA synchronous = FULL`. */
+const SYNCHRONOUS_FULL = 2;
+/** Bytes of the WAL's file that stay when it begins anew. */
+const WAL_KEPT = 64 * 1024 * 1024;
+
+/**
+ * WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL.
+ *
+ * @throws LockgateError `store-unsafe` when the file system can't give it
+ */
+export function openDurable(file: string): Database {
+  const db = new SqliteDatabase(file);
+  const journal = db.pragma('journal_mode = WAL', { simple: true });
+  db.pragma('synchronous = FULL');
+  db.pragma('foreign_keys = ON');
+  // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
+  db.pragma('secure_delete = ON');
+  const synchronous = db.pragma('synchronous', { simple: true });
+  // A WAL that once grew long, beside a reader that was slow, becomes short again.
+  db.pragma(`journal_size_limit = ${WAL_KEPT}`);
+  addUplinkSum(db);
+  if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
+  db.close();
+  throw new LockgateError(
+    'store-unsafe',
+    `${file} can't be made durable: expected journal mode wal and synchronous FULL, got ${journal} and ${synchronous}`,
+  );
+}
+
+/** One durable transaction. @throws what SQLite throws; nothing of it is kept */
+export function inTransaction<T>(db: Database, work: () => T): T {
+  return db.transaction(work).immediate();
+}

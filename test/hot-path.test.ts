@@ -1,0 +1,91 @@
+/**
+ * What an uplink costs the store, in counts that are the same on every machine: statements, bytes and commits. A
+ * change that brings back a page of its own for every lock, or a commit for every uplink, is seen here before it is in
+ * a bench.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import { openDurable } from '../gateway/store/durable-file.js';
+import { packCommit } from '../gateway/store/packed-commit.js';
+import { LogWriter } from '../gateway/store/sqlite-log.js';
+import { openSqliteStore } from '../gateway/store/sqlite-store.js';
+import type { Commit } from '../gateway/store/store.js';
+import { AppendFleet } from './helpers/append-fleet.js';
+import { type Teardown, tempFolder } from './helpers/temp-folder.js';
+
+const BATCH = 1000;
+const LOCKS = 200;
+/** 50 uplinks of a lock in a run, as with 1,000 locks and the runs of a gateway. */
+const RUNS = { least: 10_000, perCredential: 20, most: 40_000 };
+
+/** The file of an empty store. */
+async function emptyFile(test: Teardown): Promise<string> {
+  const folder = tempFolder(test);
+  await (await openSqliteStore(folder)).close();
+  return path.join(folder, 'lockgate.sqlite');
+}
+
+/** Frames of a WAL that nothing was copied from yet, and how many of them end a commit, each of which is an fsync. */
+function readWal(file: string): { readonly frames: number; readonly commits: number; readonly bytes: number } {
+  const wal = readFileSync(`${file}-wal`);
+  const frame = 24 + wal.readUInt32BE(8);
+  let [frames, commits] = [0, 0];
+  for (let at = 32; at + frame <= wal.length; at += frame) {
+    frames += 1;
+    if (wal.readUInt32BE(at + 4) > 0) commits += 1;
+  }
+  return { frames, commits, bytes: wal.length };
+}
+
+t.test('a batch is one commit, and an uplink of any lock few bytes of it', async (t) => {
+  const file = await emptyFile(t);
+  const db = openDurable(file);
+  t.teardown(() => db.close());
+  t.equal(db.pragma('synchronous', { simple: true }), 2, 'a commit is an fsync');
+  db.pragma('wal_autocheckpoint = 0');
+  const writer = new LogWriter(db, RUNS);
+  const fleet = new AppendFleet(LOCKS);
+  const batches = 40;
+  for (let batch = 0; batch < batches; batch++) writer.append(packCommit(fleet.batch(BATCH)));
+  const { commits, bytes } = readWal(file);
+  t.equal(commits, batches);
+  const perUplink = Math.round(bytes / batches / BATCH);
+  t.comment(`${perUplink} bytes for an uplink`);
+  t.ok(perUplink < 300, `${perUplink} bytes for an uplink`);
+  t.ok(writer.tail.settledId >= RUNS.least, 'some of it is for the tables by name and by lock');
+});
+
+t.test('an uplink is one statement, and two more when its run is put into the tables', async (t) => {
+  const file = await emptyFile(t);
+  let statements = 0;
+  const db = new SqliteDatabase(file, {
+    verbose: () => {
+      statements += 1;
+    },
+  });
+  t.teardown(() => db.close());
+  const writer = new LogWriter(db, { least: 2000, perCredential: 1, most: 2000 });
+  const fleet = new AppendFleet(LOCKS);
+  const append = (): number => {
+    statements = 0;
+    writer.append(packCommit(fleet.batch(BATCH)));
+    return statements;
+  };
+  const first = append();
+  // A look at each lock's highest name, once in a run; begin and commit.
+  t.ok(first <= BATCH + LOCKS + 2, `${first} statements where nothing is settled`);
+  append();
+  t.equal(writer.tail.settling?.count, 2000, 'a run begins to be put into the tables');
+  const third = append();
+  t.ok(third > BATCH * 3 && third <= BATCH * 3.5 + LOCKS + 3, `${third} statements where a run is settled beside it`);
+});
+
+t.test('what goes to the thread is one block of memory and no object for an uplink', (t) => {
+  const { incoming } = new AppendFleet(LOCKS).batch(BATCH);
+  const packed = packCommit({ incoming, judged: [], states: new Map() } satisfies Commit);
+  t.match(packed, { count: BATCH, beside: [], judged: [], commands: [] });
+  t.ok(packed.uplinks.byteLength < BATCH * 160, `${packed.uplinks.byteLength} bytes`);
+  t.end();
+});
