@@ -6,7 +6,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { VERSION } from '../../gateway/version.js';
 import { root } from '../helpers/our-files.js';
 import type { Rates } from './measure.js';
-import { type Comparison, holds, type Row } from './row.js';
+import { type Bar, type Comparison, holds, type Row } from './row.js';
 
 const COLUMNS = 80;
 const NAME_WIDTH = 27;
@@ -39,9 +39,9 @@ function verdict(comparison: Comparison): string {
   return held === null ? '–' : held ? 'yes' : 'no';
 }
 
-/** The bar without its unit where that is long: the row names it. */
-function barText(text: string): string {
-  return text.length > FLOOR_WIDTH ? text.replace(/ [a-z ]+$/, '') : text;
+function barText(bar: Bar | null): string {
+  if (bar === null) return '';
+  return bar.text.length > FLOOR_WIDTH ? bar.short : bar.text;
 }
 
 function comparisonLines(comparison: Comparison): string[] {
@@ -49,7 +49,7 @@ function comparisonLines(comparison: Comparison): string[] {
   const cells = [
     (rates === null ? '' : ratesText(rates)).padEnd(RATES_WIDTH),
     valueText(comparison).padEnd(VALUE_WIDTH),
-    barText(floor?.text ?? '').padEnd(FLOOR_WIDTH),
+    barText(floor).padEnd(FLOOR_WIDTH),
     verdict(comparison),
   ];
   const label = name === '' ? 'a fixed bar' : name;

@@ -4,6 +4,8 @@ import type { Rates } from './measure.js';
 /** What a value has to keep: at least or at most so much. */
 export interface Bar {
   readonly text: string;
+  /** The same without its unit, for where there is little room. */
+  readonly short: string;
   readonly holds: (value: number) => boolean;
 }
 
@@ -48,17 +50,22 @@ const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 
 /** At least so much. */
 export function atLeast(least: number, unit = '×'): Bar {
-  return { text: `≥ ${NUMBERS.format(least)} ${unit}`, holds: (value) => value >= least };
+  return bar('≥', least, unit, (value) => value >= least);
 }
 
 /** At most so much. */
 export function atMost(most: number, unit = '×'): Bar {
-  return { text: `≤ ${NUMBERS.format(most)} ${unit}`, holds: (value) => value <= most };
+  return bar('≤', most, unit, (value) => value <= most);
 }
 
 /** So much more than what it is compared with, at most. */
 export function atMostOver(most: number, unit: string): Bar {
-  return { text: `≤ +${NUMBERS.format(most)} ${unit}`, holds: (value) => value <= most };
+  return bar('≤ +', most, unit, (value) => value <= most);
+}
+
+function bar(sign: string, value: number, unit: string, test: Bar['holds']): Bar {
+  const short = `${sign}${sign.endsWith('+') ? '' : ' '}${NUMBERS.format(value)}`;
+  return { text: `${short} ${unit}`, short, holds: test };
 }
 
 /** The figure over that of what it is compared with, by their medians. */

@@ -5,12 +5,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { GatewayClient } from '../../cli/client.js';
+import { systemClock } from '../../proto/clock.js';
 import { encodeUplink } from '../../proto/codec.js';
 import { publishPacket, RawLock } from '../helpers/raw-mqtt.js';
-import { testUplink } from '../helpers/test-gateway.js';
 import { crowdLocks, provisionCrowd } from './crowd-accounts.js';
 import type { SenderRequest } from './got-sender.js';
 import { inTurns, percentile, ratesOf, roundsOf } from './measure.js';
+import { nextBoot, rideUplink } from './ping-template.js';
 import { atLeast, atMost, type BenchOptions, fixedBar, type Row, ratioTo } from './row.js';
 import { ServeSite, startReceivers, startServe } from './serve-site.js';
 import { onStage, type Stage } from './stage.js';
@@ -99,6 +100,7 @@ async function arrivals(stage: Stage): Promise<(pings: number) => Promise<number
   const [{ mac, secret } = { mac: '', secret: '' }] = crowdLocks(1);
   const lock = await RawLock.connect(port, mac, secret, () => acked());
   stage.teardown(() => lock.socket.destroy());
+  const boot = nextBoot();
   let sequence = 0;
   return async (pings) => {
     const lags: number[] = [];
@@ -110,7 +112,7 @@ async function arrivals(stage: Stage): Promise<(pings: number) => Promise<number
       const puback = new Promise<number>((resolve) => {
         acked = () => resolve(performance.now());
       });
-      lock.socket.write(publishPacket(sequence, encodeUplink(testUplink(sequence))));
+      lock.socket.write(publishPacket(sequence, encodeUplink(rideUplink(boot, sequence, systemClock.now()))));
       const [ackedMs, arrivedMs] = await Promise.all([puback, arrival]);
       lags.push(Math.max(arrivedMs - ackedMs, 0));
     }
