@@ -92,7 +92,7 @@ async function main(args: readonly string[]): Promise<void> {
   const closing = closingLine(rows, broken);
   const facts = machine();
   if (output === 'json') console.log(JSON.stringify({ ...facts, quick, seconds, rows: rows.map(rowJson), broken }));
-  else if (output === 'markdown') console.log(markdownLines(rows).join('\n'));
+  else if (output === 'markdown') console.log([machineLine(facts), '', ...markdownLines(rows)].join('\n'));
   else console.log([...wrap(machineLine(facts), 80), closing].join('\n'));
   if (output !== 'table') console.error(closing);
   console.error(`${seconds} s in all${quick ? ', in a quick run whose figures are rough' : ''}.`);

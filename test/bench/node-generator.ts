@@ -93,7 +93,7 @@ class Lock implements Paced {
           },
         }),
       );
-      lock.#socket.on('error', reject).on('close', () => broken('a connection was ended'));
+      lock.#socket.on('error', reject).on('close', () => lock.#closed());
       lock.#socket.write(connectPacket({ user: mac, secret, keepalive: KEEPALIVE_SECONDS }));
     });
   }
@@ -108,6 +108,7 @@ class Lock implements Paced {
 
   send(intendedMs: number): void {
     this.#sequence += 1;
+    if (this.#socket.destroyed) broken('a connection was ended');
     if (this.#sequence >= SEQUENCE_LIMIT) broken('a lock has used up its sequences');
     const uplinkAt = this.#idAt + 2;
     this.#packet.writeUInt16BE(this.#id, this.#idAt);
@@ -115,6 +116,11 @@ class Lock implements Paced {
     putVarint(this.#packet, uplinkAt + this.#plan.timeAt, systemClock.now(), TIME_BYTES);
     this.#intendedMs = intendedMs;
     this.#socket.write(this.#packet);
+  }
+
+  /** Between two rounds it is no loss: the gateway may end before the generator does. */
+  #closed(): void {
+    if (this.isBusy) broken('a connection was ended');
   }
 
   #take(piece: Buffer): void {
