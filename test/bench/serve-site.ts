@@ -14,16 +14,23 @@ import type { Stage } from './stage.js';
 import { StoredPings } from './stored-pings.js';
 import type { HostRequest, Manner, ToldSoFar } from './webhook-host.js';
 
-export interface ServeRequest {
+/** How `serve` is started. */
+export interface ServeOptions {
+  /** Further arguments of `serve`. */
+  readonly args?: readonly string[];
+  /** The folder for a profile of this gateway. */
+  readonly profiles?: string | null;
+  /** Further arguments of Node. */
+  readonly nodeArgs?: readonly string[];
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+export interface ServeRequest extends ServeOptions {
   readonly locks: number;
   /** How many URLs the merchant has while pings are sent; each is a receiver that answers well. */
   readonly urls: number;
   /** A data folder that knows the crowd and has something in it; a new one where it is left out. */
   readonly data?: string;
-  /** Further arguments of `serve`. */
-  readonly args?: readonly string[];
-  /** The folder for a profile of this gateway. */
-  readonly profiles?: string | null;
 }
 
 /** What one flood came to. */
@@ -70,7 +77,7 @@ export class ServeSite {
   static async open(stage: Stage, request: ServeRequest): Promise<ServeSite> {
     const data = request.data ?? stage.folder();
     if (request.data === undefined) await provisionCrowd(data, request.locks);
-    const { program, port } = await startServe(stage, data, request.args, request.profiles);
+    const { program, port } = await startServe(stage, data, request);
     const generator = await Generator.start(stage, { port, locks: crowdLocks(request.locks) });
     const receivers = request.urls === 0 ? undefined : await startReceivers(stage, request.urls);
     const site = new ServeSite(data, program, generator, receivers);
@@ -112,13 +119,17 @@ export class ServeSite {
     return { pings, rate: pings / (played.ms / 1000), played, gateway, generator, delivered, behindMs };
   }
 
+  get pid(): number | undefined {
+    return this.#program.pid;
+  }
+
   cpu(): CpuTime | null {
-    return cpuTime(this.#program.pid);
+    return cpuTime(this.pid);
   }
 
   /** The most memory that it ever had, bytes. From Linux alone. */
   mostMemory(): number {
-    const status = readFileSync(`/proc/${this.#program.pid}/status`, 'utf8');
+    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
     return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
   }
 
@@ -133,13 +144,12 @@ export class ServeSite {
 export async function startServe(
   stage: Stage,
   data: string,
-  args: readonly string[] = [],
-  profiles: string | null = null,
+  { args = [], profiles = null, nodeArgs = [], environment = {} }: ServeOptions = {},
 ): Promise<{ readonly program: Program; readonly port: number }> {
   const profiling = profiles === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
   const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
-  const all = [...profiling, LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8', ...args];
-  const program = new Program(stage, process.execPath, all);
+  const serve = [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8', ...args];
+  const program = new Program(stage, process.execPath, [...profiling, ...nodeArgs, ...serve], environment);
   const port = Number(/:(\d+)$/.exec(await program.line(/mqtt:/))?.[1]);
   await program.line(/Next:/);
   return { program, port };
