@@ -4,12 +4,11 @@
  * at each line of stdin, once as many are connected as the line says, its memory after a garbage collection:
  * `{"rss":bytes}`. To be run with --expose-gc.
  */
-import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
-import { Aedes } from 'aedes';
 import { startGateway } from '../../gateway/gateway.js';
 import { systemClock } from '../../proto/clock.js';
 import { testConfig } from '../helpers/test-gateway.js';
+import { openBareAedes } from './bare-aedes.js';
 
 export interface HostRequest {
   readonly host: 'gateway' | 'aedes';
@@ -18,20 +17,13 @@ export interface HostRequest {
 
 interface Host {
   readonly port: number;
-  readonly connected: () => number | Promise<number>;
+  readonly connected: () => number;
 }
 
 /** How often it is looked whether all are there, or gone. */
 const LOOK_EVERY_MS = 50;
 /** How long nothing may change before it counts as settled. */
 const SETTLE_MS = 500;
-
-async function bareAedes(): Promise<Host> {
-  const broker = await Aedes.createBroker();
-  const server = createServer(broker.handle);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { port: (server.address() as AddressInfo).port, connected: () => broker.connectedClients };
-}
 
 async function gatewayHost(data: string): Promise<Host> {
   const gateway = await startGateway(testConfig(data));
@@ -51,10 +43,10 @@ function later(milliseconds: number): Promise<void> {
 
 async function main(argument: string): Promise<void> {
   const { host, data } = JSON.parse(argument) as HostRequest;
-  const { port, connected } = host === 'gateway' ? await gatewayHost(data) : await bareAedes();
+  const { port, connected } = host === 'gateway' ? await gatewayHost(data) : await openBareAedes();
   console.log(JSON.stringify({ port }));
   for await (const line of createInterface({ input: process.stdin })) {
-    while ((await connected()) !== Number(line)) await later(LOOK_EVERY_MS);
+    while (connected() !== Number(line)) await later(LOOK_EVERY_MS);
     await later(SETTLE_MS);
     for (let round = 0; round < 3; round++) {
       globalThis.gc?.();

@@ -2,19 +2,15 @@
  * Very many locks that are connected and say nothing, and very many that come back at once after an outage, beside bare
  * aedes that checks and keeps nothing (quality.md §1).
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import SqliteDatabase from 'better-sqlite3';
-import { openKeys } from '../../gateway/keys.js';
-import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
+import { provisionCrowd } from './crowd-accounts.js';
 import type { HostRequest } from './crowd-host.js';
-import { type CrowdRequest, crowdMac, crowdSecret } from './lock-crowd.js';
-import { type Row, ratesOf } from './measure.js';
-import { Obedient } from './obedient.js';
+import type { CrowdRequest } from './lock-crowd.js';
+import { inTurns, ratesOf, roundsOf } from './measure.js';
+import type { Obedient } from './obedient.js';
+import { atMost, type BenchOptions, type Row, ratioTo } from './row.js';
+import { onStage, type Stage } from './stage.js';
 
 const LOCKS = 10_000;
-const ROUNDS = 5;
 
 /** A host, and the crowd that connects to it. */
 class Site {
@@ -28,10 +24,10 @@ class Site {
     this.#crowd = crowd;
   }
 
-  static async open(request: HostRequest): Promise<Site> {
-    const host = new Obedient('./crowd-host.js', request);
+  static async open(stage: Stage, request: HostRequest): Promise<Site> {
+    const host = stage.script('./crowd-host.js', request);
     const { port } = await host.answer<{ port: number }>();
-    const crowd = new Obedient('./lock-crowd.js', {
+    const crowd = stage.script('./lock-crowd.js', {
       port,
       locks: LOCKS,
       subscribes: true,
@@ -62,90 +58,56 @@ class Site {
 }
 
 /** Memory per connected lock that says nothing: what 10,000 add to a process, over bare aedes' same. */
-export async function benchIdleLocks(): Promise<Row> {
-  return await withLocks(async (data) => {
-    const growth = async (host: HostRequest['host']): Promise<number> => {
-      const site = await Site.open({ host, data });
+export function benchIdleLocks({ quick }: BenchOptions): Promise<Row> {
+  return onStage(async (stage) => {
+    const data = stage.folder();
+    await provisionCrowd(data, LOCKS);
+    const growth = (host: HostRequest['host']) => async (): Promise<number> => {
+      const site = await Site.open(stage, { host, data });
       const before = await site.rss(0);
       await site.connect();
       const after = await site.rss(LOCKS);
       await site.close();
       return (after - before) / LOCKS;
     };
-    const [ours, bare]: [number[], number[]] = [[], []];
-    for (let round = 0; round < ROUNDS; round++) {
-      ours.push(await growth('gateway'));
-      bare.push(await growth('aedes'));
-    }
-    const [rates, peer] = [ratesOf(ours), ratesOf(bare)];
+    // Each round has new processes: there is nothing to warm up.
+    const [rates, peer] = (await inTurns([growth('gateway'), growth('aedes')], roundsOf(quick), 0)).map(ratesOf);
+    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {
-      name: `memory of ${LOCKS.toLocaleString('en')} idle locks`,
+      name: 'idle',
+      title: `memory of ${LOCKS.toLocaleString('en')} idle locks`,
       unit: 'bytes each',
       rates,
-      peer: { name: 'bytes each in bare aedes', rates: peer },
-      ratio: rates.median / peer.median,
-      floor: '1.5 ×',
-      aim: '≤ 1.0 ×',
+      against: [ratioTo('bare aedes', rates, peer, atMost(1.5), atMost(1))],
+      details: [],
     };
   });
 }
 
 /** The time that 10,000 locks take that come back at once, with their secrets, over that of bare aedes, with none. */
-export async function benchReconnect(): Promise<Row> {
-  return await withLocks(async (data) => {
-    const sites = [await Site.open({ host: 'gateway', data }), await Site.open({ host: 'aedes', data })] as const;
-    const times: [number[], number[]] = [[], []];
-    for (let round = 0; round <= ROUNDS; round++) {
-      for (const [index, site] of sites.entries()) {
-        await site.rss(0);
-        const ms = await site.connect();
-        await site.rss(LOCKS);
-        await site.drop();
-        // The first round is the warm-up, and locks that never connected before.
-        if (round > 0) times[index]?.push(ms);
-      }
-    }
-    for (const site of sites) await site.close();
-    const [rates, peer] = [ratesOf(times[0]), ratesOf(times[1])];
+export function benchReconnect({ quick }: BenchOptions): Promise<Row> {
+  return onStage(async (stage) => {
+    const data = stage.folder();
+    await provisionCrowd(data, LOCKS);
+    const ours = await Site.open(stage, { host: 'gateway', data });
+    const bare = await Site.open(stage, { host: 'aedes', data });
+    const reconnect = (site: Site) => async (): Promise<number> => {
+      await site.rss(0);
+      const ms = await site.connect();
+      await site.rss(LOCKS);
+      await site.drop();
+      return ms;
+    };
+    // The warm-up has the locks that never connected before.
+    const [rates, peer] = (await inTurns([reconnect(ours), reconnect(bare)], roundsOf(quick))).map(ratesOf);
+    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {
-      name: `${LOCKS.toLocaleString('en')} locks reconnecting at once`,
+      name: 'reconnect',
+      title: `${LOCKS.toLocaleString('en')} locks reconnecting at once`,
       unit: 'ms',
       rates,
-      peer: { name: 'ms with bare aedes', rates: peer },
-      ratio: rates.median / peer.median,
-      floor: '2 ×',
-      aim: '≤ 1.2 ×',
+      against: [ratioTo('bare aedes, without secrets', rates, peer, atMost(2), atMost(1.2))],
+      details: [],
     };
   });
-}
-
-/** A data folder whose gateway knows the crowd. */
-async function withLocks<T>(work: (data: string) => Promise<T>): Promise<T> {
-  const data = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
-  try {
-    const store = await openSqliteStore(data);
-    const merchant = await store.addMerchant('Bench', 0);
-    await store.close();
-    provision(data, merchant.id);
-    return await work(data);
-  } finally {
-    rmSync(data, { recursive: true });
-  }
-}
-
-/** One transaction for all: one for each would take longer than what is measured. */
-function provision(data: string, merchantId: number): void {
-  const keys = openKeys(data, false);
-  const db = new SqliteDatabase(path.join(data, 'lockgate.sqlite'));
-  const device = db.prepare('INSERT INTO device (mac, merchant_id, simulated, created_at_ms) VALUES (?, ?, 1, 0)');
-  const credential = db.prepare(
-    `INSERT INTO credential (device_id, kind, secret_hash, created_at_ms) VALUES (?, 'lock', ?, 0)`,
-  );
-  db.transaction(() => {
-    for (let number = 0; number < LOCKS; number++) {
-      const mac = crowdMac(number);
-      credential.run(device.run(mac, merchantId).lastInsertRowid, keys.hashSecret(crowdSecret(mac)));
-    }
-  })();
-  db.close();
 }

@@ -3,16 +3,15 @@
  * `lockgate serve` as a user starts them. How long until all have connected, what each process costs of a core then,
  * and how many bytes a lock takes.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { readFileSync } from 'node:fs';
 import { GatewayClient } from '../../cli/client.js';
 import { mostOpenFiles } from '../../cli/open-files.js';
 import { monotonicMs, systemClock } from '../../proto/clock.js';
 import { LOCKGATE, Program } from '../helpers/program.js';
 import { ServeProgram } from '../helpers/serve-program.js';
-import type { Teardown } from '../helpers/temp-folder.js';
-import { type Row, ratesOf } from './measure.js';
+import { ratesOf } from './measure.js';
+import type { Row } from './row.js';
+import { onStage, type Stage } from './stage.js';
 
 const LOCKS = 10_000;
 /** Files that each process has open besides one connection for each lock. */
@@ -32,39 +31,17 @@ interface Summary {
   readonly refused: number;
 }
 
-/** Undoes at the end what was asked for, the last first. */
-class Undoing implements Teardown {
-  readonly #undo: (() => void | Promise<void>)[] = [];
-
-  teardown(undo: () => void | Promise<void>): void {
-    this.#undo.unshift(undo);
-  }
-
-  async all(): Promise<void> {
-    for (const undo of this.#undo) await undo();
-  }
-}
-
 /** Measures it, with fewer locks where the machine's limit of open files allows no more. */
-export async function benchLiveLocks(): Promise<Row> {
+export function benchLiveLocks(): Promise<Row> {
   const locks = Math.min(LOCKS, (mostOpenFiles() ?? LOCKS + OTHER_FILES) - OTHER_FILES);
   if (locks < LOCKS) console.error(`  ${locks} locks: "ulimit -n ${LOCKS + OTHER_FILES}" would allow ${LOCKS}`);
-  const data = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
-  const undoing = new Undoing();
-  try {
-    const serve = await ServeProgram.start(undoing, data);
-    await serve.json('merchant', 'add', 'Bench');
-    return await measure(undoing, serve, locks);
-  } finally {
-    await undoing.all();
-    rmSync(data, { recursive: true });
-  }
+  return onStage(async (stage) => measure(stage, await ServeProgram.start(stage, stage.folder()), locks));
 }
 
-async function measure(undoing: Teardown, serve: ServeProgram, locks: number): Promise<Row> {
+async function measure(stage: Stage, serve: ServeProgram, locks: number): Promise<Row> {
   const args = ['sim', 'run', '--locks', String(locks), '--mix', 'recovery', '--json', '--data', serve.data];
   const begunAt = monotonicMs();
-  const sim = new Program(undoing, process.execPath, [LOCKGATE, ...args]);
+  const sim = new Program(stage, process.execPath, [LOCKGATE, ...args]);
   const connected = await untilConnected(serve, locks, begunAt);
   const before = [cpuSeconds(serve.program.pid), cpuSeconds(sim.pid)] as const;
   const watchedAt = monotonicMs();
@@ -77,11 +54,18 @@ async function measure(undoing: Teardown, serve: ServeProgram, locks: number): P
   const { memory_bytes_per_lock, acknowledged, refused } = JSON.parse(sim.stdout.join('\n')) as Summary;
   const name = `${locks.toLocaleString('en')} live locks in one process`;
   const [serveSeconds, simSeconds] = before.map((spent) => spent.toFixed(1));
-  console.error(`  99 % connected after ${connected.toFixed(1)} s, ${refused} tries to connect failed`);
-  console.error(`  until then the gateway took ${serveSeconds} s of a core, the simulator ${simSeconds} s`);
-  console.error(`  connected and idle: gateway ${ofServe} of a core, simulator ${ofSim}; ${acknowledged} pings in all`);
-  const rates = ratesOf([memory_bytes_per_lock]);
-  return { name, unit: 'bytes of memory a lock', rates, peer: null, ratio: null, floor: 'none', aim: 'none' };
+  return {
+    name: 'live',
+    title: name,
+    unit: 'bytes of memory a lock',
+    rates: ratesOf([memory_bytes_per_lock]),
+    against: [],
+    details: [
+      `99 % connected after ${connected.toFixed(1)} s, ${refused} tries to connect failed; until then the gateway ` +
+        `took ${serveSeconds} s of a core, the simulator ${simSeconds} s`,
+      `connected and idle: gateway ${ofServe} of a core, simulator ${ofSim}; ${acknowledged} pings in all`,
+    ],
+  };
 }
 
 /** Seconds until the gateway counts the connections of nearly all. */

@@ -1,75 +1,117 @@
 /**
- * `npm run bench`: figures beside what they are compared with, taken in one run. It never fails for a time.
- *
- *     npm run bench -- [--json] [--only NAME]
+ * `npm run bench`: figures beside what they are compared with, taken in one run (quality.md §1). A figure that is too
+ * low fails nothing; an instrument that breaks does: then the code is 4. `--help` says what can be asked for.
  */
-import { cpus } from 'node:os';
-import { parseArgs } from 'node:util';
+import { mkdtempSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { benchAck } from './ack.js';
 import { benchBadReceivers } from './bad-receivers.js';
+import { type Flags, readFlags } from './flags.js';
+import { benchConnections, benchGrowth } from './growth.js';
 import { benchIdleLocks, benchReconnect } from './idle-locks.js';
+import { benchIngest, benchUrls } from './ingest.js';
 import { benchIngestPath } from './ingest-path.js';
 import { benchLiveLocks } from './live-locks.js';
-import type { Rates, Row } from './measure.js';
+import { profileLines } from './profile-shares.js';
+import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines, wrap } from './report.js';
+import { benchRetention } from './retention.js';
+import type { BenchOptions, Row } from './row.js';
+import { endAllStages, isInterrupted } from './stage.js';
+import { benchStart } from './start.js';
 import { benchTraceCheck } from './trace-check.js';
 import { benchVirtual } from './virtual.js';
-import { benchArrival, benchDeliveries, benchUrls } from './webhooks.js';
+import { benchArrival, benchDeliveries } from './webhooks.js';
 
-const BENCHES: Readonly<Record<string, () => Promise<Row>>> = {
-  'trace-check': benchTraceCheck,
-  virtual: benchVirtual,
+/** In the order of quality.md §1; what makes a large store comes together. */
+const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Row>>> = {
+  ingest: benchIngest,
   'ingest-path': benchIngestPath,
+  urls: benchUrls,
+  ack: benchAck,
   idle: benchIdleLocks,
   reconnect: benchReconnect,
   deliveries: benchDeliveries,
   arrival: benchArrival,
-  urls: benchUrls,
-  live: benchLiveLocks,
+  virtual: benchVirtual,
+  'trace-check': benchTraceCheck,
+  connections: benchConnections,
+  retention: benchRetention,
+  growth: benchGrowth,
+  start: benchStart,
   'bad-receivers': benchBadReceivers,
+  live: benchLiveLocks,
 };
 
-function figure({ median, least, most }: Rates): string {
-  const whole = (rate: number): string => Math.round(rate).toLocaleString('en');
-  return `${whole(median)} (${whole(least)}–${whole(most)})`;
+/** Rows with a gateway whose profile says where a ping's time goes. */
+const PROFILED = ['ingest', 'urls', 'ack', 'retention'];
+
+const INTERRUPTED = 130;
+const BROKEN = 4;
+const WRONG_FLAGS = 2;
+
+interface Measured {
+  readonly rows: readonly Row[];
+  /** The names of rows whose instrument broke. */
+  readonly broken: readonly string[];
 }
 
-function printRow(row: Row): void {
-  console.log(`${row.name}: ${figure(row.rates)} ${row.unit}`);
-  if (row.peer !== null)
-    console.log(`  beside: ${figure(row.peer.rates)} ${row.peer.name}: ${row.ratio?.toFixed(2)} ×`);
-  console.log(`  floor ${row.floor}, aim ${row.aim}`);
-}
-
-const FLAGS = { json: { type: 'boolean' }, only: { type: 'string' }, help: { type: 'boolean' } } as const;
-
-/** What was asked for; undefined where nothing is to be measured, which has been said then. */
-function readFlags(args: readonly string[]): { names: string[]; isJson: boolean } | undefined {
-  const benches = Object.keys(BENCHES);
-  const usage = `npm run bench -- [--json] [--only NAME], NAME one of ${benches.join(', ')}`;
-  try {
-    const { help, json, only } = parseArgs({ args: [...args], options: FLAGS }).values;
-    if (help === true) console.log(usage);
-    else if (only !== undefined && !benches.includes(only)) throw new Error(`There is no bench named ${only}.`);
-    else return { names: only === undefined ? benches : [only], isJson: json === true };
-  } catch (error) {
-    console.error(`${(error as Error).message} Expected: ${usage}`);
-    process.exitCode = 2;
+async function measureAll({ names, output, quick }: Flags, profiles: string | null): Promise<Measured> {
+  const [rows, broken]: [Row[], string[]] = [[], []];
+  if (output === 'table') console.log(headLine());
+  for (const [index, name] of names.entries()) {
+    const beganAt = performance.now();
+    console.error(`${index + 1} of ${names.length}: ${name} …`);
+    try {
+      const row = (await BENCHES[name]?.({ quick, profiles })) as Row;
+      rows.push(row);
+      if (output === 'table') console.log(rowLines(row).join('\n'));
+    } catch (error) {
+      // The process ends with what was put up.
+      if (isInterrupted()) return await new Promise<never>(() => undefined);
+      broken.push(name);
+      console.error(`The instrument of ${name} broke: ${(error as Error).stack}`);
+    }
+    console.error(`  ${((performance.now() - beganAt) / 1000).toFixed(0)} s`);
   }
-  return undefined;
+  return { rows, broken };
 }
 
 async function main(args: readonly string[]): Promise<void> {
-  const flags = readFlags(args);
-  if (flags === undefined) return;
-  const { names, isJson } = flags;
-  const rows: Row[] = [];
-  for (const name of names) {
-    console.error(`Measuring ${name} …`);
-    const row = await BENCHES[name]?.();
-    if (row === undefined) continue;
-    rows.push(row);
-    if (!isJson) printRow(row);
+  const flags = readFlags(args, Object.keys(BENCHES), PROFILED);
+  if ('text' in flags) {
+    if (flags.isHelp) console.log(flags.text);
+    else console.error(flags.text);
+    process.exitCode = flags.isHelp ? 0 : WRONG_FLAGS;
+    return;
   }
-  if (isJson) console.log(JSON.stringify({ node: process.version, cores: cpus().length, rows }));
+  const { output, quick, profile } = flags;
+  const beganAt = performance.now();
+  const profiles = profile === null ? null : mkdtempSync(path.join(tmpdir(), `lockgate-profile-${profile}-`));
+  const { rows, broken } = await measureAll(flags, profiles);
+  await endAllStages();
+  const seconds = Math.round((performance.now() - beganAt) / 1000);
+  const closing = closingLine(rows, broken);
+  const facts = machine();
+  if (output === 'json') console.log(JSON.stringify({ ...facts, quick, seconds, rows: rows.map(rowJson), broken }));
+  else if (output === 'markdown') console.log([machineLine(facts), '', ...markdownLines(rows)].join('\n'));
+  else console.log([...wrap(machineLine(facts), 80), closing].join('\n'));
+  if (output !== 'table') console.error(closing);
+  console.error(`${seconds} s in all${quick ? ', in a quick run whose figures are rough' : ''}.`);
+  if (profiles !== null) for (const line of profileLines(profiles, readdirSync(profiles))) console.error(line);
+  process.exitCode = broken.length > 0 ? BROKEN : 0;
 }
 
+/** What was put up is taken down; a second signal does not wait for it. */
+function endOnSignals(): void {
+  let isEnding = false;
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      if (isEnding) process.exit(INTERRUPTED);
+      isEnding = true;
+      void endAllStages().finally(() => process.exit(INTERRUPTED));
+    });
+}
+
+endOnSignals();
 await main(process.argv.slice(2));

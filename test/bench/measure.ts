@@ -6,26 +6,17 @@
 /** One thing that can be run, and how much it did: the count that the rate is of. */
 export type Work = () => number | Promise<number>;
 
-/** Rates a second, of each round. */
+/** Figures of the rounds, in whatever unit. */
 export interface Rates {
   readonly median: number;
   readonly least: number;
   readonly most: number;
 }
 
-export interface Row {
-  readonly name: string;
-  readonly unit: string;
-  readonly rates: Rates;
-  /** What it is compared with in the same run; null where a fixed bar is all there is. */
-  readonly peer: { readonly name: string; readonly rates: Rates } | null;
-  /** The figure over the peer's, or over nothing. */
-  readonly ratio: number | null;
-  readonly floor: string;
-  readonly aim: string;
+/** Rounds that count, by whether it shall be quick. */
+export function roundsOf(quick: boolean): number {
+  return quick ? 2 : 5;
 }
-
-const ROUNDS = 5;
 
 /** What a rate is counted by, in seconds that have passed. */
 export type Stopwatch = () => number;
@@ -40,22 +31,42 @@ export const cpuSeconds: Stopwatch = () => {
 };
 
 /** Runs them in turn; the first round is the warm-up and does not count. */
-export async function takeTurns(works: readonly Work[], stopwatch = wallSeconds, rounds = ROUNDS): Promise<Rates[]> {
-  const rates: number[][] = works.map(() => []);
-  for (let round = 0; round <= rounds; round++) {
-    for (const [index, work] of works.entries()) {
-      const startedAt = stopwatch();
-      const count = await work();
-      const rate = count / (stopwatch() - startedAt);
-      if (round > 0) rates[index]?.push(rate);
-    }
-  }
-  return rates.map(ratesOf);
+export async function takeTurns(works: readonly Work[], rounds: number, stopwatch = wallSeconds): Promise<Rates[]> {
+  const counted = works.map((work) => async (): Promise<number> => {
+    const startedAt = stopwatch();
+    const count = await work();
+    return count / (stopwatch() - startedAt);
+  });
+  return (await inTurns(counted, rounds)).map(ratesOf);
 }
 
-/** The median, the least and the most of some figures. */
+/**
+ * Runs them in turn, and the other way round every second time, so that what one leaves behind is not always the same
+ * one's burden. The first round is the warm-up and does not count, where there is one. What each gave, round by round.
+ */
+export async function inTurns<T>(works: readonly (() => Promise<T>)[], rounds: number, warmUps = 1): Promise<T[][]> {
+  const given: T[][] = works.map(() => []);
+  for (let round = 0; round < warmUps + rounds; round++) {
+    const order = [...works.entries()];
+    if (round % 2 === 1) order.reverse();
+    for (const [index, work] of order) {
+      const figure = await work();
+      if (round >= warmUps) given[index]?.push(figure);
+    }
+  }
+  return given;
+}
+
+/** The median, the least and the most of some figures; of an even number, the median is between the middle two. */
 export function ratesOf(rates: readonly number[]): Rates {
   const sorted = [...rates].sort((a, b) => a - b);
-  const middle = sorted[Math.floor(sorted.length / 2)] ?? 0;
-  return { median: middle, least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 };
+  const half = sorted.length / 2;
+  const [below = 0, above = 0] = [sorted[Math.ceil(half) - 1], sorted[Math.floor(half)]];
+  return { median: (below + above) / 2, least: sorted[0] ?? 0, most: sorted.at(-1) ?? 0 };
+}
+
+/** The smallest of them that is not exceeded by this share of them. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(Math.ceil(sorted.length * share), sorted.length) - 1] ?? 0;
 }

@@ -1,6 +1,5 @@
 /** `trace check` on one core, beside JSON.parse of the same lines and nothing else (quality.md §1). */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { checkFile } from '../../cli/trace-checker.js';
 import { fleetMacs } from '../../firmware-sim/fleet.js';
@@ -8,7 +7,9 @@ import { runVirtual } from '../../firmware-sim/virtual.js';
 import { type CommandAck, isPingUplink, type Uplink } from '../../proto/ping.js';
 import { UNNAMED_LOCK } from '../../proto/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
-import { type Row, takeTurns } from './measure.js';
+import { roundsOf, takeTurns } from './measure.js';
+import { atLeast, type BenchOptions, type Row, ratioTo } from './row.js';
+import { onStage } from './stage.js';
 
 const SEED = 'bench';
 const LOCKS = 200;
@@ -16,10 +17,9 @@ const DAYS = 14;
 const START_MS = Date.UTC(2026, 10, 20);
 
 /** Measures it on a trace that the simulator makes. */
-export async function benchTraceCheck(): Promise<Row> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
-  const file = path.join(folder, 'bench.jsonl');
-  try {
+export function benchTraceCheck({ quick }: BenchOptions): Promise<Row> {
+  return onStage(async (stage) => {
+    const file = path.join(stage.folder(), 'bench.jsonl');
     writeFileSync(file, makeTrace());
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
     const { pings } = await checkFile(file, { ignore: [] });
@@ -28,20 +28,17 @@ export async function benchTraceCheck(): Promise<Row> {
       for (const line of lines) JSON.parse(line);
       return pings;
     };
-    const [rates, peer] = await takeTurns([check, parse]);
+    const [rates, peer] = await takeTurns([check, parse], roundsOf(quick));
     if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {
-      name: 'trace check',
+      name: 'trace-check',
+      title: 'trace check',
       unit: 'pings/s of one core',
       rates,
-      peer: { name: 'JSON.parse of the same lines', rates: peer },
-      ratio: rates.median / peer.median,
-      floor: '0.3 ×',
-      aim: '≥ 0.7 ×',
+      against: [ratioTo('JSON.parse of the same lines', rates, peer, atLeast(0.3), atLeast(0.7))],
+      details: [],
     };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  });
 }
 
 function makeTrace(): string {

@@ -5,6 +5,7 @@
  * - `await N`: `{"ms":t}` once N webhooks have come to the good ones since the last `await`: the time from the first
  *   of them to the last.
  * - `lags`: `{"lags":[…]}`, the ms from each ping's making to its arrival at a good one since the last `lags`.
+ * - `told`: a {@link ToldSoFar} of the webhooks since the last `told` or `await`.
  * - `good` or `bad`: the receivers that misbehave do so from now on, or no longer; `{}`.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -18,6 +19,13 @@ export type Manner = (typeof MANNERS)[number];
 
 export interface HostRequest {
   readonly receivers: readonly Manner[];
+}
+
+/** What has come to the good ones. */
+export interface ToldSoFar {
+  readonly count: number;
+  /** From the making of the ping that came last to its arrival, ms. */
+  readonly last_lag_ms: number;
 }
 
 const ALMOST_TOO_SLOW = Seconds(14.9);
@@ -71,6 +79,13 @@ class Host {
     this.#awaited = Number.POSITIVE_INFINITY;
     return { ms };
   }
+
+  told(): ToldSoFar {
+    const told = { count: this.#count, last_lag_ms: this.lags.at(-1) ?? 0 };
+    this.#count = 0;
+    this.lags = [];
+    return told;
+  }
 }
 
 function misbehave(manner: Exclude<Manner, 'good'>, response: ServerResponse): void {
@@ -96,6 +111,7 @@ async function main(argument: string): Promise<void> {
   for await (const line of createInterface({ input: process.stdin })) {
     const [word, count] = line.split(' ');
     if (word === 'await') console.log(JSON.stringify(await host.await(Number(count))));
+    else if (word === 'told') console.log(JSON.stringify(host.told()));
     else if (word === 'lags') console.log(JSON.stringify({ lags: host.lags.splice(0) }));
     else {
       host.misbehaves = word === 'bad';

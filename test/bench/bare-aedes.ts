@@ -1,0 +1,27 @@
+/**
+ * What ingest is compared with: aedes that checks nobody, stores nothing and acknowledges everything. As a program of
+ * its own it prints `{"port":n}` and ends with its standard input.
+ */
+import { type AddressInfo, createServer } from 'node:net';
+import { Aedes } from 'aedes';
+
+export interface BareAedes {
+  readonly port: number;
+  readonly connected: () => number;
+}
+
+/** Starts one in this process. */
+export async function openBareAedes(): Promise<BareAedes> {
+  const broker = await Aedes.createBroker();
+  const server = createServer(broker.handle);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { port: (server.address() as AddressInfo).port, connected: () => broker.connectedClients };
+}
+
+async function main(): Promise<void> {
+  const { port } = await openBareAedes();
+  console.log(JSON.stringify({ port }));
+  process.stdin.on('end', () => process.exit(0)).resume();
+}
+
+if (process.argv[1] === import.meta.filename) await main();

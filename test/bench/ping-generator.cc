@@ -1,0 +1,314 @@
+// Locks that send pings, in a process that takes as little of the machine as can be: plain sockets, one thread, epoll,
+// no allocation while it runs. Two system calls a ping: the PUBLISH out, the PUBACK in.
+//
+// It takes one argument, a file of lines:
+//
+//   port 1883
+//   template 0801…          the bytes of an uplink, hex; what changes from ping to ping keeps its length
+//   sequence 7 16384        where the sequence stands in it, as a varint of 3 bytes, and the first one
+//   time 11                 where the time stands, ms since the epoch, as a varint of 6 bytes
+//   lock MAC SECRET TOPIC   one for each lock
+//
+// It prints `{}` when all are connected. At each line of stdin it sends, and answers when the last PUBACK is there:
+// `{"pings":n,"ms":t,"p50_ms":t,"p99_ms":t,"max_ms":t}`, the latter three from a ping's time to its PUBACK.
+//
+//   flood N        N pings in all, one in flight for each lock, as fast as they are acknowledged
+//   run MS         the same for so long
+//   pace N RATE    N pings, RATE a second by a schedule, by the locks in turn. A lock has one ping in flight; what
+//                  waits behind it is timed from when it should have left, not from when it did
+//
+// node-generator.ts does the same where there is no compiler.
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <netinet/tcp.h>
+#include <string>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+constexpr int kConnectAtOnce = 200;
+constexpr int kEvents = 256;
+// No lock may be ended for its silence between two rounds.
+constexpr char kKeepalive[] = {0x0e, 0x10};
+// In a flood, hundreds of pings wait at the other side: to wake up for each PUBACK would cost the machine as much as the
+// ping does. Where few have come, some more are waited for, a hundredth of the time that a ping is under way.
+constexpr int kFew = 32;
+constexpr int kGatherUs = 200;
+constexpr int kSequenceBytes = 3;
+constexpr int kTimeBytes = 6;
+constexpr uint32_t kSequenceLimit = 1u << 21;
+constexpr long kNone = -1;
+constexpr long kNoLimit = 1L << 62;
+// Pings whose times are kept without an allocation.
+constexpr long kReserved = 1000000;
+
+struct Lock {
+  int fd = -1;
+  std::string connect;
+  std::vector<uint8_t> packet;
+  size_t id_at = 0, sequence_at = 0, time_at = 0;
+  uint32_t sequence = 0;
+  // When the ping in flight was to leave, ns; kNone where none is in flight.
+  long intended = kNone;
+  // Of a pace: how many were to leave so far, and how many did.
+  long due = 0, sent = 0;
+};
+
+[[noreturn]] void fail(const char *what) {
+  std::fprintf(stderr, "the load generator: %s%s%s\n", what, errno ? ": " : "", errno ? std::strerror(errno) : "");
+  std::exit(1);
+}
+
+long nanoseconds(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return now.tv_sec * 1000000000L + now.tv_nsec;
+}
+
+std::string text(const std::string &value) {
+  return std::string{static_cast<char>(value.size() >> 8), static_cast<char>(value.size() & 255)} + value;
+}
+
+std::string packet(char type, const std::string &body) {
+  std::string bytes(1, type);
+  size_t left = body.size();
+  do {
+    bytes += static_cast<char>((left & 127) | (left > 127 ? 128 : 0));
+    left >>= 7;
+  } while (left > 0);
+  return bytes + body;
+}
+
+void put_varint(uint8_t *at, uint64_t value, int bytes) {
+  for (int index = 0; index < bytes; index++, value >>= 7)
+    at[index] = (value & 127) | (index < bytes - 1 ? 128 : 0);
+}
+
+std::string unhex(const std::string &hex) {
+  std::string bytes;
+  for (size_t at = 0; at + 1 < hex.size(); at += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(at, 2), nullptr, 16));
+  return bytes;
+}
+
+class Crowd {
+ public:
+  explicit Crowd(const char *file) {
+    std::ifstream plan(file);
+    std::string word, uplink;
+    size_t sequence_at = 0, time_at = 0;
+    uint32_t first = 0;
+    while (plan >> word) {
+      if (word == "port") plan >> port_;
+      else if (word == "template") { plan >> word; uplink = unhex(word); }
+      else if (word == "sequence") plan >> sequence_at >> first;
+      else if (word == "time") plan >> time_at;
+      else if (word == "lock") {
+        std::string mac, secret, topic;
+        plan >> mac >> secret >> topic;
+        Lock lock;
+        const std::string head = text("MQTT") + std::string{4, '\xc2', kKeepalive[0], kKeepalive[1]};
+        lock.connect = packet(0x10, head + text(mac) + text(mac) + text(secret));
+        const std::string bytes = packet(0x32, text(topic) + std::string(2, '\0') + uplink);
+        const size_t uplink_at = bytes.size() - uplink.size();
+        lock.packet.assign(bytes.begin(), bytes.end());
+        lock.id_at = uplink_at - 2;
+        lock.sequence_at = uplink_at + sequence_at;
+        lock.time_at = uplink_at + time_at;
+        lock.sequence = first;
+        locks_.push_back(std::move(lock));
+      } else fail("a line of the plan is not understood");
+    }
+    if (locks_.empty() || port_ == 0 || uplink.empty()) fail("the plan is not whole");
+  }
+
+  void connect() {
+    epoll_ = epoll_create1(0);
+    for (size_t begin = 0; begin < locks_.size(); begin += kConnectAtOnce) {
+      const size_t end = std::min(begin + kConnectAtOnce, locks_.size());
+      for (size_t index = begin; index < end; index++) open(locks_[index]);
+      for (size_t index = begin; index < end; index++) admit(index);
+    }
+  }
+
+  // So many pings at most, for so many ns at most.
+  void flood(long count, long span) {
+    start(std::min(count, kReserved));
+    long sent = 0;
+    const auto send_next = [&](Lock &lock) {
+      const long now = nanoseconds(CLOCK_MONOTONIC);
+      if (sent >= count || now - startedAt_ >= span) return;
+      sent++;
+      send(lock, now);
+    };
+    for (Lock &lock : locks_) send_next(lock);
+    while (acked_ < sent) {
+      if (wait(kNone, send_next) < kFew) usleep(kGatherUs);
+    }
+    finish();
+  }
+
+  void pace(long count, double rate) {
+    start(count);
+    const long begin = nanoseconds(CLOCK_MONOTONIC);
+    const auto planned = [&](long ping) { return begin + static_cast<long>(static_cast<double>(ping) * 1e9 / rate); };
+    const long crowd = static_cast<long>(locks_.size());
+    long next = 0;
+    const auto send_due = [&](Lock &lock) {
+      if (lock.intended != kNone || lock.sent >= lock.due) return;
+      send(lock, planned(lock.sent * crowd + (&lock - locks_.data())));
+      lock.sent++;
+    };
+    for (Lock &lock : locks_) lock.due = lock.sent = 0;
+    while (acked_ < count) {
+      const long now = nanoseconds(CLOCK_MONOTONIC);
+      for (; next < count && planned(next) <= now; next++) {
+        Lock &lock = locks_[next % crowd];
+        lock.due++;
+        send_due(lock);
+      }
+      wait(next < count ? planned(next) : kNone, send_due);
+    }
+    finish();
+  }
+
+ private:
+  void open(Lock &lock) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port_);
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    lock.fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int yes = 1;
+    if (lock.fd < 0) fail("no socket");
+    setsockopt(lock.fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (::connect(lock.fd, reinterpret_cast<sockaddr *>(&address), sizeof address) < 0) fail("connect");
+    if (write(lock.fd, lock.connect.data(), lock.connect.size()) < 0) fail("CONNECT");
+  }
+
+  void admit(size_t index) {
+    uint8_t connack[4];
+    for (size_t have = 0; have < sizeof connack;) {
+      const ssize_t count = read(locks_[index].fd, connack + have, sizeof connack - have);
+      if (count <= 0) fail("no CONNACK");
+      have += static_cast<size_t>(count);
+    }
+    errno = 0;
+    if (connack[0] != 0x20 || connack[3] != 0) fail("a lock was refused");
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = index;
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, locks_[index].fd, &event) < 0) fail("epoll");
+  }
+
+  void start(long count) {
+    acked_ = 0;
+    latencies_.clear();
+    latencies_.reserve(static_cast<size_t>(count));
+    startedAt_ = nanoseconds(CLOCK_MONOTONIC);
+    nowMs_ = static_cast<uint64_t>(nanoseconds(CLOCK_REALTIME) / 1000000);
+  }
+
+  void send(Lock &lock, long intended) {
+    if (++lock.sequence >= kSequenceLimit) fail("a lock has used up its sequences");
+    uint8_t *bytes = lock.packet.data();
+    const uint32_t id = packet_id(lock);
+    bytes[lock.id_at] = static_cast<uint8_t>(id >> 8);
+    bytes[lock.id_at + 1] = static_cast<uint8_t>(id & 255);
+    put_varint(bytes + lock.sequence_at, lock.sequence, kSequenceBytes);
+    put_varint(bytes + lock.time_at, nowMs_, kTimeBytes);
+    lock.intended = intended;
+    const ssize_t written = write(lock.fd, bytes, lock.packet.size());
+    if (written != static_cast<ssize_t>(lock.packet.size())) fail("a PUBLISH was not taken");
+  }
+
+  static uint32_t packet_id(const Lock &lock) { return lock.sequence % 65535 + 1; }
+
+  // Waits for PUBACKs, until `until` at most (ns), and calls `next` for each lock that got its. How many did.
+  template <typename Next>
+  int wait(long until, Next next) {
+    epoll_event events[kEvents];
+    timespec span{};
+    timespec *limit = nullptr;
+    if (until != kNone) {
+      const long left = std::max(until - nanoseconds(CLOCK_MONOTONIC), 0L);
+      span.tv_sec = left / 1000000000L;
+      span.tv_nsec = left % 1000000000L;
+      limit = &span;
+    }
+    const int count = static_cast<int>(syscall(SYS_epoll_pwait2, epoll_, events, kEvents, limit, nullptr, 0));
+    if (count < 0 && errno != EINTR) fail("epoll_pwait2");
+    const long now = nanoseconds(CLOCK_MONOTONIC);
+    nowMs_ = static_cast<uint64_t>(nanoseconds(CLOCK_REALTIME) / 1000000);
+    for (int index = 0; index < count; index++) {
+      Lock &lock = locks_[events[index].data.u64];
+      uint8_t puback[16];
+      errno = 0;
+      if (read(lock.fd, puback, sizeof puback) != 4) fail("no PUBACK, or the connection was ended");
+      const uint32_t id = packet_id(lock);
+      if (lock.intended == kNone || puback[0] != 0x40 || puback[2] != id >> 8 || puback[3] != (id & 255))
+        fail("another PUBACK than was expected");
+      latencies_.push_back(static_cast<float>(static_cast<double>(now - lock.intended) / 1e6));
+      lock.intended = kNone;
+      acked_++;
+      next(lock);
+    }
+    return count;
+  }
+
+  float share(double part) {
+    const double rank = std::max(static_cast<double>(latencies_.size()) * part, 1.0);
+    const auto at = latencies_.begin() + static_cast<long>(rank + 0.999999) - 1;
+    std::nth_element(latencies_.begin(), at, latencies_.end());
+    return *at;
+  }
+
+  void finish() {
+    const double ms = static_cast<double>(nanoseconds(CLOCK_MONOTONIC) - startedAt_) / 1e6;
+    std::printf("{\"pings\":%ld,\"ms\":%.3f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f}\n", acked_, ms, share(0.5),
+                share(0.99), share(1));
+    std::fflush(stdout);
+  }
+
+  int port_ = 0, epoll_ = -1;
+  std::vector<Lock> locks_;
+  std::vector<float> latencies_;
+  long acked_ = 0, startedAt_ = 0;
+  uint64_t nowMs_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 2) fail("expected one argument, the plan's file");
+  rlimit files;
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+  prctl(PR_SET_TIMERSLACK, 1);
+  Crowd crowd(argv[1]);
+  crowd.connect();
+  std::cout << "{}" << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    long count = 0;
+    double rate = 0;
+    if (std::sscanf(line.c_str(), "pace %ld %lf", &count, &rate) == 2 && count > 0 && rate > 0) crowd.pace(count, rate);
+    else if (std::sscanf(line.c_str(), "flood %ld", &count) == 1 && count > 0) crowd.flood(count, kNoLimit);
+    else if (std::sscanf(line.c_str(), "run %ld", &count) == 1 && count > 0) crowd.flood(kNoLimit, count * 1000000);
+    else fail("a line is not understood");
+  }
+}

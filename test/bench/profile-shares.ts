@@ -1,0 +1,48 @@
+/** Where the time of a profiled process went, in a few lines: the functions with the largest share of their own. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+interface CpuProfile {
+  readonly nodes: readonly {
+    readonly id: number;
+    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
+  }[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+const LINES = 20;
+/** Not work: V8 names them so. */
+const IDLE = new Set(['(idle)', '(root)']);
+
+/** The share of the busy time that each function had itself, the largest first. */
+export function ownShares({ nodes, samples, timeDeltas }: CpuProfile): [name: string, share: number][] {
+  const names = new Map(
+    nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
+      const place = url === '' ? '' : ` ${path.basename(url)}:${lineNumber + 1}`;
+      return [id, `${functionName || '(anonymous)'}${place}`] as const;
+    }),
+  );
+  const times = new Map<string, number>();
+  let busy = 0;
+  for (const [index, id] of samples.entries()) {
+    const name = names.get(id) ?? '';
+    if (IDLE.has(name)) continue;
+    const us = timeDeltas[index] ?? 0;
+    busy += us;
+    times.set(name, (times.get(name) ?? 0) + us);
+  }
+  return [...times].map(([name, us]): [string, number] => [name, us / busy]).sort((a, b) => b[1] - a[1]);
+}
+
+/** What is to be said of the profiles in this folder: one for each thread. */
+export function profileLines(folder: string, files: readonly string[]): string[] {
+  return files.flatMap((file) => {
+    const profile = JSON.parse(readFileSync(path.join(folder, file), 'utf8')) as CpuProfile;
+    const shares = ownShares(profile).slice(0, LINES);
+    return [
+      `Profile: ${path.join(folder, file)}`,
+      ...shares.map(([name, share]) => `  ${(100 * share).toFixed(1).padStart(5)} %  ${name}`),
+    ];
+  });
+}

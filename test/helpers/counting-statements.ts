@@ -1,0 +1,39 @@
+/**
+ * Imported into a process before its own code (`--import`), it counts the SQL statements that each of its threads runs:
+ * the file of each thread in the folder named in COUNTED_STATEMENTS has a {@link StatementCount} as JSON.
+ */
+import { openSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { threadId } from 'node:worker_threads';
+import Database from 'better-sqlite3';
+
+export interface StatementCount {
+  /** Those that may write. */
+  readonly run: number;
+  /** Those that read. */
+  readonly read: number;
+}
+
+const COUNTED = ['run', 'get', 'all', 'iterate'] as const;
+
+type Runner = (this: unknown, ...values: unknown[]) => unknown;
+
+function countIn(folder: string): void {
+  const file = openSync(path.join(folder, `thread-${threadId}`), 'w');
+  const count = { run: 0, read: 0 };
+  const database = new Database(':memory:');
+  const statement = Object.getPrototypeOf(database.prepare('SELECT 1')) as Record<string, Runner>;
+  database.close();
+  for (const name of COUNTED) {
+    const original = statement[name] as Runner;
+    statement[name] = function (this: unknown, ...values: unknown[]): unknown {
+      count[name === 'run' ? 'run' : 'read'] += 1;
+      // Numbers only grow, so the text never gets shorter.
+      writeSync(file, JSON.stringify(count satisfies StatementCount), 0);
+      return original.apply(this, values);
+    };
+  }
+}
+
+const folder = process.env.COUNTED_STATEMENTS;
+if (folder !== undefined) countIn(folder);
