@@ -1,7 +1,8 @@
 /** What `lockgate trace check` does: judges each file alone and says what it found. */
+import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 import { POWER_MODEL } from '../proto/power-model.js';
-import { ruleRow } from '../proto/rules.js';
+import { RULES, ruleRow } from '../proto/rules.js';
 import { TraceCheck, type TraceFinding } from '../proto/trace-check.js';
 import type { CheckedFile } from './checked-file.js';
 import { printCoverage } from './coverage-table.js';
@@ -26,8 +27,15 @@ export interface CheckFlags {
  */
 export async function checkTraces(files: readonly string[], flags: CheckFlags): Promise<void> {
   for (const rule of flags.ignore) {
-    if (ruleRow(rule) === undefined)
-      throw new LockgateError('input-rule', `there is no rule ${rule}: "lockgate model show --rules" lists them`);
+    if (ruleRow(rule) !== undefined) continue;
+    const meant = didYouMean(
+      rule,
+      RULES.map((row) => row.rule),
+    );
+    throw new LockgateError(
+      'input-rule',
+      `there is no rule ${rule}: "lockgate model show --rules" lists them.${meant}`,
+    );
   }
   const checked: CheckedFile[] = [];
   const refused: LockgateError[] = [];
