@@ -1,7 +1,7 @@
 /**
  * `--watch`: a list that is asked for again and again. On a terminal it is redrawn in the alternate screen, which
- * leaves what stood there before as it was; in a pipe there is a JSON line for each round, with `--json` alone, since redrawn
- * tables are nothing that a program could read.
+ * leaves what stood there before as it was; in a pipe there is a JSON line for each round, with `--json` alone, since
+ * redrawn tables are nothing that a program could read.
  *
  * A gateway that goes away is said in the headline, above what was seen last, and asked again: it is a watch that one
  * leaves open while restarting things.
