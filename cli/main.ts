@@ -4,6 +4,7 @@
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { endAtSignals } from './interrupt.js';
 import { note, oneLine } from './output.js';
+import { calledGroups, makeProgram } from './program.js';
 
 async function run(words: readonly string[]): Promise<void> {
   // Whoever reads what we print may have seen enough (`| head`).
@@ -13,7 +14,6 @@ async function run(words: readonly string[]): Promise<void> {
       throw error;
     });
   endAtSignals();
-  const { calledGroups, makeProgram } = await import('./program.js');
   // What shells ask when somebody types Tab; it must say nothing else, whatever happens.
   if (words[0] === '__complete') {
     const { printCompletions } = await import('./completion.js');
