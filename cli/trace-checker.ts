@@ -9,7 +9,8 @@ import { printCoverage } from './coverage-table.js';
 import { EXIT } from './exit-codes.js';
 import { junitOf } from './junit.js';
 import { note, oneLine, paint, print, printJson } from './output.js';
-import { readTraceFile } from './trace-file.js';
+import { ProgressLine } from './progress-line.js';
+import { readTraceFile, type TraceVisitor } from './trace-file.js';
 
 export interface CheckFlags {
   readonly coverage?: boolean;
@@ -61,12 +62,14 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
 /** Checks one file. */
 export async function checkFile(file: string, flags: Pick<CheckFlags, 'coverage' | 'ignore'>): Promise<CheckedFile> {
   let check: TraceCheck | undefined;
-  await readTraceFile(file, {
+  const progress = new ProgressLine(() => `${oneLine(file)}: ${(check?.pings ?? 0).toLocaleString('en-US')} pings`);
+  const visitor: TraceVisitor = {
     header: (header) => {
       check = new TraceCheck(POWER_MODEL, header, flags.coverage ?? false);
     },
     event: (event, line) => check?.judge(event, line),
-  });
+  };
+  await readTraceFile(file, visitor).finally(() => progress.end());
   const { pings = 0, locks = 0 } = check ?? {};
   const findings = (check?.findings() ?? []).filter((one) => !flags.ignore.includes(one.rule));
   return { file, pings, locks, findings, coverage: check?.coverage() ?? null };
