@@ -10,7 +10,18 @@ const UNITS: readonly (readonly [from: Milliseconds, unit: Milliseconds, name: s
 
 /** As `3 min ago`; `now` for less than a second, and for what another machine's clock puts ahead. */
 export function agoText(date: string, nowMs: number): string {
-  const span = nowMs - Date.parse(date);
+  const span = spanText(nowMs - Date.parse(date));
+  return span === undefined ? 'now' : `${span} ago`;
+}
+
+/** As `in 3 min` for what is still to come, and {@link agoText} for what has been. */
+export function whenText(date: string, nowMs: number): string {
+  const span = spanText(Date.parse(date) - nowMs);
+  return span === undefined ? agoText(date, nowMs) : `in ${span}`;
+}
+
+/** Undefined for less than a second. */
+function spanText(span: Milliseconds): string | undefined {
   const [, unit = 1, name] = UNITS.find(([from]) => span >= from) ?? [];
-  return name === undefined ? 'now' : `${Math.floor(span / unit)} ${name} ago`;
+  return name === undefined ? undefined : `${Math.floor(span / unit)} ${name}`;
 }

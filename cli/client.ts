@@ -4,9 +4,9 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import path from 'node:path';
 import { LockgateError } from '../proto/errors.js';
+import { ProgressLine } from './progress-line.js';
 
 /** Flags that every command which talks to a gateway has. */
 export interface ConnectionFlags {
@@ -44,8 +44,8 @@ export class GatewayClient {
   }
 
   /** @throws LockgateError `gateway-down`, `gateway-refused`, or what the gateway says */
-  async get<T>(where: string): Promise<T> {
-    return await this.#json('GET', where);
+  async get<T>(where: string, signal?: AbortSignal): Promise<T> {
+    return await this.#json('GET', where, undefined, signal);
   }
 
   /** @throws LockgateError as {@link get} */
@@ -85,17 +85,23 @@ export class GatewayClient {
   }
 
   async #json<T>(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-    const answer = await this.#send(method, where, body, signal);
-    const text = await readAll(answer);
+    const progress = new ProgressLine(() => `Waiting for the gateway at ${this.#base}`);
+    const { answer, text } = await this.#whole(method, where, body, signal).finally(() => progress.end());
     const status = answer.statusCode ?? 0;
     if (status < 200 || status > 299) throw refusal(status, text);
     return JSON.parse(text) as T;
   }
 
-  #send(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
+  async #whole(method: string, where: string, body?: unknown, signal?: AbortSignal) {
+    const answer = await this.#send(method, where, body, signal);
+    return { answer, text: await readAll(answer) };
+  }
+
+  async #send(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const url = new URL(where.replace(/^\//, ''), `${this.#base.replace(/\/$/, '')}/`);
-    const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+    // Loaded where it is needed, since nearly all gateways are on loopback.
+    const send = url.protocol === 'https:' ? (await import('node:https')).request : httpRequest;
     const headers = {
       authorization: `Bearer ${this.#token}`,
       ...(payload !== undefined && {
@@ -103,7 +109,7 @@ export class GatewayClient {
         'content-length': Buffer.byteLength(payload),
       }),
     };
-    return new Promise((resolve, reject) => {
+    return await new Promise((resolve, reject) => {
       const request = send(url, { method, headers, ...(signal && { signal }) }, resolve);
       request.on('error', (error: NodeJS.ErrnoException) => reject(signal?.aborted ? error : unreachable(url, error)));
       request.end(payload);

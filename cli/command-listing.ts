@@ -1,4 +1,6 @@
 /** What there is to see of commands: lists, and one at a time. */
+import { systemClock } from '../proto/clock.js';
+import { agoText, whenText } from './ago-text.js';
 import { type ConnectionFlags, GatewayClient } from './client.js';
 import { note, oneLine, paint, print, printJson, printTable } from './output.js';
 
@@ -38,16 +40,17 @@ export async function listCommands(flags: ListFlags): Promise<void> {
   const { commands } = await new GatewayClient(flags).get<{ commands: CommandJson[] }>(`/commands?${query}`);
   if (flags.json) return printJson({ commands });
   if (commands.length === 0) return note('There is no such command. Send one: lockgate command send MAC TYPE');
+  const nowMs = systemClock.now();
   printTable(commands, [
     { title: 'ID', show: (row) => String(row.id) },
-    { title: 'MAC', show: (row) => row.mac },
+    { title: 'MAC', show: (row) => row.mac, whole: true },
     { title: 'COMMAND', show: commandText },
     { title: 'STATE', show: (row) => row.state },
     { title: 'WHY', show: whyText },
-    { title: 'CREATED', show: (row) => row.created_at, optional: true },
-    { title: 'EXPIRES', show: (row) => row.expires_at, optional: true },
+    { title: 'CREATED', show: (row) => agoText(row.created_at, nowMs), optional: true },
+    { title: 'EXPIRES', show: (row) => whenText(row.expires_at, nowMs), optional: true },
     { title: 'SENT', show: (row) => String(row.sent_count), optional: true },
-    { title: 'FINISHED', show: (row) => row.finished_at ?? '–', optional: true },
+    { title: 'FINISHED', show: (row) => (row.finished_at ? agoText(row.finished_at, nowMs) : '–'), optional: true },
   ]);
 }
 

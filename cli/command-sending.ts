@@ -1,9 +1,9 @@
 /** `lockgate command send`: reads the flags, asks where a mistake would cost much, sends, and waits where asked to. */
-import { createInterface } from 'node:readline/promises';
 import { Seconds, systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from './client.js';
 import { type CommandJson, commandText, stateText } from './command-listing.js';
+import { confirm } from './confirmation.js';
 import { EXIT } from './exit-codes.js';
 import { note, oneLine, print, printJson, printTable } from './output.js';
 
@@ -81,18 +81,10 @@ async function readFleet(
   const { locks } = await client.get<{ locks: number }>(`/merchants/${encodeURIComponent(merchant)}/fleet`);
   if (yes !== true) {
     const question = `Send ${type} to ${locks.toLocaleString('en-US')} locks of ${merchant}? Type ${locks}: `;
-    await confirm(question, String(locks), `say --count ${locks} if all ${locks} locks of ${merchant} are meant`);
+    const otherwise = `say --count ${locks} if all ${locks} locks of ${merchant} are meant`;
+    await confirm({ question, expected: String(locks), otherwise, undone: 'nothing was sent' });
   }
   return { merchant, all, expected_count: locks };
-}
-
-/** @throws LockgateError `input-unconfirmed` where the answer is another, or nobody is there to give it */
-async function confirm(question: string, expected: string, otherwise: string): Promise<void> {
-  if (!process.stdin.isTTY) throw new LockgateError('input-unconfirmed', otherwise);
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(question);
-  terminal.close();
-  if (answer.trim() !== expected) throw new LockgateError('input-unconfirmed', 'nothing was sent');
 }
 
 /** Airplane mode is asked about by the gateway, which says why. */
@@ -101,9 +93,10 @@ async function post(client: GatewayClient, body: object, flags: SendFlags): Prom
     return await client.post('/commands', body);
   } catch (error) {
     if (!(error instanceof LockgateError) || error.code !== 'airplane-unconfirmed' || flags.yes === true) throw error;
-    if (!process.stdin.isTTY) throw new LockgateError('input-unconfirmed', `${error.message} (--yes)`);
-    note(oneLine(error.message));
-    await confirm('Switch airplane mode on? Type airplane: ', 'airplane', '');
+    const otherwise = `${error.message} (--yes)`;
+    if (process.stdin.isTTY) note(oneLine(error.message));
+    const question = 'Switch airplane mode on? Type airplane: ';
+    await confirm({ question, expected: 'airplane', otherwise, undone: 'nothing was sent' });
     return await client.post('/commands', { ...body, confirm_airplane: true });
   }
 }

@@ -1,7 +1,10 @@
 /** Coverage as a table: a row for each trigger and reason, a column for each state. */
 import { POWER_MODEL } from '../proto/power-model.js';
 import type { CoverageCell } from '../proto/trace-coverage.js';
-import { paint, print, printTable } from './output.js';
+import { paint, print, printTable, terminalWidth } from './output.js';
+
+/** The columns that the whole table takes. */
+const WIDE = 112;
 
 interface Row {
   readonly trigger: string;
@@ -21,10 +24,12 @@ export function printCoverage(cells: readonly CoverageCell[]): void {
     return cell.isAllowed ? String(cell.pings) : `${cell.pings}!`;
   };
   print('');
+  const isNarrow = terminalWidth() < WIDE;
   printTable(rows, [
-    { title: 'TRIGGER', show: (row) => row.trigger },
+    { title: 'TRIGGER', show: (row) => row.trigger, optional: true },
     { title: 'REASON', show: (row) => row.reason },
-    { title: 'PING', show: (row) => row.pingType },
+    // On 80 columns every letter counts; what is closed is always a connection.
+    { title: 'PING', show: (row) => (isNarrow ? row.pingType.replace('_connection', '') : row.pingType) },
     ...POWER_MODEL.states.map(({ state }) => ({ title: state, show: (row: Row) => shown(row, state) })),
   ]);
   const allowed = cells.filter((cell) => cell.isAllowed);

@@ -3,6 +3,7 @@
  */
 import { commandText } from './command-listing.js';
 import { oneLine, paint, type Style } from './output.js';
+import { cutToWidth } from './text-width.js';
 
 /** An event as the operator's interface streams it. */
 export type EventJson = Readonly<Record<string, unknown>>;
@@ -164,7 +165,5 @@ export function eventLine(event: EventJson, width?: number, hasMac = true): stri
   const who = typeof event.mac === 'string' ? event.mac : '';
   const head = `${timeOf(String(event.at))} ${hasMac ? `${who.padEnd(17)} ` : ''}`;
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 6;
-  const letters = [...oneLine(text)];
-  const shown = letters.length > room ? `${letters.slice(0, Math.max(room - 1, 0)).join('')}…` : letters.join('');
-  return `${head}${paint(style, kind.padEnd(5))} ${shown}`;
+  return `${head}${paint(style, kind.padEnd(5))} ${cutToWidth(oneLine(text), room)}`;
 }

@@ -1,3 +1,8 @@
+/**
+ * Ctrl-C and polite kills: what they mean to a command that ends by itself, and to one that goes on until it is told
+ * to end.
+ */
+
 /** What Ctrl-C (or a polite kill) means to a command that goes on until it is told to end. */
 export interface Interruption {
   /** Fires at the first signal. A second one ends the process at once. */
@@ -10,12 +15,23 @@ export interface Interruption {
 
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
+const endNow = (name: NodeJS.Signals): void => process.exit(SIGNALS[name as keyof typeof SIGNALS]);
+
+/**
+ * From now on a signal ends the process with 128 and its number, and what was shown on a terminal alone is cleared (by
+ * those who listen for `exit`). Until somebody calls {@link untilInterrupted}, who ends by themselves.
+ */
+export function endAtSignals(): void {
+  for (const name of Object.keys(SIGNALS)) process.on(name, endNow);
+}
+
 /** Begins to listen for SIGINT and SIGTERM. */
 export function untilInterrupted(): Interruption {
   const controller = new AbortController();
   let exitCode: number = SIGNALS.SIGINT;
   const happened = new Promise<void>((resolve) => {
     for (const [name, code] of Object.entries(SIGNALS)) {
+      process.off(name, endNow);
       process.on(name, () => {
         if (controller.signal.aborted) process.exit(code);
         exitCode = code;

@@ -1,82 +1,48 @@
 /**
- * The command line: names, flags and help; what a command does stands in commands/ and is loaded when it is called, so
- * that `--help` answers at once.
+ * The command line: builds as much of the tree as is called, and says how it ended.
  */
-import { Command } from 'commander';
-import { StoreFailure } from '../gateway/store/store.js';
-import { VERSION } from '../gateway/version.js';
-import { addCommandCommands } from './commands/command.js';
-import { addConfigCommands } from './commands/config.js';
-import { addDemoCommand } from './commands/demo.js';
-import { addDeviceCommands } from './commands/device.js';
-import { addKeyCommands } from './commands/key.js';
-import { addMerchantCommands } from './commands/merchant.js';
-import { addModelCommands } from './commands/model.js';
-import { addNoticeCommands } from './commands/notices.js';
-import { addPingCommands } from './commands/ping.js';
-import { addServeCommand } from './commands/serve.js';
-import { addSimCommands } from './commands/sim.js';
-import { addTailCommand } from './commands/tail.js';
-import { addTraceCommands } from './commands/trace.js';
-import { addUsageCommands } from './commands/usage.js';
-import { addUserCommands } from './commands/user.js';
-import { addWebhookCommands } from './commands/webhook.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
+import { endAtSignals } from './interrupt.js';
 import { note, oneLine } from './output.js';
+import { calledGroups, makeProgram } from './program.js';
 
-/** Builds the whole command line. */
-export function makeProgram(): Command {
-  const program = new Command('lockgate')
-    .description('Device protocol gateway and simulator for cellular/GPS locks.')
-    .version(VERSION, '-V, --version', 'Print the version.')
-    .helpOption('-h, --help', 'Show help.')
-    .helpCommand('help [command]', 'Show help for a command.')
-    .configureHelp({ sortSubcommands: false, showGlobalOptions: false })
-    .showSuggestionAfterError()
-    .showHelpAfterError('(add --help for what there is)')
-    .exitOverride();
-  addDemoCommand(program);
-  addServeCommand(program);
-  addTailCommand(program);
-  addNoticeCommands(program);
-  addMerchantCommands(program);
-  addUserCommands(program);
-  addKeyCommands(program);
-  addDeviceCommands(program);
-  addCommandCommands(program);
-  addWebhookCommands(program);
-  addSimCommands(program);
-  addTraceCommands(program);
-  addPingCommands(program);
-  addModelCommands(program);
-  addUsageCommands(program);
-  addConfigCommands(program);
-  return program;
-}
-
-async function run(): Promise<void> {
-  // Whoever reads our output may have seen enough (`| head`).
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT.done);
-    throw error;
-  });
+async function run(words: readonly string[]): Promise<void> {
+  // Whoever reads what we print may have seen enough (`| head`).
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.done);
+      throw error;
+    });
+  endAtSignals();
+  // What shells ask when somebody types Tab; it must say nothing else, whatever happens.
+  if (words[0] === '__complete') {
+    const { printCompletions } = await import('./completion.js');
+    return await printCompletions(words.slice(1), async (first) => await makeProgram(calledGroups(first)));
+  }
   try {
-    await makeProgram().parseAsync(process.argv);
+    const program = await makeProgram(calledGroups(words));
+    await program.parseAsync(process.argv);
   } catch (error) {
-    process.exitCode = report(error);
+    process.exitCode = await report(error);
   }
 }
 
-function report(error: unknown): number {
+async function report(error: unknown): Promise<number> {
   const { code } = error as { code?: unknown };
   // commander has printed its own sentence, or the help or version that was asked for.
   if (typeof code === 'string' && code.startsWith('commander.'))
     return (error as { exitCode: number }).exitCode === 0 ? EXIT.done : EXIT.input;
   const exitCode = exitCodeOf(error);
-  if (exitCode === EXIT.broken && !(error instanceof StoreFailure))
+  if (exitCode === EXIT.broken && !(await isStoreFailure(error)))
     note(`lockgate broke: ${(error as Error).stack ?? String(error)}`);
   else note(oneLine(`lockgate: ${(error as Error).message}`));
   return exitCode;
 }
 
-await run();
+/** Of a store that fails the operator needs the sentence, and not where in our code it was noticed. */
+async function isStoreFailure(error: unknown): Promise<boolean> {
+  const { StoreFailure } = await import('../gateway/store/store.js');
+  return error instanceof StoreFailure;
+}
+
+await run(process.argv.slice(2));

@@ -5,7 +5,7 @@ import { highWindowToJson } from '../proto/ping-json.js';
 import { describeSpan } from '../proto/power-judge-words.js';
 import { type Condition, POWER_MODEL, type StateRow } from '../proto/power-model.js';
 import { RULES } from '../proto/rules.js';
-import { paint, print, printJson, printTable } from './output.js';
+import { paint, print, printJson, printTable, terminalWidth } from './output.js';
 
 export interface ModelFlags {
   readonly rules?: boolean;
@@ -28,7 +28,7 @@ function printRules(): void {
   printTable(RULES, [
     { title: 'RULE', show: (row) => row.rule },
     { title: 'SEVERITY', show: (row) => row.severity },
-    { title: 'BROKEN WHEN', show: (row) => row.brokenWhen },
+    { title: 'BROKEN WHEN', show: (row) => row.brokenWhen, prose: true },
   ]);
 }
 
@@ -38,32 +38,58 @@ function modelToJson(): object {
 }
 
 function printModel(): void {
-  const yes = (is: boolean): string => (is ? 'yes' : '–');
-  print('The effective state is the first row that applies.');
+  print('The effective state is the first that applies.');
   print('');
-  printTable(POWER_MODEL.states, [
-    { title: 'STATE', show: (row) => row.state },
-    { title: 'WHEN', show: (row) => describeCondition(row.when) },
-    { title: 'THEFT', show: (row) => yes(row.theft) },
-    { title: 'PERIOD', show: (row) => yes(row.period) },
-    { title: 'STATE CHANGE', show: (row) => yes(row.stateChange) },
-    { title: 'CELL ON IN A RIDE', show: (row) => yes(row.cellOnInRide) },
-    { title: 'RIDE TRACKING', show: (row) => (row.rideTracking ? 'if on' : '–') },
-    { title: 'COMMANDS', show: (row) => yes(row.commands) },
-    { title: 'CONNECTION KEPT', show: (row) => (row.connectionKept === 'never' ? '–' : row.connectionKept) },
-  ]);
+  printStates();
   print('');
   print('What makes a lock speak, the first of those due first:');
   print('');
   printTable(POWER_MODEL.triggers, [
     { title: 'TRIGGER', show: (row) => row.trigger },
-    { title: 'STARTS', show: (row) => row.starts },
-    { title: 'CELLULAR PING', show: (row) => row.cellularReason ?? '–' },
-    { title: 'GPS PINGS', show: (row) => row.gpsReason ?? '–' },
-    { title: 'ENDS', show: (row) => row.ends },
+    { title: 'STARTS', show: (row) => row.starts, prose: true },
+    { title: 'SENDS', show: sendsText, prose: true },
+    { title: 'ENDS', show: (row) => row.ends, prose: true },
   ]);
   printNumbers('Times', POWER_MODEL.timings);
   printNumbers('Bounds of the rules', POWER_MODEL.bounds);
+}
+
+/** What a state lets a lock do, under the titles of the table. */
+const ABILITIES: readonly (readonly [title: string, show: (state: StateRow) => string])[] = [
+  ['WHEN', (state) => describeCondition(state.when)],
+  ['THEFT', (state) => yes(state.theft)],
+  ['PERIOD', (state) => yes(state.period)],
+  ['STATE CHANGE', (state) => yes(state.stateChange)],
+  ['CELL ON IN A RIDE', (state) => yes(state.cellOnInRide)],
+  ['RIDE TRACKING', (state) => (state.rideTracking ? 'if on' : '–')],
+  ['COMMANDS', (state) => yes(state.commands)],
+  ['CONNECTION KEPT', (state) => (state.connectionKept === 'never' ? '–' : state.connectionKept)],
+];
+/** The columns that a row for each state takes. */
+const WIDE = 122;
+
+function yes(is: boolean): string {
+  return is ? 'yes' : '–';
+}
+
+/** A row for each state, or on a narrow terminal a column. */
+function printStates(): void {
+  if (terminalWidth() >= WIDE) {
+    const columns = ABILITIES.map(([title, show]) => ({ title, show }));
+    printTable(POWER_MODEL.states, [{ title: 'STATE', show: ({ state }) => state }, ...columns]);
+    return;
+  }
+  const columns = POWER_MODEL.states.map((state) => {
+    return { title: state.state, show: ([, show]: (typeof ABILITIES)[number]) => show(state), prose: true };
+  });
+  printTable(ABILITIES, [{ title: 'STATE', show: ([title]) => title }, ...columns]);
+}
+
+/** Which pings a trigger makes, cellular and GPS. */
+function sendsText({ cellularReason, gpsReason }: (typeof POWER_MODEL.triggers)[number]): string {
+  if (cellularReason === gpsReason) return `cellular and gps ${gpsReason}`;
+  const parts = [cellularReason && `cellular ${cellularReason}`, gpsReason && `gps ${gpsReason}`];
+  return parts.filter(Boolean).join(', ');
 }
 
 /** Numbers of the model by name: spans as such, the rest as they are. */

@@ -19,7 +19,7 @@ export interface NoticeJson {
 export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
   return [
     { title: '', show: (row) => (row.read_at === null ? '*' : ' ') },
-    { title: 'ID', show: (row) => String(row.id) },
+    { title: 'ID', show: (row) => String(row.id), whole: true },
     { title: 'LAST', show: (row) => agoText(row.last_at, nowMs) },
     { title: 'KIND', show: (row) => row.kind },
     { title: 'STATE', show: stateText },

@@ -22,7 +22,7 @@ export async function listScenarios(asJson = false): Promise<void> {
     { title: 'SCENARIO', show: ({ name }) => name },
     { title: 'LOCKS', show: ({ locks }) => String(locks) },
     { title: 'LASTS', show: (row) => lastsText(row.lasts_seconds * 1000) },
-    { title: 'WHAT IT SHOWS', show: ({ description }) => description },
+    { title: 'WHAT IT SHOWS', show: ({ description }) => description, prose: true },
   ]);
 }
 

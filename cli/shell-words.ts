@@ -3,6 +3,7 @@
 import { type Happening, parseHappening, VERBS, type Verb } from '../firmware-sim/happening.js';
 import { parseSpan } from '../firmware-sim/span-words.js';
 import type { Milliseconds } from '../proto/clock.js';
+import { nearest } from '../proto/did-you-mean.js';
 import { ok, problem, type Result } from '../proto/errors.js';
 
 /** A word of the shell's own. */
@@ -49,7 +50,7 @@ export function readShellLine(text: string): Result<ShellLine> {
     return problem('shell', `${JSON.stringify(spanText)} is no span: expected one such as "for 30 s" or "for 10 min"`);
   const happening = parseHappening(before ?? line);
   if (happening.ok) return ok({ type: 'happening', happening: happening.value, span: span ?? null });
-  const meant = VERBS.some(({ word }) => word === typed) ? undefined : likelyMeant(typed);
+  const meant = VERBS.some(({ word }) => word === typed) ? undefined : nearest(typed, WORDS)[0];
   if (meant === undefined) return problem('shell', happening.error.message);
   return problem('shell', `there is no verb ${JSON.stringify(first)}: did you mean ${meant}? ("help" lists all)`);
 }
@@ -60,39 +61,6 @@ function readOwn({ word, forms }: ShellWord, rest: string): Result<ShellLine> {
 }
 
 const WORDS: readonly string[] = [...SHELL_VERBS.map(({ word }) => word), ...SHELL_WORDS.map(({ word }) => word)];
-/** What a finger slips by. */
-const MOST_EDITS = 2;
-
-/** The word that is nearest to what was typed; undefined where none is near. */
-function likelyMeant(typed: string): string | undefined {
-  const [nearest] = WORDS.map((word) => ({ word, edits: editsBetween(typed, word) }))
-    .filter(({ word, edits }) => edits <= Math.min(MOST_EDITS, word.length - 2))
-    .sort((one, other) => one.edits - other.edits);
-  return nearest?.word;
-}
-
-/** Letters put in, left out, changed, or swapped with their neighbour (optimal string alignment). */
-function editsBetween(one: string, other: string): number {
-  if (Math.abs(one.length - other.length) > MOST_EDITS) return Number.POSITIVE_INFINITY;
-  let [older, old]: [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, index) => index)];
-  for (let row = 1; row <= one.length; row++) {
-    const now = [row];
-    for (let column = 1; column <= other.length; column++) {
-      const isSame = one[row - 1] === other[column - 1];
-      let edits = Math.min(
-        (old[column] ?? 0) + 1,
-        (now[column - 1] ?? 0) + 1,
-        (old[column - 1] ?? 0) + (isSame ? 0 : 1),
-      );
-      const isSwap = row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1];
-      if (isSwap) edits = Math.min(edits, (older[column - 2] ?? 0) + 1);
-      now.push(edits);
-    }
-    [older, old] = [old, now];
-  }
-  return old[other.length] ?? 0;
-}
-
 /** All lines that completion knows: the examples of each verb's forms. */
 const LINES: readonly string[] = [
   ...SHELL_VERBS.flatMap(({ word, forms }) => {

@@ -16,7 +16,7 @@ export function printBugs(asJson = false): void {
   printTable(rows, [
     { title: 'BUG', show: (row) => (row.virtual_only ? `${row.name} *` : row.name) },
     { title: 'BREAKS', show: (row) => row.rule },
-    { title: 'WHAT THE LOCK DOES', show: (row) => row.sentence },
+    { title: 'WHAT THE LOCK DOES', show: (row) => row.sentence, prose: true },
     { title: 'SHOWN BY', show: (row) => row.shows, optional: true },
   ]);
   print('\n* in virtual runs only: no MQTT server lets it through.');
@@ -28,6 +28,6 @@ export function printFaults(asJson = false): void {
   else
     printTable(FAULTS, [
       { title: 'FAULT', show: (row) => row.name },
-      { title: 'WHAT THE NETWORK DOES', show: (row) => row.sentence },
+      { title: 'WHAT THE NETWORK DOES', show: (row) => row.sentence, prose: true },
     ]);
 }

@@ -1,14 +1,16 @@
 /** What `lockgate trace check` does: judges each file alone and says what it found. */
+import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 import { POWER_MODEL } from '../proto/power-model.js';
-import { ruleRow } from '../proto/rules.js';
+import { RULES, ruleRow } from '../proto/rules.js';
 import { TraceCheck, type TraceFinding } from '../proto/trace-check.js';
 import type { CheckedFile } from './checked-file.js';
 import { printCoverage } from './coverage-table.js';
 import { EXIT } from './exit-codes.js';
 import { junitOf } from './junit.js';
 import { note, oneLine, paint, print, printJson } from './output.js';
-import { readTraceFile } from './trace-file.js';
+import { ProgressLine } from './progress-line.js';
+import { readTraceFile, type TraceVisitor } from './trace-file.js';
 
 export interface CheckFlags {
   readonly coverage?: boolean;
@@ -26,8 +28,15 @@ export interface CheckFlags {
  */
 export async function checkTraces(files: readonly string[], flags: CheckFlags): Promise<void> {
   for (const rule of flags.ignore) {
-    if (ruleRow(rule) === undefined)
-      throw new LockgateError('input-rule', `there is no rule ${rule}: "lockgate model show --rules" lists them`);
+    if (ruleRow(rule) !== undefined) continue;
+    const meant = didYouMean(
+      rule,
+      RULES.map((row) => row.rule),
+    );
+    throw new LockgateError(
+      'input-rule',
+      `there is no rule ${rule}: "lockgate model show --rules" lists them.${meant}`,
+    );
   }
   const checked: CheckedFile[] = [];
   const refused: LockgateError[] = [];
@@ -53,12 +62,14 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
 /** Checks one file. */
 export async function checkFile(file: string, flags: Pick<CheckFlags, 'coverage' | 'ignore'>): Promise<CheckedFile> {
   let check: TraceCheck | undefined;
-  await readTraceFile(file, {
+  const progress = new ProgressLine(() => `${oneLine(file)}: ${(check?.pings ?? 0).toLocaleString('en-US')} pings`);
+  const visitor: TraceVisitor = {
     header: (header) => {
       check = new TraceCheck(POWER_MODEL, header, flags.coverage ?? false);
     },
     event: (event, line) => check?.judge(event, line),
-  });
+  };
+  await readTraceFile(file, visitor).finally(() => progress.end());
   const { pings = 0, locks = 0 } = check ?? {};
   const findings = (check?.findings() ?? []).filter((one) => !flags.ignore.includes(one.rule));
   return { file, pings, locks, findings, coverage: check?.coverage() ?? null };

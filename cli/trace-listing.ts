@@ -1,11 +1,13 @@
 /** What `lockgate trace show` does: one line for each ping. */
 import { describeUplink } from '../proto/codec.js';
 import { DATE_EXPECTED, parseDate } from '../proto/date.js';
+import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
-import { formatMac, type Mac, parseMac } from '../proto/mac.js';
+import { formatMac } from '../proto/mac.js';
 import { pingUplinkToJson, toDate } from '../proto/ping-json.js';
-import { reasonNumber } from '../proto/reasons.js';
+import { REASONS, reasonNumber } from '../proto/reasons.js';
 import type { TracePing } from '../proto/trace.js';
+import { readMac } from './mac-argument.js';
 import { oneLine, paint, print, printJsonLine } from './output.js';
 import { readTraceFile } from './trace-file.js';
 
@@ -39,10 +41,11 @@ export async function showTraces(files: readonly string[], flags: ShowFlags): Pr
 function filterOf(flags: ShowFlags): (ping: TracePing) => boolean {
   const mac = flags.mac === undefined ? undefined : readMac(flags.mac);
   const { reason } = flags;
+  const reasonNames = REASONS.map(({ name }) => name);
   if (reason !== undefined && reasonNumber(reason) === undefined)
     throw new LockgateError(
       'input-reason',
-      `${JSON.stringify(reason)} is no reason: expected one such as REASON_THEFT`,
+      `${JSON.stringify(reason)} is no reason: expected one such as REASON_THEFT.${didYouMean(reason, reasonNames)}`,
     );
   const sinceMs = readDate('--since', flags.since) ?? Number.NEGATIVE_INFINITY;
   const untilMs = readDate('--until', flags.until) ?? Number.POSITIVE_INFINITY;
@@ -51,12 +54,6 @@ function filterOf(flags: ShowFlags): (ping: TracePing) => boolean {
     (reason === undefined || ping.uplink.body.reason === reason) &&
     ping.atMs >= sinceMs &&
     ping.atMs < untilMs;
-}
-
-function readMac(text: string): Mac {
-  const mac = parseMac(text);
-  if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
-  return mac.value;
 }
 
 function readDate(flag: string, text: string | undefined): number | undefined {

@@ -3,10 +3,10 @@
  */
 
 import { LockgateError } from '../proto/errors.js';
-import { formatMac, parseMac } from '../proto/mac.js';
 import { type ConnectionFlags, GatewayClient } from './client.js';
 import { untilInterrupted } from './interrupt.js';
 import { LineSink } from './line-sink.js';
+import { readMacText } from './mac-argument.js';
 import { note } from './output.js';
 
 /** Characters that are gzipped together while a recording goes on. */
@@ -49,11 +49,7 @@ export async function recordTraces(flags: RecordFlags): Promise<void> {
 
 function queryOf(macs: readonly string[]): URLSearchParams {
   const query = new URLSearchParams();
-  for (const text of macs) {
-    const mac = parseMac(text);
-    if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
-    query.append('mac', formatMac(mac.value));
-  }
+  for (const text of macs) query.append('mac', readMacText(text));
   return query;
 }
 

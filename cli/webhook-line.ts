@@ -1,5 +1,6 @@
 import { oneLine, paint } from './output.js';
 import type { ReceivedWebhook } from './receiver.js';
+import { cutToWidth } from './text-width.js';
 
 /** One readable line for a webhook that came in; `answer` is what it got, where that is worth a word. */
 export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = ''): string {
@@ -17,8 +18,7 @@ export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = '
   const what = [test, body.reason, body.lock_state, `${body.battery_percent}%`, webhook.why ?? '', answer, webhook.id];
   const text = oneLine(what.filter((part) => part !== '').join(' '));
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 5 - word.length - 2;
-  const letters = [...text];
-  const shown = letters.length > room ? `${letters.slice(0, Math.max(room - 1, 0)).join('')}…` : text;
+  const shown = cutToWidth(text, room);
   return `${head}${paint('magenta', 'hook')}  ${paint(style, word)} ${shown}`;
 }
 

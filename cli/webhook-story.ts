@@ -3,6 +3,7 @@ import { STORIES, type Story } from '../firmware-sim/story.js';
 import { runStory, type StoryLock, type StoryPing } from '../firmware-sim/story-run.js';
 import { type Milliseconds, Seconds, systemClock } from '../proto/clock.js';
 import { describePing } from '../proto/codec.js';
+import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../proto/mac.js';
 import type { TetherState } from '../proto/ping.js';
@@ -116,9 +117,12 @@ export async function triggerStory(
 function findStory(name: string | undefined): Story {
   const story = STORIES.find((each) => each.name === name);
   if (story !== undefined) return story;
-  const names = STORIES.map((each) => each.name).join(', ');
+  const names = STORIES.map((each) => each.name);
   const what = name === undefined ? 'Which story?' : `there is no story ${JSON.stringify(name)}.`;
-  throw new LockgateError('input-story', `${what} Expected one of ${names}`);
+  throw new LockgateError(
+    'input-story',
+    `${what} Expected one of ${names.join(', ')}.${didYouMean(name ?? '', names)}`,
+  );
 }
 
 /** As much of `GET /devices/:mac` as a story needs. */

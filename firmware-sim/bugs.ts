@@ -6,6 +6,7 @@
  * thieves. Bugs may be combined; then one may hide what another would show.
  */
 import { Hours, Minutes } from '../proto/clock.js';
+import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Ping, Uplink } from '../proto/ping.js';
 import type { Draft } from '../proto/power-step-state.js';
@@ -245,7 +246,11 @@ export function parseBugOrder(text: string): BugOrder {
   const bug = BUGS.find((row) => row.name === name);
   if (bug === undefined) {
     const names = BUGS.map((row) => row.name).join(', ');
-    throw new LockgateError('input-bug', `there is no bug ${JSON.stringify(name)}: expected one of ${names}`);
+    const meant = didYouMean(
+      name,
+      BUGS.map((row) => row.name),
+    );
+    throw new LockgateError('input-bug', `there is no bug ${JSON.stringify(name)}: expected one of ${names}.${meant}`);
   }
   if (count === undefined) return { bug, locks: null };
   if (!/^[1-9]\d{0,6}$/.test(count) || more.length > 0)

@@ -4,6 +4,7 @@
  * network that all of them share.
  */
 import { Hours, Minutes, Seconds } from '../proto/clock.js';
+import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 
 export type FaultName =
@@ -74,9 +75,10 @@ export function parseFaults(name: string): readonly FaultName[] {
   if (name === ALL) return FAULTS.map((fault) => fault.name);
   const fault = FAULTS.find((row) => row.name === name);
   if (fault !== undefined) return [fault.name];
-  const names = FAULTS.map((row) => row.name).join(', ');
+  const names = FAULTS.map((row) => row.name);
+  const meant = didYouMean(name, names);
   throw new LockgateError(
     'input-fault',
-    `there is no fault ${JSON.stringify(name)}: expected ${ALL} or one of ${names}`,
+    `there is no fault ${JSON.stringify(name)}: expected ${ALL} or one of ${names.join(', ')}.${meant}`,
   );
 }

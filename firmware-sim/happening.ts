@@ -6,6 +6,7 @@
  * the lock as a command.
  */
 import type { Milliseconds } from '../proto/clock.js';
+import { didYouMean } from '../proto/did-you-mean.js';
 import { ok, problem, type Result } from '../proto/errors.js';
 import type { Command, PowerChange, TetherState } from '../proto/ping.js';
 import { COMMAND_FORMS, readCommand } from './happening-command.js';
@@ -239,8 +240,12 @@ export function parseHappening(text: string): Result<Happening> {
 function unknownVerb(quoted: string, text: string): Result<Happening> {
   if (readCommand(text) !== undefined)
     return problem('happening', `${quoted} reaches a lock as a command alone: expected ${text} by command`);
-  const words = VERBS.map(({ word }) => word).join(', ');
-  return problem('happening', `${quoted} begins with no verb: expected one of ${words}`);
+  const words = VERBS.map(({ word }) => word);
+  const meant = didYouMean(text.split(' ', 1)[0] ?? '', words);
+  return problem(
+    'happening',
+    `${quoted} begins with no verb: expected one of ${words.join(', ')}${meant && `.${meant}`}`,
+  );
 }
 
 function asWay(type: 'ride' | 'theft', rest: string): Happening | undefined {

@@ -1,5 +1,6 @@
 /** What a schema finds of a scenario file, as sentences with lines: what stands there, and what was expected. */
 import type { TLocalizedValidationError } from 'typebox/error';
+import { didYouMean } from '../proto/did-you-mean.js';
 import { SCENARIO_SCHEMA } from './scenario-schema.js';
 import type { Mistake } from './scenario-yaml.js';
 
@@ -57,7 +58,9 @@ function unknownKey(pointer: string, name: string): string {
   const parent = pointer.slice(0, pointer.lastIndexOf('/'));
   const nodes = nodesAt(parent);
   const names = [...new Set(nodes.flatMap((node) => Object.keys(node.properties ?? {})))];
-  if (names.length > 0) return `there is no key ${JSON.stringify(name)} here: expected one of ${names.join(', ')}`;
+  const meant = didYouMean(name, names);
+  if (names.length > 0)
+    return `there is no key ${JSON.stringify(name)} here: expected one of ${names.join(', ')}${meant && `.${meant}`}`;
   return `${JSON.stringify(name)} is no name: expected a letter, then up to 49 letters, digits, blanks, _ or -`;
 }
 

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 
 /** The folder. It holds no code and is not compiled, so it is looked for from the root of the package. */
@@ -19,9 +20,10 @@ export function stockNames(): string[] {
 export function stockFile(name: string): string {
   const names = stockNames();
   if (names.includes(name)) return path.join(STOCK_FOLDER, `${name}.yaml`);
+  const meant = didYouMean(name, names);
   throw new LockgateError(
     'input-scenario',
-    `there is no scenario ${JSON.stringify(name)}: expected a file, or one of ${names.join(', ')}`,
+    `there is no scenario ${JSON.stringify(name)}: expected a file, or one of ${names.join(', ')}.${meant}`,
   );
 }
 

@@ -2,6 +2,7 @@
  * The settings: one table of key, flag, environment name, default, unit and meaning. A flag wins over the environment,
  * which wins over the default. A wrong value stops the start with one sentence.
  */
+import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
 import { type AddressRange, parseRange } from './webhooks/address-rule.js';
@@ -289,8 +290,9 @@ function readPort(resolved: ResolvedSetting): number {
 
 function readChoice<Choice extends string>(resolved: ResolvedSetting, choices: readonly Choice[]): Choice {
   const choice = choices.find((each) => each === resolved.text);
-  if (choice === undefined) throw wrongSetting(resolved, resolved.setting.unit);
-  return choice;
+  if (choice !== undefined) return choice;
+  const meant = didYouMean(resolved.text, choices);
+  throw wrongSetting(resolved, meant === '' ? resolved.setting.unit : `${resolved.setting.unit}.${meant}`);
 }
 
 function wrongSetting({ setting, text, source }: ResolvedSetting, expected: string): LockgateError {

@@ -98,7 +98,7 @@ t.test('without a gateway: what is wrong, and what to do', async (t) => {
 t.test('a wrong command line is exit code 2 and says which', async (t) => {
   t.match(await lockgate(['merchnt', 'list']), {
     code: 2,
-    stderr: /unknown command 'merchnt'\n\(Did you mean merchant\?\)/,
+    stderr: /^lockgate: unknown command 'merchnt'\. Did you mean merchant\? \(lockgate --help [^\n]*\)\n$/,
   });
   t.match(await lockgate(['serve', '--mqtt-port', 'x']), { code: 2, stderr: /--mqtt-port is "x": expected a port/ });
   t.match(await lockgate(['serve'], { LOCKGATE_OPERATOR_PORT: '70000' }), {
@@ -107,31 +107,6 @@ t.test('a wrong command line is exit code 2 and says which', async (t) => {
   });
   t.match(await lockgate(['serve', '--allow-webhook-range', '10.0.0.0/99']), { code: 2, stderr: /no address range/ });
   t.match(await lockgate(['webhook', 'listen', '--port', '99999']), { code: 2, stderr: /Expected a port/ });
-});
-
-t.test('every command has help with an example', async (t) => {
-  const commands = [
-    'demo',
-    'serve',
-    'tail',
-    'merchant add',
-    'merchant list',
-    'device add',
-    'device list',
-    'device show',
-  ];
-  const devices = ['import', 'set', 'remove', 'erase', 'phone add', 'phone list', 'phone revoke'];
-  const more = [
-    ...devices.map((name) => `device ${name}`),
-    'device rotate-secret',
-    'webhook add',
-    'webhook list',
-    'webhook listen',
-  ];
-  for (const command of [...commands, ...more]) {
-    const help = await lockgate([...command.split(' '), '--help']);
-    t.match(help, { code: 0, stdout: new RegExp(`Example:\n  \\$ lockgate ${command}`) }, command);
-  }
 });
 
 t.test('the settings stand the same in code, in help and in the documentation', async (t) => {

@@ -4,6 +4,7 @@ import type { ConnectionFlags } from '../client.js';
 import type { ListFlags } from '../command-listing.js';
 import type { SendFlags } from '../command-sending.js';
 import { withConnection } from '../connection-flags.js';
+import { watched, withWatch } from '../watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -74,7 +75,7 @@ function addSend(command: Command): void {
 }
 
 function addList(command: Command): void {
-  withConnection(command.command('list').description('List commands, the newest first, and why they wait.'))
+  withWatch(withConnection(command.command('list').description('List commands, the newest first, and why they wait.')))
     .option('--mac <mac>', 'This lock’s only.')
     .addOption(
       new Option('--state <state>', 'Those in this state only.').choices([
@@ -83,10 +84,12 @@ function addList(command: Command): void {
     )
     .option('--limit <n>', 'At most so many (default: 50).', readId)
     .addHelpText('after', '\nExample:\n  $ lockgate command list --mac A4:C1:38:F0:E1:D2 --state queued')
-    .action(async (flags: ListFlags) => {
-      const { listCommands } = await import('../command-listing.js');
-      await listCommands(flags);
-    });
+    .action(
+      watched(async (flags: ListFlags) => {
+        const { listCommands } = await import('../command-listing.js');
+        await listCommands(flags);
+      }),
+    );
 }
 
 function readId(text: string): number {

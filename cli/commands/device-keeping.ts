@@ -1,7 +1,7 @@
-import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { LockgateError } from '../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { confirm } from '../confirmation.js';
 import { withConnection } from '../connection-flags.js';
 import type { ImportFlags } from '../device-import.js';
 import { paint, print, printJson } from '../output.js';
@@ -84,23 +84,16 @@ interface ErasedJson {
 }
 
 async function erase(mac: string, flags: Flags & { yes?: boolean }): Promise<void> {
-  if (!flags.yes) await confirm(mac);
+  if (!flags.yes)
+    await confirm({
+      question: `Erase all positions and pings of ${mac} for good? Type yes: `,
+      expected: 'yes',
+      otherwise: 'erasing is for good, and there is no terminal to ask on: give --yes',
+      undone: 'nothing was erased',
+    });
   const erased = await new GatewayClient(flags).post<ErasedJson>(`/devices/${encodeURIComponent(mac)}/erase`, {});
   if (flags.json) return printJson(erased);
   const { uplinks, findings, quarantined, pending_deliveries: pending } = erased;
   print(`Erased what was known of ${paint('bold', erased.mac)}:`);
   print(`${uplinks} uplinks, ${findings} findings, ${quarantined} in quarantine, ${pending} deliveries that waited.`);
-}
-
-/** @throws LockgateError `input-confirm` without a terminal to ask on, or where the answer is no */
-async function confirm(mac: string): Promise<void> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new LockgateError('input-confirm', 'erasing is for good, and there is no terminal to ask on: give --yes');
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const answer = await asking.question(`Erase all positions and pings of ${mac} for good? Type yes: `);
-    if (answer.trim().toLowerCase() !== 'yes') throw new LockgateError('input-confirm', 'nothing was erased');
-  } finally {
-    asking.close();
-  }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../proto/clock.js';
+import { agoText, whenText } from '../ago-text.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { note, paint, print, printJson, printTable } from '../output.js';
@@ -60,12 +61,13 @@ async function list(mac: string, flags: Flags): Promise<void> {
   if (flags.json) return printJson(answer);
   if (answer.phones.length === 0)
     return note(`${answer.mac} has no phone. Add one: lockgate device phone add MAC NAME`);
+  const nowMs = systemClock.now();
   printTable(answer.phones, [
     { title: 'NAME', show: (row) => row.name },
     { title: 'STATE', show: (row) => row.state },
-    { title: 'EXPIRES', show: (row) => row.expires_at ?? '–' },
-    { title: 'ADDED', show: (row) => row.created_at, optional: true },
-    { title: 'REVOKED', show: (row) => row.revoked_at ?? '–', optional: true },
+    { title: 'EXPIRES', show: (row) => (row.expires_at ? whenText(row.expires_at, nowMs) : '–') },
+    { title: 'ADDED', show: (row) => agoText(row.created_at, nowMs), optional: true },
+    { title: 'REVOKED', show: (row) => (row.revoked_at ? agoText(row.revoked_at, nowMs) : '–'), optional: true },
   ]);
 }
 

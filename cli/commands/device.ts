@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { Seconds } from '../../proto/clock.js';
+import { Seconds, systemClock } from '../../proto/clock.js';
+import { agoText } from '../ago-text.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { commandText } from '../command-listing.js';
 import { withConnection } from '../connection-flags.js';
@@ -7,6 +8,7 @@ import { presenceText } from '../event-line.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
 import { readSpan } from '../span-text.js';
 import { byteText } from '../usage-text.js';
+import { watched, withWatch } from '../watch.js';
 import { addKeepingCommands } from './device-keeping.js';
 import { addPhoneCommands } from './device-phone.js';
 
@@ -78,9 +80,9 @@ export function addDeviceCommands(program: Command): void {
     .option('--simulated', 'A simulator plays it: judged and delivered, never billed.')
     .addHelpText('after', '\nExample:\n  $ lockgate device add A4:C1:38:F0:E1:D2 --merchant "Amber Bikes"')
     .action(add);
-  withConnection(device.command('list').description('List the locks with their last state.'))
+  withWatch(withConnection(device.command('list').description('List the locks with their last state.')))
     .addHelpText('after', '\nExample:\n  $ lockgate device list')
-    .action(list);
+    .action(watched(list));
   withConnection(device.command('show').description('Show one lock: state, latest uplinks, quarantine.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
@@ -130,8 +132,12 @@ async function list(flags: Flags): Promise<void> {
     { title: 'SIM', show: (row) => row.sim.state, optional: true },
     { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
     { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
-    { title: 'RECEIVED', show: (row) => row.state?.received_at ?? '–', optional: true },
+    { title: 'RECEIVED', show: (row) => receivedText(row, systemClock.now()), optional: true },
   ]);
+}
+
+function receivedText({ state }: DeviceJson, nowMs: number): string {
+  return state?.received_at ? agoText(state.received_at, nowMs) : '–';
 }
 
 function percent(value: number | null | undefined): string {

@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../proto/clock.js';
+import { agoText } from '../ago-text.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { note, paint, print, printJson, printTable } from '../output.js';
+import { watched, withWatch } from '../watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
 
@@ -22,10 +25,10 @@ export function addKeyCommands(program: Command): void {
     .option('--merchant <name>', 'Whose it is; may be left out where there is only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate key create "shop backend" --merchant "Amber Bikes"')
     .action(create);
-  withConnection(key.command('list').description('List the API keys.'))
+  withWatch(withConnection(key.command('list').description('List the API keys.')))
     .option('--merchant <name>', 'This merchant’s alone.')
     .addHelpText('after', '\nExample:\n  $ lockgate key list')
-    .action(list);
+    .action(watched(list));
   withConnection(key.command('revoke').description('End an API key and its tokens, at once.'))
     .argument('<id>', 'Its id, as "key list" shows it.')
     .addHelpText('after', '\nExample:\n  $ lockgate key revoke 3f9a0c2b7d41')
@@ -47,13 +50,14 @@ async function list(flags: Flags): Promise<void> {
   const { keys } = await new GatewayClient(flags).get<{ keys: readonly KeyJson[] }>(where);
   if (flags.json) return printJson({ keys });
   if (keys.length === 0) return note('There is no API key. Make one: lockgate key create NAME');
+  const nowMs = systemClock.now();
   printTable(keys, [
     { title: 'ID', show: (row) => row.id },
     { title: 'MERCHANT', show: (row) => row.merchant },
     { title: 'NAME', show: (row) => row.name },
     { title: 'STATE', show: (row) => row.state },
-    { title: 'LAST USED', show: (row) => row.last_used_at ?? 'never' },
-    { title: 'MADE', show: (row) => row.created_at, optional: true },
+    { title: 'LAST USED', show: (row) => (row.last_used_at ? agoText(row.last_used_at, nowMs) : 'never') },
+    { title: 'MADE', show: (row) => agoText(row.created_at, nowMs), optional: true },
   ]);
 }
 

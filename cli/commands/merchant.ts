@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
+import { systemClock } from '../../proto/clock.js';
+import { agoText } from '../ago-text.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { note, paint, print, printJson, printTable } from '../output.js';
+import { watched, withWatch } from '../watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -17,9 +20,9 @@ export function addMerchantCommands(program: Command): void {
   withConnection(merchant.command('add').description('Add a merchant.').argument('<name>', 'A name of your own.'))
     .addHelpText('after', '\nExample:\n  $ lockgate merchant add "Amber Bikes"')
     .action(add);
-  withConnection(merchant.command('list').description('List the merchants.'))
+  withWatch(withConnection(merchant.command('list').description('List the merchants.')))
     .addHelpText('after', '\nExample:\n  $ lockgate merchant list')
-    .action(list);
+    .action(watched(list));
 }
 
 async function add(name: string, flags: Flags): Promise<void> {
@@ -35,6 +38,6 @@ async function list(flags: Flags): Promise<void> {
   if (merchants.length === 0) return note('There is no merchant yet. Add one: lockgate merchant add NAME');
   printTable(merchants, [
     { title: 'NAME', show: (row) => row.name },
-    { title: 'ADDED', show: (row) => row.created_at },
+    { title: 'ADDED', show: (row) => agoText(row.created_at, systemClock.now()) },
   ]);
 }

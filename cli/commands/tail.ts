@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { LockgateError } from '../../proto/errors.js';
-import { formatMac, parseMac } from '../../proto/mac.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { type EventJson, eventLines } from '../event-line.js';
@@ -21,7 +20,7 @@ export function addTailCommand(program: Command): void {
 }
 
 async function tail(flags: Flags): Promise<void> {
-  const mac = flags.mac === undefined ? undefined : readMac(flags.mac);
+  const { mac } = flags;
   const interrupted = untilInterrupted();
   const lines = new GatewayClient(flags).lines('/events', interrupted.signal);
   if (!flags.json) note('Watching. Ctrl-C ends it.');
@@ -37,10 +36,4 @@ async function tail(flags: Flags): Promise<void> {
     if (!interrupted.signal.aborted) throw error;
     process.exitCode = interrupted.exitCode;
   }
-}
-
-function readMac(text: string): string {
-  const mac = parseMac(text);
-  if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
-  return formatMac(mac.value);
 }

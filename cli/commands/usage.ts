@@ -1,10 +1,10 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Statement } from '../../gateway/usage/statement.js';
-import { LockgateError } from '../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection, withGateway } from '../connection-flags.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
 import { bar, byteText } from '../usage-text.js';
+import { watched, withWatch } from '../watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -34,16 +34,16 @@ type Format = (typeof FORMATS)[number];
 /** `lockgate usage show|statement|close|plan` */
 export function addUsageCommands(program: Command): void {
   const usage = program.command('usage').description('Cellular data: what locks used, monthly statements, prices.');
-  withConnection(usage.command('show').description('Show what locks used, by lock and month.'))
+  withWatch(withConnection(usage.command('show').description('Show what locks used, by lock and month.')))
     .argument('[mac]', 'One lock, in any common spelling.')
     .option('--merchant <name>', 'Of one merchant alone.')
     .option('--month <month>', 'In one month alone (UTC), such as 2026-11.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage show --month 2026-11 --merchant "Amber Bikes"')
-    .action(show);
+    .action(watched(show));
   withGateway(usage.command('statement').description('Print the closed statements of a month.'))
     .option('--month <month>', 'Which month (default: the last that ended).')
     .option('--merchant <name>', 'Of one merchant alone.')
-    .option('--format <format>', `How: ${FORMATS.join(', ')} (default: table).`)
+    .addOption(new Option('--format <format>', 'How (default: table).').choices([...FORMATS]))
     .option('--json', 'The same as --format json.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage statement --month 2026-11 --format csv')
     .action(statement);
@@ -98,23 +98,15 @@ async function show(
 }
 
 async function statement(
-  flags: Flags & { readonly merchant?: string; readonly month?: string; readonly format?: string },
+  flags: Flags & { readonly merchant?: string; readonly month?: string; readonly format?: Format },
 ): Promise<void> {
   const { printStatements, statementsCsv } = await import('../statement-print.js');
-  const format = readFormat(flags.json === true ? 'json' : (flags.format ?? 'table'));
+  const format = flags.json === true ? 'json' : (flags.format ?? 'table');
   const where = withQuery('/usage/statements', { merchant: flags.merchant, month: flags.month });
   const { statements } = await new GatewayClient(flags).get<{ statements: Statement[] }>(where);
   if (format === 'json') printJson({ statements });
   else if (format === 'csv') process.stdout.write(statementsCsv(statements));
   else printStatements(statements);
-}
-
-/** @throws LockgateError `input-format` */
-function readFormat(text: string): Format {
-  const format = FORMATS.find((each) => each === text);
-  if (format === undefined)
-    throw new LockgateError('input-format', `--format is ${JSON.stringify(text)}: expected ${FORMATS.join(', ')}`);
-  return format;
 }
 
 async function close(flags: Flags & { readonly month?: string }): Promise<void> {

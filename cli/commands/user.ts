@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
+import { systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
+import { agoText } from '../ago-text.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { note, paint, print, printJson, printTable } from '../output.js';
+import { watched, withWatch } from '../watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
 
@@ -36,10 +39,10 @@ export function addUserCommands(program: Command): void {
     .option('--password-file <file>', 'The password, as the first line of a file; - for stdin. Else one is made.')
     .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes"')
     .action(add);
-  withConnection(user.command('list').description('List a merchant’s users.'))
+  withWatch(withConnection(user.command('list').description('List a merchant’s users.')))
     .option('--merchant <name>', 'The merchant; may be left out where there is only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate user list --merchant "Amber Bikes"')
-    .action(list);
+    .action(watched(list));
 }
 
 async function add(username: string, flags: AddFlags): Promise<void> {
@@ -92,6 +95,6 @@ async function list(flags: Flags): Promise<void> {
     { title: 'NAME', show: (row) => row.username ?? '–' },
     { title: 'LOGIN', show: (row) => (row.has_password && row.username !== null ? 'yes' : 'no') },
     { title: 'EMAIL', show: (row) => row.email ?? '–', optional: true },
-    { title: 'ADDED', show: (row) => row.created_at, optional: true },
+    { title: 'ADDED', show: (row) => agoText(row.created_at, systemClock.now()), optional: true },
   ]);
 }

@@ -1,7 +1,8 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { note, oneLine, paint, print, printJson, printTable, type Style } from '../output.js';
+import { watched, withWatch } from '../watch.js';
 import { readCount } from './webhook-flags.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -26,17 +27,26 @@ interface DeliveryJson {
   readonly attempts: readonly AttemptJson[];
 }
 
+/** As gateway/store/webhook-store.ts has them, which this file does without; a test holds the two together. */
+const STATES = ['pending', 'delivered', 'dead', 'kept'];
+
 /** `lockgate webhook deliveries|resend|recover` */
 export function addDeliveryCommands(webhook: Command): void {
-  withConnection(webhook.command('deliveries').description('List deliveries with their attempts, the newest first.'))
+  withWatch(
+    withConnection(webhook.command('deliveries').description('List deliveries with their attempts, the newest first.')),
+  )
     .option('--mac <mac>', 'Of this lock only.')
     .option('--url <id>', 'To this webhook URL only.')
-    .option('--state <state>', 'pending, delivered, dead, or kept (by a URL that was disabled).')
+    .addOption(
+      new Option('--state <state>', 'In this state only; kept is what a URL that was disabled left.').choices([
+        ...STATES,
+      ]),
+    )
     .option('--since <time>', 'Of events received from this time on.')
     .option('--until <time>', 'Of events received before this time.')
     .option('--limit <n>', 'At most so many, up to 500 (default: 50).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook deliveries --state dead --since 2026-11-20T06:00:00Z')
-    .action(deliveries);
+    .action(watched(deliveries));
   withConnection(webhook.command('resend').description('Send an event again, delivered or not, under its id.'))
     .argument('<event>', 'The event’s id, evt_….')
     .option('--url <id>', 'To this webhook URL only; otherwise to every one of the merchant’s.', readCount)

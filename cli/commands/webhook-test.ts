@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { EXIT } from '../exit-codes.js';
-import { paint, printJson, printTable } from '../output.js';
+import { printJson, printTable } from '../output.js';
 import { readCount } from './webhook-flags.js';
 
 interface Flags extends ConnectionFlags {
@@ -43,6 +43,11 @@ async function test(mac: string, flags: Flags): Promise<void> {
     { title: 'ORIGIN', show: (row) => row.origin },
     { title: 'STATUS', show: (row) => String(row.status ?? '–') },
     { title: 'TIME', show: (row) => (row.duration_ms === null ? '–' : `${row.duration_ms} ms`) },
-    { title: 'RESULT', show: (row) => row.error ?? paint('green', 'received') },
+    {
+      title: 'RESULT',
+      show: (row) => row.error ?? 'received',
+      style: (row) => (row.error ? 'red' : 'green'),
+      prose: true,
+    },
   ]);
 }

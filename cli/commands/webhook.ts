@@ -3,6 +3,7 @@ import { LockgateError } from '../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { note, paint, print, printJson, printTable } from '../output.js';
+import { watched, withWatch } from '../watch.js';
 import { addDeliveryCommands } from './webhook-deliveries.js';
 import { collect, readCount, readOnOff, readSpan } from './webhook-flags.js';
 import { addListenCommand } from './webhook-listen.js';
@@ -39,9 +40,9 @@ export function addWebhookCommands(program: Command): void {
       '\nExample:\n  $ lockgate webhook add https://hooks.example.com/locks --header "X-Team: bikes"',
     )
     .action(add);
-  withConnection(webhook.command('list').description('List the webhook URLs.'))
+  withWatch(withConnection(webhook.command('list').description('List the webhook URLs.')))
     .addHelpText('after', '\nExample:\n  $ lockgate webhook list')
-    .action(list);
+    .action(watched(list));
   addChangeCommands(webhook);
   addDeliveryCommands(webhook);
   addTestCommand(webhook);
@@ -123,7 +124,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'STATE', show: (row) => row.state },
     { title: 'ORDERED', show: (row) => (row.ordered ? 'yes' : 'no'), optional: true },
     { title: 'HEADERS', show: (row) => row.headers.join(', '), optional: true },
-    { title: 'NOTE', show: noteOf },
+    { title: 'NOTE', show: noteOf, prose: true },
   ]);
 }
 

@@ -1,0 +1,72 @@
+/**
+ * What makes a shell complete `lockgate`: a short script for each, which asks `lockgate __complete` with every Tab and
+ * so stays right whatever lockgate becomes. completion.ts says what is asked and answered.
+ */
+
+const BASH = `# bash completion of lockgate
+_lockgate() {
+  local word
+  COMPREPLY=()
+  while IFS= read -r word; do
+    case "$word" in
+      :files)
+        compopt -o filenames 2>/dev/null
+        while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "$2")
+        ;;
+      :folders)
+        compopt -o filenames 2>/dev/null
+        while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -d -- "$2")
+        ;;
+      *) COMPREPLY+=("$word") ;;
+    esac
+  done < <("$1" __complete bash "\${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+  case "\${COMPREPLY[0]}" in *=) [ "\${#COMPREPLY[@]}" -eq 1 ] && compopt -o nospace 2>/dev/null ;; esac
+}
+complete -F _lockgate lockgate
+`;
+
+const ZSH = `#compdef lockgate
+# zsh completion of lockgate
+_lockgate() {
+  local -a values shown
+  local word paths='' tab=$'\\t'
+  while IFS= read -r word; do
+    case "$word" in
+      :*) paths="\${word#:}" ;;
+      *)
+        values+=("\${word%%$tab*}")
+        shown+=("\${word/$tab/  -- }")
+        ;;
+    esac
+  done < <("\${(Q)words[1]}" __complete zsh "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" 2>/dev/null)
+  case "$paths" in
+    files) _files ;;
+    folders) _files -/ ;;
+  esac
+  (( $#values )) && compadd -l -d shown -a -- values
+}
+compdef _lockgate lockgate
+if [ "\${funcstack[1]}" = "_lockgate" ]; then _lockgate; fi
+`;
+
+const FISH = `# fish completion of lockgate
+function __lockgate_complete
+    set -l words (commandline -opc)
+    set -l typed (commandline -ct)
+    set -l clean (string unescape -- $typed 2>/dev/null); and set typed $clean
+    for line in ($words[1] __complete fish $words[2..-1] "$typed" 2>/dev/null)
+        switch $line
+            case ':files'
+                __fish_complete_path "$typed"
+            case ':folders'
+                __fish_complete_directories "$typed"
+            case '*'
+                echo $line
+        end
+    end
+end
+complete -c lockgate -f -a '(__lockgate_complete)'
+`;
+
+/** The script of each shell that we know. */
+export const COMPLETION_SCRIPTS = { bash: BASH, zsh: ZSH, fish: FISH } as const;

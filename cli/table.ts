@@ -1,0 +1,132 @@
+/**
+ * Tables that fit where they are shown. Where they don't at once: columns that are optional are left out (the last
+ * first), titles are folded, prose is folded, long cells are cut, and at last each row becomes a block of lines. What
+ * names a row is never cut, and neither is a word of a few letters: a state cut in half is none.
+ */
+import { cutToWidth, fitWords, longestWord, widthOf } from './text-width.js';
+
+/** Ways to show a cell where the stream takes colours. */
+export type CellStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
+
+/** A column of a table: its title, and what a row shows in it. */
+export interface Column<Row> {
+  readonly title: string;
+  readonly show: (row: Row) => string;
+  /** Left out where the terminal is too narrow, the last of these first. */
+  readonly optional?: boolean;
+  /** Sentences, which go over to the next line rather than being cut. */
+  readonly prose?: boolean;
+  /** Never cut: ids, MACs. The first column never is. */
+  readonly whole?: boolean;
+  /** How the cell is shown; the text says it too. */
+  readonly style?: (row: Row) => CellStyle | undefined;
+}
+
+/** What a table needs of where it is shown. */
+export interface TablePlace {
+  /** In columns. */
+  readonly room: number;
+  readonly paint: (style: CellStyle, text: string) => string;
+  /** Makes a stranger's text harmless. */
+  readonly clean: (text: string) => string;
+}
+
+const GAP = 2;
+/** Cells up to this width are never cut, and longer ones not below it. */
+const LEAST_CUT = 12;
+/** Prose is not folded narrower than this. */
+const LEAST_PROSE = 12;
+
+interface Shown<Row> {
+  readonly column: Column<Row>;
+  readonly cells: readonly string[];
+  width: number;
+}
+
+/** The lines of the table, the titles first. */
+export function linesOfTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], place: TablePlace): string[] {
+  const shown = columns.map((column): Shown<Row> => {
+    const cells = rows.map((row) => place.clean(column.show(row)));
+    return { column, cells, width: Math.max(widthOf(column.title), ...cells.map(widthOf)) };
+  });
+  if (!fit(shown, place.room)) return blocks(rows, shown, place);
+  const titles = shown.map(({ column, width }) => fitWords(column.title, width));
+  const head = rowLines(shown, titles).map((line) => place.paint('bold', line));
+  return [...head, ...rows.flatMap((row, index) => cellLines(row, index, shown, place))];
+}
+
+/** Takes away until it fits; false where it can't. */
+function fit<Row>(shown: Shown<Row>[], room: number): boolean {
+  for (let last = lastOptional(shown); total(shown) > room && last >= 0; last = lastOptional(shown))
+    shown.splice(last, 1);
+  if (total(shown) <= room) return true;
+  for (const each of shown) each.width = Math.max(longestWord(each.column.title), ...each.cells.map(widthOf));
+  const prose = shown.filter(({ column }) => column.prose);
+  const words = (each: Shown<Row>): number => Math.max(LEAST_PROSE, ...each.cells.map(longestWord));
+  narrow(shown, prose, room, words);
+  const cut = shown.slice(1).filter(({ column }) => !column.whole && !column.prose);
+  narrow(shown, cut, room, ({ column }) => Math.max(LEAST_CUT, longestWord(column.title)));
+  return total(shown) <= room;
+}
+
+/** Takes from the widest of `some`, column by column, down to what each needs. */
+function narrow<Row>(all: Shown<Row>[], some: Shown<Row>[], room: number, least: (each: Shown<Row>) => number): void {
+  const floors = new Map(some.map((each) => [each, least(each)]));
+  for (let over = total(all) - room; over > 0; over -= 1) {
+    const [widest] = some.filter((each) => each.width > (floors.get(each) ?? 0)).sort((a, b) => b.width - a.width);
+    if (widest === undefined) return;
+    widest.width -= 1;
+  }
+}
+
+function lastOptional<Row>(shown: readonly Shown<Row>[]): number {
+  return shown.findLastIndex(({ column }) => column.optional === true);
+}
+
+function total<Row>(shown: readonly Shown<Row>[]): number {
+  return shown.reduce((sum, { width }) => sum + width, GAP * (shown.length - 1));
+}
+
+function cellLines<Row>(row: Row, index: number, shown: readonly Shown<Row>[], { paint }: TablePlace): string[] {
+  const cells = shown.map(({ column, cells, width }) => {
+    const text = cells[index] ?? '';
+    return column.prose ? fitWords(text, width) : [cutToWidth(text, width)];
+  });
+  return rowLines(shown, cells, (text, at) => {
+    const style = shown[at]?.column.style?.(row);
+    return style === undefined ? text : paint(style, text);
+  });
+}
+
+/** Cells of one line or more, side by side. */
+function rowLines<Row>(
+  shown: readonly Shown<Row>[],
+  cells: readonly (readonly string[])[],
+  dress: (text: string, at: number) => string = (text) => text,
+): string[] {
+  const height = Math.max(1, ...cells.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, line) => {
+    const parts = shown.map(({ width }, at) => {
+      const text = cells[at]?.[line] ?? '';
+      const blanks = ' '.repeat(Math.max(width - widthOf(text), 0));
+      return text === '' ? blanks : dress(text, at) + blanks;
+    });
+    return parts.join(' '.repeat(GAP)).trimEnd();
+  });
+}
+
+/** For a terminal on which no table fits: each row as lines of title and cell. */
+function blocks<Row>(rows: readonly Row[], shown: readonly Shown<Row>[], { room, paint }: TablePlace): string[] {
+  const titles = Math.max(...shown.map(({ column }) => widthOf(column.title)));
+  return rows.flatMap((row, index) => {
+    const lines = shown.flatMap(({ column, cells }) => {
+      const [first = '', ...more] = fitWords(cells[index] ?? '', Math.max(room - titles - GAP, LEAST_CUT));
+      const style = column.style?.(row);
+      const dress = (text: string): string => (style === undefined ? text : paint(style, text));
+      const title = paint('bold', column.title) + ' '.repeat(titles - widthOf(column.title) + GAP);
+      const gap = ' '.repeat(titles + GAP);
+      return [`${title}${dress(first)}`.trimEnd(), ...more.map((line) => gap + dress(line))];
+    });
+    return index === 0 ? lines : ['', ...lines];
+  });
+}
