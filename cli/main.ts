@@ -21,6 +21,7 @@ import { addTraceCommands } from './commands/trace.js';
 import { addUsageCommands } from './commands/usage.js';
 import { addUserCommands } from './commands/user.js';
 import { addWebhookCommands } from './commands/webhook.js';
+import { addWhyCommand } from './commands/why.js';
 import { EXIT, exitCodeOf } from './exit-codes.js';
 import { note, oneLine } from './output.js';
 
@@ -38,6 +39,7 @@ export function makeProgram(): Command {
   addDemoCommand(program);
   addServeCommand(program);
   addTailCommand(program);
+  addWhyCommand(program);
   addNoticeCommands(program);
   addMerchantCommands(program);
   addUserCommands(program);

@@ -29,7 +29,8 @@ import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 /** At every so many-th event of connections the lock's oldest are looked for: to look at each would cost more. */
 const TRIM_LOCK_EVENTS_EVERY = 1024;
 
-interface FindingRow {
+/** A finding as its row has it, with its lock. */
+export interface FindingRow {
   id: number;
   mac: string;
   at_ms: number;
@@ -41,7 +42,8 @@ interface FindingRow {
   sequence: number | null;
 }
 
-function toFinding(row: FindingRow): StoredFinding {
+/** The finding of a row. */
+export function toFinding(row: FindingRow): StoredFinding {
   const { credential_id: credential, boot, sequence } = row;
   const about = credential === null || boot === null || sequence === null ? null : { credential, boot, sequence };
   const { severity, message, at_ms: atMs } = row;

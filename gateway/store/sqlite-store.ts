@@ -59,6 +59,8 @@ import { SqliteUsage } from './usage-sqlite.js';
 import type { UsageStore } from './usage-store.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
 import type { WebhookStore } from './webhook-store.js';
+import { SqliteWhy } from './why-sqlite.js';
+import type { WhyStore } from './why-store.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
 const SYNCHRONOUS_FULL = 2;
@@ -144,6 +146,7 @@ class SqliteStore implements Store {
   readonly people: PeopleStore;
   readonly secrets: SecretStore;
   readonly notices: NoticeStore;
+  readonly why: WhyStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -174,6 +177,7 @@ class SqliteStore implements Store {
     this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
     this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
+    this.why = new SqliteWhy(parts.reader, this.#log);
   }
 
   append(commit: Commit): Promise<void> {
