@@ -1,6 +1,6 @@
 /**
- * What happened to a lock, judged once more up to the moment that somebody asks about: what was believed just before it,
- * what it made one believe, and what came behind it. Pure: whoever has a log or a trace gives the events, in order.
+ * What happened to a lock, judged once more up to the moment that somebody asks about: what was believed just before
+ * it, what it made one believe, and what came behind it. Pure: whoever has a log or a trace gives the events, in order.
  */
 import { judgeInPlace } from './power-judge.js';
 import { type Belief, newBelief } from './power-judge-belief.js';

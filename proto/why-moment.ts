@@ -1,6 +1,6 @@
 /**
- * What was going on around a lock at a moment at which nothing came: how its last connection ended, what came last, what
- * came next, and whether it was out of reach (protocol.md §2 and §3).
+ * What was going on around a lock at a moment at which nothing came: how its last connection ended, what came last,
+ * what came next, and whether it was out of reach (protocol.md §2 and §3).
  */
 import { Minutes } from './clock.js';
 import type { Belief } from './power-judge-belief.js';
@@ -18,8 +18,8 @@ interface EndRow {
 }
 
 const OUT_OF_REACH =
-  'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 min, and ' +
-  'keeps 256 uplinks meanwhile';
+  'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 min, ' +
+  'and keeps 256 uplinks meanwhile';
 
 /** How connections end, by cause (protocol.md §4). */
 export const END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Object.freeze({

@@ -3,7 +3,7 @@
  * model behind it (protocol.md §2), and one for what is no ping and for a reason that the table lacks.
  */
 import type { Command } from './ping.js';
-import type { StateRow } from './power-model.js';
+import type { EffectiveState, StateRow } from './power-model.js';
 import type { KnownReason } from './reasons.js';
 import { SECTIONS, type Section } from './why-step.js';
 
@@ -25,108 +25,114 @@ export interface ReasonWhy {
   readonly restsOn: Section;
 }
 
-const RIDE = 'The lock was unlocked and moving: a ride, in which its cellular connection is on';
-const FAREWELL = 'The lock was about to leave the network, and says so before it disconnects';
+const RIDE = 'sent while the lock is unlocked and moving: a ride, in which its cellular connection is on';
+const FAREWELL = 'sent when the lock is about to leave the network, before it disconnects';
+const FROM_A_PHONE = 'sent by the user’s phone instead of the lock, with the phone’s own coordinates';
+const FOR_CELLULAR = '; it is meant for cellular pings';
+const FOR_CLOSE = '; it is meant for close-connection pings';
 
-/** The rows, in the order of the specification. */
+/** The rows, in the order of the specification. Each sentence goes on behind “REASON_…: ”. */
 export const REASON_WHY: Readonly<Record<KnownReason, ReasonWhy>> = Object.freeze({
   REASON_THEFT: {
     cellular:
-      'The lock was locked and had been moving for more than 6 s, which counts as theft: it says so at once, without ' +
-      'waiting for a fix, and again at least every 5 min.',
+      'sent when the lock is locked and has been moving for more than 6 s, which counts as theft; at once, without ' +
+      'waiting for a fix, and again at least every 5 min',
     gps:
-      'The lock was locked and had been moving for more than 6 s, which counts as theft: it sends its GPS position ' +
-      'every 10 s while it moves.',
+      'sent when the lock is locked and has been moving for more than 6 s, which counts as theft; with its GPS ' +
+      'position every 10 s while it moves',
     needs: { column: 'theft', name: 'theft tracking' },
     commands: [],
     restsOn: SECTIONS.power,
   },
   REASON_PERIOD_TRACKING: {
-    cellular: 'The lock’s own minute of the day had come: it sends its daily ping.',
-    gps: 'The lock’s own minute of the day had come, and it had found a fix: its daily ping, with the position.',
+    cellular: 'the daily ping, sent once daily at a minute of the day of the lock’s own',
+    gps:
+      'the daily ping, sent once daily at a minute of the day of the lock’s own; with the position, once there is a ' +
+      'fix',
     needs: { column: 'period', name: 'the daily ping' },
     commands: [],
     restsOn: SECTIONS.limits,
   },
   REASON_STATE_PING: {
-    cellular: 'The lock was locked or unlocked: each change makes its own ping, with that moment’s state.',
-    gps: 'The lock was locked or unlocked, and had found a fix: one GPS ping follows for the latest change.',
+    cellular: 'sent when the lock is locked or unlocked; each change makes its own ping, with that moment’s state',
+    gps: 'sent when the lock is locked or unlocked; one GPS ping follows for the latest change, once there is a fix',
     needs: { column: 'stateChange', name: 'state change pings' },
     commands: ['unlock', 'lock'],
     restsOn: SECTIONS.power,
   },
   REASON_UNLOCKED_PING: {
-    cellular: `${RIDE}, and ride tracking is switched on; this reason is meant for GPS pings.`,
-    gps: 'The lock was unlocked and moving, with ride tracking switched on: a ride, in which it sends its GPS position every 30 s.',
+    cellular: `${RIDE}, with ride tracking switched on; it is meant for GPS pings`,
+    gps:
+      'sent while the lock is unlocked and moving, with ride tracking switched on: a ride, in which it sends its GPS ' +
+      'position every 30 s',
     needs: { column: 'rideTracking', name: 'ride tracking' },
     commands: [],
     restsOn: SECTIONS.power,
   },
   REASON_UNLOCKED_MOVEMENT: {
-    cellular: `${RIDE}: it says so at its beginning and at least every 5 min.`,
-    gps: `${RIDE}; this reason is meant for cellular pings.`,
+    cellular: `${RIDE}; at its beginning and at least every 5 min`,
+    gps: `${RIDE}${FOR_CELLULAR}`,
     needs: { column: 'cellOnInRide', name: 'the connection in a ride' },
     commands: [],
     restsOn: SECTIONS.power,
   },
   REASON_GPS_PING: {
-    cellular: 'The lock was asked by command where it is, by GPS; the answer is meant to be a GPS ping.',
-    gps: 'The lock was asked by command where it is, by GPS, and had found a fix.',
+    cellular: 'sent when the lock is asked by command where it is, by GPS; it is meant for GPS pings',
+    gps: 'sent when the lock is asked by command where it is, by GPS, once there is a fix',
     needs: { column: 'commands', name: 'commands' },
     commands: ['locate-gps'],
     restsOn: SECTIONS.model,
   },
   REASON_CELL_PING: {
-    cellular: 'The lock was asked by command where it is, by the network’s cells.',
-    gps: 'The lock was asked by command where it is, by the network’s cells; the answer is meant to be a cellular ping.',
+    cellular: 'sent when the lock is asked by command where it is, by the network’s cells',
+    gps: `sent when the lock is asked by command where it is, by the network’s cells${FOR_CELLULAR}`,
     needs: { column: 'commands', name: 'commands' },
     commands: ['locate-cell'],
     restsOn: SECTIONS.model,
   },
   REASON_NETWORK_PING: {
-    cellular:
-      'The lock keeps its connection and waits for commands: it says so on connecting and every 15 min while the ' +
-      'connection is kept.',
-    gps: 'The lock keeps its connection and waits for commands; this reason is meant for cellular pings.',
+    cellular: 'sent while the lock keeps its connection and waits for commands; on connecting, and every 15 min',
+    gps: `sent while the lock keeps its connection and waits for commands${FOR_CELLULAR}`,
     needs: null,
     commands: [],
     restsOn: SECTIONS.reasons,
   },
   REASON_RESET: {
-    cellular: 'The lock’s modem had restarted: it says so first, on the next connection.',
-    gps: 'The lock’s modem had restarted; this reason is meant for cellular pings.',
+    cellular: 'sent when the lock’s modem has restarted; first, on the next connection',
+    gps: `sent when the lock’s modem has restarted${FOR_CELLULAR}`,
     needs: null,
     commands: ['reset'],
     restsOn: SECTIONS.reasons,
   },
   REASON_CLOSE_CONNECTION: {
-    cellular: `${FAREWELL}; this reason is meant for close-connection pings.`,
-    gps: `${FAREWELL}; this reason is meant for close-connection pings.`,
+    cellular: `${FAREWELL}${FOR_CLOSE}`,
+    gps: `${FAREWELL}${FOR_CLOSE}`,
     needs: null,
     commands: [],
     restsOn: SECTIONS.reasons,
   },
   PHONE: {
-    cellular: 'A user’s phone sent this instead of the lock, with the phone’s own coordinates.',
-    gps: 'A user’s phone sent this instead of the lock, with the phone’s own coordinates.',
+    cellular: FROM_A_PHONE,
+    gps: FROM_A_PHONE,
     needs: null,
     commands: [],
     restsOn: SECTIONS.reasons,
   },
 });
 
-/** Why a lock disconnects, by the state that the ping itself reports. */
-export const CLOSE_WHY = Object.freeze({
-  AIRPLANE: 'Airplane mode had been switched on: before the lock falls silent it says so, with the new switch.',
-  LOW_BATTERY: 'The battery had fallen below 10 %: before the lock falls silent it says so, with the new battery.',
-  RECOVERY: 'The lock was about to leave the network, though recovery mode keeps the connection: it may be restarting.',
-  HIGH: 'Nothing kept the connection open: the high window was closed, or the lock connects anew at once.',
-  MID: 'Nothing kept the connection open any longer: a lock closes it 20 s after its last uplink or downlink.',
+/** Why a lock disconnects, by the state that the ping itself reports; behind “REASON_CLOSE_CONNECTION: ”. */
+export const CLOSE_WHY: Readonly<Record<EffectiveState, string>> = Object.freeze({
+  AIRPLANE: 'with airplane mode on the lock falls silent, and says so first, with the new switch',
+  LOW_BATTERY: 'below 10 % the lock falls silent, and says so first, with the new battery',
+  RECOVERY: 'sent when the lock is about to leave the network, which recovery mode keeps: it connects again at once',
+  HIGH: 'sent when nothing keeps the connection open, as outside the high window: 20 s after the last uplink or downlink',
+  MID: 'sent when nothing keeps the connection open any longer: 20 s after the last uplink or downlink',
 });
 
 /** For a reason number outside the table: kept and delivered as it is. */
 export const UNRECOGNIZED_WHY =
-  'What made the lock send it is not known: the number of its reason is not in the table, so it is kept as it came.';
+  'its number is not in the table, so what made the lock send it is not known; it is kept and delivered as it came';
 
 /** For an acknowledgement. */
-export const ACK_WHY = 'The lock had got a command, and says what it made of it.';
+export const ACK_WHY =
+  'An acknowledgement: sent when the lock has got a command, each time, to say what it made of it.';

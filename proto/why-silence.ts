@@ -131,7 +131,8 @@ export const SILENCE_WHY: Readonly<Record<Silence, SilenceRow>> = Object.freeze(
 function lateRow(rule: Lapse['rule'], what: (of: SilenceCase) => string): SilenceRow {
   const sentence = (of: SilenceCase): string => {
     const { dueMs } = lapseOf(of, rule);
-    return `Late since ${describeTime(dueMs)}, for ${describeSpan(of.nowMs - dueMs)}: ${what(of)}, ${countedFrom(of, rule)}.`;
+    const since = `Late since ${describeTime(dueMs)}, for ${describeSpan(of.nowMs - dueMs)}`;
+    return `${since}: ${what(of)}, ${countedFrom(of, rule)}.`;
   };
   return { sentence, restsOn: SECTIONS.judge, atMs: (of) => lapseOf(of, rule).dueMs };
 }
@@ -144,7 +145,7 @@ function lapseOf({ lapses }: SilenceCase, rule: Lapse['rule']): Lapse {
 function lateFrom(of: SilenceCase): string {
   const first = of.lapses.filter(({ dueMs }) => dueMs < NEVER).sort((a, b) => a.dueMs - b.dueMs)[0];
   if (first === undefined) return 'nothing makes it late';
-  return `counts as late after ${describeTime(first.dueMs)} (${first.rule}), ${countedFrom(of, first.rule)}`;
+  return `it counts as late after ${describeTime(first.dueMs)} (${first.rule}), ${countedFrom(of, first.rule)}`;
 }
 
 /** The latest of what a silence is counted from (protocol.md §3), and which of them it is. */

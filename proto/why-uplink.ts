@@ -64,7 +64,7 @@ function stateStep(of: RuleCase): WhyStep {
   const { mode, rideTracking, airplane, recovery } = event.uplink.power;
   const battery = body.kind === 'ack' ? '' : `, battery ${body.batteryPercent} %, ${body.lockState}`;
   const switches = `ride tracking ${onOff(rideTracking)}, airplane ${onOff(airplane)}, recovery ${onOff(recovery)}`;
-  const sentence = `The lock was in ${row.state} (mode ${mode}, ${switches}${battery}). ${row.sentence}`;
+  const sentence = `By its own word the lock was in ${row.state} (mode ${mode}, ${switches}${battery}). ${row.sentence}`;
   return step('state', row.state, SECTIONS.model, sentence, event.atMs);
 }
 
@@ -73,13 +73,13 @@ function triggerStep(of: RuleCase): WhyStep {
   const row = rowOf(of);
   if (body.kind === 'ack') return step('trigger', 'ack', SECTIONS.wire, ACK_WHY, event.atMs);
   if (!isKnownReason(body.reason))
-    return step('trigger', body.reason, SECTIONS.wire, `${body.reason}: ${UNRECOGNIZED_WHY}`, event.atMs);
+    return step('trigger', body.reason, SECTIONS.wire, `${body.reason}: ${UNRECOGNIZED_WHY}.`, event.atMs);
   const why = REASON_WHY[body.reason];
   if (body.kind === 'close_connection')
-    return step('trigger', body.reason, why.restsOn, CLOSE_WHY[row.state], event.atMs);
+    return step('trigger', body.reason, why.restsOn, `${body.reason}: ${CLOSE_WHY[row.state]}.`, event.atMs);
   const made = body.kind === 'gps' ? why.gps : why.cellular;
   const allowed = event.source === 'phone' ? '' : `${keptText(of, row)}${allowedText(row, why.needs)}`;
-  return step('trigger', body.reason, why.restsOn, `${made}${allowed}`, event.atMs);
+  return step('trigger', body.reason, why.restsOn, `${body.reason}: ${made}.${allowed}`, event.atMs);
 }
 
 function allowedText(row: StateRow, needs: ReasonWhy['needs']): string {
@@ -165,7 +165,7 @@ function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
 
 /** Live or buffered, and when it was acknowledged as far as that is known. */
 function arrivalOf(timeMs: number, atMs: number, { bounds }: PowerModel): [string, WhyStep['restsOn'], string] {
-  const ack = 'It was stored before it was acknowledged; the acknowledgement’s own time is not kept.';
+  const ack = 'It was stored first and acknowledged then; when it was acknowledged is not kept.';
   const made = `Made at ${describeTime(timeMs)} by the lock’s clock, received at ${describeTime(atMs)}`;
   if (!isDatable(timeMs)) return ['undatable', SECTIONS.wire, `${made}: its time is no date. ${ack}`];
   const late = atMs - timeMs;

@@ -45,7 +45,8 @@ export class SqliteWhy implements WhyStore {
     const finding = 'SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id';
     this.#finding = reader.prepare(`${finding} WHERE f.id = ?`);
     this.#findingsOf = reader.prepare(
-      `${finding} WHERE f.device_id = ? AND f.credential_id = ? AND f.boot = ? AND f.sequence = ? ORDER BY f.id LIMIT 100`,
+      `${finding} WHERE f.device_id = ? AND f.credential_id = ? AND f.boot = ? AND f.sequence = ?
+       ORDER BY f.id LIMIT 100`,
     );
     this.#quarantined = reader.prepare(
       'SELECT q.*, d.mac FROM quarantine q JOIN device d ON d.id = q.device_id WHERE q.id = ?',

@@ -32,7 +32,7 @@ export const STATE_WHY: Readonly<Record<CommandState, (of: CommandRecord) => str
   expired: ({ sentCount }) =>
     sentCount === 0
       ? 'It expired before the lock could be reached: it was never sent.'
-      : 'It expired without an answer: the lock does not carry it out any more. One that did it in time may still say so.',
+      : 'It expired without an answer: the lock does not carry it out any more, but may still say that it did it in time.',
   cancelled: ({ sentCount }) =>
     sentCount === 0
       ? 'It was cancelled before it left: by an operator, or because the lock was removed or moved.'
@@ -80,8 +80,8 @@ export function commandSteps(record: CommandRecord, wait: Wait | null): WhyStep[
 }
 
 const LIFE_RULE =
-  'Unlock, lock and siren live for 2 min and the others for 24 h, unless whoever asks says otherwise: a lock that wakes ' +
-  'at dawn must not spring open for last night’s tap.';
+  'Unlock, lock and siren live for 2 min and the others for 24 h, unless whoever asks says otherwise: a lock that ' +
+  'wakes at dawn must not spring open for last night’s tap.';
 
 function sentSteps({ firstSentAtMs, lastSentAtMs, sentCount }: CommandRecord): WhyStep[] {
   if (firstSentAtMs === null) return [];

@@ -89,7 +89,7 @@ export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>
     `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESEND} once it is ` +
     'enabled.',
   'dead-refused': () =>
-    `dead: its address is not allowed (it is inside, or a metadata address), so nothing was ever sent to it; ${RESEND}.`,
+    `dead: its address is not allowed (it is inside, or a metadata address), so nothing was sent to it; ${RESEND}.`,
   dead: (of) => `dead: given up after ${attemptsOf(of).length} attempts that failed; it stays readable, and ${RESEND}.`,
   'pending-disabled': ({ url }) =>
     `waiting: the URL is disabled (${url.disabledWhy}); what was promised goes on when it is enabled.`,

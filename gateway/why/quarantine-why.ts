@@ -19,8 +19,8 @@ export function quarantineSteps({ receivedAtMs, code, message, bytes }: Quaranti
   const ground = REJECTION_WHY[code as UplinkRejection['code']] ?? 'what it was by an earlier version of the gateway';
   const came = `${bytes.length} bytes came at ${toDate(receivedAtMs)} and could not be taken: ${message}.`;
   const kept =
-    'They were put into quarantine and acknowledged all the same: a lock can’t mend its firmware, and would send them ' +
-    `for ever. ${QUARANTINE_PER_LOCK.toLocaleString('en')} such messages of a lock are kept.`;
+    'They were put into quarantine and acknowledged all the same: a lock can’t mend its firmware, and would send ' +
+    `them for ever. ${QUARANTINE_PER_LOCK.toLocaleString('en')} such messages of a lock are kept.`;
   return [
     step('quarantine', code, SECTIONS.wire, `${came} The ground: ${ground}.`, receivedAtMs),
     step('quarantine', 'kept', SECTIONS.wire, kept, receivedAtMs),

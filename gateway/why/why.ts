@@ -96,8 +96,8 @@ const TEST_STEP = step(
   'delivery',
   'test',
   SECTIONS.endpoints,
-  'This is the id of a test webhook: somebody asked for it (POST /test_webhook, webhook test or webhook trigger) to see ' +
-    'that the URL receives data. It is no event, is marked with test, goes to each URL once, and nothing of it is kept.',
+  'This is the id of a test webhook: somebody asked for it (POST /test_webhook, webhook test or webhook trigger) to ' +
+    'see that the URL receives data. It is no event, is marked as a test, goes to each URL once, and is not kept.',
 );
 
 /** Where a run is faster than the wall's clock, times of deliveries are by another clock than those of locks. */
@@ -165,7 +165,7 @@ function boundSteps({ isCut, damaged, isComplete }: ReadHistory): WhyStep[] {
   const steps: WhyStep[] = [];
   const most = REPLAYED_MOST.toLocaleString('en');
   if (isCut) {
-    const sentence = `The log goes back further: the last ${most} uplinks and as many events before this were judged again.`;
+    const sentence = `The log goes back further: only the last ${most} uplinks and as many events were judged again.`;
     steps.push(step('bound', 'cut', SECTIONS.operator, sentence));
   }
   if (damaged > 0)
@@ -231,7 +231,8 @@ async function answerSteps(
     (event) => event.type === 'uplink' && event.uplink.body.kind === 'ack' && event.uplink.body.commandId === id,
   );
   if (answer?.type !== 'uplink') return [];
-  const sentence = `Its answer was the lock’s uplink ${uplinkLabel(answer.uplink)}, received at ${toDate(answer.atMs)}.`;
+  const label = uplinkLabel(answer.uplink);
+  const sentence = `Its answer was the lock’s uplink ${label}, received at ${toDate(answer.atMs)}.`;
   return [step('command', 'answer', SECTIONS.wire, sentence, answer.atMs)];
 }
 
