@@ -2,7 +2,6 @@
  * What was going on around a lock at a moment at which nothing came: how its last connection ended, what came last,
  * what came next, and whether it was out of reach (protocol.md §2 and §3).
  */
-import { Minutes } from './clock.js';
 import type { Belief } from './power-judge-belief.js';
 import type { DisconnectCause, JudgeEvent, UplinkEvent } from './power-judge-event.js';
 import { describeSpan, describeTime } from './power-judge-words.js';
@@ -87,9 +86,6 @@ export function whatText({ uplink, atMs }: UplinkEvent): string {
   return `${what} (${uplinkLabel(uplink)}), received at ${describeTime(atMs)}`;
 }
 
-/** How near an uplink must be to a moment for it to be what somebody saw in a list then. */
-const NEAR = Minutes(1);
-
 /** What came behind the moment, and what that says of it. */
 export function afterSteps(model: PowerModel, { after }: JudgedHistory, momentMs: number): WhyStep[] {
   const steps: WhyStep[] = [];
@@ -131,14 +127,6 @@ function outOfReach({ bounds }: PowerModel, after: readonly JudgeEvent[], moment
     first.atMs - first.uplink.timeMs,
   )} after it was made: the lock was out of reach, and kept what it made.`;
   return [step('after', 'out-of-reach', SECTIONS.model, sentence, first.atMs)];
-}
-
-/** Uplinks that came within a minute of the moment: what whoever asks may have seen. */
-export function nearUplinks({ before, after }: JudgedHistory, momentMs: number): UplinkEvent[] {
-  const near = [...before, ...after].filter(
-    (event) => event.type === 'uplink' && Math.abs(event.atMs - momentMs) <= NEAR,
-  );
-  return near as UplinkEvent[];
 }
 
 /** What was believed of the lock at the moment. */

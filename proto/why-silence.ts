@@ -53,7 +53,7 @@ interface SilenceRow {
 /** The sentences, in the order of {@link SILENCES}. */
 export const SILENCE_WHY: Readonly<Record<Silence, SilenceRow>> = Object.freeze({
   online: {
-    sentence: ({ belief }) => `It was connected, since ${describeTime(belief.connectedSinceMs)}: not silent at all.`,
+    sentence: ({ belief }) => `Connected, since ${describeTime(belief.connectedSinceMs)}: not silent at all.`,
     restsOn: SECTIONS.judge,
   },
   'gateway-down': {
@@ -156,9 +156,9 @@ function countedFrom(of: SilenceCase, rule: Lapse['rule']): string {
   const isPeriod = rule === 'period-overdue';
   const reasons: readonly (readonly [number | null, string])[] = [
     [isPeriod ? lastPeriodMs : offlineSinceMs, isPeriod ? 'its last daily ping' : 'the end of its last connection'],
-    [isPeriod ? periodStateSinceMs : stateSinceMs, `its entering ${of.belief.state}`],
-    [listeningSinceMs, 'the gateway’s beginning to listen'],
     [firstConnectionMs, 'its first connection'],
+    [listeningSinceMs, 'the gateway’s beginning to listen'],
+    [isPeriod ? periodStateSinceMs : stateSinceMs, `its entering ${of.belief.state}`],
   ];
   const reason = reasons.find(([timeMs]) => timeMs === sinceMs)?.[1] ?? 'the opening of its window';
   return `counted from ${reason} at ${describeTime(sinceMs)}`;

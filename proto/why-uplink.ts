@@ -5,13 +5,14 @@
 import { Minutes } from './clock.js';
 import type { CommandAck, Ping } from './ping.js';
 import { isDatable } from './ping-json.js';
+import { isAfter } from './power-judge-belief.js';
 import type { CommandEvent, Finding } from './power-judge-event.js';
 import { stateRow } from './power-judge-state.js';
 import { describeSpan, describeTime } from './power-judge-words.js';
 import type { PowerModel, StateRow } from './power-model.js';
 import { isKnownReason } from './reasons.js';
 import { RULES, type RuleName, ruleRow } from './rules.js';
-import type { JudgedHistory } from './why-history.js';
+import { type JudgedHistory, uplinkLabel } from './why-history.js';
 import { ACK_WHY, CLOSE_WHY, REASON_WHY, type ReasonWhy, UNRECOGNIZED_WHY } from './why-reasons.js';
 import { isAskedAnyway, isAskedInParticular, RULE_WHY, type RuleCase } from './why-rules.js';
 import { windowText } from './why-silence.js';
@@ -34,6 +35,7 @@ export function uplinkCase(model: PowerModel, history: JudgedHistory): RuleCase 
 /** The whole chain of an uplink, up to the rules. */
 export function uplinkSteps(of: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
   return [
+    ...(of.event.source === 'lock' ? [believedBefore(of)] : []),
     stateStep(of),
     triggerStep(of),
     ...commandSteps(of),
@@ -47,6 +49,23 @@ export function uplinkSteps(of: RuleCase, standing: readonly StandingFinding[]):
 function rowOf({ model, event, body, history }: RuleCase): StateRow {
   const battery = body.kind === 'ack' ? history.beliefBefore.batteryPercent : body.batteryPercent;
   return stateRow(model, event.uplink.power, battery);
+}
+
+/** What the gateway believed of the lock when it came: in the order of boot and sequence, whenever they arrive. */
+function believedBefore({ event, history }: RuleCase): WhyStep {
+  const { state, lockState, batteryPercent, powerFrom } = history.beliefBefore;
+  const { credential, uplink, atMs } = event;
+  const label = uplinkLabel(powerFrom);
+  const battery = batteryPercent === null ? '' : `, battery ${batteryPercent} %`;
+  let sentence = `Before it the lock was believed to be in ${state}, ${lockState}${battery}, by its uplink ${label}.`;
+  let code = 'newest';
+  if (powerFrom.boot < 0) [code, sentence] = ['first', 'Nothing was believed of the lock before it.'];
+  else if (!isAfter(powerFrom, credential, uplink.boot, uplink.sequence))
+    [code, sentence] = [
+      'late',
+      `It came behind newer ones: what is believed of the lock rests on its uplink ${label}, and does not change by it.`,
+    ];
+  return step('before', code, SECTIONS.judge, sentence, atMs);
 }
 
 const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');

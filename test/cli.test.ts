@@ -127,6 +127,7 @@ t.test('every command has help with an example', async (t) => {
     'webhook add',
     'webhook list',
     'webhook listen',
+    'why',
   ];
   for (const command of [...commands, ...more]) {
     const help = await lockgate([...command.split(' '), '--help']);

@@ -386,6 +386,17 @@ t.test('the command behind an uplink, and what message it was', async (t) => {
     'By its own word the lock was in MID (mode MID, ride tracking off, airplane off, recovery off, battery 80 %, ' +
       'locked). Mode MID: the lock sleeps, and wakes for theft, its daily ping, a change of lock state, and a ride.',
   );
+  t.equal(sentenceOf(asked, 'before', 'first'), 'Nothing was believed of the lock before it.');
+  const earlier = visit(DAILY);
+  t.equal(
+    sentenceOf(madeBy(cellular(), {}, earlier), 'before', 'newest'),
+    'Before it the lock was believed to be in MID, locked, battery 80 %, by its uplink 1/2.',
+  );
+  const newer = visit(DAILY, {}, 'closed', 50);
+  t.equal(
+    sentenceOf(madeBy(cellular(), {}, newer), 'before', 'late'),
+    'It came behind newer ones: what is believed of the lock rests on its uplink 50/2, and does not change by it.',
+  );
   t.equal(
     sentenceOf(asked, 'connection'),
     'It came over the connection that the lock had made at 2026-11-20T06:29:59.000Z.',
@@ -410,10 +421,10 @@ function silenceAt(atMs: number, events: readonly JudgeEvent[]): WhyStep {
 }
 
 /** A connection at 06:01, in which the lock says this, and its end at 06:02. */
-function visit(body: Ping, power: object = {}, cause: DisconnectCause = 'closed'): JudgeEvent[] {
+function visit(body: Ping, power: object = {}, cause: DisconnectCause = 'closed', boot = 1): JudgeEvent[] {
   const said = (sequence: number, each: Ping): JudgeEvent => ({
     ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('06:01:00') + sequence },
-    uplink: uplink({ sequence, timeMs: at('06:01:00'), power, body: each }),
+    uplink: uplink({ boot, sequence, timeMs: at('06:01:00'), power, body: each }),
   });
   const ends = cause === 'closed' ? [said(2, close(body.batteryPercent))] : [];
   return [
@@ -440,12 +451,7 @@ t.test('every silence: what the model expects, and why it is late or not', async
   const stop: JudgeEvent = { type: 'gateway', state: 'stop', atMs: at('06:30:00') };
   const rows: readonly (readonly [silence: Silence, atMs: number, events: readonly JudgeEvent[], sentence: string])[] =
     [
-      [
-        'online',
-        at('06:01:30'),
-        daily.slice(0, 2),
-        'It was connected, since 2026-11-20T06:01:00.000Z: not silent at all.',
-      ],
+      ['online', at('06:01:30'), daily.slice(0, 2), 'Connected, since 2026-11-20T06:01:00.000Z: not silent at all.'],
       [
         'gateway-down',
         at('07:00:00'),

@@ -58,6 +58,9 @@ export interface WhyAnswer {
 
 type Told = Pick<WhyAnswer, 'about' | 'steps'>;
 
+/** The parts, and the one moment that counts as now, though looking things up takes a while. */
+type Asked = WhyParts & { readonly nowMs: number };
+
 /**
  * @param text what it is about, as why-subject.ts reads it
  * @param at the moment, for a lock alone: as why-time.ts reads it; undefined for now
@@ -69,11 +72,11 @@ export async function explain(parts: WhyParts, text: string, at: string | undefi
   const atMs = at === undefined ? undefined : readMoment(at, nowMs);
   if (atMs !== undefined && subject.kind !== 'lock')
     throw new LockgateError('input-at', 'a time goes with a MAC alone: everything else has its own');
-  const { about, steps } = await tell(parts, subject, atMs);
+  const { about, steps } = await tell({ ...parts, nowMs }, subject, atMs);
   return { about, nowMs, wallNowMs, steps: [...clockSteps(nowMs, wallNowMs, steps), ...steps] };
 }
 
-async function tell(parts: WhyParts, subject: Subject, atMs: number | undefined): Promise<Told> {
+async function tell(parts: Asked, subject: Subject, atMs: number | undefined): Promise<Told> {
   switch (subject.kind) {
     case 'event':
       return await tellEvent(parts, subject);
@@ -109,14 +112,14 @@ function clockSteps(nowMs: number, wallNowMs: number, steps: readonly WhyStep[])
   return [step('clocks', 'two', SECTIONS.judge, sentence, nowMs)];
 }
 
-async function tellEvent(parts: WhyParts, { id, name, urlId }: Extract<Subject, { kind: 'event' }>): Promise<Told> {
+async function tellEvent(parts: Asked, { id, name, urlId }: Extract<Subject, { kind: 'event' }>): Promise<Told> {
   const uplink = await parts.store.webhooks.findEvent(name);
   if (uplink === null) throw new LockgateError('no-such-event', `there is no event ${id}`);
   const about = { kind: 'event', id: urlId === undefined ? id : `${id}/${urlId}`, mac: uplink.mac } as const;
   return { about, steps: await stepsOf(parts, uplink, urlId) };
 }
 
-async function tellNamed(parts: WhyParts, named: Extract<Subject, { kind: 'uplink' }>): Promise<Told> {
+async function tellNamed(parts: Asked, named: Extract<Subject, { kind: 'uplink' }>): Promise<Told> {
   const { mac } = named;
   const label = uplinkLabel(named);
   const { deviceId } = await lockOf(parts, mac);
@@ -139,7 +142,7 @@ const ACK_STEP = step(
 );
 
 /** The chain of a stored uplink. */
-async function stepsOf(parts: WhyParts, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
+async function stepsOf(parts: Asked, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
   const decoded = decodeUplink(uplink.bytes);
   const isAck = decoded.ok && decoded.value.body.kind === 'ack';
   const deliveries = isAck ? [ACK_STEP] : await eventDeliverySteps(parts, uplink, urlId);
@@ -179,7 +182,7 @@ function boundSteps({ isCut, damaged, isComplete }: ReadHistory): WhyStep[] {
   return steps;
 }
 
-async function tellFinding(parts: WhyParts, id: number): Promise<Told> {
+async function tellFinding(parts: Asked, id: number): Promise<Told> {
   const found = await parts.store.why.findFinding(id);
   if (found === null)
     throw new LockgateError('no-such-finding', `there is no finding ${id}, or what came later explained it away`);
@@ -193,11 +196,7 @@ async function tellFinding(parts: WhyParts, id: number): Promise<Told> {
 }
 
 /** The uplink that a finding is about: of two under one name the one that came last when it was found. */
-async function uplinkOf(
-  parts: WhyParts,
-  deviceId: number,
-  { about, atMs }: Finding,
-): Promise<StoredUplink | undefined> {
+async function uplinkOf(parts: Asked, deviceId: number, { about, atMs }: Finding): Promise<StoredUplink | undefined> {
   if (about === null) return undefined;
   const found = await parts.store.why.findUplinks(deviceId, about.boot, about.sequence);
   return found.findLast((each) => each.credentialId === about.credential && each.receivedAtMs <= atMs) ?? found[0];
@@ -209,7 +208,7 @@ function foundFirst(steps: readonly WhyStep[], rule: RuleName): WhyStep[] {
   return [...steps.filter(isIt), ...steps.filter((each) => !isIt(each))];
 }
 
-async function tellCommand(parts: WhyParts, id: number): Promise<Told> {
+async function tellCommand(parts: Asked, id: number): Promise<Told> {
   const record = await parts.commands.find(id);
   const { deviceId, mac } = record;
   const about = { kind: 'command', id: `command:${id}`, mac } as const;
@@ -222,7 +221,7 @@ async function tellCommand(parts: WhyParts, id: number): Promise<Told> {
 
 /** The uplink that acknowledged a command. */
 async function answerSteps(
-  { store }: WhyParts,
+  { store }: Asked,
   { id, deviceId, mac, finishedAtMs, state }: Awaited<ReturnType<Commands['find']>>,
 ): Promise<WhyStep[]> {
   if (finishedAtMs === null || (state !== 'done' && state !== 'rejected' && state !== 'failed')) return [];
@@ -236,7 +235,7 @@ async function answerSteps(
   return [step('command', 'answer', SECTIONS.wire, sentence, answer.atMs)];
 }
 
-async function tellQuarantined(parts: WhyParts, id: number): Promise<Told> {
+async function tellQuarantined(parts: Asked, id: number): Promise<Told> {
   const message = await parts.store.why.findQuarantined(id);
   if (message === null) throw new LockgateError('no-such-quarantined', `there is nothing in quarantine as ${id}`);
   const { deviceId, mac } = message;
@@ -244,26 +243,25 @@ async function tellQuarantined(parts: WhyParts, id: number): Promise<Told> {
   return { about, steps: [...quarantineSteps(message), ...(await nextSteps(parts, { deviceId, mac }))] };
 }
 
-async function tellLock(parts: WhyParts, mac: Mac, atMs: number | undefined): Promise<Told> {
+async function tellLock(parts: Asked, mac: Mac, atMs: number | undefined): Promise<Told> {
   const lock = await lockOf(parts, mac);
   const about = { kind: 'lock', id: formatMac(mac), mac } as const;
-  const nowMs = parts.clock.now();
-  const steps = await momentSteps(parts, lock, atMs ?? nowMs);
+  const steps = await momentSteps(parts, lock, atMs ?? parts.nowMs);
   return { about, steps: atMs === undefined ? steps : [...steps, ...(await nextSteps(parts, lock))] };
 }
 
 /** @throws LockgateError `no-such-device` */
-async function lockOf({ store }: WhyParts, mac: Mac): Promise<HistoryLock> {
+async function lockOf({ store }: Asked, mac: Mac): Promise<HistoryLock> {
   const deviceId = await store.findDeviceId(mac);
   if (deviceId === null) throw noSuchDevice(mac);
   return { deviceId, mac };
 }
 
 /** What was going on around a lock at a moment, and whether its silence was as expected. */
-async function momentSteps(parts: WhyParts, lock: HistoryLock, atMs: number): Promise<WhyStep[]> {
+async function momentSteps(parts: Asked, lock: HistoryLock, atMs: number): Promise<WhyStep[]> {
   const history = await readHistory(parts.store, lock, { atMs });
   const { belief } = history;
-  const isPast = atMs < parts.clock.now();
+  const isPast = atMs < parts.nowMs;
   const silence = silenceStep(POWER_MODEL, belief, atMs);
   return [
     ...boundSteps(history),
@@ -278,7 +276,7 @@ async function momentSteps(parts: WhyParts, lock: HistoryLock, atMs: number): Pr
 }
 
 /** The finding that told that the lock is late. */
-async function lateSteps({ store }: WhyParts, { deviceId }: HistoryLock, silence: WhyStep): Promise<WhyStep[]> {
+async function lateSteps({ store }: Asked, { deviceId }: HistoryLock, silence: WhyStep): Promise<WhyStep[]> {
   const rule = LATE_RULES[silence.code];
   const sinceMs = silence.atMs;
   if (rule === undefined || sinceMs === null) return [];
@@ -294,7 +292,7 @@ const LATE_RULES: Readonly<Record<string, RuleName | undefined>> = {
 };
 
 /** Commands that were asked for and not over at the moment. */
-async function waitingSteps({ store }: WhyParts, { deviceId }: HistoryLock, atMs: number): Promise<WhyStep[]> {
+async function waitingSteps({ store }: Asked, { deviceId }: HistoryLock, atMs: number): Promise<WhyStep[]> {
   const commands = await store.commands.list({ deviceId, limit: COMMANDS_LOOKED_AT });
   const open = commands.filter(({ createdAtMs, finishedAtMs }) => {
     return createdAtMs <= atMs && (finishedAtMs === null || finishedAtMs > atMs);
@@ -307,8 +305,7 @@ async function waitingSteps({ store }: WhyParts, { deviceId }: HistoryLock, atMs
 }
 
 /** What is expected of the lock from now on. */
-async function nextSteps({ store, clock }: WhyParts, { deviceId, mac }: HistoryLock): Promise<WhyStep[]> {
-  const nowMs = clock.now();
+async function nextSteps({ store, nowMs }: Asked, { deviceId, mac }: HistoryLock): Promise<WhyStep[]> {
   if ((await store.findDevice(mac)) === null)
     return [
       step('next', 'removed', SECTIONS.operator, 'The lock is out of service: nothing is expected of it.', nowMs),
