@@ -125,7 +125,7 @@ export const CLOSE_WHY: Readonly<Record<EffectiveState, string>> = Object.freeze
   AIRPLANE: 'with airplane mode on the lock falls silent, and says so first, with the new switch',
   LOW_BATTERY: 'below 10 % the lock falls silent, and says so first, with the new battery',
   RECOVERY: 'sent when the lock is about to leave the network, which recovery mode keeps: it connects again at once',
-  HIGH: 'sent when nothing keeps the connection open, as outside the high window: 20 s after the last uplink or downlink',
+  HIGH: 'sent when nothing keeps the connection open, as outside the window: 20 s after the last uplink or downlink',
   MID: 'sent when nothing keeps the connection open any longer: 20 s after the last uplink or downlink',
 });
 

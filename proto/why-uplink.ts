@@ -63,7 +63,7 @@ function believedBefore({ event, history }: RuleCase): WhyStep {
   else if (!isAfter(powerFrom, credential, uplink.boot, uplink.sequence))
     [code, sentence] = [
       'late',
-      `It came behind newer ones: what is believed of the lock rests on its uplink ${label}, and does not change by it.`,
+      `It came behind newer ones: what is believed of the lock rests on its uplink ${label}, and stays as it is.`,
     ];
   return step('before', code, SECTIONS.judge, sentence, atMs);
 }
@@ -83,8 +83,8 @@ function stateStep(of: RuleCase): WhyStep {
   const { mode, rideTracking, airplane, recovery } = event.uplink.power;
   const battery = body.kind === 'ack' ? '' : `, battery ${body.batteryPercent} %, ${body.lockState}`;
   const switches = `ride tracking ${onOff(rideTracking)}, airplane ${onOff(airplane)}, recovery ${onOff(recovery)}`;
-  const sentence = `By its own word the lock was in ${row.state} (mode ${mode}, ${switches}${battery}). ${row.sentence}`;
-  return step('state', row.state, SECTIONS.model, sentence, event.atMs);
+  const words = `By its own word the lock was in ${row.state} (mode ${mode}, ${switches}${battery}).`;
+  return step('state', row.state, SECTIONS.model, `${words} ${row.sentence}`, event.atMs);
 }
 
 function triggerStep(of: RuleCase): WhyStep {

@@ -299,70 +299,70 @@ const command = (id: number, type: 'unlock' | 'locate-gps' | 'locate-cell' | 're
   return { type: 'command', id, command: { type }, atMs: at('06:29:59') };
 };
 
+/** A ping, and what is told of its trigger. */
+const THEFT = 'sent when the lock is locked and has been moving for more than 6 s, which counts as theft';
+const DAY = 'the daily ping, sent once daily at a minute of the day of the lock’s own';
+const RIDE = 'sent while the lock is unlocked and moving: a ride, in which its cellular connection is on';
+const KEEPS = 'sent while the lock keeps its connection and waits for commands; on connecting, and every 15 min';
+const CHANGE = 'sent when the lock is locked or unlocked; each change makes its own ping, with that moment’s state';
+const TRIGGERS: readonly (readonly [body: Ping, trigger: string, power?: object])[] = [
+  [
+    cellular({ reason: 'REASON_THEFT' }),
+    `${THEFT}; at once, without waiting for a fix, and again at least every 5 min. In MID the model allows theft ` +
+      'tracking.',
+  ],
+  [
+    gps('REASON_THEFT'),
+    `${THEFT}; with its GPS position every 10 s while it moves. In MID the model allows theft tracking.`,
+  ],
+  [
+    cellular({ reason: 'REASON_THEFT' }),
+    `${THEFT}; at once, without waiting for a fix, and again at least every 5 min. In AIRPLANE the model does not ` +
+      'allow theft tracking.',
+    { airplane: true },
+  ],
+  [cellular({ reason: 'REASON_PERIOD_TRACKING' }), `${DAY}. In MID the model allows the daily ping.`],
+  [
+    cellular({ reason: 'REASON_PERIOD_TRACKING', batteryPercent: 9 }),
+    `${DAY}. In LOW_BATTERY the model does not allow the daily ping.`,
+  ],
+  [cellular({ reason: 'REASON_STATE_PING' }), `${CHANGE}. In MID the model allows state change pings.`],
+  [
+    gps('REASON_UNLOCKED_PING', 'unlocked'),
+    'sent while the lock is unlocked and moving, with ride tracking switched on: a ride, in which it sends its GPS ' +
+      'position every 30 s. In RECOVERY the model allows ride tracking, if switched on.',
+    { recovery: true, rideTracking: true },
+  ],
+  [
+    cellular({ reason: 'REASON_UNLOCKED_MOVEMENT', lockState: 'unlocked' }),
+    `${RIDE}; at its beginning and at least every 5 min. In MID the model allows the connection in a ride.`,
+  ],
+  [
+    gps('REASON_GPS_PING'),
+    'sent when the lock is asked by command where it is, by GPS, once there is a fix. In MID the model allows ' +
+      'commands.',
+  ],
+  [
+    cellular({ reason: 'REASON_CELL_PING' }),
+    'sent when the lock is asked by command where it is, by the network’s cells. In MID the model allows commands.',
+  ],
+  [cellular(), `${KEEPS}. In HIGH the connection is kept in its window, 07:00–19:00 (UTC).`, { mode: 'HIGH' }],
+  [cellular(), `${KEEPS}. In RECOVERY the connection is kept at all times.`, { recovery: true }],
+  [cellular(), `${KEEPS}. In MID nothing keeps a connection.`],
+  [cellular({ reason: 'REASON_RESET' }), 'sent when the lock’s modem has restarted; first, on the next connection.'],
+  [close(), 'sent when nothing keeps the connection open any longer: 20 s after the last uplink or downlink.'],
+  [close(9), 'below 10 % the lock falls silent, and says so first, with the new battery.'],
+  [close(), 'with airplane mode on the lock falls silent, and says so first, with the new switch.', { airplane: true }],
+  [
+    cellular({ reason: 'REASON_UNRECOGNIZED_42' }),
+    'its number is not in the table, so what made the lock send it is not known; it is kept and delivered as it ' +
+      'came.',
+  ],
+];
+
 t.test('every reason: which trigger made the lock send it', async (t) => {
-  const theft = 'sent when the lock is locked and has been moving for more than 6 s, which counts as theft';
-  const day = 'the daily ping, sent once daily at a minute of the day of the lock’s own';
-  const ride = 'sent while the lock is unlocked and moving: a ride, in which its cellular connection is on';
-  const keeps = 'sent while the lock keeps its connection and waits for commands; on connecting, and every 15 min';
-  const change = 'sent when the lock is locked or unlocked; each change makes its own ping, with that moment’s state';
-  const rows: readonly (readonly [body: Ping, trigger: string, power?: object])[] = [
-    [
-      cellular({ reason: 'REASON_THEFT' }),
-      `${theft}; at once, without waiting for a fix, and again at least every 5 min. In MID the model allows theft ` +
-        'tracking.',
-    ],
-    [
-      gps('REASON_THEFT'),
-      `${theft}; with its GPS position every 10 s while it moves. In MID the model allows theft tracking.`,
-    ],
-    [
-      cellular({ reason: 'REASON_THEFT' }),
-      `${theft}; at once, without waiting for a fix, and again at least every 5 min. In AIRPLANE the model does not ` +
-        'allow theft tracking.',
-      { airplane: true },
-    ],
-    [cellular({ reason: 'REASON_PERIOD_TRACKING' }), `${day}. In MID the model allows the daily ping.`],
-    [
-      cellular({ reason: 'REASON_PERIOD_TRACKING', batteryPercent: 9 }),
-      `${day}. In LOW_BATTERY the model does not allow the daily ping.`,
-    ],
-    [cellular({ reason: 'REASON_STATE_PING' }), `${change}. In MID the model allows state change pings.`],
-    [
-      gps('REASON_UNLOCKED_PING', 'unlocked'),
-      'sent while the lock is unlocked and moving, with ride tracking switched on: a ride, in which it sends its GPS ' +
-        'position every 30 s. In RECOVERY the model allows ride tracking, if switched on.',
-      { recovery: true, rideTracking: true },
-    ],
-    [
-      cellular({ reason: 'REASON_UNLOCKED_MOVEMENT', lockState: 'unlocked' }),
-      `${ride}; at its beginning and at least every 5 min. In MID the model allows the connection in a ride.`,
-    ],
-    [
-      gps('REASON_GPS_PING'),
-      'sent when the lock is asked by command where it is, by GPS, once there is a fix. In MID the model allows commands.',
-    ],
-    [
-      cellular({ reason: 'REASON_CELL_PING' }),
-      'sent when the lock is asked by command where it is, by the network’s cells. In MID the model allows commands.',
-    ],
-    [cellular(), `${keeps}. In HIGH the connection is kept in its window, 07:00–19:00 (UTC).`, { mode: 'HIGH' }],
-    [cellular(), `${keeps}. In RECOVERY the connection is kept at all times.`, { recovery: true }],
-    [cellular(), `${keeps}. In MID nothing keeps a connection.`],
-    [cellular({ reason: 'REASON_RESET' }), 'sent when the lock’s modem has restarted; first, on the next connection.'],
-    [close(), 'sent when nothing keeps the connection open any longer: 20 s after the last uplink or downlink.'],
-    [close(9), 'below 10 % the lock falls silent, and says so first, with the new battery.'],
-    [
-      close(),
-      'with airplane mode on the lock falls silent, and says so first, with the new switch.',
-      { airplane: true },
-    ],
-    [
-      cellular({ reason: 'REASON_UNRECOGNIZED_42' }),
-      'its number is not in the table, so what made the lock send it is not known; it is kept and delivered as it came.',
-    ],
-  ];
   const seen = new Set<string>(['PHONE']);
-  for (const [body, trigger, power] of rows) {
+  for (const [body, trigger, power] of TRIGGERS) {
     seen.add(body.reason);
     t.equal(sentenceOf(madeBy(body, power), 'trigger'), `${body.reason}: ${trigger}`);
   }
@@ -395,7 +395,7 @@ t.test('the command behind an uplink, and what message it was', async (t) => {
   const newer = visit(DAILY, {}, 'closed', 50);
   t.equal(
     sentenceOf(madeBy(cellular(), {}, newer), 'before', 'late'),
-    'It came behind newer ones: what is believed of the lock rests on its uplink 50/2, and does not change by it.',
+    'It came behind newer ones: what is believed of the lock rests on its uplink 50/2, and stays as it is.',
   );
   t.equal(
     sentenceOf(asked, 'connection'),
@@ -441,123 +441,127 @@ const AIRPLANE_ON: JudgeEvent = {
   command: { type: 'set-power', airplane: true },
 };
 
-t.test('every silence: what the model expects, and why it is late or not', async (t) => {
-  const daily = visit(DAILY);
-  const overdue =
-    'it counts as late after 2026-11-21T07:01:00.001Z (period-overdue), counted from its last daily ping at ' +
-    '2026-11-20T06:01:00.001Z';
-  const high = visit(cellular(), { mode: 'HIGH' });
-  const recovery = visit(cellular(), { recovery: true });
-  const stop: JudgeEvent = { type: 'gateway', state: 'stop', atMs: at('06:30:00') };
-  const rows: readonly (readonly [silence: Silence, atMs: number, events: readonly JudgeEvent[], sentence: string])[] =
+const VISIT = visit(DAILY);
+const OVERDUE =
+  'it counts as late after 2026-11-21T07:01:00.001Z (period-overdue), counted from its last daily ping at ' +
+  '2026-11-20T06:01:00.001Z';
+const HIGH = visit(cellular(), { mode: 'HIGH' });
+const RECOVERY = visit(cellular(), { recovery: true });
+const STOP: JudgeEvent = { type: 'gateway', state: 'stop', atMs: at('06:30:00') };
+/** A silence at a moment behind some events, and what is told of it. */
+const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readonly JudgeEvent[], sentence: string])[] =
+  [
+    ['online', at('06:01:30'), VISIT.slice(0, 2), 'Connected, since 2026-11-20T06:01:00.000Z: not silent at all.'],
     [
-      ['online', at('06:01:30'), daily.slice(0, 2), 'Connected, since 2026-11-20T06:01:00.000Z: not silent at all.'],
-      [
-        'gateway-down',
-        at('07:00:00'),
-        [...daily, stop],
-        'The gateway did not listen then, so nothing could come; a silence counts only while the gateway listens.',
-      ],
-      [
-        'never-seen',
-        at('07:00:00'),
-        [],
-        'The gateway had never heard of this lock: nothing is expected before its first connection.',
-      ],
-      [
-        'airplane',
-        at('07:00:00'),
-        visit(close(), { airplane: true }),
-        'In airplane mode since 2026-11-20T06:01:00.001Z: all cellular and GPS functionality is off, and only a hand at ' +
-          'the lock switches it on again. It is not late.',
-      ],
-      [
-        'low-battery',
-        at('07:00:00'),
-        visit(close(9)),
-        'Low battery (9 %) since 2026-11-20T06:01:00.001Z: below 10 % only theft tracking goes on, so it is silent until ' +
-          'somebody moves it or charges it. It is not late.',
-      ],
-      [
-        'suspended',
-        at('07:00:00'),
-        [...daily.slice(0, 3), AIRPLANE_ON, daily[3] as JudgeEvent],
-        'A command to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and is not acknowledged: silence is ' +
-          'what was asked for, so it does not count as late.',
-      ],
-      [
-        'asleep-period',
-        at('07:00:00'),
-        daily,
-        'Asleep, as the model expects in MID: its last daily ping came at 2026-11-20T06:01:00.001Z, so the next is due by ' +
-          `2026-11-21T06:01:00.001Z, and ${overdue}.`,
-      ],
-      [
-        'due-period',
-        at('06:30:00') + Days(1),
-        daily,
-        `Its last daily ping came at 2026-11-20T06:01:00.001Z, a day ago: the next is due now, and ${overdue}.`,
-      ],
-      [
-        'late-period',
-        at('08:01:00') + Days(1),
-        daily,
-        'Late since 2026-11-21T07:01:00.001Z, for 59 min 59 s: no daily ping for 25 h, in MID, counted from its last ' +
-          'daily ping at 2026-11-20T06:01:00.001Z.',
-      ],
-      [
-        'asleep-first',
-        at('06:30:00'),
-        visit(cellular()),
-        'Asleep, as the model expects in MID: no daily ping of it is known yet, and it counts as late after ' +
-          '2026-11-21T07:01:00.000Z (period-overdue), counted from its first connection at 2026-11-20T06:01:00.000Z.',
-      ],
-      [
-        'asleep-window',
-        at('06:30:00'),
-        high,
-        'Asleep, as the model expects: in HIGH its window 07:00–19:00 (UTC) is closed. It is due at ' +
-          '2026-11-20T07:00:00.000Z, when the window opens, and it counts as late after 2026-11-20T07:10:00.000Z ' +
-          '(window-offline), counted from the opening of its window at 2026-11-20T07:00:00.000Z.',
-      ],
-      [
-        'due-window',
-        at('07:05:00'),
-        high,
-        'In HIGH, inside its window 07:00–19:00 (UTC): it is due now, and it counts as late after 2026-11-20T07:10:00.000Z ' +
-          '(window-offline), counted from the opening of its window at 2026-11-20T07:00:00.000Z.',
-      ],
-      [
-        'late-window',
-        at('07:11:00'),
-        high,
-        'Late since 2026-11-20T07:10:00.000Z, for 1 min: in HIGH and not connected for 10 min of its window, counted from ' +
-          'the opening of its window at 2026-11-20T07:00:00.000Z.',
-      ],
-      [
-        'due-recovery',
-        at('06:05:00'),
-        recovery,
-        'In RECOVERY, which keeps the connection at all times: it is due now, and it counts as late after ' +
-          '2026-11-20T06:12:00.000Z (recovery-offline), counted from the end of its last connection at ' +
-          '2026-11-20T06:02:00.000Z.',
-      ],
-      [
-        'late-recovery',
-        at('06:13:00'),
-        recovery,
-        'Late since 2026-11-20T06:12:00.000Z, for 1 min: in RECOVERY and not connected for 10 min, counted from the end of ' +
-          'its last connection at 2026-11-20T06:02:00.000Z.',
-      ],
-    ];
-  t.same(rows.map(([silence]) => silence).sort(), [...SILENCES].sort(), 'a new silence wants a row here');
-  for (const [silence, atMs, events, sentence] of rows) {
+      'gateway-down',
+      at('07:00:00'),
+      [...VISIT, STOP],
+      'The gateway did not listen then, so nothing could come; a silence counts only while the gateway listens.',
+    ],
+    [
+      'never-seen',
+      at('07:00:00'),
+      [],
+      'The gateway had never heard of this lock: nothing is expected before its first connection.',
+    ],
+    [
+      'airplane',
+      at('07:00:00'),
+      visit(close(), { airplane: true }),
+      'In airplane mode since 2026-11-20T06:01:00.001Z: all cellular and GPS functionality is off, and only a ' +
+        'hand at the lock switches it on again. It is not late.',
+    ],
+    [
+      'low-battery',
+      at('07:00:00'),
+      visit(close(9)),
+      'Low battery (9 %) since 2026-11-20T06:01:00.001Z: below 10 % only theft tracking goes on, so it is silent ' +
+        'until somebody moves it or charges it. It is not late.',
+    ],
+    [
+      'suspended',
+      at('07:00:00'),
+      [...VISIT.slice(0, 3), AIRPLANE_ON, VISIT[3] as JudgeEvent],
+      'A command to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and is not acknowledged: silence ' +
+        'is what was asked for, so it does not count as late.',
+    ],
+    [
+      'asleep-period',
+      at('07:00:00'),
+      VISIT,
+      'Asleep, as the model expects in MID: its last daily ping came at 2026-11-20T06:01:00.001Z, so the next is ' +
+        'due by ' +
+        `2026-11-21T06:01:00.001Z, and ${OVERDUE}.`,
+    ],
+    [
+      'due-period',
+      at('06:30:00') + Days(1),
+      VISIT,
+      `Its last daily ping came at 2026-11-20T06:01:00.001Z, a day ago: the next is due now, and ${OVERDUE}.`,
+    ],
+    [
+      'late-period',
+      at('08:01:00') + Days(1),
+      VISIT,
+      'Late since 2026-11-21T07:01:00.001Z, for 59 min 59 s: no daily ping for 25 h, in MID, counted from its last ' +
+        'daily ping at 2026-11-20T06:01:00.001Z.',
+    ],
+    [
+      'asleep-first',
+      at('06:30:00'),
+      visit(cellular()),
+      'Asleep, as the model expects in MID: no daily ping of it is known yet, and it counts as late after ' +
+        '2026-11-21T07:01:00.000Z (period-overdue), counted from its first connection at 2026-11-20T06:01:00.000Z.',
+    ],
+    [
+      'asleep-window',
+      at('06:30:00'),
+      HIGH,
+      'Asleep, as the model expects: in HIGH its window 07:00–19:00 (UTC) is closed. It is due at ' +
+        '2026-11-20T07:00:00.000Z, when the window opens, and it counts as late after 2026-11-20T07:10:00.000Z ' +
+        '(window-offline), counted from the opening of its window at 2026-11-20T07:00:00.000Z.',
+    ],
+    [
+      'due-window',
+      at('07:05:00'),
+      HIGH,
+      'In HIGH, inside its window 07:00–19:00 (UTC): it is due now, and it counts as late after ' +
+        '2026-11-20T07:10:00.000Z (window-offline), counted from the opening of its window at ' +
+        '2026-11-20T07:00:00.000Z.',
+    ],
+    [
+      'late-window',
+      at('07:11:00'),
+      HIGH,
+      'Late since 2026-11-20T07:10:00.000Z, for 1 min: in HIGH and not connected for 10 min of its window, ' +
+        'counted from the opening of its window at 2026-11-20T07:00:00.000Z.',
+    ],
+    [
+      'due-recovery',
+      at('06:05:00'),
+      RECOVERY,
+      'In RECOVERY, which keeps the connection at all times: it is due now, and it counts as late after ' +
+        '2026-11-20T06:12:00.000Z (recovery-offline), counted from the end of its last connection at ' +
+        '2026-11-20T06:02:00.000Z.',
+    ],
+    [
+      'late-recovery',
+      at('06:13:00'),
+      RECOVERY,
+      'Late since 2026-11-20T06:12:00.000Z, for 1 min: in RECOVERY and not connected for 10 min, counted from the ' +
+        'end of its last connection at 2026-11-20T06:02:00.000Z.',
+    ],
+  ];
+
+t.test('every silence: what the model expects, and why it is late or not', async (t) => {
+  t.same(SILENT.map(([silence]) => silence).sort(), [...SILENCES].sort(), 'a new silence wants a row here');
+  for (const [silence, atMs, events, sentence] of SILENT) {
     const told = silenceAt(atMs, events);
     t.equal(told.code, silence);
     t.equal(told.sentence, sentence);
   }
   const start: JudgeEvent = { type: 'gateway', state: 'start', atMs: at('10:00:00') };
-  const anew = silenceAt(at('08:00:00') + Days(1), [...daily, stop, start]);
+  const anew = silenceAt(at('08:00:00') + Days(1), [...VISIT, STOP, start]);
   t.match(anew.sentence, 'counted from the gateway’s beginning to listen at 2026-11-20T10:00:00.000Z');
 });
 
@@ -566,8 +570,8 @@ t.test('how the last connection ended, what came behind, and whether the lock wa
     lastEndStep(historyAt(at('07:00:00'), visit(DAILY, {}, cause)))[0]?.sentence ?? '';
   const ended = 'Its last connection ended at 2026-11-20T06:02:00.000Z: ';
   const lost =
-    'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 min, and ' +
-    'keeps 256 uplinks meanwhile.';
+    'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 ' +
+    'min, and keeps 256 uplinks meanwhile.';
   t.equal(endOf('closed'), `${ended}the lock said so with a close-connection ping and disconnected.`);
   t.equal(endOf('dropped'), `${ended}the connection broke off without a close-connection ping: ${lost}`);
   t.equal(
@@ -596,8 +600,8 @@ t.test('how the last connection ended, what came behind, and whether the lock wa
   );
   t.equal(
     sentenceOf(behind, 'after', 'out-of-reach'),
-    'One uplink made by then came late, from 2026-11-20T11:00:05.000Z on, the first 3 h after it was made: the lock was ' +
-      'out of reach, and kept what it made.',
+    'One uplink made by then came late, from 2026-11-20T11:00:05.000Z on, the first 3 h after it was made: the lock ' +
+      'was out of reach, and kept what it made.',
   );
   const down = afterSteps(POWER_MODEL, historyAt(at('06:35:00'), open, restart.slice(1)), at('06:35:00'));
   t.equal(sentenceOf(down, 'after', 'listening'), 'The gateway listened again from 2026-11-20T06:40:00.000Z on.');
@@ -633,8 +637,8 @@ t.test('every command: what it asks, when it expires, where it stands, what it w
   const [, life] = commandSteps(record({ notBeforeMs: at('06:00:30') }), null);
   t.match(
     life?.sentence,
-    'It was not to leave before 2026-11-20T06:00:30.000Z. It expires at 2026-11-20T06:02:00.000Z, 1 min 30 s after it ' +
-      'may leave first. Unlock, lock and siren live for 2 min and the others for 24 h',
+    'It was not to leave before 2026-11-20T06:00:30.000Z. It expires at 2026-11-20T06:02:00.000Z, 1 min 30 s after ' +
+      'it may leave first. Unlock, lock and siren live for 2 min and the others for 24 h',
   );
   const states: Readonly<Record<CommandState, string>> = {
     queued: 'It is queued: it has not left for the lock yet.',
@@ -657,7 +661,7 @@ t.test('every command: what it asks, when it expires, where it stands, what it w
   );
   t.match(
     sentenceOf(expired, 'command', 'expired'),
-    'It expired without an answer: the lock does not carry it out any',
+    'It expired without an answer: the lock won’t carry it out any more',
   );
   t.match(sentenceOf(commandSteps(record({ ...sent, state: 'cancelled' }), null), 'command', 'cancelled'), 'moved to');
   const waits = {

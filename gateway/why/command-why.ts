@@ -32,7 +32,7 @@ export const STATE_WHY: Readonly<Record<CommandState, (of: CommandRecord) => str
   expired: ({ sentCount }) =>
     sentCount === 0
       ? 'It expired before the lock could be reached: it was never sent.'
-      : 'It expired without an answer: the lock does not carry it out any more, but may still say that it did it in time.',
+      : 'It expired without an answer: the lock won’t carry it out any more, but may still say that it did it in time.',
   cancelled: ({ sentCount }) =>
     sentCount === 0
       ? 'It was cancelled before it left: by an operator, or because the lock was removed or moved.'
