@@ -39,7 +39,7 @@ export function uplinkSteps(of: RuleCase, standing: readonly StandingFinding[]):
     stateStep(of),
     triggerStep(of),
     ...commandSteps(of),
-    connectionStep(of),
+    connectionStep(of, standing),
     ...messageSteps(of),
     ...ruleSteps(of, standing),
   ];
@@ -148,10 +148,13 @@ function answeredStep({ commandId, result }: CommandAck, sent: readonly CommandE
   return step('command', result, SECTIONS.wire, sentence, asked?.atMs ?? null);
 }
 
-function connectionStep({ event, history }: RuleCase): WhyStep {
+function connectionStep({ event, history }: RuleCase, standing: readonly StandingFinding[]): WhyStep {
   const { beliefBefore } = history;
   if (event.source === 'phone')
     return step('connection', 'phone', SECTIONS.wire, 'It came over a phone’s connection, by a credential of its own.');
+  const wasOutside = standing.some(({ finding }) => finding.rule === 'outside-connection');
+  if (!beliefBefore.isConnected && !wasOutside)
+    return step('connection', 'unknown', SECTIONS.events, 'Which connection it came over is not in what was read.');
   if (!beliefBefore.isConnected)
     return step('connection', 'none', SECTIONS.events, 'It came while the lock counted as not connected.', event.atMs);
   const { connectedSinceMs } = beliefBefore;
@@ -231,17 +234,20 @@ export function brokenSteps({ label, finding }: StandingFinding): WhyStep[] {
   ];
 }
 
+/** The rules that rest on uplinks before, so that a late one may explain a finding away. */
+const WITHDRAWABLE: ReadonlySet<RuleName> = new Set(['airplane-silence', 'period-too-soon', 'state-unchanged']);
+
 /** What the uplink broke when it came, and what does not stand any more: a late uplink explained it. */
 function withdrawnRules({ event, history }: RuleCase, broken: ReadonlySet<RuleName>): RuleName[] {
   const { boot, sequence } = event.uplink;
   const found = history.verdict.findings.filter(({ about }) => {
     return about?.boot === boot && about.sequence === sequence && about.credential === event.credential;
   });
-  return found.map(({ rule }) => rule).filter((rule) => !broken.has(rule));
+  return found.map(({ rule }) => rule).filter((rule) => WITHDRAWABLE.has(rule) && !broken.has(rule));
 }
 
 function withdrawnStep(rule: RuleName, { event }: RuleCase): WhyStep {
-  const sentence = `It seemed to break ${rule} when it came; what came later explained that away, or it was deleted.`;
+  const sentence = `It seemed to break ${rule} when it came; what came later explained that away.`;
   return step('rule-withdrawn', rule, SECTIONS.judge, sentence, event.atMs);
 }
 

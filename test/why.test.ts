@@ -12,7 +12,7 @@ import { Days, Hours, ManualClock } from '../proto/clock.js';
 import { formatMac } from '../proto/mac.js';
 import type { Command, LockState, Ping, Source } from '../proto/ping.js';
 import { newBelief } from '../proto/power-judge-belief.js';
-import type { DisconnectCause, JudgeEvent } from '../proto/power-judge-event.js';
+import type { DisconnectCause, JudgeEvent, UplinkEvent } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { REASONS, type Reason } from '../proto/reasons.js';
 import { RULES } from '../proto/rules.js';
@@ -563,6 +563,38 @@ t.test('every silence: what the model expects, and why it is late or not', async
   const start: JudgeEvent = { type: 'gateway', state: 'start', atMs: at('10:00:00') };
   const anew = silenceAt(at('08:00:00') + Days(1), [...VISIT, STOP, start]);
   t.match(anew.sentence, 'counted from the gateway’s beginning to listen at 2026-11-20T10:00:00.000Z');
+});
+
+t.test('an uplink that came late, under a used name, or with a finding that was withdrawn', async (t) => {
+  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
+  for (const event of visit(cellular({ reason: 'REASON_STATE_PING' }))) replay.take(event);
+  const again = (sequence: number, body: Ping): UplinkEvent => ({
+    ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('09:00:00') },
+    uplink: uplink({ sequence, timeMs: at('06:01:00'), body }),
+  });
+  const told = (sequence: number, body: Ping) => {
+    const history = replay.endAt(again(sequence, body), []);
+    return { history, steps: uplinkSteps(uplinkCase(POWER_MODEL, history), []) };
+  };
+  const conflict = told(1, cellular({ batteryPercent: 79 }));
+  t.match(
+    conflict.history.verdict.findings.map(({ rule }) => rule),
+    ['sequence-conflict'],
+  );
+  t.match(
+    sentenceOf(conflict.steps, 'message', 'buffered'),
+    'received at 2026-11-20T09:00:00.000Z, 2 h 59 min later: buffered, it waited in the lock.',
+  );
+  t.equal(
+    sentenceOf(conflict.steps, 'connection'),
+    'Which connection it came over is not in what was read.',
+    'nothing stands against it, so it had one',
+  );
+  const { steps } = told(3, cellular({ reason: 'REASON_STATE_PING' }));
+  t.equal(
+    sentenceOf(steps, 'rule-withdrawn', 'state-unchanged'),
+    'It seemed to break state-unchanged when it came; what came later explained that away.',
+  );
 });
 
 t.test('how the last connection ended, what came behind, and whether the lock was out of reach', async (t) => {

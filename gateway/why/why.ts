@@ -155,9 +155,12 @@ async function stepsOf(parts: Asked, uplink: StoredUplink, urlId?: number): Prom
   const history = await readHistory(parts.store, { deviceId, mac }, { uplink, event });
   const findings = await parts.store.why.findFindingsOf(deviceId, { credential, boot, sequence });
   const standing = findings.map(({ id, finding }) => ({ label: `finding:${id}`, finding }));
+  const isCut = history.isCut || history.damaged > 0 || !history.isComplete;
+  const chain = uplinkSteps(uplinkCase(POWER_MODEL, { ...history, isCut }), standing);
   return [
     ...boundSteps(history),
-    ...uplinkSteps(uplinkCase(POWER_MODEL, history), standing),
+    // Of a lock that was another merchant's nothing before it was read, so nothing is known of what was believed.
+    ...chain.filter(({ kind }) => history.isComplete || (kind !== 'before' && kind !== 'connection')),
     ...deliveries,
     ...(await nextSteps(parts, { deviceId, mac })),
   ];
