@@ -30,6 +30,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     load: async () => (await import('./commands/tail.js')).addTailCommand,
   },
   {
+    name: 'why',
+    description: 'Say why: what a lock did or did not, and what became of it.',
+    load: async () => (await import('./commands/why.js')).addWhyCommand,
+  },
+  {
     name: 'notices',
     description: 'Show what an operator should know and has not read yet.',
     load: async () => (await import('./commands/notices.js')).addNoticeCommands,

@@ -71,6 +71,7 @@ export function storeContract(engine: string, open: OpenStore): void {
   twinContract(engine, open);
   identityContract(engine, open);
   forgettingContract(engine, open);
+  whyContract(engine, open);
 }
 
 function logContract(engine: string, open: OpenStore): void {
@@ -479,5 +480,42 @@ function forgettingContract(engine: string, open: OpenStore): void {
       (await store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
       [4],
     );
+  });
+}
+
+function whyContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: why: rows by what people call them, and a stretch of a log from its end`, async (t) => {
+    const { store } = await withLock(t, open);
+    const connect: Incoming = { type: 'lock-event', deviceId: 1, atMs: 1000, event: { event: 'connect' } };
+    const disconnect: Incoming = { ...connect, atMs: 1005, event: { event: 'disconnect', cause: 'closed' } };
+    const other = testBytes(2, { dropped: 9 });
+    const twin = uplink(2, { bytes: other, digest: digestOf(other), receivedAtMs: 1006 });
+    await store.append(commit(connect, uplink(1), uplink(2), uplink(3), uplink(4), disconnect, twin));
+    const sequencesOf = async (...[boot, sequence]: [number, number]): Promise<number[]> =>
+      (await store.why.findUplinks(1, boot, sequence)).map((each) => each.id);
+    t.same([await sequencesOf(1, 2), await sequencesOf(1, 9)], [[2, 5], []]);
+    const about = { credential: 1, boot: 1, sequence: 2 };
+    const mac = 'A4:C1:38:00:00:01';
+    const finding: Finding = { rule: 'clock-ahead', severity: 'warning', message: 'm', mac, about, atMs: 7 };
+    await store.append({
+      incoming: [],
+      judged: [{ deviceId: 1, withdrawn: [], findings: [finding] }],
+      states: new Map(),
+    });
+    t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, mac: MAC });
+    t.same(await store.why.findFindingsOf(1, about), [{ id: 1, finding }]);
+    t.same(await store.why.findFindingsOf(1, { ...about, sequence: 3 }), []);
+    t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
+    t.equal(await store.why.findGap(1, 2), false);
+    const whole = await store.why.findLogStart(1, 5, 1006, 100);
+    t.same(whole, { afterUplinkId: 0, afterEventId: 0, isCut: false });
+    const cut = await store.why.findLogStart(1, 5, 1006, 2);
+    t.same(cut, { afterUplinkId: 3, afterEventId: 1, isCut: true }, 'what came before the first uplink is left out');
+    const read: unknown[] = [];
+    for await (const piece of store.why.readLogFrom(1, cut, 2)) {
+      t.ok(piece.length <= 2);
+      read.push(...piece.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event.event)));
+    }
+    t.same(read, [4, 'disconnect', 2]);
   });
 }

@@ -58,12 +58,14 @@ interface ShownDevice extends DeviceJson {
     readonly bytes: number;
   };
   readonly findings: readonly {
+    readonly id: number;
     readonly at: string;
     readonly rule: string;
     readonly severity: string;
     readonly message: string;
   }[];
   readonly quarantine: readonly {
+    readonly id: number;
     readonly received_at: string;
     readonly code: string;
     readonly message: string;
@@ -163,17 +165,17 @@ async function show(mac: string, flags: Flags): Promise<void> {
   printUplinks('Latest uplinks', device.uplinks);
   printUplinks('From phones', device.phone_uplinks);
   if (device.findings.length > 0) print(paint('bold', '\nFindings'));
-  for (const { at, rule, severity, message } of device.findings)
-    print(oneLine(`${at}  ${severity} ${rule}: ${message}`));
+  for (const { id, at, rule, severity, message } of device.findings)
+    print(oneLine(`${at}  finding:${id}  ${severity} ${rule}: ${message}`));
   if (device.quarantine.length > 0) print(paint('bold', '\nIn quarantine'));
-  for (const { received_at, message, raw } of device.quarantine)
-    print(oneLine(`${received_at}  ${message}  base64:${raw.slice(0, 60)}`));
+  for (const { id, received_at, message, raw } of device.quarantine)
+    print(oneLine(`${received_at}  quarantine:${id}  ${message}  base64:${raw.slice(0, 60)}`));
 }
 
 function printUplinks(title: string, uplinks: readonly UplinkJson[]): void {
   if (uplinks.length > 0) print(paint('bold', `\n${title}`));
   for (const { received_at, boot, sequence, ping } of uplinks)
-    print(`${received_at}  #${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
+    print(`${received_at}  ${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
 }
 
 function usageText({ sim, usage }: ShownDevice): string {

@@ -211,7 +211,7 @@ async function showDevice({ store, usage, clock }: OperatorParts, mac: Mac): Pro
     twin,
     uplinks: uplinks.map(uplinkJson),
     phone_uplinks: phoneUplinks.map(uplinkJson),
-    findings: findings.map(({ finding }) => findingJson(finding)),
+    findings: findings.map(({ id, finding }) => ({ id, ...findingJson(finding) })),
     quarantine: quarantine.map(quarantineJson),
   };
 }
@@ -227,6 +227,6 @@ function uplinkJson(stored: StoredUplink) {
   return { ...head, date, ack: uplink.body };
 }
 
-function quarantineJson({ receivedAtMs, code, message, bytes }: QuarantinedMessage) {
-  return { received_at: toDate(receivedAtMs), code, message, raw: bytes.toString('base64') };
+function quarantineJson({ id, receivedAtMs, code, message, bytes }: QuarantinedMessage) {
+  return { id, received_at: toDate(receivedAtMs), code, message, raw: bytes.toString('base64') };
 }

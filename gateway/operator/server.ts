@@ -27,6 +27,7 @@ import { type RecordParts, recordTrace } from './trace-record.js';
 import { USAGE_ROUTES } from './usage-routes.js';
 import { USER_ROUTES } from './user-routes.js';
 import { WEBHOOK_ROUTES } from './webhook-routes.js';
+import { WHY_ROUTES } from './why-routes.js';
 
 /** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
 const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
@@ -108,6 +109,7 @@ export class OperatorServer {
       ...KEY_ROUTES,
       ...USER_ROUTES,
       ...NOTICE_ROUTES,
+      ...WHY_ROUTES,
     ]) {
       this.#fastify.route({
         method,

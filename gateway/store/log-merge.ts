@@ -16,11 +16,20 @@ export class LogMerge {
   #lastUplinkId = 0;
   #lastEventId = 0;
 
-  constructor(log: LogReader, lookup: UplinkLookup, deviceId: number, limit: number) {
+  /** @param start behind which uplink and event to begin; absent, at the beginning */
+  constructor(
+    log: LogReader,
+    lookup: UplinkLookup,
+    deviceId: number,
+    limit: number,
+    start?: { readonly afterUplinkId: number; readonly afterEventId: number },
+  ) {
     this.#log = log;
     this.#lookup = lookup;
     this.#deviceId = deviceId;
     this.#limit = limit;
+    this.#lastUplinkId = start?.afterUplinkId ?? 0;
+    this.#lastEventId = start?.afterEventId ?? 0;
   }
 
   /** The next entries, at most `limit`; none where the log ends. */

@@ -32,7 +32,8 @@ const TRIM_LOCK_EVENTS_EVERY = 1024;
 /** Uplinks that one transaction puts into the tables by name and by lock where nothing else is to do. */
 const SETTLED_AT_ONCE = 10_000;
 
-interface FindingRow {
+/** A finding as its row has it, with its lock. */
+export interface FindingRow {
   id: number;
   mac: string;
   at_ms: number;
@@ -44,7 +45,8 @@ interface FindingRow {
   sequence: number | null;
 }
 
-function toFinding(row: FindingRow): StoredFinding {
+/** The finding of a row. */
+export function toFinding(row: FindingRow): StoredFinding {
   const { credential_id: credential, boot, sequence } = row;
   const about = credential === null || boot === null || sequence === null ? null : { credential, boot, sequence };
   const { severity, message, at_ms: atMs } = row;

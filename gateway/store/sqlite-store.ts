@@ -67,6 +67,8 @@ import { SqliteUsage } from './usage-sqlite.js';
 import type { UsageStore } from './usage-store.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
 import type { WebhookStore } from './webhook-store.js';
+import { SqliteWhy } from './why-sqlite.js';
+import type { WhyStore } from './why-store.js';
 
 /** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
 const SETTLED_AT_CLOSE = 5000;
@@ -156,6 +158,7 @@ class SqliteStore implements Store {
   readonly people: PeopleStore;
   readonly secrets: SecretStore;
   readonly notices: NoticeStore;
+  readonly why: WhyStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #log: LogReader;
@@ -187,6 +190,7 @@ class SqliteStore implements Store {
     this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
     this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
+    this.why = new SqliteWhy(parts.reader, this.#log, lookup);
   }
 
   append(commit: Commit): Promise<void> {

@@ -5,17 +5,20 @@
  * {@link StoreFailure} where it could not be made so; nothing of a rejected call is kept.
  */
 import type { Mac } from '../../proto/mac.js';
-import type { Command, Source } from '../../proto/ping.js';
-import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
+import type { Source } from '../../proto/ping.js';
+import type { Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { AccessStore } from './access-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { NoticeStore } from './notice-store.js';
 import type { PeopleStore } from './people-store.js';
 import type { SecretStore } from './secret-store.js';
 import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
 import type { WebhookStore, WebhookUrl } from './webhook-store.js';
+import type { WhyStore } from './why-store.js';
 
+export type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 export type { StoredUplink } from './stored-uplink.js';
 export type { WebhookUrl } from './webhook-store.js';
 
@@ -183,13 +186,6 @@ export interface IncomingLockEvent {
   readonly event: LockEvent;
 }
 
-/** A connection is the lock's own where it has no source, as in a trace. */
-export type LockEvent =
-  | { readonly event: 'connect'; readonly source?: 'phone' }
-  | { readonly event: 'disconnect'; readonly source?: 'phone'; readonly cause: DisconnectCause }
-  | { readonly event: 'gateway'; readonly state: 'start' | 'stop' }
-  | { readonly event: 'command'; readonly id: number; readonly command: Command };
-
 /** Bytes that can't be taken as an uplink, on their way into quarantine. */
 export interface IncomingQuarantine {
   readonly type: 'quarantine';
@@ -222,17 +218,6 @@ export interface Commit {
   readonly commands?: readonly CommandChange[];
 }
 
-/** A finding as the store has it. */
-export interface StoredFinding {
-  readonly id: number;
-  readonly finding: Finding;
-}
-
-/** What is in the log of one lock, in the order in which it came. */
-export type LogEntry =
-  | { readonly type: 'uplink'; readonly uplink: StoredUplink }
-  | { readonly type: 'lock-event'; readonly atMs: number; readonly event: LockEvent };
-
 /** How many quarantined messages are kept for each lock, oldest out first (protocol.md §1). */
 export const QUARANTINE_PER_LOCK = 1000;
 
@@ -241,15 +226,6 @@ export const QUARANTINE_PER_LOCK = 1000;
  * that behaves, and a bound for one that connects in a tight loop. Its uplinks are kept for ever all the same.
  */
 export const LOCK_EVENTS_PER_LOCK = 100_000;
-
-export interface QuarantinedMessage {
-  readonly id: number;
-  readonly mac: Mac;
-  readonly receivedAtMs: number;
-  readonly code: string;
-  readonly message: string;
-  readonly bytes: Buffer;
-}
 
 /** A retry that is due. */
 export interface DueDelivery {
@@ -316,6 +292,8 @@ export interface Store {
   readonly people: PeopleStore;
   /** What operators should know. */
   readonly notices: NoticeStore;
+  /** What `why` looks up. */
+  readonly why: WhyStore;
 
   /* Pings: the hot path. */
 

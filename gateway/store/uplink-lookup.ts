@@ -19,6 +19,8 @@ export class UplinkLookup {
   readonly #ofDevice: Statement;
   readonly #shown: Statement;
   readonly #event: Statement;
+  readonly #kept: Statement;
+  readonly #idBefore: Statement;
 
   /** `db` is a connection that reads what is committed; `tail` follows the writer of the log. */
   constructor(db: Database, tail: UplinkTail) {
@@ -44,6 +46,13 @@ export class UplinkLookup {
     const one = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
     this.#shown = db.prepare(`${one} AND ${SHOWN}`);
     this.#event = db.prepare(`${one} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
+    this.#kept = db.prepare(`${one} AND u.kind >= 0`);
+    this.#idBefore = db
+      .prepare(
+        `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id <= ?
+         ORDER BY uplink_id DESC LIMIT 1 OFFSET ?`,
+      )
+      .pluck();
   }
 
   /** The digests under one name; one that is empty for all that were erased. */
@@ -69,6 +78,20 @@ export class UplinkLookup {
       if (row !== undefined) return toUplink(row);
     }
     return null;
+  }
+
+  /** Those of this name that were not erased, whoever's lock it is now, in the order of arrival. */
+  named(credentialId: number, boot: number, sequence: number): StoredUplink[] {
+    const rows = this.#ids(credentialId, boot, sequence).map((id) => this.#kept.get(id) as UplinkRow | undefined);
+    return rows.filter((row) => row !== undefined).map(toUplink);
+  }
+
+  /** The id of a device's uplink that `skipped` others of its come after, up to one id; undefined where it has none. */
+  idBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
+    const newest = this.tail.idsOf(deviceId, 0).filter((id) => id <= upToId);
+    if (newest.length > skipped) return newest.at(-1 - skipped);
+    const settledTo = Math.min(upToId, this.tail.settledId);
+    return this.#idBefore.get(deviceId, settledTo, skipped - newest.length) as number | undefined;
   }
 
   #ids(credentialId: number, boot: number, sequence: number): number[] {

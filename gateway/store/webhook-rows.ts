@@ -27,6 +27,7 @@ export interface Gap {
 
 interface RowOfDelivery extends UplinkRow {
   next_attempt_at_ms: number | null;
+  attempts_before: number;
 }
 
 type Found = Omit<DeliveryReading, 'attempts'>;
@@ -47,7 +48,7 @@ export class DeliveryReader {
   constructor(db: Database, tail: UplinkTail) {
     this.#tail = tail;
     this.#rows = db.prepare(
-      `SELECT ${UPLINK_COLUMNS}, y.next_attempt_at_ms FROM delivery y INDEXED BY delivery_by_state
+      `SELECT ${UPLINK_COLUMNS}, y.next_attempt_at_ms, y.attempts_before FROM delivery y INDEXED BY delivery_by_state
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
        WHERE y.url_id = @urlId AND y.state = @state AND y.uplink_id BETWEEN @from AND @to AND ${OF_LOCK}
        ORDER BY y.uplink_id DESC LIMIT @limit`,
@@ -93,7 +94,8 @@ export class DeliveryReader {
     const named = { urlId: url.id, state, deviceId: deviceId ?? null, from: fromId, to: toId, limit };
     const rows = this.#rows.all(named) as RowOfDelivery[];
     return rows.map((row) => {
-      return { urlId: url.id, uplink: toUplink(row), state, nextAttemptAtMs: row.next_attempt_at_ms };
+      const { next_attempt_at_ms: nextAttemptAtMs, attempts_before: attemptsBefore } = row;
+      return { urlId: url.id, uplink: toUplink(row), state, nextAttemptAtMs, attemptsBefore };
     });
   }
 
@@ -109,7 +111,7 @@ export class DeliveryReader {
     if (state === (url.state === 'active' ? 'pending' : 'kept'))
       found.push(...this.#events('none', url, after, filter));
     if (state === 'kept') for (const gap of gaps) found.push(...this.#events('none', url, rangeOf(gap), filter));
-    return found.map((uplink) => ({ urlId: url.id, uplink, state, nextAttemptAtMs: null }));
+    return found.map((uplink) => ({ urlId: url.id, uplink, state, nextAttemptAtMs: null, attemptsBefore: 0 }));
   }
 
   #events(which: 'any' | 'well' | 'none', url: WebhookUrl, range: IdRange, filter: DeliveryFilter): StoredUplink[] {

@@ -87,6 +87,8 @@ export interface DeliveryReading {
   readonly state: DeliveryState;
   /** Null where none is planned. */
   readonly nextAttemptAtMs: number | null;
+  /** Attempts that were made before it was last sent anew; 0 where it never was. */
+  readonly attemptsBefore: number;
   /** Oldest first. */
   readonly attempts: readonly StoredAttempt[];
 }

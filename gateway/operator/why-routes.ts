@@ -1,0 +1,34 @@
+/** The operator's route for "why" (interfaces.md §4): one question, one document of steps. */
+import { LockgateError } from '../../proto/errors.js';
+import { formatMac } from '../../proto/mac.js';
+import { isDatable, toDate } from '../../proto/ping-json.js';
+import type { WhyStep } from '../../proto/why-step.js';
+import { explain } from '../why/why.js';
+import { textOf } from './query.js';
+import type { Route } from './routes.js';
+
+/** The route for questions. */
+export const WHY_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/why',
+    summary: 'Why: `id` is an event, a delivery, an uplink, a finding, a command or a lock (then `at`: when).',
+    success: 200,
+    handle: async (parts, { query }) => {
+      const id = textOf(query, 'id');
+      if (id === undefined) throw new LockgateError('input-why', 'why what? expected "id", such as an event’s');
+      const { about, nowMs, wallNowMs, steps } = await explain(parts, id, textOf(query, 'at'));
+      return {
+        about: { ...about, mac: about.mac === null ? null : formatMac(about.mac) },
+        now: toDate(nowMs),
+        wall_now: toDate(wallNowMs),
+        steps: steps.map(stepJson),
+      };
+    },
+  },
+];
+
+function stepJson({ kind, code, sentence, restsOn, atMs, clock }: WhyStep): object {
+  const at = atMs === null || !isDatable(atMs) ? null : toDate(atMs);
+  return { kind, code, sentence, rests_on: restsOn, at, clock };
+}

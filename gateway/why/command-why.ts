@@ -1,0 +1,95 @@
+/**
+ * Why a command was sent, or waits, or is over: a row for each type, for each state and for whatever it may wait for
+ * (protocol.md §1 and §2). Pure.
+ */
+import { formatMac } from '../../proto/mac.js';
+import type { Command } from '../../proto/ping.js';
+import { toDate } from '../../proto/ping-json.js';
+import { describeSpan } from '../../proto/power-judge-words.js';
+import { SECTIONS, type Section, step, type WhyStep } from '../../proto/why-step.js';
+import type { Wait } from '../commands/command-wait.js';
+import type { CommandRecord, CommandState } from '../store/command-record.js';
+
+/** What a command asks of the lock. */
+export const TYPE_WHY: Readonly<Record<Command['type'], string>> = Object.freeze({
+  unlock: 'to unlock',
+  lock: 'to lock, after a warning tone of 5 s',
+  siren: 'to sound its siren',
+  'locate-gps': 'where it is, by GPS: one GPS ping REASON_GPS_PING, or a failure where there is no fix within 120 s',
+  'locate-cell': 'where it is, by the network’s cells: one cellular ping REASON_CELL_PING',
+  'set-power': 'to change its power settings',
+  reset: 'to restart its modem: a close-connection ping, then REASON_RESET on the next connection',
+});
+
+/** Where it stands, and why. */
+export const STATE_WHY: Readonly<Record<CommandState, (of: CommandRecord) => string>> = Object.freeze({
+  queued: () => 'It is queued: it has not left for the lock yet.',
+  sent: () =>
+    'It was sent and is not answered: it is sent again under the same id, and the lock carries an id out once.',
+  done: () => 'It is done: the lock acknowledged it with ok.',
+  rejected: ({ detail }) => `It is rejected: the lock refused it${reasonText(detail)}.`,
+  failed: ({ detail }) => `It failed: the lock tried and could not${reasonText(detail)}.`,
+  expired: ({ sentCount }) =>
+    sentCount === 0
+      ? 'It expired before the lock could be reached: it was never sent.'
+      : 'It expired without an answer: the lock won’t carry it out any more, but may still say that it did it in time.',
+  cancelled: ({ sentCount }) =>
+    sentCount === 0
+      ? 'It was cancelled before it left: by an operator, or because the lock was removed or moved.'
+      : 'It was cancelled before the lock answered: the lock was removed, or moved to another merchant.',
+});
+
+function reasonText(detail: string): string {
+  return detail === '' ? '' : `, and says why: ${detail}`;
+}
+
+interface WaitRow {
+  readonly sentence: string;
+  readonly restsOn: Section;
+}
+
+/** What an unfinished one waits for, and why it must. */
+export const WAIT_WHY: Readonly<Record<Wait['for'], WaitRow>> = Object.freeze({
+  schedule: { sentence: 'somebody scheduled it for later on purpose', restsOn: SECTIONS.wire },
+  turn: { sentence: 'a lock gets its commands one at a time, in the order of asking', restsOn: SECTIONS.operator },
+  'low-battery': { sentence: 'no command is sent while the battery is below 10 %', restsOn: SECTIONS.wire },
+  airplane: { sentence: 'in airplane mode nothing reaches the lock', restsOn: SECTIONS.model },
+  connection: { sentence: 'a lock hears commands only while it is connected', restsOn: SECTIONS.wire },
+  acknowledgement: {
+    sentence: 'the gateway keeps a command until the lock has acknowledged it',
+    restsOn: SECTIONS.wire,
+  },
+  sending: { sentence: 'it is on its way', restsOn: SECTIONS.wire },
+});
+
+/** The steps of a command; times are by the run's clock. `wait` is null where it is over. */
+export function commandSteps(record: CommandRecord, wait: Wait | null): WhyStep[] {
+  const { id, mac, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy } = record;
+  const asked = `Command ${id} asks lock ${formatMac(mac)} ${TYPE_WHY[command.type]}.`;
+  const who = `Asked for at ${toDate(createdAtMs)} by ${askedBy}.`;
+  const lives = describeSpan(expiresAtMs - (notBeforeMs ?? createdAtMs));
+  const scheduled = notBeforeMs === null ? '' : ` It was not to leave before ${toDate(notBeforeMs)}.`;
+  const life = `${scheduled} It expires at ${toDate(expiresAtMs)}, ${lives} after it may leave first.`.trim();
+  return [
+    step('command', command.type, SECTIONS.wire, `${asked} ${who}`, createdAtMs),
+    step('command', 'expiry', SECTIONS.wire, `${life} ${LIFE_RULE}`, expiresAtMs),
+    ...sentSteps(record),
+    step('command', record.state, SECTIONS.wire, STATE_WHY[record.state](record), record.finishedAtMs),
+    ...(wait === null ? [] : [waitStep(wait)]),
+  ];
+}
+
+const LIFE_RULE =
+  'Unlock, lock and siren live for 2 min and the others for 24 h, unless whoever asks says otherwise: a lock that ' +
+  'wakes at dawn must not spring open for last night’s tap.';
+
+function sentSteps({ firstSentAtMs, lastSentAtMs, sentCount }: CommandRecord): WhyStep[] {
+  if (firstSentAtMs === null) return [];
+  const again = sentCount > 1 ? `, ${sentCount} times, last at ${toDate(lastSentAtMs ?? firstSentAtMs)}` : '';
+  return [step('command', 'sent-at', SECTIONS.wire, `Sent at ${toDate(firstSentAtMs)}${again}.`, firstSentAtMs)];
+}
+
+function waitStep({ for: what, text, dueMs }: Wait): WhyStep {
+  const row = WAIT_WHY[what];
+  return step('command', `waits-${what}`, row.restsOn, `It waits: ${text}; ${row.sentence}.`, dueMs ?? null);
+}

@@ -1,0 +1,171 @@
+/**
+ * What became of an event at a webhook URL, and why: a row for each outcome (interfaces.md §3). Pure.
+ */
+import { toDate } from '../../proto/ping-json.js';
+import { SECTIONS, step, type WhyStep } from '../../proto/why-step.js';
+import type { DeliveryReading, StoredAttempt, WebhookUrl } from '../store/webhook-store.js';
+import { ADDRESS_REFUSED } from '../webhooks/attempt.js';
+import { LONGEST_PROBE_WAIT } from '../webhooks/circuit.js';
+import { RETRY_DELAYS } from '../webhooks/schedule.js';
+
+/** Every way in which it may stand; the first that applies is the one. */
+export const OUTCOMES = [
+  'not-its-own',
+  'kept-disabled',
+  'kept-gap',
+  'delivered-recovered',
+  'delivered-resent',
+  'delivered-retried',
+  'delivered-at-once',
+  'dead-gone',
+  'dead-refused',
+  'dead',
+  'pending-disabled',
+  'pending-behind',
+  'pending-circuit',
+  'pending-refused',
+  'pending-resent',
+  'pending-retry',
+  'pending-first',
+] as const;
+
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** An event at a URL. `reading` is null where the event is none of the URL's. */
+export interface DeliveryCase {
+  readonly url: WebhookUrl;
+  readonly reading: DeliveryReading | null;
+  readonly isCircuitOpen: boolean;
+  /** An earlier event of the lock is pending at the URL, which keeps the lock's order. */
+  readonly isBehind: boolean;
+  /** The URL's cursor passed it unsent, while the URL was disabled. */
+  readonly isInGap: boolean;
+}
+
+/** How many attempts the whole schedule has. */
+const ATTEMPTS = RETRY_DELAYS.length + 1;
+/** Attempts that are told of one by one; of more, the oldest are left out. */
+const ATTEMPTS_TOLD = 20;
+const PROBE_MINUTES = LONGEST_PROBE_WAIT / 60_000;
+
+const RESEND = '“lockgate webhook resend” sends it again';
+
+function attemptsOf({ reading }: DeliveryCase): readonly StoredAttempt[] {
+  return reading?.attempts ?? [];
+}
+
+function lastOf(of: DeliveryCase): StoredAttempt | undefined {
+  return attemptsOf(of).at(-1);
+}
+
+/** The number of the attempt that is next, in the schedule under way. */
+function nextNumber(of: DeliveryCase): number {
+  return (lastOf(of)?.number ?? 0) - (of.reading?.attemptsBefore ?? 0) + 1;
+}
+
+function nextText(of: DeliveryCase): string {
+  const atMs = of.reading?.nextAttemptAtMs ?? null;
+  return atMs === null
+    ? 'the next attempt is under way'
+    : `attempt ${nextNumber(of)} of ${ATTEMPTS} at ${toDate(atMs)}`;
+}
+
+/** The sentences, each behind “URL 1 (https://…):”. */
+export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>> = Object.freeze({
+  'not-its-own': () =>
+    `not sent: the URL was added after this event, and gets what comes from then on; ${RESEND} to it all the same.`,
+  'kept-disabled': ({ url }) =>
+    `not sent: the URL is disabled (${url.disabledWhy}). The event is kept; when the URL is enabled, “lockgate ` +
+    'webhook recover” sends it.',
+  'kept-gap': () =>
+    'not sent: the URL was disabled when it came. The event is kept, and “lockgate webhook recover” sends it.',
+  'delivered-recovered': () =>
+    'delivered late: the URL was disabled when it came, and somebody asked for it afterwards (recover or resend).',
+  'delivered-resent': (of) => `delivered, at attempt ${lastOf(of)?.number}, after somebody had it sent again.`,
+  'delivered-retried': (of) =>
+    `delivered, at attempt ${lastOf(of)?.number} of ${ATTEMPTS}, after ${failuresText(attemptsOf(of))}.`,
+  'delivered-at-once': () => 'delivered, at the first attempt.',
+  'dead-gone': () =>
+    `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESEND} once it is ` +
+    'enabled.',
+  'dead-refused': () =>
+    `dead: its address is not allowed (it is inside, or a metadata address), so nothing was sent to it; ${RESEND}.`,
+  dead: (of) => `dead: given up after ${attemptsOf(of).length} attempts that failed; it stays readable, and ${RESEND}.`,
+  'pending-disabled': ({ url }) =>
+    `waiting: the URL is disabled (${url.disabledWhy}); what was promised goes on when it is enabled.`,
+  'pending-behind': () =>
+    'waiting behind an earlier event of this lock that is pending: the URL keeps each lock’s order.',
+  'pending-circuit': (of) =>
+    `waiting: the URL only fails, so its circuit is open, and one event at a time is tried, at most ${PROBE_MINUTES} ` +
+    `min apart, until one goes well${of.reading?.nextAttemptAtMs == null ? '' : `; else ${nextText(of)}`}.`,
+  'pending-refused': (of) =>
+    `waiting: its address is not allowed (it is inside, or a metadata address) unless the operator allows its range, ` +
+    `so nothing was sent to it; ${nextText(of)}.`,
+  'pending-resent': (of) => `waiting: somebody had it sent again; ${nextText(of)}.`,
+  'pending-retry': (of) => `waiting for its retry after ${failuresText(attemptsOf(of))}: ${nextText(of)}.`,
+  'pending-first': () => 'waiting for its first attempt, which is made as soon as its turn comes.',
+});
+
+function failuresText(attempts: readonly StoredAttempt[]): string {
+  const failed = attempts.filter(({ error }) => error !== null).length;
+  return failed === 1 ? 'one that failed' : `${failed} that failed`;
+}
+
+/** Where the event stands at the URL. */
+export function outcomeOf(of: DeliveryCase): Outcome {
+  const { reading } = of;
+  if (reading === null) return 'not-its-own';
+  if (reading.state === 'kept') return of.url.state === 'disabled' && !of.isInGap ? 'kept-disabled' : 'kept-gap';
+  if (reading.state === 'delivered') return deliveredAs(of, reading);
+  const last = lastOf(of);
+  if (reading.state === 'dead') {
+    if (last?.status === 410) return 'dead-gone';
+    return last?.error === ADDRESS_REFUSED ? 'dead-refused' : 'dead';
+  }
+  if (of.url.state === 'disabled') return 'pending-disabled';
+  if (of.isBehind) return 'pending-behind';
+  if (of.isCircuitOpen) return 'pending-circuit';
+  if (last?.error === ADDRESS_REFUSED) return 'pending-refused';
+  if (last !== undefined) return nextNumber(of) === 1 ? 'pending-resent' : 'pending-retry';
+  // At a URL that keeps an order, an event that waited behind another has a row too.
+  const wasAsked = of.isInGap || (reading.nextAttemptAtMs !== null && !of.url.ordered);
+  return wasAsked ? 'pending-resent' : 'pending-first';
+}
+
+function deliveredAs(of: DeliveryCase, { attempts, attemptsBefore }: DeliveryReading): Outcome {
+  if (of.isInGap) return 'delivered-recovered';
+  if (attemptsBefore > 0) return 'delivered-resent';
+  return attempts.length > 1 ? 'delivered-retried' : 'delivered-at-once';
+}
+
+/** The steps of an event at one URL: its attempts, then where it stands. Times of deliveries are the wall's. */
+export function deliverySteps(of: DeliveryCase): WhyStep[] {
+  const { url, reading } = of;
+  const outcome = outcomeOf(of);
+  const attempts = attemptsOf(of);
+  const left = attempts.length - ATTEMPTS_TOLD;
+  const sentence = `URL ${url.id} (${url.url}): ${OUTCOME_WHY[outcome](of)}`;
+  const atMs = reading?.nextAttemptAtMs ?? attempts.at(-1)?.atMs ?? null;
+  return [
+    ...(left > 0 ? [leftOut(url.id, left)] : []),
+    ...attempts.slice(-ATTEMPTS_TOLD).map((attempt) => attemptStep(url.id, attempt)),
+    step('delivery', outcome, SECTIONS.webhooks, sentence, atMs, 'wall'),
+  ];
+}
+
+function leftOut(urlId: number, count: number): WhyStep {
+  return step(
+    'bound',
+    'attempts',
+    SECTIONS.operator,
+    `The oldest ${count} attempts at URL ${urlId} are left out here.`,
+  );
+}
+
+function attemptStep(urlId: number, { number, atMs, durationMs, status, error }: StoredAttempt): WhyStep {
+  const came = status === null ? 'no answer' : `answer ${status}`;
+  const how = error === null ? came : `${came} (${error})`;
+  const sentence = `Attempt ${number} at URL ${urlId}, at ${toDate(atMs)}: ${how} within ${durationMs} ms.`;
+  const code = error === null ? 'went-well' : error === ADDRESS_REFUSED ? 'refused-address' : 'failed';
+  return step('attempt', code, SECTIONS.webhooks, sentence, atMs, 'wall');
+}

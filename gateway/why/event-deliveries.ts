@@ -1,0 +1,63 @@
+/** What became of an event at each webhook URL of the merchant that it was made for, looked up. */
+import { SECTIONS, step, type WhyStep } from '../../proto/why-step.js';
+import type { Store, StoredUplink } from '../store/store.js';
+import { noSuchWebhook } from '../store/webhook-sqlite.js';
+import { DELIVERY_STATES, type DeliveryReading, type WebhookUrl } from '../store/webhook-store.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
+import { type DeliveryCase, deliverySteps } from './delivery-why.js';
+
+/** URLs of a merchant that are told of. */
+const URLS_TOLD = 20;
+
+export interface DeliveriesParts {
+  readonly store: Store;
+  readonly webhooks: Webhooks;
+}
+
+/**
+ * The steps of all its deliveries, or of the one to `urlId`.
+ *
+ * @throws LockgateError `no-such-webhook` where the merchant has no such URL
+ */
+export async function eventDeliverySteps(
+  parts: DeliveriesParts,
+  uplink: StoredUplink,
+  urlId: number | undefined,
+): Promise<WhyStep[]> {
+  const { store } = parts;
+  const urls = (await store.listWebhookUrls()).filter(({ merchantId }) => merchantId === uplink.merchantId);
+  const told = urls.filter(({ id }) => urlId === undefined || id === urlId);
+  if (urlId !== undefined && told.length === 0) throw noSuchWebhook(urlId);
+  if (told.length === 0) {
+    const sentence = 'The lock’s merchant had no webhook URL to send it to.';
+    return [step('delivery', 'no-url', SECTIONS.events, sentence)];
+  }
+  const steps: WhyStep[] = [];
+  for (const url of told.slice(0, URLS_TOLD)) steps.push(...deliverySteps(await caseOf(parts, uplink, url)));
+  const left = told.length - URLS_TOLD;
+  if (left > 0) steps.push(step('bound', 'urls', SECTIONS.operator, `${left} more URLs are left out here.`));
+  return steps;
+}
+
+async function caseOf(
+  { store, webhooks }: DeliveriesParts,
+  uplink: StoredUplink,
+  url: WebhookUrl,
+): Promise<DeliveryCase> {
+  const reading = await readingOf(store, uplink, url.id);
+  const { isCircuitOpen } = await webhooks.settings.read(url);
+  const isInGap = await store.why.findGap(url.id, uplink.id);
+  return { url, reading, isCircuitOpen, isInGap, isBehind: await isBehind(store, uplink, url) };
+}
+
+async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Promise<DeliveryReading | null> {
+  const filter = { urlIds: [urlId], states: DELIVERY_STATES, fromId: id, toId: id, limit: 1 };
+  return (await store.webhooks.readDeliveries(filter))[0] ?? null;
+}
+
+/** Whether an earlier event of its lock is pending at a URL that keeps each lock's order. */
+async function isBehind(store: Store, { id, deviceId }: StoredUplink, url: WebhookUrl): Promise<boolean> {
+  if (!url.ordered) return false;
+  const filter = { urlIds: [url.id], states: ['pending'] as const, deviceId, fromId: 0, toId: id - 1, limit: 1 };
+  return (await store.webhooks.readDeliveries(filter)).length > 0;
+}

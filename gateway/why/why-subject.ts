@@ -1,0 +1,63 @@
+/**
+ * What somebody asks "why" about, as they typed or copied it: an event, a delivery, an uplink by its boot and sequence,
+ * a finding, a command, a quarantined message, or a lock. Pure.
+ */
+import { LockgateError } from '../../proto/errors.js';
+import { type Mac, parseMac } from '../../proto/mac.js';
+import { type EventName, parseEventId } from '../event-id.js';
+
+export type Subject =
+  | { readonly kind: 'event'; readonly id: string; readonly name: EventName; readonly urlId?: number }
+  /** The id of a test webhook, which is no event. */
+  | { readonly kind: 'test-webhook'; readonly id: string }
+  | { readonly kind: 'uplink'; readonly mac: Mac; readonly boot: number; readonly sequence: number }
+  | { readonly kind: 'finding' | 'command' | 'quarantine'; readonly id: number }
+  | { readonly kind: 'lock'; readonly mac: Mac };
+
+const FORMS =
+  'evt_… (an event), evt_…/1 (its delivery to URL 1), finding:12, command:7, quarantine:3, a MAC with 41/12 (an ' +
+  'uplink by boot and sequence), or a MAC alone';
+
+/** Longer than any of them. */
+const LONGEST = 200;
+
+const DELIVERY = /^(?:delivery[: ]\s*)?(evt_[0-9A-Za-z_]+)(?:[/@](\d{1,9}))?$/;
+const NUMBERED = /^(finding|command|quarantine)[: ]\s*#?(\d{1,15})$/i;
+const UPLINK = /^(.+?)[\s#]+(\d{1,10})\/(\d{1,10})$/;
+
+/** @throws LockgateError `input-why`, which names what is expected */
+export function parseSubject(text: string): Subject {
+  const given = text.trim().replace(/\s+/g, ' ');
+  const delivery = DELIVERY.exec(given);
+  if (given.length <= LONGEST && delivery !== null) return eventOf(given, delivery[1] ?? '', delivery[2]);
+  const numbered = NUMBERED.exec(given);
+  if (numbered !== null)
+    return { kind: numbered[1]?.toLowerCase() as 'finding' | 'command' | 'quarantine', id: Number(numbered[2]) };
+  const uplink = UPLINK.exec(given);
+  const mac = parseMac(uplink === null ? given : (uplink[1] ?? ''));
+  if (!mac.ok) throw notUnderstood(given);
+  if (uplink === null) return { kind: 'lock', mac: mac.value };
+  return { kind: 'uplink', mac: mac.value, boot: Number(uplink[2]), sequence: Number(uplink[3]) };
+}
+
+function eventOf(given: string, id: string, url: string | undefined): Subject {
+  if (id.startsWith('evt_test_')) return { kind: 'test-webhook', id };
+  const name = parseEventId(id);
+  if (name === undefined) throw notUnderstood(given);
+  return { kind: 'event', id, name, ...(url !== undefined && { urlId: Number(url) }) };
+}
+
+function notUnderstood(given: string): LockgateError {
+  const shown = given.length > 60 ? `${given.slice(0, 60)}…` : given;
+  if (/^#?\d+$/.test(given)) {
+    const id = given.replace('#', '');
+    const choices = `finding:${id}, command:${id} or quarantine:${id}`;
+    return new LockgateError('input-why', `${shown} could be several things: say ${choices}`);
+  }
+  if (/^#?\d+\/\d+$/.test(given)) {
+    const name = given.replace('#', '');
+    const example = `A4:C1:38:F0:E1:D2 ${name}`;
+    return new LockgateError('input-why', `${shown} is an uplink of some lock: say of which, such as ${example}`);
+  }
+  return new LockgateError('input-why', `${JSON.stringify(shown)} is nothing to ask about: expected ${FORMS}`);
+}
