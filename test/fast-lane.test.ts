@@ -317,6 +317,17 @@ t.test('uplinks keep a connection alive, commands go down between them', async (
   t.same(causes, ['keepalive']);
 });
 
+t.test('where somebody else waits for the socket too, all is the library’s', async (t) => {
+  const { enter, ingest } = await handBroker(t);
+  const lock = await enter(MAC, uplink(1), (socket) => socket.on('readable', () => undefined));
+  lock.say(uplink(2));
+  await turns();
+  ingest.answer();
+  await turns();
+  t.equal(answersTo(lock), pubacks(1, 2));
+  t.equal(gateOf(lock)?.lane, undefined);
+});
+
 t.test('a broker that stops answers what it took, and takes no more', async (t) => {
   const { enter, ingest, broker } = await handBroker(t);
   const lock = await enter(MAC);

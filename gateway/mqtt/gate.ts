@@ -189,7 +189,7 @@ export class Gate implements Connection, OnWheel {
       return connect;
     }
     if (this.phase !== 'open' || this.watcher.isClosing) return null;
-    if (this.lane !== undefined) return this.#enterLane();
+    if (this.lane !== undefined && this.#enterLane()) return null;
     const piece = this.#readOpen();
     return piece !== null && this.#hear(piece) ? piece : null;
   }
@@ -230,17 +230,21 @@ export class Gate implements Connection, OnWheel {
    * From now on the gate reads as fast as the socket can, and tells the library of what is for it. The library reads
    * for the first time when it has written the CONNACK, so nothing can be answered before that.
    */
-  #enterLane(): null {
+  #enterLane(): boolean {
     const { stream } = this;
-    const [tellLibrary] = stream.listeners('readable') as (() => void)[];
-    if (tellLibrary === undefined) return null;
+    const [tellLibrary, ...others] = stream.listeners('readable') as (() => void)[];
+    if (tellLibrary === undefined || others.length > 0) {
+      // Who it is that waits for the socket isn't known any more: then all is the library's, as without a lane.
+      this.lane = undefined;
+      return false;
+    }
     this.#tellLibrary = tellLibrary;
     stream.removeListener('readable', tellLibrary);
     if (this.#bytes !== undefined) stream.unshift(this.#bytes);
     this.#bytes = undefined;
     stream.on('data', passGate);
     stream.resume();
-    return null;
+    return true;
   }
 
   /** Gives each packet to whom it is for, in order. */

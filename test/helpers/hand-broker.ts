@@ -168,8 +168,13 @@ export async function handBroker(test: Teardown, options: Partial<BrokerOptions>
   };
 
   /** One of a lock that was let in; what it heard by then is left out. */
-  const enter = async (mac: Mac, behind: Buffer = Buffer.alloc(0)): Promise<HandSocket> => {
+  const enter = async (
+    mac: Mac,
+    behind: Buffer = Buffer.alloc(0),
+    before: (socket: HandSocket) => void = () => undefined,
+  ): Promise<HandSocket> => {
     const socket = open();
+    before(socket);
     socket.say(Buffer.concat([connectPacket({ user: mac, secret: SECRET }), behind]));
     for (let turn = 0; turn < MOST_TURNS && socket.heard === ''; turn++) await turns(1);
     await turns();
