@@ -217,6 +217,14 @@ export interface StateRebuilt {
   readonly from: 'log' | 'nothing';
 }
 
+/** A store from an older version is made ready, before the gateway can start. */
+export interface StoreCatchingUp {
+  readonly atMs: number;
+  /** Ids of uplinks that are done, and the last of them. */
+  readonly done: number;
+  readonly of: number;
+}
+
 /** A call of the merchants' interface was answered. Nothing of what was asked stands here: it may hold a password. */
 export interface RequestAnswered {
   readonly atMs: number;
@@ -257,6 +265,7 @@ export interface GatewayEventMap {
   recovered: [Recovered];
   'statement-closed': [StatementClosed];
   notices: [NoticesWritten];
+  'catching-up': [StoreCatchingUp];
   /* Figures: too many to be told one by one, so no stream has them. */
   stored: [UplinksStored];
   commit: [CommitMade];
@@ -265,8 +274,8 @@ export interface GatewayEventMap {
   'state-rebuilt': [StateRebuilt];
 }
 
-/** Those that are counted and not told. */
-export type FigureName = 'stored' | 'commit' | 'acknowledged' | 'request';
+/** Those that are counted and not told; and what there is to tell before a stream can be there. */
+export type FigureName = 'stored' | 'commit' | 'acknowledged' | 'request' | 'catching-up';
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;

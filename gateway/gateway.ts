@@ -125,12 +125,13 @@ interface Ground {
  * @throws StoreFailure where the store can't be read or written
  */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
-  const opened = await openSqliteStore(config.data, { logThread: options.logThread ?? true }).catch(
-    (error: unknown) => {
-      throw failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
-    },
-  );
   const events = options.events ?? new GatewayEvents();
+  const opened = await openSqliteStore(config.data, {
+    logThread: options.logThread ?? true,
+    onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
+  }).catch((error: unknown) => {
+    throw failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
+  });
   let stamp: Clock = systemClock;
   const now = (): number => stamp.now();
   const health = new Health({ events, clock: systemClock, now });

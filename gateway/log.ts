@@ -118,6 +118,9 @@ function logStore(log: Logger, { each, some }: Listening): void {
   each('state-rebuilt', ({ mac, why, from }) =>
     log.error({ event: 'state-rebuilt', mac: formatMac(mac), why, from }, 'a lock’s stored state was damaged'),
   );
+  each('catching-up', ({ done, of }) =>
+    log.info({ event: 'catching-up', done, of }, `an older store is made ready: ${Math.floor((done / of) * 100)} %`),
+  );
   each('store-broken', ({ why }) => log.fatal({ event: 'store-broken', why }, 'the store is broken'));
   each('degraded', ({ reason, why }) => log.error({ event: 'degraded', reason, why }, 'not ready'));
   each('recovered', ({ reason, lastedMs }) =>
