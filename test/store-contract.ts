@@ -104,6 +104,28 @@ function logContract(engine: string, open: OpenStore): void {
 }
 
 function judgedContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: what came after a lock's state was stored is known, among so many of the newest`, async (t) => {
+    const { store } = await withLock(t, open);
+    const unsettled = async (most: number): Promise<number[]> => {
+      const found: number[] = [];
+      for await (const piece of store.readUnsettled(most, 2)) found.push(...piece.map(({ sequence }) => sequence));
+      return found;
+    };
+    const states = new Map([[1, '{"a":1}']]);
+    await store.append(commit(uplink(1)));
+    t.same(await unsettled(9), [], 'a lock without a state lacks nothing');
+    await store.append({ ...commit(uplink(2)), states });
+    t.same(await unsettled(9), [], 'a state has what came with it');
+    await store.append(commit(uplink(3), uplink(4), uplink(5)));
+    t.same(await unsettled(9), [3, 4, 5], 'in the order in which they came');
+    t.same(await unsettled(2), [4, 5]);
+    await store.append({ ...commit(), states });
+    t.same(await unsettled(9), []);
+    await store.append(commit(uplink(6)));
+    await store.changeDevice({ mac: MAC, state: '{"b":1}' });
+    t.same(await unsettled(9), [], 'a state that an operator’s change begins anew too');
+  });
+
   t.test(`${engine}: what is known of a lock, and what was found, are kept in the same commit`, async (t) => {
     const { store } = await withLock(t, open);
     t.equal(await store.readDeviceState(1), null);
