@@ -51,7 +51,8 @@ async function runMosquitto(site: MosquittoSite, milliseconds: number): Promise<
   const { pings, rate } = await site.run(milliseconds);
   const after = { ...site.cpu(), generator: site.generator.cpu() };
   const text = (name: keyof typeof before): string => cpuText(cpuPerPing(before[name], after[name], pings));
-  const said = `Mosquitto ${text('broker')}, its subscriber ${text('subscriber')}, its generator ${text('generator')}`;
+  const [broker, subscriber, generator] = [text('broker'), text('subscriber'), text('generator')];
+  const said = `Mosquitto ${site.version} ${broker}, its subscriber ${subscriber}, its generator ${generator}`;
   return { rate, said: `CPU a ping: ${said}` };
 }
 

@@ -35,14 +35,18 @@ interface Summary {
 export function benchLiveLocks(): Promise<Row> {
   const locks = Math.min(LOCKS, (mostOpenFiles() ?? LOCKS + OTHER_FILES) - OTHER_FILES);
   if (locks < LOCKS) console.error(`  ${locks} locks: "ulimit -n ${LOCKS + OTHER_FILES}" would allow ${LOCKS}`);
-  return onStage(async (stage) => measure(stage, await ServeProgram.start(stage, stage.folder()), locks));
+  return onStage(async (stage) => {
+    const serve = await ServeProgram.start(stage, stage.folder());
+    await serve.json('merchant', 'add', 'Bench');
+    return await measure(stage, serve, locks);
+  });
 }
 
 async function measure(stage: Stage, serve: ServeProgram, locks: number): Promise<Row> {
   const args = ['sim', 'run', '--locks', String(locks), '--mix', 'recovery', '--json', '--data', serve.data];
   const begunAt = monotonicMs();
   const sim = new Program(stage, process.execPath, [LOCKGATE, ...args]);
-  const connected = await untilConnected(serve, locks, begunAt);
+  const connected = await untilConnected(serve, sim, locks, begunAt);
   const before = [cpuSeconds(serve.program.pid), cpuSeconds(sim.pid)] as const;
   const watchedAt = monotonicMs();
   await later(WATCHED_SECONDS * 1000);
@@ -69,12 +73,13 @@ async function measure(stage: Stage, serve: ServeProgram, locks: number): Promis
 }
 
 /** Seconds until the gateway counts the connections of nearly all. */
-async function untilConnected(serve: ServeProgram, locks: number, begunAt: number): Promise<number> {
+async function untilConnected(serve: ServeProgram, sim: Program, locks: number, begunAt: number): Promise<number> {
   const client = new GatewayClient({ data: serve.data });
   for (;;) {
     const seconds = (monotonicMs() - begunAt) / 1000;
     const { mqtt } = await client.get<{ mqtt: { connected: number } }>('/status');
     if (mqtt.connected >= CONNECTED_SHARE * locks) return seconds;
+    if (sim.ended !== undefined) throw new Error(`the simulator has ended: ${sim.stderr.join(' ')}`);
     if (seconds > CONNECT_SECONDS) throw new Error(`not enough locks are connected after ${CONNECT_SECONDS} s`);
     await later(LOOK_EVERY_MS);
   }

@@ -13,16 +13,19 @@ export interface Rates {
   readonly most: number;
 }
 
+const ROUNDS = 5;
+const QUICK_ROUNDS = 2;
+
 /** Rounds that count, by whether it shall be quick. */
 export function roundsOf(quick: boolean): number {
-  return quick ? 2 : 5;
+  return quick ? QUICK_ROUNDS : ROUNDS;
 }
 
 /** What a rate is counted by, in seconds that have passed. */
 export type Stopwatch = () => number;
 
 /** The time on the wall. */
-const wallSeconds: Stopwatch = () => performance.now() / 1000;
+export const wallSeconds: Stopwatch = () => performance.now() / 1000;
 
 /** The time that this process has had of all cores, those of the garbage collector's threads included. */
 export const cpuSeconds: Stopwatch = () => {
@@ -30,14 +33,18 @@ export const cpuSeconds: Stopwatch = () => {
   return (user + system) / 1e6;
 };
 
-/** Runs them in turn; the first round is the warm-up and does not count. */
-export async function takeTurns(works: readonly Work[], rounds: number, stopwatch = wallSeconds): Promise<Rates[]> {
-  const counted = works.map((work) => async (): Promise<number> => {
-    const startedAt = stopwatch();
-    const count = await work();
-    return count / (stopwatch() - startedAt);
-  });
-  return (await inTurns(counted, rounds)).map(ratesOf);
+/** Runs them in turn, always in this order; the first round is the warm-up and does not count. */
+export async function takeTurns(works: readonly Work[], stopwatch = wallSeconds, rounds = ROUNDS): Promise<Rates[]> {
+  const rates: number[][] = works.map(() => []);
+  for (let round = 0; round <= rounds; round++) {
+    for (const [index, work] of works.entries()) {
+      const startedAt = stopwatch();
+      const count = await work();
+      const rate = count / (stopwatch() - startedAt);
+      if (round > 0) rates[index]?.push(rate);
+    }
+  }
+  return rates.map(ratesOf);
 }
 
 /**

@@ -33,11 +33,13 @@ const SETTINGS = [
 
 export class MosquittoSite {
   readonly generator: Generator;
+  readonly version: string;
   readonly #broker: Program;
   readonly #subscriber: Obedient;
 
-  private constructor(generator: Generator, broker: Program, subscriber: Obedient) {
+  private constructor(generator: Generator, version: string, broker: Program, subscriber: Obedient) {
     this.generator = generator;
+    this.version = version;
     this.#broker = broker;
     this.#subscriber = subscriber;
   }
@@ -51,14 +53,15 @@ export class MosquittoSite {
     const user = process.getuid?.() === 0 ? ['user root'] : [];
     writeFileSync(settings, `${[`listener ${port} 127.0.0.1`, ...user, ...SETTINGS].join('\n')}\n`);
     const broker = new Program(stage, command, ['-c', settings]);
-    await broker.line(/mosquitto version .* running/, 'stderr');
+    const running = /mosquitto version (\S+) running/;
+    const version = running.exec(await broker.line(running, 'stderr'))?.[1] ?? '';
     const played = crowdLocks(locks);
     const macs = played.map(({ mac }) => mac);
     const request: SubscriberRequest = { port, file: path.join(folder, 'pings.sqlite'), macs };
     const subscriber = stage.script('./sqlite-subscriber.js', request);
     await subscriber.answer();
     const generator = await Generator.start(stage, { port, locks: played, topic: topicOf });
-    return new MosquittoSite(generator, broker, subscriber);
+    return new MosquittoSite(generator, version, broker, subscriber);
   }
 
   /**

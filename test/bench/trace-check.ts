@@ -7,7 +7,7 @@ import { runVirtual } from '../../firmware-sim/virtual.js';
 import { type CommandAck, isPingUplink, type Uplink } from '../../proto/ping.js';
 import { UNNAMED_LOCK } from '../../proto/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
-import { roundsOf, takeTurns } from './measure.js';
+import { roundsOf, takeTurns, wallSeconds } from './measure.js';
 import { atLeast, type BenchOptions, type Row, ratioTo } from './row.js';
 import { onStage } from './stage.js';
 
@@ -28,7 +28,7 @@ export function benchTraceCheck({ quick }: BenchOptions): Promise<Row> {
       for (const line of lines) JSON.parse(line);
       return pings;
     };
-    const [rates, peer] = await takeTurns([check, parse], roundsOf(quick));
+    const [rates, peer] = await takeTurns([check, parse], wallSeconds, roundsOf(quick));
     if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {
       name: 'trace-check',

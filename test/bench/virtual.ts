@@ -17,7 +17,7 @@ export async function benchVirtual({ quick }: BenchOptions): Promise<Row> {
     runVirtual({ seed, locks: LOCKS, days: DAYS, startMs: Date.UTC(2026, 10, 20) });
     return LOCKS * DAYS;
   };
-  const [rates] = await takeTurns([run], roundsOf(quick), cpuSeconds);
+  const [rates] = await takeTurns([run], cpuSeconds, roundsOf(quick));
   if (rates === undefined) throw new Error('nothing was measured');
   const unit = 'locks × days/s of one core';
   const against = [fixedBar(rates.median, 'a second', atLeast(10_000, 'a second'), atLeast(200_000, 'a second'))];

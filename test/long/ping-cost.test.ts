@@ -17,11 +17,11 @@ import { tempFolder } from '../helpers/temp-folder.js';
 const PINGS = 20_000;
 const LOCKS = 1000;
 
-/** At most so many for each ping: its row, its lock's state, its share of what a commit and the counting of usage do. */
+/** At most so many for each ping: its row, its lock's state, its share of what a commit and the usage count do. */
 const STATEMENTS_WRITING = 3;
 /** A ping whose name comes after all others of its lock is looked up in memory. */
 const STATEMENTS_READING = 0.5;
-/** At most so many bytes for each ping: the pages of its row, its name, its lock's state, in the WAL and in the file. */
+/** At most so many bytes for each ping: the pages of its row, name and lock's state, in the WAL and in the file. */
 const BYTES = 8192;
 /** At least so many pings for each fsync: some hundred wait whenever a commit begins, and checkpoints have theirs. */
 const PINGS_AN_FSYNC = 50;
