@@ -12,6 +12,7 @@ import { webhooks } from './migrations/0005-webhooks.js';
 import { merchantInterface } from './migrations/0006-merchant-interface.js';
 import { sealedHeaders } from './migrations/0007-sealed-headers.js';
 import { notices } from './migrations/0008-notices.js';
+import { audit } from './migrations/0011-audit.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -22,6 +23,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006-merchant-interface': merchantInterface,
   '0007-sealed-headers': sealedHeaders,
   '0008-notices': notices,
+  '0011-audit': audit,
 };
 
 /** The list for Kysely's Migrator. */

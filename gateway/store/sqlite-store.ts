@@ -13,6 +13,8 @@ import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import { SqliteAccess } from './access-sqlite.js';
 import type { AccessStore } from './access-store.js';
+import { SqliteAudit } from './audit-sqlite.js';
+import type { AuditStore } from './audit-store.js';
 import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
@@ -144,6 +146,7 @@ class SqliteStore implements Store {
   readonly people: PeopleStore;
   readonly secrets: SecretStore;
   readonly notices: NoticeStore;
+  readonly audit: AuditStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #logWriter: LogWriter;
@@ -174,6 +177,7 @@ class SqliteStore implements Store {
     this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
     this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
+    this.audit = new SqliteAudit({ lane: this.#lane, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {

@@ -8,6 +8,7 @@ import type { Mac } from '../../proto/mac.js';
 import type { Command, Source } from '../../proto/ping.js';
 import type { DisconnectCause, Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { AccessStore } from './access-store.js';
+import type { AuditStore } from './audit-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
 import type { NoticeStore } from './notice-store.js';
 import type { PeopleStore } from './people-store.js';
@@ -316,6 +317,7 @@ export interface Store {
   readonly people: PeopleStore;
   /** What operators should know. */
   readonly notices: NoticeStore;
+  readonly audit: AuditStore;
 
   /* Pings: the hot path. */
 
