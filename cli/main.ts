@@ -5,6 +5,7 @@
 import { Command } from 'commander';
 import { StoreFailure } from '../gateway/store/store.js';
 import { VERSION } from '../gateway/version.js';
+import { addAuditCommand } from './commands/audit.js';
 import { addCommandCommands } from './commands/command.js';
 import { addConfigCommands } from './commands/config.js';
 import { addDemoCommand } from './commands/demo.js';
@@ -39,6 +40,7 @@ export function makeProgram(): Command {
   addServeCommand(program);
   addTailCommand(program);
   addNoticeCommands(program);
+  addAuditCommand(program);
   addMerchantCommands(program);
   addUserCommands(program);
   addKeyCommands(program);

@@ -1,10 +1,11 @@
 /**
- * The audit log: who changed what by way of the operator's interface or at the data folder, and what the gateway changed
- * by itself that an operator should be able to trace.
+ * The audit log: who changed what by way of the operator's interface or at the data folder, and what the gateway
+ * changed by itself that an operator should be able to trace.
  *
- * A change is noted, durably, before it begins, and its outcome behind it: there is no change without an entry, whatever
- * ends the process. One transaction for both would be finer, but most changes are several (an erasure, a rotated secret)
- * and some are none (a test webhook). What the gateway does by itself is noted after it, within a second.
+ * A change is noted, durably, before it begins, and its outcome behind it: there is no change without an entry,
+ * whatever ends the process. One transaction for both would be finer, but most changes are several (an erasure, a
+ * rotated secret) and some are none (a test webhook). What the gateway does by itself is noted after it, within a
+ * second.
  *
  * Nothing secret is in an entry: rows of the interface name the members that are kept, and everything that is not named
  * is left out. As a last line of defence each text is scrubbed as well.
@@ -13,7 +14,7 @@ import { type Clock, type Milliseconds, Seconds, type Timer } from '../proto/clo
 import { LockgateError } from '../proto/errors.js';
 import type { GatewayEvents } from './events.js';
 import { scrubSecrets } from './log-scrub.js';
-import type { AuditBeginning, AuditEnd, AuditEntry, AuditFilter, AuditWho } from './store/audit-store.js';
+import type { AuditBeginning, AuditEnd, AuditEntry, AuditFilter, AuditStore, AuditWho } from './store/audit-store.js';
 import type { Store } from './store/store.js';
 
 /** What an entry may have at most, in characters: of each JSON text, of the object's name, of what a client says. */
@@ -80,25 +81,8 @@ export class Audit {
    * @throws what `work` throws; StoreFailure where the beginning can't be noted, and then nothing is changed
    */
   async change<T>(change: AuditedChange, work: () => Promise<T>, tell: AuditTeller): Promise<T> {
-    const { audit } = this.#parts.store;
-    const beginning = beginningOf(change, this.#parts.clock.now());
-    const id = await audit.begin(beginning);
-    const end = async (outcome: AuditEnd['outcome'], code: string | null, answer?: unknown): Promise<void> => {
-      const { object, after } = toldSafely(tell, answer, change.object);
-      const ended = { outcome, code, object: cleaned(object, OBJECT_MOST), after: jsonOf(after) };
-      // What is done is done: whoever asked shall hear of that, and the entry says that its end is unknown.
-      await audit.end(id, { ...ended, endedAtMs: this.#parts.clock.now() }).catch(() => undefined);
-      this.#tell({ ...beginning, ...ended });
-    };
-    try {
-      const answer = await work();
-      await end('done', null, answer);
-      return answer;
-    } catch (error) {
-      const isRefused = error instanceof LockgateError;
-      await end(isRefused ? 'refused' : 'failed', isRefused ? error.code : 'broken');
-      throw error;
-    }
+    const { store, clock } = this.#parts;
+    return await makeNoted(store.audit, clock, { change, work, tell, onEnd: (entry) => this.#tell(entry) });
   }
 
   /** Notes what was done by somebody, or by the gateway itself where nobody is named; it is written within a second. */
@@ -174,8 +158,44 @@ export class Audit {
   }
 }
 
-/** An entry as it begins. For those who have no gateway at hand, too (data-folder-audit.ts). */
-export function beginningOf({ who, action, object, before }: AuditedChange, atMs: number): AuditBeginning {
+/** A change that is to be noted. */
+export interface NotedWork<T> {
+  readonly change: AuditedChange;
+  readonly work: () => Promise<T>;
+  readonly tell: AuditTeller;
+  readonly onEnd?: (entry: AuditBeginning & AuditEnd) => void;
+}
+
+/**
+ * Makes a change and notes it, for those who have a store and no gateway: who works on a data folder by themselves.
+ *
+ * @throws what `work` throws; StoreFailure where the beginning can't be noted, and then nothing is changed
+ */
+export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: NotedWork<T>): Promise<T> {
+  const { change, work, tell, onEnd } = noted;
+  const beginning = beginningOf(change, clock.now());
+  const id = await store.begin(beginning);
+  const end = async (outcome: AuditEnd['outcome'], code: string | null, answer?: unknown): Promise<void> => {
+    const told = toldSafely(tell, answer, change.object);
+    const object = cleaned(told.object, OBJECT_MOST);
+    const ended = { outcome, code, object, after: jsonOf(told.after), endedAtMs: clock.now() };
+    // What is done is done: whoever asked shall hear of that, and the entry says that its end is unknown.
+    await store.end(id, ended).catch(() => undefined);
+    onEnd?.({ ...beginning, ...ended });
+  };
+  try {
+    const answer = await work();
+    await end('done', null, answer);
+    return answer;
+  } catch (error) {
+    const isRefused = error instanceof LockgateError;
+    await end(isRefused ? 'refused' : 'failed', isRefused ? error.code : 'broken');
+    throw error;
+  }
+}
+
+/** An entry as it begins. */
+function beginningOf({ who, action, object, before }: AuditedChange, atMs: number): AuditBeginning {
   return {
     atMs,
     actor: who.actor,

@@ -216,7 +216,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     mqttTlsPort: broker.tlsPort,
     httpPort: interfaces.http.port,
     operatorPort: operator.port,
-    operatorToken: token.text,
+    operatorToken: token.text ?? '',
     reloadTls: () => broker.reloadTls(),
     close: stop,
   };

@@ -1,4 +1,6 @@
-/** Makes a row's change with an entry in the audit log: who asks, to what it is done, what came of it (gateway/audit.ts). */
+/**
+ * Makes a row's change with an entry in the audit log: who asks, to what it is done, what came of it (gateway/audit.ts).
+ */
 import type { FastifyRequest } from 'fastify';
 import type { AuditedChange } from '../audit.js';
 import type { AuditWho } from '../store/audit-store.js';
@@ -8,7 +10,7 @@ import type { ChangingRoute, OperatorParts, RouteRequest } from './routes.js';
 export const USER_HEADER = 'x-lockgate-user';
 
 /** Who calls. `token` names the token that let them in. */
-export function whoOf({ ip, headers }: FastifyRequest, token: string): AuditWho {
+export function whoOf({ ip, headers }: FastifyRequest, token: string | null): AuditWho {
   const user = headers[USER_HEADER];
   return {
     actor: 'operator',

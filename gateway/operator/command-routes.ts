@@ -16,8 +16,8 @@ import { type Query, type Route, type RouteRequest, readMac } from './routes.js'
 import { Count, DateText, Described, Exact, Limit, MacText, Name, OneMac, OneOf } from './schemas.js';
 
 /**
- * What `POST /commands` takes. commands/command-input.ts reads it member by member, since what may stand beside what goes
- * by the type; here is what can be said without that.
+ * What `POST /commands` takes. commands/command-input.ts reads it member by member, since what may stand beside what
+ * goes by the type; here is what can be said without that.
  */
 const Wish = Exact({
   macs: Type.Optional(Type.Array(MacText, { minItems: 1, maxItems: MOST_MACS })),

@@ -21,8 +21,8 @@ export interface DocumentedRoute extends RouteTerms {
 
 const DESCRIPTION =
   'The operator’s interface of lockgate. Every call needs the token of the data folder’s file operator-token as a ' +
-  'bearer token; without it nothing is answered but 401. Errors are application/problem+json (RFC 9457). A member that ' +
-  'is not named here is refused. Whatever is not GET is noted in the audit log.';
+  'bearer token; without it nothing is answered but 401. Errors are application/problem+json (RFC 9457). A member ' +
+  'that is not named here is refused. Whatever is not GET is noted in the audit log.';
 
 /** What any call may be answered with. */
 const PROBLEMS: Readonly<Record<string, string>> = {

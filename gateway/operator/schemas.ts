@@ -1,6 +1,6 @@
 /**
- * Pieces of the operator's schemas: what stands in several bodies, queries and answers. The same schemas check what comes
- * (check-request.ts), are held against what goes by a test, and make the document (document.ts).
+ * Pieces of the operator's schemas: what stands in several bodies, queries and answers. The same schemas check what
+ * comes (check-request.ts), are held against what goes by a test, and make the document (document.ts).
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
 

@@ -5,6 +5,7 @@
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
 import { LockgateError } from '../../proto/errors.js';
+import { OWNER } from '../data-folder.js';
 import type { GatewayEvents } from '../events.js';
 import { HTTP_LIMITS, MAX_CONNECTIONS } from '../http/limits.js';
 import { listen } from '../http/listen.js';
@@ -23,14 +24,11 @@ import { NOTICE_ROUTES } from './notice-routes.js';
 import { type OperatorParts, type Query, ROUTES, type Route } from './routes.js';
 import { Described } from './schemas.js';
 import { JSON_LINES, STREAM_ROUTES, Streams } from './streams.js';
-import { type OperatorToken, tokenName } from './token.js';
+import type { OperatorToken } from './token.js';
 import type { RecordParts } from './trace-record.js';
 import { USAGE_ROUTES } from './usage-routes.js';
 import { USER_ROUTES } from './user-routes.js';
 import { WEBHOOK_ROUTES } from './webhook-routes.js';
-
-/** Who can write the token's file. */
-const OWNER: AuditWho = { actor: 'owner', address: null, agent: null, osUser: null, token: null };
 
 /** The document of the interface is one of its rows. */
 const DOCUMENT_TERMS: DocumentedRoute = {
@@ -97,7 +95,12 @@ export class OperatorServer {
     fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
     fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
     fastify.addHook('onRequest', async (request) => {
-      if (!options.token.isOperator(request.headers.authorization))
+      const { token } = options;
+      const isNewToken = token.look();
+      const isOperator = token.isOperator(request.headers.authorization);
+      // Whoever comes with the new one is who changed it, most likely: the command line does so at once.
+      if (isNewToken) server.#tokenChanged(options, isOperator ? { ...whoOf(request, null), actor: 'owner' } : OWNER);
+      if (!isOperator)
         throw new LockgateError('unauthorized', 'the operator’s interface wants the token of the data folder');
       // Whoever asks how the stop goes is answered to the end; nothing else begins any more.
       if (options.health.isStopping && !isHealthPath(request.url))
@@ -106,7 +109,7 @@ export class OperatorServer {
     addHealthRoutes(fastify, options);
     server.#addRoutes(options);
     await listen(fastify, 'the operator’s interface', options.host, options.port);
-    server.#watchToken(options);
+    options.token.watch(() => server.#tokenChanged(options, OWNER));
     return server;
   }
 
@@ -121,11 +124,9 @@ export class OperatorServer {
   }
 
   /** Whoever listens by a token that is dead has heard enough. */
-  #watchToken({ token, audit }: OperatorServerOptions): void {
-    token.watch((text) => {
-      this.#streams.end();
-      audit.note('token.change', '', { token: text === null ? null : tokenName(text) }, OWNER);
-    });
+  #tokenChanged({ token, audit }: OperatorServerOptions, who: AuditWho): void {
+    this.#streams.end();
+    audit.note('token.change', '', { token: token.name }, who);
   }
 
   #addRoutes(options: OperatorServerOptions): void {

@@ -31,21 +31,16 @@ export function resetOperatorToken(folder: string): string {
   return token;
 }
 
-/** Names a token without telling it. */
-export function tokenName(token: string): string {
-  return hashOf(token).toString('hex').slice(0, NAME_DIGITS);
-}
-
 export class OperatorToken {
   readonly #file: string;
   readonly #clock: Clock;
-  #text: string;
+  #text: string | null;
   /** The hash of a token that holds; null while none does. */
   #hash: Buffer | null;
   /** Which file it was, and as of when. */
   #seen: string | null;
   #timer: Timer | undefined;
-  #onChanged: ((token: string | null) => void) | undefined;
+  #onChanged: (() => void) | undefined;
 
   private constructor(file: string, clock: Clock, text: string) {
     this.#file = file;
@@ -67,27 +62,26 @@ export class OperatorToken {
     return new OperatorToken(file, clock, text);
   }
 
-  /** As it was read last. */
-  get text(): string {
+  /** As it was read last; null while there is none. */
+  get text(): string | null {
     return this.#text;
   }
 
-  /** Names it. */
-  get name(): string {
-    return tokenName(this.#text);
+  /** Names it without telling it: the beginning of its hash. */
+  get name(): string | null {
+    return this.#hash?.toString('hex').slice(0, NAME_DIGITS) ?? null;
   }
 
-  /** Whether the Authorization header carries the token that is in the file now, in constant time. */
+  /** Whether the Authorization header carries the token that the file held when it was looked at, in constant time. */
   isOperator(authorization: string | undefined): boolean {
-    this.#look();
     const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
     // Compared in any case, so that it takes as long while there is none.
     const isSame = timingSafeEqual(hashOf(given), this.#hash ?? hashOf(''));
     return isSame && this.#hash !== null;
   }
 
-  /** Calls `onChanged` with each other token, or with null when there is none any more, until {@link stop}. */
-  watch(onChanged: (token: string | null) => void): void {
+  /** Looks at the file now and then, and tells when it holds something else, until {@link stop}. */
+  watch(onChanged: () => void): void {
     this.#onChanged = onChanged;
     this.#arm();
   }
@@ -99,21 +93,22 @@ export class OperatorToken {
 
   #arm(): void {
     this.#timer = this.#clock.after(LOOK_EVERY, () => {
-      this.#look();
+      if (this.look()) this.#onChanged?.();
       if (this.#onChanged !== undefined) this.#arm();
     });
   }
 
-  #look(): void {
+  /** Looks at the file. Whether it holds something else than before. */
+  look(): boolean {
     const stamp = stampOf(this.#file);
-    if (stamp === this.#seen) return;
+    if (stamp === this.#seen) return false;
     this.#seen = stamp;
     const text = stamp === null ? null : readSafely(this.#file);
     const hash = text === null ? null : hashOf(text);
-    if (hash !== null && this.#hash?.equals(hash)) return;
-    this.#text = text ?? '';
+    if (hash === this.#hash || (hash !== null && this.#hash?.equals(hash) === true)) return false;
+    this.#text = text;
     this.#hash = hash;
-    this.#onChanged?.(text);
+    return true;
   }
 }
 
