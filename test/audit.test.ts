@@ -238,14 +238,14 @@ t.test('the audit log on the command line', async (t) => {
   const command = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, ...args]);
   t.match(await command('audit', '--help'), { ended: { code: 0 }, stdout: /Example:/ });
   t.match(await command('audit', ...at), { ended: { code: 1 }, stdout: [], stderr: [/Nothing that fits/] });
-  await command('device', 'add', MAC, ...at);
+  await ask(gateway, 'POST', '/devices', { mac: MAC });
   await command('device', 'set', MAC, '--simulated', ...at);
-  await command('merchant', 'add', MERCHANT, ...at);
+  await ask(gateway, 'POST', '/merchants', { name: MERCHANT });
   const shown = await command('audit', '--since', '1h', ...at);
   t.match(shown.stdout, [
     /^ID +WHEN +WHO +ACTION +OBJECT +OUTCOME +CHANGE +FROM$/,
-    /^3 .*operator \S+ +merchant\.add +Amber +refused \(merchant-exists\)/,
-    /^2 .*device\.set +A4:C1:38:F0:E1:D2 +done .*simulated false → true.* 127\.0\.0\.1 lockgate\/\S+ \(cli\)$/,
+    /^3 .*operator +merchant\.add +Amber +refused \(merchant-exists\)/,
+    /^2 .*operator \S+ +device\.set +A4:C1:38:F0:E1:D2 +done .*simulated false → true.* 127\.0\.0\.1 lockgate\/\S+ \(cli\)$/,
     /^1 .*device\.add/,
   ]);
   const json = await command(
@@ -262,7 +262,6 @@ t.test('the audit log on the command line', async (t) => {
   t.match(JSON.parse(json.stdout.join('')), { entries: [{ id: 2, os_user: /./, agent: /\(cli\)$/ }] });
   t.match(await command('audit', '--object', 'x', '--json', ...at), { ended: { code: 1 }, stdout: ['{"entries":[]}'] });
   t.match(await command('audit', '--since', 'x', ...at), { ended: { code: 2 }, stderr: [/--since is "x": expected/] });
-  t.match(await command('audit', '--limit', '0', ...at), { ended: { code: 2 }, stderr: [/--limit/] });
   const away = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
   t.match(await command('audit', ...away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   const event = { at: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
