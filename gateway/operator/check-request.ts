@@ -75,16 +75,18 @@ function faultsOf(errors: readonly ValidatorFault[], schema: TSchema): Fault[] {
   const tell = (pointer: string, detail: string): void => {
     if (!faults.has(pointer) && faults.size < FAULTS_TOLD) faults.set(pointer, detail);
   };
-  // Of a choice, the sentence for all of it comes after those for each part.
+  // Of a choice, one sentence says more than those for each part; but what is wrong deeper inside says more than that.
   const chosen = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map((each) => each.instancePath));
+  const isDeeper = (where: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${where}/`));
   for (const { keyword, instancePath: where, params, message } of errors) {
     if (keyword === 'required')
       for (const name of params.requiredProperties as string[]) tell(`${where}/${escaped(name)}`, 'it is missing');
     else if (keyword === 'additionalProperties')
       for (const name of params.additionalProperties as string[])
         faults.set(`${where}/${escaped(name)}`, 'there is no such member');
-    else if (keyword === 'anyOf') tell(where, `expected ${choiceOf(schema, where)}`);
-    else if (!chosen.has(where)) tell(where, sentenceOf(schema, where, keyword, params) ?? message);
+    else if (keyword === 'anyOf') {
+      if (!isDeeper(where)) tell(where, `expected ${choiceOf(schema, where)}`);
+    } else if (!chosen.has(where)) tell(where, sentenceOf(schema, where, keyword, params) ?? message);
   }
   return [...faults].map(([pointer, detail]) => ({ pointer, detail }));
 }
@@ -130,10 +132,13 @@ interface Part {
   readonly anyOf?: readonly Part[];
 }
 
-/** The part of a schema that a value's pointer leads to; undefined where several might be meant. */
+/** The part of a schema that a value's pointer leads to; of a choice, the one that has members. */
 function partAt(schema: TSchema, where: string): Part | undefined {
   let part: Part | undefined = schema as Part;
-  for (const name of where.split('/').slice(1)) part = /^\d+$/.test(name) ? part?.items : part?.properties?.[name];
+  for (const name of where.split('/').slice(1)) {
+    part = part?.anyOf?.find(({ properties }) => properties !== undefined) ?? part;
+    part = /^\d+$/.test(name) ? part?.items : part?.properties?.[name];
+  }
   return part;
 }
 
