@@ -1,11 +1,19 @@
 /** `lockgate audit`: the audit log, as a table or as JSON. */
 import { systemClock } from '../proto/clock.js';
 import { agoText } from './ago-text.js';
-import { GatewayClient } from './client.js';
-import type { AuditFlags } from './commands/audit.js';
+import { type ConnectionFlags, GatewayClient } from './client.js';
 import { EXIT } from './exit-codes.js';
 import { type Column, note, printJson, printTable } from './output.js';
 import { readPast } from './span-text.js';
+
+/** The flags of `lockgate audit`. */
+export interface AuditFlags extends ConnectionFlags {
+  readonly since?: string;
+  readonly action?: string;
+  readonly object?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
 
 type Members = Readonly<Record<string, unknown>>;
 

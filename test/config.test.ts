@@ -157,6 +157,7 @@ t.test('another token under a running gateway: the old one is dead at once, and 
   for (let each = 1; tail.stdout.length === 0 && tail.ended === undefined; each += 1)
     await serve.json('merchant', 'add', `Amber ${each}`);
   await tail.line(/"merchant.add"/);
+  t.match(await serve.json('config'), { running: true, settings: [{ flag: '--data', value: data, source: 'flag' }] });
   const reset = await serve.json<{ file: string }>('config', 'reset-operator-token');
   t.match(reset, { reset: true, gateway: 'taken', file: path.join(data, 'operator-token') });
   await tail.end();

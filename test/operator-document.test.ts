@@ -1,6 +1,6 @@
 /**
- * The operator's OpenAPI document: a valid one, with every row that is served; and every answer is held against what the
- * document says of it, with no member more and none less, by a validator that is not ours.
+ * The operator's OpenAPI document: a valid one, with every row that is served; and every answer is held against what
+ * the document says of it, with no member that it does not name, by a validator that is not ours.
  */
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';

@@ -1,16 +1,7 @@
 import type { Command } from 'commander';
-import type { ConnectionFlags } from '../client.js';
+import type { AuditFlags } from '../audit-listing.js';
 import { withConnection } from '../connection-flags.js';
 import { readCount } from './webhook-flags.js';
-
-/** The flags of `lockgate audit`. */
-export interface AuditFlags extends ConnectionFlags {
-  readonly since?: string;
-  readonly action?: string;
-  readonly object?: string;
-  readonly limit: number;
-  readonly json?: boolean;
-}
 
 const DEFAULT_LIMIT = 50;
 

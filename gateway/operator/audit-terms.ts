@@ -3,16 +3,15 @@
  * is left out. So a new member of a body is out of the log until somebody has thought about it.
  */
 import type { Told } from '../audit.js';
-import type { OperatorParts, RouteRequest } from './routes.js';
 
 /** What is told of a change. The functions may meet a request that does not fit its schemas, and may throw then. */
-export interface AuditTerms {
+export interface AuditTerms<Parts, Request> {
   /** What it is done to: a MAC, a name, an id. `answer` is undefined before it is done, and where it was refused. */
-  readonly object: (request: RouteRequest, answer?: Told) => string;
+  readonly object: (request: Request, answer?: Told) => string;
   /** How it was before, where that is cheap to find. */
-  readonly before?: (parts: OperatorParts, request: RouteRequest) => Promise<Told | null>;
+  readonly before?: (parts: Parts, request: Request) => Promise<Told | null>;
   /** What was asked for, and what came of it. */
-  readonly after?: (request: RouteRequest, answer?: Told) => Told;
+  readonly after?: (request: Request, answer?: Told) => Told;
 }
 
 /** These members, those that are there. */

@@ -1,5 +1,6 @@
 /**
- * Makes a row's change with an entry in the audit log: who asks, to what it is done, what came of it (gateway/audit.ts).
+ * Makes a row's change with an entry in the audit log: who asks, to what it is done, what came of it
+ * (gateway/audit.ts).
  */
 import type { FastifyRequest } from 'fastify';
 import type { AuditedChange } from '../audit.js';

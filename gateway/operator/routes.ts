@@ -95,7 +95,7 @@ export interface ReadingRoute extends AnsweringTerms {
 /** A row that changes something, which the audit log has. */
 export interface ChangingRoute extends AnsweringTerms {
   readonly method: 'POST' | 'PATCH' | 'DELETE';
-  readonly audit: AuditTerms;
+  readonly audit: AuditTerms<OperatorParts, RouteRequest>;
 }
 
 export type Route = ReadingRoute | ChangingRoute;

@@ -1,6 +1,6 @@
 /**
- * What the operator's interface streams, as JSON Lines: events as they happen, for `tail`; traces, recorded live or read
- * from the store. Streams end with the gateway, and when the token with which they were asked for ends.
+ * What the operator's interface streams, as JSON Lines: events as they happen, for `tail`; traces, recorded live or
+ * read from the store. Streams end with the gateway, and when the token with which they were asked for ends.
  */
 import { PassThrough, Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';

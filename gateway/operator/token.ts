@@ -2,8 +2,8 @@
  * The operator's token: a file of the data folder, so that who may read the folder's files as their owner may operate
  * the gateway, and nobody else.
  *
- * The file is looked at with every call, and every two seconds: another token counts at once, and the one before is dead
- * at once, for streams that go on too. While the file is missing, or holds nothing of use, nobody gets in.
+ * The file is looked at with every call, and every two seconds: another token counts at once, and the one before is
+ * dead at once, for streams that go on too. While the file is missing, or holds nothing of use, nobody gets in.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -24,7 +24,7 @@ export function operatorTokenFile(folder: string): string {
   return path.join(folder, 'operator-token');
 }
 
-/** Gives a data folder another token (mode 600), in one step: who reads the file meanwhile sees the one or the other. */
+/** Gives a data folder another token (mode 600), in one step: who reads the file meanwhile sees one or the other. */
 export function resetOperatorToken(folder: string): string {
   const token = makeToken();
   makeSecretFile(operatorTokenFile(folder), token);

@@ -7,8 +7,8 @@
 export const AUDIT_KEPT = 100_000;
 
 /**
- * Who did it: somebody with the operator's token; somebody at the data folder itself, with no token and maybe no gateway
- * running; or the gateway on its own.
+ * Who did it: somebody with the operator's token; somebody at the data folder itself, with no token and maybe no
+ * gateway running; or the gateway on its own.
  */
 export const AUDIT_ACTORS = ['operator', 'owner', 'gateway'] as const;
 
