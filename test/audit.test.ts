@@ -237,7 +237,6 @@ t.test('the audit log on the command line', async (t) => {
   const gateway = await testGateway(t);
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const command = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, ...args]);
-  t.match(await command('audit', '--help'), { ended: { code: 0 }, stdout: /Example:/ });
   t.match(await command('audit', ...at), { ended: { code: 1 }, stdout: [], stderr: [/Nothing that fits/] });
   await ask(gateway, 'POST', '/devices', { mac: MAC });
   await command('device', 'set', MAC, '--simulated', ...at);
@@ -261,7 +260,6 @@ t.test('the audit log on the command line', async (t) => {
     ...at,
   );
   t.match(JSON.parse(json.stdout.join('')), { entries: [{ id: 2, os_user: /./, agent: /\(cli\)$/ }] });
-  t.match(await command('audit', '--object', 'x', '--json', ...at), { ended: { code: 1 }, stdout: ['{"entries":[]}'] });
   t.match(await command('audit', '--since', 'x', ...at), { ended: { code: 2 }, stderr: [/--since is "x": expected/] });
   const away = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
   t.match(await command('audit', ...away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
