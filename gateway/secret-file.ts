@@ -53,8 +53,10 @@ const FOR_GROUP_AND_OTHERS = 0o077;
  */
 function refuseLoose(file: string): void {
   if (process.platform === 'win32') return;
-  const { mode, uid } = statSync(file);
-  if ((mode & (uid === process.geteuid?.() ? FOR_GROUP_AND_OTHERS : FOR_OTHERS)) === 0) return;
+  const stat = statSync(file);
+  const { mode, uid } = stat;
+  // What is no file is told of when it is read.
+  if (!stat.isFile() || (mode & (uid === process.geteuid?.() ? FOR_GROUP_AND_OTHERS : FOR_OTHERS)) === 0) return;
   throw new LockgateError(
     'input-secret-file',
     `${file} is open to others (mode ${(mode & 0o777).toString(8)}): chmod 600 it, and if one of them may have read ` +
