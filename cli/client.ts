@@ -4,8 +4,12 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { userInfo } from 'node:os';
 import path from 'node:path';
+import type { AuditWho } from '../gateway/store/audit-store.js';
+import { VERSION } from '../gateway/version.js';
 import { LockgateError } from '../proto/errors.js';
+import { note } from './output.js';
 import { ProgressLine } from './progress-line.js';
 
 /** Flags that every command which talks to a gateway has. */
@@ -37,10 +41,11 @@ export class GatewayClient {
   /** @throws LockgateError `gateway-token` where no token can be found */
   constructor(flags: ConnectionFlags) {
     const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN, LOCKGATE_DATA } = process.env;
-    const folder = flags.data ?? LOCKGATE_DATA ?? './data';
-    this.#base = flags.gateway ?? LOCKGATE_GATEWAY ?? readAddress(folder) ?? DEFAULT_GATEWAY;
-    if (!URL.canParse(this.#base)) throw new LockgateError('input-gateway', `${this.#base} is no URL of a gateway`);
-    this.#token = flags.token ?? LOCKGATE_TOKEN ?? readToken(folder);
+    const folder = flags.data ?? (LOCKGATE_DATA || './data');
+    this.#base = flags.gateway ?? (LOCKGATE_GATEWAY || readAddress(folder)) ?? DEFAULT_GATEWAY;
+    checkGateway(this.#base);
+    this.#token = flags.token ?? (LOCKGATE_TOKEN || readToken(folder));
+    warnOfClearText(new URL(this.#base));
   }
 
   /** @throws LockgateError `gateway-down`, `gateway-refused`, or what the gateway says */
@@ -61,6 +66,11 @@ export class GatewayClient {
   /** @throws LockgateError as {@link get} */
   async delete<T>(where: string): Promise<T> {
     return await this.#json('DELETE', where);
+  }
+
+  /** Where it is, without a path. */
+  get origin(): string {
+    return new URL(this.#base).origin;
   }
 
   /** The gateway's host name or address, as the flags name it. */
@@ -104,6 +114,9 @@ export class GatewayClient {
     const send = url.protocol === 'https:' ? (await import('node:https')).request : httpRequest;
     const headers = {
       authorization: `Bearer ${this.#token}`,
+      // For the audit log: which program, and who runs it.
+      'user-agent': AGENT,
+      'x-lockgate-user': encodeURIComponent(systemUser() ?? ''),
       ...(payload !== undefined && {
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(payload),
@@ -115,6 +128,36 @@ export class GatewayClient {
       request.end(payload);
     });
   }
+}
+
+/** The program, as the gateway hears of it. */
+export const AGENT = `lockgate/${VERSION} (cli)`;
+
+/** The user of the operating system who runs this; null where the system has no name for them. */
+export function systemUser(): string | null {
+  try {
+    return userInfo().username;
+  } catch {
+    return process.env.USER ?? null;
+  }
+}
+
+/** Who works on a data folder from here, for its audit log. */
+export function ownerHere(): AuditWho {
+  return { actor: 'owner', address: null, agent: AGENT, osUser: systemUser(), token: null };
+}
+
+/** @throws LockgateError `input-gateway` */
+function checkGateway(base: string): void {
+  if (URL.canParse(base) && /^https?:$/.test(new URL(base).protocol)) return;
+  const given = JSON.stringify(base.slice(0, 120));
+  throw new LockgateError('input-gateway', `${given} is no URL of a gateway: expected http://host:port or https://…`);
+}
+
+/** Who listens on the way to another machine would have the token. */
+function warnOfClearText({ protocol, hostname, origin }: URL): void {
+  if (protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return;
+  note(`The operator’s token goes to ${origin} in clear text: whoever listens on the way has it. Use https there.`);
 }
 
 async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {

@@ -40,6 +40,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     load: async () => (await import('./commands/notices.js')).addNoticeCommands,
   },
   {
+    name: 'audit',
+    description: 'Show what was changed and by whom, the newest first.',
+    load: async () => (await import('./commands/audit.js')).addAuditCommand,
+  },
+  {
     name: 'merchant',
     description: 'The merchants whose locks connect here.',
     load: async () => (await import('./commands/merchant.js')).addMerchantCommands,
@@ -96,7 +101,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'config',
-    description: 'The key of a data folder, for whoever owns the folder.',
+    description: 'The settings in force; the token and the key of a data folder.',
     load: async () => (await import('./commands/config.js')).addConfigCommands,
   },
   {

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { DirectoryFlash } from '../firmware-sim/flash.js';
 import { Fleet } from '../firmware-sim/fleet.js';
 import { mqttLinks } from '../firmware-sim/link-mqtt.js';
-import { type Config, readConfig, resolveSettings, type SettingKey } from '../gateway/config.js';
+import { type Config, type ResolvedSetting, readConfig, resolveSettings, type SettingKey } from '../gateway/config.js';
 import { GatewayEvents } from '../gateway/events.js';
 import { type Gateway, startGateway } from '../gateway/gateway.js';
 import { logEvents } from '../gateway/log.js';
@@ -34,7 +34,7 @@ const DEFAULT_WEBHOOK_PORT = 9000;
 /** Runs until Ctrl-C. @throws LockgateError where a setting, the data folder or a port does not allow it */
 export async function runDemo(flags: DemoFlags): Promise<void> {
   const interrupted = untilInterrupted();
-  const config = await demoConfig(flags);
+  const { config, settings } = await demoConfig(flags);
   const onBroken = (failure: Error): void => {
     note(`lockgate: ${failure.message}; what is on the disk is uncertain now, so the demo ends`);
     exitBroken();
@@ -43,7 +43,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   const events = new GatewayEvents();
   const stopLogging =
     config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
-  const gateway = await startGateway(config, { speed: flags.speed, events, onBroken });
+  const gateway = await startGateway(config, { speed: flags.speed, events, settings, onBroken });
   const stops: (() => Promise<void>)[] = [
     async () => stopLogging(),
     () => closeGateway(gateway, (why) => note(`lockgate: ${why}`)),
@@ -76,8 +76,11 @@ function lineWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns : undefined;
 }
 
+/** Where the demo's own receiver is. */
+const LOOPBACK = '127.0.0.0/8';
+
 /** The settings, with ports that are free where nobody asked for a certain one, and loopback allowed for webhooks. */
-async function demoConfig(flags: DemoFlags): Promise<Config> {
+async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings: ResolvedSetting[] }> {
   const resolved = resolveSettings(flags, process.env);
   const config = readConfig(resolved);
   const isChosen = (key: SettingKey): boolean => {
@@ -86,13 +89,18 @@ async function demoConfig(flags: DemoFlags): Promise<Config> {
   const free = async (key: 'mqttPort' | 'httpPort' | 'operatorPort', host: string): Promise<number> => {
     return isChosen(key) || (await isFree(config[key], host)) ? config[key] : 0;
   };
-  return {
+  const demo = {
     ...config,
     mqttPort: await free('mqttPort', config.mqttHost),
     httpPort: await free('httpPort', config.httpHost),
     operatorPort: await free('operatorPort', config.operatorHost),
-    allowWebhookRange: [...config.allowWebhookRange, parseRange('127.0.0.0/8')],
+    allowWebhookRange: [...config.allowWebhookRange, parseRange(LOOPBACK)],
   };
+  const settings = resolved.map((each) => {
+    if (each.setting.key !== 'allowWebhookRange') return each;
+    return { ...each, text: [each.text, LOOPBACK].filter((range) => range !== '').join(',') };
+  });
+  return { config: demo, settings };
 }
 
 async function choosePort(wanted: number | undefined): Promise<number> {

@@ -72,6 +72,12 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   notices: ({ noted, unread }) => {
     return { kind: 'note', style: 'yellow', text: `${noted} for the operator, ${unread} unread: lockgate notices` };
   },
+  audited: ({ actor, os_user: user, action, object, outcome, code }) => {
+    const who = user === null ? String(actor) : `${actor} ${user}`;
+    const why = code === null ? '' : ` (${code})`;
+    const text = `${action} ${object === '' ? '' : `${object} `}${outcome}${why}, by ${who}`;
+    return { kind: 'audit', style: outcome === 'done' ? 'dim' : 'yellow', text };
+  },
   'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
 };
 

@@ -204,8 +204,10 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
   },
 ] as const satisfies readonly Setting[]);
 
-/** Where a value came from. */
-export type SettingSource = 'flag' | 'environment' | 'default';
+/** Where a value can come from. */
+export const SETTING_SOURCES = ['flag', 'environment', 'default'] as const;
+
+export type SettingSource = (typeof SETTING_SOURCES)[number];
 
 export interface ResolvedSetting {
   readonly setting: Setting;
@@ -225,6 +227,47 @@ export function resolveSettings(
     if (fromEnvironment !== undefined && fromEnvironment !== '')
       return { setting, text: fromEnvironment, source: 'environment' };
     return { setting, text: setting.default, source: 'default' };
+  });
+}
+
+/** A setting as it is told, in JSON: by `lockgate config` and `GET /config`. */
+export interface SettingInForce {
+  /** As in the log: the flag without its dashes. */
+  readonly key: string;
+  readonly flag: string;
+  readonly environment: string;
+  /** In force. */
+  readonly value: string;
+  /** As it was given, where the value is what became of it. */
+  readonly given: string;
+  readonly source: SettingSource;
+  readonly default: string;
+  readonly unit: string;
+  readonly meaning: string;
+}
+
+/**
+ * The settings as they are told.
+ *
+ * @param became what became of those that were left to the system: the ports that it chose
+ */
+export function settingsInForce(
+  resolved: readonly ResolvedSetting[],
+  became: Readonly<Partial<Record<SettingKey, string | number | undefined>>> = {},
+): SettingInForce[] {
+  return resolved.map(({ setting, text, source }) => {
+    const { key, flag, environment, unit, meaning } = setting;
+    return {
+      key: flag.replace(/^--/, '').replaceAll('-', '_'),
+      flag,
+      environment,
+      value: String(became[key] ?? text),
+      given: text,
+      source,
+      default: setting.default,
+      unit,
+      meaning,
+    };
   });
 }
 

@@ -7,6 +7,7 @@ import type { Mac } from '../proto/mac.js';
 import type { Source, Uplink } from '../proto/ping.js';
 import type { DisconnectCause, Finding } from '../proto/power-judge-event.js';
 import type { Presence } from '../proto/power-judge-presence.js';
+import type { AuditActor, AuditOutcome } from './store/audit-store.js';
 import type { CommandRecord } from './store/command-record.js';
 import type { StoreFailureKind } from './store/store.js';
 
@@ -176,6 +177,21 @@ export interface StatementClosed {
   readonly merchant: string;
   /** As `2026-11`. */
   readonly month: string;
+  /** Whether the gateway did so on its own; an operator's wish else. */
+  readonly byItself: boolean;
+}
+
+/** Something was changed, or should have been, and the audit log has it (gateway/audit.ts). No secret stands here. */
+export interface Audited {
+  readonly atMs: number;
+  readonly actor: AuditActor;
+  readonly address: string | null;
+  readonly osUser: string | null;
+  /** As `device.set`. */
+  readonly action: string;
+  readonly object: string;
+  readonly outcome: AuditOutcome;
+  readonly code: string | null;
 }
 
 /** Notices for operators were written (gateway/notices/notices.ts). */
@@ -266,6 +282,7 @@ export interface GatewayEventMap {
   'statement-closed': [StatementClosed];
   notices: [NoticesWritten];
   'catching-up': [StoreCatchingUp];
+  audited: [Audited];
   /* Figures: too many to be told one by one, so no stream has them. */
   stored: [UplinksStored];
   commit: [CommitMade];

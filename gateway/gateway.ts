@@ -7,8 +7,9 @@
  */
 import { afterThisTurn, type Clock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
+import { Audit } from './audit.js';
 import { Commands } from './commands/commands.js';
-import type { Config } from './config.js';
+import { type Config, type ResolvedSetting, settingsInForce } from './config.js';
 import { withCurrentStates } from './current-states.js';
 import { GatewayEvents, type StateRebuilt } from './events.js';
 import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
@@ -28,7 +29,7 @@ import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
 import { Notices } from './notices/notices.js';
 import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
-import { openOperatorToken } from './operator/token.js';
+import { OperatorToken } from './operator/token.js';
 import { Retention } from './retention.js';
 import { startRunClock } from './run-clock.js';
 import { openSecrets } from './secrets.js';
@@ -64,6 +65,8 @@ export interface GatewayOptions {
   readonly logThread?: boolean;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
+  /** Where the settings came from, for whoever asks for them. */
+  readonly settings?: readonly ResolvedSetting[];
   /** What happens is told here; given by those who listen from the first moment on. */
   readonly events?: GatewayEvents;
   /** Told once when the store is not to be believed any more: the process has to end, without closing anything. */
@@ -167,6 +170,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   ground.stampBy(clock);
   started.push(stopStep('the run’s clock', stopClock));
   const interfaces = await startInterfaces(config, ground, metrics);
+  const audit = await startAudit(ground, options.wallClock ?? systemClock);
   const notices = await startNotices(ground, options.wallClock ?? systemClock);
   // It stops after the last connection has, to have counted that too.
   const usage = await Usage.start({ store, clock: options.usageClock ?? systemClock, runClock: clock, events });
@@ -195,12 +199,12 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
 
   const merchants = makeMerchantParts({ store, keys, clock: wallClock, tester: webhooks.tester });
   interfaces.merchants = merchants;
-  const operatorToken = openOperatorToken(config.data);
+  const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,
-    operatorToken,
-    { ...work, webhooks, merchants, notices, accounts, broker, health, metrics },
+    { ...work, webhooks, merchants, notices, audit, accounts, broker, health, metrics, token },
     interfaces,
+    options.settings ?? [],
   );
   interfaces.operator = operator;
   health.end('starting');
@@ -219,7 +223,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     mqttTlsPort: broker.tlsPort,
     httpPort: interfaces.http.port,
     operatorPort: operator.port,
-    operatorToken,
+    operatorToken: token.text ?? '',
     reloadTls: () => broker.reloadTls(),
     close: stop,
   };
@@ -306,16 +310,20 @@ async function startIdentity(
 
 function startOperator(
   config: Config,
-  token: string,
-  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'token' | 'status'> & { readonly broker: Broker },
+  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings'> & { readonly broker: Broker },
   { http }: Interfaces,
+  settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
   const { broker, store, clock } = parts;
-  return OperatorServer.start({
+  const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
     host: config.operatorHost,
     port: config.operatorPort,
-    token,
+    settings: async () => {
+      const operatorPort = (await server).port;
+      const ports = { mqttPort: broker.port, mqttTlsPort: broker.tlsPort, httpPort: http.port, operatorPort };
+      return settingsInForce(settings, ports);
+    },
     status: () => ({
       version: VERSION,
       store: store.description,
@@ -324,6 +332,7 @@ function startOperator(
       run_clock: new Date(clock.now()).toISOString(),
     }),
   });
+  return server;
 }
 
 /** What can be asked from outside: it tells of the start and of the stop, so it begins first and ends last. */
@@ -353,6 +362,13 @@ async function startInterfaces(config: Config, ground: Ground, metrics: Metrics)
   started.push(stopStep('the merchants’ interface', () => http.close()));
   started.push(stopStep('the operator’s interface', async () => await made.operator?.close()));
   return made;
+}
+
+/** It stops after everything that could change something. */
+async function startAudit({ store, events, now, started }: Ground, clock: Clock): Promise<Audit> {
+  const audit = await Audit.start({ store, events, clock, now });
+  started.push(stopStep('the audit log', () => audit.stop()));
+  return audit;
 }
 
 /** They stop after everything that could tell them something. */

@@ -8,11 +8,13 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
+import type { Told } from './audit.js';
+import { workOnFolder } from './data-folder.js';
 import { Keys, keyFileOf, makeKeyText, nextKeyFile, openKeys, parseKey } from './keys.js';
 import { keepSecretFile, makeSecretFile, moveSecretFile, readSecretFile } from './secret-file.js';
 import { openSecrets, type SecretPlace } from './secrets.js';
+import type { AuditWho } from './store/audit-store.js';
 import type { Forgotten } from './store/secret-store.js';
-import { openSqliteStore } from './store/sqlite-store.js';
 import type { Store } from './store/store.js';
 import { makeWebhookSecret } from './webhooks/signature.js';
 
@@ -22,6 +24,8 @@ export type KeyChangeStep = 'key-made' | 'secrets-changed' | 'key-in-place';
 export interface KeyChangeOptions {
   readonly clock?: Clock;
   readonly onStep?: (step: KeyChangeStep) => void;
+  /** Who does so, for the audit log. */
+  readonly who?: AuditWho;
 }
 
 const DISABLED_WHY = 'its secret was lost with the key: give it a new one, and its headers, and enable it';
@@ -38,7 +42,8 @@ export async function rotateKey(
   options: KeyChangeOptions = {},
 ): Promise<{ count: number; file: string }> {
   const file = keyFileOf(place.data, place.keyFile);
-  return await withStore(place, async (store) => {
+  const told = ({ count }: { readonly count: number }): Told => ({ secrets: count });
+  return await workOnFolder(place.data, { ...options, action: 'secrets.rotate-key', told }, async (store) => {
     const keys = await openSecrets(store, place);
     let count = 0;
     await changeKey(file, options, async (next) => {
@@ -62,7 +67,10 @@ export async function rotateKey(
 export async function forgetSecrets(place: SecretPlace, options: KeyChangeOptions = {}): Promise<Forgotten> {
   const file = keyFileOf(place.data, place.keyFile);
   const { clock = systemClock } = options;
-  return await withStore(place, async (store) => {
+  const told = ({ urls, locks, phones, apiKeys }: Forgotten): Told => {
+    return { webhooks: urls.length, locks: locks.length, phones: phones.length, api_keys: apiKeys.length };
+  };
+  return await workOnFolder(place.data, { ...options, action: 'secrets.forget', told }, async (store) => {
     if (await fits(store, place)) throw new LockgateError('key-fits', `${file} is this store's key: nothing is lost`);
     const forgotten: Forgotten[] = [];
     // What is there instead may be another store's: it is kept, before a start can put the new key in its place.
@@ -100,15 +108,5 @@ async function fits(store: Store, { data, keyFile }: SecretPlace): Promise<boole
   } catch (error) {
     if (error instanceof LockgateError && ['key-missing', 'bad-key', 'wrong-key'].includes(error.code)) return false;
     throw error;
-  }
-}
-
-async function withStore<T>({ data }: SecretPlace, work: (store: Store) => Promise<T>): Promise<T> {
-  if (!existsSync(data)) throw new LockgateError('input-data', `there is no data folder ${data}`);
-  const store = await openSqliteStore(data);
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
   }
 }

@@ -62,6 +62,7 @@ export function logEvents(log: Logger, events: GatewayEvents, clock: Clock): () 
   logDeliveries(log, { each, some });
   logStore(log, { each, some });
   logRequests(log, { each, some });
+  logAudit(log, { each, some });
   return () => {
     for (const end of ends) end();
   };
@@ -93,6 +94,16 @@ function logRequests(log: Logger, { each, some }: Listening): void {
     'request',
     (event) => log.error({ ...members(event), why: event.why }, 'a request failed by our fault'),
     ({ status, why }) => status === 500 || why !== undefined,
+  );
+}
+
+/** Whoever needs the audit log for longer than the store keeps it has these lines. */
+function logAudit(log: Logger, { each }: Listening): void {
+  each('audited', ({ actor, address, osUser, action, object, outcome, code }) =>
+    log.info(
+      { event: 'audited', actor, address, os_user: osUser, action, object, outcome, code },
+      `${action} ${outcome}`,
+    ),
   );
 }
 

@@ -11,6 +11,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
@@ -28,9 +29,39 @@ export function readOrMakeSecretFile(file: string, make: () => string): string {
   return readSecretFile(file);
 }
 
-/** The text of a secret's file, without the white space around it. */
+/**
+ * The text of a secret's file, without the white space around it.
+ *
+ * @throws LockgateError `input-secret-file` where others than its owner may read or write it, `secret-file` where it
+ * can't be read
+ */
 export function readSecretFile(file: string): string {
-  return onDisk(file, () => readFileSync(file, 'utf8').trim());
+  return onDisk(file, () => {
+    refuseLoose(file);
+    return readFileSync(file, 'utf8').trim();
+  });
+}
+
+/** What others than the owner and the group may do, and what the group may do beside reading. */
+const FOR_OTHERS = 0o037;
+const FOR_GROUP_AND_OTHERS = 0o077;
+
+/**
+ * A secret that others can read is none. It is refused, not tightened: somebody may have read it already, which its
+ * owner has to think about. A file of another owner's (root's, as containers mount them) may be readable by our group,
+ * since we could not read it otherwise. Windows has no such modes.
+ */
+function refuseLoose(file: string): void {
+  if (process.platform === 'win32') return;
+  const stat = statSync(file);
+  const { mode, uid } = stat;
+  // What is no file is told of when it is read.
+  if (!stat.isFile() || (mode & (uid === process.geteuid?.() ? FOR_GROUP_AND_OTHERS : FOR_OTHERS)) === 0) return;
+  throw new LockgateError(
+    'input-secret-file',
+    `${file} is open to others (mode ${(mode & 0o777).toString(8)}): chmod 600 it, and if one of them may have read ` +
+      'it, replace what it holds',
+  );
 }
 
 /** Makes a secret's file (mode 600); it is on the disk when this returns. What was there is replaced. */

@@ -193,16 +193,16 @@ t.test('another key, or none, does not start; nor does one change what is in use
   await gateway.close();
   const file = path.join(at.folder, 'key');
   const right = readFileSync(file);
-  writeFileSync(file, readFileSync(path.join(other.folder, 'key')));
+  writeFileSync(file, readFileSync(path.join(other.folder, 'key')), { mode: 0o600 });
   const refusal = { code: 'wrong-key', message: /holds another key .* from a backup/ };
   await t.rejects(openGateway(t, at.folder), refusal);
   await t.rejects(rotateKey(at.place), refusal);
-  writeFileSync(file, 'nonsense');
+  writeFileSync(file, 'nonsense', { mode: 0o600 });
   await t.rejects(openGateway(t, at.folder), { code: 'bad-key' });
   rmSync(file);
   await t.rejects(rotateKey(at.place), { code: 'key-missing' });
   await t.rejects(rotateKey({ data: path.join(at.folder, 'none'), keyFile: null }), { code: 'input-data' });
-  writeFileSync(file, right);
+  writeFileSync(file, right, { mode: 0o600 });
   await works(t, at);
 });
 
@@ -298,7 +298,7 @@ t.test('a key that lies there instead of the lost one is kept, wherever the chan
     const at = await site(t);
     const [file, other] = [path.join(at.folder, 'key'), path.join((await site(t)).folder, 'key')];
     const text = readFileSync(other, 'utf8');
-    writeFileSync(file, text);
+    writeFileSync(file, text, { mode: 0o600 });
     const onStep = (step: KeyChangeStep): void => {
       if (step === last) throw new Error('cut off');
     };
@@ -320,7 +320,7 @@ t.test(
     t.teardown(() => rmSync(folder, { recursive: true }));
     const at = await site(t);
     const [link, file] = [path.join(at.folder, 'key'), path.join(folder, 'the-key')];
-    writeFileSync(file, readFileSync(link));
+    writeFileSync(file, readFileSync(link), { mode: 0o600 });
     rmSync(link);
     symlinkSync(file, link);
     const onStep = (step: KeyChangeStep): void => {

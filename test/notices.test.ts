@@ -99,7 +99,7 @@ t.test('each kind is made, and over when its state is', async (t) => {
   const { events, list, clock } = await bench(t);
   events.emit('url-disabled', disabled(3));
   events.emit('circuit', circuit(4, 'opened'));
-  events.emit('statement-closed', { atMs: 0, merchant: 'Amber', month: '2026-10' });
+  events.emit('statement-closed', { atMs: 0, merchant: 'Amber', month: '2026-10', byItself: true });
   events.emit('degraded', full);
   events.emit('presence', late(testMac()));
   const made = await list();

@@ -1,11 +1,17 @@
 /** The operator's interface over HTTP: who gets in, what it answers, and how it says no. */
-import { statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import path from 'node:path';
 import type { Method } from 'got';
 import t from 'tap';
+import { exitCodeOf } from '../cli/exit-codes.js';
+import type { Gateway } from '../gateway/gateway.js';
+import { OPERATOR_ROUTES } from '../gateway/operator/server.js';
+import { LockgateError } from '../proto/errors.js';
+import { apiKey, basic } from './helpers/merchant-call.js';
 import { ask } from './helpers/operator-call.js';
 import { tempFolder } from './helpers/temp-folder.js';
-import { openGateway, testGateway } from './helpers/test-gateway.js';
+import { MERCHANT, openGateway, testGateway } from './helpers/test-gateway.js';
 
 const PROBLEM = 'application/problem+json';
 
@@ -66,4 +72,127 @@ t.test('a secret is answered once, and never shown again', async (t) => {
     ),
   );
   for (const secret of [...secrets, 'merchant-secret']) t.notMatch(JSON.stringify(shown), secret);
+});
+
+interface Raw {
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+/** A request as anybody can make it, with headers that other clients would not let through. */
+function send(gateway: Gateway, method: string, where: string, headers: Record<string, string>): Promise<Raw> {
+  return new Promise((resolve, reject) => {
+    const place = { host: '127.0.0.1', port: gateway.operatorPort, method, path: where, agent: false };
+    const sent = request({ ...place, headers }, (answer) => {
+      let body = '';
+      answer.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+      answer.on('end', () => resolve({ status: answer.statusCode, headers: answer.headers, body }));
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+t.test('nothing but the token in its header opens the interface, and every no is the same', async (t) => {
+  const gateway = await testGateway(t);
+  const token = gateway.operatorToken;
+  const key = await apiKey(gateway, MERCHANT);
+  const pages = { origin: 'https://evil.example', referer: 'https://evil.example/' };
+  const attempts: readonly (readonly [string, string, string, Record<string, string>])[] = [
+    ['no token', 'GET', '/status', {}],
+    ['a wrong one', 'GET', '/status', { authorization: `Bearer ${'x'.repeat(token.length)}` }],
+    ['the beginning of it', 'GET', '/status', { authorization: `Bearer ${token.slice(0, -1)}` }],
+    ['more than it', 'GET', '/status', { authorization: `Bearer ${token}x` }],
+    ['two', 'GET', '/status', { authorization: `Bearer x ${token}` }],
+    ['no scheme', 'GET', '/status', { authorization: token }],
+    ['in the query', 'GET', `/status?token=${token}&access_token=${token}`, {}],
+    ['as a cookie', 'GET', '/status', { cookie: `token=${token}` }],
+    ['as another header', 'GET', '/status', { 'x-api-key': token, 'proxy-authorization': `Bearer ${token}` }],
+    ['as a user', 'GET', '/status', { authorization: basic(token) }],
+    ['as a password', 'GET', '/status', { authorization: basic('operator', token) }],
+    ['a merchant’s key', 'GET', '/status', { authorization: `Bearer ${key}` }],
+    ['a merchant’s key as a user', 'GET', '/status', { authorization: basic(key) }],
+    ['a page of others', 'POST', '/merchants', { ...pages, 'content-type': 'text/plain' }],
+    ['a browser that asks before', 'OPTIONS', '/status', { ...pages, 'access-control-request-method': 'GET' }],
+    ['a name that leads here (DNS rebinding)', 'GET', '/status', { host: 'evil.example', ...pages }],
+    ['a proxy that says who it is', 'GET', '/status', { 'x-forwarded-for': '127.0.0.1', host: 'localhost' }],
+    ['figures', 'GET', '/metrics', {}],
+    ['health', 'GET', '/readyz', {}],
+    ['the document', 'GET', '/openapi.json', {}],
+    ['streams', 'GET', '/events', {}],
+    ['nothing of ours', 'GET', '/no/such/path', {}],
+    ...OPERATOR_ROUTES.map(({ method, path }) => [`${method} ${path}`, method, path, {}] as const),
+  ];
+  const [first, ...others] = await Promise.all(
+    attempts.map(async ([what, method, where, headers]) => {
+      const { date: _date, ...rest } = (await send(gateway, method, where, headers)) as Raw & { date?: unknown };
+      return { what, ...rest, headers: { ...rest.headers, date: undefined } };
+    }),
+  );
+  t.match(first, { status: 401, headers: { 'content-type': PROBLEM, 'www-authenticate': 'Bearer' } });
+  for (const { what, ...answer } of others) t.same({ what, ...answer }, { ...first, what }, what);
+  t.notOk(
+    Object.keys(first?.headers ?? {}).some((name) => name.startsWith('access-control')),
+    'no page may read it',
+  );
+  const good = { authorization: `bearer   ${token}` };
+  t.match(await send(gateway, 'GET', '/status', { ...good, host: 'gateway.example' }), { status: 200 });
+  t.match(await send(gateway, 'GET', '/%zz', good), { status: 400, body: /the path is not valid/ });
+  t.match(await ask(gateway, 'GET', '/audit'), { body: { entries: [] } }, 'who is not let in leaves no entry');
+  const code = readFileSync(new URL('../../gateway/operator/token.ts', import.meta.url), 'utf8');
+  t.match(code, /timingSafeEqual\(hashOf\(given\), /, 'compared in constant time, by hashes of one length');
+});
+
+t.test('bad input is told by member: which, where, and what was expected', async (t) => {
+  const gateway = await testGateway(t);
+  const users = { username: 'ada', password: 'canary-1' };
+  const cases: readonly (readonly [Method, string, unknown, string, string, RegExp])[] = [
+    ['POST', '/merchants', {}, 'input-body', '/name', /^it is missing$/],
+    ['POST', '/merchants', { name: 7 }, 'input-body', '/name', /^expected a string$/],
+    ['POST', '/merchants', { name: '' }, 'input-body', '/name', /not empty/],
+    ['POST', '/merchants', { name: 'x'.repeat(201) }, 'input-body', '/name', /at most 200 characters/],
+    ['POST', '/merchants', { name: 'x', nmae: 'y' }, 'input-body', '/nmae', /no such member/],
+    ['POST', '/merchants', 'x', 'input-body', '', /^expected an object$/],
+    ['POST', '/merchants', undefined, 'input-body', '', /^expected an object$/],
+    ['POST', '/users', { ...users, password: [users.password] }, 'input-body', '/password', /^expected a string$/],
+    [
+      'POST',
+      '/devices',
+      { mac: 'A4C138F0E1D2', simulated: 'no' },
+      'input-body',
+      '/simulated',
+      /^expected true or false/,
+    ],
+    ['POST', '/devices/import', { devices: [{ mac: 7 }] }, 'input-body', '/devices/0/mac', /^expected a string$/],
+    ['POST', '/webhooks/1', { state: 'off' }, 'input-body', '/state', /^expected active, disabled$/],
+    ['POST', '/webhooks/1', { set_headers: { 'a/b': 1 } }, 'input-body', '/set_headers/a~1b', /^expected a string$/],
+    ['POST', '/notices/read', { ids: [0] }, 'input-body', '/ids/0', /^expected a number, 1 or more$/],
+    [
+      'POST',
+      '/devices/A4C138F0E1D2/rotate-secret',
+      { keep_old_seconds: -1 },
+      'input-body',
+      '/keep_old_seconds',
+      /0 or/,
+    ],
+    ['GET', '/audit?limit=0', undefined, 'input-query', '/limit', /^limit is "0": expected a number, 1 to 500$/],
+    ['GET', '/audit?limit=1&limit=2', undefined, 'input-query', '/limit', /^limit is \["1","2"\]: expected/],
+    ['GET', '/notices?kind=x', undefined, 'input-query', '/kind', /^kind is "x": expected url-disabled, circuit-open/],
+    ['GET', '/notices?knd=x', undefined, 'input-query', '/knd', /no "knd" here: expected unread, kind, since/],
+    ['GET', '/status?x=1', undefined, 'input-query', '/x', /no "x" here: expected nothing/],
+    ['GET', '/trace?until=1&mac=x&mc=y', undefined, 'input-query', '/mc', /expected mac, since, until/],
+    ['GET', '/deliveries?mac=x&mac=y', undefined, 'input-query', '/mac', /expected a string/],
+  ];
+  for (const [method, where, body, code, pointer, detail] of cases) {
+    const answer = await ask(gateway, method, where, body);
+    const errors = [{ pointer, detail }];
+    t.match(
+      answer,
+      { status: 400, type: PROBLEM, body: { code, errors } },
+      `${method} ${where} ${JSON.stringify(body)}`,
+    );
+    t.notMatch(JSON.stringify(answer.body), /canary/, 'what stands in a body is not quoted');
+    t.equal(exitCodeOf(new LockgateError(code, '')), 2, 'wrong input, for the command line');
+  }
 });

@@ -278,7 +278,7 @@ t.test('the operator’s route takes only what a lock could send, and so many a 
     [{ ping: { ...ping, firmware_version: '\ud800' } }, 'input-ping', /well-formed Unicode/],
     [{ ping, received_at: 'now' }, 'input-date', /received_at is "now": expected a date/],
     [{ ping, received_at: '1969-12-31T23:59:59.999Z' }, 'input-date', /from 1970 on/],
-    [{ ping: 'theft' }, 'request', /object/],
+    [{ ping: 'theft' }, 'input-body', /object/],
   ];
   for (const [body, code, detail] of refused)
     t.match(await call(body), { status: 400, body: { code, detail } }, JSON.stringify(body).slice(0, 80));

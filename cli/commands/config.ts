@@ -3,13 +3,34 @@ import type { SettingKey } from '../../gateway/config.js';
 import type { Forgotten } from '../../gateway/store/secret-store.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
+import { ownerHere } from '../client.js';
+import type { ShowFlags } from '../config-listing.js';
+import { withConnection } from '../connection-flags.js';
 import { note, print, printJson, printTable } from '../output.js';
+import { SETTING_FLAGS } from './serve.js';
 
 type Flags = Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean; readonly yes?: boolean };
 
-/** `lockgate config rotate-key|forget-secrets`: work on a data folder, with no gateway running on it. */
+/**
+ * `lockgate config`: the settings; `config reset-operator-token`, `rotate-key` and `forget-secrets`, for whoever owns
+ * the data folder.
+ */
 export function addConfigCommands(program: Command): void {
-  const config = program.command('config').description('The key of a data folder, for whoever owns the folder.');
+  const config = program
+    .command('config')
+    .description('The settings in force; the token and the key of a data folder.');
+  addShow(config);
+  config
+    .command('reset-operator-token')
+    .description('Give the data folder another operator’s token; the one before is dead at once.')
+    .option('--data <folder>', 'The data folder (default: ./data).')
+    .option('--json', 'One JSON document.')
+    .addHelpText('after', '\nFor whoever owns the folder; a running gateway takes it as it runs.')
+    .addHelpText('after', '\nExample:\n  $ lockgate config reset-operator-token --data ./data')
+    .action(async (flags: Flags) => {
+      const { resetToken } = await import('../token-reset.js');
+      await resetToken(flags);
+    });
   withPlace(config.command('rotate-key').description('Encrypt all secrets under a new key; locks keep theirs.'))
     .addHelpText('after', '\nNo gateway may run on the folder. Back the new key up, apart from the store.')
     .addHelpText('after', '\nExample:\n  $ lockgate config rotate-key --data ./data')
@@ -22,6 +43,29 @@ export function addConfigCommands(program: Command): void {
     .addHelpText('after', '\nRefused where the key is there. Lists who needs a new secret.')
     .addHelpText('after', '\nExample:\n  $ lockgate config forget-secrets --data ./data --yes')
     .action(forget);
+}
+
+const SHOW_HELP = `
+Of the running gateway of the data folder, or of the one that --gateway names. Where none runs, or a setting is given
+as a flag: what "lockgate serve" would use. A flag wins over the environment, which wins over the default.
+
+Exit codes: 0 shown, 2 a setting is wrong, 3 the gateway that was named can't be reached or refuses.
+
+Example:
+  $ lockgate config
+  $ lockgate config show --mqtt-port 1884 --json`;
+
+/** It is what `config` does by itself. */
+function addShow(config: Command): void {
+  const show = config
+    .command('show', { isDefault: true })
+    .description('Show every setting, its value in force, and where that came from.');
+  withConnection(show);
+  for (const [flag, help] of SETTING_FLAGS) if (!flag.startsWith('--data ')) show.option(flag, help);
+  show.addHelpText('after', SHOW_HELP).action(async (flags: ShowFlags) => {
+    const { showConfig } = await import('../config-listing.js');
+    await showConfig(flags);
+  });
 }
 
 function withPlace(command: Command): Command {
@@ -39,7 +83,7 @@ async function placeOf(flags: Flags) {
 
 async function rotate(flags: Flags): Promise<void> {
   const { rotateKey } = await import('../../gateway/key-change.js');
-  const { count, file } = await rotateKey(await placeOf(flags));
+  const { count, file } = await rotateKey(await placeOf(flags), { who: ownerHere() });
   if (flags.json) return printJson({ rotated: true, secrets: count, key_file: file });
   print(`A new key is in ${file}; ${count} secrets and header values are under it.`);
   note('Back it up, apart from the store. Backups of the store from before need the key from before.');
@@ -52,7 +96,7 @@ async function forget(flags: Flags): Promise<void> {
       'every webhook URL and API key would end and every lock be shut out until it has a new one: say --yes if meant',
     );
   const { forgetSecrets } = await import('../../gateway/key-change.js');
-  const forgotten = await forgetSecrets(await placeOf(flags));
+  const forgotten = await forgetSecrets(await placeOf(flags), { who: ownerHere() });
   if (flags.json) printJson(forgottenJson(forgotten));
   else printForgotten(forgotten);
 }

@@ -61,7 +61,7 @@ async function runGateway(flags: SettingFlags): Promise<void> {
   const events = new GatewayEvents();
   const stopLogging = logEvents(log, events, systemClock);
   try {
-    const gateway = await startGateway(config, { events, onBroken: exitBroken });
+    const gateway = await startGateway(config, { events, settings, onBroken: exitBroken });
     noteAddress(config, gateway);
     printReady(config, gateway);
     if (config.mqttTls !== null) process.on('SIGHUP', () => reloadTls(gateway, log));

@@ -1,9 +1,31 @@
 /** A command as lists, streams and answers have it. */
+import { Type } from 'typebox';
 import { formatMac } from '../../proto/mac.js';
+import { COMMAND_TYPES } from '../../proto/ping-from-json.js';
 import { toDate } from '../../proto/ping-json.js';
 import { commandToJson } from '../../proto/trace-writer.js';
 import type { Wait } from '../commands/command-wait.js';
-import type { CommandRecord } from '../store/command-record.js';
+import { COMMAND_STATES, type CommandRecord } from '../store/command-record.js';
+import { Count, Described, MacText, MaybeText, MaybeTime, OneOf, OrNull, Time } from './schemas.js';
+
+/** What {@link commandRecordJson} makes. */
+export const CommandAnswer = Type.Object({
+  id: Type.Integer(),
+  mac: MacText,
+  type: OneOf(COMMAND_TYPES),
+  parameters: Described('What goes with the type.'),
+  state: OneOf(COMMAND_STATES),
+  detail: MaybeText,
+  waits: OrNull(Type.Object({ for: Type.String(), text: Type.String(), due_at: MaybeTime })),
+  asked_by: Type.String(),
+  created_at: Time,
+  not_before: MaybeTime,
+  expires_at: Time,
+  first_sent_at: MaybeTime,
+  last_sent_at: MaybeTime,
+  sent_count: Count,
+  finished_at: MaybeTime,
+});
 
 /** All that there is to say of a command. Times are by the run's clock. */
 export function commandRecordJson(record: CommandRecord, wait: Wait | null): Readonly<Record<string, unknown>> {

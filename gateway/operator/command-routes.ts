@@ -1,15 +1,60 @@
 /** The operator's routes for commands (interfaces.md §4): send, list, show, cancel, and how large a fleet is. */
 import { Type } from 'typebox';
-import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
+import { COMMAND_TYPES } from '../../proto/ping-from-json.js';
+import type { Told } from '../audit.js';
 import { readCommandRequest } from '../commands/command-input.js';
-import { LISTED, LISTED_MOST } from '../commands/command-terms.js';
+import { LISTED, LISTED_MOST, MOST_MACS } from '../commands/command-terms.js';
 import type { CommandOutcome, Commands } from '../commands/commands.js';
-import { COMMAND_STATES, type CommandFilter, type CommandState } from '../store/command-record.js';
+import { COMMAND_STATES, type CommandFilter } from '../store/command-record.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
-import { commandRecordJson } from './command-json.js';
-import { type Query, type Route, readMac } from './routes.js';
+import { countOf, pick } from './audit-terms.js';
+import { CommandAnswer, commandRecordJson } from './command-json.js';
+import { limitOf, textOf, wordOf } from './query.js';
+import { type Query, type Route, type RouteRequest, readMac } from './routes.js';
+import { Count, DateText, Described, Exact, Limit, MacText, Name, OneMac, OneOf } from './schemas.js';
+
+/**
+ * What `POST /commands` takes. commands/command-input.ts reads it member by member, since what may stand beside what
+ * goes by the type; here is what can be said without that.
+ */
+const Wish = Exact({
+  macs: Type.Optional(Type.Array(MacText, { minItems: 1, maxItems: MOST_MACS })),
+  merchant: Type.Optional(Name),
+  all: Type.Optional(Type.Boolean({ description: 'True beside merchant: every lock that it has.' })),
+  expected_count: Type.Optional(Type.Integer({ description: 'How many those are believed to be.' })),
+  type: OneOf(COMMAND_TYPES),
+  parameters: Type.Optional(Described('What goes with the type (lockgate command send --help).')),
+  expires_in: Type.Optional(Type.Number({ description: 'Seconds.' })),
+  not_before: Type.Optional(Type.Union([DateText, Type.Null()])),
+  confirm_airplane: Type.Optional(Type.Boolean()),
+  asked_by: Type.Optional(Type.String()),
+});
+/** Refused for one lock, and maybe not for the others. */
+const RefusedCommand = Type.Object({
+  mac: MacText,
+  error: Type.Object({ code: Type.String(), detail: Type.String() }),
+});
+
+/** One lock by its name, or how many. */
+function targetOf({ body }: RouteRequest): string {
+  const { macs, merchant } = body as { macs?: string[]; merchant?: string };
+  const [only, ...others] = macs ?? [];
+  if (only !== undefined && others.length === 0) return formatMac(readMac(only));
+  return merchant ?? '';
+}
+
+/** What was asked for, and for how many of the locks it was refused. */
+function wishTold({ body }: RouteRequest, answer?: Told): Told {
+  const commands = (answer?.commands ?? []) as readonly { id?: number; error?: unknown }[];
+  return {
+    ...pick(body, 'type', 'parameters', 'not_before', 'expires_in', 'asked_by'),
+    locks: countOf(answer, 'commands') ?? countOf(body as Told, 'macs'),
+    ...(commands.length === 1 && { id: commands[0]?.id }),
+    refused: commands.filter(({ error }) => error !== undefined).length,
+  };
+}
 
 /** Every route for commands. */
 export const COMMAND_ROUTES: readonly Route[] = [
@@ -17,8 +62,12 @@ export const COMMAND_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/commands',
     summary: 'Sends a command to locks, or to all of a merchant’s; answers what became of it for each.',
+    operation: 'command.send',
     success: 201,
-    body: Type.Object({}),
+    body: Wish,
+    isBodyReadByHand: true,
+    answer: Type.Object({ commands: Type.Array(Type.Union([CommandAnswer, RefusedCommand])) }),
+    audit: { object: targetOf, after: wishTold },
     handle: async ({ commands, clock }, { body }) => {
       const outcomes = await commands.send(readCommandRequest(body, clock.now()));
       return { commands: outcomes.map((outcome) => outcomeJson(outcome, commands)) };
@@ -28,7 +77,14 @@ export const COMMAND_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/commands',
     summary: 'Commands, the newest first: of some lock, in some state.',
+    operation: 'command.list',
     success: 200,
+    query: Exact({
+      mac: OneMac,
+      state: Type.Optional(OneOf(COMMAND_STATES)),
+      limit: Limit(LISTED_MOST, LISTED),
+    }),
+    answer: Type.Object({ commands: Type.Array(CommandAnswer) }),
     handle: async ({ store, commands }, { query }) => {
       const records = await store.commands.list(await readFilter(store, query));
       return { commands: records.map((record) => commandRecordJson(record, commands.waitOf(record))) };
@@ -38,7 +94,9 @@ export const COMMAND_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/commands/:id',
     summary: 'One command: where it stands, and what it waits for.',
+    operation: 'command.show',
     success: 200,
+    answer: CommandAnswer,
     handle: async ({ commands }, { params }) => {
       const record = await commands.find(readId(params.id));
       return commandRecordJson(record, commands.waitOf(record));
@@ -48,14 +106,19 @@ export const COMMAND_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/commands/:id/cancel',
     summary: 'Takes a command back that has not been sent.',
+    operation: 'command.cancel',
     success: 200,
+    answer: CommandAnswer,
+    audit: { object: ({ params }) => params.id ?? '', after: (_request, answer) => pick(answer, 'mac', 'type') },
     handle: async ({ commands }, { params }) => commandRecordJson(await commands.cancel(readId(params.id)), null),
   },
   {
     method: 'GET',
     path: '/merchants/:name/fleet',
     summary: 'How many locks a merchant has: what a command for all of them must say.',
+    operation: 'merchant.show-fleet',
     success: 200,
+    answer: Type.Object({ merchant: Type.String(), locks: Count }),
     handle: async ({ commands }, { params }) => {
       const merchant = params.name ?? '';
       return { merchant, locks: (await commands.fleetOf(merchant)).length };
@@ -70,25 +133,12 @@ function outcomeJson(outcome: CommandOutcome, commands: Commands): object {
 }
 
 async function readFilter(store: Store, query: Query): Promise<CommandFilter> {
-  const macs = query.mac;
-  const mac = macs === undefined ? undefined : readMac(typeof macs === 'string' ? macs : (macs[0] ?? ''));
+  const typed = textOf(query, 'mac');
+  const mac = typed === undefined ? undefined : readMac(typed);
   const device = mac === undefined ? undefined : await store.findDevice(mac);
   if (mac !== undefined && device === null) throw noSuchDevice(mac);
-  return { deviceId: device?.device.id, state: readState(query.state), limit: readLimit(query.limit) };
-}
-
-function readState(text: Query[string]): CommandState | undefined {
-  if (text === undefined) return undefined;
-  const state = COMMAND_STATES.find((each) => each === text);
-  if (state !== undefined) return state;
-  throw new LockgateError('input-state', `state is ${JSON.stringify(text)}: expected ${COMMAND_STATES.join(', ')}`);
-}
-
-function readLimit(text: Query[string]): number {
-  if (text === undefined) return LISTED;
-  const limit = Number(text);
-  if (/^\d{1,6}$/.test(String(text)) && limit >= 1 && limit <= LISTED_MOST) return limit;
-  throw new LockgateError('input-limit', `limit is ${JSON.stringify(text)}: expected a number, 1 to ${LISTED_MOST}`);
+  const state = wordOf(query, 'state', COMMAND_STATES);
+  return { deviceId: device?.device.id, state, limit: limitOf(query, LISTED) };
 }
 
 /** An id that can't be one names no command. */

@@ -1,6 +1,6 @@
 /** Deliveries as the operator's interface lists them: which, and each with its attempts. */
+import { Type } from 'typebox';
 import { decodeUplink } from '../../proto/codec.js';
-import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
 import { isPingUplink } from '../../proto/ping.js';
 import { toDate } from '../../proto/ping-json.js';
@@ -11,15 +11,52 @@ import {
   DELIVERY_STATES,
   type DeliveryFilter,
   type DeliveryReading,
-  type DeliveryState,
   type StoredAttempt,
 } from '../store/webhook-store.js';
-import { readDate, readId, textOf } from './query.js';
+import { limitOf, readDate, readId, textOf, wordOf } from './query.js';
 import { type OperatorParts, type Query, readMac } from './routes.js';
+import { DateText, Exact, Limit, MacText, MaybeText, MaybeTime, OneMac, OneOf, OrNull, Time } from './schemas.js';
 
 /** Deliveries in one answer, where nobody says otherwise, and at the most. */
 const LISTED = 50;
 const LISTED_MOST = 500;
+
+/** Which deliveries. */
+export const DeliveryQuery = Exact({
+  url: Type.Optional(Type.String({ description: 'The id of a webhook URL.' })),
+  state: Type.Optional(OneOf(DELIVERY_STATES)),
+  mac: OneMac,
+  since: Type.Optional(DateText),
+  until: Type.Optional(DateText),
+  limit: Limit(LISTED_MOST, LISTED),
+});
+
+const MaybeInteger = OrNull(Type.Integer());
+
+/** What {@link showDeliveries} answers. */
+export const DeliveriesAnswer = Type.Object({
+  deliveries: Type.Array(
+    Type.Object({
+      event_id: Type.String(),
+      url_id: Type.Integer(),
+      mac: MacText,
+      reason: MaybeText,
+      received_at: Time,
+      state: OneOf(DELIVERY_STATES),
+      next_attempt_at: MaybeTime,
+      attempts: Type.Array(
+        Type.Object({
+          number: Type.Integer(),
+          at: Time,
+          status: MaybeInteger,
+          duration_ms: Type.Number(),
+          error: MaybeText,
+          answer: MaybeText,
+        }),
+      ),
+    }),
+  ),
+});
 
 /** @throws LockgateError `input-…`, `no-such-device`, `no-such-webhook` */
 export async function readDeliveryQuery({ store }: OperatorParts, query: Query): Promise<DeliveryFilter> {
@@ -29,15 +66,16 @@ export async function readDeliveryQuery({ store }: OperatorParts, query: Query):
   const urlText = textOf(query, 'url');
   const urlId = urlText === undefined ? undefined : readId(urlText);
   if (urlId !== undefined && urls.every(({ id }) => id !== urlId)) throw noSuchWebhook(urlId);
+  const state = wordOf(query, 'state', DELIVERY_STATES);
   const mac = textOf(query, 'mac');
   const device = mac === undefined ? undefined : await findDevice(store, mac);
   return {
     urlIds: urlId === undefined ? urls.map(({ id }) => id) : [urlId],
-    states: readStates(textOf(query, 'state')),
+    states: state === undefined ? DELIVERY_STATES : [state],
     deviceId: device?.device.id,
     fromId: sinceMs === undefined ? 0 : await store.webhooks.findFirstUplinkFrom(sinceMs),
     toId: untilMs === undefined ? Number.MAX_SAFE_INTEGER : (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1,
-    limit: readLimit(textOf(query, 'limit')),
+    limit: limitOf(query, LISTED),
   };
 }
 
@@ -46,20 +84,6 @@ async function findDevice(store: OperatorParts['store'], text: string) {
   const device = await store.findDevice(mac);
   if (device === null) throw noSuchDevice(mac);
   return device;
-}
-
-function readStates(text: string | undefined): readonly DeliveryState[] {
-  if (text === undefined) return DELIVERY_STATES;
-  const state = DELIVERY_STATES.find((each) => each === text);
-  if (state !== undefined) return [state];
-  throw new LockgateError('input-state', `state is ${JSON.stringify(text)}: expected ${DELIVERY_STATES.join(', ')}`);
-}
-
-function readLimit(text: string | undefined): number {
-  if (text === undefined) return LISTED;
-  const limit = Number(text);
-  if (/^\d{1,6}$/.test(text) && limit >= 1 && limit <= LISTED_MOST) return limit;
-  throw new LockgateError('input-limit', `limit is ${JSON.stringify(text)}: expected a number, 1 to ${LISTED_MOST}`);
 }
 
 /** The answer to `GET /deliveries`. */

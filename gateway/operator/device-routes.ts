@@ -2,42 +2,70 @@
  * The operator's routes that change locks and the phones that act for them: who may connect, whose a lock is, and what
  * is forgotten of it. A row each, as in routes.ts.
  */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { type Clock, Seconds } from '../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
 import { isDatable, toDate } from '../../proto/ping-json.js';
 import type { Phone } from '../store/store.js';
-import { deviceJson, Name, type Route, type RouteRequest, readMac, withBody } from './routes.js';
+import { countOf, pick } from './audit-terms.js';
+import { deviceJson, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from './routes.js';
+import { Count, DateText, DeviceAnswer, Exact, MacText, MaybeTime, Name, OneOf, Time } from './schemas.js';
 
 /** Some 100,000 locks with the names of their merchants. */
 const IMPORT_BYTES = 32 * 1024 * 1024;
 
-const Import = Type.Object({
-  devices: Type.Array(Type.Object({ mac: Type.String(), merchant: Type.Optional(Name) })),
+const Import = Exact({
+  devices: Type.Array(Exact({ mac: Type.String(), merchant: Type.Optional(Name) })),
   merchant: Type.Optional(Name),
   simulated: Type.Optional(Type.Boolean()),
 });
-const Change = Type.Object({ merchant: Type.Optional(Name), simulated: Type.Optional(Type.Boolean()) });
+const Change = Exact({ merchant: Type.Optional(Name), simulated: Type.Optional(Type.Boolean()) });
 /** Or no body at all. */
-const Rotate = Type.Union([
-  Type.Object({ keep_old_seconds: Type.Optional(Type.Integer({ minimum: 0 })) }),
-  Type.Null(),
-]);
-const NewPhone = Type.Object({ name: Type.String(), expires_at: Type.Optional(Type.String()) });
+const Rotate = Type.Union([Exact({ keep_old_seconds: Type.Optional(Type.Integer({ minimum: 0 })) }), Type.Null()]);
+const NewPhone = Exact({ name: Type.String(), expires_at: Type.Optional(DateText) });
+
+const phone = {
+  name: Type.String(),
+  state: OneOf(['active', 'expired', 'revoked']),
+  created_at: Time,
+  expires_at: MaybeTime,
+  revoked_at: MaybeTime,
+};
+const Imported = Type.Object({ mac: MacText, merchant: Type.String(), secret: Type.String() });
+const Erased = Type.Object({
+  mac: MacText,
+  uplinks: Count,
+  findings: Count,
+  quarantined: Count,
+  lock_events: Count,
+  pending_deliveries: Count,
+});
 
 /** The lock that a path names. @throws LockgateError `input-mac` */
 function macOf({ params }: RouteRequest) {
   return readMac(params.mac ?? '');
 }
 
+/** Whose a lock is, and whether a simulator plays it. */
+async function ownerBefore({ store }: OperatorParts, request: RouteRequest) {
+  const reading = await store.findDevice(macOf(request));
+  return reading === null ? null : { merchant: reading.device.merchantName, simulated: reading.device.simulated };
+}
+
 export const DEVICE_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/devices/import',
+    operation: 'device.import',
     summary: 'Adds many locks, all or none; answers their secrets, once.',
     success: 201,
+    answer: Type.Object({ devices: Type.Array(Imported) }),
+    audit: {
+      object: ({ body }) => (body as Static<typeof Import>).merchant ?? '',
+      after: ({ body }) => ({ locks: countOf(body as never, 'devices'), ...pick(body, 'simulated') }),
+    },
     bodyLimit: IMPORT_BYTES,
     ...withBody(Import, async ({ accounts }, { devices, merchant, simulated }) => {
       const imported = await accounts.importDevices(devices, { merchant, simulated });
@@ -49,8 +77,15 @@ export const DEVICE_ROUTES: readonly Route[] = [
   {
     method: 'PATCH',
     path: '/devices/:mac',
+    operation: 'device.set',
     summary: 'Moves a lock to another merchant, or says whether a simulator plays it. Its connection ends.',
     success: 200,
+    answer: DeviceAnswer,
+    audit: {
+      object: (request) => formatMac(macOf(request)),
+      before: ownerBefore,
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'simulated'),
+    },
     body: Change,
     handle: async ({ accounts, usage, clock }, request) => {
       const change = request.body as { merchant?: string; simulated?: boolean };
@@ -60,8 +95,14 @@ export const DEVICE_ROUTES: readonly Route[] = [
   {
     method: 'DELETE',
     path: '/devices/:mac',
+    operation: 'device.remove',
     summary: 'Takes a lock out of service; its history stays until it is too old.',
     success: 200,
+    answer: Type.Object({ mac: MacText, removed: Type.Literal(true) }),
+    audit: {
+      object: (request) => formatMac(macOf(request)),
+      before: ownerBefore,
+    },
     handle: async ({ accounts }, request) => {
       const mac = macOf(request);
       await accounts.devices.remove(mac);
@@ -71,8 +112,14 @@ export const DEVICE_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/devices/:mac/erase',
+    operation: 'device.erase',
     summary: 'Erases what is known of a lock, its positions above all, for good.',
     success: 200,
+    answer: Erased,
+    audit: {
+      object: (request) => formatMac(macOf(request)),
+      after: (_request, answer) => pick(answer, 'uplinks', 'findings', 'quarantined', 'lock_events'),
+    },
     handle: async ({ accounts }, request) => {
       const mac = macOf(request);
       const { uplinks, findings, quarantined, lockEvents, pendingDeliveries } = await accounts.devices.erase(mac);
@@ -89,8 +136,14 @@ export const DEVICE_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/devices/:mac/rotate-secret',
+    operation: 'device.rotate-secret',
     summary: 'Gives a lock a new secret; answers it, once. The old one may go on for a while.',
     success: 200,
+    answer: Type.Object({ mac: MacText, secret: Type.String() }),
+    audit: {
+      object: (request) => formatMac(macOf(request)),
+      after: ({ body }) => pick(body, 'keep_old_seconds'),
+    },
     body: Rotate,
     handle: async ({ accounts }, request) => {
       const mac = macOf(request);
@@ -101,8 +154,14 @@ export const DEVICE_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/devices/:mac/phones',
+    operation: 'device.add-phone',
     summary: 'Adds a phone that acts for a lock; answers its credential, once.',
     success: 201,
+    answer: Type.Object({ mac: MacText, ...phone, secret: Type.String() }),
+    audit: {
+      object: (request) => formatMac(macOf(request)),
+      after: ({ body }) => pick(body, 'name', 'expires_at'),
+    },
     body: NewPhone,
     handle: async ({ accounts, wallClock }, request) => {
       const mac = macOf(request);
@@ -115,8 +174,10 @@ export const DEVICE_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/devices/:mac/phones',
+    operation: 'device.list-phones',
     summary: 'The phones that act, or acted, for a lock.',
     success: 200,
+    answer: Type.Object({ mac: MacText, phones: Type.Array(Type.Object(phone)) }),
     handle: async ({ store, wallClock }, request) => {
       const mac = macOf(request);
       const phones = await store.listPhones(mac);
@@ -126,8 +187,14 @@ export const DEVICE_ROUTES: readonly Route[] = [
   {
     method: 'DELETE',
     path: '/devices/:mac/phones/:name',
+    operation: 'device.revoke-phone',
     summary: 'Revokes a phone credential; its connections end.',
     success: 200,
+    answer: Type.Object({ mac: MacText, name: Type.String(), revoked: Type.Literal(true) }),
+    audit: {
+      object: (request) => formatMac(macOf(request)),
+      after: ({ params }) => pick(params, 'name'),
+    },
     handle: async ({ accounts }, request) => {
       const mac = macOf(request);
       const name = request.params.name ?? '';

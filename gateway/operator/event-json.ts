@@ -75,6 +75,9 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
     return { at: toDate(atMs), event: 'statement-closed', merchant, month };
   },
   notices: ({ atMs, noted, unread }) => ({ at: toDate(atMs), event: 'notices', noted, unread }),
+  audited: ({ atMs, actor, address, osUser, action, object, outcome, code }) => {
+    return { at: toDate(atMs), event: 'audited', actor, address, os_user: osUser, action, object, outcome, code };
+  },
   'state-rebuilt': ({ atMs, mac, why, from }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };
   },

@@ -3,11 +3,45 @@
  * Prometheus. They want the operator's token as everything else there does, and are answered while the gateway stops.
  */
 import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
 import { toDate } from '../../proto/ping-json.js';
 import type { Health } from '../health.js';
 import type { Metrics } from '../metrics.js';
+import type { DocumentedRoute } from './document.js';
+import { OneOf, Time } from './schemas.js';
 
-const PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+/** What the document says of them. */
+export const HEALTH_TERMS: readonly DocumentedRoute[] = [
+  {
+    method: 'GET',
+    path: '/healthz',
+    operation: 'health.show-up',
+    summary: 'Whether the gateway is up.',
+    answer: Type.Object({ status: OneOf(['up', 'down']) }),
+    otherwise: { 503: 'It is down.' },
+  },
+  {
+    method: 'GET',
+    path: '/readyz',
+    operation: 'health.show-ready',
+    summary: 'Whether the gateway takes pings, and why it does not.',
+    answer: Type.Object({
+      status: OneOf(['ready', 'starting', 'stopping', 'degraded']),
+      reasons: Type.Array(Type.Object({ code: Type.String(), since: Time, why: Type.String() })),
+    }),
+    otherwise: { 503: 'It is not ready.' },
+  },
+  {
+    method: 'GET',
+    path: '/metrics',
+    operation: 'health.show-metrics',
+    summary: 'Figures for Prometheus.',
+    answer: Type.String(),
+    answerType: 'text/plain',
+  },
+];
+
+const PATHS: ReadonlySet<string> = new Set(HEALTH_TERMS.map(({ path }) => path));
 
 export interface HealthRouteParts {
   readonly health: Health;

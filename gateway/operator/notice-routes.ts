@@ -2,16 +2,12 @@
 import { Type } from 'typebox';
 import { LockgateError } from '../../proto/errors.js';
 import { toDate } from '../../proto/ping-json.js';
-import {
-  NOTICE_KINDS,
-  type Notice,
-  type NoticeCursor,
-  type NoticeFilter,
-  type NoticeKind,
-} from '../store/notice-store.js';
-import { readDate, textOf } from './query.js';
+import { NOTICE_KINDS, type Notice, type NoticeCursor, type NoticeFilter } from '../store/notice-store.js';
+import { pick } from './audit-terms.js';
+import { limitOf, readDate, textOf, wordOf } from './query.js';
 import type { OperatorParts, Query, Route } from './routes.js';
 import { withBody } from './routes.js';
+import { Count, DateText, Exact, Limit, MaybeText, MaybeTime, OneOf, Time } from './schemas.js';
 
 /** Notices in one answer, where nobody says otherwise, and at the most. */
 const LISTED = 50;
@@ -19,7 +15,31 @@ const LISTED_MOST = 500;
 /** Notices that one call marks by their ids. */
 const MARKED_MOST = 1_000;
 
-const Reading = Type.Object({
+const Notices = Type.Object({
+  notices: Type.Array(
+    Type.Object({
+      id: Type.Integer(),
+      kind: OneOf(NOTICE_KINDS),
+      subject: Type.String(),
+      text: Type.String(),
+      count: Count,
+      at: Time,
+      last_at: Time,
+      read_at: MaybeTime,
+      resolved_at: MaybeTime,
+    }),
+  ),
+  next: MaybeText,
+  unread: Count,
+});
+const Wanted = Exact({
+  unread: Type.Optional(OneOf(['true', 'false'])),
+  kind: Type.Optional(OneOf(NOTICE_KINDS)),
+  since: Type.Optional(DateText),
+  cursor: Type.Optional(Type.String()),
+  limit: Limit(LISTED_MOST, LISTED),
+});
+const Reading = Exact({
   ids: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: MARKED_MOST })),
   all: Type.Optional(Type.Literal(true)),
 });
@@ -30,14 +50,20 @@ export const NOTICE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/notices',
     summary: 'What an operator should know, the latest first; `next` is the cursor of what follows.',
+    operation: 'notice.list',
     success: 200,
+    query: Wanted,
+    answer: Notices,
     handle: showNotices,
   },
   {
     method: 'POST',
     path: '/notices/read',
+    operation: 'notice.read',
     summary: 'Marks notices as read, by their ids or all of them.',
     success: 200,
+    answer: Type.Object({ read: Count }),
+    audit: { object: () => '', after: ({ body }, answer) => ({ ...pick(body, 'all'), ...pick(answer, 'read') }) },
     ...withBody(Reading, async ({ notices }, { ids, all }) => {
       if ((ids === undefined) === (all === undefined))
         throw new LockgateError('input-notices', 'which notices? expected "ids" with a list, or "all" with true');
@@ -56,36 +82,16 @@ async function showNotices({ notices }: OperatorParts, { query }: { readonly que
   return { notices: listed.map(noticeJson), next, unread };
 }
 
-/** @throws LockgateError `input-unread`, `input-kind`, `input-date`, `input-limit`, `input-cursor` */
+/** @throws LockgateError `input-date`, `input-cursor` */
 function readFilter(query: Query): NoticeFilter {
+  const unread = textOf(query, 'unread');
   return {
-    unread: readUnread(textOf(query, 'unread')),
-    kind: readKind(textOf(query, 'kind')),
+    unread: unread === undefined ? undefined : unread === 'true',
+    kind: wordOf(query, 'kind', NOTICE_KINDS),
     sinceMs: readDate('since', textOf(query, 'since')),
     after: readCursor(textOf(query, 'cursor')),
-    limit: readLimit(textOf(query, 'limit')),
+    limit: limitOf(query, LISTED),
   };
-}
-
-function readUnread(text: string | undefined): boolean | undefined {
-  if (text === undefined || text === 'true' || text === 'false')
-    return text === undefined ? undefined : text === 'true';
-  throw new LockgateError('input-unread', `unread is ${JSON.stringify(text.slice(0, 80))}: expected true or false`);
-}
-
-function readKind(text: string | undefined): NoticeKind | undefined {
-  const kind = NOTICE_KINDS.find((each) => each === text);
-  if (text === undefined || kind !== undefined) return kind;
-  const expected = NOTICE_KINDS.join(', ');
-  throw new LockgateError('input-kind', `kind is ${JSON.stringify(text.slice(0, 80))}: expected ${expected}`);
-}
-
-function readLimit(text: string | undefined): number {
-  if (text === undefined) return LISTED;
-  const limit = Number(text);
-  if (/^\d{1,6}$/.test(text) && limit >= 1 && limit <= LISTED_MOST) return limit;
-  const expected = `a number, 1 to ${LISTED_MOST}`;
-  throw new LockgateError('input-limit', `limit is ${JSON.stringify(text.slice(0, 80))}: expected ${expected}`);
 }
 
 function readCursor(text: string | undefined): NoticeCursor | undefined {

@@ -17,6 +17,17 @@ export function readId(text: string | undefined): number {
   return /^\d{1,15}$/.test(text ?? '') ? Number(text) : 0;
 }
 
+/** How many at the most, as the row's schema has checked; `usual` where nobody says. */
+export function limitOf(query: Query, usual: number): number {
+  return Number(textOf(query, 'limit') ?? usual);
+}
+
+/** One of these words, as the row's schema has checked; undefined where it is left out. */
+export function wordOf<Word extends string>(query: Query, name: string, words: readonly Word[]): Word | undefined {
+  const text = textOf(query, name);
+  return words.find((each) => each === text);
+}
+
 /** A member of the query that is given once; the first of several. */
 export function textOf(query: Query, name: string): string | undefined {
   const value = query[name];

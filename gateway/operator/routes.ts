@@ -2,7 +2,7 @@
  * The operator's interface as a table of routes. Bodies are checked by their schemas before a handler sees them; what a
  * handler refuses is a LockgateError. Members are snake_case, as in all our JSON.
  */
-import { type Static, type TSchema, Type } from 'typebox';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Clock } from '../../proto/clock.js';
 import { decodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -12,8 +12,10 @@ import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '..
 import { presence } from '../../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import type { Accounts } from '../accounts.js';
+import type { Audit } from '../audit.js';
 import type { Commands } from '../commands/commands.js';
 import { readTwin } from '../commands/twin.js';
+import type { SettingInForce } from '../config.js';
 import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
@@ -23,7 +25,20 @@ import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../
 import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';
 import type { Usage } from '../usage/usage.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
+import { type AuditTerms, pick } from './audit-terms.js';
 import { findingJson, presenceJson } from './event-json.js';
+import {
+  Count,
+  Described,
+  DeviceAnswer,
+  DeviceDetailAnswer,
+  Exact,
+  MacText,
+  MerchantAnswer,
+  Name,
+  NewDeviceAnswer,
+  Time,
+} from './schemas.js';
 
 /** Pings and quarantined messages that `GET /devices/:mac` shows. */
 const SHOWN_UPLINKS = 20;
@@ -37,6 +52,9 @@ export interface OperatorParts {
   /** What merchants have over HTTP: keys, users. */
   readonly merchants: MerchantParts;
   readonly notices: Notices;
+  readonly audit: Audit;
+  /** The settings in force, and where each came from. */
+  readonly settings: () => Promise<readonly SettingInForce[]>;
   /** The run's clock. */
   readonly clock: Clock;
   /** The wall's, by which credentials expire. */
@@ -45,16 +63,42 @@ export interface OperatorParts {
   readonly status: () => Record<string, unknown>;
 }
 
-export interface Route {
-  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+/** What there is to say of a row, streams and figures included (streams.ts, health-routes.ts). */
+export interface RouteTerms {
+  /** Its name in the document, and its action in the audit log: as `device.set`. */
+  readonly operation: string;
   readonly path: string;
   readonly summary: string;
-  readonly success: 200 | 201;
+  /** What stands behind the question mark; nothing may where it is left out. */
+  readonly query?: TObject;
+  /** Left out where nobody needs one. */
   readonly body?: TSchema;
+  /** The handler checks the body member by member, with sentences that say more than a schema can. */
+  readonly isBodyReadByHand?: true;
+  /** What it answers, where that is JSON. */
+  readonly answer: TSchema;
+}
+
+/** What every row has that answers JSON. */
+interface AnsweringTerms extends RouteTerms {
+  readonly success: 200 | 201;
   /** The body's limit in bytes, where it isn't the common one. */
   readonly bodyLimit?: number;
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
+
+/** A row that changes nothing. */
+export interface ReadingRoute extends AnsweringTerms {
+  readonly method: 'GET';
+}
+
+/** A row that changes something, which the audit log has. */
+export interface ChangingRoute extends AnsweringTerms {
+  readonly method: 'POST' | 'PATCH' | 'DELETE';
+  readonly audit: AuditTerms<OperatorParts, RouteRequest>;
+}
+
+export type Route = ReadingRoute | ChangingRoute;
 
 /** What stands behind the question mark; what may be given several times is a list. */
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -65,11 +109,9 @@ export interface RouteRequest {
   readonly body: unknown;
 }
 
-/** A merchant's name. */
-export const Name = Type.String({ minLength: 1, maxLength: 200 });
-const NewMerchant = Type.Object({ name: Name });
-const NewDevice = Type.Object({
-  mac: Type.String(),
+const NewMerchant = Exact({ name: Name });
+const NewDevice = Exact({
+  mac: MacText,
   merchant: Type.Optional(Name),
   simulated: Type.Optional(Type.Boolean()),
 });
@@ -78,7 +120,7 @@ const NewDevice = Type.Object({
 export function withBody<Body extends TSchema>(
   body: Body,
   handle: (parts: OperatorParts, body: Static<Body>) => Promise<unknown>,
-): Pick<Route, 'body' | 'handle'> {
+): Pick<AnsweringTerms, 'body' | 'handle'> {
   return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
 }
 
@@ -87,29 +129,56 @@ export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/status',
+    operation: 'status.show',
     summary: 'The gateway: version, ports, store, connections.',
     success: 200,
+    answer: Type.Object({
+      version: Type.String(),
+      store: Type.String(),
+      mqtt: Type.Object({
+        host: Type.String(),
+        port: Type.Integer(),
+        connected: Count,
+        refused: Described('Refusals by their kind.'),
+      }),
+      http: Type.Object({ host: Type.String(), port: Type.Integer() }),
+      run_clock: Time,
+    }),
     handle: async ({ status }) => status(),
   },
   {
     method: 'POST',
     path: '/merchants',
+    operation: 'merchant.add',
     summary: 'Adds a merchant.',
     success: 201,
+    answer: MerchantAnswer,
+    audit: {
+      object: ({ body }) => (body as Static<typeof NewMerchant>).name,
+      after: (_request, answer) => pick(answer, 'id'),
+    },
     ...withBody(NewMerchant, async ({ accounts }, body) => merchantJson(await accounts.addMerchant(body.name))),
   },
   {
     method: 'GET',
     path: '/merchants',
+    operation: 'merchant.list',
     summary: 'All merchants.',
     success: 200,
+    answer: Type.Object({ merchants: Type.Array(MerchantAnswer) }),
     handle: async ({ store }) => ({ merchants: (await store.listMerchants()).map(merchantJson) }),
   },
   {
     method: 'POST',
     path: '/devices',
+    operation: 'device.add',
     summary: 'Adds a lock to a merchant; answers its secret, once.',
     success: 201,
+    answer: NewDeviceAnswer,
+    audit: {
+      object: ({ body }) => formatMac(readMac((body as Static<typeof NewDevice>).mac)),
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'simulated'),
+    },
     ...withBody(NewDevice, async ({ accounts, usage, clock }, body) => {
       const { device, secret } = await accounts.addDevice({ ...body, mac: readMac(body.mac) });
       return { ...deviceJson({ device, state: null }, usage, clock.now()), secret };
@@ -118,8 +187,10 @@ export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/devices',
+    operation: 'device.list',
     summary: 'All locks with their last state.',
     success: 200,
+    answer: Type.Object({ devices: Type.Array(DeviceAnswer) }),
     handle: async ({ store, usage, clock }) => {
       const nowMs = clock.now();
       return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, usage, nowMs)) };
@@ -128,8 +199,10 @@ export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/devices/:mac',
+    operation: 'device.show',
     summary: 'One lock: its last state, its twin, its latest uplinks, what of it is in quarantine.',
     success: 200,
+    answer: DeviceDetailAnswer,
     handle: async (parts, { params }) => showDevice(parts, readMac(params.mac ?? '')),
   },
 ];

@@ -3,65 +3,82 @@
  * what happens for `tail`.
  */
 import type { AddressInfo } from 'node:net';
-import { PassThrough, Readable } from 'node:stream';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
-import { Type } from 'typebox';
 import { LockgateError } from '../../proto/errors.js';
+import { OWNER } from '../data-folder.js';
 import type { GatewayEvents } from '../events.js';
-import { HTTP_LIMITS } from '../http/limits.js';
+import { HTTP_LIMITS, MAX_CONNECTIONS } from '../http/limits.js';
 import { listen } from '../http/listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../http/problem.js';
-import { noSuchDevice } from '../store/registry-tables.js';
-import type { Store } from '../store/store.js';
+import type { AuditWho } from '../store/audit-store.js';
+import { AUDIT_ROUTES } from './audit-routes.js';
+import { makeAudited, whoOf } from './audited.js';
+import { bodyCheck, queryCheck } from './check-request.js';
 import { COMMAND_ROUTES } from './command-routes.js';
+import { CONFIG_ROUTES } from './config-routes.js';
 import { DEVICE_ROUTES } from './device-routes.js';
-import { listenToAll } from './event-json.js';
-import { addHealthRoutes, type HealthRouteParts, isHealthPath } from './health-routes.js';
+import { type DocumentedRoute, operatorDocument } from './document.js';
+import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } from './health-routes.js';
 import { KEY_ROUTES } from './key-routes.js';
 import { NOTICE_ROUTES } from './notice-routes.js';
-import { readDate } from './query.js';
-import { type OperatorParts, type Query, ROUTES, readMac } from './routes.js';
-import { isOperator } from './token.js';
-import { type ExportRange, exportTrace } from './trace-export.js';
-import { type RecordParts, recordTrace } from './trace-record.js';
+import { type OperatorParts, type Query, ROUTES, type Route } from './routes.js';
+import { Described } from './schemas.js';
+import { JSON_LINES, STREAM_ROUTES, Streams } from './streams.js';
+import type { OperatorToken } from './token.js';
+import type { RecordParts } from './trace-record.js';
 import { USAGE_ROUTES } from './usage-routes.js';
 import { USER_ROUTES } from './user-routes.js';
 import { WEBHOOK_ROUTES } from './webhook-routes.js';
 import { WHY_ROUTES } from './why-routes.js';
 
-/** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
-const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
-
-const JSON_LINES = 'application/jsonl';
-
-/** Which locks, and from when to when by receipt. */
-interface TraceQuery {
-  readonly mac?: readonly string[];
-  readonly since?: string;
-  readonly until?: string;
-}
-
-const TRACE_SCHEMA = {
-  querystring: Type.Object({
-    mac: Type.Optional(Type.Array(Type.String())),
-    since: Type.Optional(Type.String()),
-    until: Type.Optional(Type.String()),
-  }),
+/** The document of the interface is one of its rows. */
+const DOCUMENT_TERMS: DocumentedRoute = {
+  method: 'GET',
+  path: '/openapi.json',
+  operation: 'document.show',
+  summary: 'This document.',
+  answer: Described('An OpenAPI 3.1 document.'),
 };
+
+/** Every row that answers JSON. */
+export const OPERATOR_ROUTES: readonly Route[] = [
+  ...ROUTES,
+  ...DEVICE_ROUTES,
+  ...COMMAND_ROUTES,
+  ...USAGE_ROUTES,
+  ...WEBHOOK_ROUTES,
+  ...KEY_ROUTES,
+  ...USER_ROUTES,
+  ...NOTICE_ROUTES,
+  ...AUDIT_ROUTES,
+  ...CONFIG_ROUTES,
+  ...WHY_ROUTES,
+];
+
+/** Everything that the port answers. */
+const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
+  ...OPERATOR_ROUTES,
+  ...STREAM_ROUTES.map((row) => ({ ...row, answerType: JSON_LINES })),
+  ...HEALTH_TERMS,
+  DOCUMENT_TERMS,
+];
 
 export interface OperatorServerOptions extends OperatorParts, RecordParts, HealthRouteParts {
   readonly host: string;
   readonly port: number;
-  readonly token: string;
+  readonly token: OperatorToken;
   readonly events: GatewayEvents;
 }
 
 export class OperatorServer {
   readonly #fastify: FastifyInstance;
-  readonly #tails = new Set<PassThrough>();
+  readonly #streams: Streams;
+  readonly #token: OperatorToken;
 
-  private constructor(fastify: FastifyInstance) {
+  private constructor(fastify: FastifyInstance, options: OperatorServerOptions) {
     this.#fastify = fastify;
+    this.#streams = new Streams(options);
+    this.#token = options.token;
   }
 
   /** @throws LockgateError `port-taken`, `input-address` */
@@ -69,16 +86,23 @@ export class OperatorServer {
     const fastify = Fastify({
       ...HTTP_LIMITS,
       clientErrorHandler: answerClientError,
-      // A 7 where a name belongs is a mistake of the caller's, not the name "7".
-      ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
-      // `?mac=a` is a list of one.
+      // What can't be read as a path is answered before there is a route; Fastify's own answer would quote it.
+      frameworkErrors: (_error, _request, reply) => {
+        sendProblem(reply as FastifyReply, 400, new LockgateError('input-path', 'the path is not valid'));
+      },
       routerOptions: { querystringParser: (text) => parseQuery(text) },
     });
-    const server = new OperatorServer(fastify);
+    fastify.server.maxConnections = MAX_CONNECTIONS;
+    const server = new OperatorServer(fastify, options);
     fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
     fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
     fastify.addHook('onRequest', async (request) => {
-      if (!isOperator(request.headers.authorization, options.token))
+      const { token } = options;
+      const isNewToken = token.look();
+      const isOperator = token.isOperator(request.headers.authorization);
+      // Whoever comes with the new one is who changed it, most likely: the command line does so at once.
+      if (isNewToken) server.#tokenChanged(options, isOperator ? { ...whoOf(request, null), actor: 'owner' } : OWNER);
+      if (!isOperator)
         throw new LockgateError('unauthorized', 'the operator’s interface wants the token of the data folder');
       // Whoever asks how the stop goes is answered to the end; nothing else begins any more.
       if (options.health.isStopping && !isHealthPath(request.url))
@@ -87,6 +111,7 @@ export class OperatorServer {
     addHealthRoutes(fastify, options);
     server.#addRoutes(options);
     await listen(fastify, 'the operator’s interface', options.host, options.port);
+    options.token.watch(() => server.#tokenChanged(options, OWNER));
     return server;
   }
 
@@ -95,90 +120,74 @@ export class OperatorServer {
   }
 
   async close(): Promise<void> {
-    for (const tail of this.#tails) tail.end();
+    this.#token.stop();
+    this.#streams.end();
     await this.#fastify.close();
   }
 
+  /** Whoever listens by a token that is dead has heard enough. */
+  #tokenChanged({ token, audit }: OperatorServerOptions, who: AuditWho): void {
+    this.#streams.end();
+    audit.note('token.change', '', { token: token.name }, who);
+  }
+
   #addRoutes(options: OperatorServerOptions): void {
-    for (const { method, path, success, body, bodyLimit, handle } of [
-      ...ROUTES,
-      ...DEVICE_ROUTES,
-      ...COMMAND_ROUTES,
-      ...USAGE_ROUTES,
-      ...WEBHOOK_ROUTES,
-      ...KEY_ROUTES,
-      ...USER_ROUTES,
-      ...NOTICE_ROUTES,
-      ...WHY_ROUTES,
-    ]) {
+    const streams = this.#streams;
+    for (const route of OPERATOR_ROUTES) this.#addRoute(options, route);
+    for (const { method, path: url, query, stream } of STREAM_ROUTES) {
+      const checkQuery = queryCheck(query);
       this.#fastify.route({
         method,
-        url: path,
-        ...(body !== undefined && { schema: { body } }),
-        ...(bodyLimit !== undefined && { bodyLimit }),
+        url,
         handler: async (request, reply) => {
-          const params = request.params as Record<string, string>;
-          const query = request.query as Query;
-          return await reply.status(success).send(await handle(options, { params, query, body: request.body }));
+          checkQuery(request.query as Query);
+          return await stream(streams, request.query as Query, reply);
         },
       });
     }
-    this.#addStreams(options);
-  }
-
-  #addStreams(options: OperatorServerOptions): void {
-    this.#fastify.get('/events', (_request, reply) =>
-      this.#live(reply, async (write) => listenToAll(options.events, (event) => write(JSON.stringify(event)))),
-    );
-    this.#fastify.get<{ Querystring: TraceQuery }>('/trace/live', { schema: TRACE_SCHEMA }, (request, reply) => {
-      const macs = request.query.mac?.map(readMac);
-      return this.#live(reply, (write) => recordTrace(options, macs && new Set(macs), write));
-    });
-    this.#fastify.get<{ Querystring: TraceQuery }>('/trace', { schema: TRACE_SCHEMA }, async (request, reply) => {
-      const lines = exportTrace(options.store, await readRange(options.store, request.query));
-      reply.header('content-type', JSON_LINES);
-      return reply.send(Readable.from(withEnds(lines)));
+    const document = JSON.stringify(operatorDocument(DOCUMENTED_ROUTES));
+    this.#fastify.get(DOCUMENT_TERMS.path, async (_request, reply) => {
+      return await reply.header('content-type', 'application/json; charset=utf-8').send(document);
     });
   }
 
-  /** JSON Lines, for as long as the other side listens. `begin` returns the function that ends them. */
-  #live(reply: FastifyReply, begin: (write: (line: string) => void) => Promise<() => void>): FastifyReply {
-    const stream = new PassThrough();
-    const begun = begin((line) => {
-      if (stream.writableLength > TAIL_BACKLOG_BYTES) stream.destroy();
-      else stream.write(`${line}\n`);
+  #addRoute(options: OperatorServerOptions, route: Route): void {
+    const { method, path: url, query, body, isBodyReadByHand, bodyLimit, success, handle } = route;
+    const checkQuery = queryCheck(query);
+    const checkBody = body === undefined || isBodyReadByHand === true ? undefined : bodyCheck(body);
+    this.#fastify.route({
+      method,
+      url,
+      ...(bodyLimit !== undefined && { bodyLimit }),
+      handler: async (request, reply) => {
+        const asked = {
+          params: request.params as Record<string, string>,
+          query: request.query as Query,
+          // Nothing at all is null, as in JSON.
+          body: request.body ?? null,
+        };
+        const work = async (): Promise<unknown> => {
+          checkQuery(asked.query);
+          checkBody?.(asked.body);
+          return await handle(options, asked);
+        };
+        const answer =
+          'audit' in route
+            ? await makeAudited(route, whoOf(request, options.token.name), options, asked, work)
+            : await work();
+        return await reply.status(success).send(answer);
+      },
     });
-    this.#tails.add(stream);
-    stream.on('close', () => {
-      void begun.then((end) => end());
-      this.#tails.delete(stream);
-    });
-    // Headers go out at once, so that the other side knows that it listens before the first event.
-    reply.header('content-type', JSON_LINES).send(stream);
-    reply.raw.flushHeaders();
-    return reply;
   }
 }
 
-async function readRange(store: Store, { mac, since, until }: TraceQuery): Promise<ExportRange> {
-  const wanted = mac?.map(readMac);
-  const devices = (await store.listDevices()).map(({ device }) => device);
-  for (const each of wanted ?? []) if (devices.every((device) => device.mac !== each)) throw noSuchDevice(each);
-  return {
-    devices: devices.filter((device) => wanted?.includes(device.mac) ?? true),
-    sinceMs: readDate('since', since) ?? Number.NEGATIVE_INFINITY,
-    untilMs: readDate('until', until) ?? Number.POSITIVE_INFINITY,
-  };
-}
-
-/** A query's members; `mac` is always a list. */
+/** A query's members; one that is given several times is a list, and `mac` always. */
 function parseQuery(text: string): Record<string, string | string[]> {
   const query = new URLSearchParams(text);
-  const members: Record<string, string | string[]> = Object.fromEntries(query);
-  if (query.has('mac')) members.mac = query.getAll('mac');
-  return members;
-}
-
-async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
-  for await (const line of lines) yield `${line}\n`;
+  return Object.fromEntries(
+    [...new Set(query.keys())].map((name) => {
+      const [first = '', ...others] = query.getAll(name);
+      return [name, others.length === 0 && name !== 'mac' ? first : [first, ...others]];
+    }),
+  );
 }

@@ -1,20 +1,38 @@
 /** The operator's routes for merchants' users (interfaces.md §4). Ids are int64 and therefore texts here. */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../proto/errors.js';
 import { toDate } from '../../proto/ping-json.js';
 import { INT64_MAX, INT64_MIN, type ListedUser } from '../store/people-store.js';
 import { merchantIdOf } from '../store/registry-tables.js';
+import { pick } from './audit-terms.js';
 import { textOf } from './query.js';
-import { Name, type Route, withBody } from './routes.js';
+import { type Route, withBody } from './routes.js';
+import { Exact, MaybeText, Name, OrNull, Time } from './schemas.js';
 
 /** Users of one answer. */
 const PAGE = 1_000;
 
-const NewUser = Type.Object({
+const NewUser = Exact({
   username: Type.String({ minLength: 1, maxLength: 200 }),
   merchant: Type.Optional(Name),
   password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
   email: Type.Optional(Type.String({ maxLength: 320 })),
+});
+
+const Added = Type.Object({
+  username: Type.String(),
+  merchant: Type.String(),
+  email: MaybeText,
+  has_password: Type.Boolean(),
+});
+const Listed = Type.Object({
+  id: Type.String({ description: 'An int64.' }),
+  username: Type.String(),
+  merchant: Type.String(),
+  email: MaybeText,
+  user_status: OrNull(Type.Integer()),
+  has_password: Type.Boolean(),
+  created_at: Time,
 });
 
 /** Every route for users. */
@@ -22,8 +40,14 @@ export const USER_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/users',
+    operation: 'user.add',
     summary: 'Adds a user to a merchant.',
     success: 201,
+    answer: Added,
+    audit: {
+      object: ({ body }) => (body as Static<typeof NewUser>).username,
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'has_password'),
+    },
     ...withBody(NewUser, async ({ accounts, merchants, store }, body) => {
       const { username, password = null, email = null } = body;
       const merchant = await accounts.whichMerchant(body.merchant);
@@ -36,8 +60,11 @@ export const USER_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/users',
+    operation: 'user.list',
     summary: 'A merchant’s users by id, 1,000 at most; `after` goes on behind an id.',
     success: 200,
+    query: Exact({ merchant: Type.Optional(Type.String()), after: Type.Optional(Type.String()) }),
+    answer: Type.Object({ users: Type.Array(Listed) }),
     handle: async ({ accounts, store }, { query }) => {
       const merchant = await accounts.whichMerchant(textOf(query, 'merchant'));
       const page = { merchant, afterId: readInt64(textOf(query, 'after')), limit: PAGE };

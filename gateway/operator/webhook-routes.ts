@@ -2,43 +2,74 @@
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import type { Mac } from '../../proto/mac.js';
+import { formatMac, type Mac } from '../../proto/mac.js';
 import { isDatable, toDate } from '../../proto/ping-json.js';
 import { readGivenPing } from '../webhooks/test-ping.js';
 import type { WebhookReading } from '../webhooks/webhook-settings.js';
 import type { TestOutcome } from '../webhooks/webhook-test.js';
-import { readDeliveryQuery, showDeliveries } from './delivery-json.js';
+import { countOf, originOf, pick } from './audit-terms.js';
+import { DeliveriesAnswer, DeliveryQuery, readDeliveryQuery, showDeliveries } from './delivery-json.js';
 import { readDate, readId } from './query.js';
-import { type OperatorParts, type Route, readMac, withBody } from './routes.js';
+import { type ChangingRoute, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from './routes.js';
+import { Count, DateText, Described, Exact, MaybeText, MaybeTime, Name, OneOf, OrNull, Time } from './schemas.js';
 
 const Headers = Type.Record(Type.String(), Type.String());
-const NewWebhook = Type.Object({
+const NewWebhook = Exact({
   url: Type.String(),
-  merchant: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  merchant: Type.Optional(Name),
   headers: Type.Optional(Headers),
   ordered: Type.Optional(Type.Boolean()),
-  since: Type.Optional(Type.String()),
+  since: Type.Optional(DateText),
 });
-const ChangedWebhook = Type.Object({
+const ChangedWebhook = Exact({
   url: Type.Optional(Type.String()),
   set_headers: Type.Optional(Headers),
   remove_headers: Type.Optional(Type.Array(Type.String())),
   ordered: Type.Optional(Type.Boolean()),
-  state: Type.Optional(Type.Union([Type.Literal('active'), Type.Literal('disabled')])),
+  state: Type.Optional(OneOf(['active', 'disabled'])),
 });
-const Rotation = Type.Object({ grace_seconds: Type.Optional(Type.Number()) });
-const Resend = Type.Object({ url_id: Type.Optional(Type.Integer()) });
-const Test = Type.Object({
+const Rotation = Exact({ grace_seconds: Type.Optional(Type.Number()) });
+const Resend = Exact({ url_id: Type.Optional(Type.Integer()) });
+const Test = Exact({
   url_id: Type.Optional(Type.Integer()),
   /** A ping as traces have it, to send instead of the latest; `received_at` is then when it counts as received. */
-  ping: Type.Optional(Type.Object({})),
-  received_at: Type.Optional(Type.String()),
+  ping: Type.Optional(Described('A ping, as traces have it.')),
+  received_at: Type.Optional(DateText),
 });
-const Recovery = Type.Object({
-  since: Type.String(),
-  until: Type.Optional(Type.String()),
+const Recovery = Exact({
+  since: DateText,
+  until: Type.Optional(DateText),
   url_id: Type.Optional(Type.Integer()),
 });
+
+const webhook = {
+  id: Type.Integer(),
+  merchant: Type.String(),
+  url: Type.String(),
+  headers: Type.Array(Type.String({ description: 'A name; values are not shown.' })),
+  ordered: Type.Boolean(),
+  state: OneOf(['active', 'disabled']),
+  disabled_why: MaybeText,
+  circuit: OneOf(['open', 'closed']),
+  failing_since: MaybeTime,
+  old_secrets_until: Type.Array(Time),
+  created_at: Time,
+};
+const Tested = Type.Object({
+  status: OneOf(['success', 'error']),
+  event_id: Type.String(),
+  deliveries: Type.Array(
+    Type.Object({
+      url_id: Type.Integer(),
+      origin: Type.String(),
+      status: OrNull(Type.Integer()),
+      duration_ms: OrNull(Type.Number()),
+      error: MaybeText,
+    }),
+  ),
+});
+const Resent = Type.Object({ url_id: Type.Integer(), became: Type.String() });
+const Recovered = Type.Object({ url_id: Type.Integer(), events: OrNull(Count) });
 
 /** Every route for webhooks. */
 export const WEBHOOK_ROUTES: readonly Route[] = [
@@ -46,7 +77,13 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/webhooks',
     summary: 'Adds a webhook URL to a merchant; answers its signing secret, once.',
+    operation: 'webhook.add',
     success: 201,
+    answer: Type.Object({ ...webhook, secret: Type.String() }),
+    audit: {
+      object: (_request, answer) => String(answer?.id ?? ''),
+      after: ({ body }, answer) => webhookTold(answer ?? { ...(body as object), headers: undefined }),
+    },
     ...withBody(NewWebhook, async ({ accounts, webhooks }, { since, ...body }) => {
       const { url, secret } = await accounts.addWebhookUrl({ ...body, sinceMs: readDate('since', since) });
       return { ...webhookJson(await webhooks.settings.read(url)), secret };
@@ -56,7 +93,9 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/webhooks',
     summary: 'All webhook URLs.',
+    operation: 'webhook.list',
     success: 200,
+    answer: Type.Object({ webhooks: Type.Array(Type.Object(webhook)) }),
     handle: async ({ store, webhooks }) => {
       const readings = (await store.listWebhookUrls()).map((url) => webhooks.settings.read(url));
       return { webhooks: (await Promise.all(readings)).map(webhookJson) };
@@ -66,7 +105,17 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/webhooks/:id',
     summary: 'Changes a webhook URL: address, headers, order, active or disabled.',
+    operation: 'webhook.set',
     success: 200,
+    answer: Type.Object(webhook),
+    audit: {
+      object: urlIdOf,
+      before: webhookBefore,
+      after: ({ body }, answer) => ({
+        ...webhookTold(answer),
+        set_headers: Object.keys((body as Static<typeof ChangedWebhook>).set_headers ?? {}),
+      }),
+    },
     ...change(),
   },
   {
@@ -74,7 +123,13 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     path: '/devices/:mac/test-webhook',
     summary:
       'Sends a test webhook to the lock’s merchant and waits for the answers: its latest ping, or the given one.',
+    operation: 'webhook.test',
     success: 200,
+    answer: Tested,
+    audit: {
+      object: ({ params }) => formatMac(readMac(params.mac ?? '')),
+      after: ({ body }, answer) => ({ ...pick(body, 'url_id'), ...pick(answer, 'status', 'event_id') }),
+    },
     body: Test,
     handle: async (parts, { params, body }) => {
       return testJson(await test(parts, readMac(params.mac ?? ''), body as Static<typeof Test>));
@@ -84,7 +139,10 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/webhooks/:id/remove',
     summary: 'Ends a URL’s deliveries and forgets them.',
+    operation: 'webhook.remove',
     success: 200,
+    answer: Type.Object({ id: Type.Integer(), url: Type.String(), removed: Type.Literal(true) }),
+    audit: { object: urlIdOf, before: webhookBefore },
     handle: async ({ webhooks }, { params }) => {
       const { id, url } = await webhooks.settings.remove(readId(params.id));
       return { id, url, removed: true };
@@ -94,7 +152,10 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/webhooks/:id/rotate-secret',
     summary: 'Gives a URL a new signing secret, beside the old one for a while; answers it, once.',
+    operation: 'webhook.rotate-secret',
     success: 200,
+    answer: Type.Object({ ...webhook, secret: Type.String() }),
+    audit: { object: urlIdOf, after: ({ body }) => pick(body, 'grace_seconds') },
     body: Rotation,
     handle: async ({ webhooks }, { params, body }) => {
       const { grace_seconds: grace } = body as { grace_seconds?: number };
@@ -107,14 +168,23 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/deliveries',
     summary: 'Deliveries with their attempts, the newest events first.',
+    operation: 'delivery.list',
     success: 200,
+    query: DeliveryQuery,
+    answer: DeliveriesAnswer,
     handle: async (parts, { query }) => showDeliveries(parts, await readDeliveryQuery(parts, query)),
   },
   {
     method: 'POST',
     path: '/events/:id/resend',
     summary: 'Sends an event again, to one URL or to all of its merchant’s.',
+    operation: 'event.resend',
     success: 200,
+    answer: Type.Object({ event_id: Type.String(), urls: Type.Array(Resent) }),
+    audit: {
+      object: ({ params }) => params.id ?? '',
+      after: ({ body }, answer) => ({ ...pick(body, 'url_id'), urls: countOf(answer, 'urls') }),
+    },
     body: Resend,
     handle: async ({ webhooks }, { params, body }) => {
       const { url_id: urlId } = body as { url_id?: number };
@@ -126,7 +196,13 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/deliveries/recover',
     summary: 'Sends everything again that was not delivered since a time.',
+    operation: 'delivery.recover',
     success: 200,
+    answer: Type.Object({ urls: Type.Array(Recovered) }),
+    audit: {
+      object: ({ body }) => String((body as Static<typeof Recovery>).url_id ?? ''),
+      after: ({ body }, answer) => ({ ...pick(body, 'since', 'until'), ...pick(answer, 'urls') }),
+    },
     ...withBody(Recovery, async ({ webhooks }, { since, until, url_id: urlId }) => {
       const sinceMs = readDate('since', since) as number;
       const recovered = await webhooks.redelivery.recover({ sinceMs, untilMs: readDate('until', until), urlId });
@@ -135,8 +211,24 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   },
 ];
 
-function change(): Pick<Route, 'body' | 'handle'> {
-  const handle = async ({ webhooks }: OperatorParts, { params, body }: Parameters<Route['handle']>[1]) => {
+function urlIdOf({ params }: RouteRequest): string {
+  return String(readId(params.id));
+}
+
+/** Of the address its origin alone, and of headers their names. */
+function webhookTold(told: object | undefined) {
+  const { url, ...rest } = (told ?? {}) as { readonly url?: unknown };
+  const origin = originOf(url);
+  return { ...(origin !== undefined && { origin }), ...pick(rest, 'merchant', 'headers', 'ordered', 'state') };
+}
+
+async function webhookBefore({ store, webhooks }: OperatorParts, { params }: RouteRequest) {
+  const url = (await store.listWebhookUrls()).find(({ id }) => id === readId(params.id));
+  return url === undefined ? null : webhookTold(webhookJson(await webhooks.settings.read(url)));
+}
+
+function change(): Pick<ChangingRoute, 'body' | 'handle'> {
+  const handle = async ({ webhooks }: OperatorParts, { params, body }: RouteRequest) => {
     const { set_headers: setHeaders, remove_headers: removeHeaders, ...rest } = body as Record<string, never>;
     return webhookJson(await webhooks.settings.set(readId(params.id), { ...rest, setHeaders, removeHeaders }));
   };

@@ -6,6 +6,7 @@
  */
 import type { Generated } from 'kysely';
 import type { Command } from '../../proto/ping.js';
+import type { AuditActor, AuditOutcome } from './audit-store.js';
 import type { CommandState } from './command-record.js';
 import type { NoticeKind } from './notice-store.js';
 
@@ -372,6 +373,27 @@ export interface NoticeTable {
   resolved_at_ms: number | null;
 }
 
+/** What was changed, by whom, and what came of it (audit-store.ts). */
+export interface AuditTable {
+  id: Generated<number>;
+  at_ms: number;
+  actor: AuditActor;
+  address: string | null;
+  agent: string | null;
+  os_user: string | null;
+  /** The beginning of the hash of the token that was used. */
+  token: string | null;
+  action: string;
+  object: string;
+  /** JSON objects without secrets. */
+  before: string | null;
+  after: string | null;
+  outcome: AuditOutcome;
+  code: string | null;
+  /** Null while it is under way. */
+  ended_at_ms: number | null;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -402,4 +424,5 @@ export interface Tables {
   pet: PetTable;
   merchant_sequence: MerchantSequenceTable;
   notice: NoticeTable;
+  audit: AuditTable;
 }

@@ -14,6 +14,8 @@ import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import { SqliteAccess } from './access-sqlite.js';
 import type { AccessStore } from './access-store.js';
+import { SqliteAudit } from './audit-sqlite.js';
+import type { AuditStore } from './audit-store.js';
 import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
@@ -159,6 +161,7 @@ class SqliteStore implements Store {
   readonly secrets: SecretStore;
   readonly notices: NoticeStore;
   readonly why: WhyStore;
+  readonly audit: AuditStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #log: LogReader;
@@ -191,6 +194,7 @@ class SqliteStore implements Store {
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
     this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
     this.why = new SqliteWhy(parts.reader, this.#log, lookup);
+    this.audit = new SqliteAudit({ lane: this.#lane, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {

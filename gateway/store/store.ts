@@ -8,6 +8,7 @@ import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import type { Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { AccessStore } from './access-store.js';
+import type { AuditStore } from './audit-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
 import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { NoticeStore } from './notice-store.js';
@@ -294,6 +295,7 @@ export interface Store {
   readonly notices: NoticeStore;
   /** What `why` looks up. */
   readonly why: WhyStore;
+  readonly audit: AuditStore;
 
   /* Pings: the hot path. */
 

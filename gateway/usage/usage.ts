@@ -117,7 +117,7 @@ export class Usage {
     await this.store();
     const closed: ClosedMonth[] = [];
     for (const merchant of await this.#parts.store.listMerchants()) {
-      for (const each of this.#monthsDue(merchant, month)) closed.push(await this.#closeFor(merchant, each));
+      for (const each of this.#monthsDue(merchant, month)) closed.push(await this.#closeFor(merchant, each, false));
     }
     return closed;
   }
@@ -164,12 +164,12 @@ export class Usage {
     return first > last ? [last] : monthsBetween(first, last);
   }
 
-  async #closeFor(merchant: Merchant, month: Month): Promise<ClosedMonth> {
+  async #closeFor(merchant: Merchant, month: Month, byItself: boolean): Promise<ClosedMonth> {
     const isNew = await this.#parts.store.usage.close(merchant.id, month, this.#parts.clock.now(), (basis) =>
       JSON.stringify(makeStatement(basis)),
     );
     const { events, runClock } = this.#parts;
-    if (isNew) events.emit('statement-closed', { atMs: runClock.now(), merchant: merchant.name, month });
+    if (isNew) events.emit('statement-closed', { atMs: runClock.now(), merchant: merchant.name, month, byItself });
     return { merchant: merchant.name, month, isNew };
   }
 
@@ -182,7 +182,7 @@ export class Usage {
       if (monthOf(merchant.createdAtMs) > last || this.#countingSince > last) continue;
       const closed = new Set(await this.#parts.store.usage.readClosedMonths(merchant.id));
       for (const month of this.#monthsDue(merchant, last))
-        if (!closed.has(month)) await this.#closeFor(merchant, month);
+        if (!closed.has(month)) await this.#closeFor(merchant, month, true);
     }
     this.#closedThrough = last;
   }

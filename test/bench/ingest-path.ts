@@ -116,7 +116,7 @@ export async function benchIngestPath({ quick }: BenchOptions): Promise<Row> {
       for (let at = 0; at < LOCKS; at++) for (const payload of payloads) decodeUplink(payload);
       return LOCKS * PER_LOCK;
     };
-    const [rates, peer] = await takeTurns([take, decode], roundsOf(quick), cpuSeconds);
+    const [rates, peer] = await takeTurns([take, decode], cpuSeconds, roundsOf(quick));
     await ingest.stop();
     if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
     return {

@@ -1,0 +1,145 @@
+/**
+ * Pieces of the operator's schemas: what stands in several bodies, queries and answers. The same schemas check what
+ * comes (check-request.ts), are held against what goes by a test, and make the document (document.ts).
+ */
+import { type TProperties, type TSchema, Type } from 'typebox';
+
+/** A merchant's name. */
+export const Name = Type.String({ minLength: 1, maxLength: 200 });
+
+/** A body, or what stands behind the question mark: a member that is not named here is refused. */
+export function Exact<Members extends TProperties>(members: Members) {
+  return Type.Object(members, { additionalProperties: false });
+}
+
+/** One of these words. */
+export function OneOf<Word extends string>(words: readonly Word[], description?: string) {
+  return Type.Unsafe<Word>({ type: 'string', enum: [...words], ...(description !== undefined && { description }) });
+}
+
+/** How many at the most, behind the question mark. */
+export function Limit(most: number, usual: number) {
+  return Type.Optional(Type.Integer({ minimum: 1, maximum: most, default: usual }));
+}
+
+/** That, or null. */
+export function OrNull<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** A MAC as it is typed, in any common spelling. */
+export const MacText = Type.String({ description: '12 hex digits, such as A4:C1:38:F0:E1:D2.' });
+/** One, behind the question mark. */
+export const OneMac = Type.Optional(MacText);
+/** Several, behind the question mark: `?mac=…&mac=…`. */
+export const Macs = Type.Optional(
+  Type.Array(MacText, { description: 'These locks only; may be given several times.' }),
+);
+/** A time as it is typed. */
+export const DateText = Type.String({ description: 'A date and time, such as 2026-11-20T06:00:00Z.' });
+/** A time as it is answered: RFC 3339, UTC, with ms. */
+export const Time = Type.String({ format: 'date-time' });
+export const MaybeTime = OrNull(Time);
+export const Month = Type.String({ description: 'A calendar month (UTC), such as 2026-11.' });
+export const MaybeText = OrNull(Type.String());
+export const Count = Type.Integer({ minimum: 0 });
+const MaybeNumber = OrNull(Type.Number());
+
+/** What has a shape of its own that is documented elsewhere. */
+export function Described(description: string) {
+  return Type.Object({}, { additionalProperties: true, description });
+}
+
+const Ping = Described('A ping, as traces have it (proto/README.md).');
+
+export const MerchantAnswer = Type.Object({ id: Type.Integer(), name: Type.String(), created_at: Time });
+
+/** Presence: which members there are goes by which it is. */
+const presence = {
+  presence: OneOf(['online', 'asleep', 'late', 'low-battery', 'airplane', 'never-seen']),
+  since: Type.Optional(Time),
+  due: Type.Optional(MaybeTime),
+  rule: Type.Optional(Type.String()),
+};
+
+const DeviceState = Type.Object({
+  received_at: MaybeTime,
+  power_state: MaybeText,
+  power: Described('Mode, ride tracking, airplane and recovery.'),
+  high_window: Described('From, to, and the offset from UTC in minutes.'),
+  ping_type: MaybeText,
+  reason: MaybeText,
+  lock_state: MaybeText,
+  battery_percent: MaybeNumber,
+  latitude: MaybeNumber,
+  longitude: MaybeNumber,
+  uncertainty: MaybeNumber,
+});
+
+const device = {
+  mac: Type.String(),
+  merchant: Type.String(),
+  simulated: Type.Boolean(),
+  created_at: Time,
+  sim: Type.Object({ state: OneOf(['inactive', 'active']), activated_at: MaybeTime }),
+  ...presence,
+  state: OrNull(DeviceState),
+};
+
+/** A lock, as lists have it. */
+export const DeviceAnswer = Type.Object(device);
+export const NewDeviceAnswer = Type.Object({ ...device, secret: Type.String() });
+
+/** What was counted for the bill. */
+export const counts = {
+  messages: Count,
+  messages_up: Count,
+  messages_down: Count,
+  connections: Count,
+  bytes: Count,
+  bytes_up: Count,
+  bytes_down: Count,
+};
+
+const Finding = Type.Object({
+  rule: Type.String(),
+  severity: Type.String(),
+  message: Type.String(),
+  at: Time,
+  uplink: OrNull(Type.Object({ credential: Type.Integer(), boot: Type.Integer(), sequence: Type.Integer() })),
+});
+
+const Uplink = Type.Object({
+  received_at: Time,
+  boot: Type.Integer(),
+  sequence: Type.Integer(),
+  buffered: Type.Boolean(),
+  date: MaybeTime,
+  event_id: Type.Optional(Type.String()),
+  ping: Type.Optional(Ping),
+  ack: Type.Optional(Described('An acknowledgement.')),
+});
+
+/** A lock with its history. */
+export const DeviceDetailAnswer = Type.Object({
+  ...device,
+  usage: Type.Object({ month: Type.String(), ...counts }),
+  twin: Type.Object({
+    wanted: Described('The power settings that commands ask for.'),
+    reported: OrNull(Described('Those that the lock has told.')),
+    differs: Type.Array(Type.String()),
+  }),
+  uplinks: Type.Array(Uplink),
+  phone_uplinks: Type.Array(Uplink),
+  findings: Type.Array(Finding),
+  quarantine: Type.Array(
+    Type.Object({ received_at: Time, code: Type.String(), message: Type.String(), raw: Type.String() }),
+  ),
+});
+
+/** A path's member by its name. */
+export const PATH_MEMBERS: Readonly<Record<string, TSchema>> = {
+  mac: MacText,
+  id: Type.String({ description: 'An id, as lists have it.' }),
+  name: Type.String({ description: 'A name.' }),
+};
