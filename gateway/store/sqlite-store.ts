@@ -30,6 +30,7 @@ import { SqliteSecrets } from './secret-sqlite.js';
 import type { SecretStore } from './secret-store.js';
 import { Forgetting } from './sqlite-forgetting.js';
 import { LogReader, LogWriter } from './sqlite-log.js';
+import { openDurable } from './sqlite-open.js';
 import {
   type AgedPiece,
   type AgingPiece,
@@ -59,9 +60,6 @@ import { SqliteUsage } from './usage-sqlite.js';
 import type { UsageStore } from './usage-store.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
 import type { WebhookStore } from './webhook-store.js';
-
-/** How SQLite reports `PRAGMA synchronous = FULL`. */
-const SYNCHRONOUS_FULL = 2;
 
 /** What the system says where the setting names no place for a folder. */
 const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
@@ -100,23 +98,6 @@ function makeFolder(folder: string): void {
     if (!NO_FOLDER.has(code)) throw error;
     throw new LockgateError('input-data', `the data folder ${folder} can't be made: ${code}`);
   }
-}
-
-/** WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL. */
-function openDurable(file: string): Database {
-  const db = new SqliteDatabase(file);
-  const journal = db.pragma('journal_mode = WAL', { simple: true });
-  db.pragma('synchronous = FULL');
-  db.pragma('foreign_keys = ON');
-  // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
-  db.pragma('secure_delete = ON');
-  const synchronous = db.pragma('synchronous', { simple: true });
-  if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
-  db.close();
-  throw new LockgateError(
-    'store-unsafe',
-    `${file} can't be made durable: expected journal mode wal and synchronous FULL, got ${journal} and ${synchronous}`,
-  );
 }
 
 async function migrate(tables: Kysely<Tables>, doing: 'make' | 'open', file: string): Promise<void> {

@@ -1,0 +1,32 @@
+/**
+ * The one way in which a connection that writes is opened: durable, forgetful of what is deleted, and with the function
+ * that the tables' triggers call. A thread that writes opens its connection here too.
+ */
+import SqliteDatabase, { type Database } from 'better-sqlite3';
+import { LockgateError } from '../../proto/errors.js';
+import { registerRowSum } from './row-sum.js';
+
+/** How SQLite reports `PRAGMA synchronous = FULL`. */
+const SYNCHRONOUS_FULL = 2;
+
+/**
+ * WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL.
+ *
+ * @throws LockgateError `store-unsafe` where the file system can't give that
+ */
+export function openDurable(file: string): Database {
+  const db = new SqliteDatabase(file);
+  const journal = db.pragma('journal_mode = WAL', { simple: true });
+  db.pragma('synchronous = FULL');
+  db.pragma('foreign_keys = ON');
+  // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
+  db.pragma('secure_delete = ON');
+  registerRowSum(db);
+  const synchronous = db.pragma('synchronous', { simple: true });
+  if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
+  db.close();
+  throw new LockgateError(
+    'store-unsafe',
+    `${file} can't be made durable: expected journal mode wal and synchronous FULL, got ${journal} and ${synchronous}`,
+  );
+}
