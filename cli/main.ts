@@ -7,6 +7,7 @@ import { StoreFailure } from '../gateway/store/store.js';
 import { VERSION } from '../gateway/version.js';
 import { addCommandCommands } from './commands/command.js';
 import { addConfigCommands } from './commands/config.js';
+import { addDbCommands } from './commands/db.js';
 import { addDemoCommand } from './commands/demo.js';
 import { addDeviceCommands } from './commands/device.js';
 import { addKeyCommands } from './commands/key.js';
@@ -51,6 +52,7 @@ export function makeProgram(): Command {
   addModelCommands(program);
   addUsageCommands(program);
   addConfigCommands(program);
+  addDbCommands(program);
   return program;
 }
 

@@ -13,6 +13,7 @@ import { listen } from '../http/listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../http/problem.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
+import { addBackupRoute } from './backup-route.js';
 import { COMMAND_ROUTES } from './command-routes.js';
 import { DEVICE_ROUTES } from './device-routes.js';
 import { listenToAll } from './event-json.js';
@@ -84,6 +85,7 @@ export class OperatorServer {
         throw new LockgateError('stopping', 'the gateway is stopping');
     });
     addHealthRoutes(fastify, options);
+    addBackupRoute(fastify, options.store);
     server.#addRoutes(options);
     await listen(fastify, 'the operator’s interface', options.host, options.port);
     return server;

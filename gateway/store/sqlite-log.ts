@@ -7,6 +7,7 @@ import { formatMac, type Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import type { RuleName } from '../../proto/rules.js';
 import { CommandChanges } from './command-changes.js';
+import { rowSum } from './row-sum.js';
 import {
   type AttemptRecord,
   type Commit,
@@ -103,8 +104,8 @@ export class LogWriter {
        ON CONFLICT (credential_id, boot, sequence, digest) DO NOTHING`,
     );
     this.#putState = db.prepare(
-      `INSERT INTO device_state (device_id, state) VALUES (?, ?)
-       ON CONFLICT (device_id) DO UPDATE SET state = excluded.state`,
+      `INSERT INTO device_state (device_id, state, sum) VALUES (?, ?, ?)
+       ON CONFLICT (device_id) DO UPDATE SET state = excluded.state, sum = excluded.sum`,
     );
     this.#insertLockEvent = db.prepare(
       `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id, merchant_id)
@@ -155,7 +156,8 @@ export class LogWriter {
   append(commit: Commit): void {
     for (const item of commit.incoming) this.#appendItem(item);
     for (const judged of commit.judged) this.#appendJudged(judged);
-    for (const [deviceId, state] of commit.states) this.#putState.run(deviceId, state);
+    for (const [deviceId, state] of commit.states)
+      this.#putState.run(deviceId, state, rowSum(['device_state', BigInt(deviceId), state]));
     for (const change of commit.commands ?? []) this.#commands.apply(change);
   }
 

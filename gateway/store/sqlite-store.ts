@@ -7,19 +7,22 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
+import { Kysely, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import { SqliteAccess } from './access-sqlite.js';
 import type { AccessStore } from './access-store.js';
+import { LiveCopies } from './backup/live-copy.js';
+import { dropSums, sumClosedFile } from './block-sums.js';
 import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
 import { DueDeliveries } from './due-deliveries.js';
+import { openDurable } from './durable-file.js';
 import { Lane } from './lane.js';
 import { LogMerge } from './log-merge.js';
-import { migrationProvider } from './migrations.js';
+import { migrate } from './migrate.js';
 import { SqliteNotices } from './notice-sqlite.js';
 import type { NoticeStore } from './notice-store.js';
 import { SqlitePeople } from './people-sqlite.js';
@@ -30,7 +33,6 @@ import { SqliteSecrets } from './secret-sqlite.js';
 import type { SecretStore } from './secret-store.js';
 import { Forgetting } from './sqlite-forgetting.js';
 import { LogReader, LogWriter } from './sqlite-log.js';
-import { openDurable } from './sqlite-open.js';
 import {
   type AgedPiece,
   type AgingPiece,
@@ -56,6 +58,7 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
+import type { StoreCopy } from './store-copy.js';
 import { SqliteUsage } from './usage-sqlite.js';
 import type { UsageStore } from './usage-store.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
@@ -77,9 +80,10 @@ export async function openSqliteStore(folder: string): Promise<Store> {
   try {
     const file = path.join(folder, 'lockgate.sqlite');
     const isNew = !existsSync(file);
+    dropSums(file);
     const writer = openDurable(file);
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
-    await migrate(tables, isNew ? 'make' : 'open', file);
+    await migrate(writer, file, isNew ? 'make' : 'open');
     const reader = new SqliteDatabase(file, { readonly: true });
     return new SqliteStore({ file, lock, writer, reader, tables });
   } catch (error) {
@@ -98,14 +102,6 @@ function makeFolder(folder: string): void {
     if (!NO_FOLDER.has(code)) throw error;
     throw new LockgateError('input-data', `the data folder ${folder} can't be made: ${code}`);
   }
-}
-
-async function migrate(tables: Kysely<Tables>, doing: 'make' | 'open', file: string): Promise<void> {
-  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
-  if (error === undefined) return;
-  if (error instanceof Error && error.message.includes('corrupted migrations'))
-    throw new LockgateError('store-newer', `${file} was written by a newer version of lockgate; run that version`);
-  throw new StoreFailure(`${doing} ${file}`, error);
 }
 
 interface Parts {
@@ -135,10 +131,12 @@ class SqliteStore implements Store {
   readonly #readRegistry: Registry;
   readonly #devices: DeviceTables;
   readonly #readDevices: DeviceTables;
+  readonly #copies: LiveCopies;
 
   constructor(parts: Parts) {
     this.description = `SQLite, ${parts.file}`;
     this.#parts = parts;
+    this.#copies = new LiveCopies(parts.file);
     this.#logWriter = new LogWriter(parts.writer);
     this.#log = new LogReader(parts.reader);
     this.#due = new DueDeliveries(parts.reader);
@@ -338,11 +336,17 @@ class SqliteStore implements Store {
     return this.#lane.run(() => this.#registry.writeFact(name, value));
   }
 
+  readCopy(): Promise<StoreCopy> {
+    return this.#copies.make();
+  }
+
   async close(): Promise<void> {
+    await this.#copies.stop();
     await this.#lane.idle();
     this.#parts.reader.close();
     // Closing the last connection that can write empties the WAL into the file.
     this.#parts.writer.close();
+    sumClosedFile(this.#parts.file);
     this.#parts.lock.release();
   }
 }

@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import SqliteDatabase from 'better-sqlite3';
 import { openKeys } from '../../gateway/keys.js';
+import { openDurable } from '../../gateway/store/durable-file.js';
 import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import type { HostRequest } from './crowd-host.js';
 import { type CrowdRequest, crowdMac, crowdSecret } from './lock-crowd.js';
@@ -136,7 +136,7 @@ async function withLocks<T>(work: (data: string) => Promise<T>): Promise<T> {
 /** One transaction for all: one for each would take longer than what is measured. */
 function provision(data: string, merchantId: number): void {
   const keys = openKeys(data, false);
-  const db = new SqliteDatabase(path.join(data, 'lockgate.sqlite'));
+  const db = openDurable(path.join(data, 'lockgate.sqlite'));
   const device = db.prepare('INSERT INTO device (mac, merchant_id, simulated, created_at_ms) VALUES (?, ?, 1, 0)');
   const credential = db.prepare(
     `INSERT INTO credential (device_id, kind, secret_hash, created_at_ms) VALUES (?, 'lock', ?, 0)`,
