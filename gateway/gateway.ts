@@ -59,6 +59,8 @@ export interface GatewayOptions {
   readonly doorLimits?: Partial<DoorLimits>;
   /** The clock that months and bills go by: the wall's, but in tests. */
   readonly usageClock?: Clock;
+  /** Whether a thread of its own writes the store's log; it does, but in tests that start gateways by the hundred. */
+  readonly logThread?: boolean;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
   /** What happens is told here; given by those who listen from the first moment on. */
@@ -122,9 +124,11 @@ interface Ground {
  * @throws StoreFailure where the store can't be read or written
  */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
-  const opened = await openSqliteStore(config.data).catch((error: unknown) => {
-    throw failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
-  });
+  const opened = await openSqliteStore(config.data, { logThread: options.logThread ?? true }).catch(
+    (error: unknown) => {
+      throw failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
+    },
+  );
   const events = options.events ?? new GatewayEvents();
   let stamp: Clock = systemClock;
   const now = (): number => stamp.now();

@@ -7,6 +7,7 @@ import { storeContract } from './store-contract.js';
 import { usageStoreContract } from './usage-store-contract.js';
 
 storeContract('SQLite', openSqliteStore);
+storeContract('SQLite with a thread', (folder) => openSqliteStore(folder, { logThread: true }));
 usageStoreContract('SQLite', openSqliteStore);
 
 t.test('a data folder has one gateway at a time', async (t) => {

@@ -7,16 +7,14 @@ import { formatMac, type Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import type { RuleName } from '../../proto/rules.js';
 import { CommandChanges } from './command-changes.js';
+import { type Beside, type PackedCommit, UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
 import { rowSum } from './row-sum.js';
 import {
   type AttemptRecord,
-  type Commit,
   CREDENTIALS_READ,
   type DeliveryProgress,
-  type Incoming,
   type IncomingLockEvent,
   type IncomingQuarantine,
-  type IncomingUplink,
   type Judged,
   LOCK_EVENTS_PER_LOCK,
   type LockAccount,
@@ -153,17 +151,25 @@ export class LogWriter {
     this.#failingSince = db.prepare('UPDATE webhook_url SET failing_since_ms = ? WHERE id = ?');
   }
 
-  append(commit: Commit): void {
-    for (const item of commit.incoming) this.#appendItem(item);
+  append(commit: PackedCommit): void {
+    this.#appendIncoming(commit);
     for (const judged of commit.judged) this.#appendJudged(judged);
     for (const [deviceId, state] of commit.states)
       this.#putState.run(deviceId, state, rowSum(['device_state', BigInt(deviceId), state]));
-    for (const change of commit.commands ?? []) this.#commands.apply(change);
+    for (const change of commit.commands) this.#commands.apply(change);
   }
 
-  #appendItem(item: Incoming): void {
-    if (item.type === 'uplink') this.#appendUplink(item);
-    else if (item.type === 'quarantine') this.#quarantine(item);
+  #appendIncoming({ count, uplinks, beside }: PackedCommit): void {
+    const doubles = new Float64Array(uplinks);
+    let [at, besides] = [0, 0];
+    for (let index = 0; index <= count; index++) {
+      while (beside[besides]?.after === index) this.#appendBeside((beside[besides++] as Beside).item);
+      if (index < count) at = this.#appendUplink(doubles, at);
+    }
+  }
+
+  #appendBeside(item: Beside['item']): void {
+    if (item.type === 'quarantine') this.#quarantine(item);
     else this.#appendLockEvent(item);
   }
 
@@ -173,19 +179,24 @@ export class LogWriter {
     if (Number(lastInsertRowid) % TRIM_LOCK_EVENTS_EVERY === 0) this.#trimLockEvents.run(deviceId, deviceId);
   }
 
-  #appendUplink(uplink: IncomingUplink): void {
+  /** Appends the uplink that is packed at a double; where the next one is. */
+  #appendUplink(doubles: Float64Array, at: number): number {
+    const { buffer } = doubles;
+    const length = doubles[at + UPLINK_WORD.length] as number;
+    const kindAndBuffered = doubles[at + UPLINK_WORD.kindAndBuffered] as number;
     this.#insertUplink.run(
-      uplink.deviceId,
-      uplink.merchantId,
-      uplink.credentialId,
-      uplink.boot,
-      uplink.sequence,
-      uplink.digest,
-      uplink.kind,
-      uplink.bytes,
-      uplink.receivedAtMs,
-      uplink.buffered ? 1 : 0,
+      doubles[at + UPLINK_WORD.deviceId],
+      doubles[at + UPLINK_WORD.merchantId],
+      doubles[at + UPLINK_WORD.credentialId],
+      doubles[at + UPLINK_WORD.boot],
+      doubles[at + UPLINK_WORD.sequence],
+      Buffer.from(buffer, (at + UPLINK_WORD.digest) * WORD, WORD),
+      kindAndBuffered >> 1,
+      Buffer.from(buffer, (at + UPLINK_WORDS) * WORD, length),
+      doubles[at + UPLINK_WORD.receivedAtMs],
+      kindAndBuffered & 1,
     );
+    return at + wordsOf(length);
   }
 
   #quarantine({ deviceId, credentialId, receivedAtMs, code, message, bytes }: IncomingQuarantine): void {
@@ -202,7 +213,11 @@ export class LogWriter {
     }
   }
 
-  recordProgress(progress: DeliveryProgress): void {
+  recordProgress(progress: readonly DeliveryProgress[]): void {
+    for (const each of progress) this.#recordProgress(each);
+  }
+
+  #recordProgress(progress: DeliveryProgress): void {
     for (const attempt of progress.attempts) this.#recordAttempt(attempt);
     for (const { uplinkId, atMs } of progress.parked ?? []) this.#park.run({ urlId: progress.urlId, atMs, uplinkId });
     if (progress.failingSinceMs !== undefined) this.#failingSince.run(progress.failingSinceMs, progress.urlId);

@@ -1,8 +1,9 @@
 /**
  * The embedded engine: one SQLite file through better-sqlite3, in WAL mode with synchronous FULL.
  *
- * There is one connection that writes and one that only reads, so that a reader never sees half of a transaction.
- * Writers take turns on a lane. The two hot paths are SQL by hand (sqlite-log.ts); the rest goes through Kysely.
+ * There is one connection that writes and one that only reads, so that a reader never sees half of a transaction; where
+ * a thread of its own writes the log, it has a third. Writers take turns on a lane, so that none waits inside SQLite.
+ * The two hot paths are SQL by hand (sqlite-log.ts); the rest goes through Kysely.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
@@ -21,10 +22,12 @@ import { DeviceTables } from './device-tables.js';
 import { DueDeliveries } from './due-deliveries.js';
 import { openDurable } from './durable-file.js';
 import { Lane } from './lane.js';
+import { InlineLog, inTransaction, type LogKeeper } from './log-keeper.js';
 import { LogMerge } from './log-merge.js';
 import { migrate } from './migrate.js';
 import { SqliteNotices } from './notice-sqlite.js';
 import type { NoticeStore } from './notice-store.js';
+import { packCommit } from './packed-commit.js';
 import { SqlitePeople } from './people-sqlite.js';
 import type { PeopleStore } from './people-store.js';
 import { Registry } from './registry-tables.js';
@@ -32,7 +35,7 @@ import type { Tables } from './schema.js';
 import { SqliteSecrets } from './secret-sqlite.js';
 import type { SecretStore } from './secret-store.js';
 import { Forgetting } from './sqlite-forgetting.js';
-import { LogReader, LogWriter } from './sqlite-log.js';
+import { LogReader } from './sqlite-log.js';
 import {
   type AgedPiece,
   type AgingPiece,
@@ -58,7 +61,10 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
+
 import type { StoreCopy } from './store-copy.js';
+import { ThreadLog } from './thread-log.js';
+
 import { SqliteUsage } from './usage-sqlite.js';
 import type { UsageStore } from './usage-store.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
@@ -67,6 +73,14 @@ import type { WebhookStore } from './webhook-store.js';
 /** What the system says where the setting names no place for a folder. */
 const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
 
+export interface SqliteOptions {
+  /**
+   * Whether a thread of its own writes the log, so that the event loop goes on while the disk is waited for. Without
+   * it a store opens sooner, and writes the same.
+   */
+  readonly logThread?: boolean;
+}
+
 /**
  * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
  *
@@ -74,7 +88,7 @@ const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENO
  * `store-newer` when a newer version of lockgate wrote it, `store-unsafe` when the file system can't give the
  * durability that acknowledging rests on.
  */
-export async function openSqliteStore(folder: string): Promise<Store> {
+export async function openSqliteStore(folder: string, { logThread = false }: SqliteOptions = {}): Promise<Store> {
   makeFolder(folder);
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
@@ -84,8 +98,9 @@ export async function openSqliteStore(folder: string): Promise<Store> {
     const writer = openDurable(file);
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
     await migrate(writer, file, isNew ? 'make' : 'open');
+    const log = logThread ? await ThreadLog.open(file) : new InlineLog(writer);
     const reader = new SqliteDatabase(file, { readonly: true });
-    return new SqliteStore({ file, lock, writer, reader, tables });
+    return new SqliteStore({ file, lock, writer, reader, tables, log });
   } catch (error) {
     lock.release();
     throw error;
@@ -110,6 +125,7 @@ interface Parts {
   readonly writer: Database;
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
+  readonly log: LogKeeper;
 }
 
 class SqliteStore implements Store {
@@ -123,7 +139,6 @@ class SqliteStore implements Store {
   readonly notices: NoticeStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
-  readonly #logWriter: LogWriter;
   readonly #log: LogReader;
   readonly #due: DueDeliveries;
   readonly #forgetting: Forgetting;
@@ -137,7 +152,6 @@ class SqliteStore implements Store {
     this.description = `SQLite, ${parts.file}`;
     this.#parts = parts;
     this.#copies = new LiveCopies(parts.file);
-    this.#logWriter = new LogWriter(parts.writer);
     this.#log = new LogReader(parts.reader);
     this.#due = new DueDeliveries(parts.reader);
     this.#forgetting = new Forgetting(parts.writer);
@@ -156,20 +170,31 @@ class SqliteStore implements Store {
   }
 
   append(commit: Commit): Promise<void> {
-    return this.#commit('append', () => this.#logWriter.append(commit));
-  }
-
-  recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
-    return this.#commit('record deliveries', () => {
-      for (const each of progress) this.#logWriter.recordProgress(each);
+    return this.#writeLog('append', () => {
+      const packed = packCommit(commit);
+      return (log) => log.append(packed);
     });
   }
 
-  /** One durable transaction on the hot path. */
+  recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
+    return this.#writeLog('record deliveries', () => (log) => log.recordProgress(progress));
+  }
+
+  /** One durable transaction on the hot path: made ready at once, sent when its turn comes. */
+  async #writeLog(what: string, ready: () => (log: LogKeeper) => Promise<void>): Promise<void> {
+    try {
+      const send = ready();
+      await this.#lane.runLog(() => send(this.#parts.log));
+    } catch (error) {
+      throw new StoreFailure(what, error);
+    }
+  }
+
+  /** One durable transaction by this thread. */
   #commit<T>(what: string, work: () => T): Promise<T> {
     return this.#lane.run(() => {
       try {
-        return this.#parts.writer.transaction(work).immediate();
+        return inTransaction(this.#parts.writer, work);
       } catch (error) {
         throw new StoreFailure(what, error);
       }
@@ -343,6 +368,7 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     await this.#copies.stop();
     await this.#lane.idle();
+    await this.#parts.log.close();
     this.#parts.reader.close();
     // Closing the last connection that can write empties the WAL into the file.
     this.#parts.writer.close();

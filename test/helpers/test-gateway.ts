@@ -49,7 +49,7 @@ export async function openGateway(
   options: GatewayOptions = {},
   settings: Partial<Config> = {},
 ): Promise<Gateway> {
-  const gateway = await startGateway({ ...testConfig(data), ...settings }, options);
+  const gateway = await startGateway({ ...testConfig(data), ...settings }, { logThread: false, ...options });
   let closed: Promise<void> | undefined;
   const once: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
   test.teardown(() => once.close());
