@@ -60,7 +60,7 @@ async function stockPeople({ access, people }: Store): Promise<void> {
   const expiresAtMs = STOCK_START_MS + 1e9;
   await access.addToken({ keyId: id, tokenHash: HASH, scopes: ['pets:write'], nowMs: STOCK_START_MS, expiresAtMs });
   const unnamed = { lastName: null, email: null, phone: null, userStatus: 1, passwordHash: null };
-  const user = { ...unnamed, id: 9_223_372_036_854_775_807n, username: 'ann', firstName: 'Ann' };
+  const user = { ...unnamed, id: 9_223_372_036_854_775_807n, username: 'ann', firstName: 'Zoë' };
   await people.addUsers(1, [user, { ...unnamed, id: null, username: 'böb', firstName: null }], STOCK_START_MS);
   const session = { merchantId: 1, userId: user.id, tokenHash: HASH, nowMs: STOCK_START_MS, expiresAtMs };
   await people.addSession(session);

@@ -2,9 +2,9 @@
  * `db check`: whether a store is what was written and contradicts itself nowhere (quality.md §2, bit rot). It reads one
  * snapshot, of a store in use too, and changes nothing.
  *
- * What finds a flipped bit: in a file at rest the sums of its blocks, wherever the bit is. In one that is in use, or
- * that was left by a kill, the checksum of its row, or SQLite's own check where it stands in a tree or an index; bytes
- * that mean nothing to anybody are not looked at there.
+ * What finds a flipped bit: in a file at rest with sums of its blocks these, wherever the bit is. Without them, the
+ * checksum of its row, SQLite's own check where it stands in a tree or an index, and where it means nothing, that what
+ * was freed is zero (check-unused.ts); what a split page left behind nobody can know.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
@@ -24,6 +24,7 @@ import {
 import { checkForeignKeys, checkPages, checkSchema } from './check-file.js';
 import { checkOutbox } from './check-outbox.js';
 import { checkRows } from './check-rows.js';
+import { checkUnused } from './check-unused.js';
 import { checkUsage } from './check-usage.js';
 import { walState } from './wal-state.js';
 
@@ -49,6 +50,7 @@ const MAGIC_RIGHT = 12;
 /** The units of what is counted, by check. */
 const UNITS: Readonly<Record<string, string>> = {
   blocks: 'blocks',
+  'unused bytes': 'pages',
   pages: 'pages',
   'foreign keys': 'tables',
   schema: 'items',
@@ -69,6 +71,7 @@ export async function checkDatabase(file: string, tell: TellProgress = () => und
   const bytes = sizeOf(file);
   const run = new CheckRun(file, tell);
   run.check('blocks', undefined, (context) => checkBlocks(file, context));
+  run.check('unused bytes', undefined, (context) => checkUnused(file, context));
   run.check('wal', undefined, (context) => walState(file, context));
   let schema: string | null = null;
   let db: Database | undefined;
