@@ -9,7 +9,8 @@
 
 const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 // Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
-const entries = '^(cli/main\\.ts|gateway/store/(log|upkeep)-thread\\.ts|test/bench/main\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$';
+const entries =
+  '^(cli/main\\.ts|gateway/store/(log|upkeep)-thread\\.ts|test/bench/(main|store-append)\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$';
 
 /** `folder` may import, of ours, only from `allowed` (and itself). */
 function only(folder, allowed, why) {

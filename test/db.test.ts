@@ -46,7 +46,7 @@ t.test('a store with something in every table is sound, and is not changed by lo
   const { checks, damage, schema } = await checkDatabase(file);
   t.same(damage, []);
   t.equal(schema, STEPS.at(-1));
-  for (const name of ['blocks', 'pages', 'foreign keys', 'schema', 'rows', 'outbox', 'usage'])
+  for (const name of ['blocks', 'pages', 'foreign keys', 'schema', 'rows', 'log', 'outbox', 'usage'])
     t.ok((checks.find((check) => check.name === name)?.count ?? 0) > 0, `it looked at ${name}`);
   t.ok(readFileSync(file).equals(bytes));
   const rows = new SqliteDatabase(file, { readonly: true });
@@ -111,6 +111,12 @@ t.test('without the sums of the file, a damaged row is found by its own, and nam
 t.test('what contradicts itself is found, though each row is as it was written', async (t) => {
   const { folder, file } = await stocked(t);
   const changes = [
+    ['log', 'uplink_name', 'UPDATE uplink_name SET sequence = sequence + 999 WHERE uplink_id = 1'],
+    [
+      'log',
+      'uplink_of_device',
+      'UPDATE uplink_settled SET settled_id = 5; DELETE FROM uplink_of_device WHERE uplink_id = 5',
+    ],
     ['outbox', 'webhook_url', 'UPDATE webhook_url SET cursor = 9999 WHERE id = 1'],
     ['outbox', 'webhook_url', 'DELETE FROM attempt WHERE url_id = 1 AND uplink_id = 3'],
     ['outbox', 'attempt', 'UPDATE attempt SET uplink_id = 5000 WHERE id = 1'],

@@ -6,8 +6,12 @@ import { tempFolder } from './helpers/temp-folder.js';
 import { storeContract } from './store-contract.js';
 import { usageStoreContract } from './usage-store-contract.js';
 
+// Twice the contract, on a machine that does other things too.
+t.setTimeout(170_000);
+
 storeContract('SQLite', openSqliteStore);
-storeContract('SQLite with a thread', (folder) => openSqliteStore(folder, { logThread: true }));
+const runSize = { least: 2, perCredential: 1, most: 4 };
+storeContract('SQLite with a thread', (folder) => openSqliteStore(folder, { logThread: true, runSize }));
 usageStoreContract('SQLite', openSqliteStore);
 
 t.test('a data folder has one gateway at a time', async (t) => {

@@ -5,6 +5,7 @@
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../proto/errors.js';
 import { registerRowSum } from './row-sum.js';
+import { addUplinkSum } from './uplink-sum.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
 const SYNCHRONOUS_FULL = 2;
@@ -23,10 +24,16 @@ export function openDurable(file: string): Database {
   db.pragma('secure_delete = ON');
   registerRowSum(db);
   const synchronous = db.pragma('synchronous', { simple: true });
+  addUplinkSum(db);
   if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
   db.close();
   throw new LockgateError(
     'store-unsafe',
     `${file} can't be made durable: expected journal mode wal and synchronous FULL, got ${journal} and ${synchronous}`,
   );
+}
+
+/** One durable transaction. @throws what SQLite throws; nothing of it is kept */
+export function inTransaction<T>(db: Database, work: () => T): T {
+  return db.transaction(work).immediate();
 }

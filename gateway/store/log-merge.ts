@@ -4,9 +4,11 @@
  */
 import type { LogEventRow, LogReader } from './sqlite-log.js';
 import type { LockEvent, LogEntry, StoredUplink } from './store.js';
+import type { UplinkLookup } from './uplink-lookup.js';
 
 export class LogMerge {
   readonly #log: LogReader;
+  readonly #lookup: UplinkLookup;
   readonly #deviceId: number;
   readonly #limit: number;
   #uplinks: StoredUplink[] = [];
@@ -14,8 +16,9 @@ export class LogMerge {
   #lastUplinkId = 0;
   #lastEventId = 0;
 
-  constructor(log: LogReader, deviceId: number, limit: number) {
+  constructor(log: LogReader, lookup: UplinkLookup, deviceId: number, limit: number) {
     this.#log = log;
+    this.#lookup = lookup;
     this.#deviceId = deviceId;
     this.#limit = limit;
   }
@@ -34,7 +37,7 @@ export class LogMerge {
 
   #refill(): void {
     if (this.#uplinks.length === 0) {
-      this.#uplinks = this.#log.logUplinks(this.#deviceId, this.#lastUplinkId, this.#limit);
+      this.#uplinks = this.#lookup.ofDevice(this.#deviceId, this.#lastUplinkId, this.#limit);
       this.#lastUplinkId = this.#uplinks.at(-1)?.id ?? this.#lastUplinkId;
       this.#uplinks.reverse();
     }

@@ -5,14 +5,13 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { openDurable } from './durable-file.js';
-import { inTransaction } from './log-keeper.js';
 import type { LogAnswer, LogError, LogRequest, LogThreadData } from './log-thread-message.js';
 import { LogWriter } from './sqlite-log.js';
 
 const port = parentPort as MessagePort;
 
-function answer(error?: unknown): void {
-  port.postMessage({ error: error === undefined ? undefined : sendable(error) } satisfies LogAnswer);
+function answer(given: LogAnswer, uplinks?: ArrayBuffer): void {
+  port.postMessage(given, uplinks === undefined ? [] : [uplinks]);
 }
 
 function sendable(error: unknown): LogError {
@@ -21,11 +20,13 @@ function sendable(error: unknown): LogError {
 }
 
 function serve(): void {
-  const db = openDurable((workerData as LogThreadData).file);
-  const writer = new LogWriter(db);
+  const { file, runSize } = workerData as LogThreadData;
+  const db = openDurable(file);
+  const writer = new LogWriter(db, runSize);
   const carryOut = (request: LogRequest): void => {
-    if (request.type === 'append') inTransaction(db, () => writer.append(request.commit));
-    else if (request.type === 'progress') inTransaction(db, () => writer.recordProgress(request.progress));
+    if (request.type === 'append') writer.append(request.commit);
+    else if (request.type === 'progress') writer.recordProgress(request.progress);
+    else if (request.type === 'settle') writer.settle();
     else {
       db.close();
       // With nobody to listen to, the thread ends.
@@ -35,16 +36,18 @@ function serve(): void {
   port.on('message', (request: LogRequest) => {
     try {
       carryOut(request);
-      answer();
     } catch (error) {
-      answer(error);
+      answer({ error: sendable(error) });
+      return;
     }
+    const uplinks = request.type === 'append' ? request.commit.uplinks : undefined;
+    answer({ uplinks, mark: writer.tail.mark }, uplinks);
   });
+  answer({ mark: writer.tail.mark });
 }
 
 try {
   serve();
-  answer();
 } catch (error) {
-  answer(error);
+  answer({ error: sendable(error) });
 }

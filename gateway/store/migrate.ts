@@ -22,6 +22,7 @@ import { wantRoom } from './backup/copy.js';
 import { dropSums, sumClosedFile, sumFile, writeSums } from './block-sums.js';
 import { lockData } from './data-lock.js';
 import { openDurable } from './durable-file.js';
+import { catchUp } from './log-catch-up.js';
 import { migrationProvider } from './migrations.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';
 import { StoreFailure } from './store.js';
@@ -122,7 +123,9 @@ export async function migrateFolder(folder: string, { isDry = false } = {}): Pro
     dropSums(file);
     const writer = openDurable(file);
     try {
-      return await migrate(writer, file, 'open');
+      const done = await migrate(writer, file, 'open');
+      await catchUp(writer, () => undefined);
+      return done;
     } finally {
       writer.close();
       sumClosedFile(file);

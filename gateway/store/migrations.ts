@@ -12,6 +12,7 @@ import { webhooks } from './migrations/0005-webhooks.js';
 import { merchantInterface } from './migrations/0006-merchant-interface.js';
 import { sealedHeaders } from './migrations/0007-sealed-headers.js';
 import { notices } from './migrations/0008-notices.js';
+import { narrowLog } from './migrations/0009-narrow-log.js';
 import { rowSums } from './migrations/0010-row-sums.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -23,6 +24,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0006-merchant-interface': merchantInterface,
   '0007-sealed-headers': sealedHeaders,
   '0008-notices': notices,
+  '0009-narrow-log': narrowLog,
   '0010-row-sums': rowSums,
 };
 

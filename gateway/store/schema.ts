@@ -66,6 +66,31 @@ export interface UplinkTable {
   bytes: Buffer;
   received_at_ms: number;
   buffered: number;
+  /** By uplink-sum.ts; null in no row of a store that is open. */
+  sum: number | null;
+}
+
+/** The log by name, but for its tail (uplink-tail.ts). */
+export interface UplinkNameTable {
+  credential_id: number;
+  boot: number;
+  sequence: number;
+  uplink_id: number;
+}
+
+/** The log by lock, but for its tail. */
+export interface UplinkOfDeviceTable {
+  device_id: number;
+  uplink_id: number;
+}
+
+/** How far the two are, in one row. */
+export interface UplinkSettledTable {
+  one: 1;
+  /** They have every uplink up to this id. */
+  settled_id: number;
+  /** Uplinks up to this id are from before there were such tables. */
+  caught_up_at: number;
 }
 
 /** What is known of a lock from its uplinks, in the order of protocol.md §1. */
@@ -353,6 +378,9 @@ export interface Tables {
   device: DeviceTable;
   credential: CredentialTable;
   uplink: UplinkTable;
+  uplink_name: UplinkNameTable;
+  uplink_of_device: UplinkOfDeviceTable;
+  uplink_settled: UplinkSettledTable;
   device_state: DeviceStateTable;
   lock_event: LockEventTable;
   finding: FindingTable;

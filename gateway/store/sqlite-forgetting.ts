@@ -4,6 +4,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { AgedPiece, AgingPiece, Erased } from './store.js';
+import { UPLINK_SUM } from './uplink-sum.js';
 
 interface OldRow {
   readonly id: number;
@@ -20,8 +21,11 @@ const IS_HELD = `(u.kind > 0 AND EXISTS (
     AND (w.cursor < u.id OR EXISTS (
       SELECT 1 FROM delivery y WHERE y.url_id = w.id AND y.uplink_id = u.id AND y.state = 'pending'))))`;
 
-/** The uplinks of one lock; its id is the statement's only parameter. */
-const OF_DEVICE = 'SELECT id FROM uplink WHERE device_id = ? AND kind >= 0';
+/** The uplinks of one lock that the table by lock has; its id is the statement's only parameter. */
+const OF_DEVICE = 'SELECT uplink_id FROM uplink_of_device WHERE device_id = ?';
+const ERASED = `UPDATE uplink SET bytes = x'', digest = x'', kind = -1`;
+/** What is left of it has a sum too. */
+const SUMMED = `UPDATE uplink SET sum = ${UPLINK_SUM}`;
 /** Named, so that the index over (url_id, uplink_id) serves. */
 const ANY_URL = 'url_id IN (SELECT id FROM webhook_url)';
 
@@ -35,6 +39,12 @@ export class Forgetting {
   readonly #eraseAttempts: Statement;
   readonly #eraseDeliveries: Statement;
   readonly #eraseUplinks: Statement;
+  readonly #eraseUplink: Statement;
+  readonly #sumUplinks: Statement;
+  readonly #sumUplink: Statement;
+  readonly #isPending: Statement;
+  readonly #deleteName: Statement;
+  readonly #deleteOfDevice: Statement;
   readonly #eraseFindings: Statement;
   readonly #eraseQuarantine: Statement;
   readonly #eraseLockEvents: Statement;
@@ -70,9 +80,20 @@ export class Forgetting {
       .pluck();
     this.#eraseAttempts = db.prepare(`DELETE FROM attempt WHERE ${ANY_URL} AND uplink_id IN (${OF_DEVICE})`);
     this.#eraseDeliveries = db.prepare(`DELETE FROM delivery WHERE ${ANY_URL} AND uplink_id IN (${OF_DEVICE})`);
-    // Of two contents under one name one row is left: the name is what is kept.
-    this.#eraseUplinks = db.prepare(
-      `UPDATE OR REPLACE uplink SET bytes = x'', digest = x'', kind = -1 WHERE device_id = ? AND kind >= 0`,
+    this.#eraseUplinks = db.prepare(`${ERASED} WHERE id IN (${OF_DEVICE}) AND kind >= 0`);
+    this.#eraseUplink = db.prepare(`${ERASED} WHERE id = ? AND kind >= 0`);
+    this.#sumUplinks = db.prepare(`${SUMMED} WHERE id IN (${OF_DEVICE}) AND kind = -1`);
+    this.#sumUplink = db.prepare(`${SUMMED} WHERE id = ?`);
+    this.#isPending = db
+      .prepare(`SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id = ? AND state = 'pending'`)
+      .pluck();
+    this.#deleteName = db.prepare(
+      `DELETE FROM uplink_name WHERE uplink_id = @id AND (credential_id, boot, sequence) = (
+         SELECT credential_id, boot, sequence FROM uplink WHERE id = @id)`,
+    );
+    this.#deleteOfDevice = db.prepare(
+      `DELETE FROM uplink_of_device
+       WHERE uplink_id = @id AND device_id = (SELECT device_id FROM uplink WHERE id = @id)`,
     );
     this.#eraseFindings = byDevice('finding');
     this.#eraseQuarantine = byDevice('quarantine');
@@ -81,17 +102,33 @@ export class Forgetting {
     this.#putState = db.prepare('INSERT INTO device_state (device_id, state) VALUES (?, ?)');
   }
 
-  erase(deviceId: number, state: string | null): Erased {
-    const pendingDeliveries = this.#countPending.get(deviceId) as number;
+  /** `tail`: uplinks of the lock that the table by lock does not have yet, or not for certain. */
+  erase(deviceId: number, state: string | null, tail: readonly number[]): Erased {
+    let pendingDeliveries = this.#countPending.get(deviceId) as number;
     this.#eraseAttempts.run(deviceId);
     this.#eraseDeliveries.run(deviceId);
-    const { changes: uplinks } = this.#eraseUplinks.run(deviceId);
+    let { changes: uplinks } = this.#eraseUplinks.run(deviceId);
+    this.#sumUplinks.run(deviceId);
+    for (const id of tail) {
+      pendingDeliveries += this.#isPending.get(id) as number;
+      this.#deleteAttempts.run(id);
+      this.#deleteDeliveries.run(id);
+      uplinks += this.#eraseUplink.run(id).changes;
+      this.#sumUplink.run(id);
+    }
     const { changes: findings } = this.#eraseFindings.run(deviceId);
     const { changes: quarantined } = this.#eraseQuarantine.run(deviceId);
     const { changes: lockEvents } = this.#eraseLockEvents.run(deviceId);
     this.#eraseState.run(deviceId);
     if (state !== null) this.#putState.run(deviceId, state);
     return { uplinks, findings, quarantined, lockEvents, pendingDeliveries };
+  }
+
+  /** The last uplink that {@link deleteOld} would look at and find too old; 0 where there is none, or no uplink. */
+  lastOld({ table, beforeMs, afterId, limit }: AgingPiece): number {
+    if (table !== 'uplink') return 0;
+    const rows = this.#select.uplink.all(beforeMs, afterId, limit) as OldRow[];
+    return rows.findLast(({ isOld }) => isOld === 1)?.id ?? 0;
   }
 
   /** Ids grow with the time of arrival, so the first row that is not too old ends it. */
@@ -105,6 +142,8 @@ export class Forgetting {
       if (table === 'uplink') {
         this.#deleteAttempts.run(id);
         this.#deleteDeliveries.run(id);
+        this.#deleteName.run({ id });
+        this.#deleteOfDevice.run({ id });
       }
       this.#delete[table].run(id);
       deleted += 1;

@@ -7,7 +7,8 @@ import { formatMac, type Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import type { RuleName } from '../../proto/rules.js';
 import { CommandChanges } from './command-changes.js';
-import { type Beside, type PackedCommit, UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
+import { inTransaction } from './durable-file.js';
+import type { Beside, PackedCommit } from './packed-commit.js';
 import { rowSum } from './row-sum.js';
 import {
   type AttemptRecord,
@@ -24,9 +25,13 @@ import {
   type StoredUplink,
 } from './store.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+import type { RunSize, UplinkTail } from './uplink-tail.js';
+import { UplinkWriter } from './uplink-writer.js';
 
 /** At every so many-th event of connections the lock's oldest are looked for: to look at each would cost more. */
 const TRIM_LOCK_EVENTS_EVERY = 1024;
+/** Uplinks that one transaction puts into the tables by name and by lock where nothing else is to do. */
+const SETTLED_AT_ONCE = 10_000;
 
 interface FindingRow {
   id: number;
@@ -74,9 +79,10 @@ const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 /** Whose lock it is at this moment: the device stands in the statement's last parameter. */
 const OWNER = '(SELECT merchant_id FROM device WHERE id = ?)';
 
-/** Writes to the log and to the deliveries. Its methods are to be called inside a transaction. */
+/** Writes to the log and to the deliveries. No other connection may append to the log. */
 export class LogWriter {
-  readonly #insertUplink: Statement;
+  readonly #db: Database;
+  readonly #uplinks: UplinkWriter;
   readonly #putState: Statement;
   readonly #insertLockEvent: Statement;
   readonly #trimLockEvents: Statement;
@@ -93,21 +99,17 @@ export class LogWriter {
   readonly #failingSince: Statement;
   readonly #commands: CommandChanges;
 
-  constructor(db: Database) {
+  constructor(db: Database, runSize?: RunSize) {
     this.#commands = new CommandChanges(db);
-    this.#insertUplink = db.prepare(
-      `INSERT INTO uplink (device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
-         received_at_ms, buffered)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (credential_id, boot, sequence, digest) DO NOTHING`,
-    );
+    this.#db = db;
+    this.#uplinks = new UplinkWriter(db, runSize);
     this.#putState = db.prepare(
       `INSERT INTO device_state (device_id, state, sum) VALUES (?, ?, ?)
        ON CONFLICT (device_id) DO UPDATE SET state = excluded.state, sum = excluded.sum`,
     );
     this.#insertLockEvent = db.prepare(
       `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id, merchant_id)
-       VALUES (?, ?, ?, coalesce((SELECT max(id) FROM uplink), 0), ${OWNER})`,
+       VALUES (?, ?, ?, ?, ${OWNER})`,
     );
     this.#trimLockEvents = db.prepare(
       `DELETE FROM lock_event WHERE device_id = ? AND id <= (
@@ -151,12 +153,33 @@ export class LogWriter {
     this.#failingSince = db.prepare('UPDATE webhook_url SET failing_since_ms = ? WHERE id = ?');
   }
 
+  /** The uplinks that the tables by name and by lock do not have yet. */
+  get tail(): UplinkTail {
+    return this.#uplinks.tail;
+  }
+
+  /** One durable transaction. @throws what SQLite throws; nothing of it is kept */
   append(commit: PackedCommit): void {
-    this.#appendIncoming(commit);
-    for (const judged of commit.judged) this.#appendJudged(judged);
-    for (const [deviceId, state] of commit.states)
-      this.#putState.run(deviceId, state, rowSum(['device_state', BigInt(deviceId), state]));
-    for (const change of commit.commands) this.#commands.apply(change);
+    this.#during(() => {
+      this.#appendIncoming(commit);
+      for (const judged of commit.judged) this.#appendJudged(judged);
+      for (const [deviceId, state] of commit.states)
+        this.#putState.run(deviceId, state, rowSum(['device_state', BigInt(deviceId), state]));
+      for (const change of commit.commands) this.#commands.apply(change);
+      this.#uplinks.settleBeside(commit.count);
+    });
+  }
+
+  /** Puts all uplinks into the tables by name and by lock, in steps. */
+  settle(): void {
+    while (this.tail.count > 0) {
+      if (this.tail.settling === undefined) this.#uplinks.endRun();
+      this.#during(() => this.#uplinks.settle(SETTLED_AT_ONCE));
+    }
+  }
+
+  #during(work: () => void): void {
+    this.#uplinks.during(() => inTransaction(this.#db, work));
   }
 
   #appendIncoming({ count, uplinks, beside }: PackedCommit): void {
@@ -164,7 +187,7 @@ export class LogWriter {
     let [at, besides] = [0, 0];
     for (let index = 0; index <= count; index++) {
       while (beside[besides]?.after === index) this.#appendBeside((beside[besides++] as Beside).item);
-      if (index < count) at = this.#appendUplink(doubles, at);
+      if (index < count) at = this.#uplinks.append(doubles, at);
     }
   }
 
@@ -175,28 +198,14 @@ export class LogWriter {
 
   /** Whoever fills the table is, by that very fact, met by the trimming. */
   #appendLockEvent({ deviceId, atMs, event }: IncomingLockEvent): void {
-    const { lastInsertRowid } = this.#insertLockEvent.run(deviceId, atMs, JSON.stringify(event), deviceId);
-    if (Number(lastInsertRowid) % TRIM_LOCK_EVENTS_EVERY === 0) this.#trimLockEvents.run(deviceId, deviceId);
-  }
-
-  /** Appends the uplink that is packed at a double; where the next one is. */
-  #appendUplink(doubles: Float64Array, at: number): number {
-    const { buffer } = doubles;
-    const length = doubles[at + UPLINK_WORD.length] as number;
-    const kindAndBuffered = doubles[at + UPLINK_WORD.kindAndBuffered] as number;
-    this.#insertUplink.run(
-      doubles[at + UPLINK_WORD.deviceId],
-      doubles[at + UPLINK_WORD.merchantId],
-      doubles[at + UPLINK_WORD.credentialId],
-      doubles[at + UPLINK_WORD.boot],
-      doubles[at + UPLINK_WORD.sequence],
-      Buffer.from(buffer, (at + UPLINK_WORD.digest) * WORD, WORD),
-      kindAndBuffered >> 1,
-      Buffer.from(buffer, (at + UPLINK_WORDS) * WORD, length),
-      doubles[at + UPLINK_WORD.receivedAtMs],
-      kindAndBuffered & 1,
+    const { lastInsertRowid } = this.#insertLockEvent.run(
+      deviceId,
+      atMs,
+      JSON.stringify(event),
+      this.#uplinks.lastId,
+      deviceId,
     );
-    return at + wordsOf(length);
+    if (Number(lastInsertRowid) % TRIM_LOCK_EVENTS_EVERY === 0) this.#trimLockEvents.run(deviceId, deviceId);
   }
 
   #quarantine({ deviceId, credentialId, receivedAtMs, code, message, bytes }: IncomingQuarantine): void {
@@ -213,8 +222,11 @@ export class LogWriter {
     }
   }
 
+  /** One durable transaction too. */
   recordProgress(progress: readonly DeliveryProgress[]): void {
-    for (const each of progress) this.#recordProgress(each);
+    inTransaction(this.#db, () => {
+      for (const each of progress) this.#recordProgress(each);
+    });
   }
 
   #recordProgress(progress: DeliveryProgress): void {
@@ -245,12 +257,9 @@ export class LogReader {
   readonly #credentials: Statement;
   readonly #events: Statement;
   readonly #outcomes: Statement;
-  readonly #latest: Statement;
   readonly #lastReceived: Statement;
   readonly #states: Statement;
-  readonly #digests: Statement;
   readonly #findings: Statement;
-  readonly #logUplinks: Statement;
   readonly #logEvents: Statement;
 
   constructor(db: Database) {
@@ -270,25 +279,13 @@ export class LogReader {
          SELECT uplink_id FROM attempt WHERE url_id = @urlId AND uplink_id > @afterId AND error IS NULL`,
       )
       .pluck();
-    this.#latest = db.prepare(
-      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.credential_id = ? AND u.merchant_id = d.merchant_id AND u.kind >= 0
-       ORDER BY u.boot DESC, u.sequence DESC LIMIT ?`,
-    );
     this.#states = db.prepare(
       `SELECT s.device_id AS deviceId, d.mac, s.state FROM device_state s JOIN device d ON d.id = s.device_id
        WHERE d.removed_at_ms IS NULL`,
     );
-    this.#digests = db
-      .prepare('SELECT digest FROM uplink WHERE credential_id = ? AND boot = ? AND sequence = ?')
-      .pluck();
     this.#findings = db.prepare(
       `SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id
        WHERE f.device_id = ? AND f.merchant_id = d.merchant_id ORDER BY f.id DESC LIMIT ?`,
-    );
-    this.#logUplinks = db.prepare(
-      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.device_id = ? AND u.id > ? AND u.merchant_id = d.merchant_id AND u.kind >= 0 ORDER BY u.id LIMIT ?`,
     );
     this.#logEvents = db.prepare(
       `SELECT e.id, e.at_ms, e.event, e.after_uplink_id FROM lock_event e JOIN device d ON d.id = e.device_id
@@ -305,16 +302,8 @@ export class LogReader {
     return this.#states.all() as { deviceId: number; mac: Mac; state: string }[];
   }
 
-  digests(credentialId: number, boot: number, sequence: number): Buffer[] {
-    return this.#digests.all(credentialId, boot, sequence) as Buffer[];
-  }
-
   findings(deviceId: number, limit: number): StoredFinding[] {
     return (this.#findings.all(deviceId, limit) as FindingRow[]).map(toFinding);
-  }
-
-  logUplinks(deviceId: number, afterId: number, limit: number): StoredUplink[] {
-    return (this.#logUplinks.all(deviceId, afterId, limit) as UplinkRow[]).map(toUplink);
   }
 
   logEvents(deviceId: number, afterId: number, limit: number): LogEventRow[] {
@@ -339,17 +328,5 @@ export class LogReader {
 
   outcomesAfter(urlId: number, afterId: number): number[] {
     return this.#outcomes.all({ urlId, afterId }) as number[];
-  }
-
-  /** Newest first by the order of protocol.md §1; walks the index of names, one credential after the other. */
-  latest(credentialIds: readonly number[], limit: number): StoredUplink[] {
-    const found: StoredUplink[] = [];
-    for (const id of credentialIds) {
-      if (found.length < limit) {
-        const rows = this.#latest.all(id, limit - found.length) as UplinkRow[];
-        found.push(...rows.map(toUplink));
-      }
-    }
-    return found;
   }
 }

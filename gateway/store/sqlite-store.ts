@@ -20,9 +20,10 @@ import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
 import { DueDeliveries } from './due-deliveries.js';
-import { openDurable } from './durable-file.js';
+import { inTransaction, openDurable } from './durable-file.js';
 import { Lane } from './lane.js';
-import { InlineLog, inTransaction, type LogKeeper } from './log-keeper.js';
+import { type CatchUp, catchUp } from './log-catch-up.js';
+import { InlineLog, type LogKeeper } from './log-keeper.js';
 import { LogMerge } from './log-merge.js';
 import { migrate } from './migrate.js';
 import { SqliteNotices } from './notice-sqlite.js';
@@ -61,14 +62,17 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
-
 import type { StoreCopy } from './store-copy.js';
 import { ThreadLog } from './thread-log.js';
-
+import { UplinkLookup } from './uplink-lookup.js';
+import type { RunSize } from './uplink-tail.js';
 import { SqliteUsage } from './usage-sqlite.js';
 import type { UsageStore } from './usage-store.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
 import type { WebhookStore } from './webhook-store.js';
+
+/** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
+const SETTLED_AT_CLOSE = 5000;
 
 /** What the system says where the setting names no place for a folder. */
 const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
@@ -79,6 +83,10 @@ export interface SqliteOptions {
    * it a store opens sooner, and writes the same.
    */
   readonly logThread?: boolean;
+  /** Another size of the log's runs, for tests. */
+  readonly runSize?: RunSize;
+  /** Told how far a large store from an older version is with what it needs before it can be used. */
+  readonly onCatchUp?: (progress: CatchUp) => void;
 }
 
 /**
@@ -88,7 +96,8 @@ export interface SqliteOptions {
  * `store-newer` when a newer version of lockgate wrote it, `store-unsafe` when the file system can't give the
  * durability that acknowledging rests on.
  */
-export async function openSqliteStore(folder: string, { logThread = false }: SqliteOptions = {}): Promise<Store> {
+export async function openSqliteStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
+  const { logThread = false, runSize, onCatchUp = () => undefined } = options;
   makeFolder(folder);
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
@@ -98,8 +107,9 @@ export async function openSqliteStore(folder: string, { logThread = false }: Sql
     const writer = openDurable(file);
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
     await migrate(writer, file, isNew ? 'make' : 'open');
-    const log = logThread ? await ThreadLog.open(file) : new InlineLog(writer);
+    await catchUp(writer, onCatchUp);
     const reader = new SqliteDatabase(file, { readonly: true });
+    const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
     return new SqliteStore({ file, lock, writer, reader, tables, log });
   } catch (error) {
     lock.release();
@@ -140,6 +150,7 @@ class SqliteStore implements Store {
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #log: LogReader;
+  readonly #lookup: UplinkLookup;
   readonly #due: DueDeliveries;
   readonly #forgetting: Forgetting;
   readonly #registry: Registry;
@@ -153,6 +164,8 @@ class SqliteStore implements Store {
     this.#parts = parts;
     this.#copies = new LiveCopies(parts.file);
     this.#log = new LogReader(parts.reader);
+    this.#lookup = new UplinkLookup(parts.reader, parts.log.tail);
+    const lookup = this.#lookup;
     this.#due = new DueDeliveries(parts.reader);
     this.#forgetting = new Forgetting(parts.writer);
     const readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
@@ -162,7 +175,7 @@ class SqliteStore implements Store {
     this.#readDevices = new DeviceTables(readTables);
     this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
     this.usage = new SqliteUsage({ lane: this.#lane, writer: parts.writer, tables: parts.tables, readTables });
-    this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables });
+    this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables, lookup });
     this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables });
     this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
@@ -210,7 +223,7 @@ class SqliteStore implements Store {
   }
 
   async readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]> {
-    return this.#read('look up an uplink', () => this.#log.digests(credentialId, boot, sequence));
+    return this.#read('look up an uplink', () => this.#lookup.digests(credentialId, boot, sequence));
   }
 
   async readFindings(deviceId: number, limit: number): Promise<StoredFinding[]> {
@@ -218,7 +231,7 @@ class SqliteStore implements Store {
   }
 
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
-    const merge = new LogMerge(this.#log, deviceId, limit);
+    const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit);
     for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
   }
 
@@ -309,7 +322,8 @@ class SqliteStore implements Store {
   }
 
   eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
-    return this.#commit('erase a lock', () => this.#forgetting.erase(deviceId, state));
+    const { tail } = this.#lookup;
+    return this.#commit('erase a lock', () => this.#forgetting.erase(deviceId, state, tail.idsOf(deviceId, 0)));
   }
 
   /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
@@ -321,7 +335,15 @@ class SqliteStore implements Store {
   }
 
   deleteOld(piece: AgingPiece): Promise<AgedPiece> {
-    return this.#commit('delete what is old', () => this.#forgetting.deleteOld(piece));
+    return this.#lane.run(async () => {
+      try {
+        // What is deleted must not be put into the tables by name and by lock afterwards.
+        if (this.#forgetting.lastOld(piece) > this.#lookup.tail.settledId) await this.#parts.log.settle();
+        return inTransaction(this.#parts.writer, () => this.#forgetting.deleteOld(piece));
+      } catch (error) {
+        throw new StoreFailure('delete what is old', error);
+      }
+    });
   }
 
   listDevices(): Promise<DeviceReading[]> {
@@ -334,7 +356,7 @@ class SqliteStore implements Store {
 
   async readUplinks(deviceId: number, limit: number, source: Source = 'lock'): Promise<StoredUplink[]> {
     const credentials = await this.#readDevices.credentialIds(deviceId, source);
-    return this.#read('read uplinks', () => this.#log.latest(credentials, limit));
+    return this.#read('read uplinks', () => this.#lookup.latest(credentials, limit));
   }
 
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
@@ -368,7 +390,10 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     await this.#copies.stop();
     await this.#lane.idle();
-    await this.#parts.log.close();
+    const { log } = this.#parts;
+    // The next start need not read them then. Where it can't be done, it does.
+    if (log.tail.count > SETTLED_AT_CLOSE) await log.settle().catch(() => undefined);
+    await log.close();
     this.#parts.reader.close();
     // Closing the last connection that can write empties the WAL into the file.
     this.#parts.writer.close();

@@ -1,9 +1,12 @@
 /** The log's writer in a thread of its own, as the store sees it: requests go there, answers come back in order. */
 import { Worker } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
 import type { LogKeeper } from './log-keeper.js';
-import type { LogAnswer, LogError, LogRequest } from './log-thread-message.js';
+import type { LogAnswer, LogError, LogRequest, LogThreadData } from './log-thread-message.js';
 import type { PackedCommit } from './packed-commit.js';
 import type { DeliveryProgress } from './store.js';
+import type { UplinkTail } from './uplink-tail.js';
+import { loadTail } from './uplink-writer.js';
 
 interface Asked {
   resolve(): void;
@@ -11,15 +14,17 @@ interface Asked {
 }
 
 export class ThreadLog implements LogKeeper {
+  readonly tail: UplinkTail;
   readonly #thread: Worker;
   /** Requests without an answer, oldest first. Whoever writes has limits of its own for what may wait. */
   readonly #asked: Asked[] = [];
   readonly #ended: Promise<void>;
   #broken: Error | undefined;
 
-  private constructor(file: string) {
-    this.#thread = new Worker(new URL('./log-thread.js', import.meta.url), { workerData: { file } });
-    this.#thread.on('message', ({ error }: LogAnswer) => this.#answered(error));
+  private constructor(data: LogThreadData, tail: UplinkTail) {
+    this.tail = tail;
+    this.#thread = new Worker(new URL('./log-thread.js', import.meta.url), { workerData: data });
+    this.#thread.on('message', (answer: LogAnswer) => this.#answered(answer));
     this.#thread.on('error', (error) => this.#break(error));
     this.#ended = new Promise((resolve) => {
       this.#thread.on('exit', () => {
@@ -29,9 +34,13 @@ export class ThreadLog implements LogKeeper {
     });
   }
 
-  /** Starts the thread on a store's file, whose tables are there. @throws what opening it throws there */
-  static async open(file: string): Promise<ThreadLog> {
-    const log = new ThreadLog(file);
+  /**
+   * Starts the thread on a store's file, whose tables are there. `reader` is a connection to it.
+   *
+   * @throws what opening it throws there
+   */
+  static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
+    const log = new ThreadLog(data, loadTail(reader));
     try {
       await new Promise<void>((resolve, reject) => log.#asked.push({ resolve, reject }));
     } catch (error) {
@@ -49,6 +58,10 @@ export class ThreadLog implements LogKeeper {
     return this.#ask({ type: 'progress', progress });
   }
 
+  settle(): Promise<void> {
+    return this.#ask({ type: 'settle' });
+  }
+
   async close(): Promise<void> {
     await this.#ask({ type: 'close' });
     await this.#ended;
@@ -62,10 +75,15 @@ export class ThreadLog implements LogKeeper {
     });
   }
 
-  #answered(error: LogError | undefined): void {
+  #answered(answer: LogAnswer): void {
     const asked = this.#asked.shift();
-    if (error === undefined) asked?.resolve();
-    else asked?.reject(thrown(error));
+    if (answer.error !== undefined) {
+      asked?.reject(thrown(answer.error));
+      return;
+    }
+    if (answer.uplinks !== undefined) this.tail.addPacked(new Float64Array(answer.uplinks));
+    this.tail.follow(answer.mark);
+    asked?.resolve();
   }
 
   /** A thread that ends by itself leaves nobody who knows what is on the disk: for the store, an I/O error. */

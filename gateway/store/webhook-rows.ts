@@ -10,6 +10,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink, WebhookUrl } from './store.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+import type { UplinkTail } from './uplink-tail.js';
 import type { DeliveryFilter, DeliveryReading, DeliveryState, StoredAttempt } from './webhook-store.js';
 
 /** Uplink ids, both ends included. */
@@ -36,25 +37,35 @@ const WENT_WELL = 'EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a
 
 export class DeliveryReader {
   readonly #rows: Statement;
-  readonly #bare: Readonly<Record<'any' | 'well' | 'none', { readonly all: Statement; readonly ofLock: Statement }>>;
+  readonly #bare: Readonly<
+    Record<'any' | 'well' | 'none', { readonly all: Statement; readonly ofLock: Statement; readonly one: Statement }>
+  >;
   readonly #attempts: Statement;
 
-  constructor(db: Database) {
+  readonly #tail: UplinkTail;
+
+  constructor(db: Database, tail: UplinkTail) {
+    this.#tail = tail;
     this.#rows = db.prepare(
       `SELECT ${UPLINK_COLUMNS}, y.next_attempt_at_ms FROM delivery y INDEXED BY delivery_by_state
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
        WHERE y.url_id = @urlId AND y.state = @state AND y.uplink_id BETWEEN @from AND @to AND ${OF_LOCK}
        ORDER BY y.uplink_id DESC LIMIT @limit`,
     );
-    const bare = (of: string, more: string): Statement =>
+    const bare = (from: string, of: string, more: string): Statement =>
       db.prepare(
-        `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+        `SELECT ${UPLINK_COLUMNS} FROM ${from} JOIN device d ON d.id = u.device_id
          WHERE ${of} AND u.kind > 0 AND u.id BETWEEN @from AND @to AND ${NO_ROW} ${more}
          ORDER BY u.id DESC LIMIT @limit`,
       );
     const both = (more: string) => ({
-      all: bare('u.merchant_id = @merchantId', more),
-      ofLock: bare('u.device_id = @deviceId AND +u.merchant_id = @merchantId', more),
+      all: bare('uplink u', 'u.merchant_id = @merchantId', more),
+      ofLock: bare(
+        'uplink_of_device o JOIN uplink u ON u.id = o.uplink_id',
+        'o.device_id = @deviceId AND o.uplink_id BETWEEN @from AND @to AND +u.merchant_id = @merchantId',
+        more,
+      ),
+      one: bare('uplink u', 'u.id = @from AND +u.merchant_id = @merchantId', more),
     });
     this.#bare = { any: both(''), well: both(`AND ${WENT_WELL}`), none: both(`AND NOT ${WENT_WELL}`) };
     this.#attempts = db.prepare(
@@ -107,9 +118,15 @@ export class DeliveryReader {
     const to = Math.min(range.to, filter.toId);
     if (from > to) return [];
     const named = { urlId: url.id, merchantId: url.merchantId, from, to, limit };
-    const { all, ofLock } = this.#bare[which];
-    const rows = deviceId === undefined ? all.all(named) : ofLock.all({ ...named, deviceId });
-    return (rows as UplinkRow[]).map(toUplink);
+    const { all, ofLock, one } = this.#bare[which];
+    if (deviceId === undefined) return (all.all(named) as UplinkRow[]).map(toUplink);
+    const { settledId } = this.#tail;
+    const found: UplinkRow[] = [];
+    for (const id of this.#tail.idsOf(deviceId, from - 1).reverse()) {
+      if (id <= to && found.length < limit) found.push(...(one.all({ ...named, from: id, to: id }) as UplinkRow[]));
+    }
+    const rest = { ...named, deviceId, to: Math.min(to, settledId), limit: limit - found.length };
+    return [...found, ...(ofLock.all(rest) as UplinkRow[])].map(toUplink);
   }
 }
 

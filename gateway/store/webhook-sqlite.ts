@@ -10,7 +10,7 @@ import type { Lane } from './lane.js';
 import { toWebhookUrl } from './registry-tables.js';
 import type { Tables } from './schema.js';
 import { type StoredUplink, StoreFailure, type WebhookUrl } from './store.js';
-import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+import type { UplinkLookup } from './uplink-lookup.js';
 import { DeliveryReader, type Gap } from './webhook-rows.js';
 import type {
   DeliveryFilter,
@@ -32,6 +32,7 @@ export interface SqliteWebhooksParts {
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
   readonly readTables: Kysely<Tables>;
+  readonly lookup: UplinkLookup;
 }
 
 export class SqliteWebhooks implements WebhookStore {
@@ -40,7 +41,6 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #pendingLocks: Statement;
   readonly #hasPending: Statement;
   readonly #firstFrom: Statement;
-  readonly #event: Statement;
   readonly #putDue: Statement;
   readonly #isOnItsWay: Statement;
   readonly #undelivered: Statement;
@@ -49,7 +49,7 @@ export class SqliteWebhooks implements WebhookStore {
   constructor(parts: SqliteWebhooksParts) {
     this.#parts = parts;
     const { reader, writer } = parts;
-    this.#deliveries = new DeliveryReader(reader);
+    this.#deliveries = new DeliveryReader(reader, parts.lookup.tail);
     this.#pendingLocks = reader
       .prepare(
         `SELECT DISTINCT device_id FROM delivery INDEXED BY delivery_by_lock WHERE url_id = ? AND state = 'pending'`,
@@ -59,10 +59,6 @@ export class SqliteWebhooks implements WebhookStore {
       .prepare(`SELECT 1 FROM delivery WHERE url_id = ? AND device_id = ? AND state = 'pending' LIMIT 1`)
       .pluck();
     this.#firstFrom = reader.prepare('SELECT id, received_at_ms FROM uplink WHERE id >= ? ORDER BY id LIMIT 1');
-    this.#event = reader.prepare(
-      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.credential_id = ? AND u.boot = ? AND u.sequence = ? AND u.digest = ? AND d.mac = ? AND u.kind > 0`,
-    );
     this.#putDue = writer.prepare(
       `INSERT INTO delivery (url_id, uplink_id, device_id, state, attempts, attempts_before, next_attempt_at_ms)
        SELECT @urlId, u.id, u.device_id, 'pending', n.made, n.made, @nowMs FROM uplink u, (
@@ -203,11 +199,8 @@ export class SqliteWebhooks implements WebhookStore {
     });
   }
 
-  async findEvent({ mac, credentialId, boot, sequence, digest }: EventName): Promise<StoredUplink | null> {
-    return this.#read('look up an event', () => {
-      const row = this.#event.get(credentialId, boot, sequence, digest, mac) as UplinkRow | undefined;
-      return row === undefined ? null : toUplink(row);
-    });
+  async findEvent(name: EventName): Promise<StoredUplink | null> {
+    return this.#read('look up an event', () => this.#parts.lookup.event(name));
   }
 
   async readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]> {

@@ -22,6 +22,7 @@ import {
   type Looked,
 } from './check-context.js';
 import { checkForeignKeys, checkPages, checkSchema } from './check-file.js';
+import { checkLog } from './check-log.js';
 import { checkOutbox } from './check-outbox.js';
 import { checkRows } from './check-rows.js';
 import { checkUnused } from './check-unused.js';
@@ -55,6 +56,7 @@ const UNITS: Readonly<Record<string, string>> = {
   'foreign keys': 'tables',
   schema: 'items',
   rows: 'rows',
+  log: 'rows',
   outbox: 'events',
   usage: 'rows',
   wal: 'frames',
@@ -104,6 +106,7 @@ async function checkContent(run: CheckRun, db: Database, file: string): Promise<
   run.check('rows', db, checkRows);
   // Older tables don't have what these look at.
   if (pending.length > 0) return last;
+  run.check('log', db, checkLog);
   run.check('outbox', db, checkOutbox);
   run.check('usage', db, checkUsage);
   return last;

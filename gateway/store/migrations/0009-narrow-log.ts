@@ -1,0 +1,26 @@
+/**
+ * A log that is written in the order of arrival alone: the indexes by name and by lock give way to tables that are
+ * filled in sorted runs, and every row gets a sum. What is in the log already is put there when the store is opened
+ * (log-catch-up.ts), in steps, since there may be millions.
+ */
+import { type Kysely, type Migration, sql } from 'kysely';
+
+/** It may be run again where it was ended half-way. */
+async function narrow(db: Kysely<unknown>): Promise<void> {
+  const columns = await sql<{ name: string }>`SELECT name FROM pragma_table_info('uplink')`.execute(db);
+  if (!columns.rows.some(({ name }) => name === 'sum'))
+    await db.schema.alterTable('uplink').addColumn('sum', 'integer').execute();
+  await sql`CREATE TABLE IF NOT EXISTS uplink_name (credential_id integer NOT NULL, boot integer NOT NULL,
+    sequence integer NOT NULL, uplink_id integer NOT NULL,
+    PRIMARY KEY (credential_id, boot, sequence, uplink_id)) WITHOUT ROWID`.execute(db);
+  await sql`CREATE TABLE IF NOT EXISTS uplink_of_device (device_id integer NOT NULL, uplink_id integer NOT NULL,
+    PRIMARY KEY (device_id, uplink_id)) WITHOUT ROWID`.execute(db);
+  await sql`CREATE TABLE IF NOT EXISTS uplink_settled (one integer PRIMARY KEY CHECK (one = 1),
+    settled_id integer NOT NULL, caught_up_at integer NOT NULL)`.execute(db);
+  await sql`INSERT OR IGNORE INTO uplink_settled
+    SELECT 1, 0, coalesce((SELECT max(id) FROM uplink), 0)`.execute(db);
+  await db.schema.dropIndex('uplink_by_name').ifExists().execute();
+  await db.schema.dropIndex('uplink_by_device').ifExists().execute();
+}
+
+export const narrowLog: Migration = { up: narrow };
