@@ -3,7 +3,8 @@
  * order of its pages, not what is written on them.
  *
  * It is the CRC-32 of the uplink packed as packed-commit.ts packs it, its id included: so a row that stands in
- * another's place is found too. Doubles are packed as the processor has them, which is little-endian wherever Node.js runs.
+ * another's place is found too. Doubles are packed as the processor has them, which is little-endian wherever Node.js
+ * runs.
  */
 import { crc32 } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
