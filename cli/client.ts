@@ -89,9 +89,18 @@ export class GatewayClient {
    * @throws LockgateError as {@link get}
    */
   async listen(where: string, signal: AbortSignal): Promise<AsyncGenerator<string>> {
+    return linesOf(await this.download(where, signal));
+  }
+
+  /**
+   * What the gateway sends, as it comes, with the headers before it.
+   *
+   * @throws LockgateError as {@link get}
+   */
+  async download(where: string, signal: AbortSignal): Promise<IncomingMessage> {
     const answer = await this.#send('GET', where, undefined, signal);
     if (answer.statusCode !== 200) throw refusal(answer.statusCode ?? 0, await readAll(answer));
-    return linesOf(answer);
+    return answer;
   }
 
   async #json<T>(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<T> {

@@ -105,6 +105,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     load: async () => (await import('./commands/config.js')).addConfigCommands,
   },
   {
+    name: 'db',
+    description: 'The store: check it, back it up, bring it to this version.',
+    load: async () => (await import('./commands/db.js')).addDbCommands,
+  },
+  {
     name: 'completion',
     description: 'Print what makes a shell complete lockgate’s commands, flags and values.',
     load: async () => (await import('./commands/completion.js')).addCompletionCommand,

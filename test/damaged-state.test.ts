@@ -1,10 +1,10 @@
 // A damaged row of a lock's state keeps no gateway from starting: the state is made anew from the log, and told of.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { readDeviceState } from '../gateway/device-state.js';
 import type { Gateway } from '../gateway/gateway.js';
+import { openDurable } from '../gateway/store/durable-file.js';
 import { DEFAULT_POWER, type Ping } from '../proto/ping.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
@@ -50,7 +50,7 @@ async function lived(test: Teardown, folder: string): Promise<Record<string, unk
 
 /** Does to the stored file what a bad disk or a person might do. */
 function damage(folder: string, ...statements: readonly string[]): void {
-  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   for (const statement of statements) db.exec(statement);
   db.close();
 }

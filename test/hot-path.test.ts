@@ -9,6 +9,7 @@ import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { openDurable } from '../gateway/store/durable-file.js';
 import { packCommit } from '../gateway/store/packed-commit.js';
+import { registerRowSum } from '../gateway/store/row-sum.js';
 import { LogWriter } from '../gateway/store/sqlite-log.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import type { Commit } from '../gateway/store/store.js';
@@ -65,6 +66,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
       statements += 1;
     },
   });
+  registerRowSum(db);
   t.teardown(() => db.close());
   const writer = new LogWriter(db, { least: 2000, perCredential: 1, most: 2000 });
   const fleet = new AppendFleet(LOCKS);

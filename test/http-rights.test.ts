@@ -9,6 +9,7 @@ import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
 import { MERCHANT_ROUTES } from '../gateway/http/routes.js';
+import { openDurable } from '../gateway/store/durable-file.js';
 import { formatMac } from '../proto/mac.js';
 import { accessToken, apiKey, call, type MerchantAnswer, type MerchantCall } from './helpers/merchant-call.js';
 import { root } from './helpers/our-files.js';
@@ -58,7 +59,7 @@ async function setting(test: Test): Promise<Place> {
     await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   }
   // Pets are counted by merchant; so that no id is both's, Basil's is moved.
-  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   db.prepare('UPDATE pet SET id = 7 WHERE merchant_id = 2').run();
   db.close();
   const old = await gateway.merchants.apiKeys.create(MERCHANT, 'old');
@@ -245,7 +246,7 @@ const INT64: readonly (readonly [typed: string, value: bigint | undefined])[] = 
 t.test('int64: a user’s id and a pet’s are exact to the stored row, or refused', async (t) => {
   const { gateway, folder, callers } = await setting(t);
   const { key, token } = callers['own key'];
-  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   t.teardown(() => db.close());
   const ids = db.prepare('SELECT id FROM user_account WHERE merchant_id = 1 AND username = ?').safeIntegers().pluck();
   const move = db.prepare('UPDATE pet SET id = ? WHERE merchant_id = 1');

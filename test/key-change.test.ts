@@ -22,6 +22,7 @@ import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
 import { forgetSecrets, type KeyChangeStep, rotateKey } from '../gateway/key-change.js';
 import { Keys } from '../gateway/keys.js';
+import { openDurable } from '../gateway/store/durable-file.js';
 import { call } from './helpers/merchant-call.js';
 import { LOCKGATE, Program } from './helpers/program.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
@@ -126,7 +127,7 @@ t.test('neither secrets nor the values of headers are in clear on the disk', asy
 
 t.test('values that an older version left in clear are sealed by the first start, out of the log too', async (t) => {
   const at = await site(t);
-  const db = new SqliteDatabase(path.join(at.folder, 'lockgate.sqlite'));
+  const db = openDurable(path.join(at.folder, 'lockgate.sqlite'));
   const headers = JSON.stringify({ Authorization: BEARER });
   db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 0').run(headers);
   db.exec(`DELETE FROM fact WHERE name = 'key-id'`);

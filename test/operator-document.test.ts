@@ -36,7 +36,7 @@ t.test('it is valid, and has every row with what it takes', async (t) => {
   t.match(await new Validator().validate(structuredClone(document) as never), { valid: true });
   t.match(document, { openapi: /^3\.1/, security: [{ operatorToken: [] }] });
   const served = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
-  const streams = ['/events', '/trace', '/trace/live', '/healthz', '/readyz', '/metrics', '/openapi.json'];
+  const streams = ['/events', '/trace', '/trace/live', '/healthz', '/readyz', '/metrics', '/backup', '/openapi.json'];
   const documented = Object.entries(document.paths).flatMap(([where, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${where}`),
   );

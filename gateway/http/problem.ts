@@ -18,6 +18,7 @@ const CONFLICTS = new Set([
   'command-sent',
   'no-webhook-url',
   'webhook-disabled',
+  'no-room',
 ]);
 
 /** The status for what a handler threw: 4xx for what the caller got wrong, 5xx for what we did. */

@@ -13,6 +13,7 @@ import { answerClientError, sendNotFound, sendProblem, statusOf } from '../http/
 import type { AuditWho } from '../store/audit-store.js';
 import { AUDIT_ROUTES } from './audit-routes.js';
 import { makeAudited, whoOf } from './audited.js';
+import { addBackupRoute, BACKUP_TERMS } from './backup-route.js';
 import { bodyCheck, queryCheck } from './check-request.js';
 import { COMMAND_ROUTES } from './command-routes.js';
 import { CONFIG_ROUTES } from './config-routes.js';
@@ -60,6 +61,7 @@ const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
   ...OPERATOR_ROUTES,
   ...STREAM_ROUTES.map((row) => ({ ...row, answerType: JSON_LINES })),
   ...HEALTH_TERMS,
+  BACKUP_TERMS,
   DOCUMENT_TERMS,
 ];
 
@@ -109,6 +111,7 @@ export class OperatorServer {
         throw new LockgateError('stopping', 'the gateway is stopping');
     });
     addHealthRoutes(fastify, options);
+    addBackupRoute(fastify, options.store);
     server.#addRoutes(options);
     await listen(fastify, 'the operator’s interface', options.host, options.port);
     options.token.watch(() => server.#tokenChanged(options, OWNER));

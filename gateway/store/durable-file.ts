@@ -1,6 +1,10 @@
-/** SQLite connections that write: each is asserted to be durable, in whatever thread it is. */
+/**
+ * The one way in which a connection that writes is opened: durable, forgetful of what is deleted, and with the function
+ * that the tables' triggers call. A thread that writes opens its connection here too.
+ */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../proto/errors.js';
+import { registerRowSum } from './row-sum.js';
 import { addUplinkSum } from './uplink-sum.js';
 
 /** How SQLite reports `PRAGMA synchronous = FULL`. */
@@ -11,7 +15,7 @@ const WAL_KEPT = 64 * 1024 * 1024;
 /**
  * WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL.
  *
- * @throws LockgateError `store-unsafe` when the file system can't give it
+ * @throws LockgateError `store-unsafe` where the file system can't give that
  */
 export function openDurable(file: string): Database {
   const db = new SqliteDatabase(file);
@@ -20,6 +24,7 @@ export function openDurable(file: string): Database {
   db.pragma('foreign_keys = ON');
   // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
   db.pragma('secure_delete = ON');
+  registerRowSum(db);
   const synchronous = db.pragma('synchronous', { simple: true });
   // A WAL that once grew long, beside a reader that was slow, becomes short again.
   db.pragma(`journal_size_limit = ${WAL_KEPT}`);

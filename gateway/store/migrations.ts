@@ -13,6 +13,7 @@ import { merchantInterface } from './migrations/0006-merchant-interface.js';
 import { sealedHeaders } from './migrations/0007-sealed-headers.js';
 import { notices } from './migrations/0008-notices.js';
 import { narrowLog } from './migrations/0009-narrow-log.js';
+import { rowSums } from './migrations/0010-row-sums.js';
 import { audit } from './migrations/0011-audit.js';
 import { statePlace } from './migrations/0012-state-place.js';
 
@@ -26,9 +27,13 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0007-sealed-headers': sealedHeaders,
   '0008-notices': notices,
   '0009-narrow-log': narrowLog,
+  '0010-row-sums': rowSums,
   '0011-audit': audit,
   '0012-state-place': statePlace,
 };
+
+/** The names of all steps, in their order. */
+export const STEPS: readonly string[] = Object.keys(MIGRATIONS).sort();
 
 /** The list for Kysely's Migrator. */
 export const migrationProvider: MigrationProvider = {

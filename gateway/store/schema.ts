@@ -3,6 +3,9 @@
  *
  * Times are integers, ms since the epoch; those called `received_at_ms` are by the run's clock (protocol.md §3), all
  * others by the wall's. Booleans are 0 and 1.
+ *
+ * Each table has a column `sum` besides, the checksum of its row. Triggers fill it (row-sum-triggers.ts), and nothing
+ * but `db check` reads it.
  */
 import type { Generated } from 'kysely';
 import type { Command } from '../../proto/ping.js';

@@ -9,6 +9,7 @@ import type { RuleName } from '../../proto/rules.js';
 import { CommandChanges } from './command-changes.js';
 import { inTransaction } from './durable-file.js';
 import type { Beside, PackedCommit } from './packed-commit.js';
+import { rowSum } from './row-sum.js';
 import {
   type AttemptRecord,
   CREDENTIALS_READ,
@@ -108,8 +109,9 @@ export class LogWriter {
     this.#db = db;
     this.#uplinks = new UplinkWriter(db, runSize);
     this.#putState = db.prepare(
-      `INSERT INTO device_state (device_id, state, through_uplink_id) VALUES (?, ?, ${NEWEST_UPLINK})
-       ON CONFLICT (device_id) DO UPDATE SET state = excluded.state, through_uplink_id = excluded.through_uplink_id`,
+      `INSERT INTO device_state (device_id, state, through_uplink_id, sum) VALUES (?, ?, ?, ?)
+       ON CONFLICT (device_id) DO UPDATE SET
+         state = excluded.state, through_uplink_id = excluded.through_uplink_id, sum = excluded.sum`,
     );
     this.#insertLockEvent = db.prepare(
       `INSERT INTO lock_event (device_id, at_ms, event, after_uplink_id, merchant_id)
@@ -167,10 +169,17 @@ export class LogWriter {
     this.#during(() => {
       this.#appendIncoming(commit);
       for (const judged of commit.judged) this.#appendJudged(judged);
-      for (const [deviceId, state] of commit.states) this.#putState.run(deviceId, state);
+      for (const [deviceId, state] of commit.states) this.#storeState(deviceId, state);
       for (const change of commit.commands) this.#commands.apply(change);
       this.#uplinks.settleBeside(commit.count);
     });
+  }
+
+  /** The state as of the newest uplink. Its sum is set here: a trigger would do the same at several times the price. */
+  #storeState(deviceId: number, state: string): void {
+    const through = this.#uplinks.lastId;
+    const sum = rowSum(['device_state', BigInt(deviceId), state, BigInt(through)]);
+    this.#putState.run(deviceId, state, through, sum);
   }
 
   /** Puts all uplinks into the tables by name and by lock, in steps. */

@@ -8,7 +8,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
+import { Kysely, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
@@ -16,6 +16,8 @@ import { SqliteAccess } from './access-sqlite.js';
 import type { AccessStore } from './access-store.js';
 import { SqliteAudit } from './audit-sqlite.js';
 import type { AuditStore } from './audit-store.js';
+import { LiveCopies } from './backup/live-copy.js';
+import { dropSums, sumClosedFile } from './block-sums.js';
 import { CommandTableStore } from './command-table.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
@@ -25,7 +27,7 @@ import { Lane } from './lane.js';
 import { type CatchUp, catchUp } from './log-catch-up.js';
 import { InlineLog, type LogKeeper } from './log-keeper.js';
 import { LogMerge } from './log-merge.js';
-import { migrationProvider } from './migrations.js';
+import { migrate } from './migrate.js';
 import { SqliteNotices } from './notice-sqlite.js';
 import type { NoticeStore } from './notice-store.js';
 import { packCommit } from './packed-commit.js';
@@ -62,6 +64,7 @@ import {
   StoreFailure,
   type WebhookUrl,
 } from './store.js';
+import type { StoreCopy } from './store-copy.js';
 import { ThreadLog } from './thread-log.js';
 import { UplinkLookup } from './uplink-lookup.js';
 import type { RunSize } from './uplink-tail.js';
@@ -107,9 +110,10 @@ export async function openSqliteStore(folder: string, options: SqliteOptions = {
   try {
     const file = path.join(folder, 'lockgate.sqlite');
     const isNew = !existsSync(file);
+    dropSums(file);
     const writer = openDurable(file);
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
-    await migrate(tables, isNew ? 'make' : 'open', file);
+    await migrate(writer, file, isNew ? 'make' : 'open');
     await catchUp(writer, onCatchUp);
     const reader = new SqliteDatabase(file, { readonly: true });
     // The thread copies the WAL into the file; this connection does only where that can't keep up.
@@ -132,14 +136,6 @@ function makeFolder(folder: string): void {
     if (!NO_FOLDER.has(code)) throw error;
     throw new LockgateError('input-data', `the data folder ${folder} can't be made: ${code}`);
   }
-}
-
-async function migrate(tables: Kysely<Tables>, doing: 'make' | 'open', file: string): Promise<void> {
-  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
-  if (error === undefined) return;
-  if (error instanceof Error && error.message.includes('corrupted migrations'))
-    throw new LockgateError('store-newer', `${file} was written by a newer version of lockgate; run that version`);
-  throw new StoreFailure(`${doing} ${file}`, error);
 }
 
 interface Parts {
@@ -172,10 +168,12 @@ class SqliteStore implements Store {
   readonly #readRegistry: Registry;
   readonly #devices: DeviceTables;
   readonly #readDevices: DeviceTables;
+  readonly #copies: LiveCopies;
 
   constructor(parts: Parts) {
     this.description = `SQLite, ${parts.file}`;
     this.#parts = parts;
+    this.#copies = new LiveCopies(parts.file);
     this.#log = new LogReader(parts.reader);
     this.#lookup = new UplinkLookup(parts.reader, parts.log.tail);
     const lookup = this.#lookup;
@@ -409,7 +407,12 @@ class SqliteStore implements Store {
     return this.#lane.run(() => this.#registry.writeFact(name, value));
   }
 
+  readCopy(): Promise<StoreCopy> {
+    return this.#copies.make();
+  }
+
   async close(): Promise<void> {
+    await this.#copies.stop();
     await this.#lane.idle();
     const { log } = this.#parts;
     // The next start need not read them then. Where it can't be done, it does.
@@ -418,6 +421,7 @@ class SqliteStore implements Store {
     this.#parts.reader.close();
     // Closing the last connection that can write empties the WAL into the file.
     this.#parts.writer.close();
+    sumClosedFile(this.#parts.file);
     this.#parts.lock.release();
   }
 }

@@ -14,6 +14,7 @@ import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './l
 import type { NoticeStore } from './notice-store.js';
 import type { PeopleStore } from './people-store.js';
 import type { SecretStore } from './secret-store.js';
+import type { StoreCopy } from './store-copy.js';
 import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
 import type { WebhookStore, WebhookUrl } from './webhook-store.js';
@@ -402,6 +403,12 @@ export interface Store {
   readLastReceivedAtMs(): Promise<number | null>;
   readFact(name: string): Promise<string | null>;
   writeFact(name: string, value: string): Promise<void>;
+  /**
+   * A copy of all of it as it is now, for a backup; writing goes on meanwhile. One at a time.
+   *
+   * @throws LockgateError `backup-exists`, `no-room`
+   */
+  readCopy(): Promise<StoreCopy>;
   /** Closes the store; nothing may be asked of it afterwards. */
   close(): Promise<void>;
 }

@@ -3,6 +3,7 @@
  * that a gap tells of rows that went with age and of nothing else. One index finds what was done to an object.
  */
 import type { Kysely, Migration } from 'kysely';
+import { keepRowSums } from '../row-sum-triggers.js';
 
 async function createAudit(db: Kysely<unknown>): Promise<void> {
   await db.schema
@@ -23,6 +24,7 @@ async function createAudit(db: Kysely<unknown>): Promise<void> {
     .addColumn('ended_at_ms', 'bigint')
     .execute();
   await db.schema.createIndex('audit_object').on('audit').columns(['object', 'id']).execute();
+  await keepRowSums(db, 'audit');
 }
 
 export const audit: Migration = { up: createAudit };

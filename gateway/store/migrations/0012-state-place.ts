@@ -3,6 +3,7 @@
  * through which uplink of the log it stands. Those that there are were written with every uplink: they lack nothing.
  */
 import { type Migration, sql } from 'kysely';
+import { keepRowSums } from '../row-sum-triggers.js';
 
 export const statePlace: Migration = {
   up: async (db) => {
@@ -11,5 +12,6 @@ export const statePlace: Migration = {
       .addColumn('through_uplink_id', 'bigint', (column) => column.notNull().defaultTo(0))
       .execute();
     await sql`UPDATE device_state SET through_uplink_id = (SELECT coalesce(max(id), 0) FROM uplink)`.execute(db);
+    await keepRowSums(db, 'device_state');
   },
 };

@@ -1,0 +1,137 @@
+/**
+ * `lockgate db backup`: by way of the gateway that runs on the data folder, or from the folder itself where none does.
+ * What comes is written beside its place, and put there once it is whole and on the disk.
+ */
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { SUM_HEADER } from '../gateway/operator/backup-route.js';
+import { copyDatabase, describeCopy, removeCopy } from '../gateway/store/backup/copy.js';
+import { BlockSummer, type BlockSums, dropSums, sumOfSums, writeSums } from '../gateway/store/block-sums.js';
+import { type DataLock, lockData } from '../gateway/store/data-lock.js';
+import { systemClock } from '../proto/clock.js';
+import { LockgateError } from '../proto/errors.js';
+import { toDate } from '../proto/ping-json.js';
+import { type ConnectionFlags, GatewayClient } from './client.js';
+import { dataFolder } from './db-check.js';
+import { untilInterrupted } from './interrupt.js';
+import { note, print, printJson } from './output.js';
+import { ProgressLine } from './progress-line.js';
+
+export interface BackupFlags extends ConnectionFlags {
+  readonly out: string;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+const NOT_INCLUDED = ['the key', 'the operator’s token', 'TLS certificates'] as const;
+
+/** Makes a backup at `--out`. */
+export async function backUp(flags: BackupFlags): Promise<void> {
+  const out = path.resolve(flags.out);
+  if (!existsSync(path.dirname(out)))
+    throw new LockgateError('input-out', `there is no folder ${path.dirname(out)} for ${flags.out}`);
+  if (existsSync(out) && flags.force !== true)
+    throw new LockgateError('input-out', `${flags.out} is there already; --force takes its place`);
+  const beganAtMs = systemClock.now();
+  const part = `${out}.part`;
+  const { from, sums } = await makePart(part, flags);
+  const { schema, keyId } = describeCopy(part);
+  // Whatever is cut off here leaves no sums beside a file that they aren't of.
+  dropSums(out);
+  renameSync(part, out);
+  writeSums(out, sums);
+  const began = toDate(beganAtMs);
+  if (flags.json)
+    return printJson({
+      file: out,
+      bytes: sums.bytes,
+      schema,
+      from,
+      began_at: began,
+      key_id: keyId,
+      not_included: ['key', 'operator-token', 'tls'],
+    });
+  print(`${flags.out} has all that was acknowledged before ${began}: ${sums.bytes.toLocaleString('en')} bytes.`);
+  const key = keyId === null ? 'The key' : `The key (${keyId})`;
+  note(`${key} is not in it: keep the data folder’s key, or --key-file’s, apart from it. Without it nothing starts.`);
+  note(`Also not in it: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
+}
+
+async function makePart(part: string, flags: BackupFlags): Promise<{ from: string; sums: BlockSums }> {
+  const lock = takeFolder(flags);
+  try {
+    if (lock === null) return { from: 'gateway', sums: await download(part, flags) };
+    return { from: 'folder', sums: await copyFolder(part, dataFolder(flags)) };
+  } catch (error) {
+    removeCopy(part);
+    throw error;
+  } finally {
+    lock?.release();
+  }
+}
+
+/** The hold on the data folder; null where a gateway is to be asked instead. */
+function takeFolder(flags: BackupFlags): DataLock | null {
+  if (flags.gateway !== undefined || process.env.LOCKGATE_GATEWAY !== undefined) return null;
+  const folder = dataFolder(flags);
+  if (!existsSync(path.join(folder, 'lockgate.sqlite')))
+    throw new LockgateError('input-data', `there is no store in ${folder}: name its folder, or a gateway`);
+  try {
+    return lockData(path.join(folder, 'gateway.lock'));
+  } catch (error) {
+    if (error instanceof LockgateError && error.code === 'data-in-use') return null;
+    throw error;
+  }
+}
+
+async function copyFolder(part: string, folder: string): Promise<BlockSums> {
+  let text = 'Copying';
+  const progress = new ProgressLine(() => text);
+  const tell = (done: number, total: number): void => {
+    text = `Copying: ${percent(done, total)} of ${total.toLocaleString('en')} pages`;
+  };
+  return await copyDatabase(path.join(folder, 'lockgate.sqlite'), part, tell).finally(() => progress.end());
+}
+
+async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
+  const client = new GatewayClient(flags);
+  let text = 'The gateway copies its store';
+  const progress = new ProgressLine(() => text);
+  const handle = openSync(part, 'w', 0o600);
+  try {
+    chmodSync(part, 0o600);
+    const interrupted = untilInterrupted();
+    const answer = await client.download('/backup', interrupted.signal);
+    const total = Number(answer.headers['content-length']);
+    const summer = new BlockSummer();
+    let bytes = 0;
+    // A connection that breaks ends it early: the checksum tells.
+    await pipeline(answer, async (pieces: AsyncIterable<Buffer>) => {
+      for await (const piece of pieces) {
+        summer.add(piece);
+        writeAll(handle, piece);
+        bytes += piece.length;
+        text = `Receiving: ${percent(bytes, total)} of ${total.toLocaleString('en')} bytes`;
+      }
+    }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ECONNRESET' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    });
+    const sums = summer.end();
+    if (sumOfSums(sums) !== answer.headers[SUM_HEADER])
+      throw new LockgateError('gateway-answer', `the backup did not arrive whole: ${bytes} bytes of ${total}`);
+    fsyncSync(handle);
+    return sums;
+  } finally {
+    progress.end();
+    closeSync(handle);
+  }
+}
+
+function writeAll(handle: number, piece: Buffer): void {
+  for (let at = 0; at < piece.length; ) at += writeSync(handle, piece, at);
+}
+
+function percent(done: number, total: number): string {
+  return `${Math.floor((100 * done) / Math.max(total, 1))} %`;
+}

@@ -1,0 +1,37 @@
+/**
+ * The store as one file over HTTP, for `db backup`. It is made first and sent then, so that its length and its checksum
+ * stand in the head, and whoever gets less knows it.
+ */
+import { createReadStream } from 'node:fs';
+import type { FastifyInstance } from 'fastify';
+import type { Store } from '../store/store.js';
+import type { DocumentedRoute } from './document.js';
+import { Described } from './schemas.js';
+
+/** The header that has the checksum of what follows (`sumOfSums`). */
+export const SUM_HEADER = 'lockgate-sum';
+
+const SQLITE = 'application/vnd.sqlite3';
+
+/** What the document says of it. */
+export const BACKUP_TERMS: DocumentedRoute = {
+  method: 'GET',
+  path: '/backup',
+  operation: 'store.backup',
+  summary: 'The whole store as one SQLite file, its checksum in the header `lockgate-sum`.',
+  answer: Described('A SQLite database.'),
+  answerType: SQLITE,
+};
+
+/** Adds `GET /backup`. */
+export function addBackupRoute(fastify: FastifyInstance, store: Store): void {
+  fastify.get('/backup', async (request, reply) => {
+    const copy = await store.readCopy();
+    const stream = createReadStream(copy.file);
+    stream.on('close', () => copy.remove());
+    // Whoever hung up while it was made wants it no longer.
+    if (request.raw.destroyed) stream.destroy();
+    reply.header('content-type', SQLITE).header('content-length', copy.bytes).header(SUM_HEADER, copy.sum);
+    return reply.send(stream);
+  });
+}

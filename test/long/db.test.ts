@@ -1,0 +1,41 @@
+/** The long form of db.test.ts: 2,000 flipped bits of a store and of a backup, and a backup under a greater load. */
+import { copyFileSync } from 'node:fs';
+import path from 'node:path';
+import t from 'tap';
+import { runBackup } from '../helpers/backup-run.js';
+import { flipBits } from '../helpers/bit-flips.js';
+import { chooseSeed, SeededChance } from '../helpers/seeded-chance.js';
+import { stockStore } from '../helpers/stocked-store.js';
+import { tempFolder } from '../helpers/temp-folder.js';
+
+const seed = chooseSeed();
+t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/long/db.test.js`);
+t.setTimeout(800_000);
+
+t.test('at least 99 of 100 of 2,000 flipped bits of a closed store are found', async (t) => {
+  t.setTimeout(600_000);
+  const folder = tempFolder(t);
+  await stockStore(folder, { locks: 60, pings: 2000 }, new SeededChance(seed));
+  const file = path.join(folder, 'lockgate.sqlite');
+  const { count, found, missed } = await flipBits(file, 2000, new SeededChance(seed));
+  t.ok(found >= 0.99 * count, `${found} of ${count}; missed: ${missed.join('; ')}`);
+  const bare = path.join(tempFolder(t), 'left-by-a-kill.sqlite');
+  copyFileSync(file, bare);
+  const without = await flipBits(bare, 500, new SeededChance(seed));
+  t.comment(`without the sums of the file: ${without.found} of ${without.count}, unused bytes included`);
+});
+
+t.test('a backup under load', async (t) => {
+  t.setTimeout(600_000);
+  const run = await runBackup(t, { locks: 50, before: 20_000 });
+  t.equal(run.code, 0);
+  t.ok(run.meanwhile > 0, `${run.meanwhile} were acknowledged while it was made`);
+  t.same(
+    run.acked.filter((name) => !run.restored.has(name)),
+    [],
+    'none is missing',
+  );
+  t.same(run.damage, []);
+  t.same(run.twice, [], 'no ping has two event ids');
+  t.same(run.undelivered, []);
+});
