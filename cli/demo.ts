@@ -69,7 +69,8 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
-  note(`Stopped. The data is in ${config.data}; npm start goes on with it.`);
+  const again = config.data === './data' ? 'npm start' : `lockgate demo --data ${config.data}`;
+  note(`Stopped. The data is in ${config.data}; ${again} goes on with it.`);
 }
 
 function lineWidth(): number | undefined {
