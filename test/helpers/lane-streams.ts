@@ -213,7 +213,9 @@ function faultOf({ said, ends }: LaneStream, byLane: LaneEnd, byLibrary: LaneEnd
   const fits = ends ? isBeginning : isSame;
   if (byLane.isOpen === ends) return ends ? 'it was not ended' : 'it was ended';
   if (byLibrary.isOpen !== byLane.isOpen || byLibrary.cause !== byLane.cause) return 'another end';
-  if (!isSame(byLane.taken, byLibrary.taken)) return 'other uplinks';
+  // What was said behind one that can't be kept is taken as far as was read before its answer came.
+  const hasOthers = failing === -1 ? !isSame(byLane.taken, byLibrary.taken) : !isAlong(byLane.taken, byLibrary.taken);
+  if (hasOthers) return 'other uplinks';
   if (!fits(byLane.taken, payloads)) return 'uplinks that were not said';
   if (!fits(byLane.pubacks, ids)) return 'PUBACKs of something else';
   if (!fits(byLibrary.pubacks, byLane.pubacks)) return 'other PUBACKs';
@@ -228,6 +230,11 @@ function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
 
 function isBeginning(one: readonly unknown[], other: readonly unknown[]): boolean {
   return one.every((each, index) => each === other[index]);
+}
+
+/** Whether they are the same as far as both go. */
+function isAlong(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return isBeginning(one, other) || isBeginning(other, one);
 }
 
 /** The packets that a gateway sends are short: their length has one byte. */
