@@ -49,7 +49,8 @@ t.test('keys and users from the command line: for people, for programs, and how 
   t.match(JSON.parse((await lockgate('key', 'revoke', id, '--json')).stdout), { id, state: 'revoked' }, 'again');
   t.match(await call(gateway, '/v2/user/logout', { key: second }), { status: 401 });
   const listed = await lockgate('key', 'list', '--merchant', MERCHANT);
-  t.match(listed.stdout, /^ID +MERCHANT +NAME +STATE +LAST USED.*\n.*shop backend +active +\d+ (?:s|min) ago.*\n.*x +revoked +never/);
+  t.match(listed.stdout, /^ID +MERCHANT +NAME +STATE +LAST USED/);
+  t.match(listed.stdout, /shop backend +active +(now|\d+ (s|min) ago).*\n.*x +revoked +never/);
   const json = (await lockgate('key', 'list', '--json')).stdout;
   t.match(JSON.parse(json), {
     keys: [
