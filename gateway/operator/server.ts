@@ -143,7 +143,7 @@ export class OperatorServer {
         method,
         url,
         handler: async (request, reply) => {
-          checkQuery(request.query as Query);
+          await checkQuery(request.query as Query);
           return await stream(streams, request.query as Query, reply);
         },
       });
@@ -170,8 +170,8 @@ export class OperatorServer {
           body: request.body ?? null,
         };
         const work = async (): Promise<unknown> => {
-          checkQuery(asked.query);
-          checkBody?.(asked.body);
+          await checkQuery(asked.query);
+          await checkBody?.(asked.body);
           return await handle(options, asked);
         };
         const answer =
