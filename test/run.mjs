@@ -10,6 +10,10 @@ const counter = new URL('../dist/test/helpers/count-tap.js', import.meta.url).hr
 const builtTap = 'node_modules/@tapjs/test/test-built/dist/esm/index.js';
 const longFolder = 'dist/test/long/';
 const systemFolder = 'dist/test/system/';
+const testFolder = 'dist/test/';
+/** Those beside the whole processes that take 7 s of CPU and more. A name that is gone does no harm. */
+const slow = 'scenarios fleet-order presence-month sim-commands db sim-shell log-layout key-change http-document';
+const slowFiles = new Set(slow.split(' ').map((name) => `${name}.test.js`));
 const longTimeoutSeconds = 900;
 
 /** The same path in dist for a source file, and a path from the root for an absolute one. */
@@ -30,9 +34,9 @@ function chooseFiles(args) {
   return files;
 }
 
-/** Those of whole processes take longest: begun last, one of them would run on alone at the end. */
+/** What takes longest goes first: begun last, one of them would run on alone at the end. */
 function slowFirst(files) {
-  const isSlow = (file) => file.startsWith(systemFolder);
+  const isSlow = (file) => file.startsWith(systemFolder) || slowFiles.has(file.slice(testFolder.length));
   return [...files.filter(isSlow), ...files.filter((file) => !isSlow(file))];
 }
 
