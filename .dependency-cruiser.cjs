@@ -51,6 +51,12 @@ module.exports = {
       { path: '^(proto/gen/|#lock-pb)' },
     ),
     forbid(
+      'one-kysely',
+      'gateway/store/kysely.ts loads Kysely, the cheap way; from the package itself come only its types',
+      { path: ours, pathNot: '^gateway/store/kysely\\.ts$' },
+      { path: '(^|/)node_modules/kysely', dependencyTypesNot: ['type-only'] },
+    ),
+    forbid(
       'no-development-package',
       'a package that only development installs is not there when users run us',
       { path: ours, pathNot: '^test/|\\.mjs$' },

@@ -2,6 +2,7 @@
 import { toDate } from '../proto/ping-json.js';
 import { agoText } from './ago-text.js';
 import { oneLine, paint, print, type Style } from './output.js';
+import { wrapped } from './wrapped-text.js';
 
 /** An answer as the operator's interface gives it. */
 export interface WhyJson {
@@ -67,17 +68,4 @@ function distance(at: string, nowMs: number): string {
   const mirrored = toDate(2 * nowMs - Date.parse(at));
   const ago = agoText(mirrored, nowMs);
   return ago === 'now' ? ago : `in ${ago.replace(/ ago$/, '')}`;
-}
-
-/** Lines of at most `width`; a word that is longer has a line of its own, uncut, so that it can be copied. */
-export function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }

@@ -13,9 +13,9 @@ import { logEvents, makeLog } from '../gateway/log.js';
 import type { ChangingRoute } from '../gateway/operator/routes.js';
 import { OPERATOR_ROUTES } from '../gateway/operator/server.js';
 import { AUDIT_KEPT, type AuditBeginning } from '../gateway/store/audit-store.js';
-import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { StoreFailure } from '../gateway/store/store.js';
 import { systemClock } from '../proto/clock.js';
+import { openStore } from './helpers/new-store.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
 import { overriding } from './helpers/sabotage.js';
@@ -168,7 +168,7 @@ const BEGINNING: AuditBeginning = {
 
 t.test('what was begun when the gateway ended is unknown, and the oldest go beyond the bound', async (t) => {
   const folder = tempFolder(t);
-  const store = await openSqliteStore(folder);
+  const store = await openStore(folder);
   t.equal(await store.audit.begin(BEGINNING), 1);
   t.match(await store.audit.list({ limit: 9 }), [{ outcome: 'begun', endedAtMs: null }]);
   await store.close();
@@ -178,7 +178,7 @@ t.test('what was begun when the gateway ended is unknown, and the oldest go beyo
   const file = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(AUDIT_KEPT - 1);
   file.close();
-  const again = await openSqliteStore(folder);
+  const again = await openStore(folder);
   t.equal(await again.audit.begin(BEGINNING), AUDIT_KEPT);
   t.equal((await again.audit.list({ limit: 9 })).length, 2, 'as many as may be, were there none missing');
   t.equal(await again.audit.begin(BEGINNING), AUDIT_KEPT + 1);

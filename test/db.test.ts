@@ -5,12 +5,12 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import t from 'tap';
 import { copyDatabase, wantRoom } from '../gateway/store/backup/copy.js';
 import { writeSums } from '../gateway/store/block-sums.js';
 import { checkDatabase } from '../gateway/store/check/check.js';
 import { openDurable } from '../gateway/store/durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from '../gateway/store/kysely.js';
 import { migrateFolder } from '../gateway/store/migrate.js';
 import { migrationProvider, STEPS } from '../gateway/store/migrations.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';

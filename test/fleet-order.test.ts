@@ -10,7 +10,6 @@ import { GatewayEvents } from '../gateway/events.js';
 import { Ingest, type Sender } from '../gateway/ingest.js';
 import { beginListening, endListening } from '../gateway/listening.js';
 import { Locks } from '../gateway/locks.js';
-import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import type { Store } from '../gateway/store/store.js';
 import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { decodeUplink } from '../proto/codec.js';
@@ -20,6 +19,7 @@ import { ruleRow } from '../proto/rules.js';
 import { fleetUplinks, type Made, mangled, TRAVEL } from './helpers/fleet-uplinks.js';
 import { START_MS } from './helpers/judged-uplinks.js';
 import { lockSender } from './helpers/lock-sender.js';
+import { openStore } from './helpers/new-store.js';
 import { NO_COMMANDS } from './helpers/no-commands.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { MERCHANT, testGateway, testMac } from './helpers/test-gateway.js';
@@ -101,7 +101,7 @@ class Parts {
   static async open(test: Teardown, provisioned: string): Promise<Parts> {
     const folder = tempFolder(test);
     cpSync(provisioned, folder, { recursive: true });
-    const store = await openSqliteStore(folder);
+    const store = await openStore(folder);
     const senders: Sender[] = [];
     for (let lock = 0; lock < LOCKS; lock++) senders.push(await lockSender(store, testMac(lock)));
     const parts = new Parts(store, senders);
@@ -140,7 +140,7 @@ class Parts {
 /** A folder whose store knows the locks. */
 async function provisionedFolder(test: Teardown): Promise<string> {
   const folder = tempFolder(test);
-  const store = await openSqliteStore(folder);
+  const store = await openStore(folder);
   await store.addMerchant(MERCHANT, START_MS);
   for (let lock = 0; lock < LOCKS; lock++) {
     const mac = testMac(lock);

@@ -3,12 +3,12 @@ import t from 'tap';
 import { GatewayEvents } from '../gateway/events.js';
 import { Ingest, type Sender } from '../gateway/ingest.js';
 import { Locks } from '../gateway/locks.js';
-import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import type { Commit } from '../gateway/store/store.js';
 import { TakenUplink } from '../gateway/taken-uplink.js';
 import { ManualClock } from '../proto/clock.js';
 import type { Ping } from '../proto/ping.js';
 import { lockSender } from './helpers/lock-sender.js';
+import { openStore } from './helpers/new-store.js';
 import { NO_COMMANDS } from './helpers/no-commands.js';
 import { overriding } from './helpers/sabotage.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
@@ -31,7 +31,7 @@ const RIDE: Ping = {
 
 /** An ingest on a store that keeps nothing of a commit but what it counts. */
 async function countingIngest(test: Teardown) {
-  const store = await openSqliteStore(tempFolder(test));
+  const store = await openStore(tempFolder(test));
   test.teardown(() => store.close());
   await store.addMerchant(MERCHANT, 1);
   const senders: Sender[] = [];

@@ -5,7 +5,6 @@ import t from 'tap';
 import { GatewayEvents } from '../gateway/events.js';
 import { Ingest, MAX_UNANSWERED_PER_LOCK, type Sender } from '../gateway/ingest.js';
 import { Locks } from '../gateway/locks.js';
-import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import type { Store } from '../gateway/store/store.js';
 import { ManualClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
@@ -13,6 +12,7 @@ import { type Presence, presence } from '../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 import { Bell } from './helpers/bell.js';
 import { lockSender } from './helpers/lock-sender.js';
+import { openStore } from './helpers/new-store.js';
 import { NO_COMMANDS } from './helpers/no-commands.js';
 import { publishPacket, RawLock } from './helpers/raw-mqtt.js';
 import { overriding } from './helpers/sabotage.js';
@@ -45,7 +45,7 @@ class Gate {
 }
 
 async function ingestOn(test: Teardown, wrap: (store: Store) => Store) {
-  const store = await openSqliteStore(tempFolder(test));
+  const store = await openStore(tempFolder(test));
   test.teardown(() => store.close());
   await store.addMerchant(MERCHANT, 1);
   const senders: Sender[] = [];

@@ -3,6 +3,7 @@
  * between two steps leaves the disk as a kill would: each step is on the disk when it ends.
  */
 import {
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -47,10 +48,23 @@ interface Site {
   sequence: number;
 }
 
+/** Made once: hashing passwords and making accounts is most of what a site costs. */
+let made: Promise<Site> | undefined;
+
 /** A data folder with a lock, its phone, a URL with a header, and who calls over HTTP; no gateway runs on it. */
 async function site(test: Teardown, keyFile: string | null = null): Promise<Site> {
+  made ??= newSite(t);
+  const at = await made;
   const folder = tempFolder(test);
-  const gateway = await openGateway(test, folder, {}, { keyFile });
+  cpSync(at.folder, folder, { recursive: true });
+  if (keyFile !== null) renameSync(path.join(folder, 'key'), keyFile);
+  return { ...at, folder, place: { data: folder, keyFile } };
+}
+
+/** The same with secrets and a key of its own. */
+async function newSite(test: Teardown): Promise<Site> {
+  const folder = tempFolder(test);
+  const gateway = await openGateway(test, folder);
   await gateway.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(test);
   const headers = { Authorization: BEARER, 'X-Team': 'bikes' };
@@ -67,7 +81,7 @@ async function site(test: Teardown, keyFile: string | null = null): Promise<Site
   const session = String(login.body).replace('logged in user session:', '');
   await gateway.close();
   const secrets = { webhookSecret, lockSecret, phoneSecret, apiKey, token, session };
-  return { folder, place: { data: folder, keyFile }, receiver, ...secrets, sequence: 0 };
+  return { folder, place: { data: folder, keyFile: null }, receiver, ...secrets, sequence: 0 };
 }
 
 /** A gateway starts on it, whoever has a secret comes in with it, and webhooks verify. */
@@ -186,7 +200,7 @@ t.test('a change that is cut off after any of its steps is brought to its end, o
 
 t.test('another key, or none, does not start; nor does one change what is in use', async (t) => {
   const at = await site(t);
-  const other = await site(t);
+  const other = await newSite(t);
   await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
   const gateway = await openGateway(t, at.folder);
   await t.rejects(rotateKey(at.place), { code: 'data-in-use' });
@@ -297,7 +311,7 @@ t.test('a store that nothing rests on yet takes a change of its key, and any key
 t.test('a key that lies there instead of the lost one is kept, wherever the change is cut off', async (t) => {
   for (const last of [...STEPS, undefined]) {
     const at = await site(t);
-    const [file, other] = [path.join(at.folder, 'key'), path.join((await site(t)).folder, 'key')];
+    const [file, other] = [path.join(at.folder, 'key'), path.join((await newSite(t)).folder, 'key')];
     const text = readFileSync(other, 'utf8');
     writeFileSync(file, text, { mode: 0o600 });
     const onStep = (step: KeyChangeStep): void => {

@@ -4,10 +4,10 @@
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import t, { type Test } from 'tap';
 import { digestOf } from '../gateway/event-id.js';
 import { openDurable } from '../gateway/store/durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from '../gateway/store/kysely.js';
 import { migrationProvider } from '../gateway/store/migrations.js';
 import { packCommit } from '../gateway/store/packed-commit.js';
 import { LogWriter } from '../gateway/store/sqlite-log.js';

@@ -10,11 +10,11 @@ import { LATE_EACH } from '../gateway/notices/late-locks.js';
 import { Notices, type NoticeTruth } from '../gateway/notices/notices.js';
 import { MOST_PENDING, OTHERS, PendingNotices } from '../gateway/notices/pending-notices.js';
 import { NOTICES_KEPT, type Notice, type NoticeChange, type NoticeStore } from '../gateway/store/notice-store.js';
-import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { type Store, StoreFailure } from '../gateway/store/store.js';
 import { OPENS_AFTER } from '../gateway/webhooks/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { formatMac, type Mac } from '../proto/mac.js';
+import { openStore } from './helpers/new-store.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
 import { overriding } from './helpers/sabotage.js';
@@ -47,7 +47,7 @@ interface Bench {
 
 /** Notices on a real store, and a clock that is turned by hand. Closing the store without `stop` is a crash. */
 async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Promise<Bench> {
-  const opened = await openSqliteStore(folder);
+  const opened = await openStore(folder);
   test.teardown(() => opened.close().catch(() => undefined));
   const clock = new ManualClock(NOW);
   const events = new GatewayEvents();
@@ -227,7 +227,7 @@ t.test('a restart keeps what was told; what a crash took, and what lasts, is mad
   await second.notices.stop();
   t.equal(second.clock.pending, 0, 'nothing is left behind');
   await second.store.close();
-  const third = await openSqliteStore(folder);
+  const third = await openStore(folder);
   t.teardown(() => third.close());
   const kept = await third.notices.list(EVERYTHING);
   t.match(

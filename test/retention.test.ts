@@ -4,10 +4,10 @@ import { readConfig, resolveSettings } from '../gateway/config.js';
 import { digestOf } from '../gateway/event-id.js';
 import { GatewayEvents, type Swept } from '../gateway/events.js';
 import { Retention } from '../gateway/retention.js';
-import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import type { AgingPiece, AttemptRecord, Incoming, Store } from '../gateway/store/store.js';
 import { DELIVERY_STATES } from '../gateway/store/webhook-store.js';
 import { afterThisTurn, Days, Hours, ManualClock, Minutes, systemClock } from '../proto/clock.js';
+import { openStore } from './helpers/new-store.js';
 import { overriding } from './helpers/sabotage.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
@@ -27,7 +27,7 @@ interface Bench {
 
 /** A store with a lock, and retention on one clock for all. */
 async function bench(t: Teardown, keepDays = KEEP_DAYS): Promise<Bench> {
-  const store = await openSqliteStore(tempFolder(t));
+  const store = await openStore(tempFolder(t));
   const clock = new ManualClock(START);
   const events = new GatewayEvents();
   const swept: Swept[] = [];
@@ -224,7 +224,7 @@ t.test('30 days late, a repeat is still a repeat under the shortest keeping', as
   await (await TestLock.connect(t, first.mqttPort, MAC, secret)).send(bytes);
   const receivedAtMs = first.clock.now();
   await first.close();
-  const later = await openSqliteStore(folder);
+  const later = await openStore(folder);
   await later.writeFact('run-clock-ms', String(receivedAtMs + Days(30)));
   await later.close();
   const wallClock = new ManualClock(systemClock.now());

@@ -9,7 +9,6 @@ import { at, endWith, filesBelow, readOrNull, root, runTool, Stop, say } from '.
 const counter = new URL('../dist/test/helpers/count-tap.js', import.meta.url).href;
 const builtTap = 'node_modules/@tapjs/test/test-built/dist/esm/index.js';
 const longFolder = 'dist/test/long/';
-const systemFolder = 'dist/test/system/';
 const longTimeoutSeconds = 900;
 
 /** The same path in dist for a source file, and a path from the root for an absolute one. */
@@ -18,6 +17,7 @@ function compiled(argument) {
   return path.startsWith('dist/') ? path : `dist/${path.replace(/\.ts$/, '.js')}`;
 }
 
+/** In whatever order: tap sorts them by name, so what takes long and has a late name may run on alone at the end. */
 function chooseFiles(args) {
   const all = filesBelow('dist/test', '.test.js').sort();
   const named = args.filter((argument) => argument !== '--long').map(compiled);
@@ -25,15 +25,9 @@ function chooseFiles(args) {
     if (!all.includes(file)) throw new Stop(`There is no test ${file}; a test is a file test/**/*.test.ts.`);
   }
   const long = args.includes('--long');
-  const files = named.length > 0 ? named : slowFirst(all.filter((file) => file.startsWith(longFolder) === long));
+  const files = named.length > 0 ? named : all.filter((file) => file.startsWith(longFolder) === long);
   if (files.length === 0) throw new Stop(`There are no ${long ? 'long ' : ''}tests in dist/test.`);
   return files;
-}
-
-/** Those of whole processes take longest: begun last, one of them would run on alone at the end. */
-function slowFirst(files) {
-  const isSlow = (file) => file.startsWith(systemFolder);
-  return [...files.filter(isSlow), ...files.filter((file) => !isSlow(file))];
 }
 
 /**

@@ -2,17 +2,19 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
+import { openStore } from './helpers/new-store.js';
 import { tempFolder } from './helpers/temp-folder.js';
-import { storeContract } from './store-contract.js';
+import { floodContract, storeContract } from './store-contract.js';
 import { usageStoreContract } from './usage-store-contract.js';
 
 // Twice the contract, on a machine that does other things too.
 t.setTimeout(170_000);
 
-storeContract('SQLite', openSqliteStore);
+storeContract('SQLite', openStore);
+floodContract('SQLite', openStore);
 const runSize = { least: 2, perCredential: 1, most: 4 };
-storeContract('SQLite with a thread', (folder) => openSqliteStore(folder, { logThread: true, runSize }));
-usageStoreContract('SQLite', openSqliteStore);
+storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
+usageStoreContract('SQLite', openStore);
 
 t.test('a data folder has one gateway at a time', async (t) => {
   const folder = tempFolder(t);

@@ -1,8 +1,8 @@
 /** A store from before webhook URLs could be ordered, rotated and recovered: what it held goes on. */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import t from 'tap';
+import { Kysely, Migrator, SqliteDialect } from '../gateway/store/kysely.js';
 import { firstLight } from '../gateway/store/migrations/0001-first-light.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { tempFolder } from './helpers/temp-folder.js';

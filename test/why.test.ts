@@ -1,6 +1,6 @@
 // `why`: the chain behind what a lock did, or did not. The sentences expected are written from the specification.
 import t from 'tap';
-import { wrapped } from '../cli/why-print.js';
+import { wrapped } from '../cli/wrapped-text.js';
 import type { Gateway } from '../gateway/gateway.js';
 import { COMMAND_STATES, type CommandRecord, type CommandState } from '../gateway/store/command-record.js';
 import { commandSteps, STATE_WHY, TYPE_WHY, WAIT_WHY } from '../gateway/why/command-why.js';

@@ -19,25 +19,22 @@ import {
   type Client,
   type ConnectPacket,
 } from 'aedes';
-import { afterThisTurn, type Clock, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
+import { afterThisTurn, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
-import type { GatewayEvents, Refused } from '../events.js';
-import type { Ingest } from '../ingest.js';
-import type { Keys } from '../keys.js';
-import { scrubSecrets } from '../log-scrub.js';
-import type { Store } from '../store/store.js';
-import type { Usage } from '../usage/usage.js';
+import type { Refused } from '../events.js';
 import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
+import type { BrokerOptions } from './broker-options.js';
 import { type FastLane, Lanes } from './fast-lane.js';
-import { DOOR_LIMITS, type DoorLimits, FrontDoor } from './front-door.js';
+import { DOOR_LIMITS, FrontDoor } from './front-door.js';
 import { type Gate, gateOf } from './gate.js';
 import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
 import { DeafEmitter, NoPersistence } from './no-routing.js';
+import { type RefusalCounts, Refusals } from './refusals.js';
 import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
-import { readTlsIdentity, type TlsFiles, type TlsIdentity } from './tls-identity.js';
+import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
 import { DOWN_TOPIC, publishFault, subscribeFault } from './topics.js';
 
 /**
@@ -50,9 +47,6 @@ const AEDES_OPTIONS = {
   heartbeatInterval: Hours(1),
   drainTimeout: Seconds(10),
 } as const satisfies AedesOptions;
-/** What a stranger calls himself is shown to operators, but not at any length. */
-const SHOWN_CLIENT_ID = 64;
-
 /** MQTT 3.1.1 §3.2.2.3: the CONNACK of a refused connection. */
 const SERVER_UNAVAILABLE = 3;
 const NOT_AUTHORIZED = 5;
@@ -68,45 +62,10 @@ const AUTHENTICATED_MOST = 5;
 
 type Accepted = Extract<Authentication, { ok: true }>;
 
-export interface BrokerOptions {
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
-  /** The listener over TLS; there is none where this is left out. */
-  readonly tls?: { readonly host: string; readonly port: number; readonly files: TlsFiles } | null | undefined;
-  /** Other limits of the front door than {@link DOOR_LIMITS}. */
-  readonly limits?: Partial<DoorLimits> | undefined;
-  /** What the front door's limits are measured by: real time, whatever the run's clock does. */
-  readonly doorClock?: Clock | undefined;
-  readonly store: Store;
-  readonly keys: Keys;
-  readonly ingest: Ingest;
-  /** Counts what goes over the air, and activates SIMs. */
-  readonly usage: Pick<Usage, 'meter' | 'sims'>;
-  readonly events: GatewayEvents;
-  /** The run's clock. */
-  readonly clock: Clock;
-  /** The wall's, by which credentials expire. */
-  readonly wallClock: Clock;
-  /** Whether the store can write, as far as is known: while it can't, nobody is let in whose word could not be kept. */
-  readonly canStore?: () => Promise<boolean>;
-  /** False takes every uplink by way of aedes: for tests, which compare. */
-  readonly fastLane?: boolean | undefined;
-  /** Told when a lock has subscribed to `down`: from now on it hears commands. */
-  readonly onListening?: (session: Session) => void;
-}
-
 export class Broker {
   /** Those who are authenticated now. */
   readonly sessions = new Sessions();
-  /** How many CONNECTs, packets and so on were refused since the start. */
-  readonly refusals: Record<Refused['what'], number> = {
-    connect: 0,
-    packet: 0,
-    publish: 0,
-    subscribe: 0,
-    connection: 0,
-  };
+  readonly #refusals: Refusals;
   readonly #options: BrokerOptions;
   readonly #aedes: Aedes;
   readonly #door: FrontDoor;
@@ -123,6 +82,7 @@ export class Broker {
   private constructor(options: BrokerOptions, aedes: Aedes) {
     this.#options = options;
     this.#aedes = aedes;
+    this.#refusals = new Refusals(options);
     this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
       this.sessions.end(expired.sender.deviceId, (session) => session === expired);
     });
@@ -154,6 +114,11 @@ export class Broker {
       throw error;
     }
     return broker;
+  }
+
+  /** How many CONNECTs, packets and so on were refused since the start. */
+  get refusals(): RefusalCounts {
+    return this.#refusals.counts;
   }
 
   get port(): number {
@@ -429,19 +394,11 @@ export class Broker {
   #endedAtDoor({ stream, address }: Connection, cause: DisconnectCause, what: Refused['what'], why: string): void {
     const client = clientOf({ stream });
     if (client !== undefined) this.#setCause(client, cause);
-    if (cause !== 'keepalive') this.#tellRefused(what, client?.id, address, why);
+    if (cause !== 'keepalive') this.#refusals.tell(what, client?.id, address, why);
   }
 
   #refused(what: Refused['what'], client: Client, why: string): void {
-    this.#tellRefused(what, client.id, gateOf(client.conn)?.address ?? '', why);
-  }
-
-  #tellRefused(what: Refused['what'], id: string | null | undefined, address: string, why: string): void {
-    this.refusals[what] += 1;
-    // Somebody may have typed a secret where the name belongs.
-    const clientId = scrubSecrets((id ?? '').slice(0, SHOWN_CLIENT_ID));
-    const atMs = this.#options.clock.now();
-    this.#options.events.emit('refused', { atMs, what, clientId, address, why: scrubSecrets(why) });
+    this.#refusals.tell(what, client.id, gateOf(client.conn)?.address ?? '', why);
   }
 }
 

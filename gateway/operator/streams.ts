@@ -4,8 +4,8 @@
  */
 import { PassThrough, Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { Type } from 'typebox';
 import type { GatewayEvents } from '../events.js';
+import { Type } from '../schema-type.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
 import { listenToAll } from './event-json.js';

@@ -1,9 +1,10 @@
 /** The table of commands, through Kysely, so that every engine shares these statements. */
-import { type Insertable, type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import type { Insertable, Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Command, PowerChange } from '../../proto/ping.js';
 import type { CommandFilter, CommandRecord, CommandState, CommandStore, NewCommand } from './command-record.js';
+import { sql } from './kysely.js';
 import type { Lane } from './lane.js';
 import { noSuchDevice } from './registry-tables.js';
 import type { CommandTable, Tables } from './schema.js';

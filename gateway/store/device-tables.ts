@@ -2,12 +2,13 @@
  * Locks, and what they and their phones prove themselves with, through Kysely so that every engine shares these
  * statements. A lock that was removed keeps its row, because the history names it; to everybody who asks it is gone.
  */
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
 import { afterThisTurn } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import { cancelUnfinished } from './command-table.js';
+import { sql } from './kysely.js';
 import { merchantNamed, noSuchDevice } from './registry-tables.js';
 import type { CredentialTable, Tables } from './schema.js';
 import {

@@ -15,13 +15,13 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import { systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { wantRoom } from './backup/copy.js';
 import { dropSums, sumClosedFile, sumFile, writeSums } from './block-sums.js';
 import { lockData } from './data-lock.js';
 import { openDurable } from './durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from './kysely.js';
 import { catchUp } from './log-catch-up.js';
 import { migrationProvider } from './migrations.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';

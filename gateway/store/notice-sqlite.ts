@@ -1,8 +1,9 @@
 /** Notices in the SQLite store, through Kysely; whatever writes takes its turn on the store's lane. */
-import { type Kysely, type Selectable, sql } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { TableParts } from './access-sqlite.js';
+import { sql } from './kysely.js';
 import {
   NOTICES_KEPT,
   type Notice,

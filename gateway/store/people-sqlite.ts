@@ -4,10 +4,11 @@
  * An int64 is written as a bigint and read as text: a number of JavaScript's has 53 bits, and every engine can spell
  * an integer.
  */
-import { type Kysely, type Selectable, sql } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { parse, stringify } from 'lossless-json';
 import { FAULTS_TOLD, type Fault, ManyFaults } from '../faults.js';
 import type { TableParts } from './access-sqlite.js';
+import { sql } from './kysely.js';
 import {
   INT64_MAX,
   type ListedUser,

@@ -5,7 +5,8 @@
  * A trigger sums the row as it stands, after SQLite has given each value the type of its column. A statement on a hot
  * path may set `sum` itself, from the same values, and is left alone then: that costs half.
  */
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
+import { sql } from './kysely.js';
 import { ROW_SUM } from './row-sum.js';
 
 /** The column that a row's sum is in. */

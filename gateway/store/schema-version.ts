@@ -1,7 +1,7 @@
 /** Which version of the schema a file has, and what that version looks like. */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
-import { Kysely, Migrator, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
+import { Kysely, Migrator, SqliteDialect } from './kysely.js';
 import { migrationProvider, STEPS } from './migrations.js';
 import { registerRowSum } from './row-sum.js';
 

@@ -8,7 +8,6 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
-import { Kysely, SqliteDialect } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
@@ -23,6 +22,7 @@ import { type DataLock, lockData } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
 import { DueDeliveries } from './due-deliveries.js';
 import { inTransaction, openDurable } from './durable-file.js';
+import { Kysely, SqliteDialect } from './kysely.js';
 import { Lane } from './lane.js';
 import { type CatchUp, catchUp } from './log-catch-up.js';
 import { InlineLog, type LogKeeper } from './log-keeper.js';

@@ -3,12 +3,13 @@
  * for each lock that said something; the rest goes through Kysely, as the other ordinary tables do.
  */
 import type { Database, Statement as Prepared } from 'better-sqlite3';
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import { type Month, monthEndMs } from '../usage/month.js';
 import type { PricePlan } from '../usage/price.js';
 import type { StatementBasis, UnbilledUsage } from '../usage/statement.js';
+import { sql } from './kysely.js';
 import type { Lane } from './lane.js';
 import { merchantNamed } from './registry-tables.js';
 import type { PricePlanTable, Tables, UsageTable } from './schema.js';

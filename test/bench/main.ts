@@ -2,9 +2,11 @@
  * `npm run bench`: figures beside what they are compared with, taken in one run (quality.md §1). A figure that is too
  * low fails nothing; an instrument that breaks does: then the code is 4. `--help` says what can be asked for.
  */
+
 import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { wrapped } from '../../cli/wrapped-text.js';
 import { benchAck } from './ack.js';
 import { benchBadReceivers } from './bad-receivers.js';
 import { type Flags, readFlags } from './flags.js';
@@ -14,7 +16,7 @@ import { benchIngest, benchUrls } from './ingest.js';
 import { benchIngestPath } from './ingest-path.js';
 import { benchLiveLocks } from './live-locks.js';
 import { profileLines } from './profile-shares.js';
-import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines, wrap } from './report.js';
+import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines } from './report.js';
 import { benchRetention } from './retention.js';
 import type { BenchOptions, Row } from './row.js';
 import { endAllStages, isInterrupted } from './stage.js';
@@ -95,7 +97,7 @@ async function main(args: readonly string[]): Promise<void> {
   const facts = machine();
   if (output === 'json') console.log(JSON.stringify({ ...facts, quick, seconds, rows: rows.map(rowJson), broken }));
   else if (output === 'markdown') console.log([machineLine(facts), '', ...markdownLines(rows)].join('\n'));
-  else console.log([...wrap(machineLine(facts), 80), closing].join('\n'));
+  else console.log([...wrapped(machineLine(facts), 80), closing].join('\n'));
   if (output !== 'table') console.error(closing);
   console.error(`${seconds} s in all${quick ? ', in a quick run whose figures are rough' : ''}.`);
   if (profiles !== null) for (const line of profileLines(profiles, readdirSync(profiles))) console.error(line);

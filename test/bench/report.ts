@@ -1,8 +1,10 @@
 /** What the bench found, as a table for people, as Markdown for the documentation, and as JSON. */
+
 import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
+import { wrapped } from '../../cli/wrapped-text.js';
 import { VERSION } from '../../gateway/version.js';
 import { root } from '../helpers/our-files.js';
 import type { Rates } from './measure.js';
@@ -53,10 +55,10 @@ function comparisonLines(comparison: Comparison): string[] {
     verdict(comparison),
   ];
   const label = name === '' ? 'a fixed bar' : name;
-  const named = wrap(label, NAME_WIDTH).map((line) => `  ${line}`);
+  const named = wrapped(label, NAME_WIDTH).map((line) => `  ${line}`);
   const last = named.pop() ?? '';
   const lines = [...named, `${last.padEnd(NAME_WIDTH + 2)} ${cells.join(' ')}`.trimEnd()];
-  if (missing !== undefined) lines.push(...wrap(missing, COLUMNS - 4).map((line) => `    ${line}`));
+  if (missing !== undefined) lines.push(...wrapped(missing, COLUMNS - 4).map((line) => `    ${line}`));
   return lines;
 }
 
@@ -68,7 +70,7 @@ export function rowLines(row: Row): string[] {
     own,
     ...row.against.flatMap(comparisonLines),
     ...row.details.flatMap((detail) =>
-      wrap(detail, COLUMNS - 4).map((line, index) => `${index === 0 ? '  · ' : '    '}${line}`),
+      wrapped(detail, COLUMNS - 4).map((line, index) => `${index === 0 ? '  · ' : '    '}${line}`),
     ),
   ];
 }
@@ -77,19 +79,6 @@ export function rowLines(row: Row): string[] {
 export function headLine(): string {
   const head = ['median (least–most)'.padEnd(RATES_WIDTH), 'beside'.padEnd(VALUE_WIDTH), 'floor'.padEnd(FLOOR_WIDTH)];
   return `${''.padEnd(NAME_WIDTH + 2)} ${head.join(' ')} holds`;
-}
-
-/** Words on lines of at most `width` letters; a word that is longer has a line of its own. */
-export function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line = line === '' ? word : `${line} ${word}`;
-  }
-  return [...lines, line];
 }
 
 /** How many floors hold, do not, and were not measured. */

@@ -6,11 +6,12 @@ import { GatewayEvents } from '../../gateway/events.js';
 import { Ingest } from '../../gateway/ingest.js';
 import { openKeys } from '../../gateway/keys.js';
 import { Locks } from '../../gateway/locks.js';
-import { Broker, type BrokerOptions } from '../../gateway/mqtt/broker.js';
-import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
+import { Broker } from '../../gateway/mqtt/broker.js';
+import type { BrokerOptions } from '../../gateway/mqtt/broker-options.js';
 import type { Store } from '../../gateway/store/store.js';
 import { Usage } from '../../gateway/usage/usage.js';
 import { type Clock, systemClock } from '../../proto/clock.js';
+import { openStore } from './new-store.js';
 import { NO_COMMANDS } from './no-commands.js';
 
 export interface BrokerPartsOptions {
@@ -23,7 +24,7 @@ export interface BrokerPartsOptions {
 
 /** Starts them on a folder that may hold data already; `stop` ends them all. */
 export async function startBrokerParts({ data, usageClock, wrapStore, broker: options }: BrokerPartsOptions) {
-  const opened = await openSqliteStore(data);
+  const opened = await openStore(data);
   const store = wrapStore?.(opened) ?? opened;
   const keys = openKeys(data, false);
   const events = new GatewayEvents();

@@ -1,6 +1,6 @@
 /** A broker, the store and the judge behind it, without the rest of a gateway: for tests that need its inside. */
 
-import type { BrokerOptions } from '../../gateway/mqtt/broker.js';
+import type { BrokerOptions } from '../../gateway/mqtt/broker-options.js';
 import type { Mac } from '../../proto/mac.js';
 import { startBrokerParts } from './broker-parts.js';
 import { type Teardown, tempFolder } from './temp-folder.js';

@@ -9,13 +9,13 @@ import { Ingest, type Sender } from '../../gateway/ingest.js';
 import { Locks } from '../../gateway/locks.js';
 import { type Session, Sessions } from '../../gateway/mqtt/sessions.js';
 import type { CommandRecord } from '../../gateway/store/command-record.js';
-import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import type { Store } from '../../gateway/store/store.js';
 import { afterThisTurn, ManualClock } from '../../proto/clock.js';
 import { decodeDownlink } from '../../proto/codec.js';
 import type { Mac } from '../../proto/mac.js';
 import type { CommandAck, Downlink, Ping, PowerSettings, Source } from '../../proto/ping.js';
 import { DEFAULT_POWER } from '../../proto/ping.js';
+import { openStore } from './new-store.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 import { MERCHANT, testBytes, testMac } from './test-gateway.js';
 
@@ -54,7 +54,7 @@ export class CommandBench {
   /** Opens it on a new folder, or on one that another bench has left. `wrap` stands between it and its store. */
   static async open(test: Teardown, before?: CommandBench, wrap = (store: Store) => store): Promise<CommandBench> {
     const bench = new CommandBench(before?.folder ?? tempFolder(test), before?.clock ?? new ManualClock(START_MS));
-    const opened = await openSqliteStore(bench.folder);
+    const opened = await openStore(bench.folder);
     test.teardown(() => opened.close().catch(() => undefined));
     const { clock, events, sessions } = bench;
     const store = wrap(opened);

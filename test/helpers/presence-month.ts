@@ -13,11 +13,11 @@ import { GatewayEvents, type PresenceChanged } from '../../gateway/events.js';
 import { Ingest } from '../../gateway/ingest.js';
 import { beginListening, endListening } from '../../gateway/listening.js';
 import { Locks } from '../../gateway/locks.js';
-import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import type { Store } from '../../gateway/store/store.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import type { Mac } from '../../proto/mac.js';
 import { lockSender } from './lock-sender.js';
+import { openStore } from './new-store.js';
 import { NO_COMMANDS } from './no-commands.js';
 import { PresenceLink, type Switchboard } from './presence-link.js';
 import { type Life, lifeOf } from './presence-lives.js';
@@ -107,7 +107,7 @@ export class PresenceMonth {
   }
 
   async #listen(): Promise<void> {
-    const opened = await openSqliteStore(this.#folder);
+    const opened = await openStore(this.#folder);
     this.#store = opened;
     this.#isDead = false;
     const store = overriding(opened, {

@@ -10,13 +10,13 @@ import { GatewayEvents } from '../../gateway/events.js';
 import { type Happening, Ingest } from '../../gateway/ingest.js';
 import { beginListening } from '../../gateway/listening.js';
 import { Locks } from '../../gateway/locks.js';
-import { openSqliteStore } from '../../gateway/store/sqlite-store.js';
 import { type Commit, type Store, StoreFailure } from '../../gateway/store/store.js';
 import type { Sender } from '../../gateway/taken-uplink.js';
 import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Ping, Uplink } from '../../proto/ping.js';
 import { lockSender } from './lock-sender.js';
+import { openStore } from './new-store.js';
 import { NO_COMMANDS } from './no-commands.js';
 import { overriding } from './sabotage.js';
 import { testBytes, testMac } from './test-gateway.js';
@@ -63,7 +63,7 @@ export class RandomHistory {
 
   static async begin(seed: number, folder: string): Promise<RandomHistory> {
     const history = new RandomHistory(seed, folder);
-    history.#store = await openSqliteStore(folder);
+    history.#store = await openStore(folder);
     for (const merchant of MERCHANTS) await history.#store.addMerchant(merchant, START_MS);
     for (let at = 0; at < LOCKS; at++) await history.#add(testMac(at + 1), 0);
     await history.#listen();
@@ -135,7 +135,7 @@ export class RandomHistory {
   async kill(): Promise<void> {
     this.#known.stop();
     await this.#store.close();
-    this.#store = await openSqliteStore(this.#folder);
+    this.#store = await openStore(this.#folder);
     await this.#listen();
   }
 

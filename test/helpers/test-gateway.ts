@@ -8,6 +8,7 @@ import { parseRange } from '../../gateway/webhooks/address-rule.js';
 import { encodeUplink } from '../../proto/codec.js';
 import { type Mac, parseMac } from '../../proto/mac.js';
 import { DEFAULT_POWER, type Ping, type Uplink } from '../../proto/ping.js';
+import { makeStore } from './new-store.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
 export const MERCHANT = 'Amber';
@@ -49,6 +50,7 @@ export async function openGateway(
   options: GatewayOptions = {},
   settings: Partial<Config> = {},
 ): Promise<Gateway> {
+  await makeStore(data);
   const gateway = await startGateway({ ...testConfig(data), ...settings }, { logThread: false, ...options });
   let closed: Promise<void> | undefined;
   const once: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };

@@ -1,5 +1,6 @@
 /** The tables that the gateway began with: registry, log, judgements, webhooks, facts. */
-import { type Kysely, type Migration, sql } from 'kysely';
+import type { Kysely, Migration } from 'kysely';
+import { sql } from '../kysely.js';
 
 type Schema = Kysely<unknown>;
 

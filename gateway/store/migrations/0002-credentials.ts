@@ -2,7 +2,8 @@
  * Phone credentials, which have a name and may expire; locks that were removed; and whose each finding, quarantined
  * message and lock event is, so that what a lock did stays with the merchant that had it then.
  */
-import { type Kysely, type Migration, sql } from 'kysely';
+import type { Kysely, Migration } from 'kysely';
+import { sql } from '../kysely.js';
 
 /** What is a merchant's besides uplinks, which carried its id from the start. */
 const OWNED = ['finding', 'quarantine', 'lock_event'] as const;

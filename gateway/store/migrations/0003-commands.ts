@@ -1,5 +1,6 @@
 /** Commands to locks: what was asked, and what became of it. */
-import { type Migration, sql } from 'kysely';
+import type { Migration } from 'kysely';
+import { sql } from '../kysely.js';
 
 /** Ids are given for ever (autoIncrement): a lock carries out an id once, so one that came back would be lost. */
 export const commands: Migration = {

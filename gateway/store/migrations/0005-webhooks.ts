@@ -2,7 +2,8 @@
  * What merchants build on: URLs that keep a lock's order, secrets that are rotated, events that a URL was not sent,
  * deliveries that are sent once more.
  */
-import { type Kysely, type Migration, sql } from 'kysely';
+import type { Kysely, Migration } from 'kysely';
+import { sql } from '../kysely.js';
 
 type Schema = Kysely<unknown>;
 

@@ -2,7 +2,8 @@
  * Notices for operators. Of one kind and subject there is at most one that is still going on or still unread: a repeat
  * is counted in it. The partial index says so, and is what a repeat is found by.
  */
-import { type Kysely, type Migration, type SqlBool, sql } from 'kysely';
+import type { Kysely, Migration, SqlBool } from 'kysely';
+import { sql } from '../kysely.js';
 
 async function createNotices(db: Kysely<unknown>): Promise<void> {
   await db.schema

@@ -3,7 +3,8 @@
  * filled in sorted runs, and every row gets a sum. What is in the log already is put there when the store is opened
  * (log-catch-up.ts), in steps, since there may be millions.
  */
-import { type Kysely, type Migration, sql } from 'kysely';
+import type { Kysely, Migration } from 'kysely';
+import { sql } from '../kysely.js';
 
 /** It may be run again where it was ended half-way. */
 async function narrow(db: Kysely<unknown>): Promise<void> {

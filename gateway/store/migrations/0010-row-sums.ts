@@ -2,7 +2,8 @@
  * Each row gets a checksum (row-sum.ts), those that are there already too. The log has its own, which whoever appends
  * to it computes. SQLite only: an engine that sums its pages itself needs none of this.
  */
-import { type Kysely, type Migration, sql } from 'kysely';
+import type { Kysely, Migration } from 'kysely';
+import { sql } from '../kysely.js';
 import { keepRowSums } from '../row-sum-triggers.js';
 
 /**

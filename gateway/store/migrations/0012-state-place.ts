@@ -2,7 +2,8 @@
  * A lock's state is written now and then, and what came after it is judged again when it is loaded. So each says
  * through which uplink of the log it stands. Those that there are were written with every uplink: they lack nothing.
  */
-import { type Migration, sql } from 'kysely';
+import type { Migration } from 'kysely';
+import { sql } from '../kysely.js';
 import { keepRowSums } from '../row-sum-triggers.js';
 
 export const statePlace: Migration = {
