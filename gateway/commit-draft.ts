@@ -1,13 +1,25 @@
 /** A commit in the making, and what is to be told once it is made: what the ingest collects of a batch. */
+import type { Presence } from '../proto/power-judge-presence.js';
 import type { KnownLock } from './locks.js';
 import type { CommandChange } from './store/command-record.js';
 import type { Commit, Incoming, IncomingUplink, Judged } from './store/store.js';
+import type { Judgeable } from './waiting.js';
 
 /** Tells drafts apart for a lock, which may live on long after one is gone. */
 let drafts = 0;
 
+/** What is to be told of a lock's presence. */
+export interface PresenceNews {
+  readonly lock: KnownLock;
+  readonly presence: Presence;
+}
+
 export class CommitDraft {
   readonly #number = ++drafts;
+  /** What was judged for it, in order: it is answered and told of when the commit is made. */
+  readonly batch: Judgeable[] = [];
+  /** Why it can't become a commit. */
+  error: Error | undefined;
   readonly incoming: Incoming[] = [];
   readonly judged: Judged[] = [];
   readonly commands: CommandChange[] = [];
@@ -19,6 +31,8 @@ export class CommitDraft {
   readonly merchantIds = new Set<number>();
   /** Of the states that it writes. */
   settled: readonly KnownLock[] = [];
+  /** What its locks' presence is as of this commit, where that may be news. */
+  readonly presences: PresenceNews[] = [];
   /** How many of `incoming` are uplinks. */
   uplinks = 0;
   /** New uplinks by their names; only made where somebody looks for one. The store does not have them yet. */

@@ -133,17 +133,20 @@ export class Locks {
     return this.#unsettled.slice(uplinks);
   }
 
-  /** A commit was made: of so many uplinks, and with the states of these locks as they are. */
-  stored(uplinks: number, settled: readonly KnownLock[]): void {
-    this.#unsettled.stored(uplinks);
-    for (const lock of settled) {
-      lock.isStored = true;
-      this.#unsettled.delete(lock);
-    }
+  /** A commit is on its way to the disk, with the states of these locks as they are: it lacks what is judged later. */
+  storing(settled: readonly KnownLock[]): void {
+    this.#unsettled.begin(settled);
   }
 
-  /** Forgets what was not stored. */
-  async reload(locks: readonly KnownLock[]): Promise<void> {
+  /** The commit was made: of so many uplinks, and with the states of these locks as they were when it set out. */
+  stored(uplinks: number, settled: readonly KnownLock[]): void {
+    this.#unsettled.stored(uplinks);
+    for (const lock of settled) lock.isStored = true;
+  }
+
+  /** Forgets what was not stored of these locks. To be called while no commit is on its way. */
+  async reload(locks: Iterable<KnownLock>): Promise<void> {
+    this.#unsettled.failed();
     const nowMs = this.#clock.now();
     const stored = new Map((await this.#store.readDeviceStates()).map(({ deviceId, state }) => [deviceId, state]));
     const states = new Map<number, DeviceState>();
@@ -179,18 +182,21 @@ export class Locks {
     this.#deadlines.set(lock, lock.state.belief.dueMs);
   }
 
-  /** The lock's presence, where it changed since this was last asked. */
-  newPresence(lock: KnownLock): Presence | undefined {
+  /** The lock's presence as it is believed at this moment, where that may not be what was last told of it. */
+  presenceNow(lock: KnownLock): Presence | undefined {
     const { belief } = lock.state;
     const before = lock.presence;
     // The usual case: it was online when it was last looked at, and still is, over the same connection.
     if (before.presence === 'online' && belief.isConnected && before.sinceMs === belief.connectedSinceMs)
       return undefined;
-    const now = presence(POWER_MODEL, belief, this.#clock.now());
+    return presence(POWER_MODEL, belief, this.#clock.now());
+  }
+
+  /** What this presence rests on is stored, and it is told from now on. Whether it is news. */
+  tellPresence(lock: KnownLock, now: Presence): boolean {
+    const before = lock.presence;
     lock.presence = now;
-    const isSame =
-      now.presence === before.presence && (now.presence !== 'late' || now.rule === (before as typeof now).rule);
-    return isSame ? undefined : now;
+    return now.presence !== before.presence || (now.presence === 'late' && now.rule !== (before as typeof now).rule);
   }
 
   /** Sees to it that ticks are asked for when they are due. To be called after events were judged. */

@@ -30,6 +30,8 @@ export class UnsettledStates<Lock extends object> {
   #queue: Entry<Lock>[] = [];
   #first = 0;
   readonly #current = new Map<Lock, Entry<Lock>>();
+  /** Of the states that are on their way to the disk. Their locks may have another entry since. */
+  readonly #underWay = new Map<Lock, Entry<Lock>>();
   #uplinks = 0;
 
   /** How many there are. */
@@ -38,7 +40,7 @@ export class UnsettledStates<Lock extends object> {
   }
 
   has(lock: Lock): boolean {
-    return this.#current.has(lock);
+    return this.#current.has(lock) || this.#underWay.has(lock);
   }
 
   /** The lock's stored state lacks an uplink. */
@@ -54,7 +56,31 @@ export class UnsettledStates<Lock extends object> {
     this.#current.delete(lock);
   }
 
-  /** So many uplinks are about to be stored: whose states shall go with them. They stay here until they have. */
+  /**
+   * The states of these are on their way to the disk as they are believed at this moment. What comes after it, they
+   * lack; whether they get there, {@link stored} or {@link failed} says.
+   */
+  begin(locks: Iterable<Lock>): void {
+    for (const lock of locks) {
+      const entry = this.#current.get(lock);
+      if (entry === undefined) continue;
+      this.#current.delete(lock);
+      this.#underWay.set(lock, entry);
+    }
+  }
+
+  /** What was on its way did not get there: its locks stand where they stood. Nothing happens where nothing was. */
+  failed(): void {
+    if (this.#underWay.size === 0) return;
+    const back = [...this.#underWay.values()].sort((a, b) => a.uplinks - b.uplinks);
+    const others = this.#queue.slice(this.#first).filter(({ lock }) => !this.#underWay.has(lock));
+    for (const entry of back) this.#current.set(entry.lock, entry);
+    this.#queue = [...back, ...others];
+    this.#first = 0;
+    this.#underWay.clear();
+  }
+
+  /** So many uplinks are about to be stored: whose states shall go with them. */
   slice(uplinks: number): Lock[] {
     const slice: Lock[] = [];
     let share = Math.ceil((this.size * uplinks) / UNSETTLED_USUALLY);
@@ -69,9 +95,10 @@ export class UnsettledStates<Lock extends object> {
     return slice;
   }
 
-  /** So many uplinks were stored. */
+  /** So many uplinks were stored, and the states that were on their way with them. */
   stored(uplinks: number): void {
     this.#uplinks += uplinks;
+    this.#underWay.clear();
   }
 
   /** Where the first entry stands that counts. */

@@ -9,7 +9,7 @@ const SEEDS = 6;
 const STEPS = 40;
 
 t.test('killed after any commit, a gateway believes afterwards what it did before', async (t) => {
-  let [acked, written] = [0, 0];
+  let [acked, written, overlapped] = [0, 0, 0];
   for (let seed = 1; seed <= SEEDS; seed++) {
     const history = await RandomHistory.begin(seed, tempFolder(t));
     for (let step = 1; step <= STEPS; step++) {
@@ -20,11 +20,14 @@ t.test('killed after any commit, a gateway believes afterwards what it did befor
       if (step % 16 === 0) await history.kill();
     }
     await history.end();
+    t.same(history.strayed, [], `seed ${seed}: so it does after a commit during which more was judged`);
+    overlapped += history.overlapped;
     acked += history.acked;
     written += history.statesWritten;
   }
   t.comment(`${acked} acknowledged, ${written} states written`);
   t.ok(acked > SEEDS * STEPS, `${acked} uplinks were acknowledged`);
+  t.ok(overlapped > SEEDS * 4, `more was judged during ${overlapped} commits`);
 });
 
 t.test('what a state lacks is among the newest uplinks, and no commit has to carry very many states', (t) => {

@@ -171,7 +171,7 @@ export interface IncomingUplink {
   readonly credentialId: number;
   readonly boot: number;
   readonly sequence: number;
-  /** The first 8 bytes of the SHA-256 of `bytes`. */
+  /** The first 8 bytes of the SHA-256 of `bytes`. The store works it out for itself. */
   readonly digest: Buffer;
   /** Index into {@link UPLINK_KINDS}. */
   readonly kind: number;

@@ -9,7 +9,6 @@
 import { crc32 } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
 import { packUplink, UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
-import type { IncomingUplink } from './store.js';
 
 /** The columns of `uplink` that its sum is taken over: all others. */
 export interface SummedRow {
@@ -37,13 +36,14 @@ export function uplinkSum(row: SummedRow): number {
     credentialId: row.credential_id,
     boot: row.boot,
     sequence: row.sequence,
-    digest,
     kind: row.kind,
     bytes,
     receivedAtMs: row.received_at_ms,
     buffered: row.buffered === 1,
-  } as IncomingUplink;
-  packUplink(uplink, doubles, new Uint8Array(doubles.buffer), 0);
+  };
+  const packed = Buffer.from(doubles.buffer);
+  packUplink(uplink, doubles, packed, 0);
+  packed.set(digest, UPLINK_WORD.digest * WORD);
   doubles[UPLINK_WORD.id] = row.id;
   return packedSum(doubles, 0);
 }

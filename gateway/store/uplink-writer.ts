@@ -7,6 +7,7 @@
  * of its credential is new, and any other is looked up in the tables and among those that are not there yet.
  */
 import type { Database, Statement } from 'better-sqlite3';
+import { digestOf } from '../event-id.js';
 import { UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
 import { SettlingRun } from './settling-run.js';
 import { packedSum } from './uplink-sum.js';
@@ -122,7 +123,9 @@ export class UplinkWriter {
     const credentialId = doubles[at + UPLINK_WORD.credentialId] as number;
     const boot = doubles[at + UPLINK_WORD.boot] as number;
     const sequence = doubles[at + UPLINK_WORD.sequence] as number;
+    const bytes = Buffer.from(buffer, (at + UPLINK_WORDS) * WORD, length);
     const digest = Buffer.from(buffer, (at + UPLINK_WORD.digest) * WORD, WORD);
+    digest.set(digestOf(bytes));
     if (!this.#isNew(credentialId, boot, sequence, digest)) return at + wordsOf(length);
     const id = this.#lastId + 1;
     doubles[at + UPLINK_WORD.id] = id;
@@ -136,7 +139,7 @@ export class UplinkWriter {
       sequence,
       digest,
       kindAndBuffered >> 1,
-      Buffer.from(buffer, (at + UPLINK_WORDS) * WORD, length),
+      bytes,
       doubles[at + UPLINK_WORD.receivedAtMs],
       kindAndBuffered & 1,
       packedSum(doubles, at),

@@ -1,15 +1,16 @@
 /**
  * A random history of some locks, lived through ingest and store without a broker: uplinks in order, late, twice and
  * contradicting each other, phones, connections, commands and their answers, time, commits that fail, locks that change
- * hands, are erased, removed and added again. After each commit it can be asked what is believed, and what a gateway
- * that starts at that moment would believe.
+ * hands, are erased, removed and added again. Commits take some turns of the event loop, in which more happens and is
+ * judged. After each step it can be asked what is believed, and what a gateway that starts at that moment would
+ * believe; and for each commit it is noted whether one that starts right after it believes what was judged by then.
  */
 import { Prng } from '../../firmware-sim/prng.js';
 import { type DeviceState, forgottenState } from '../../gateway/device-state.js';
 import { GatewayEvents } from '../../gateway/events.js';
 import { type Happening, Ingest } from '../../gateway/ingest.js';
 import { beginListening } from '../../gateway/listening.js';
-import { Locks } from '../../gateway/locks.js';
+import { type KnownLock, Locks } from '../../gateway/locks.js';
 import { type Commit, type Store, StoreFailure } from '../../gateway/store/store.js';
 import type { Sender } from '../../gateway/taken-uplink.js';
 import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
@@ -55,6 +56,11 @@ export class RandomHistory {
   /** Uplinks that were answered, and how many states were written with the commits. */
   acked = 0;
   statesWritten = 0;
+  /** Commits during which something was judged for the next. */
+  overlapped = 0;
+  /** After which commits a gateway would have started with another belief, and of which locks. */
+  readonly strayed: string[] = [];
+  #commits = 0;
 
   private constructor(seed: number, folder: string) {
     this.#random = new Prng(`history ${seed}`);
@@ -100,9 +106,10 @@ export class RandomHistory {
       append: async (commit: Commit) => {
         if (this.#failsNext) {
           this.#failsNext = false;
+          await this.#turns(3);
           throw new StoreFailure('append', new Error('no room'));
         }
-        await this.#store.append(commit);
+        await this.#append(commit);
         this.statesWritten += commit.states.size;
       },
     });
@@ -122,11 +129,32 @@ export class RandomHistory {
     await this.#settle();
   }
 
-  /** A commit, or some: a few things happen, and are stored. */
+  /** Stores it; a gateway that starts on it believes what this one did when it handed the commit over. */
+  async #append(commit: Commit): Promise<void> {
+    const number = ++this.#commits;
+    const believed = this.#statesOf(this.#known, () => true);
+    await this.#turns(2);
+    await this.#store.append(commit);
+    await this.#turns(2);
+    const after = await this.restarted();
+    for (const [mac, state] of Object.entries(after))
+      if (JSON.stringify(state) !== JSON.stringify(believed[mac])) this.strayed.push(`commit ${number}, lock ${mac}`);
+    if (JSON.stringify(this.#statesOf(this.#known, () => true)) !== JSON.stringify(believed)) this.overlapped += 1;
+  }
+
+  async #turns(most: number): Promise<void> {
+    for (let turn = this.#random.whole(0, most); turn > 0; turn--)
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+  }
+
+  /** A few commits: some things happen, at once or a little later, and are stored. */
   async step(): Promise<void> {
     const count = this.#random.whole(1, 12);
-    for (let at = 0; at < count; at++) await this.#happen(this.#random.pick(this.#locks));
     this.#failsNext = this.#random.chance(0.08);
+    for (let at = 0; at < count; at++) {
+      await this.#happen(this.#random.pick(this.#locks));
+      if (this.#random.chance(0.3)) await this.#turns(2);
+    }
     await this.#settle();
     this.#failsNext = false;
   }
@@ -295,9 +323,9 @@ export class RandomHistory {
   }
 
   /** Of the locks in service of which anything was ever stored, through JSON, as it is stored. */
-  #statesOf(locks: Locks): States {
+  #statesOf(locks: Locks, fits = ({ isStored }: KnownLock): boolean => isStored): States {
     const inService = new Set(this.#locks.filter(({ isThere }) => isThere).map(({ mac }) => mac));
-    const known = [...locks.all()].filter(({ mac, isStored }) => isStored && inService.has(mac));
+    const known = [...locks.all()].filter((lock) => fits(lock) && inService.has(lock.mac));
     const states = known.map(({ mac, state }): [string, DeviceState] => [mac, state]);
     return JSON.parse(JSON.stringify(Object.fromEntries(states.sort()))) as States;
   }
