@@ -8,8 +8,10 @@ import type { Source } from '../../proto/ping.js';
 import type { RuleName } from '../../proto/rules.js';
 import { CommandChanges } from './command-changes.js';
 import { inTransaction } from './durable-file.js';
+import type { LogWrite } from './log-thread-message.js';
 import type { Beside, PackedCommit } from './packed-commit.js';
 import { rowSum } from './row-sum.js';
+import { PlainWriter } from './side-write.js';
 import {
   type AttemptRecord,
   CREDENTIALS_READ,
@@ -103,9 +105,11 @@ export class LogWriter {
   readonly #park: Statement;
   readonly #failingSince: Statement;
   readonly #commands: CommandChanges;
+  readonly #plain: PlainWriter;
 
   constructor(db: Database, runSize?: RunSize) {
     this.#commands = new CommandChanges(db);
+    this.#plain = new PlainWriter(db);
     this.#db = db;
     this.#uplinks = new UplinkWriter(db, runSize);
     this.#putState = db.prepare(
@@ -164,15 +168,23 @@ export class LogWriter {
     return this.#uplinks.tail;
   }
 
-  /** One durable transaction. @throws what SQLite throws; nothing of it is kept */
-  append(commit: PackedCommit): void {
+  /** One durable transaction for all of them, in order. @throws what SQLite throws; nothing of it is kept */
+  write(writes: readonly LogWrite[]): void {
     this.#during(() => {
-      this.#appendIncoming(commit);
-      for (const judged of commit.judged) this.#appendJudged(judged);
-      for (const [deviceId, state] of commit.states) this.#storeState(deviceId, state);
-      for (const change of commit.commands) this.#commands.apply(change);
-      this.#uplinks.settleBeside(commit.count);
+      for (const write of writes) {
+        if (write.type === 'append') this.#append(write.commit);
+        else if (write.type === 'progress') for (const each of write.progress) this.#recordProgress(each);
+        else this.#plain.write(write);
+      }
     });
+  }
+
+  #append(commit: PackedCommit): void {
+    this.#appendIncoming(commit);
+    for (const judged of commit.judged) this.#appendJudged(judged);
+    for (const [deviceId, state] of commit.states) this.#storeState(deviceId, state);
+    for (const change of commit.commands) this.#commands.apply(change);
+    this.#uplinks.settleBeside(commit.count);
   }
 
   /** The state as of the newest uplink. Its sum is set here: a trigger would do the same at several times the price. */
@@ -232,13 +244,6 @@ export class LogWriter {
       const name = [about?.credential ?? null, about?.boot ?? null, about?.sequence ?? null];
       this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...name, deviceId);
     }
-  }
-
-  /** One durable transaction too. */
-  recordProgress(progress: readonly DeliveryProgress[]): void {
-    inTransaction(this.#db, () => {
-      for (const each of progress) this.#recordProgress(each);
-    });
   }
 
   #recordProgress(progress: DeliveryProgress): void {
