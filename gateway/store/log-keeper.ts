@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3';
 import type { PackedCommit } from './packed-commit.js';
 import type { SideWrite } from './side-write.js';
 import { LogWriter } from './sqlite-log.js';
+import type { AgedPiece, AgingPiece } from './store.js';
 import type { RunSize, UplinkTail } from './uplink-tail.js';
 
 /** Each promise settles when the work is on the disk, or with what SQLite threw; what is given first is done first. */
@@ -14,6 +15,8 @@ export interface LogKeeper {
   writeBeside(write: SideWrite): Promise<void>;
   /** Puts all uplinks into the tables by name and by lock. */
   settle(): Promise<void>;
+  /** Deletes what is too old, a piece. */
+  deleteOld(piece: AgingPiece): Promise<AgedPiece>;
   /** Resolves when nobody copies the WAL; to be called where nothing else is under way, or it begins again. */
   rest(): Promise<void>;
   /** Ends it after all that it was given. */
@@ -42,6 +45,10 @@ export class InlineLog implements LogKeeper {
 
   async settle(): Promise<void> {
     this.#writer.settle();
+  }
+
+  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    return this.#writer.deleteOld(piece);
   }
 
   async rest(): Promise<void> {}

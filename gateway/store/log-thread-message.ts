@@ -1,6 +1,7 @@
 /** What the store and the thread that writes its log say to each other. Every request gets one answer, in order. */
 import type { PackedCommit } from './packed-commit.js';
 import type { SideWrite } from './side-write.js';
+import type { AgedPiece, AgingPiece } from './store.js';
 import type { RunSize, TailMark } from './uplink-tail.js';
 
 /** One thing to be made durable, whole or not at all. */
@@ -10,6 +11,7 @@ export type LogWrite = { readonly type: 'append'; readonly commit: PackedCommit 
 export type LogRequest =
   | { readonly type: 'write'; readonly writes: readonly LogWrite[] }
   | { readonly type: 'settle' }
+  | { readonly type: 'age'; readonly piece: AgingPiece }
   | { readonly type: 'rest' }
   | { readonly type: 'close' };
 
@@ -28,6 +30,8 @@ export interface LogDone {
   readonly error?: undefined;
   /** The uplinks of a commit, given back with their ids. */
   readonly uplinks?: ArrayBuffer | undefined;
+  /** What deleting a piece came to. */
+  readonly aged?: AgedPiece | undefined;
 }
 
 /** What SQLite threw, as it can be sent: its code decides the kind of the failure. */

@@ -94,8 +94,9 @@ class LogThread {
   }
 
   #other(request: Exclude<LogRequest, WriteRequest>): void {
-    if (request.type === 'settle') {
+    if (request.type === 'settle' || request.type === 'age') {
       const outcomes = this.#orFailure(1, () => {
+        if (request.type === 'age') return [{ aged: this.#writer.deleteOld(request.piece) }];
         this.#writer.settle();
         return [{}];
       });

@@ -12,7 +12,10 @@ import type { LogWrite } from './log-thread-message.js';
 import type { Beside, PackedCommit } from './packed-commit.js';
 import { rowSum } from './row-sum.js';
 import { PlainWriter } from './side-write.js';
+import { Forgetting } from './sqlite-forgetting.js';
 import {
+  type AgedPiece,
+  type AgingPiece,
   type AttemptRecord,
   CREDENTIALS_READ,
   type DeliveryProgress,
@@ -80,9 +83,6 @@ export interface LogEventRow {
 /** An attempt that was under way while its event (@uplinkId) was erased leaves nothing behind. */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
-/** The id of the newest uplink; 0 where there is none. */
-export const NEWEST_UPLINK = '(SELECT coalesce(max(id), 0) FROM uplink)';
-
 /** Whose lock it is at this moment: the device stands in the statement's last parameter. */
 const OWNER = '(SELECT merchant_id FROM device WHERE id = ?)';
 
@@ -106,10 +106,12 @@ export class LogWriter {
   readonly #failingSince: Statement;
   readonly #commands: CommandChanges;
   readonly #plain: PlainWriter;
+  readonly #forgetting: Forgetting;
 
   constructor(db: Database, runSize?: RunSize) {
     this.#commands = new CommandChanges(db);
     this.#plain = new PlainWriter(db);
+    this.#forgetting = new Forgetting(db);
     this.#db = db;
     this.#uplinks = new UplinkWriter(db, runSize);
     this.#putState = db.prepare(
@@ -200,6 +202,13 @@ export class LogWriter {
       if (this.tail.settling === undefined) this.#uplinks.endRun();
       this.#during(() => this.#uplinks.settle(SETTLED_AT_ONCE));
     }
+  }
+
+  /** One durable transaction too. */
+  deleteOld(piece: AgingPiece): AgedPiece {
+    // What is deleted must not be put into the tables by name and by lock afterwards.
+    if (this.#forgetting.lastOld(piece) > this.tail.settledId) this.settle();
+    return inTransaction(this.#db, () => this.#forgetting.deleteOld(piece));
   }
 
   #during(work: () => void): void {

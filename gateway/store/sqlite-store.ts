@@ -363,16 +363,12 @@ class SqliteStore implements Store {
     });
   }
 
-  deleteOld(piece: AgingPiece): Promise<AgedPiece> {
-    return this.#lane.run(async () => {
-      try {
-        // What is deleted must not be put into the tables by name and by lock afterwards.
-        if (this.#forgetting.lastOld(piece) > this.#lookup.tail.settledId) await this.#parts.log.settle();
-        return inTransaction(this.#parts.writer, () => this.#forgetting.deleteOld(piece));
-      } catch (error) {
-        throw new StoreFailure('delete what is old', error);
-      }
-    });
+  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    try {
+      return await this.#lane.runLog(() => this.#parts.log.deleteOld(piece));
+    } catch (error) {
+      throw new StoreFailure('delete what is old', error);
+    }
   }
 
   listDevices(): Promise<DeviceReading[]> {

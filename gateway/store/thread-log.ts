@@ -3,9 +3,10 @@ import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, systemClock, type Timer } from '../../proto/clock.js';
 import type { LogKeeper } from './log-keeper.js';
-import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
+import type { LogAnswer, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import type { PackedCommit } from './packed-commit.js';
 import type { SideWrite } from './side-write.js';
+import type { AgedPiece, AgingPiece } from './store.js';
 import type { UplinkTail } from './uplink-tail.js';
 import { loadTail } from './uplink-writer.js';
 
@@ -16,7 +17,7 @@ import { loadTail } from './uplink-writer.js';
 const RIDES_WITHIN: Milliseconds = 20;
 
 interface Asked {
-  resolve(): void;
+  resolve(aged?: AgedPiece): void;
   reject(error: Error): void;
 }
 
@@ -53,7 +54,7 @@ export class ThreadLog implements LogKeeper {
   static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
     const log = new ThreadLog(data, loadTail(reader));
     try {
-      await new Promise<void>((resolve, reject) => log.#asked.push({ resolve, reject }));
+      await new Promise<unknown>((resolve, reject) => log.#asked.push({ resolve, reject }));
     } catch (error) {
       await log.#thread.terminate();
       throw error;
@@ -61,15 +62,15 @@ export class ThreadLog implements LogKeeper {
     return log;
   }
 
-  append(commit: PackedCommit): Promise<void> {
+  async append(commit: PackedCommit): Promise<void> {
     this.#appendedAtMs = monotonicMs();
-    return new Promise((resolve, reject) => {
+    await new Promise<unknown>((resolve, reject) => {
       this.#depart([{ write: { type: 'append', commit }, asked: { resolve, reject } }], [commit.uplinks]);
     });
   }
 
-  writeBeside(write: SideWrite): Promise<void> {
-    return new Promise((resolve, reject) => {
+  async writeBeside(write: SideWrite): Promise<void> {
+    await new Promise<unknown>((resolve, reject) => {
       this.#riding.push({ write, asked: { resolve, reject } });
       // A lock waits for its CONNACK until its SIM is activated; for the rest nobody waits.
       if (write.type === 'sims' || monotonicMs() - this.#appendedAtMs > RIDES_WITHIN) this.#depart();
@@ -77,12 +78,16 @@ export class ThreadLog implements LogKeeper {
     });
   }
 
-  settle(): Promise<void> {
-    return this.#ask({ type: 'settle' });
+  async settle(): Promise<void> {
+    await this.#ask({ type: 'settle' });
   }
 
-  rest(): Promise<void> {
-    return this.#ask({ type: 'rest' });
+  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    return (await this.#ask({ type: 'age', piece })) as AgedPiece;
+  }
+
+  async rest(): Promise<void> {
+    await this.#ask({ type: 'rest' });
   }
 
   async close(): Promise<void> {
@@ -104,7 +109,7 @@ export class ThreadLog implements LogKeeper {
     this.#send({ type: 'write', writes: all.map(({ write }) => write) }, asked, given);
   }
 
-  #ask(request: LogRequest): Promise<void> {
+  #ask(request: LogRequest): Promise<AgedPiece | undefined> {
     this.#depart();
     return new Promise((resolve, reject) => this.#send(request, [{ resolve, reject }]));
   }
@@ -119,13 +124,15 @@ export class ThreadLog implements LogKeeper {
   }
 
   #answered({ outcomes, mark }: LogAnswer): void {
-    for (const { error, uplinks } of outcomes as readonly LogOutcome[] & readonly { uplinks?: ArrayBuffer }[])
-      if (error === undefined && uplinks !== undefined) this.tail.addPacked(new Float64Array(uplinks));
+    for (const outcome of outcomes) {
+      if (outcome.error !== undefined || outcome.uplinks === undefined) continue;
+      this.tail.addPacked(new Float64Array(outcome.uplinks));
+    }
     if (mark !== undefined) this.tail.follow(mark);
-    for (const { error } of outcomes) {
+    for (const outcome of outcomes) {
       const asked = this.#asked.shift();
-      if (error === undefined) asked?.resolve();
-      else asked?.reject(thrown(error));
+      if (outcome.error === undefined) asked?.resolve(outcome.aged);
+      else asked?.reject(thrown(outcome.error));
     }
   }
 
