@@ -10,9 +10,9 @@ import type { GatewayEvents, Swept } from './events.js';
 import { AGING_TABLES, type Store } from './store/store.js';
 
 /** Rows looked at in one step, which is one transaction of some milliseconds. */
-const STEP_ROWS = 500;
+const STEP_ROWS = 200;
 /** The pause between two steps, in which the store is the pings'. */
-const STEP_PAUSE: Milliseconds = 50;
+const STEP_PAUSE: Milliseconds = 20;
 /** From the start of the gateway to the first sweep, and from the end of one to the next. */
 const FIRST_AFTER = Minutes(1);
 const SWEEP_EVERY = Hours(1);

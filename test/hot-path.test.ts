@@ -49,7 +49,8 @@ t.test('a batch is one commit, and an uplink of any lock few bytes of it', async
   const writer = new LogWriter(db, RUNS);
   const fleet = new AppendFleet(LOCKS);
   const batches = 40;
-  for (let batch = 0; batch < batches; batch++) writer.append(packCommit(fleet.batch(BATCH)));
+  for (let batch = 0; batch < batches; batch++)
+    writer.write([{ type: 'append', commit: packCommit(fleet.batch(BATCH)) }]);
   const { commits, bytes } = readWal(file);
   t.equal(commits, batches);
   const perUplink = Math.round(bytes / batches / BATCH);
@@ -72,7 +73,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
   const fleet = new AppendFleet(LOCKS);
   const append = (): number => {
     statements = 0;
-    writer.append(packCommit(fleet.batch(BATCH)));
+    writer.write([{ type: 'append', commit: packCommit(fleet.batch(BATCH)) }]);
     return statements;
   };
   const first = append();

@@ -185,7 +185,8 @@ t.test('what a full disk turned back is put into the tables all the same', async
   for (let round = 0; round < 300; round++) {
     const pages = db.pragma('page_count', { simple: true }) as number;
     const incoming = nextBatch(chance, sent);
-    const commit = (): void => writer.append(packCommit({ incoming, judged: [], states: new Map() }));
+    const packed = packCommit({ incoming, judged: [], states: new Map() });
+    const commit = (): void => writer.write([{ type: 'append', commit: packed }]);
     db.pragma(`max_page_count = ${pages}`);
     try {
       commit();

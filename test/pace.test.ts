@@ -21,13 +21,13 @@ class Thread {
     this.#spent += ATTEMPT_MS;
   }
 
-  /** One more stretch of 10 ms. */
-  live(): void {
-    const busy = Math.min(10, 10 * this.pings + this.#spent);
-    this.#spent = Math.max(0, this.#spent - Math.max(0, 10 - 10 * this.pings));
+  /** One more stretch of time, in ms. */
+  live(span = 10): void {
+    const busy = Math.min(span, span * this.pings + this.#spent);
+    this.#spent = Math.max(0, this.#spent - Math.max(0, span - span * this.pings));
     this.#active += busy;
-    this.#idle += 10 - busy;
-    this.clock.advance(10);
+    this.#idle += span - busy;
+    this.clock.advance(span);
   }
 }
 
@@ -116,5 +116,28 @@ t.test('while pings are few, nobody is held back', (t) => {
   pace.stored(32);
   t.equal(pace.room(url), Number.POSITIVE_INFINITY);
   t.equal(thread.clock.pending, 0);
+  t.end();
+});
+
+t.test('what begins together is little, however fast attempts may begin', (t) => {
+  const thread = new Thread();
+  thread.pings = 0.1;
+  const pace = new Pace(thread);
+  const urls = Array.from({ length: 20 }, () => new Url(pace, thread));
+  pace.stored(BATCH);
+  for (const url of urls) url.wake();
+  let [most, all] = [0, 0];
+  for (let at = 0; at < Seconds(2); at += 5) {
+    const before = thread.begun;
+    pace.stored(BATCH);
+    // Half of each stretch, so that one deal is seen at a time.
+    thread.live(5);
+    most = Math.max(most, thread.begun - before);
+    all += thread.begun - before;
+  }
+  t.ok(all > Seconds(2), `${all} in 2 s`);
+  // At 250 µs each: as long as a commit waits for the disk.
+  t.ok(most <= 24, `${most} at once`);
+  pace.stop();
   t.end();
 });

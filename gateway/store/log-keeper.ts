@@ -1,8 +1,9 @@
 /** Who writes the log: this thread, or one of its own. The code that writes is the same. */
 import type { Database } from 'better-sqlite3';
 import type { PackedCommit } from './packed-commit.js';
+import type { SideWrite } from './side-write.js';
 import { LogWriter } from './sqlite-log.js';
-import type { DeliveryProgress } from './store.js';
+import type { AgedPiece, AgingPiece } from './store.js';
 import type { RunSize, UplinkTail } from './uplink-tail.js';
 
 /** Each promise settles when the work is on the disk, or with what SQLite threw; what is given first is done first. */
@@ -10,9 +11,14 @@ export interface LogKeeper {
   /** The uplinks that the tables by name and by lock do not have yet: of what was answered, never of what waits. */
   readonly tail: UplinkTail;
   append(commit: PackedCommit): Promise<void>;
-  recordProgress(progress: readonly DeliveryProgress[]): Promise<void>;
+  /** What is no part of the log. It may wait a little, to share a transaction. */
+  writeBeside(write: SideWrite): Promise<void>;
   /** Puts all uplinks into the tables by name and by lock. */
   settle(): Promise<void>;
+  /** Deletes what is too old, a piece. */
+  deleteOld(piece: AgingPiece): Promise<AgedPiece>;
+  /** Resolves when nobody copies the WAL; to be called where nothing else is under way, or it begins again. */
+  rest(): Promise<void>;
   /** Ends it after all that it was given. */
   close(): Promise<void>;
 }
@@ -30,16 +36,22 @@ export class InlineLog implements LogKeeper {
   }
 
   async append(commit: PackedCommit): Promise<void> {
-    this.#writer.append(commit);
+    this.#writer.write([{ type: 'append', commit }]);
   }
 
-  async recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
-    this.#writer.recordProgress(progress);
+  async writeBeside(write: SideWrite): Promise<void> {
+    this.#writer.write([write]);
   }
 
   async settle(): Promise<void> {
     this.#writer.settle();
   }
+
+  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    return this.#writer.deleteOld(piece);
+  }
+
+  async rest(): Promise<void> {}
 
   async close(): Promise<void> {}
 }

@@ -1,24 +1,37 @@
 /** What the store and the thread that writes its log say to each other. Every request gets one answer, in order. */
 import type { PackedCommit } from './packed-commit.js';
-import type { DeliveryProgress } from './store.js';
+import type { SideWrite } from './side-write.js';
+import type { AgedPiece, AgingPiece } from './store.js';
 import type { RunSize, TailMark } from './uplink-tail.js';
+
+/** One thing to be made durable, whole or not at all. */
+export type LogWrite = { readonly type: 'append'; readonly commit: PackedCommit } | SideWrite;
 
 /** What the thread is asked to do. */
 export type LogRequest =
-  | { readonly type: 'append'; readonly commit: PackedCommit }
-  | { readonly type: 'progress'; readonly progress: readonly DeliveryProgress[] }
+  | { readonly type: 'write'; readonly writes: readonly LogWrite[] }
   | { readonly type: 'settle' }
+  | { readonly type: 'age'; readonly piece: AgingPiece }
+  | { readonly type: 'rest' }
   | { readonly type: 'close' };
 
-/** That it is done, or what went wrong. The first answer, to no request, says whether the thread could begin. */
-export type LogAnswer = LogDone | { readonly error: LogError };
+/** What is known when a request is done. The first answer, to no request, says whether the thread could begin. */
+export interface LogAnswer {
+  /** One for each write; one for whatever else was asked. */
+  readonly outcomes: readonly LogOutcome[];
+  /** Left out where more answers belong to the same transaction. */
+  readonly mark?: TailMark | undefined;
+}
 
-/** What is known when a request is done. */
+/** That it is done, or what went wrong. */
+export type LogOutcome = { readonly error: LogError } | LogDone;
+
 export interface LogDone {
   readonly error?: undefined;
   /** The uplinks of a commit, given back with their ids. */
   readonly uplinks?: ArrayBuffer | undefined;
-  readonly mark: TailMark;
+  /** What deleting a piece came to. */
+  readonly aged?: AgedPiece | undefined;
 }
 
 /** What SQLite threw, as it can be sent: its code decides the kind of the failure. */

@@ -85,14 +85,6 @@ export class Registry {
     const row = await this.#db.selectFrom('fact').select('value').where('name', '=', name).executeTakeFirst();
     return row?.value ?? null;
   }
-
-  async writeFact(name: string, value: string): Promise<void> {
-    await this.#db
-      .insertInto('fact')
-      .values({ name, value })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-      .execute();
-  }
 }
 
 /** @throws LockgateError `no-such-merchant` */

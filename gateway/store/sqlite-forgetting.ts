@@ -3,8 +3,8 @@
  * around these; it runs with secure_delete, so that what is deleted is overwritten and not merely let go of.
  */
 import type { Database, Statement } from 'better-sqlite3';
-import { NEWEST_UPLINK } from './sqlite-log.js';
 import type { AgedPiece, AgingPiece, Erased } from './store.js';
+import { NEWEST_UPLINK } from './uplink-row.js';
 import { UPLINK_SUM } from './uplink-sum.js';
 
 interface OldRow {

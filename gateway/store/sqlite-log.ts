@@ -8,9 +8,14 @@ import type { Source } from '../../proto/ping.js';
 import type { RuleName } from '../../proto/rules.js';
 import { CommandChanges } from './command-changes.js';
 import { inTransaction } from './durable-file.js';
+import type { LogWrite } from './log-thread-message.js';
 import type { Beside, PackedCommit } from './packed-commit.js';
 import { rowSum } from './row-sum.js';
+import { PlainWriter } from './side-write.js';
+import { Forgetting } from './sqlite-forgetting.js';
 import {
+  type AgedPiece,
+  type AgingPiece,
   type AttemptRecord,
   CREDENTIALS_READ,
   type DeliveryProgress,
@@ -78,9 +83,6 @@ export interface LogEventRow {
 /** An attempt that was under way while its event (@uplinkId) was erased leaves nothing behind. */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
-/** The id of the newest uplink; 0 where there is none. */
-export const NEWEST_UPLINK = '(SELECT coalesce(max(id), 0) FROM uplink)';
-
 /** Whose lock it is at this moment: the device stands in the statement's last parameter. */
 const OWNER = '(SELECT merchant_id FROM device WHERE id = ?)';
 
@@ -103,9 +105,13 @@ export class LogWriter {
   readonly #park: Statement;
   readonly #failingSince: Statement;
   readonly #commands: CommandChanges;
+  readonly #plain: PlainWriter;
+  readonly #forgetting: Forgetting;
 
   constructor(db: Database, runSize?: RunSize) {
     this.#commands = new CommandChanges(db);
+    this.#plain = new PlainWriter(db);
+    this.#forgetting = new Forgetting(db);
     this.#db = db;
     this.#uplinks = new UplinkWriter(db, runSize);
     this.#putState = db.prepare(
@@ -164,15 +170,23 @@ export class LogWriter {
     return this.#uplinks.tail;
   }
 
-  /** One durable transaction. @throws what SQLite throws; nothing of it is kept */
-  append(commit: PackedCommit): void {
+  /** One durable transaction for all of them, in order. @throws what SQLite throws; nothing of it is kept */
+  write(writes: readonly LogWrite[]): void {
     this.#during(() => {
-      this.#appendIncoming(commit);
-      for (const judged of commit.judged) this.#appendJudged(judged);
-      for (const [deviceId, state] of commit.states) this.#storeState(deviceId, state);
-      for (const change of commit.commands) this.#commands.apply(change);
-      this.#uplinks.settleBeside(commit.count);
+      for (const write of writes) {
+        if (write.type === 'append') this.#append(write.commit);
+        else if (write.type === 'progress') for (const each of write.progress) this.#recordProgress(each);
+        else this.#plain.write(write);
+      }
     });
+  }
+
+  #append(commit: PackedCommit): void {
+    this.#appendIncoming(commit);
+    for (const judged of commit.judged) this.#appendJudged(judged);
+    for (const [deviceId, state] of commit.states) this.#storeState(deviceId, state);
+    for (const change of commit.commands) this.#commands.apply(change);
+    this.#uplinks.settleBeside(commit.count);
   }
 
   /** The state as of the newest uplink. Its sum is set here: a trigger would do the same at several times the price. */
@@ -188,6 +202,13 @@ export class LogWriter {
       if (this.tail.settling === undefined) this.#uplinks.endRun();
       this.#during(() => this.#uplinks.settle(SETTLED_AT_ONCE));
     }
+  }
+
+  /** One durable transaction too. */
+  deleteOld(piece: AgingPiece): AgedPiece {
+    // What is deleted must not be put into the tables by name and by lock afterwards.
+    if (this.#forgetting.lastOld(piece) > this.tail.settledId) this.settle();
+    return inTransaction(this.#db, () => this.#forgetting.deleteOld(piece));
   }
 
   #during(work: () => void): void {
@@ -232,13 +253,6 @@ export class LogWriter {
       const name = [about?.credential ?? null, about?.boot ?? null, about?.sequence ?? null];
       this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...name, deviceId);
     }
-  }
-
-  /** One durable transaction too. */
-  recordProgress(progress: readonly DeliveryProgress[]): void {
-    inTransaction(this.#db, () => {
-      for (const each of progress) this.#recordProgress(each);
-    });
   }
 
   #recordProgress(progress: DeliveryProgress): void {

@@ -37,6 +37,7 @@ import { Registry } from './registry-tables.js';
 import type { Tables } from './schema.js';
 import { SqliteSecrets } from './secret-sqlite.js';
 import type { SecretStore } from './secret-store.js';
+import type { SideWrite } from './side-write.js';
 import { Forgetting } from './sqlite-forgetting.js';
 import { LogReader } from './sqlite-log.js';
 import {
@@ -70,6 +71,7 @@ import { UplinkLookup } from './uplink-lookup.js';
 import type { RunSize } from './uplink-tail.js';
 import { SqliteUsage } from './usage-sqlite.js';
 import type { UsageStore } from './usage-store.js';
+import { WAL_PAGES_MOST } from './wal-emptier.js';
 import { SqliteWebhooks } from './webhook-sqlite.js';
 import type { WebhookStore } from './webhook-store.js';
 import { SqliteWhy } from './why-sqlite.js';
@@ -77,9 +79,6 @@ import type { WhyStore } from './why-store.js';
 
 /** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
 const SETTLED_AT_CLOSE = 5000;
-
-/** Pages of the WAL from which on this thread copies them, though another one is meant to. */
-const WAL_PAGES_MOST = 8000;
 
 /** What the system says where the setting names no place for a folder. */
 const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
@@ -117,7 +116,7 @@ export async function openSqliteStore(folder: string, options: SqliteOptions = {
     await catchUp(writer, onCatchUp);
     const reader = new SqliteDatabase(file, { readonly: true });
     // The thread copies the WAL into the file; this connection does only where that can't keep up.
-    if (logThread) writer.pragma(`wal_autocheckpoint = ${WAL_PAGES_MOST}`);
+    if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * WAL_PAGES_MOST}`);
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
     return new SqliteStore({ file, lock, writer, reader, tables, log });
   } catch (error) {
@@ -185,7 +184,8 @@ class SqliteStore implements Store {
     this.#devices = new DeviceTables(parts.tables);
     this.#readDevices = new DeviceTables(readTables);
     this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
-    this.usage = new SqliteUsage({ lane: this.#lane, writer: parts.writer, tables: parts.tables, readTables });
+    const writeBeside = (what: string, write: SideWrite): Promise<void> => this.#writeBeside(what, write);
+    this.usage = new SqliteUsage({ lane: this.#lane, tables: parts.tables, readTables, writeBeside });
     this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables, lookup });
     this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables });
     this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
@@ -203,7 +203,11 @@ class SqliteStore implements Store {
   }
 
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
-    return this.#writeLog('record deliveries', () => (log) => log.recordProgress(progress));
+    return this.#writeBeside('record deliveries', { type: 'progress', progress });
+  }
+
+  #writeBeside(what: string, write: SideWrite): Promise<void> {
+    return this.#writeLog(what, () => (log) => log.writeBeside(write));
   }
 
   /** One durable transaction on the hot path: made ready at once, sent when its turn comes. */
@@ -352,22 +356,19 @@ class SqliteStore implements Store {
 
   /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
   scrub(): Promise<void> {
-    return this.#lane.run(() => {
+    return this.#lane.run(async () => {
+      await this.#parts.log.rest();
       const [{ busy }] = this.#parts.writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
       if (busy !== 0) throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
     });
   }
 
-  deleteOld(piece: AgingPiece): Promise<AgedPiece> {
-    return this.#lane.run(async () => {
-      try {
-        // What is deleted must not be put into the tables by name and by lock afterwards.
-        if (this.#forgetting.lastOld(piece) > this.#lookup.tail.settledId) await this.#parts.log.settle();
-        return inTransaction(this.#parts.writer, () => this.#forgetting.deleteOld(piece));
-      } catch (error) {
-        throw new StoreFailure('delete what is old', error);
-      }
-    });
+  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    try {
+      return await this.#lane.runLog(() => this.#parts.log.deleteOld(piece));
+    } catch (error) {
+      throw new StoreFailure('delete what is old', error);
+    }
   }
 
   listDevices(): Promise<DeviceReading[]> {
@@ -404,7 +405,7 @@ class SqliteStore implements Store {
   }
 
   writeFact(name: string, value: string): Promise<void> {
-    return this.#lane.run(() => this.#registry.writeFact(name, value));
+    return this.#writeBeside('write a fact', { type: 'fact', name, value });
   }
 
   readCopy(): Promise<StoreCopy> {

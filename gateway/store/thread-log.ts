@@ -1,23 +1,35 @@
 /** The log's writer in a thread of its own, as the store sees it: requests go there, answers come back in order. */
 import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
+import { type Milliseconds, monotonicMs, systemClock, type Timer } from '../../proto/clock.js';
 import type { LogKeeper } from './log-keeper.js';
-import type { LogAnswer, LogError, LogRequest, LogThreadData } from './log-thread-message.js';
+import type { LogAnswer, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import type { PackedCommit } from './packed-commit.js';
-import type { DeliveryProgress } from './store.js';
+import type { SideWrite } from './side-write.js';
+import type { AgedPiece, AgingPiece } from './store.js';
 import type { UplinkTail } from './uplink-tail.js';
 import { loadTail } from './uplink-writer.js';
 
+/**
+ * While commits of uplinks follow each other closely, what is written beside them waits so long for the next, to share
+ * its fsync instead of standing in its way.
+ */
+const RIDES_WITHIN: Milliseconds = 20;
+
 interface Asked {
-  resolve(): void;
+  resolve(aged?: AgedPiece): void;
   reject(error: Error): void;
 }
 
 export class ThreadLog implements LogKeeper {
   readonly tail: UplinkTail;
   readonly #thread: Worker;
-  /** Requests without an answer, oldest first. Whoever writes has limits of its own for what may wait. */
+  /** What has no outcome yet and was sent, oldest first. Whoever writes has limits of its own for what may wait. */
   readonly #asked: Asked[] = [];
+  /** What waits for the next commit of uplinks, and who waits for it. */
+  #riding: { readonly write: SideWrite; readonly asked: Asked }[] = [];
+  #departure: Timer | undefined;
+  #appendedAtMs = Number.NEGATIVE_INFINITY;
   readonly #ended: Promise<void>;
   #broken: Error | undefined;
 
@@ -42,7 +54,7 @@ export class ThreadLog implements LogKeeper {
   static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
     const log = new ThreadLog(data, loadTail(reader));
     try {
-      await new Promise<void>((resolve, reject) => log.#asked.push({ resolve, reject }));
+      await new Promise<unknown>((resolve, reject) => log.#asked.push({ resolve, reject }));
     } catch (error) {
       await log.#thread.terminate();
       throw error;
@@ -50,16 +62,32 @@ export class ThreadLog implements LogKeeper {
     return log;
   }
 
-  append(commit: PackedCommit): Promise<void> {
-    return this.#ask({ type: 'append', commit }, [commit.uplinks]);
+  async append(commit: PackedCommit): Promise<void> {
+    this.#appendedAtMs = monotonicMs();
+    await new Promise<unknown>((resolve, reject) => {
+      this.#depart([{ write: { type: 'append', commit }, asked: { resolve, reject } }], [commit.uplinks]);
+    });
   }
 
-  recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
-    return this.#ask({ type: 'progress', progress });
+  async writeBeside(write: SideWrite): Promise<void> {
+    await new Promise<unknown>((resolve, reject) => {
+      this.#riding.push({ write, asked: { resolve, reject } });
+      // A lock waits for its CONNACK until its SIM is activated; for the rest nobody waits.
+      if (write.type === 'sims' || monotonicMs() - this.#appendedAtMs > RIDES_WITHIN) this.#depart();
+      else this.#departure ??= systemClock.after(RIDES_WITHIN, () => this.#depart());
+    });
   }
 
-  settle(): Promise<void> {
-    return this.#ask({ type: 'settle' });
+  async settle(): Promise<void> {
+    await this.#ask({ type: 'settle' });
+  }
+
+  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    return (await this.#ask({ type: 'age', piece })) as AgedPiece;
+  }
+
+  async rest(): Promise<void> {
+    await this.#ask({ type: 'rest' });
   }
 
   async close(): Promise<void> {
@@ -67,23 +95,45 @@ export class ThreadLog implements LogKeeper {
     await this.#ended;
   }
 
-  #ask(request: LogRequest, given: readonly ArrayBuffer[] = []): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#broken !== undefined) return reject(this.#broken);
-      this.#thread.postMessage(request, given);
-      this.#asked.push({ resolve, reject });
-    });
+  /** Sends what rides, and what it rides with. */
+  #depart(
+    more: readonly { readonly write: LogWrite; readonly asked: Asked }[] = [],
+    given: readonly ArrayBuffer[] = [],
+  ): void {
+    this.#departure?.cancel();
+    this.#departure = undefined;
+    const all = [...this.#riding, ...more];
+    this.#riding = [];
+    if (all.length === 0) return;
+    const asked = all.map((each) => each.asked);
+    this.#send({ type: 'write', writes: all.map(({ write }) => write) }, asked, given);
   }
 
-  #answered(answer: LogAnswer): void {
-    const asked = this.#asked.shift();
-    if (answer.error !== undefined) {
-      asked?.reject(thrown(answer.error));
+  #ask(request: LogRequest): Promise<AgedPiece | undefined> {
+    this.#depart();
+    return new Promise((resolve, reject) => this.#send(request, [{ resolve, reject }]));
+  }
+
+  #send(request: LogRequest, asked: readonly Asked[], given: readonly ArrayBuffer[] = []): void {
+    if (this.#broken !== undefined) {
+      for (const { reject } of asked) reject(this.#broken);
       return;
     }
-    if (answer.uplinks !== undefined) this.tail.addPacked(new Float64Array(answer.uplinks));
-    this.tail.follow(answer.mark);
-    asked?.resolve();
+    this.#thread.postMessage(request, given);
+    this.#asked.push(...asked);
+  }
+
+  #answered({ outcomes, mark }: LogAnswer): void {
+    for (const outcome of outcomes) {
+      if (outcome.error !== undefined || outcome.uplinks === undefined) continue;
+      this.tail.addPacked(new Float64Array(outcome.uplinks));
+    }
+    if (mark !== undefined) this.tail.follow(mark);
+    for (const outcome of outcomes) {
+      const asked = this.#asked.shift();
+      if (outcome.error === undefined) asked?.resolve(outcome.aged);
+      else asked?.reject(thrown(outcome.error));
+    }
   }
 
   /** A thread that ends by itself leaves nobody who knows what is on the disk: for the store, an I/O error. */

@@ -43,3 +43,6 @@ export function toUplink(row: UplinkRow): StoredUplink {
     buffered: row.buffered === 1,
   };
 }
+
+/** The id of the newest uplink; 0 where there is none. */
+export const NEWEST_UPLINK = '(SELECT coalesce(max(id), 0) FROM uplink)';

@@ -1,8 +1,7 @@
 /**
- * SIM cards, usage, price plans and statements in SQLite. Adding counts is SQL by hand, since it happens every second
- * for each lock that said something; the rest goes through Kysely, as the other ordinary tables do.
+ * SIM cards, usage, price plans and statements in SQLite. What is added every second for each lock that said something
+ * is written by who writes the log (side-write.ts); the rest goes through Kysely, as the other ordinary tables do.
  */
-import type { Database, Statement as Prepared } from 'better-sqlite3';
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
@@ -13,7 +12,7 @@ import { sql } from './kysely.js';
 import type { Lane } from './lane.js';
 import { merchantNamed } from './registry-tables.js';
 import type { PricePlanTable, Tables, UsageTable } from './schema.js';
-import { StoreFailure } from './store.js';
+import type { SideWrite } from './side-write.js';
 import {
   COUNTING_SINCE_FACT,
   type DatedPlan,
@@ -26,66 +25,32 @@ import {
 
 export interface SqliteUsageParts {
   readonly lane: Lane;
-  readonly writer: Database;
   readonly tables: Kysely<Tables>;
   /** On the connection that only reads. */
   readonly readTables: Kysely<Tables>;
+  /** Has it written by who writes the log; rejects with a StoreFailure. */
+  readonly writeBeside: (what: string, write: SideWrite) => Promise<void>;
 }
 
 export class SqliteUsage implements UsageStore {
   readonly #lane: Lane;
-  readonly #writer: Database;
   readonly #tables: Kysely<Tables>;
   readonly #reads: Kysely<Tables>;
-  readonly #add: Prepared;
-  readonly #activate: Prepared;
+  readonly #writeBeside: SqliteUsageParts['writeBeside'];
 
-  constructor({ lane, writer, tables, readTables }: SqliteUsageParts) {
+  constructor({ lane, tables, readTables, writeBeside }: SqliteUsageParts) {
     this.#lane = lane;
-    this.#writer = writer;
+    this.#writeBeside = writeBeside;
     this.#tables = tables;
     this.#reads = readTables;
-    this.#add = writer.prepare(
-      `INSERT INTO usage (month, mac, merchant_id, simulated, changed_at_ms,
-         messages_up, messages_down, connections, bytes_up, bytes_down)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (month, mac, merchant_id, simulated) DO UPDATE SET
-         changed_at_ms = excluded.changed_at_ms,
-         messages_up = messages_up + excluded.messages_up,
-         messages_down = messages_down + excluded.messages_down,
-         connections = connections + excluded.connections,
-         bytes_up = bytes_up + excluded.bytes_up,
-         bytes_down = bytes_down + excluded.bytes_down`,
-    );
-    this.#activate = writer.prepare(
-      'INSERT INTO sim (mac, activated_at_ms) VALUES (?, ?) ON CONFLICT (mac) DO NOTHING',
-    );
   }
 
   activate(sims: readonly { readonly mac: Mac; readonly atMs: number }[]): Promise<void> {
-    return this.#commit('activate a SIM', () => {
-      for (const { mac, atMs } of sims) this.#activate.run(mac, atMs);
-    });
+    return this.#writeBeside('activate a SIM', { type: 'sims', sims });
   }
 
   add(deltas: readonly UsageDelta[], nowMs: number): Promise<void> {
-    return this.#commit('add usage', () => {
-      for (const delta of deltas) {
-        const { month, mac, merchantId, simulated, messagesUp, messagesDown, connections, bytesUp, bytesDown } = delta;
-        const counts = [messagesUp, messagesDown, connections, bytesUp, bytesDown];
-        this.#add.run(month, mac, merchantId, simulated ? 1 : 0, nowMs, ...counts);
-      }
-    });
-  }
-
-  #commit(what: string, work: () => void): Promise<void> {
-    return this.#lane.run(() => {
-      try {
-        this.#writer.transaction(work).immediate();
-      } catch (error) {
-        throw new StoreFailure(what, error);
-      }
-    });
+    return this.#writeBeside('add usage', { type: 'usage', deltas, nowMs });
   }
 
   async readActivations(): Promise<{ mac: Mac; activatedAtMs: number }[]> {

@@ -24,7 +24,7 @@ import type {
 } from './webhook-store.js';
 
 /** Rows of a removed URL that go in one commit, so that pings wait for no more than that. */
-const REMOVED_AT_ONCE = 2000;
+const REMOVED_AT_ONCE = 200;
 
 export interface SqliteWebhooksParts {
   readonly lane: Lane;

@@ -1,6 +1,6 @@
 /**
- * Usage at work: the clock of it. Once a second what was counted goes into the store, in one commit; when a month ends,
- * its statements are closed, also those of months that ended while the gateway was down.
+ * Usage at work: the clock of it. Once a second what was counted goes into the store, a piece with each commit; when a
+ * month ends, its statements are closed, also those of months that ended while the gateway was down.
  *
  * It lives by the wall's clock, never by the run's. A statement is a bill, and real bytes moved in a real month; a demo
  * at 60 × speed would otherwise close months that have not been. Its locks are simulated and billed to nobody anyway.
@@ -25,6 +25,10 @@ import { makeStatement } from './statement.js';
 
 /** How often counts are stored: what a crash can lose (interfaces.md §5). */
 const STORE_EVERY = Seconds(1);
+/** Counts of so many locks go into one commit: the pings of that commit wait for them. */
+const STORED_TOGETHER = 100;
+/** But no more pieces than so many, however many locks there are. */
+const PIECES_MOST = 20;
 
 export interface UsageParts {
   readonly store: Pick<Store, 'usage' | 'listMerchants' | 'readFact' | 'writeFact'>;
@@ -87,12 +91,14 @@ export class Usage {
 
   async #storeCounted(): Promise<void> {
     const deltas = this.meter.take();
-    if (deltas.length === 0) return;
-    try {
-      await this.#parts.store.usage.add(deltas, this.#parts.clock.now());
-    } catch (error) {
-      this.meter.putBack(deltas);
-      throw error;
+    const together = Math.max(STORED_TOGETHER, Math.ceil(deltas.length / PIECES_MOST));
+    for (let at = 0; at < deltas.length; at += together) {
+      try {
+        await this.#parts.store.usage.add(deltas.slice(at, at + together), this.#parts.clock.now());
+      } catch (error) {
+        this.meter.putBack(deltas.slice(at));
+        throw error;
+      }
     }
   }
 

@@ -22,8 +22,10 @@ import {
 const BUSY_FROM = 32;
 /** When there was none such for so long, there is time for everything. In real time. */
 const CALM_AFTER: Milliseconds = 250;
-/** How often the loop is looked at, and attempts are dealt. */
-const LOOK_EVERY: Milliseconds = 50;
+/** How often attempts are dealt: what begins together holds up the pings that come meanwhile, so it is little. */
+const DEAL_EVERY: Milliseconds = 5;
+/** How often the loop is looked at: so many times dealt. */
+const DEALS_PER_LOOK = 10;
 /** Attempts a second of all URLs together: as it becomes busy, and at the least, which is some 2 % of the thread. */
 const FIRST_RATE = 800;
 export const LEAST_RATE = 100;
@@ -59,8 +61,11 @@ export class Pace {
   /** Those that were held back, the longest first: with nothing begun since the last look, and with something. */
   #held = new Set<Paced>();
   #served = new Set<Paced>();
+  /** The part of an attempt that the rate has earned and that was not dealt yet. */
+  #earned = 0;
+  #deals = 0;
   #busySinceMs = 0;
-  #look: Timer | undefined;
+  #turn: Timer | undefined;
   #seen: LoopTime = { idle: 0, active: 0 };
   #isStopped = false;
 
@@ -82,7 +87,7 @@ export class Pace {
 
   /** To be called as an attempt begins. */
   begin(worker: Paced): void {
-    if (this.#look === undefined) return;
+    if (this.#turn === undefined) return;
     this.#left -= 1;
     this.#begun.set(worker, (this.#begun.get(worker) ?? 0) + 1);
   }
@@ -91,8 +96,10 @@ export class Pace {
   stored(uplinks: number): void {
     if (uplinks < BUSY_FROM || this.#isStopped) return;
     this.#busySinceMs = this.#parts.clock.now();
-    if (this.#look !== undefined) return;
+    if (this.#turn !== undefined) return;
     this.#rate = FIRST_RATE;
+    this.#earned = 0;
+    this.#deals = 0;
     this.#seen = this.#parts.loopTime();
     this.#deal();
   }
@@ -104,15 +111,19 @@ export class Pace {
   }
 
   #calm(): void {
-    this.#look?.cancel();
-    this.#look = undefined;
-    this.#wakeAll(Number.POSITIVE_INFINITY);
+    this.#turn?.cancel();
+    this.#turn = undefined;
+    this.#wake(Number.POSITIVE_INFINITY);
   }
 
-  #looked(): void {
+  #takeTurn(): void {
     const { clock, loopTime } = this.#parts;
-    if (Math.abs(clock.now() - this.#busySinceMs) >= CALM_AFTER) this.#calm();
-    else this.#adapt(loopTime());
+    if (Math.abs(clock.now() - this.#busySinceMs) >= CALM_AFTER) {
+      this.#calm();
+      return;
+    }
+    if (this.#deals % DEALS_PER_LOOK === 0) this.#adapt(loopTime());
+    this.#deal();
   }
 
   #adapt(seen: LoopTime): void {
@@ -121,22 +132,27 @@ export class Pace {
     this.#seen = seen;
     if (share > IDLE_ENOUGH) this.#rate = Math.min(this.#rate * FASTER, MOST_RATE);
     else if (share < IDLE_LITTLE) this.#rate = Math.max(this.#rate * SLOWER, LEAST_RATE);
-    this.#deal();
   }
 
   #deal(): void {
-    this.#look = this.#parts.clock.after(LOOK_EVERY, () => this.#looked());
-    this.#wakeAll(Math.max(1, Math.round((this.#rate * LOOK_EVERY) / Seconds(1))));
+    this.#turn = this.#parts.clock.after(DEAL_EVERY, () => this.#takeTurn());
+    this.#deals += 1;
+    const earned = this.#earned + (this.#rate * DEAL_EVERY) / Seconds(1);
+    const attempts = Math.floor(earned);
+    this.#earned = earned - attempts;
+    // Until the first is earned, nothing may begin.
+    if (attempts > 0 || this.#left === Number.POSITIVE_INFINITY) this.#wake(attempts);
   }
 
-  /** Deals so many attempts to those that were held back, the longest first. */
-  #wakeAll(attempts: number): void {
-    const held = new Set([...this.#held, ...this.#served]);
+  /** Deals so many attempts to those that were held back, the longest first; the others wait on. */
+  #wake(attempts: number): void {
+    const held = [...new Set([...this.#held, ...this.#served])];
+    const woken = held.slice(0, attempts);
     this.#left = attempts;
-    this.#share = Math.ceil(attempts / Math.max(held.size, 1));
+    this.#share = Math.ceil(attempts / Math.max(held.length, 1));
     this.#begun.clear();
-    this.#held.clear();
+    this.#held = new Set(held.slice(attempts));
     this.#served.clear();
-    for (const worker of held) worker.wake();
+    for (const worker of woken) worker.wake();
   }
 }
