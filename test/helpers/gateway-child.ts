@@ -29,9 +29,14 @@ export class GatewayChild {
   }
 
   /** One on a new folder that is not started yet. */
-  static async make(test: Teardown, sabotage?: SabotageName, tellsUsage = false): Promise<GatewayChild> {
+  static async make(
+    test: Teardown,
+    sabotage?: SabotageName,
+    tellsUsage = false,
+    runSize?: GatewayRequest['runSize'],
+  ): Promise<GatewayChild> {
     const place = { data: tempFolder(test), mqttPort: await freePort(), operatorPort: await freePort() };
-    return new GatewayChild(test, { ...place, sabotage, tellsUsage });
+    return new GatewayChild(test, { ...place, sabotage, tellsUsage, runSize });
   }
 
   /** One on a new folder, started, with a merchant. */
