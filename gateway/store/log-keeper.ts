@@ -13,6 +13,8 @@ export interface LogKeeper {
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void>;
   /** Puts all uplinks into the tables by name and by lock. */
   settle(): Promise<void>;
+  /** Resolves when nobody copies the WAL; to be called where nothing else is under way, or it begins again. */
+  rest(): Promise<void>;
   /** Ends it after all that it was given. */
   close(): Promise<void>;
 }
@@ -40,6 +42,8 @@ export class InlineLog implements LogKeeper {
   async settle(): Promise<void> {
     this.#writer.settle();
   }
+
+  async rest(): Promise<void> {}
 
   async close(): Promise<void> {}
 }

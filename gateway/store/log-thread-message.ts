@@ -8,6 +8,7 @@ export type LogRequest =
   | { readonly type: 'append'; readonly commit: PackedCommit }
   | { readonly type: 'progress'; readonly progress: readonly DeliveryProgress[] }
   | { readonly type: 'settle' }
+  | { readonly type: 'rest' }
   | { readonly type: 'close' };
 
 /** That it is done, or what went wrong. The first answer, to no request, says whether the thread could begin. */

@@ -29,7 +29,7 @@ function serve(): void {
     if (request.type === 'append') writer.append(request.commit);
     else if (request.type === 'progress') writer.recordProgress(request.progress);
     else if (request.type === 'settle') writer.settle();
-    else {
+    else if (request.type === 'close') {
       db.close();
       // With nobody to listen to, the thread ends.
       port.unref();
@@ -45,7 +45,8 @@ function serve(): void {
     }
     const uplinks = request.type === 'append' ? request.commit.uplinks : undefined;
     answer({ uplinks, mark: writer.tail.mark }, uplinks);
-    if (db.open) emptier.copyWhereLong();
+    // Who asked for rest does something that SQLite refuses beside a copy.
+    if (db.open && request.type !== 'rest') emptier.copyWhereLong();
   });
   answer({ mark: writer.tail.mark });
 }

@@ -352,7 +352,8 @@ class SqliteStore implements Store {
 
   /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
   scrub(): Promise<void> {
-    return this.#lane.run(() => {
+    return this.#lane.run(async () => {
+      await this.#parts.log.rest();
       const [{ busy }] = this.#parts.writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
       if (busy !== 0) throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
     });

@@ -62,6 +62,10 @@ export class ThreadLog implements LogKeeper {
     return this.#ask({ type: 'settle' });
   }
 
+  rest(): Promise<void> {
+    return this.#ask({ type: 'rest' });
+  }
+
   async close(): Promise<void> {
     await this.#ask({ type: 'close' });
     await this.#ended;

@@ -12,14 +12,19 @@ interface LockRow {
   readonly last: number;
 }
 
+/** Whether a row `t` of a table is that of the uplink `u`. */
+const FITS = {
+  uplink_name: '(t.credential_id, t.boot, t.sequence) = (u.credential_id, u.boot, u.sequence)',
+  uplink_of_device: 't.device_id = u.device_id',
+} as const;
+
 /** Of each table that is filled later, the rows of the log that it lacks though it is said to have them. */
-const LACKING = ['uplink_name', 'uplink_of_device'].map(
-  (table) => `SELECT count(*) FROM uplink u, uplink_settled s WHERE u.id <= s.settled_id
-    AND NOT EXISTS (SELECT 1 FROM ${table} t WHERE t.uplink_id = u.id
-      AND ${table === 'uplink_name' ? '(t.credential_id, t.boot, t.sequence) = (u.credential_id, u.boot, u.sequence)' : 't.device_id = u.device_id'})`,
+const LACKING = Object.entries(FITS).map(
+  ([table, fits]) => `SELECT count(*) FROM uplink u, uplink_settled s WHERE u.id <= s.settled_id
+    AND NOT EXISTS (SELECT 1 FROM ${table} t WHERE t.uplink_id = u.id AND ${fits})`,
 );
 /** Rows of theirs that the log has not. */
-const STRAY = ['uplink_name', 'uplink_of_device'].map(
+const STRAY = Object.keys(FITS).map(
   (table) => `SELECT count(*) FROM ${table} WHERE uplink_id NOT IN (SELECT id FROM uplink)`,
 );
 

@@ -47,8 +47,8 @@ export class FloodCrowd {
   }
 
   /**
-   * Makes a data folder that knows so many locks, `heard` of them the merchant's that hears. Undefined where there is no
-   * compiler to make the process with.
+   * Makes a data folder that knows so many locks, `heard` of them the merchant's that hears. Undefined where there is
+   * no compiler to make the process with.
    */
   static async make(
     test: Teardown,

@@ -1,7 +1,7 @@
 /**
- * Durability at the highest rate that a gateway has: a crowd of locks floods it while it is killed again and again, with
- * or without a loss of power. Then what the crowd was told is compared with the file of the store, and for some of the
- * locks with the diary of their merchant. Nobody asks the gateway.
+ * Durability at the highest rate that a gateway has: a crowd of locks floods it while it is killed again and again,
+ * with or without a loss of power. Then what the crowd was told is compared with the file of the store, and for some
+ * of the locks with the diary of their merchant. Nobody asks the gateway.
  */
 import { FIRST_SEQUENCE } from '../bench/ping-template.js';
 import { Bell, oddMoment } from './bell.js';

@@ -1,4 +1,4 @@
-/** Durability at the gateway's highest rate (quality.md §2), in its quick form; test/long/flood.test.ts has the long. */
+/** Durability at the highest rate (quality.md §2), in its quick form; test/long/flood.test.ts has the long one. */
 import t from 'tap';
 import { testFlood } from '../helpers/flood-test.js';
 
