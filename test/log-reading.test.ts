@@ -104,7 +104,7 @@ async function readUnanswered(t: Test, seed: number): Promise<void> {
 
 t.test('what is read beside a commit is a beginning of what is read after it', async (t) => {
   const seed = chooseSeed();
-  for (let run = 0; run < 2; run++) await readUnanswered(t, seed + run);
+  await readUnanswered(t, seed);
 });
 
 t.test('a lock that was late and pinged just before a crash is not late after it', async (t) => {
@@ -146,7 +146,7 @@ t.test('the WAL can be emptied while the thread has just copied it', async (t) =
     ];
     return { incoming, judged: [], states: new Map() };
   };
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 3; round++) {
     await store.append(nextCommit(chance, sent, () => round));
     await store.append(large());
     await t.resolves(store.scrub(), `round ${round}`);

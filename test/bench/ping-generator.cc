@@ -19,8 +19,8 @@
 //   run MS         the same for so long
 //   pace N RATE    N pings, RATE a second by a schedule, by the locks in turn. A lock has one ping in flight; what
 //                  waits behind it is timed from when it should have left, not from when it did
-//   life MS        a flood for so long, or until the other side dies; answers `{"last":[n,…]}`: what it was told is
-//                  safe, as each lock's last sequence
+//   life MS        a flood for so long, or until the other side dies; answers `{}` when there are as many PUBACKs as
+//                  locks, and at the end `{"last":[n,…]}`: what it was told is safe, as each lock's last sequence
 //
 // node-generator.ts does the same where there is no compiler.
 #include <algorithm>
@@ -163,8 +163,10 @@ class Crowd {
   // For so many ns at most. That connections end is no fault.
   void live(long span) {
     mayEnd_ = true;
+    isTold_ = false;
     play(kNoLimit, span);
     mayEnd_ = false;
+    if (!isTold_) std::printf("{}\n");
     std::printf("{\"last\":[");
     for (const Lock &lock : locks_) std::printf("%s%u", &lock == locks_.data() ? "" : ",", lock.safe);
     std::printf("]}\n");
@@ -183,6 +185,10 @@ class Crowd {
     for (Lock &lock : locks_) send_next(lock);
     while (acked_ + givenUp_ < sent) {
       if (wait(kNone, send_next) < kFew) usleep(kGatherUs);
+      if (!mayEnd_ || isTold_ || acked_ < static_cast<long>(locks_.size())) continue;
+      isTold_ = true;
+      std::printf("{}\n");
+      std::fflush(stdout);
     }
   }
 
@@ -329,7 +335,7 @@ class Crowd {
   std::vector<float> latencies_;
   long acked_ = 0, givenUp_ = 0, startedAt_ = 0;
   uint64_t nowMs_ = 0, beginMs_ = 0;
-  bool mayEnd_ = false;
+  bool mayEnd_ = false, isTold_ = false;
 };
 
 }  // namespace

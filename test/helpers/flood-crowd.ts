@@ -87,11 +87,13 @@ export class FloodCrowd {
     await program.answer();
   }
 
-  /** All send, for so many ms at the most. */
-  flood(milliseconds: number): void {
-    this.#life = this.#program?.answer(`life ${milliseconds}`);
+  /** All send, for so many ms at the most. Resolves when as many pings are acknowledged as there are locks. */
+  async flood(milliseconds: number): Promise<void> {
+    const program = this.#program as Obedient;
+    await program.answer(`life ${milliseconds}`);
+    this.#life = program.answer();
     // Looked at when it is over.
-    this.#life?.catch(() => undefined);
+    this.#life.catch(() => undefined);
   }
 
   /** Waits for the end of the flood, and notes what each was told. */

@@ -71,6 +71,9 @@ export class FloodRun {
     for (let kill = 1; kill <= options.kills; kill++) {
       await run.#liveAndDie();
       test.comment(`kill ${kill}: ${run.#crowd.acked} acknowledged`);
+      // A sabotage that is found has shown what it is for.
+      if (options.sabotage !== undefined && run.#faults.length > 0) return run.#result(null);
+      await run.#gateway.start();
     }
     return await run.#conclude();
   }
@@ -103,20 +106,19 @@ export class FloodRun {
   async #liveAndDie(): Promise<void> {
     const { lifeMs, powerLoss } = this.#options;
     await this.#crowd.connect(this.#gateway.mqttPort, 'last');
-    this.#crowd.flood(60_000);
+    await this.#crowd.flood(60_000);
     await oddMoment(this.#chance.between(lifeMs / 4, lifeMs));
     await this.#gateway.kill();
     powerLoss?.strike(this.#chance);
     await this.#crowd.over();
     this.#check('after a kill');
-    await this.#gateway.start();
   }
 
   /** Everything once more from the first ping on, a stop in the middle of it, and what is left for the merchant. */
   async #conclude(): Promise<FloodRunResult> {
     const { lifeMs, heard } = this.#options;
     await this.#crowd.connect(this.#gateway.mqttPort, 'first');
-    this.#crowd.flood(lifeMs);
+    await this.#crowd.flood(lifeMs);
     await this.#crowd.over();
     this.#check('after everything came once more');
     const { locks } = this.#crowd;
@@ -129,17 +131,20 @@ export class FloodRun {
       STILL_SECONDS,
     );
     await this.#crowd.connect(this.#gateway.mqttPort, 'last');
-    this.#crowd.flood(60_000);
+    await this.#crowd.flood(60_000);
     await oddMoment(this.#chance.between(lifeMs / 4, lifeMs));
     const exitCode = await this.#gateway.stop(STOP_SECONDS);
     await this.#crowd.over();
     this.#check('after a stop');
     this.#checkDiary(heardUpTo);
-    const faults = this.#faults;
+    return this.#result(exitCode);
+  }
+
+  #result(exitCode: number | null): FloodRunResult {
     return {
-      faults,
+      faults: this.#faults,
       acked: this.#crowd.acked,
-      arrivals: arrivals.length,
+      arrivals: this.#merchant.arrivals.length,
       complaints: this.#gateway.complaints,
       exitCode,
     };

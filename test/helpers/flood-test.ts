@@ -21,7 +21,7 @@ interface Form {
 /** Adds the tests. */
 export function testFlood(t: Test, load: Omit<FloodRunOptions, 'seed'>, { repeat, isWhole }: Form): void {
   const seed = chooseSeed();
-  const powerLoss = PowerLoss.make(t);
+  const powerLoss = isWhole ? PowerLoss.make(t) : undefined;
   t.comment(`seed ${seed}, options ${JSON.stringify(load)}; repeat: LOCKGATE_SEED=${seed} npx tap ${repeat}`);
 
   const clean = (name: string, options: Partial<FloodRunOptions>): void =>

@@ -34,8 +34,9 @@ export class GatewayChild {
     sabotage?: SabotageName,
     tellsUsage = false,
     runSize?: GatewayRequest['runSize'],
+    data = tempFolder(test),
   ): Promise<GatewayChild> {
-    const place = { data: tempFolder(test), mqttPort: await freePort(), operatorPort: await freePort() };
+    const place = { data, mqttPort: await freePort(), operatorPort: await freePort() };
     return new GatewayChild(test, { ...place, sabotage, tellsUsage, runSize });
   }
 
