@@ -35,6 +35,7 @@ import { startRunClock } from './run-clock.js';
 import { openSecrets } from './secrets.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import { failureKind, type Store, StoreFailure } from './store/store.js';
+import type { RunSize } from './store/uplink-tail.js';
 import { Usage } from './usage/usage.js';
 import { VERSION } from './version.js';
 import { Dispatcher, type DispatcherParts } from './webhooks/dispatcher.js';
@@ -63,6 +64,8 @@ export interface GatewayOptions {
   readonly usageClock?: Clock;
   /** Whether a thread of its own writes the store's log; it does, but in tests that start gateways by the hundred. */
   readonly logThread?: boolean;
+  /** Another size of the log's runs (store/uplink-tail.ts), for tests. */
+  readonly runSize?: RunSize | undefined;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
   /** Where the settings came from, for whoever asks for them. */
@@ -131,6 +134,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const events = options.events ?? new GatewayEvents();
   const opened = await openSqliteStore(config.data, {
     logThread: options.logThread ?? true,
+    ...(options.runSize === undefined ? {} : { runSize: options.runSize }),
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
   }).catch((error: unknown) => {
     throw failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);

@@ -82,6 +82,8 @@ export class Locks {
       const lock = fromStates.get(deviceId) as KnownLock;
       this.#unsettled.add(lock);
       this.#renewed(lock);
+      // Nobody is told anew of what was told of already.
+      lock.presence = presence(POWER_MODEL, lock.state.belief, atMs);
       if (why !== undefined) rebuilt.push({ atMs, mac: lock.mac, why, from: 'log' });
     }
     return rebuilt;

@@ -1,6 +1,7 @@
 /**
  * One lock's uplinks and connection events as one line of events, in the order in which they came. An event knows the
- * newest uplink at its time: all up to that came before it.
+ * newest uplink at its time: all up to that came before it. One that came after an uplink that does not show yet, since
+ * its commit is not answered, does not show either: else it would stand before it.
  */
 import type { LogEventRow, LogReader } from './sqlite-log.js';
 import type { LockEvent, LogEntry, StoredUplink } from './store.js';
@@ -51,7 +52,7 @@ export class LogMerge {
       this.#uplinks.reverse();
     }
     if (this.#events.length === 0) {
-      this.#events = this.#log.logEvents(this.#deviceId, this.#lastEventId, this.#limit);
+      this.#events = this.#log.logEvents(this.#deviceId, this.#lastEventId, this.#lookup.tail.lastId, this.#limit);
       this.#lastEventId = this.#events.at(-1)?.id ?? this.#lastEventId;
       this.#events.reverse();
     }

@@ -318,7 +318,8 @@ export class LogReader {
     );
     this.#logEvents = db.prepare(
       `SELECT e.id, e.at_ms, e.event, e.after_uplink_id FROM lock_event e JOIN device d ON d.id = e.device_id
-       WHERE e.device_id = ? AND e.id > ? AND e.merchant_id = d.merchant_id ORDER BY e.id LIMIT ?`,
+       WHERE e.device_id = ? AND e.id > ? AND e.after_uplink_id <= ? AND e.merchant_id = d.merchant_id
+       ORDER BY e.id LIMIT ?`,
     );
     this.#settledTo = db.prepare('SELECT coalesce(min(through_uplink_id), 0) FROM device_state').pluck();
     this.#tailBegin = db
@@ -358,8 +359,9 @@ export class LogReader {
     return (this.#findings.all(deviceId, limit) as FindingRow[]).map(toFinding);
   }
 
-  logEvents(deviceId: number, afterId: number, limit: number): LogEventRow[] {
-    return this.#logEvents.all(deviceId, afterId, limit) as LogEventRow[];
+  /** Those that came no later than after this uplink. */
+  logEvents(deviceId: number, afterId: number, uplinkId: number, limit: number): LogEventRow[] {
+    return this.#logEvents.all(deviceId, afterId, uplinkId, limit) as LogEventRow[];
   }
 
   deviceState(deviceId: number): string | null {

@@ -76,9 +76,17 @@ export class UplinkTail {
   /** The run that is being put into the tables. */
   settling: UplinkRun | undefined;
   growing = new UplinkRun();
+  readonly #givenId: number;
 
-  constructor(settledId: number) {
+  /** `givenId`: the last id that was given when this was made, be its uplink deleted since. */
+  constructor(settledId: number, givenId: number) {
     this.settledId = settledId;
+    this.#givenId = givenId;
+  }
+
+  /** The newest uplink that is known here. The file may have newer ones, of a commit that is not answered yet. */
+  get lastId(): number {
+    return Math.max(this.#givenId, this.settledId, this.settling?.lastId ?? 0, this.growing.lastId);
   }
 
   get count(): number {

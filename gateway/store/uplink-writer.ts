@@ -32,10 +32,16 @@ interface LoadedRow {
   readonly sequence: number;
 }
 
+/** The last id that an uplink was given; ids are given once, whatever was deleted since. */
+function givenId(db: Database): number {
+  const given = db.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'uplink'`).pluck().get();
+  return (given as number | undefined) ?? 0;
+}
+
 /** The uplinks that the tables by name and by lock do not have yet, as a connection sees them. */
 export function loadTail(db: Database): UplinkTail {
   const settledId = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number;
-  const tail = new UplinkTail(settledId);
+  const tail = new UplinkTail(settledId, givenId(db));
   const rows = db.prepare('SELECT id, device_id, credential_id, boot, sequence FROM uplink WHERE id > ? ORDER BY id');
   for (const row of rows.iterate(settledId) as IterableIterator<LoadedRow>)
     tail.growing.add(row.device_id, row.credential_id, row.boot, row.sequence, row.id);
@@ -77,9 +83,7 @@ export class UplinkWriter {
     );
     this.#putOfDevice = db.prepare('INSERT OR IGNORE INTO uplink_of_device (device_id, uplink_id) VALUES (?, ?)');
     this.#moveSettled = db.prepare('UPDATE uplink_settled SET settled_id = ?');
-    // Ids are given once, whatever was deleted since.
-    const given = db.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'uplink'`).pluck().get();
-    this.#lastId = (given as number | undefined) ?? 0;
+    this.#lastId = givenId(db);
   }
 
   /** The id of the newest uplink. */

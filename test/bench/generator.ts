@@ -85,7 +85,7 @@ function planOf({ port, locks, topic = () => 'up' }: GeneratorRequest): string {
 let built: { readonly file: string | undefined } | undefined;
 
 /** The compiled program, made once a run and gone with the process; undefined where it can't be had, which is said. */
-function build(): string | undefined {
+export function build(): string | undefined {
   built ??= { file: compile() };
   return built.file;
 }

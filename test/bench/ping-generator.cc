@@ -5,8 +5,11 @@
 //
 //   port 1883
 //   template 0801…          the bytes of an uplink, hex; what changes from ping to ping keeps its length
-//   sequence 7 16384        where the sequence stands in it, as a varint of 3 bytes, and the first one
+//   sequence 7 16384        where the sequence stands in it, as a varint of 3 bytes, and the first one; may stand again
+//                           before a lock that goes on from another
 //   time 11                 where the time stands, ms since the epoch, as a varint of 6 bytes
+//   begin 1763618400000     left out, a ping has the time when it leaves; else this and its sequence, so that a ping
+//                           that is sent again has the same bytes
 //   lock MAC SECRET TOPIC   one for each lock
 //
 // It prints `{}` when all are connected. At each line of stdin it sends, and answers when the last PUBACK is there:
@@ -16,11 +19,14 @@
 //   run MS         the same for so long
 //   pace N RATE    N pings, RATE a second by a schedule, by the locks in turn. A lock has one ping in flight; what
 //                  waits behind it is timed from when it should have left, not from when it did
+//   life MS        a flood for so long, or until the other side dies; answers `{}` when there are as many PUBACKs as
+//                  locks, and at the end `{"last":[n,…]}`: what it was told is safe, as each lock's last sequence
 //
 // node-generator.ts does the same where there is no compiler.
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -62,6 +68,8 @@ struct Lock {
   std::vector<uint8_t> packet;
   size_t id_at = 0, sequence_at = 0, time_at = 0;
   uint32_t sequence = 0;
+  // The last one that was acknowledged.
+  uint32_t safe = 0;
   // When the ping in flight was to leave, ns; kNone where none is in flight.
   long intended = kNone;
   // Of a pace: how many were to leave so far, and how many did.
@@ -117,6 +125,7 @@ class Crowd {
       else if (word == "template") { plan >> word; uplink = unhex(word); }
       else if (word == "sequence") plan >> sequence_at >> first;
       else if (word == "time") plan >> time_at;
+      else if (word == "begin") plan >> beginMs_;
       else if (word == "lock") {
         std::string mac, secret, topic;
         plan >> mac >> secret >> topic;
@@ -129,7 +138,7 @@ class Crowd {
         lock.id_at = uplink_at - 2;
         lock.sequence_at = uplink_at + sequence_at;
         lock.time_at = uplink_at + time_at;
-        lock.sequence = first;
+        lock.sequence = lock.safe = first;
         locks_.push_back(std::move(lock));
       } else fail("a line of the plan is not understood");
     }
@@ -147,6 +156,24 @@ class Crowd {
 
   // So many pings at most, for so many ns at most.
   void flood(long count, long span) {
+    play(count, span);
+    finish();
+  }
+
+  // For so many ns at most. That connections end is no fault.
+  void live(long span) {
+    mayEnd_ = true;
+    isTold_ = false;
+    play(kNoLimit, span);
+    mayEnd_ = false;
+    if (!isTold_) std::printf("{}\n");
+    std::printf("{\"last\":[");
+    for (const Lock &lock : locks_) std::printf("%s%u", &lock == locks_.data() ? "" : ",", lock.safe);
+    std::printf("]}\n");
+    std::fflush(stdout);
+  }
+
+  void play(long count, long span) {
     start(std::min(count, kReserved));
     long sent = 0;
     const auto send_next = [&](Lock &lock) {
@@ -156,10 +183,13 @@ class Crowd {
       send(lock, now);
     };
     for (Lock &lock : locks_) send_next(lock);
-    while (acked_ < sent) {
+    while (acked_ + givenUp_ < sent) {
       if (wait(kNone, send_next) < kFew) usleep(kGatherUs);
+      if (!mayEnd_ || isTold_ || acked_ < static_cast<long>(locks_.size())) continue;
+      isTold_ = true;
+      std::printf("{}\n");
+      std::fflush(stdout);
     }
-    finish();
   }
 
   void pace(long count, double rate) {
@@ -216,7 +246,7 @@ class Crowd {
   }
 
   void start(long count) {
-    acked_ = 0;
+    acked_ = givenUp_ = 0;
     latencies_.clear();
     latencies_.reserve(static_cast<size_t>(count));
     startedAt_ = nanoseconds(CLOCK_MONOTONIC);
@@ -230,10 +260,20 @@ class Crowd {
     bytes[lock.id_at] = static_cast<uint8_t>(id >> 8);
     bytes[lock.id_at + 1] = static_cast<uint8_t>(id & 255);
     put_varint(bytes + lock.sequence_at, lock.sequence, kSequenceBytes);
-    put_varint(bytes + lock.time_at, nowMs_, kTimeBytes);
+    put_varint(bytes + lock.time_at, beginMs_ == 0 ? nowMs_ : beginMs_ + lock.sequence, kTimeBytes);
     lock.intended = intended;
-    const ssize_t written = write(lock.fd, bytes, lock.packet.size());
-    if (written != static_cast<ssize_t>(lock.packet.size())) fail("a PUBLISH was not taken");
+    const ssize_t written = lock.fd < 0 ? -1 : write(lock.fd, bytes, lock.packet.size());
+    if (written < 0 && mayEnd_) give_up(lock);
+    else if (written != static_cast<ssize_t>(lock.packet.size())) fail("a PUBLISH was not taken");
+  }
+
+  // The other side is gone: what is in flight won't be acknowledged.
+  void give_up(Lock &lock) {
+    if (lock.fd >= 0) close(lock.fd);
+    lock.fd = -1;
+    if (lock.intended == kNone) return;
+    lock.intended = kNone;
+    givenUp_++;
   }
 
   static uint32_t packet_id(const Lock &lock) { return lock.sequence % 65535 + 1; }
@@ -258,12 +298,18 @@ class Crowd {
       Lock &lock = locks_[events[index].data.u64];
       uint8_t puback[16];
       errno = 0;
-      if (read(lock.fd, puback, sizeof puback) != 4) fail("no PUBACK, or the connection was ended");
+      const ssize_t size = read(lock.fd, puback, sizeof puback);
+      if (size <= 0 && mayEnd_) {
+        give_up(lock);
+        continue;
+      }
+      if (size != 4) fail("no PUBACK, or the connection was ended");
       const uint32_t id = packet_id(lock);
       if (lock.intended == kNone || puback[0] != 0x40 || puback[2] != id >> 8 || puback[3] != (id & 255))
         fail("another PUBACK than was expected");
       latencies_.push_back(static_cast<float>(static_cast<double>(now - lock.intended) / 1e6));
       lock.intended = kNone;
+      lock.safe = lock.sequence;
       acked_++;
       next(lock);
     }
@@ -287,8 +333,9 @@ class Crowd {
   int port_ = 0, epoll_ = -1;
   std::vector<Lock> locks_;
   std::vector<float> latencies_;
-  long acked_ = 0, startedAt_ = 0;
-  uint64_t nowMs_ = 0;
+  long acked_ = 0, givenUp_ = 0, startedAt_ = 0;
+  uint64_t nowMs_ = 0, beginMs_ = 0;
+  bool mayEnd_ = false, isTold_ = false;
 };
 
 }  // namespace
@@ -299,6 +346,7 @@ int main(int argc, char **argv) {
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
+  std::signal(SIGPIPE, SIG_IGN);
   prctl(PR_SET_TIMERSLACK, 1);
   Crowd crowd(argv[1]);
   crowd.connect();
@@ -308,6 +356,7 @@ int main(int argc, char **argv) {
     double rate = 0;
     if (std::sscanf(line.c_str(), "pace %ld %lf", &count, &rate) == 2 && count > 0 && rate > 0) crowd.pace(count, rate);
     else if (std::sscanf(line.c_str(), "flood %ld", &count) == 1 && count > 0) crowd.flood(count, kNoLimit);
+    else if (std::sscanf(line.c_str(), "life %ld", &count) == 1 && count > 0) crowd.live(count * 1000000);
     else if (std::sscanf(line.c_str(), "run %ld", &count) == 1 && count > 0) crowd.flood(kNoLimit, count * 1000000);
     else fail("a line is not understood");
   }

@@ -29,9 +29,15 @@ export class GatewayChild {
   }
 
   /** One on a new folder that is not started yet. */
-  static async make(test: Teardown, sabotage?: SabotageName, tellsUsage = false): Promise<GatewayChild> {
-    const place = { data: tempFolder(test), mqttPort: await freePort(), operatorPort: await freePort() };
-    return new GatewayChild(test, { ...place, sabotage, tellsUsage });
+  static async make(
+    test: Teardown,
+    sabotage?: SabotageName,
+    tellsUsage = false,
+    runSize?: GatewayRequest['runSize'],
+    data = tempFolder(test),
+  ): Promise<GatewayChild> {
+    const place = { data, mqttPort: await freePort(), operatorPort: await freePort() };
+    return new GatewayChild(test, { ...place, sabotage, tellsUsage, runSize });
   }
 
   /** One on a new folder, started, with a merchant. */

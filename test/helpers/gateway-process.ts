@@ -6,6 +6,7 @@
 import { closeGateway, exitBroken } from '../../cli/gateway-end.js';
 import { type GatewayOptions, startGateway } from '../../gateway/gateway.js';
 import type { Store } from '../../gateway/store/store.js';
+import type { RunSize } from '../../gateway/store/uplink-tail.js';
 import type { UsageDelta } from '../../gateway/store/usage-store.js';
 import { parseRange } from '../../gateway/webhooks/address-rule.js';
 import { overriding, SABOTAGES, type SabotageName } from './sabotage.js';
@@ -22,6 +23,8 @@ export interface GatewayRequest {
   readonly speed?: number | undefined;
   /** Prints a line `usage […]` with each commit of counted usage, when it is on the disk. */
   readonly tellsUsage?: boolean | undefined;
+  /** Another size of the log's runs. */
+  readonly runSize?: RunSize | undefined;
 }
 
 export interface GatewayReady {
@@ -54,7 +57,8 @@ async function main(): Promise<void> {
   // It must not outlive the test: whoever started it holds the other end.
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
-  const { sabotage, fault, tellsUsage, speed = 1, ...place } = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
+  const request = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
+  const { sabotage, fault, tellsUsage, runSize, speed = 1, ...place } = request;
   const gateway = await startGateway(
     {
       ...place,
@@ -73,7 +77,7 @@ async function main(): Promise<void> {
       allowWebhookRange: [parseRange('127.0.0.0/8')],
       keepDays: 0,
     },
-    { ...wrapping(sabotage, fault, tellsUsage, place.data), speed, onBroken: exitBroken },
+    { ...wrapping(sabotage, fault, tellsUsage, place.data), speed, runSize, onBroken: exitBroken },
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
   gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));

@@ -1,0 +1,7 @@
+/** Durability at the highest rate (quality.md §2), in its quick form; test/long/flood.test.ts has the long one. */
+import t from 'tap';
+import { testFlood } from '../helpers/flood-test.js';
+
+t.setTimeout(170_000);
+const load = { locks: 200, heard: 2, kills: 1, lifeMs: 500 };
+testFlood(t, load, { repeat: 'dist/test/system/flood.test.js', isWhole: false });
