@@ -13,6 +13,7 @@ import { registerRowSum } from '../gateway/store/row-sum.js';
 import { LogWriter } from '../gateway/store/sqlite-log.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import type { Commit } from '../gateway/store/store.js';
+import { addUplinkSum } from '../gateway/store/uplink-sum.js';
 import { AppendFleet } from './helpers/append-fleet.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 
@@ -68,6 +69,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
     },
   });
   registerRowSum(db);
+  addUplinkSum(db);
   t.teardown(() => db.close());
   const writer = new LogWriter(db, { least: 2000, perCredential: 1, most: 2000 });
   const fleet = new AppendFleet(LOCKS);

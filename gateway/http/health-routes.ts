@@ -1,5 +1,5 @@
 /** Whether the gateway is up and ready. Whoever can reach the port may ask, so neither says why (interfaces.md §2). */
-import { Type } from '../schema-type.js';
+import { Type } from 'typebox';
 import type { HealthRoute } from './route.js';
 
 const Status = (values: readonly string[]) =>

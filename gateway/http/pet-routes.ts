@@ -1,6 +1,5 @@
 /** The pet registry: operations 1 and 2 (specification; interfaces.md §2). */
-import type { Static } from 'typebox';
-import { Type } from '../schema-type.js';
+import { type Static, Type } from 'typebox';
 import type { NamedId, Pet } from '../store/people-store.js';
 import { toBigInt } from './check-value.js';
 import { Refusal } from './refusal.js';

@@ -2,11 +2,10 @@
  * What a row of the merchants' interface says (interfaces.md §2). Its schemas check what comes, write what goes, and
  * document both, so that the three can't differ.
  */
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import type { Fault } from '../faults.js';
 import type { Health } from '../health.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
-import { Type } from '../schema-type.js';
 import type { ApiKey } from '../store/access-store.js';
 import type { Refusal } from './refusal.js';
 

@@ -1,7 +1,6 @@
 /** The test webhook: operation 7 (specification; interfaces.md §2). */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { parseMac } from '../../proto/mac.js';
-import { Type } from '../schema-type.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import { TESTS_PER_MINUTE, type TestDelivery } from '../webhooks/webhook-test.js';
 import { checkToken, lacksScope } from './authentication.js';

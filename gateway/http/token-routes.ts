@@ -1,8 +1,7 @@
 /** `POST /oauth/token`: tokens for those who have an API key (RFC 6749 §4.4; interfaces.md §2). */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Seconds } from '../../proto/clock.js';
 import { TOKEN_LIFE } from '../merchants/access-tokens.js';
-import { Type } from '../schema-type.js';
 import { SCOPES, type Scope } from '../store/access-store.js';
 import { Refusal } from './refusal.js';
 import {

@@ -1,10 +1,9 @@
 /** The user group: operations 3 to 6 (specification; interfaces.md §2). */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Hours, Seconds } from '../../proto/clock.js';
 import { toDate } from '../../proto/ping-json.js';
 import { GUESS_WINDOW, GUESSES } from '../merchants/login-guard.js';
 import { SESSION_LIFE, type TypedUser } from '../merchants/users.js';
-import { Type } from '../schema-type.js';
 import { toBigInt } from './check-value.js';
 import { Int64 } from './pet-routes.js';
 import { Refusal } from './refusal.js';

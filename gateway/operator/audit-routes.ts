@@ -1,9 +1,9 @@
 /** The operator's route for the audit log: who changed what, when, and what came of it. */
+import { Type } from 'typebox';
 
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, parseMac } from '../../proto/mac.js';
 import { toDate } from '../../proto/ping-json.js';
-import { Type } from '../schema-type.js';
 import { AUDIT_ACTORS, AUDIT_OUTCOMES, type AuditEntry, type AuditFilter } from '../store/audit-store.js';
 import { limitOf, readDate, textOf } from './query.js';
 import type { OperatorParts, Query, Route } from './routes.js';

@@ -1,11 +1,11 @@
 /** A command as lists, streams and answers have it. */
+import { Type } from 'typebox';
 
 import { formatMac } from '../../proto/mac.js';
 import { COMMAND_TYPES } from '../../proto/ping-from-json.js';
 import { toDate } from '../../proto/ping-json.js';
 import { commandToJson } from '../../proto/trace-writer.js';
 import type { Wait } from '../commands/command-wait.js';
-import { Type } from '../schema-type.js';
 import { COMMAND_STATES, type CommandRecord } from '../store/command-record.js';
 import { Count, Described, MacText, MaybeText, MaybeTime, OneOf, OrNull, Time } from './schemas.js';
 

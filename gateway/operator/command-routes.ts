@@ -1,4 +1,5 @@
 /** The operator's routes for commands (interfaces.md §4): send, list, show, cancel, and how large a fleet is. */
+import { Type } from 'typebox';
 
 import { formatMac } from '../../proto/mac.js';
 import { COMMAND_TYPES } from '../../proto/ping-from-json.js';
@@ -6,7 +7,6 @@ import type { Told } from '../audit.js';
 import { readCommandRequest } from '../commands/command-input.js';
 import { LISTED, LISTED_MOST, MOST_MACS } from '../commands/command-terms.js';
 import type { CommandOutcome, Commands } from '../commands/commands.js';
-import { Type } from '../schema-type.js';
 import { COMMAND_STATES, type CommandFilter } from '../store/command-record.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';

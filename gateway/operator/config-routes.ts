@@ -1,7 +1,7 @@
 /** The operator's route for the settings in force (interfaces.md §6). None of them is a secret. */
+import { Type } from 'typebox';
 
 import { SETTING_SOURCES } from '../config.js';
-import { Type } from '../schema-type.js';
 import type { Route } from './routes.js';
 import { OneOf } from './schemas.js';
 

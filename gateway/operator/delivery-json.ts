@@ -1,11 +1,11 @@
 /** Deliveries as the operator's interface lists them: which, and each with its attempts. */
+import { Type } from 'typebox';
 
 import { decodeUplink } from '../../proto/codec.js';
 import { formatMac } from '../../proto/mac.js';
 import { isPingUplink } from '../../proto/ping.js';
 import { toDate } from '../../proto/ping-json.js';
 import { eventId } from '../event-id.js';
-import { Type } from '../schema-type.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import {

@@ -2,13 +2,12 @@
  * The operator's routes that change locks and the phones that act for them: who may connect, whose a lock is, and what
  * is forgotten of it. A row each, as in routes.ts.
  */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { type Clock, Seconds } from '../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
 import { isDatable, toDate } from '../../proto/ping-json.js';
-import { Type } from '../schema-type.js';
 import type { Phone } from '../store/store.js';
 import { countOf, pick } from './audit-terms.js';
 import { deviceJson, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from './routes.js';

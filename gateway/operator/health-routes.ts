@@ -2,11 +2,12 @@
  * How the gateway is, for operators and their machines: `/healthz`, `/readyz` with its reasons, and `/metrics` for
  * Prometheus. They want the operator's token as everything else there does, and are answered while the gateway stops.
  */
+
 import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
 import { toDate } from '../../proto/ping-json.js';
 import type { Health } from '../health.js';
 import type { Metrics } from '../metrics.js';
-import { Type } from '../schema-type.js';
 import type { DocumentedRoute } from './document.js';
 import { OneOf, Time } from './schemas.js';
 

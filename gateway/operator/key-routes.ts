@@ -1,7 +1,7 @@
 /** The operator's routes for merchants' API keys (interfaces.md §2, §4). */
+import { Type } from 'typebox';
 
 import { toDate } from '../../proto/ping-json.js';
-import { Type } from '../schema-type.js';
 import type { ApiKey } from '../store/access-store.js';
 import { pick } from './audit-terms.js';
 import { textOf } from './query.js';

@@ -1,8 +1,8 @@
 /** The operator's routes for notices: what is new, and that it was read. */
+import { Type } from 'typebox';
 
 import { LockgateError } from '../../proto/errors.js';
 import { toDate } from '../../proto/ping-json.js';
-import { Type } from '../schema-type.js';
 import { NOTICE_KINDS, type Notice, type NoticeCursor, type NoticeFilter } from '../store/notice-store.js';
 import { pick } from './audit-terms.js';
 import { limitOf, readDate, textOf, wordOf } from './query.js';

@@ -2,7 +2,7 @@
  * The operator's interface as a table of routes. Bodies are checked by their schemas before a handler sees them; what a
  * handler refuses is a LockgateError. Members are snake_case, as in all our JSON.
  */
-import type { Static, TObject, TSchema } from 'typebox';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Clock } from '../../proto/clock.js';
 import { decodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -20,7 +20,6 @@ import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
 import type { Notices } from '../notices/notices.js';
-import { Type } from '../schema-type.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../store/store.js';
 import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';

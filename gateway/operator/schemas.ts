@@ -2,8 +2,7 @@
  * Pieces of the operator's schemas: what stands in several bodies, queries and answers. The same schemas check what
  * comes (check-request.ts), are held against what goes by a test, and make the document (document.ts).
  */
-import type { TProperties, TSchema } from 'typebox';
-import { Type } from '../schema-type.js';
+import { type TProperties, type TSchema, Type } from 'typebox';
 
 /** A merchant's name. */
 export const Name = Type.String({ minLength: 1, maxLength: 200 });

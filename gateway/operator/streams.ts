@@ -2,10 +2,11 @@
  * What the operator's interface streams, as JSON Lines: events as they happen, for `tail`; traces, recorded live or
  * read from the store. Streams end with the gateway, and when the token with which they were asked for ends.
  */
+
 import { PassThrough, Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
 import type { GatewayEvents } from '../events.js';
-import { Type } from '../schema-type.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store } from '../store/store.js';
 import { listenToAll } from './event-json.js';

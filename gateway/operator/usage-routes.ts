@@ -1,9 +1,8 @@
 /** The operator's routes for usage (interfaces.md §5): what was used, statements, closing a month, price plans. */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
 import { toDate } from '../../proto/ping-json.js';
-import { Type } from '../schema-type.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DatedPlan, UsageRow } from '../store/usage-store.js';
 import { countsJson } from '../usage/counts.js';

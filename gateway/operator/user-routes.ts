@@ -1,8 +1,7 @@
 /** The operator's routes for merchants' users (interfaces.md §4). Ids are int64 and therefore texts here. */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../proto/errors.js';
 import { toDate } from '../../proto/ping-json.js';
-import { Type } from '../schema-type.js';
 import { INT64_MAX, INT64_MIN, type ListedUser } from '../store/people-store.js';
 import { merchantIdOf } from '../store/registry-tables.js';
 import { pick } from './audit-terms.js';

@@ -1,10 +1,9 @@
 /** The operator's routes for webhooks (interfaces.md §3, §4): URLs, their secrets, deliveries, sending again. */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import { isDatable, toDate } from '../../proto/ping-json.js';
-import { Type } from '../schema-type.js';
 import { readGivenPing } from '../webhooks/test-ping.js';
 import type { WebhookReading } from '../webhooks/webhook-settings.js';
 import type { TestOutcome } from '../webhooks/webhook-test.js';

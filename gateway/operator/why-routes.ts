@@ -1,10 +1,10 @@
 /** The operator's route for "why" (interfaces.md §4): one question, one document of steps. */
+import { Type } from 'typebox';
 
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
 import { isDatable, toDate } from '../../proto/ping-json.js';
 import { SECTIONS, STEP_KINDS, type WhyStep } from '../../proto/why-step.js';
-import { Type } from '../schema-type.js';
 import { explain } from '../why/why.js';
 import { textOf } from './query.js';
 import type { Route } from './routes.js';

@@ -90,10 +90,6 @@ export class ThreadLog implements LogKeeper {
     await this.#ask({ type: 'rest' });
   }
 
-  rest(): Promise<void> {
-    return this.#ask({ type: 'rest' });
-  }
-
   async close(): Promise<void> {
     await this.#ask({ type: 'close' });
     await this.#ended;

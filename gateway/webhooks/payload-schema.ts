@@ -6,9 +6,8 @@
  * have no more bounds here than the wire gives them. Readers must let pass members that they don't know: a later
  * version may add some. It takes none away and changes none.
  */
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { REASONS, type Reason } from '../../proto/reasons.js';
-import { Type } from '../schema-type.js';
 
 const UINT32 = { minimum: 0, maximum: 2 ** 32 - 1 };
 /** RFC 3339 in UTC with milliseconds, the years 1970–9999. */
