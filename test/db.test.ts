@@ -16,7 +16,8 @@ import { migrationProvider, STEPS } from '../gateway/store/migrations.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { UPLINK_SUM } from '../gateway/store/uplink-sum.js';
 import { runBackup } from './helpers/backup-run.js';
-import { flipBits } from './helpers/bit-flips.js';
+import { flipBits, flipWalBits } from './helpers/bit-flips.js';
+import { killedStore } from './helpers/killed-store.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
 import { chooseSeed, SeededChance } from './helpers/seeded-chance.js';
 import { stockStore } from './helpers/stocked-store.js';
@@ -81,6 +82,39 @@ t.test('and of a backup', async (t) => {
   writeSums(backup, await copyDatabase(file, backup));
   const { count, found, missed } = await flipBits(backup, 20, new SeededChance(seed));
   t.equal(found, count, missed.join('; '));
+});
+
+t.test(
+  'and of what a kill left: in the file, and in the log beside it, which SQLite cuts off in silence',
+  async (t) => {
+    const killed = await killedStore(t, STOCK, 12, new SeededChance(seed));
+    const { file, commitEnds } = killed;
+    const whole = await checkDatabase(file);
+    t.same(whole.damage, []);
+    t.equal(whole.checks.find(({ name }) => name === 'wal')?.count, (statSync(`${file}-wal`).size - 32) / 4120);
+    // A damaged last commit looks like one that was cut off.
+    const inWal = await flipWalBits(file, 60, new SeededChance(seed), commitEnds.at(-2) as number);
+    t.equal(inWal.found, inWal.count, inWal.missed.join('; '));
+    const inFile = await flipBits(file, 40, new SeededChance(seed), (at) => !killed.isReplaced(at));
+    t.ok(
+      inFile.found >= inFile.count * 0.95,
+      `${inFile.found} of ${inFile.count}; missed: ${inFile.missed.join('; ')}`,
+    );
+  },
+);
+
+t.test('a log that was cut off anywhere, as a crash does, is no damage', async (t) => {
+  const { file, commitEnds } = await killedStore(t, STOCK, 4, new SeededChance(seed));
+  const wal = readFileSync(`${file}-wal`);
+  const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
+  const cut = Buffer.concat([wal.subarray(0, last), Buffer.alloc(wal.length - last)]);
+  const torn = Buffer.concat([wal.subarray(0, before + 100), Buffer.alloc(500), wal.subarray(before + 600, last)]);
+  const older = Buffer.concat([wal.subarray(0, before), Buffer.from(wal.subarray(before)).fill(7, 8, 16)]);
+  for (const each of [cut, torn, older, wal.subarray(0, before + 50), Buffer.alloc(32)]) {
+    writeFileSync(`${file}-wal`, each);
+    rmSync(`${file}-shm`, { force: true });
+    t.same((await checkDatabase(file)).damage, []);
+  }
 });
 
 t.test('without the sums of the file, a damaged row is found by its own, and named', async (t) => {
