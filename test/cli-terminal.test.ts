@@ -208,6 +208,8 @@ t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, 
     terminal.keys('Tab');
     t.match(await terminal.until(becomes), becomes, typed);
     terminal.keys('C-c');
+    // What is typed while Ctrl-C is taken goes with it.
+    await terminal.until(/\^C\n\$\s*$/);
   };
   await tab('lockgate dev', /\$ lockgate device$/m);
   await tab('lockgate device list --wa', /device list --watch$/m);

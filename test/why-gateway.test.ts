@@ -200,7 +200,8 @@ t.test('an open circuit, an order that is kept, a first attempt that waits', asy
   for (const each of [behind, third])
     t.equal(
       (await standing(ordered.gateway, each, ordered.urlId, 'pending-behind')).replace(/at \S+Z/, 'at …'),
-      `waiting behind an earlier event of this lock, ${failing} (attempt 2 of 8 at …): the URL keeps each lock’s order.`,
+      `waiting behind an earlier event of this lock, ${failing} (attempt 2 of 8 at …): the URL keeps each lock’s ` +
+        'order.',
     );
 
   const slow = await bench(t);
