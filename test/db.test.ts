@@ -117,6 +117,32 @@ t.test('a log that was cut off anywhere, as a crash does, is no damage', async (
   }
 });
 
+t.test('a lone bit where nothing is, is damage; at the edge of it, what a page that was split left', async (t) => {
+  const { file } = await stocked(t);
+  rmSync(`${file}.sums`);
+  const bytes = readFileSync(file);
+  const [from, to] = unusedStretch(bytes);
+  const damageWith = async (at: number): Promise<string[]> => {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(8, at);
+    writeFileSync(file, changed);
+    return (await checkDatabase(file)).damage.map(({ check }) => check);
+  };
+  t.same(await damageWith(Math.floor((from + to) / 2)), ['unused bytes']);
+  t.same(await damageWith(to - 1), [], 'seen in a sound store of a million pings');
+});
+
+/** The first stretch of 200 zeros or more between the pointers and the cells of a page: where it begins and ends. */
+function unusedStretch(bytes: Buffer): [from: number, to: number] {
+  for (let page = 4096; page < bytes.length; page += 4096) {
+    const head = { 10: 8, 13: 8 }[bytes.readUInt8(page)];
+    if (head === undefined) continue;
+    const [from, to] = [page + head + 2 * bytes.readUInt16BE(page + 3) + 2, page + bytes.readUInt16BE(page + 5)];
+    if (to - from >= 200 && bytes.subarray(from, to).every((byte) => byte === 0)) return [from, to];
+  }
+  throw new Error('no page has so much room');
+}
+
 t.test('without the sums of the file, a damaged row is found by its own, and named', async (t) => {
   const { file } = await stocked(t);
   rmSync(`${file}.sums`);
@@ -206,6 +232,12 @@ t.test('db backup: of a folder, mode 600, and never over a file that is there', 
   t.same((await checkDatabase(out)).damage, []);
   t.equal((await db(t, 'backup', '--out', out, '--data', folder)).ended?.code, 2);
   t.equal((await db(t, 'backup', '--out', out, '--data', folder, '--force')).ended?.code, 0);
+  const taken = await db(t, 'backup', '--out', path.dirname(out), '--data', folder, '--force');
+  t.match(taken, { ended: { code: 2 }, stderr: [/is no file: expected one, or a name that is free$/] });
+  const long = path.join(path.dirname(out), 'x'.repeat(300));
+  const refused = await db(t, 'backup', '--out', long, '--data', folder);
+  t.match(refused, { ended: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });
+  t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums'], 'nothing is left half');
   t.equal(
     (await db(t, 'backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).ended?.code,
     3,
