@@ -1,8 +1,8 @@
 /**
  * Bytes that mean nothing: between the cells of a page, in pages that are free. SQLite's own check doesn't look there.
  * Stores are written with `secure_delete`, so what was freed is zero; what a page that was split leaves behind is not,
- * and says nothing. So what is told is a stretch that is all zero but for one bit, well inside it: nobody writes that. At
- * its edges the last byte of what was left there may look so: of a million pings' pages ten did.
+ * and says nothing. So what is told is a stretch that is all zero but for one bit, well inside it: nobody writes that.
+ * At its edges the last byte of what was left there may look so: ten pages did of a sound store of a million pings.
  *
  * In a store that is in use too: a page that is met half-written is whole a moment later.
  *
@@ -25,7 +25,7 @@ const FREEBLOCK_HEAD = 4;
 const POINTER_BYTES = 2;
 const LARGEST_PAGE = 65_536;
 /** Bytes at both ends of a stretch that may be what is left of something. */
-const EDGE_BYTES = 32;
+const EDGE_BYTES = 16;
 
 /** A page of the file as it lies on the disk. */
 interface Pages {
