@@ -2,7 +2,7 @@
 import type { SettingInForce, SettingKey } from '../gateway/config.js';
 import { LockgateError } from '../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from './client.js';
-import { type Column, note, printJson, printTable } from './output.js';
+import { type Column, note, oneLine, printJson, printTable } from './output.js';
 
 /** The flags of `config`: those of a connection, and those of the settings. */
 export type ShowFlags = ConnectionFlags & Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean };
@@ -58,10 +58,11 @@ async function askGateway(flags: ConnectionFlags): Promise<Running | undefined> 
 }
 
 async function localSettings(flags: Readonly<Partial<Record<SettingKey, string | undefined>>>) {
-  const { readConfig, resolveSettings, settingsInForce } = await import('../gateway/config.js');
+  const { misspeltVariables, readConfig, resolveSettings, settingsInForce } = await import('../gateway/config.js');
   const resolved = resolveSettings(flags, process.env);
   // A wrong one is told here, as the start would tell it.
   readConfig(resolved);
+  for (const sentence of misspeltVariables(process.env)) note(oneLine(`Beware: ${sentence}`));
   return settingsInForce(resolved);
 }
 

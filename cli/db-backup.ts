@@ -2,12 +2,20 @@
  * `lockgate db backup`: by way of the gateway that runs on the data folder, or from the folder itself where none does.
  * What comes is written beside its place, and put there once it is whole and on the disk.
  */
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { SUM_HEADER } from '../gateway/operator/backup-route.js';
+import { moveSecretFile } from '../gateway/secret-file.js';
 import { copyDatabase, describeCopy, removeCopy } from '../gateway/store/backup/copy.js';
-import { BlockSummer, type BlockSums, dropSums, sumOfSums, writeSums } from '../gateway/store/block-sums.js';
+import {
+  BlockSummer,
+  type BlockSums,
+  dropSums,
+  sumOfSums,
+  sumsFileOf,
+  writeSums,
+} from '../gateway/store/block-sums.js';
 import { type DataLock, lockData } from '../gateway/store/data-lock.js';
 import { systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
@@ -31,16 +39,16 @@ export async function backUp(flags: BackupFlags): Promise<void> {
   const out = path.resolve(flags.out);
   if (!existsSync(path.dirname(out)))
     throw new LockgateError('input-out', `there is no folder ${path.dirname(out)} for ${flags.out}`);
+  if (existsSync(out) && !statSync(out).isFile())
+    throw new LockgateError('input-out', `${flags.out} is no file: expected one, or a name that is free`);
   if (existsSync(out) && flags.force !== true)
     throw new LockgateError('input-out', `${flags.out} is there already; --force takes its place`);
   const beganAtMs = systemClock.now();
   const part = `${out}.part`;
-  const { from, sums } = await makePart(part, flags);
-  const { schema, keyId } = describeCopy(part);
-  // Whatever is cut off here leaves no sums beside a file that they aren't of.
-  dropSums(out);
-  renameSync(part, out);
-  writeSums(out, sums);
+  const { from, sums, schema, keyId } = await place(part, out, flags).catch((error: unknown) => {
+    cleanUp(part);
+    throw asSentence(error, flags.out);
+  });
   const began = toDate(beganAtMs);
   if (flags.json)
     return printJson({
@@ -58,14 +66,53 @@ export async function backUp(flags: BackupFlags): Promise<void> {
   note(`Also not in it: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
 }
 
+/** Makes it, and puts it in its place. */
+async function place(part: string, out: string, flags: BackupFlags) {
+  const made = await makePart(part, flags);
+  const described = describeCopy(part);
+  writeSums(part, made.sums);
+  // Whatever is cut off here leaves no sums beside a file that they aren't of.
+  dropSums(out);
+  renameSync(part, out);
+  moveSecretFile(sumsFileOf(part), sumsFileOf(out));
+  return { ...made, ...described };
+}
+
+function cleanUp(part: string): void {
+  try {
+    removeCopy(part);
+    dropSums(part);
+  } catch {
+    // What can't be removed could not be made either.
+  }
+}
+
+/** What the place of the backup doesn't allow is nothing of ours that broke. */
+function asSentence(error: unknown, out: string): unknown {
+  // The file of the sums is a secret's, whose errors are sentences already.
+  const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new LockgateError('no-room', `${out} can’t be written: its disk is full`, { cause: error });
+  const why = WRITE_REFUSALS[code ?? ''];
+  if (why === undefined) return error;
+  return new LockgateError('input-out', `${out} can’t be written: ${why}`, { cause: error });
+}
+
+const WRITE_REFUSALS: Readonly<Record<string, string>> = {
+  EACCES: 'you may not write there',
+  EPERM: 'you may not write there',
+  EROFS: 'its disk is read-only',
+  ENOENT: 'there is no such place',
+  EISDIR: 'there is a folder of that name',
+  ENOTDIR: 'its folder is no folder',
+  ENAMETOOLONG: 'its name is too long',
+};
+
 async function makePart(part: string, flags: BackupFlags): Promise<{ from: string; sums: BlockSums }> {
   const lock = takeFolder(flags);
   try {
     if (lock === null) return { from: 'gateway', sums: await download(part, flags) };
     return { from: 'folder', sums: await copyFolder(part, dataFolder(flags)) };
-  } catch (error) {
-    removeCopy(part);
-    throw error;
   } finally {
     lock?.release();
   }

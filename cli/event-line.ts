@@ -34,7 +34,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   },
   finding: (event) => {
     const finding = event.finding as EventJson;
-    return { kind: 'judge', style: styleOf(finding), text: `${finding.rule}: ${finding.message}` };
+    return { kind: 'judge', style: styleOf(finding), text: `${finding.rule}${aboutText(finding)}: ${finding.message}` };
   },
   presence: (event) => ({ kind: 'pres', style: event.presence === 'late' ? 'red' : 'dim', text: presenceText(event) }),
   quarantined: ({ message }) => ({ kind: 'quar', style: 'yellow', text: String(message) }),
@@ -95,6 +95,13 @@ function commandEventText({ command, state, sent_count: count }: EventJson): str
 
 function styleOf(finding: EventJson): Style {
   return finding.severity === 'violation' ? 'red' : 'yellow';
+}
+
+/** The uplink that a finding is about, as `lockgate why MAC 41/12` takes it: its own id is the store's to give. */
+function aboutText({ uplink }: EventJson): string {
+  if (typeof uplink !== 'object' || uplink === null) return '';
+  const { boot, sequence } = uplink as EventJson;
+  return ` ${boot}/${sequence}`;
 }
 
 /** Month, day and time of an RFC 3339 date, UTC: what is due is often due tomorrow. */

@@ -230,6 +230,23 @@ export function resolveSettings(
   });
 }
 
+/** Beside the settings: what the command line reads from the environment. */
+const OTHER_VARIABLES = ['LOCKGATE_GATEWAY', 'LOCKGATE_TOKEN', 'LOCKGATE_WEBHOOK_SECRET'];
+
+/**
+ * A sentence for each variable that is no setting and looks like one that was misspelt: it would be taken for one that
+ * was left out. Others are left alone: where a service is called lockgate, Kubernetes sets `LOCKGATE_SERVICE_HOST`.
+ */
+export function misspeltVariables(environment: Readonly<Record<string, string | undefined>>): string[] {
+  const names = [...SETTINGS.map((setting) => setting.environment), ...OTHER_VARIABLES];
+  return Object.keys(environment)
+    .filter((name) => /^LOCKGATE_./i.test(name) && !names.includes(name))
+    .sort()
+    .map((name) => ({ name, meant: didYouMean(name, names) }))
+    .filter(({ meant }) => meant !== '')
+    .map(({ name, meant }) => `the environment has ${name}, which is no setting.${meant}`);
+}
+
 /** A setting as it is told, in JSON: by `lockgate config` and `GET /config`. */
 export interface SettingInForce {
   /** As in the log: the flag without its dashes. */

@@ -11,6 +11,7 @@ import { Audit } from './audit.js';
 import { Commands } from './commands/commands.js';
 import { type Config, type ResolvedSetting, settingsInForce } from './config.js';
 import { withCurrentStates } from './current-states.js';
+import { OWNER } from './data-folder.js';
 import { GatewayEvents, type StateRebuilt } from './events.js';
 import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
 import { Health } from './health.js';
@@ -228,9 +229,17 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     httpPort: interfaces.http.port,
     operatorPort: operator.port,
     operatorToken: token.text ?? '',
-    reloadTls: () => broker.reloadTls(),
+    reloadTls: () => reloadTls(broker, audit),
     close: stop,
   };
+}
+
+/** Only who may signal the process can ask for it. A certificate that is wrong changes nothing and is in the log. */
+function reloadTls(broker: Broker, audit: Audit): TlsIdentity {
+  const identity = broker.reloadTls();
+  const { validTo, fingerprint } = identity;
+  audit.note('tls.reload', '', { valid_to: validTo, fingerprint }, OWNER);
+  return identity;
 }
 
 /** What delivers, and what operators do with it. */

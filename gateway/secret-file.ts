@@ -104,7 +104,12 @@ function makeDurably(file: string, content: string | Buffer): void {
     // One that a start left behind when it was killed here is of no use to anybody.
     const draft = `${file}.new`;
     rmSync(draft, { force: true });
-    writeDurably(draft, 'wx', content);
+    try {
+      writeDurably(draft, 'wx', content);
+    } catch (error) {
+      rmSync(draft, { force: true });
+      throw error;
+    }
     // The data folder is held for this process: nobody else makes it at the same time.
     renameSync(draft, file);
     syncFolder(path.dirname(file));

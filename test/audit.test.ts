@@ -146,6 +146,17 @@ t.test('no secret is in the log: neither what was given nor what was answered', 
   }
 });
 
+t.test('a backup is a copy of everything, so whoever takes one has an entry', async (t) => {
+  const gateway = await testGateway(t);
+  const where = `http://127.0.0.1:${gateway.operatorPort}/backup`;
+  const headers = { authorization: `Bearer ${gateway.operatorToken}` };
+  const sent = await (await fetch(where, { headers })).arrayBuffer();
+  const taken = { action: 'store.backup', actor: 'operator', token: /^[0-9a-f]{8}$/, outcome: 'done' };
+  t.match(await entriesOf(gateway), [{ ...taken, after: { bytes: sent.byteLength } }]);
+  t.equal((await fetch(where)).status, 401);
+  t.equal((await entriesOf(gateway)).length, 1, 'who has no token took none');
+});
+
 t.test('what the gateway changes by itself is its own doing', async (t) => {
   const gateway = await testGateway(t);
   const { events } = gateway;

@@ -12,7 +12,9 @@ import type { Gateway } from '../gateway/gateway.js';
 import { LOCKGATE } from './helpers/program.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { NO_TERMINAL, Terminal } from './helpers/terminal.js';
-import { openGateway, testMac } from './helpers/test-gateway.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
+import { connectedLock } from './helpers/test-lock.js';
+import { testReceiver } from './helpers/test-receiver.js';
 
 /** What codes of colours begin with. */
 const ESCAPE = '\u001b';
@@ -23,6 +25,25 @@ async function gatewayOn(test: Teardown, folder: string): Promise<Gateway> {
   writeFileSync(addressFile(folder), `http://127.0.0.1:${gateway.operatorPort}\n`);
   return gateway;
 }
+
+t.test('what a lock is, and its deliveries, fit 80 columns, and ids stay whole', { skip: NO_TERMINAL }, async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await gatewayOn(t, folder);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  const lock = await connectedLock(t, gateway, testMac(1));
+  await lock.send(testBytes(1));
+  const [{ eventId } = { eventId: '' }] = await delivered;
+  const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
+  terminal.enter(`lockgate webhook deliveries; lockgate device show ${testMac(1)}; echo over`);
+  const seen = await terminal.until(/^over/m);
+  const lines = seen.split('\n');
+  t.ok(lines.includes(`    ${eventId}`), seen);
+  t.match(seen, /^ {2}1\. 20\S+Z {2}204 in \d+ ms$/m);
+  t.match(seen, /^SIM active since \S+\nused in 20\d\d-\d\d: [\d.]+ k?B, 1 message, 1 connection$/m);
+});
 
 t.test(
   'a watched list is redrawn, survives its gateway, and leaves the terminal as it was',
@@ -187,6 +208,8 @@ t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, 
     terminal.keys('Tab');
     t.match(await terminal.until(becomes), becomes, typed);
     terminal.keys('C-c');
+    // What is typed while Ctrl-C is taken goes with it.
+    await terminal.until(/\^C\n\$\s*$/);
   };
   await tab('lockgate dev', /\$ lockgate device$/m);
   await tab('lockgate device list --wa', /device list --watch$/m);

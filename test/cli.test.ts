@@ -155,6 +155,14 @@ t.test('what a stranger sent can’t move the cursor of who looks at it', async 
   t.equal([...eventLine({ at, mac, event: 'ping', ping }, 50)].length, 50, 'cut to the terminal');
 });
 
+t.test('a line of a finding has the uplink’s name, with which why can be asked', async (t) => {
+  const finding = { rule: 'period-too-soon', severity: 'violation', message: 'too soon' };
+  const event = { at: '2026-11-20T06:00:00.000Z', mac: 'A4:C1:38:F0:E1:D2', event: 'finding' };
+  const uplink = { credential: 1, boot: 41, sequence: 12 };
+  t.match(eventLine({ ...event, finding: { ...finding, uplink } }), /judge period-too-soon 41\/12: too soon$/);
+  t.match(eventLine({ ...event, finding: { ...finding, uplink: null } }), /judge period-too-soon: too soon$/);
+});
+
 t.test('tail shows what happens as it happens', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);

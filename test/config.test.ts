@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { type ConnectionFlags, GatewayClient } from '../cli/client.js';
 import { exitCodeOf } from '../cli/exit-codes.js';
 import { resetToken } from '../cli/token-reset.js';
-import { readConfig, resolveSettings, SETTINGS, type SettingKey } from '../gateway/config.js';
+import { misspeltVariables, readConfig, resolveSettings, SETTINGS, type SettingKey } from '../gateway/config.js';
 import { rotateKey } from '../gateway/key-change.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
@@ -129,6 +129,15 @@ t.test('which gateway, with which token: flags, then the environment, then the d
   for (const wrong of ['mqtt://127.0.0.1:1883', 'localhost:8081', 'x'])
     for (const given of [await meet({ gateway: wrong, token }, {}), await meet({ token }, { LOCKGATE_GATEWAY: wrong })])
       t.match(given, { exit: 2, message: /is no URL of a gateway: expected http:/ }, wrong);
+});
+
+t.test('a variable that looks like a misspelt setting is told of, and no other', async (t) => {
+  const environment = { LOCKGATE_MQTT_PROT: '1', LOCKGATE_SERVICE_HOST: 'x', LOCKGATE_TOKEN: 'x', LOCKGATE_DATA: 'x' };
+  const sentence = 'the environment has LOCKGATE_MQTT_PROT, which is no setting. Did you mean LOCKGATE_MQTT_PORT?';
+  t.same(misspeltVariables(environment), [sentence]);
+  const data = tempFolder(t);
+  const shown = await lockgate(t, ['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
+  t.match(shown, { ended: { code: 0 }, stderr: [`Beware: ${sentence}`, /would run with/] });
 });
 
 t.test('a token that would go over a network in clear is warned of', async (t) => {

@@ -16,7 +16,8 @@ import { migrationProvider, STEPS } from '../gateway/store/migrations.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { UPLINK_SUM } from '../gateway/store/uplink-sum.js';
 import { runBackup } from './helpers/backup-run.js';
-import { flipBits } from './helpers/bit-flips.js';
+import { flipBits, flipWalBits } from './helpers/bit-flips.js';
+import { killedStore } from './helpers/killed-store.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
 import { chooseSeed, SeededChance } from './helpers/seeded-chance.js';
 import { stockStore } from './helpers/stocked-store.js';
@@ -82,6 +83,65 @@ t.test('and of a backup', async (t) => {
   const { count, found, missed } = await flipBits(backup, 20, new SeededChance(seed));
   t.equal(found, count, missed.join('; '));
 });
+
+t.test(
+  'and of what a kill left: in the file, and in the log beside it, which SQLite cuts off in silence',
+  async (t) => {
+    const killed = await killedStore(t, STOCK, 12, new SeededChance(seed));
+    const { file, commitEnds } = killed;
+    const whole = await checkDatabase(file);
+    t.same(whole.damage, []);
+    t.equal(whole.checks.find(({ name }) => name === 'wal')?.count, (statSync(`${file}-wal`).size - 32) / 4120);
+    // A damaged last commit looks like one that was cut off.
+    const inWal = await flipWalBits(file, 60, new SeededChance(seed), commitEnds.at(-2) as number);
+    t.equal(inWal.found, inWal.count, inWal.missed.join('; '));
+    const inFile = await flipBits(file, 40, new SeededChance(seed), (at) => !killed.isReplaced(at));
+    t.ok(
+      inFile.found >= inFile.count * 0.95,
+      `${inFile.found} of ${inFile.count}; missed: ${inFile.missed.join('; ')}`,
+    );
+  },
+);
+
+t.test('a log that was cut off anywhere, as a crash does, is no damage', async (t) => {
+  const { file, commitEnds } = await killedStore(t, STOCK, 4, new SeededChance(seed));
+  const wal = readFileSync(`${file}-wal`);
+  const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
+  const cut = Buffer.concat([wal.subarray(0, last), Buffer.alloc(wal.length - last)]);
+  const torn = Buffer.concat([wal.subarray(0, before + 100), Buffer.alloc(500), wal.subarray(before + 600, last)]);
+  const older = Buffer.concat([wal.subarray(0, before), Buffer.from(wal.subarray(before)).fill(7, 8, 16)]);
+  for (const each of [cut, torn, older, wal.subarray(0, before + 50), Buffer.alloc(32)]) {
+    writeFileSync(`${file}-wal`, each);
+    rmSync(`${file}-shm`, { force: true });
+    t.same((await checkDatabase(file)).damage, []);
+  }
+});
+
+t.test('a lone bit where nothing is, is damage; at the edge of it, what a page that was split left', async (t) => {
+  const { file } = await stocked(t);
+  rmSync(`${file}.sums`);
+  const bytes = readFileSync(file);
+  const [from, to] = unusedStretch(bytes);
+  const damageWith = async (at: number): Promise<string[]> => {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(8, at);
+    writeFileSync(file, changed);
+    return (await checkDatabase(file)).damage.map(({ check }) => check);
+  };
+  t.same(await damageWith(Math.floor((from + to) / 2)), ['unused bytes']);
+  t.same(await damageWith(to - 1), [], 'seen in a sound store of a million pings');
+});
+
+/** The first stretch of 200 zeros or more between the pointers and the cells of a page: where it begins and ends. */
+function unusedStretch(bytes: Buffer): [from: number, to: number] {
+  for (let page = 4096; page < bytes.length; page += 4096) {
+    const head = { 10: 8, 13: 8 }[bytes.readUInt8(page)];
+    if (head === undefined) continue;
+    const [from, to] = [page + head + 2 * bytes.readUInt16BE(page + 3) + 2, page + bytes.readUInt16BE(page + 5)];
+    if (to - from >= 200 && bytes.subarray(from, to).every((byte) => byte === 0)) return [from, to];
+  }
+  throw new Error('no page has so much room');
+}
 
 t.test('without the sums of the file, a damaged row is found by its own, and named', async (t) => {
   const { file } = await stocked(t);
@@ -172,6 +232,12 @@ t.test('db backup: of a folder, mode 600, and never over a file that is there', 
   t.same((await checkDatabase(out)).damage, []);
   t.equal((await db(t, 'backup', '--out', out, '--data', folder)).ended?.code, 2);
   t.equal((await db(t, 'backup', '--out', out, '--data', folder, '--force')).ended?.code, 0);
+  const taken = await db(t, 'backup', '--out', path.dirname(out), '--data', folder, '--force');
+  t.match(taken, { ended: { code: 2 }, stderr: [/is no file: expected one, or a name that is free$/] });
+  const long = path.join(path.dirname(out), 'x'.repeat(300));
+  const refused = await db(t, 'backup', '--out', long, '--data', folder);
+  t.match(refused, { ended: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });
+  t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums'], 'nothing is left half');
   t.equal(
     (await db(t, 'backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).ended?.code,
     3,

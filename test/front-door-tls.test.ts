@@ -20,6 +20,7 @@ import { Bell } from './helpers/bell.js';
 import { brokerSite } from './helpers/broker-site.js';
 import { freePort } from './helpers/free-port.js';
 import { MIDNIGHT_MS } from './helpers/lock-bench.js';
+import { ask } from './helpers/operator-call.js';
 import { PARKED, PARKED_AT } from './helpers/parked-bicycle.js';
 import { LOCKGATE, Program } from './helpers/program.js';
 import { connectPacket, NOT_AUTHORIZED, puback, publishPacket, RawLock, TAKEN } from './helpers/raw-lock.js';
@@ -110,6 +111,13 @@ t.test('a new certificate is for new connections; a bad one changes nothing', as
   t.throws(() => gateway.reloadTls(), { code: 'tls-file' }, 'a certificate that the key does not belong to');
   const again = await enter(t, port, other, SECOND);
   t.equal(again.fingerprint, fresh.fingerprint, 'what was in force stays');
+  const { entries } = (await ask(gateway, 'GET', '/audit')).body as { entries: object[] };
+  const reload = { action: 'tls.reload', actor: 'owner', after: { fingerprint: fresh.fingerprint }, outcome: 'done' };
+  t.match(
+    entries.filter((each) => 'action' in each && each.action === 'tls.reload'),
+    [reload],
+    'who changed it is in the audit log, once',
+  );
 
   old.write(publishPacket('up', testBytes(1)));
   await old.hears(puback());

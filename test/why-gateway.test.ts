@@ -4,7 +4,7 @@ import type { Gateway } from '../gateway/gateway.js';
 import { OPENS_AFTER } from '../gateway/webhooks/circuit.js';
 import { OUTCOMES, type Outcome } from '../gateway/why/delivery-why.js';
 import { REPLAYED_MOST } from '../gateway/why/lock-history.js';
-import { Hours, ManualClock } from '../proto/clock.js';
+import { Hours, ManualClock, Seconds } from '../proto/clock.js';
 import { formatMac, type Mac } from '../proto/mac.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
@@ -167,7 +167,7 @@ t.test('a URL that is gone, disabled, enabled again, and recovered', async (t) =
 });
 
 t.test('an open circuit, an order that is kept, a first attempt that waits', async (t) => {
-  const { gateway, receiver, urlId, lock } = await bench(t);
+  const { clock, gateway, receiver, urlId, lock } = await bench(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const opened = eventsOf(gateway, 'circuit', 1);
   const ids: string[] = [];
@@ -178,21 +178,31 @@ t.test('an open circuit, an order that is kept, a first attempt that waits', asy
   }
   await opened;
   const open = await standing(gateway, ids[0] ?? '', urlId, 'pending-circuit');
-  t.match(
-    open,
-    'waiting: the URL only fails, so its circuit is open, and one event at a time is tried, at most 5 min apart, ' +
-      'until one goes well; else attempt 2 of 8 at ',
+  // The clock stands, so the first probe is 5 s from now.
+  const probe = new Date(clock.now() + Seconds(5)).toISOString();
+  t.equal(
+    open.replace(/2 of 8 at \S+/, '2 of 8 at …'),
+    `waiting: the URL only fails, so its circuit is open, and one event is tried at ${probe}, and then at most 5 min ` +
+      'apart, until one goes well; this one’s attempt 2 of 8 at … at the earliest.',
   );
+  await nextAttempt(gateway, clock);
+  const later = new Date(clock.now() + Seconds(10)).toISOString();
+  await eventually('the next probe', async () => (await toldOf(gateway, ids[1] ?? '', urlId)).includes(later));
+  const { steps } = await why(gateway, `${ids[1]}/${urlId}`);
+  t.equal(steps.find(({ kind }) => kind === 'delivery')?.at, later, 'nothing goes before the probe');
 
   const ordered = await bench(t, { ordered: true });
   ordered.receiver.answer = (_request, response) => void response.writeHead(500).end();
   const failing = await ping(ordered.gateway, ordered.lock, 1);
   await standing(ordered.gateway, failing, ordered.urlId, 'pending-retry');
   const behind = await ping(ordered.gateway, ordered.lock, 2);
-  t.equal(
-    await standing(ordered.gateway, behind, ordered.urlId, 'pending-behind'),
-    'waiting behind an earlier event of this lock that is pending: the URL keeps each lock’s order.',
-  );
+  const third = await ping(ordered.gateway, ordered.lock, 3);
+  for (const each of [behind, third])
+    t.equal(
+      (await standing(ordered.gateway, each, ordered.urlId, 'pending-behind')).replace(/at \S+Z/, 'at …'),
+      `waiting behind an earlier event of this lock, ${failing} (attempt 2 of 8 at …): the URL keeps each lock’s ` +
+        'order.',
+    );
 
   const slow = await bench(t);
   slow.receiver.answer = () => undefined;

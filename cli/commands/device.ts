@@ -157,7 +157,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
     print(presenceText({ ...device }));
   }
-  print(usageText(device));
+  for (const line of usageLines(device)) print(line);
   for (const [name, value] of Object.entries(device.twin.wanted)) {
     const wanted = commandText({ type: 'wanted:', parameters: { [name]: value } });
     print(`${wanted}${device.twin.differs.includes(name) ? '  (not reported yet)' : ''}`);
@@ -178,10 +178,15 @@ function printUplinks(title: string, uplinks: readonly UplinkJson[]): void {
     print(`${received_at}  ${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
 }
 
-function usageText({ sim, usage }: ShownDevice): string {
+function usageLines({ sim, usage }: ShownDevice): string[] {
   const { month, bytes, messages, connections } = usage;
   const since = sim.activated_at === null ? '' : ` since ${sim.activated_at}`;
-  return `SIM ${sim.state}${since}; ${month}: ${byteText(bytes)}, ${messages} messages, ${connections} connections`;
+  const used = `${byteText(bytes)}, ${counted(messages, 'message')}, ${counted(connections, 'connection')}`;
+  return [`SIM ${sim.state}${since}`, `used in ${month}: ${used}`];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 async function rotate(mac: string, flags: Flags & { keepOldFor?: string }): Promise<void> {

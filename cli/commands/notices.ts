@@ -68,7 +68,8 @@ async function list(flags: ListFlags): Promise<void> {
   const marked = flags.markRead === true ? await mark(client, shown) : 0;
   const unread = fetched.unread - marked;
   if (flags.json) return printJson({ notices, unread });
-  if (notices.length === 0) note('There is nothing new. Those that were read: lockgate notices --all');
+  if (notices.length === 0 && flags.all === true) note('There is no such notice.');
+  else if (notices.length === 0) note('There is nothing new. Those that were read: lockgate notices --all');
   else printTable(notices, noticeColumns(systemClock.now()));
   if (marked > 0) note(`${marked} marked as read.`);
   else if (unread > shown.length) note(`${unread} are unread in all; --limit shows more.`);

@@ -48,7 +48,7 @@ export function addServeCommand(program: Command): void {
 }
 
 async function runGateway(flags: SettingFlags): Promise<void> {
-  const { readConfig, resolveSettings } = await import('../../gateway/config.js');
+  const { misspeltVariables, readConfig, resolveSettings } = await import('../../gateway/config.js');
   const { GatewayEvents } = await import('../../gateway/events.js');
   const { startGateway } = await import('../../gateway/gateway.js');
   const { logEvents } = await import('../../gateway/log.js');
@@ -57,6 +57,7 @@ async function runGateway(flags: SettingFlags): Promise<void> {
   const settings = resolveSettings(flags, process.env);
   const config = readConfig(settings);
   const { log, isJson } = openLog(config);
+  for (const sentence of misspeltVariables(process.env)) log.warn({ event: 'setting-unknown' }, sentence);
   const interrupted = untilInterrupted();
   const events = new GatewayEvents();
   const stopLogging = logEvents(log, events, systemClock);

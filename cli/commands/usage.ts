@@ -88,7 +88,7 @@ async function show(
     { title: 'MAC', show: (row) => row.mac },
     { title: 'MONTH', show: (row) => row.month },
     { title: 'BYTES', show: (row) => byteText(row.bytes) },
-    { title: '', show: (row) => bar(row.bytes, most) },
+    { title: '', show: (row) => bar(row.bytes, most), optional: true },
     { title: 'MESSAGES', show: (row) => String(row.messages) },
     { title: 'CONNECTIONS', show: (row) => String(row.connections) },
     { title: 'UP', show: (row) => byteText(row.bytes_up), optional: true },

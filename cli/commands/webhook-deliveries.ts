@@ -1,7 +1,8 @@
 import { type Command, Option } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
-import { note, oneLine, paint, print, printJson, printTable, type Style } from '../output.js';
+import { note, oneLine, paint, print, printJson, printTable, type Style, terminalWidth } from '../output.js';
+import { cutToWidth, widthOf } from '../text-width.js';
 import { watched, withWatch } from '../watch.js';
 import { readCount } from './webhook-flags.js';
 
@@ -82,16 +83,30 @@ async function deliveries(flags: DeliveryFlags): Promise<void> {
 
 const STYLES: Readonly<Record<string, Style>> = { delivered: 'green', dead: 'red', pending: 'yellow', kept: 'dim' };
 
-function showDelivery({ event_id, url_id, mac, reason, received_at, state, next_attempt_at, attempts }: DeliveryJson) {
+function showDelivery(each: DeliveryJson): void {
+  const { event_id, url_id, mac, reason, received_at, state, next_attempt_at, attempts } = each;
   const next = next_attempt_at === null ? '' : `, next attempt at ${next_attempt_at}`;
-  const what = `${mac} ${reason ?? 'damaged'}  ${event_id}`;
-  print(
-    oneLine(`${received_at}  URL ${url_id}  `) + paint(STYLES[state] ?? 'dim', state) + oneLine(`${next}  ${what}`),
-  );
+  const parts = [received_at, `URL ${url_id}`, `${state}${next}`, `${mac} ${reason ?? 'damaged'}`, event_id];
+  for (const line of foldParts(parts.map(oneLine), terminalWidth()))
+    print(line.replace(`  ${state}`, `  ${paint(STYLES[state] ?? 'dim', state)}`));
   for (const { number, at, status, duration_ms: ms, error, answer } of attempts) {
     const came = `${status ?? 'no answer'} in ${ms} ms${error === null ? '' : `: ${error}`}`;
-    print(oneLine(`  ${number}. ${at}  ${came}${answer ? `  ${JSON.stringify(answer)}` : ''}`));
+    const line = oneLine(`  ${number}. ${at}  ${came}${answer ? `  ${JSON.stringify(answer)}` : ''}`);
+    print(cutToWidth(line, terminalWidth()));
   }
+}
+
+/** Two blanks apart; what has no room begins a line of its own, so that an id stays whole. */
+function foldParts(parts: readonly string[], room: number): string[] {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const last = lines.at(-1);
+    const longer = last === undefined ? part : `${last}  ${part}`;
+    if (last === undefined) lines.push(part);
+    else if (widthOf(longer) <= room) lines[lines.length - 1] = longer;
+    else lines.push(`    ${part}`);
+  }
+  return lines;
 }
 
 async function resend(event: string, flags: Flags & { url?: number }): Promise<void> {

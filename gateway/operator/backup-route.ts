@@ -1,12 +1,17 @@
 /**
  * The store as one file over HTTP, for `db backup`. It is made first and sent then, so that its length and its checksum
- * stand in the head, and whoever gets less knows it.
+ * stand in the head, and whoever gets less knows it. It changes nothing, but is a copy of everything: the audit log has
+ * who took it.
  */
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import type { Audit } from '../audit.js';
 import type { Store } from '../store/store.js';
+import { pick } from './audit-terms.js';
+import { whoOf } from './audited.js';
 import type { DocumentedRoute } from './document.js';
 import { Described } from './schemas.js';
+import type { OperatorToken } from './token.js';
 
 /** The header that has the checksum of what follows (`sumOfSums`). */
 export const SUM_HEADER = 'lockgate-sum';
@@ -23,10 +28,23 @@ export const BACKUP_TERMS: DocumentedRoute = {
   answerType: SQLITE,
 };
 
+/** What the route needs. */
+export interface BackupParts {
+  readonly store: Pick<Store, 'readCopy'>;
+  readonly audit: Audit;
+  readonly token: OperatorToken;
+}
+
 /** Adds `GET /backup`. */
-export function addBackupRoute(fastify: FastifyInstance, store: Store): void {
+export function addBackupRoute(fastify: FastifyInstance, { store, audit, token }: BackupParts): void {
+  const { operation: action } = BACKUP_TERMS;
   fastify.get('/backup', async (request, reply) => {
-    const copy = await store.readCopy();
+    const change = { who: whoOf(request, token.name), action, object: '', before: null };
+    const copy = await audit.change(
+      change,
+      () => store.readCopy(),
+      (made) => ({ object: '', after: made === undefined ? null : pick(made, 'bytes') }),
+    );
     const stream = createReadStream(copy.file);
     stream.on('close', () => copy.remove());
     // Whoever hung up while it was made wants it no longer.

@@ -111,7 +111,7 @@ export class OperatorServer {
         throw new LockgateError('stopping', 'the gateway is stopping');
     });
     addHealthRoutes(fastify, options);
-    addBackupRoute(fastify, options.store);
+    addBackupRoute(fastify, options);
     server.#addRoutes(options);
     await listen(fastify, 'the operator’s interface', options.host, options.port);
     options.token.watch(() => server.#tokenChanged(options, OWNER));

@@ -87,6 +87,11 @@ export class Dispatcher {
     return this.#workers.get(urlId)?.isCircuitOpen ?? false;
   }
 
+  /** When the URL's open circuit lets one attempt through, by the wall's clock; null while it is closed. */
+  probeAtMs(urlId: number): number | null {
+    return this.#workers.get(urlId)?.probeAtMs ?? null;
+  }
+
   /** Deliveries of this URL were made due. */
   reconsider(urlId: number): void {
     this.#workers.get(urlId)?.reconsider();

@@ -99,6 +99,11 @@ export class UrlWorker {
     return this.#circuit.isOpen;
   }
 
+  /** When its open circuit lets one attempt through; undefined while it is closed. */
+  get probeAtMs(): number | undefined {
+    return this.#circuit.probeAtMs;
+  }
+
   /** Deliveries were made due behind its back. */
   reconsider(): void {
     this.#order?.markStale();

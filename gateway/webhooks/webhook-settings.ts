@@ -48,6 +48,8 @@ export interface SetWebhook {
 export interface WebhookReading {
   readonly url: WebhookUrl;
   readonly isCircuitOpen: boolean;
+  /** When its open circuit lets one attempt through, by the wall's clock; null while it is closed. */
+  readonly probeAtMs: number | null;
   /** Until when each of the secrets before the newest is valid, newest first; ms since the epoch. */
   readonly oldSecretsUntilMs: readonly number[];
 }
@@ -66,6 +68,7 @@ export class WebhookSettings {
     return {
       url,
       isCircuitOpen: dispatcher.isCircuitOpen(url.id),
+      probeAtMs: dispatcher.probeAtMs(url.id),
       oldSecretsUntilMs: old.map(({ validUntilMs }) => validUntilMs),
     };
   }

@@ -35,9 +35,13 @@ export type Outcome = (typeof OUTCOMES)[number];
 export interface DeliveryCase {
   readonly url: WebhookUrl;
   readonly reading: DeliveryReading | null;
-  readonly isCircuitOpen: boolean;
-  /** An earlier event of the lock is pending at the URL, which keeps the lock's order. */
-  readonly isBehind: boolean;
+  /** When the URL's open circuit lets one attempt through, ms since the epoch; null while it is closed. */
+  readonly probeAtMs: number | null;
+  /**
+   * Earlier events of the lock are pending at the URL, which keeps the lock's order: the first of them where it is
+   * known. Null where none is.
+   */
+  readonly behind: { readonly first: { readonly reading: DeliveryReading; readonly eventId: string } | null } | null;
   /** The URL's cursor passed it unsent, while the URL was disabled. */
   readonly isInGap: boolean;
 }
@@ -59,15 +63,28 @@ function lastOf(of: DeliveryCase): StoredAttempt | undefined {
 }
 
 /** The number of the attempt that is next, in the schedule under way. */
-function nextNumber(of: DeliveryCase): number {
-  return (lastOf(of)?.number ?? 0) - (of.reading?.attemptsBefore ?? 0) + 1;
+function nextNumber(reading: DeliveryReading | null): number {
+  return (reading?.attempts.at(-1)?.number ?? 0) - (reading?.attemptsBefore ?? 0) + 1;
 }
 
-function nextText(of: DeliveryCase): string {
-  const atMs = of.reading?.nextAttemptAtMs ?? null;
+function nextText(reading: DeliveryReading | null): string {
+  const atMs = reading?.nextAttemptAtMs ?? null;
   return atMs === null
     ? 'the next attempt is under way'
-    : `attempt ${nextNumber(of)} of ${ATTEMPTS} at ${toDate(atMs)}`;
+    : `attempt ${nextNumber(reading)} of ${ATTEMPTS} at ${toDate(atMs)}`;
+}
+
+/** What an open circuit lets through, and when this one's turn is. */
+function circuitText({ probeAtMs, reading }: DeliveryCase): string {
+  const tried = `at ${toDate(probeAtMs ?? 0)}, and then at most ${PROBE_MINUTES} min apart, until one goes well`;
+  const own = reading?.nextAttemptAtMs == null ? '' : `; this one’s ${nextText(reading)} at the earliest`;
+  return `one event is tried ${tried}${own}`;
+}
+
+function behindText({ behind }: DeliveryCase): string {
+  const first = behind?.first ?? null;
+  if (first === null) return 'earlier events of this lock that are pending';
+  return `an earlier event of this lock, ${first.eventId} (${nextText(first.reading)})`;
 }
 
 /** The sentences, each behind “URL 1 (https://…):”. */
@@ -93,16 +110,13 @@ export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>
   dead: (of) => `dead: given up after ${attemptsOf(of).length} attempts that failed; it stays readable, and ${RESEND}.`,
   'pending-disabled': ({ url }) =>
     `waiting: the URL is disabled (${url.disabledWhy}); what was promised goes on when it is enabled.`,
-  'pending-behind': () =>
-    'waiting behind an earlier event of this lock that is pending: the URL keeps each lock’s order.',
-  'pending-circuit': (of) =>
-    `waiting: the URL only fails, so its circuit is open, and one event at a time is tried, at most ${PROBE_MINUTES} ` +
-    `min apart, until one goes well${of.reading?.nextAttemptAtMs == null ? '' : `; else ${nextText(of)}`}.`,
+  'pending-behind': (of) => `waiting behind ${behindText(of)}: the URL keeps each lock’s order.`,
+  'pending-circuit': (of) => `waiting: the URL only fails, so its circuit is open, and ${circuitText(of)}.`,
   'pending-refused': (of) =>
     `waiting: its address is not allowed (it is inside, or a metadata address) unless the operator allows its range, ` +
-    `so nothing was sent to it; ${nextText(of)}.`,
-  'pending-resent': (of) => `waiting: somebody had it sent again; ${nextText(of)}.`,
-  'pending-retry': (of) => `waiting for its retry after ${failuresText(attemptsOf(of))}: ${nextText(of)}.`,
+    `so nothing was sent to it; ${nextText(of.reading)}.`,
+  'pending-resent': (of) => `waiting: somebody had it sent again; ${nextText(of.reading)}.`,
+  'pending-retry': (of) => `waiting for its retry after ${failuresText(attemptsOf(of))}: ${nextText(of.reading)}.`,
   'pending-first': () => 'waiting for its first attempt, which is made as soon as its turn comes.',
 });
 
@@ -123,10 +137,10 @@ export function outcomeOf(of: DeliveryCase): Outcome {
     return last?.error === ADDRESS_REFUSED ? 'dead-refused' : 'dead';
   }
   if (of.url.state === 'disabled') return 'pending-disabled';
-  if (of.isBehind) return 'pending-behind';
-  if (of.isCircuitOpen) return 'pending-circuit';
+  if (of.behind !== null) return 'pending-behind';
+  if (of.probeAtMs !== null) return 'pending-circuit';
   if (last?.error === ADDRESS_REFUSED) return 'pending-refused';
-  if (last !== undefined) return nextNumber(of) === 1 ? 'pending-resent' : 'pending-retry';
+  if (last !== undefined) return nextNumber(reading) === 1 ? 'pending-resent' : 'pending-retry';
   // At a URL that keeps an order, an event that waited behind another has a row too.
   const wasAsked = of.isInGap || (reading.nextAttemptAtMs !== null && !of.url.ordered);
   return wasAsked ? 'pending-resent' : 'pending-first';
@@ -140,17 +154,24 @@ function deliveredAs(of: DeliveryCase, { attempts, attemptsBefore }: DeliveryRea
 
 /** The steps of an event at one URL: its attempts, then where it stands. Times of deliveries are the wall's. */
 export function deliverySteps(of: DeliveryCase): WhyStep[] {
-  const { url, reading } = of;
+  const { url } = of;
   const outcome = outcomeOf(of);
   const attempts = attemptsOf(of);
   const left = attempts.length - ATTEMPTS_TOLD;
   const sentence = `URL ${url.id} (${url.url}): ${OUTCOME_WHY[outcome](of)}`;
-  const atMs = reading?.nextAttemptAtMs ?? attempts.at(-1)?.atMs ?? null;
+  const atMs = nextAtMs(outcome, of) ?? attempts.at(-1)?.atMs ?? null;
   return [
     ...(left > 0 ? [leftOut(url.id, left)] : []),
     ...attempts.slice(-ATTEMPTS_TOLD).map((attempt) => attemptStep(url.id, attempt)),
     step('delivery', outcome, SECTIONS.webhooks, sentence, atMs, 'wall'),
   ];
+}
+
+/** When something happens next: an open circuit lets nothing through before its probe. */
+function nextAtMs(outcome: Outcome, { reading, probeAtMs, behind }: DeliveryCase): number | null {
+  if (outcome === 'pending-behind') return behind?.first?.reading.nextAttemptAtMs ?? null;
+  const ownMs = reading?.nextAttemptAtMs ?? null;
+  return outcome === 'pending-circuit' ? Math.max(ownMs ?? 0, probeAtMs ?? 0) : ownMs;
 }
 
 function leftOut(urlId: number, count: number): WhyStep {

@@ -1,5 +1,6 @@
 /** What became of an event at each webhook URL of the merchant that it was made for, looked up. */
 import { SECTIONS, step, type WhyStep } from '../../proto/why-step.js';
+import { eventId } from '../event-id.js';
 import type { Store, StoredUplink } from '../store/store.js';
 import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import { DELIVERY_STATES, type DeliveryReading, type WebhookUrl } from '../store/webhook-store.js';
@@ -8,6 +9,8 @@ import { type DeliveryCase, deliverySteps } from './delivery-why.js';
 
 /** URLs of a merchant that are told of. */
 const URLS_TOLD = 20;
+/** Events of a lock that are pending before one, at the most, to find the first. */
+const PENDING_LOOKED_AT = 100;
 
 export interface DeliveriesParts {
   readonly store: Store;
@@ -45,9 +48,9 @@ async function caseOf(
   url: WebhookUrl,
 ): Promise<DeliveryCase> {
   const reading = await readingOf(store, uplink, url.id);
-  const { isCircuitOpen } = await webhooks.settings.read(url);
+  const { probeAtMs } = await webhooks.settings.read(url);
   const isInGap = await store.why.findGap(url.id, uplink.id);
-  return { url, reading, isCircuitOpen, isInGap, isBehind: await isBehind(store, uplink, url) };
+  return { url, reading, probeAtMs, isInGap, behind: await firstBefore(store, uplink, url) };
 }
 
 async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Promise<DeliveryReading | null> {
@@ -55,9 +58,14 @@ async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Pro
   return (await store.webhooks.readDeliveries(filter))[0] ?? null;
 }
 
-/** Whether an earlier event of its lock is pending at a URL that keeps each lock's order. */
-async function isBehind(store: Store, { id, deviceId }: StoredUplink, url: WebhookUrl): Promise<boolean> {
-  if (!url.ordered) return false;
-  const filter = { urlIds: [url.id], states: ['pending'] as const, deviceId, fromId: 0, toId: id - 1, limit: 1 };
-  return (await store.webhooks.readDeliveries(filter)).length > 0;
+/** The first of the earlier events of its lock that are pending at a URL that keeps each lock's order. */
+async function firstBefore(store: Store, { id, deviceId }: StoredUplink, url: WebhookUrl) {
+  if (!url.ordered) return null;
+  const states = ['pending'] as const;
+  const filter = { urlIds: [url.id], states, deviceId, fromId: 0, toId: id - 1, limit: PENDING_LOOKED_AT };
+  const pending = await store.webhooks.readDeliveries(filter);
+  const first = pending.at(-1);
+  if (first === undefined) return null;
+  // Of more than that the first is unknown, and is not named.
+  return { first: pending.length < PENDING_LOOKED_AT ? { reading: first, eventId: eventId(first.uplink) } : null };
 }

@@ -3,7 +3,8 @@ import { copyFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
 import { runBackup } from '../helpers/backup-run.js';
-import { flipBits } from '../helpers/bit-flips.js';
+import { flipBits, flipWalBits } from '../helpers/bit-flips.js';
+import { killedStore } from '../helpers/killed-store.js';
 import { chooseSeed, SeededChance } from '../helpers/seeded-chance.js';
 import { stockStore } from '../helpers/stocked-store.js';
 import { tempFolder } from '../helpers/temp-folder.js';
@@ -23,6 +24,21 @@ t.test('at least 99 of 100 of 2,000 flipped bits of a closed store are found', a
   copyFileSync(file, bare);
   const without = await flipBits(bare, 500, new SeededChance(seed));
   t.comment(`without the sums of the file: ${without.found} of ${without.count}, unused bytes included`);
+});
+
+t.test('and of a store that was killed, with the log that it left', async (t) => {
+  t.setTimeout(600_000);
+  const killed = await killedStore(t, { locks: 60, pings: 2000 }, 120, new SeededChance(seed));
+  const wal = await flipWalBits(killed.file, 300, new SeededChance(seed), killed.commitEnds.at(-1) as number);
+  t.ok(wal.found >= 0.98 * wal.count, `${wal.found} of ${wal.count} in the WAL; missed: ${wal.missed.join('; ')}`);
+  const { count, found, missed } = await flipBits(
+    killed.file,
+    300,
+    new SeededChance(seed),
+    (at) => !killed.isReplaced(at),
+  );
+  t.ok(found >= 0.95 * count, `${found} of ${count} in the file; missed: ${missed.join('; ')}`);
+  t.comment(`WAL ${wal.found} of ${wal.count}, file ${found} of ${count}`);
 });
 
 t.test('a backup under load', async (t) => {

@@ -12,6 +12,7 @@ import SqliteDatabase from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';
 import { type BlockSums, sumFile } from '../block-sums.js';
 import { KEY_ID_FACT } from '../secret-store.js';
+import { failureKind } from '../store.js';
 
 /** Pages that are copied at once: 1 MiB. */
 const PAGES_A_STEP = 256;
@@ -24,7 +25,7 @@ export type TellPages = (done: number, total: number) => void;
 /**
  * Copies the store in `from` to `to` (mode 600), which it replaces. It is on the disk when this resolves.
  *
- * @throws LockgateError `no-room` where the disk hasn't enough
+ * @throws LockgateError `no-room` where the disk hasn't enough, or no more
  */
 export async function copyDatabase(from: string, to: string, tell: TellPages = () => undefined): Promise<BlockSums> {
   wantRoom(path.dirname(to), statSync(from).size + ROOM_LEFT, 'a backup');
@@ -42,7 +43,9 @@ export async function copyDatabase(from: string, to: string, tell: TellPages = (
     return sumFile(to);
   } catch (error) {
     removeCopy(to);
-    throw error;
+    if (failureKind(error) !== 'full') throw error;
+    const sentence = `the disk of ${path.dirname(to)} became full while a backup was made`;
+    throw new LockgateError('no-room', sentence, { cause: error });
   }
 }
 

@@ -4,7 +4,8 @@
  *
  * What finds a flipped bit: in a file at rest with sums of its blocks these, wherever the bit is. Without them, the
  * checksum of its row, SQLite's own check where it stands in a tree or an index, and where it means nothing, that what
- * was freed is zero (check-unused.ts); what a split page left behind nobody can know.
+ * was freed is zero (check-unused.ts); what a split page left behind nobody can know. What is still in the write-ahead
+ * log has checksums of SQLite's own, which are followed to their end (check-wal.ts).
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
@@ -27,7 +28,7 @@ import { checkOutbox } from './check-outbox.js';
 import { checkRows } from './check-rows.js';
 import { checkUnused } from './check-unused.js';
 import { checkUsage } from './check-usage.js';
-import { walState } from './wal-state.js';
+import { checkWal } from './check-wal.js';
 
 /** What `db check` found. */
 export interface CheckReport {
@@ -74,7 +75,7 @@ export async function checkDatabase(file: string, tell: TellProgress = () => und
   const run = new CheckRun(file, tell);
   run.check('blocks', undefined, (context) => checkBlocks(file, context));
   run.check('unused bytes', undefined, (context) => checkUnused(file, context));
-  run.check('wal', undefined, (context) => walState(file, context));
+  run.check('wal', undefined, (context) => checkWal(file, context));
   let schema: string | null = null;
   let db: Database | undefined;
   try {
