@@ -13,7 +13,7 @@ export interface CheckFlags {
 
 /** The data folder that a command means. */
 export function dataFolder(flags: { readonly data?: string }): string {
-  return flags.data ?? process.env.LOCKGATE_DATA ?? './data';
+  return flags.data ?? (process.env.LOCKGATE_DATA || './data');
 }
 
 /** Checks a file, or the store in the data folder; sets the exit code. */

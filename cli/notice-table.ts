@@ -24,7 +24,7 @@ export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
     { title: 'KIND', show: (row) => row.kind },
     { title: 'STATE', show: stateText },
     { title: 'TIMES', show: (row) => String(row.count), optional: true },
-    { title: 'WHAT', show: (row) => row.text },
+    { title: 'WHAT', show: (row) => row.text, prose: true },
   ];
 }
 
