@@ -331,7 +331,13 @@ const SIMULATOR: readonly CommandCase[] = [
 ];
 
 const HOUSEKEEPING: readonly CommandCase[] = [
-  { command: 'usage show', shows: '', wrong: ['--month 11', /"11" is no month/], refused: '--merchant Nobody' },
+  {
+    command: 'usage show',
+    shows: '',
+    json: '--by month',
+    wrong: ['--month 11', /"11" is no month/],
+    refused: '--merchant Nobody',
+  },
   {
     command: 'usage statement',
     shows: '--month 2026-10 --merchant "Amber Bikes"',
