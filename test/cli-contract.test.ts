@@ -4,6 +4,8 @@
  * file for each command, which a reviewer can read; `TAP_SNAPSHOT=1 node dist/test/cli-contract.test.js` writes them
  * anew.
  */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import t, { type Test } from 'tap';
 import { makeProgram } from '../cli/program.js';
@@ -172,6 +174,19 @@ t.test('commands: help, table, JSON, failures', async (t) => {
     const text = `${calls.texts.join('\n\n')}\n`;
     t.equal(text, keptSnapshot(snapshotName(each.command), text), `${each.command}: as it was`);
   }
+});
+
+t.test('what is no gateway is told as such, and what breaks in us is exit code 4', async (t) => {
+  let answer = '<html>';
+  const server = createServer((_request, response) => response.end(answer)).listen(0, '127.0.0.1');
+  t.teardown(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  const environment = { LOCKGATE_GATEWAY: `http://127.0.0.1:${port}`, LOCKGATE_TOKEN: 'none' };
+  t.match(await runCommand(['merchant', 'list'], { environment }), { code: 3, stderr: /no JSON.*Name another/ });
+  // An answer that no gateway of ours gives.
+  answer = '{}';
+  t.match(await runCommand(['merchant', 'list'], { environment }), { code: 4, stderr: /^lockgate broke: TypeError/ });
 });
 
 t.test('no snapshot is left of a command that there is not', async (t) => {
