@@ -1,4 +1,4 @@
-/** The table of `lockgate notices`: what is unread is marked, and on a narrow terminal the sentence gives way. */
+/** The table of `lockgate notices`: what is unread is marked, and on a narrow terminal the sentence is folded. */
 import { agoText } from './ago-text.js';
 import type { Column } from './output.js';
 
