@@ -2,7 +2,6 @@
 import { systemClock } from '../proto/clock.js';
 import { agoText } from './ago-text.js';
 import { type ConnectionFlags, GatewayClient } from './client.js';
-import { EXIT } from './exit-codes.js';
 import { type Column, note, printJson, printTable } from './output.js';
 import { readPast } from './span-text.js';
 
@@ -41,12 +40,11 @@ interface Page {
 /** What the gateway gives in one answer at the most. */
 const PAGE = 500;
 
-/** Prints the entries that fit; exit code 1 where there is none. */
+/** Prints the entries that fit. */
 export async function listAudit(flags: AuditFlags): Promise<void> {
   const since = flags.since === undefined ? undefined : readPast('--since', flags.since, systemClock.now());
   const { action, object } = flags;
   const entries = await fetchEntries(new GatewayClient(flags), { since, action, object }, flags.limit);
-  if (entries.length === 0) process.exitCode = EXIT.no;
   if (flags.json === true) return printJson({ entries });
   if (entries.length === 0) note('Nothing that fits is in the audit log.');
   else printTable(entries, columns(systemClock.now()));

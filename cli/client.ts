@@ -108,7 +108,7 @@ export class GatewayClient {
     const { answer, text } = await this.#whole(method, where, body, signal).finally(() => progress.end());
     const status = answer.statusCode ?? 0;
     if (status < 200 || status > 299) throw refusal(status, text);
-    return JSON.parse(text) as T;
+    return readAnswer<T>(text, this.origin);
   }
 
   async #whole(method: string, where: string, body?: unknown, signal?: AbortSignal) {
@@ -211,6 +211,16 @@ async function readAll(answer: IncomingMessage): Promise<string> {
     chunks.push(chunk as Buffer);
   }
   return Buffer.concat(chunks).toString('utf8');
+}
+
+/** Something else may listen where a gateway was taken to be. @throws LockgateError `gateway-answer` */
+function readAnswer<T>(text: string, origin: string): T {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    const what = 'what answered is no JSON, so it is no operator’s interface of lockgate';
+    throw new LockgateError('gateway-answer', `no gateway at ${origin} (${what}). Name another with --gateway`);
+  }
 }
 
 function unreachable(url: URL, error: NodeJS.ErrnoException): LockgateError {

@@ -13,7 +13,7 @@ export interface CheckFlags {
 
 /** The data folder that a command means. */
 export function dataFolder(flags: { readonly data?: string }): string {
-  return flags.data ?? process.env.LOCKGATE_DATA ?? './data';
+  return flags.data ?? (process.env.LOCKGATE_DATA || './data');
 }
 
 /** Checks a file, or the store in the data folder; sets the exit code. */
@@ -65,5 +65,5 @@ function printReport(report: CheckReport): void {
   if (rest > 0) print(`… and ${rest.toLocaleString('en')} more of the same.`);
   const of = `${file} (${bytes.toLocaleString('en')} bytes, schema ${schema ?? 'unknown'})`;
   if (damaged === 0) print(paint('green', `Sound: ${of}.`));
-  else print(paint('red', `Damaged in ${damaged.toLocaleString('en')} places: ${of}. Restore a backup that is sound.`));
+  else print(paint('red', `Damaged in ${damaged.toLocaleString('en') === 1 ? 'one place' : `${damaged.toLocaleString('en')} places`}: ${of}. Restore a backup that is sound.`));
 }

@@ -1,4 +1,4 @@
-/** The table of `lockgate notices`: what is unread is marked, and on a narrow terminal the sentence gives way. */
+/** The table of `lockgate notices`: what is unread is marked, and on a narrow terminal the sentence is folded. */
 import { agoText } from './ago-text.js';
 import type { Column } from './output.js';
 
@@ -24,7 +24,7 @@ export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
     { title: 'KIND', show: (row) => row.kind },
     { title: 'STATE', show: stateText },
     { title: 'TIMES', show: (row) => String(row.count), optional: true },
-    { title: 'WHAT', show: (row) => row.text },
+    { title: 'WHAT', show: (row) => row.text, prose: true },
   ];
 }
 

@@ -3,6 +3,7 @@
  */
 import type { Writable } from 'node:stream';
 import { type Column, linesOfTable } from './table.js';
+import { fitWords } from './text-width.js';
 
 export type { Column } from './table.js';
 
@@ -75,6 +76,11 @@ export function printJsonLine(value: unknown): void {
 /** The columns of the terminal that results go to; no bound in a pipe. */
 export function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
+}
+
+/** Prints sentences that go over to the next line between words; in a pipe they are one line. */
+export function printProse(text: string, style?: Style): void {
+  for (const line of fitWords(text, terminalWidth())) print(style === undefined ? line : paint(style, line));
 }
 
 /** Prints a table that fits the terminal (table.ts says how). In a pipe nothing is cut or left out. */

@@ -78,7 +78,15 @@ function fitHelp(text: string): string {
     else lines.push(line);
     goesOn = !isExample && line.length > FULL_LINE;
   }
-  return lines.flatMap((line) => (/^\s*\$ /.test(line) ? [line] : fitWords(line, room))).join('\n');
+  return lines.flatMap((line) => (/^\s*\$ /.test(line) ? [line] : fitLine(line, room))).join('\n');
+}
+
+/** A line of a list goes on below its second column. */
+function fitLine(line: string, room: number): string[] {
+  const [, head = '', rest = ''] = /^( {2,}\S.*? {2,})(\S.*)$/.exec(line) ?? [];
+  if (line.length <= room || head === '' || head.length > room / 2) return fitWords(line, room);
+  const [first = '', ...more] = fitWords(rest, room - head.length);
+  return [head + first, ...more.map((each) => ' '.repeat(head.length) + each)];
 }
 
 /** A command whose complaints are one sentence of ours: what is wrong, what was likely meant, where help is. */

@@ -1,7 +1,7 @@
 /** Monthly statements as a table for people, and as CSV for spreadsheets. What they say is the gateway's. */
 import { stringify } from 'csv-stringify/sync';
 import type { Statement } from '../gateway/usage/statement.js';
-import { oneLine, paint, print, printTable } from './output.js';
+import { oneLine, paint, print, printProse, printTable } from './output.js';
 import { byteText } from './usage-text.js';
 
 /** Prints each statement with its plan, its lines, its corrections, its totals and its notes. */
@@ -23,7 +23,7 @@ function printStatement(statement: Statement): void {
   const { merchant, month, closed_at: closedAt, plan, lines, corrections, totals } = statement;
   const currency = plan?.currency ?? '';
   print(`${paint('bold', `Statement ${month}`)}  ${oneLine(merchant)}  closed ${closedAt}`);
-  print(
+  printProse(
     plan === null
       ? 'No price plan: nothing is charged.'
       : `${plan.per_mb} ${currency} an MB (${plan.bytes_per_mb.toLocaleString('en')} bytes), ` +
@@ -40,18 +40,18 @@ function printStatement(statement: Statement): void {
     { title: 'SIM', show: (row) => row.sim },
     { title: 'MESSAGES', show: (row) => String(row.of.messages) },
     { title: 'CONNECTIONS', show: (row) => String(row.of.connections), optional: true },
-    { title: 'UP', show: (row) => byteText(row.of.bytes_up) },
-    { title: 'DOWN', show: (row) => byteText(row.of.bytes_down) },
-    { title: 'BYTES', show: (row) => String(row.of.bytes) },
-    { title: 'AMOUNT', show: (row) => row.amount ?? '–' },
+    { title: 'UP', show: (row) => byteText(row.of.bytes_up), optional: true },
+    { title: 'DOWN', show: (row) => byteText(row.of.bytes_down), optional: true },
+    { title: 'BYTES', show: (row) => String(row.of.bytes), whole: true },
+    { title: 'AMOUNT', show: (row) => row.amount ?? '–', whole: true },
   ]);
   if (totals.total !== null) print(paint('bold', `\nTo pay: ${totals.total} ${currency}`));
   print('');
   if (statement.not_billed.simulated_locks > 0)
-    print(
+    printProse(
       `Not billed: ${statement.not_billed.bytes} bytes of ${statement.not_billed.simulated_locks} simulated locks.`,
     );
-  for (const each of statement.notes) print(paint('dim', each));
+  for (const each of statement.notes) printProse(each, 'dim');
 }
 
 function simText(line: Statement['lines'][0]): string {

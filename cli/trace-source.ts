@@ -29,9 +29,9 @@ export async function exportTraces(flags: ExportFlags): Promise<void> {
   const query = queryOf(flags.mac);
   if (flags.since !== undefined) query.set('since', flags.since);
   if (flags.until !== undefined) query.set('until', flags.until);
-  const { signal, exitCode } = untilInterrupted();
-  const events = await copy(new GatewayClient(flags), `/trace?${query}`, flags.out, signal);
-  if (signal.aborted) process.exitCode = exitCode;
+  const interrupted = untilInterrupted();
+  const events = await copy(new GatewayClient(flags), `/trace?${query}`, flags, interrupted.signal);
+  if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
   else if (flags.out !== undefined) note(`Wrote ${events} events to ${flags.out}.`);
 }
 
@@ -40,8 +40,9 @@ export async function recordTraces(flags: RecordFlags): Promise<void> {
   const { signal } = untilInterrupted();
   // A recording that is cut short shall have what came; but a gzipped line of its own would be longer than the line.
   const piece = flags.out?.endsWith('.gz') ? GZIPPED_PIECE : 1;
-  note(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Ctrl-C ends it.`);
-  const events = await copy(new GatewayClient(flags), `/trace/live?${queryOf(flags.mac)}`, flags.out, signal, piece);
+  const begun = (): void => note(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Ctrl-C ends it.`);
+  const where = `/trace/live?${queryOf(flags.mac)}`;
+  const events = await copy(new GatewayClient(flags), where, { ...flags, piece, begun }, signal);
   if (!signal.aborted) throw new LockgateError('gateway-down', `the gateway ended; ${events} events were recorded`);
   // A recording has no other end: this one is as it should be.
   note(`Recorded ${events} events.`);
@@ -53,30 +54,30 @@ function queryOf(macs: readonly string[]): URLSearchParams {
   return query;
 }
 
-/** Returns how many events there were, the header apart. */
-async function copy(
-  client: GatewayClient,
-  where: string,
-  out: string | undefined,
-  signal: AbortSignal,
-  piece?: number,
-): Promise<number> {
-  const lines = client.lines(where, signal);
-  // The gateway is asked before the file is made: a refusal leaves a file that is there alone.
-  const first = await lines.next();
-  if (first.done === true) return 0;
-  const sink = new LineSink(out, piece);
-  let events = 0;
+interface Copying {
+  readonly out?: string;
+  /** Characters that are gzipped together. */
+  readonly piece?: number;
+  /** Called once the gateway tells. */
+  readonly begun?: () => void;
+}
+
+/** Returns how many events there were, the header apart, until the gateway's end or `signal`. */
+async function copy(client: GatewayClient, where: string, how: Copying, signal: AbortSignal): Promise<number> {
+  let sink: LineSink | undefined;
+  let lines = 0;
   try {
-    sink.write(first.value);
-    for await (const line of lines) {
+    for await (const line of client.lines(where, signal)) {
+      // The gateway is asked before the file is made: a refusal leaves a file that is there alone.
+      if (sink === undefined) how.begun?.();
+      sink ??= new LineSink(how.out, how.piece);
       sink.write(line);
-      events += 1;
+      lines += 1;
     }
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    sink.end();
+    sink?.end();
   }
-  return events;
+  return Math.max(lines - 1, 0);
 }

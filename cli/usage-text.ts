@@ -1,6 +1,6 @@
 /** Bytes for people, and how they compare. */
 
-/** The widest bar, in columns. */
+/** The widest bar where nobody says how wide, in columns. */
 const BAR = 16;
 const EIGHTHS = ' ▏▎▍▌▋▊▉';
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
@@ -13,9 +13,9 @@ export function byteText(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(value < 100 ? 2 : 1)} ${UNITS[unit]}`;
 }
 
-/** A bar whose length is the value's share of the most. */
-export function bar(value: number, most: number): string {
-  const eighths = most === 0 ? 0 : Math.round((value / most) * BAR * 8);
+/** A bar whose length is the value's share of the most, which is `width` columns long. */
+export function bar(value: number, most: number, width = BAR): string {
+  const eighths = most === 0 ? 0 : Math.round((value / most) * width * 8);
   const rest = eighths % 8;
   return '█'.repeat(Math.floor(eighths / 8)) + (rest === 0 ? '' : EIGHTHS[rest]);
 }

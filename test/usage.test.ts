@@ -23,6 +23,7 @@ import { makeStatement, type Statement, type StatementBasis, type UnbilledUsage 
 import { ManualClock, Seconds } from '../proto/clock.js';
 import { formatMac, type Mac } from '../proto/mac.js';
 import { Bell } from './helpers/bell.js';
+import { type CommandEnd, runCommand } from './helpers/command-line.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
 import { overriding } from './helpers/sabotage.js';
 import { tempFolder } from './helpers/temp-folder.js';
@@ -431,6 +432,7 @@ t.test('a CSV has a row for each line and total, and no formula', async (t) => {
 t.test('bytes and bars for people', async (t) => {
   t.same([0, 999, 1000, 123_456, 1_000_000].map(byteText), ['0 B', '999 B', '1.00 kB', '123.5 kB', '1.00 MB']);
   t.same([bar(0, 0), bar(5, 5), bar(1, 32), bar(0, 9)], ['', '█'.repeat(16), '▌', '']);
+  t.same([bar(5, 5, 3), bar(1, 2, 3)], ['███', '█▌']);
 });
 
 t.test('usage on the command line', async (t) => {
@@ -461,7 +463,9 @@ t.test('usage on the command line', async (t) => {
   t.match(await json('usage', 'show', mac, '--json'), {
     usage: [{ mac: formatMac(mac), month: '2099-11', merchant: MERCHANT, messages: 1, connections: 1 }],
   });
-  t.match((await run('usage', 'show', '--month', '2099-11')).stdout.join('\n'), /A4:C1.* 2099-11 .*████/);
+  const piped = (await run('usage', 'show', '--month', '2099-11')).stdout.join('\n');
+  t.match(piped, /^A4:C1:38:00:00:01 +2099-11 +\d+ B +1 /m);
+  t.notMatch(piped, /█/, 'a bar is for eyes');
   const price = ['--per-mb', '0.12', '--per-sim', '0.80', '--currency', 'EUR'];
   t.match((await run('usage', 'plan', 'set', MERCHANT, ...price)).stdout, [/^Amber pays 0\.12 EUR .*2099-11/]);
   t.match(await json('usage', 'plan', 'show', '--json'), { plans: [{ merchant: MERCHANT, per_sim: '0.80' }] });
@@ -484,9 +488,67 @@ t.test('usage on the command line', async (t) => {
   t.match((await run(...statement, '--format', 'csv')).stdout[1], /^line,Amber,2099-11,/);
 });
 
-t.test('usage commands have help with an example', async (t) => {
-  for (const command of ['show', 'statement', 'close', 'plan set', 'plan show']) {
-    const { stdout } = await runProgram(t, process.execPath, [LOCKGATE, 'usage', ...command.split(' '), '--help']);
-    t.match(stdout.join('\n'), new RegExp(`Example:\n  \\$ lockgate usage ${command}`), command);
-  }
+t.test('usage show: the newest month first, who used most first, all of it below', async (t) => {
+  const gateway = await openGateway(t, tempFolder(t), { usageClock: new ManualClock(BEFORE_MONTH_END_MS) });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const [one, two, three] = [testMac(1), testMac(2), testMac(3)];
+  const october = month('2099-10');
+  await gateway.store.usage.add(
+    [
+      delta(one, { month: october, bytesUp: 8000, bytesDown: 0 }),
+      delta(one, { bytesUp: 1000, bytesDown: 0 }),
+      delta(two, { bytesUp: 3000, bytesDown: 1000 }),
+      delta(three, { bytesUp: 2000, bytesDown: 0, simulated: true }),
+    ],
+    BEFORE_MONTH_END_MS,
+  );
+  const environment = {
+    LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
+    LOCKGATE_TOKEN: gateway.operatorToken,
+  };
+  const show = async (typed: string, columns?: number): Promise<CommandEnd> =>
+    await runCommand(['usage', 'show', ...typed.split(' ').filter(Boolean)], {
+      environment,
+      ...(columns !== undefined && { columns }),
+    });
+  const cells = ({ stdout }: CommandEnd): string[][] =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/));
+  t.same(cells(await show('')), [
+    ['MAC', 'MONTH', 'BYTES', 'MESSAGES', 'BILLED', 'CONNECTIONS', 'MERCHANT', 'UP', 'DOWN'],
+    [formatMac(two), '2099-11', '4.00 kB', '4', 'yes', '2', MERCHANT, '3.00 kB', '1.00 kB'],
+    [formatMac(three), '2099-11', '2.00 kB', '4', 'no: simulated', '2', MERCHANT, '2.00 kB', '0 B'],
+    [formatMac(one), '2099-11', '1.00 kB', '4', 'yes', '2', MERCHANT, '1.00 kB', '0 B'],
+    [formatMac(one), '2099-10', '8.00 kB', '4', 'yes', '2', MERCHANT, '8.00 kB', '0 B'],
+    ['TOTAL', '15.00 kB', '16', '8', '14.00 kB', '1.00 kB'],
+  ]);
+  t.same(
+    cells(await show('--by lock --limit 2')).map(([mac, months, bytes]) => [mac, months, bytes]),
+    [
+      ['MAC', 'MONTHS', 'BYTES'],
+      [formatMac(one), '2', '9.00 kB'],
+      [formatMac(two), '1', '4.00 kB'],
+      ['TOTAL', '15.00 kB', '16'],
+    ],
+  );
+  t.match(await show('--by lock --limit 2'), { stderr: '1 rows more; --limit shows them. TOTAL has them.\n' });
+  t.match(JSON.parse((await show('--by month --json')).stdout), {
+    usage: [
+      { month: '2099-11', locks: 3, bytes: 7000, messages: 12 },
+      { month: '2099-10', locks: 1, bytes: 8000, messages: 4 },
+    ],
+    total: { bytes: 15_000, bytes_up: 14_000, bytes_down: 1000, messages: 16, connections: 8 },
+  });
+  const bars = async (columns: number): Promise<number[]> =>
+    (await show('--month 2099-11', columns)).stdout.split('\n').map((line) => (line.match(/█/g) ?? []).length);
+  const [narrow, wide] = [await bars(90), await bars(200)];
+  t.same(wide, [0, 40, 20, 10, 0, 0], 'half as much, half as long; none for the titles and the total');
+  t.ok((narrow[1] ?? 0) >= 6 && (narrow[1] ?? 0) < 40, 'as the terminal allows');
+  t.same(
+    (await bars(50)).filter((length) => length > 0),
+    [],
+    'and none where it does not',
+  );
 });

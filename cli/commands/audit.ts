@@ -10,8 +10,6 @@ Actions are named group.what: device.set, webhook.rotate-secret, key.revoke. OUT
 why), begun while it is under way, unknown where the gateway ended before it was known. The user and the program are
 what the client says of itself. No secret is in the log.
 
-Exit codes: 0 shown, 1 no entry fits, 2 the command line is wrong, 3 the gateway can't be reached or refuses.
-
 Example:
   $ lockgate audit --since 24h
   $ lockgate audit --object A4:C1:38:F0:E1:D2 --action device --json`;

@@ -57,7 +57,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'NAME', show: (row) => row.name },
     { title: 'STATE', show: (row) => row.state },
     { title: 'LAST USED', show: (row) => (row.last_used_at ? agoText(row.last_used_at, nowMs) : 'never') },
-    { title: 'MADE', show: (row) => agoText(row.created_at, nowMs), optional: true },
+    { title: 'CREATED', show: (row) => agoText(row.created_at, nowMs), optional: true },
   ]);
 }
 

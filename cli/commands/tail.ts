@@ -22,9 +22,9 @@ export function addTailCommand(program: Command): void {
 async function tail(flags: Flags): Promise<void> {
   const { mac } = flags;
   const interrupted = untilInterrupted();
-  const lines = new GatewayClient(flags).lines('/events', interrupted.signal);
-  if (!flags.json) note('Watching. Ctrl-C ends it.');
   try {
+    const lines = await new GatewayClient(flags).listen('/events', interrupted.signal);
+    if (!flags.json) note('Watching. Ctrl-C ends it.');
     for await (const line of lines) {
       const event = JSON.parse(line) as EventJson;
       if (mac !== undefined && event.mac !== mac) continue;

@@ -3,22 +3,11 @@ import type { Statement } from '../../gateway/usage/statement.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection, withGateway } from '../connection-flags.js';
 import { note, oneLine, paint, print, printJson, printTable } from '../output.js';
-import { bar, byteText } from '../usage-text.js';
+import type { UsageFlags } from '../usage-listing.js';
 import { watched, withWatch } from '../watch.js';
+import { readCount } from './webhook-flags.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
-
-interface UsageJson {
-  readonly month: string;
-  readonly mac: string;
-  readonly merchant: string;
-  readonly simulated: boolean;
-  readonly messages: number;
-  readonly connections: number;
-  readonly bytes: number;
-  readonly bytes_up: number;
-  readonly bytes_down: number;
-}
 
 interface PlanJson {
   readonly merchant: string;
@@ -31,6 +20,17 @@ interface PlanJson {
 const FORMATS = ['table', 'csv', 'json'] as const;
 type Format = (typeof FORMATS)[number];
 
+const BY = ['lock', 'month'];
+
+const SHOW_HELP = `
+The newest month comes first, and in it who used most. The bar shows each row's part of the largest one; it is as wide
+as the terminal allows, and in a pipe there is none. A lock that changed hands in a month has a row for each merchant.
+
+Example:
+  $ lockgate usage show --month 2026-11 --merchant "Amber Bikes"
+  $ lockgate usage show --by month
+  $ lockgate usage show --by lock --limit 10`;
+
 /** `lockgate usage show|statement|close|plan` */
 export function addUsageCommands(program: Command): void {
   const usage = program.command('usage').description('Cellular data: what locks used, monthly statements, prices.');
@@ -38,8 +38,15 @@ export function addUsageCommands(program: Command): void {
     .argument('[mac]', 'One lock, in any common spelling.')
     .option('--merchant <name>', 'Of one merchant alone.')
     .option('--month <month>', 'In one month alone (UTC), such as 2026-11.')
-    .addHelpText('after', '\nExample:\n  $ lockgate usage show --month 2026-11 --merchant "Amber Bikes"')
-    .action(watched(show));
+    .addOption(new Option('--by <what>', 'Sum up by this: all months of a lock, or all locks of a month.').choices(BY))
+    .option('--limit <n>', 'At most so many rows; the total is of all.', readCount)
+    .addHelpText('after', SHOW_HELP)
+    .action(
+      watched(async (mac: string | undefined, flags: UsageFlags) => {
+        const { showUsage } = await import('../usage-listing.js');
+        await showUsage(mac, flags);
+      }),
+    );
   withGateway(usage.command('statement').description('Print the closed statements of a month.'))
     .option('--month <month>', 'Which month (default: the last that ended).')
     .option('--merchant <name>', 'Of one merchant alone.')
@@ -72,29 +79,6 @@ function addPlanCommands(usage: Command): void {
     .argument('[merchant]', 'Of one merchant alone.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage plan show "Amber Bikes"')
     .action(showPlans);
-}
-
-async function show(
-  mac: string | undefined,
-  flags: Flags & { readonly merchant?: string; readonly month?: string },
-): Promise<void> {
-  const { merchant, month } = flags;
-  const where = withQuery('/usage', { mac, merchant, month });
-  const { usage } = await new GatewayClient(flags).get<{ usage: UsageJson[] }>(where);
-  if (flags.json) return printJson({ usage });
-  if (usage.length === 0) return note('Nothing was used.');
-  const most = Math.max(...usage.map(({ bytes }) => bytes));
-  printTable(usage, [
-    { title: 'MAC', show: (row) => row.mac },
-    { title: 'MONTH', show: (row) => row.month },
-    { title: 'BYTES', show: (row) => byteText(row.bytes) },
-    { title: '', show: (row) => bar(row.bytes, most), optional: true },
-    { title: 'MESSAGES', show: (row) => String(row.messages) },
-    { title: 'CONNECTIONS', show: (row) => String(row.connections) },
-    { title: 'UP', show: (row) => byteText(row.bytes_up), optional: true },
-    { title: 'DOWN', show: (row) => byteText(row.bytes_down), optional: true },
-    { title: 'MERCHANT', show: (row) => `${row.merchant}${row.simulated ? ' (simulated: not billed)' : ''}` },
-  ]);
 }
 
 async function statement(

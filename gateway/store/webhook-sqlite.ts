@@ -102,19 +102,18 @@ export class SqliteWebhooks implements WebhookStore {
       const end = enabling ? await endOfLog(db, before.cursor) : before.cursor;
       if (end > before.cursor)
         await db.insertInto('webhook_gap').values({ url_id: urlId, after_id: before.cursor, until_id: end }).execute();
-      await db
-        .updateTable('webhook_url')
-        .set({
-          ...(url !== undefined && { url }),
-          ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
-          ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
-          ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
-          ...(enabling && { state: 'active' as const, disabled_why: null, cursor: end }),
-          // What failed before is no longer this URL's failure.
-          ...((enabling || url !== undefined) && { failing_since_ms: null }),
-        })
-        .where('id', '=', urlId)
-        .execute();
+      const changed = {
+        ...(url !== undefined && { url }),
+        ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
+        ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
+        ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
+        ...(enabling && { state: 'active' as const, disabled_why: null, cursor: end }),
+        // What failed before is no longer this URL's failure.
+        ...((enabling || url !== undefined) && { failing_since_ms: null }),
+      };
+      // One that is to be enabled may be active already; an update of nothing is no SQL.
+      if (Object.keys(changed).length > 0)
+        await db.updateTable('webhook_url').set(changed).where('id', '=', urlId).execute();
       return await existing(db, urlId);
     });
   }
