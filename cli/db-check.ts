@@ -65,5 +65,8 @@ function printReport(report: CheckReport): void {
   if (rest > 0) print(`… and ${rest.toLocaleString('en')} more of the same.`);
   const of = `${file} (${bytes.toLocaleString('en')} bytes, schema ${schema ?? 'unknown'})`;
   if (damaged === 0) print(paint('green', `Sound: ${of}.`));
-  else print(paint('red', `Damaged in ${damaged.toLocaleString('en') === 1 ? 'one place' : `${damaged.toLocaleString('en')} places`}: ${of}. Restore a backup that is sound.`));
+  else {
+    const places = damaged === 1 ? 'one place' : `${damaged.toLocaleString('en')} places`;
+    print(paint('red', `Damaged in ${places}: ${of}. Restore a backup that is sound.`));
+  }
 }
