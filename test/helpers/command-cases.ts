@@ -73,7 +73,8 @@ const FIRST: readonly CommandCase[] = [
   },
   {
     command: 'tail',
-    shows: '',
+    // What is told of the gateway itself depends on how busy the machine is.
+    shows: `--mac ${LOCK}`,
     wrong: ['--mac A4:C1', NOT_A_MAC],
     during: async (running, site) => {
       await site.listenedTo();

@@ -2,7 +2,7 @@
  * New stores for tests, made once a process: the steps that make one take 70 ms of CPU, and a test file makes dozens.
  * What is copied is what the steps themselves wrote; tests of the making open a folder with openSqliteStore.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { openSqliteStore, type SqliteOptions } from '../../gateway/store/sqlite-store.js';
@@ -15,7 +15,7 @@ let made: Promise<Buffer> | undefined;
 /** Puts a new store in a folder that is there and has none; leaves any other as it is. */
 export async function makeStore(folder: string): Promise<void> {
   const file = path.join(folder, FILE);
-  if (!existsSync(folder) || existsSync(file)) return;
+  if (!existsSync(folder) || !statSync(folder).isDirectory() || existsSync(file)) return;
   made ??= make();
   writeFileSync(file, await made, { mode: 0o600 });
 }
