@@ -78,7 +78,7 @@ t.test('while pings take all of the thread, webhooks begin at the least rate, an
   t.end();
 });
 
-t.test('at half of that, webhooks get most of what pings leave', (t) => {
+t.test('at half of that, webhooks get a part of what pings leave, and the rest is left idle', (t) => {
   const thread = new Thread();
   thread.pings = 0.5;
   const pace = new Pace(thread);
@@ -89,7 +89,7 @@ t.test('at half of that, webhooks get most of what pings leave', (t) => {
   thread.begun = 0;
   run(thread, pace, Seconds(10));
   const share = (thread.begun * ATTEMPT_MS) / Seconds(10);
-  t.ok(share > 0.25 && share < 0.55, `${share} of the thread`);
+  t.ok(share > 0.1 && share < 0.35, `${share} of the thread`);
 
   thread.pings = 1;
   run(thread, pace, Seconds(2));

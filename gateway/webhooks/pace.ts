@@ -30,8 +30,8 @@ const DEALS_PER_LOOK = 10;
 const FIRST_RATE = 800;
 export const LEAST_RATE = 100;
 /** With more of its time idle than this, more may begin the next time; with less than that, fewer. */
-const IDLE_ENOUGH = 0.2;
-const IDLE_LITTLE = 0.08;
+const IDLE_ENOUGH = 0.35;
+const IDLE_LITTLE = 0.25;
 const FASTER = 1.5;
 const SLOWER = 0.5;
 /** Faster than this nobody is: a rate that was never used must not take long to come down. */
