@@ -35,7 +35,7 @@ function chooseFiles(args) {
  * started with the old ones, so it is built beforehand. What it is built with stands in the built file.
  */
 async function buildTap() {
-  const isStale = () => readOrNull(at(builtTap))?.includes('@tapjs/typescript') ?? true;
+  const isStale = () => readOrNull(at(builtTap))?.match(/@tapjs\/(typescript|mock)/) !== null;
   if (!isStale()) return;
   await oneAtATime(async () => {
     if (!isStale()) return;
