@@ -137,6 +137,8 @@ class Calls {
       ...(during !== undefined && { during: async (running) => await during(running, this.#site) }),
       ...rest,
     } as CommandPlace);
+    // Who comes next shall not be taken for who just left.
+    if (during !== undefined) await this.#site.left();
     const told = `lockgate ${typed}`.trim();
     this.#test.ok([code].flat().includes(end.code), `${told} => ${[code].flat().join(' or ')}: ${end.stderr}`);
     const { varies = [] } = this.#case;

@@ -38,6 +38,8 @@ export interface CommandSite {
   setTime(ms: number): void;
   /** Resolves when somebody listens to what the gateway tells. */
   listenedTo(): Promise<void>;
+  /** Resolves when nobody does any more. */
+  left(): Promise<void>;
   /** The id of a command of this type, once it waits for its lock. */
   queued(type: string): Promise<number>;
   /** The first lock connects, sends a ping that nobody has seen, and leaves. */
@@ -89,6 +91,10 @@ export async function commandSite(test: Test): Promise<CommandSite> {
     },
     listenedTo: async () => {
       while (gateway.events.listenerCount('connected') <= listening)
+        await new Promise<void>((resolve) => afterThisTurn(resolve));
+    },
+    left: async () => {
+      while (gateway.events.listenerCount('connected') > listening)
         await new Promise<void>((resolve) => afterThisTurn(resolve));
     },
     queued: async (type) => {
