@@ -12,29 +12,7 @@ import { readEvents, storeEvents } from './helpers/stored-trace.js';
 import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 import { connectedLock, type TestLock } from './helpers/test-lock.js';
 import { eventually, toNextTimer, type WebhookBench, webhookBench } from './helpers/webhook-bench.js';
-
-interface StepJson {
-  readonly kind: string;
-  readonly code: string;
-  readonly sentence: string;
-  readonly rests_on: string;
-  readonly at: string | null;
-  readonly clock: string;
-}
-
-interface Answer {
-  readonly about: { readonly kind: string; readonly id: string; readonly mac: string | null };
-  readonly now: string;
-  readonly wall_now: string;
-  readonly steps: readonly StepJson[];
-}
-
-async function why(gateway: Gateway, id: string, at?: string): Promise<Answer> {
-  const query = new URLSearchParams({ id, ...(at !== undefined && { at }) });
-  const { status, body } = await ask(gateway, 'GET', `/why?${query}`);
-  if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
-  return body as Answer;
-}
+import { type WhyAnswer, why } from './helpers/why-answer.js';
 
 /** Outcomes that a test has seen through the operator's interface. */
 const seen = new Set<string>();
@@ -378,7 +356,7 @@ t.test('the command line: for people, for programs, and how it fails', async (t)
   t.match(text, /in 18 h\)/, 'what is still to come');
   t.ok(shown.stdout.every((each) => each.length <= 100));
   const json = await run(MAC, '--at', '2h ago', '--json');
-  const document = JSON.parse(json.stdout.join('\n')) as Answer;
+  const document = JSON.parse(json.stdout.join('\n')) as WhyAnswer;
   t.match(document, { about: { kind: 'lock', id: MAC, mac: MAC }, now: '2026-11-20T12:00:00.000Z' });
   for (const step of document.steps)
     t.same(Object.keys(step), ['kind', 'code', 'sentence', 'rests_on', 'at', 'clock'], step.kind);

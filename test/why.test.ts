@@ -1,7 +1,6 @@
 // `why`: the chain behind what a lock did, or did not. The sentences expected are written from the specification.
 import t from 'tap';
 import { wrapped } from '../cli/wrapped-text.js';
-import type { Gateway } from '../gateway/gateway.js';
 import { COMMAND_STATES, type CommandRecord, type CommandState } from '../gateway/store/command-record.js';
 import { commandSteps, STATE_WHY, TYPE_WHY, WAIT_WHY } from '../gateway/why/command-why.js';
 import { OUTCOME_WHY, OUTCOMES } from '../gateway/why/delivery-why.js';
@@ -24,34 +23,12 @@ import { SILENCE_WHY, SILENCES, type Silence, silenceStep } from '../proto/why-s
 import { SECTIONS, type WhyStep } from '../proto/why-step.js';
 import { uplinkCase, uplinkSteps } from '../proto/why-uplink.js';
 import { cellular, uplink } from './helpers/judged-uplinks.js';
-import { ask } from './helpers/operator-call.js';
 import { handTrace, judgeEventOf, storeEvents } from './helpers/stored-trace.js';
 import { testGateway, testMac } from './helpers/test-gateway.js';
+import { why } from './helpers/why-answer.js';
 
 /** Later than all traces: what was asked about then lies in the past. */
 const NOW = Date.UTC(2026, 10, 22, 12);
-
-interface StepJson {
-  readonly kind: string;
-  readonly code: string;
-  readonly sentence: string;
-  readonly rests_on: string;
-  readonly at: string | null;
-  readonly clock: string;
-}
-
-interface Answer {
-  readonly about: { readonly kind: string; readonly id: string; readonly mac: string | null };
-  readonly now: string;
-  readonly steps: readonly StepJson[];
-}
-
-async function why(gateway: Gateway, id: string, at?: string): Promise<Answer> {
-  const query = new URLSearchParams({ id, ...(at !== undefined && { at }) });
-  const { status, body } = await ask(gateway, 'GET', `/why?${query}`);
-  if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
-  return body as Answer;
-}
 
 function sentenceOf(steps: readonly { kind: string; code: string; sentence: string }[], kind: string, code?: string) {
   const found = steps.find((step) => step.kind === kind && (code === undefined || step.code === code));
