@@ -8,17 +8,18 @@
 
 import { ok, problem, type Result } from '../proto/errors.js';
 import { formatMac, type Mac } from '../proto/mac.js';
-import type { Ping, Source, Uplink } from '../proto/ping.js';
+import type { Ping, PingUplink, Source, Uplink } from '../proto/ping.js';
 import { isPingUplink } from '../proto/ping.js';
-import { type Belief, isAfter, isSame, newBelief } from '../proto/power-judge-belief.js';
+import { type Belief, isAfter, isSame, type Newest, newBelief, setName } from '../proto/power-judge-belief.js';
 import type { UplinkName } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
 
-export interface LatestPing extends UplinkName {
+/** It is written in place: there is one for every ping. */
+export interface LatestPing extends Newest {
   /** By the lock's clock, ms since the epoch. */
-  readonly timeMs: number;
-  readonly reason: Ping['reason'];
-  readonly kind: Ping['kind'];
+  timeMs: number;
+  reason: Ping['reason'];
+  kind: Ping['kind'];
 }
 
 export interface DeviceState {
@@ -112,17 +113,23 @@ export function noteUplink(state: DeviceState, credential: number, uplink: Uplin
   state.receivedAtMs = receivedAtMs;
   if (!isPingUplink(uplink)) return;
   const { boot, sequence, timeMs, body } = uplink;
-  const ping: LatestPing = { credential, boot, sequence, timeMs, reason: body.reason, kind: body.kind };
-  if (state.ping === null || isAfter(state.ping, credential, boot, sequence) || isGreater(ping, state.ping))
-    state.ping = ping;
+  const { reason, kind } = body;
+  const known = state.ping;
+  if (known === null) state.ping = { credential, boot, sequence, timeMs, reason, kind };
+  else if (isAfter(known, credential, boot, sequence) || isGreater(credential, uplink, known)) {
+    setName(known, credential, boot, sequence);
+    known.timeMs = timeMs;
+    known.reason = reason;
+    known.kind = kind;
+  }
 }
 
 /**
  * Of two pings of one name that contradict each other the greater counts: that is arbitrary, but it is the same in
  * whatever order they come (protocol.md §3, "Late data").
  */
-function isGreater(ping: LatestPing, known: LatestPing): boolean {
-  if (!isSame(known, ping.credential, ping.boot, ping.sequence)) return false;
-  if (ping.timeMs !== known.timeMs) return ping.timeMs > known.timeMs;
-  return `${ping.kind} ${ping.reason}` > `${known.kind} ${known.reason}`;
+function isGreater(credential: number, { boot, sequence, timeMs, body }: PingUplink, known: LatestPing): boolean {
+  if (!isSame(known, credential, boot, sequence)) return false;
+  if (timeMs !== known.timeMs) return timeMs > known.timeMs;
+  return `${body.kind} ${body.reason}` > `${known.kind} ${known.reason}`;
 }

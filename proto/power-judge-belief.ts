@@ -29,13 +29,16 @@ export const BELIEF_LIMITS = Object.freeze({
 /** A name that is written in place on the hot path. */
 export type Newest = { -readonly [Part in keyof UplinkName]: UplinkName[Part] };
 
-/** Where a lock was, by its newest uplink with a position that can be one. Degrees and whole metres. */
+/**
+ * Where a lock was, by its newest uplink with a position that can be one. Degrees and whole metres. It is written in
+ * place on the hot path.
+ */
 export interface BelievedPosition {
-  readonly latitudeDegrees: number;
-  readonly longitudeDegrees: number;
-  readonly uncertaintyMeters: number;
+  latitudeDegrees: number;
+  longitudeDegrees: number;
+  uncertaintyMeters: number;
   /** By the lock's clock. */
-  readonly timeMs: number;
+  timeMs: number;
 }
 
 /**

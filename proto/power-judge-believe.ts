@@ -74,20 +74,27 @@ function believeLockState(belief: Belief, event: UplinkEvent, lockState: LockSta
 
 function believePosition(belief: Belief, event: UplinkEvent, position: Position): void {
   const order = orderAfter(belief.positionFrom, event);
-  const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = position;
-  const believed = { latitudeDegrees, longitudeDegrees, uncertaintyMeters, timeMs: event.uplink.timeMs };
-  if (order < 0 || (order === 0 && !isGreater(believed, belief.position))) return;
+  const { timeMs } = event.uplink;
+  const known = belief.position;
+  if (order < 0 || (order === 0 && known !== null && !isGreater(position, timeMs, known))) return;
   take(belief.positionFrom, event);
-  belief.position = believed;
+  const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = position;
+  if (known === null) belief.position = { latitudeDegrees, longitudeDegrees, uncertaintyMeters, timeMs };
+  else {
+    // In place: an object for each ping would live just long enough to make the garbage collector's work dear.
+    known.latitudeDegrees = latitudeDegrees;
+    known.longitudeDegrees = longitudeDegrees;
+    known.uncertaintyMeters = uncertaintyMeters;
+    known.timeMs = timeMs;
+  }
 }
 
-function isGreater(a: BelievedPosition, b: BelievedPosition | null): boolean {
-  if (b === null) return true;
+function isGreater(position: Position, timeMs: number, known: BelievedPosition): boolean {
   const difference =
-    a.latitudeDegrees - b.latitudeDegrees ||
-    a.longitudeDegrees - b.longitudeDegrees ||
-    a.uncertaintyMeters - b.uncertaintyMeters ||
-    a.timeMs - b.timeMs;
+    position.latitudeDegrees - known.latitudeDegrees ||
+    position.longitudeDegrees - known.longitudeDegrees ||
+    position.uncertaintyMeters - known.uncertaintyMeters ||
+    timeMs - known.timeMs;
   return difference > 0;
 }
 

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import { type DeviceState, noteUplink } from '../gateway/device-state.js';
 import { openDurable } from '../gateway/store/durable-file.js';
 import { packCommit } from '../gateway/store/packed-commit.js';
 import { registerRowSum } from '../gateway/store/row-sum.js';
@@ -15,6 +16,7 @@ import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import type { Commit } from '../gateway/store/store.js';
 import { addUplinkSum } from '../gateway/store/uplink-sum.js';
 import { AppendFleet } from './helpers/append-fleet.js';
+import { cellular, JudgedRun, START_MS, uplink } from './helpers/judged-uplinks.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 
 const BATCH = 1000;
@@ -92,5 +94,37 @@ t.test('what goes to the thread is one block of memory and no object for an upli
   const packed = packCommit({ incoming, judged: [], states: new Map() } satisfies Commit);
   t.match(packed, { count: BATCH, beside: [], judged: [], commands: [] });
   t.ok(packed.uplinks.byteLength < BATCH * 160, `${packed.uplinks.byteLength} bytes`);
+  t.end();
+});
+
+/** The objects that a value consists of, itself among them. */
+function objectsIn(value: unknown, found = new Set<object>()): Set<object> {
+  if (typeof value !== 'object' || value === null || found.has(value)) return found;
+  found.add(value);
+  for (const part of Object.values(value)) objectsIn(part, found);
+  return found;
+}
+
+t.test('what a ping makes one believe is written in place, so that nothing of it lives on until the next', (t) => {
+  const run = new JudgedRun();
+  const state: DeviceState = { belief: run.belief, ping: null, receivedAtMs: null };
+  const take = (sequence: number): void => {
+    const position = { latitudeDegrees: 52 + sequence / 1000, longitudeDegrees: 13, uncertaintyMeters: sequence };
+    const body = cellular({ reason: 'REASON_CELL_PING', batteryPercent: 80 - sequence, position });
+    const ping = uplink({ sequence, timeMs: START_MS + sequence, body });
+    run.receive(ping, START_MS + sequence);
+    noteUplink(state, 0, ping, START_MS + sequence);
+  };
+  take(1);
+  const before = objectsIn(state);
+  take(2);
+  t.same(
+    [...objectsIn(state)].filter((object) => !before.has(object)),
+    [],
+    'the same objects as before',
+  );
+  const at = { timeMs: START_MS + 2 };
+  t.match(state.belief.position, { latitudeDegrees: 52.002, uncertaintyMeters: 2, ...at });
+  t.match(state.ping, { sequence: 2, kind: 'cellular', reason: 'REASON_CELL_PING', ...at });
   t.end();
 });

@@ -7,6 +7,7 @@ import { VERSION } from '../../gateway/version.js';
 import { systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { addressFile } from '../client.js';
+import { collectRarely } from '../heap-growth.js';
 import { untilInterrupted } from '../interrupt.js';
 import { note, print } from '../output.js';
 
@@ -48,6 +49,7 @@ export function addServeCommand(program: Command): void {
 }
 
 async function runGateway(flags: SettingFlags): Promise<void> {
+  collectRarely();
   const { misspeltVariables, readConfig, resolveSettings } = await import('../../gateway/config.js');
   const { GatewayEvents } = await import('../../gateway/events.js');
   const { startGateway } = await import('../../gateway/gateway.js');

@@ -19,6 +19,7 @@ import {
   type Client,
   type ConnectPacket,
 } from 'aedes';
+import mqttPacket from 'mqtt-packet';
 import { afterThisTurn, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power-judge-event.js';
@@ -47,6 +48,8 @@ const AEDES_OPTIONS = {
   heartbeatInterval: Hours(1),
   drainTimeout: Seconds(10),
 } as const satisfies AedesOptions;
+// Or 65,536 small buffers are made with the first packet, one for each number there can be, and stay.
+mqttPacket.writeToStream.cacheNumbers = false;
 /** MQTT 3.1.1 §3.2.2.3: the CONNACK of a refused connection. */
 const SERVER_UNAVAILABLE = 3;
 const NOT_AUTHORIZED = 5;

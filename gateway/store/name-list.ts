@@ -1,51 +1,51 @@
 /**
  * Names (boot, sequence) of uplinks of one credential with their ids, in the order of names. Most come in that order.
  */
+import { NumberRows } from './number-rows.js';
+
+/** The columns of a name's row. */
+const [BOOT, SEQUENCE, ID] = [0, 1, 2] as const;
+const WIDTH = 3;
+
 export class NameList {
-  readonly #boots: number[] = [];
-  readonly #sequences: number[] = [];
-  readonly #ids: number[] = [];
+  readonly #rows = new NumberRows(WIDTH);
 
   get length(): number {
-    return this.#ids.length;
+    return this.#rows.length;
   }
 
   /** The highest name; undefined where there is none. */
   get last(): { boot: number; sequence: number } | undefined {
-    const { length } = this.#ids;
+    const { length } = this;
     return length === 0 ? undefined : { boot: this.bootAt(length - 1), sequence: this.sequenceAt(length - 1) };
   }
 
   bootAt(index: number): number {
-    return this.#boots[index] as number;
+    return this.#rows.at(index, BOOT);
   }
 
   sequenceAt(index: number): number {
-    return this.#sequences[index] as number;
+    return this.#rows.at(index, SEQUENCE);
   }
 
   idAt(index: number): number {
-    return this.#ids[index] as number;
+    return this.#rows.at(index, ID);
   }
 
   add(boot: number, sequence: number, id: number): void {
-    const { length } = this.#ids;
-    if (length === 0 || this.#compare(length - 1, boot, sequence) < 0) {
-      this.#boots.push(boot);
-      this.#sequences.push(sequence);
-      this.#ids.push(id);
-      return;
-    }
-    const at = this.#firstFrom(boot, sequence);
-    this.#boots.splice(at, 0, boot);
-    this.#sequences.splice(at, 0, sequence);
-    this.#ids.splice(at, 0, id);
+    const { length } = this;
+    const isLast = length === 0 || this.#compare(length - 1, boot, sequence) < 0;
+    const at = isLast ? length : this.#firstFrom(boot, sequence);
+    this.#rows.insert(at);
+    this.#rows.set(at, BOOT, boot);
+    this.#rows.set(at, SEQUENCE, sequence);
+    this.#rows.set(at, ID, id);
   }
 
   /** The ids under one name: more than one where contents contradict each other. */
   find(boot: number, sequence: number): number[] {
     const found: number[] = [];
-    const { length } = this.#ids;
+    const { length } = this;
     if (length === 0 || this.#compare(length - 1, boot, sequence) < 0) return found;
     for (let at = this.#firstFrom(boot, sequence); at < length && this.#compare(at, boot, sequence) === 0; at++)
       found.push(this.idAt(at));
@@ -54,12 +54,7 @@ export class NameList {
 
   /** Takes out those with this id or a later one. */
   forgetFrom(id: number): void {
-    for (let at = this.#ids.length - 1; at >= 0; at--) {
-      if (this.idAt(at) < id) continue;
-      this.#boots.splice(at, 1);
-      this.#sequences.splice(at, 1);
-      this.#ids.splice(at, 1);
-    }
+    for (let at = this.length - 1; at >= 0; at--) if (this.idAt(at) >= id) this.#rows.remove(at);
   }
 
   #compare(at: number, boot: number, sequence: number): number {
@@ -68,7 +63,7 @@ export class NameList {
 
   /** The index of the first name that is this one or comes after it. */
   #firstFrom(boot: number, sequence: number): number {
-    let [low, high] = [0, this.#ids.length];
+    let [low, high] = [0, this.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.#compare(middle, boot, sequence) < 0) low = middle + 1;

@@ -1,4 +1,5 @@
 /** A run of uplinks on its way into the tables by name and by lock, in their order, a slice at a time. */
+import type { IdList } from './id-list.js';
 import type { UplinkRun } from './uplink-tail.js';
 
 interface Position {
@@ -64,13 +65,13 @@ export class SettlingRun {
   takeDevices(count: number, put: (deviceId: number, id: number) => void): void {
     for (let left = count; left > 0 && this.#device < this.#devices.length; ) {
       const deviceId = this.#devices[this.#device] as number;
-      const ids = this.#run.devices.get(deviceId) as number[];
+      const ids = this.#run.devices.get(deviceId) as IdList;
       if (this.#id >= ids.length) {
         this.#device += 1;
         this.#id = 0;
         continue;
       }
-      put(deviceId, ids[this.#id] as number);
+      put(deviceId, ids.at(this.#id));
       left -= 1;
       this.#id += 1;
       if (this.#id < ids.length) continue;

@@ -7,6 +7,7 @@
  * There are two runs: the one that is being put into the tables, and the one that grows. The thread that writes has one
  * of these, which decides; the store, where it reads, has a copy that follows.
  */
+import { IdList } from './id-list.js';
 import { NameList } from './name-list.js';
 import { UPLINK_WORD, wordsOf } from './packed-commit.js';
 
@@ -26,8 +27,7 @@ export const RUN_SIZE: RunSize = { least: 50_000, perCredential: 20, most: 200_0
 /** Uplinks that came one after the other. */
 export class UplinkRun {
   readonly names = new Map<number, NameList>();
-  /** Ids of each device, growing. */
-  readonly devices = new Map<number, number[]>();
+  readonly devices = new Map<number, IdList>();
   count = 0;
   lastId = 0;
 
@@ -38,9 +38,12 @@ export class UplinkRun {
       this.names.set(credentialId, names);
     }
     names.add(boot, sequence, id);
-    const ids = this.devices.get(deviceId);
-    if (ids === undefined) this.devices.set(deviceId, [id]);
-    else ids.push(id);
+    let ids = this.devices.get(deviceId);
+    if (ids === undefined) {
+      ids = new IdList();
+      this.devices.set(deviceId, ids);
+    }
+    ids.add(id);
     this.count += 1;
     this.lastId = id;
   }
@@ -55,9 +58,9 @@ export class UplinkRun {
     this.count = 0;
     this.lastId = 0;
     for (const ids of this.devices.values()) {
-      while ((ids.at(-1) ?? 0) >= id) ids.pop();
+      ids.forgetFrom(id);
       this.count += ids.length;
-      this.lastId = Math.max(this.lastId, ids.at(-1) ?? 0);
+      this.lastId = Math.max(this.lastId, ids.last);
     }
   }
 }
@@ -145,8 +148,8 @@ export class UplinkTail {
 
   /** The ids of a device after one id, growing. */
   idsOf(deviceId: number, afterId: number): number[] {
-    const ids = [...(this.settling?.devices.get(deviceId) ?? []), ...(this.growing.devices.get(deviceId) ?? [])];
-    return ids.filter((id) => id > afterId);
+    const [old, young] = [this.settling, this.growing].map((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
+    return [...(old as number[]), ...(young as number[])];
   }
 
   /** The ids of a credential's uplinks, the newest name first. */

@@ -1,0 +1,55 @@
+/**
+ * Rows of a few numbers each, in one block of memory that grows. A block is nothing that the garbage collector looks
+ * into: as arrays of JavaScript, the names of the newest hundred thousand uplinks were most of what it had to move and
+ * to mark, while pings waited.
+ */
+
+/** Rows that there is room for at first. */
+const ROWS_AT_FIRST = 8;
+
+export class NumberRows {
+  readonly #width: number;
+  #values: Float64Array;
+  #length = 0;
+
+  /** `width`: how many numbers a row has. */
+  constructor(width: number) {
+    this.#width = width;
+    this.#values = new Float64Array(width * ROWS_AT_FIRST);
+  }
+
+  /** How many rows there are. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** The number in this row and column, which are there. */
+  at(row: number, column: number): number {
+    return this.#values[row * this.#width + column] as number;
+  }
+
+  /** Makes a row of zeros at this place; those from there on come after it. */
+  insert(row: number): void {
+    const from = row * this.#width;
+    const end = this.#length * this.#width;
+    if (end === this.#values.length) {
+      const larger = new Float64Array(end * 2);
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    if (from < end) this.#values.copyWithin(from + this.#width, from, end);
+    this.#values.fill(0, from, from + this.#width);
+    this.#length += 1;
+  }
+
+  set(row: number, column: number, value: number): void {
+    this.#values[row * this.#width + column] = value;
+  }
+
+  /** Takes a row out. */
+  remove(row: number): void {
+    const width = this.#width;
+    this.#values.copyWithin(row * width, (row + 1) * width, this.#length * width);
+    this.#length -= 1;
+  }
+}
