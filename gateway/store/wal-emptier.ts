@@ -25,7 +25,7 @@ export interface WalLimits {
 }
 
 /** Copied is about once for 20,000 uplinks. */
-const LIMITS: WalLimits = { copiedFrom: 1000, longFrom: 8000, little: 200, most: WAL_PAGES_MOST };
+const LIMITS: WalLimits = { copiedFrom: 250, longFrom: 4000, little: 100, most: WAL_PAGES_MOST };
 
 /** How long one commit waits for that at the most: a thread that broke off is noticed only in between. */
 const WAITED_FOR: Milliseconds = Seconds(1);
