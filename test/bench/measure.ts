@@ -50,10 +50,18 @@ export async function takeTurns(works: readonly Work[], stopwatch = wallSeconds,
 /**
  * Runs them in turn, and the other way round every second time, so that what one leaves behind is not always the same
  * one's burden. The first round is the warm-up and does not count, where there is one. What each gave, round by round.
+ *
+ * @param before done before each round, for what is the same for all of it
  */
-export async function inTurns<T>(works: readonly (() => Promise<T>)[], rounds: number, warmUps = 1): Promise<T[][]> {
+export async function inTurns<T>(
+  works: readonly (() => Promise<T>)[],
+  rounds: number,
+  warmUps = 1,
+  before: () => Promise<void> = async () => undefined,
+): Promise<T[][]> {
   const given: T[][] = works.map(() => []);
   for (let round = 0; round < warmUps + rounds; round++) {
+    await before();
     const order = [...works.entries()];
     if (round % 2 === 1) order.reverse();
     for (const [index, work] of order) {

@@ -50,10 +50,11 @@ constexpr int kConnectAtOnce = 200;
 constexpr int kEvents = 256;
 // No lock may be ended for its silence between two rounds.
 constexpr char kKeepalive[] = {0x0e, 0x10};
-// In a flood, hundreds of pings wait at the other side: to wake up for each PUBACK would cost the machine as much as the
-// ping does. Where few have come, some more are waited for, a hundredth of the time that a ping is under way.
+// To wake up for each PUBACK would cost the machine as much as the ping does. Where few have come, some more are waited
+// for: in a flood a hundredth of the time that a ping is under way. In a pace it is what a time may be too long by.
 constexpr int kFew = 32;
 constexpr int kGatherUs = 200;
+constexpr int kGatherInPaceUs = 500;
 constexpr int kSequenceBytes = 3;
 constexpr int kTimeBytes = 6;
 constexpr uint32_t kSequenceLimit = 1u << 21;
@@ -211,7 +212,7 @@ class Crowd {
         lock.due++;
         send_due(lock);
       }
-      wait(next < count ? planned(next) : kNone, send_due);
+      if (wait(next < count ? planned(next) : kNone, send_due) < kFew) usleep(kGatherInPaceUs);
     }
     finish();
   }
