@@ -12,6 +12,7 @@ import { afterThisTurn } from '../proto/clock.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { openGateway, testMac } from './helpers/test-gateway.js';
 import { connectedLock } from './helpers/test-lock.js';
+import './helpers/plain-children.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAIN = path.join(ROOT, 'dist/cli/main.js');

@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { Bell } from './bell.js';
 import { root } from './our-files.js';
+import './plain-children.js';
 import type { Teardown } from './temp-folder.js';
 
 /** The compiled command line. */
