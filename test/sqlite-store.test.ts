@@ -1,6 +1,8 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import { Kysely, Migrator, SqliteDialect } from '../gateway/store/kysely.js';
+import { migrationProvider } from '../gateway/store/migrations.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { openStore } from './helpers/new-store.js';
 import { tempFolder } from './helpers/temp-folder.js';
@@ -32,4 +34,23 @@ t.test('a store that a newer version wrote is refused in one sentence', async (t
   db.prepare('INSERT INTO kysely_migration (name, timestamp) VALUES (?, ?)').run('9999-later', '2030-01-01');
   db.close();
   await t.rejects(openSqliteStore(folder), { code: 'store-newer' });
+});
+
+t.test('steps that can’t all be done leave an older store as it was, to be opened when they can', async (t) => {
+  const folder = tempFolder(t);
+  const file = path.join(folder, 'lockgate.sqlite');
+  const db = new SqliteDatabase(file);
+  t.teardown(() => db.close());
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0008-notices');
+  t.equal(error, undefined);
+  // What the eleventh step makes is there already, so that it fails after the ninth and the tenth were done.
+  db.exec('CREATE TABLE audit (id INTEGER)');
+  const schema = (): unknown => db.prepare('SELECT name, sql FROM sqlite_master ORDER BY name').all();
+  const done = (): unknown => db.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all();
+  const before = { schema: schema(), done: done() };
+  await t.rejects(openSqliteStore(folder), /audit/);
+  t.same({ schema: schema(), done: done() }, before);
+  db.exec('DROP TABLE audit');
+  await (await openSqliteStore(folder)).close();
 });

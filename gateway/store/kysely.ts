@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 
 const kysely: typeof import('kysely') = createRequire(import.meta.url)('kysely');
 
-export const { Kysely, Migrator, SqliteDialect, sql } = kysely;
+export const { Kysely, Migrator, SqliteAdapter, SqliteDialect, sql } = kysely;
 
 /** The type of that name, for who needs both. */
 export type Kysely<Tables> = import('kysely').Kysely<Tables>;

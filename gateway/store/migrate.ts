@@ -21,7 +21,7 @@ import { wantRoom } from './backup/copy.js';
 import { dropSums, sumClosedFile, sumFile, writeSums } from './block-sums.js';
 import { lockData } from './data-lock.js';
 import { openDurable } from './durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from './kysely.js';
+import { Kysely, Migrator, SqliteAdapter, SqliteDialect } from './kysely.js';
 import { catchUp } from './log-catch-up.js';
 import { migrationProvider } from './migrations.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';
@@ -29,6 +29,23 @@ import { StoreFailure } from './store.js';
 
 /** What a migration needs beside the file, as so many times its size: the copy, and what the work writes. */
 const ROOM = 3;
+
+/**
+ * All steps in one transaction, with the note that they were done. Kysely by itself does each statement for itself, and
+ * a process that is killed between two of them leaves a store that neither version can open. SQLite does take back what
+ * changes tables.
+ */
+class WholeAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+class WholeDialect extends SqliteDialect {
+  override createAdapter(): WholeAdapter {
+    return new WholeAdapter();
+  }
+}
 
 /** What was done, or would be. */
 export interface Migrated {
@@ -51,7 +68,7 @@ export async function migrate(writer: Database, file: string, doing: 'make' | 'o
   const from = done.at(-1) ?? null;
   if (pending.length === 0) return { from, steps: [], copy: null };
   const copy = from !== null && hasRows(writer) ? keepCopy(writer, file, from) : null;
-  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: writer }) });
+  const tables = new Kysely<unknown>({ dialect: new WholeDialect({ database: writer }) });
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
   if (error === undefined) return { from, steps: pending, copy };
   if (error instanceof Error && error.message.includes('corrupted migrations')) throw storeNewer(file);
