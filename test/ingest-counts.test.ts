@@ -6,28 +6,16 @@ import { Locks } from '../gateway/locks.js';
 import type { Commit } from '../gateway/store/store.js';
 import { TakenUplink } from '../gateway/taken-uplink.js';
 import { ManualClock } from '../proto/clock.js';
-import type { Ping } from '../proto/ping.js';
 import { lockSender } from './helpers/lock-sender.js';
 import { openStore } from './helpers/new-store.js';
 import { NO_COMMANDS } from './helpers/no-commands.js';
+import { RIDE_PING } from './helpers/ride-ping.js';
 import { overriding } from './helpers/sabotage.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { MERCHANT, testBytes, testMac } from './helpers/test-gateway.js';
 
 const LOCKS = 50;
 const ROUNDS = 100;
-
-const RIDE: Ping = {
-  kind: 'gps',
-  reason: 'REASON_UNLOCKED_PING',
-  lockState: 'unlocked',
-  batteryPercent: 81,
-  ebikeVolts: null,
-  tetherState: 'detached',
-  position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 8 },
-  speedMetersPerSecond: 3,
-  directionDegrees: 90,
-};
 
 /** An ingest on a store that keeps nothing of a commit but what it counts. */
 async function countingIngest(test: Teardown) {
@@ -93,7 +81,7 @@ t.test('a new ping takes no hash, makes no event for nobody, and hardly ever wri
   const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
   const takeAll = async (sequence: number): Promise<void> => {
     for (const sender of senders)
-      ingest.take(sender, testBytes(sequence, { power, body: RIDE }), (error) => error && t.fail(error.message));
+      ingest.take(sender, testBytes(sequence, { power, body: RIDE_PING }), (error) => error && t.fail(error.message));
     await ingest.idle();
   };
   counts.states = 0;

@@ -10,6 +10,7 @@ import { type Commit, StoreFailure } from '../gateway/store/store.js';
 import { afterThisTurn, ManualClock, Seconds } from '../proto/clock.js';
 import { lockSender } from './helpers/lock-sender.js';
 import { NO_COMMANDS } from './helpers/no-commands.js';
+import { RIDE_PING, RIDE_POWER } from './helpers/ride-ping.js';
 import { overriding } from './helpers/sabotage.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { MERCHANT, testBytes, testMac } from './helpers/test-gateway.js';
@@ -18,23 +19,7 @@ const START_MS = 1_763_618_400_000;
 
 /** A ride's ping in which there is nothing to find, so that only the log has it. */
 function rideBytes(sequence: number): Buffer {
-  const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
-  const position = { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 8 };
-  return testBytes(sequence, {
-    timeMs: START_MS,
-    power,
-    body: {
-      kind: 'gps',
-      reason: 'REASON_UNLOCKED_PING',
-      lockState: 'unlocked',
-      batteryPercent: 81,
-      ebikeVolts: null,
-      tetherState: 'detached',
-      position,
-      speedMetersPerSecond: 3,
-      directionDegrees: 90,
-    },
-  });
+  return testBytes(sequence, { timeMs: START_MS, power: RIDE_POWER, body: RIDE_PING });
 }
 
 /** A commit that the store was given and isn't done with. */

@@ -29,7 +29,11 @@ function copied(): CopyAnswer {
   }
 }
 
-if (process.platform === 'linux') setPriority(NICE);
+try {
+  if (process.platform === 'linux') setPriority(NICE);
+} catch {
+  // Where a system forbids that, it copies all the same.
+}
 port.on('message', (request: CopyRequest) => {
   if (request === 'close') {
     db?.close();

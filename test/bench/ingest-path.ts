@@ -17,6 +17,7 @@ import { type Mac, macFromWire } from '../../proto/mac.js';
 import type { Uplink } from '../../proto/ping.js';
 import { lockSender } from '../helpers/lock-sender.js';
 import { NO_COMMANDS } from '../helpers/no-commands.js';
+import { RIDE_PING, RIDE_POWER } from '../helpers/ride-ping.js';
 import { overriding } from '../helpers/sabotage.js';
 import { cpuSeconds, roundsOf, takeTurns } from './measure.js';
 import { type BenchOptions, type Row, ratioTo } from './row.js';
@@ -29,20 +30,10 @@ function gpsPing(sequence: number): Uplink {
     boot: 7,
     sequence,
     timeMs: systemClock.now(),
-    power: { mode: 'MID', rideTracking: true, airplane: false, recovery: false },
+    power: RIDE_POWER,
     kept: 0,
     dropped: 0,
-    body: {
-      kind: 'gps',
-      reason: 'REASON_UNLOCKED_PING',
-      lockState: 'unlocked',
-      batteryPercent: 81,
-      ebikeVolts: null,
-      tetherState: 'detached',
-      position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 8 },
-      speedMetersPerSecond: 3,
-      directionDegrees: 90,
-    },
+    body: RIDE_PING,
   };
 }
 

@@ -3,13 +3,14 @@
  * thread that writes dies; the disk is full. Nothing that was acknowledged is missing, and the next start has it.
  */
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t, { type Test } from 'tap';
 import { oddMoment } from '../helpers/bell.js';
 import { dyingThread } from '../helpers/dying-thread.js';
 import { floodFaults } from '../helpers/flood-check.js';
 import { FloodCrowd } from '../helpers/flood-crowd.js';
+import { fillDisk } from '../helpers/full-disk.js';
 import { GatewayChild } from '../helpers/gateway-child.js';
 import { root } from '../helpers/our-files.js';
 import { SeededChance } from '../helpers/seeded-chance.js';
@@ -104,19 +105,6 @@ function mountSmall(): string | undefined {
   return small;
 }
 
-/** Takes the last byte of a file system. */
-function fill(file: string): void {
-  const descriptor = openSync(file, 'w');
-  const piece = Buffer.alloc(4096);
-  try {
-    for (;;) writeSync(descriptor, piece);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
 const small = skip ? undefined : mountSmall();
 const noMount = small === undefined ? 'only root may mount a small file system to fill' : false;
 t.test('the disk is full, again and again', { skip: noMount, timeout: 300_000 }, async (t) => {
@@ -124,7 +112,7 @@ t.test('the disk is full, again and again', { skip: noMount, timeout: 300_000 },
   const filler = path.join(small as string, 'filler');
   const { gateway, crowd } = await flooded(t, {}, data);
   for (let round = 0; round < 3; round++) {
-    fill(filler);
+    fillDisk(filler);
     await crowd.over();
     const { acked } = crowd;
     t.ok(acked > 0);

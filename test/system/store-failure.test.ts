@@ -3,13 +3,14 @@
  * where it can't be had.
  */
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import got from 'got';
 import t, { type Test } from 'tap';
 import { Bell } from '../helpers/bell.js';
 import { DiaryLock } from '../helpers/diary-lock.js';
+import { fillDisk } from '../helpers/full-disk.js';
 import { GatewayChild } from '../helpers/gateway-child.js';
 import { root } from '../helpers/our-files.js';
 import { LOCKGATE, Program } from '../helpers/program.js';
@@ -150,19 +151,6 @@ function mountSmall(folder: string): boolean {
   return spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'lockgate-test', folder]).status === 0;
 }
 
-/** Takes the last byte of a file system. */
-function fill(file: string): void {
-  const descriptor = openSync(file, 'w');
-  const piece = Buffer.alloc(4096);
-  try {
-    for (;;) writeSync(descriptor, piece);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
 const small = path.join(folder, 'small');
 const isMounted = mountSmall(small);
 if (isMounted) t.teardown(() => void spawnSync('umount', ['-l', small]));
@@ -183,7 +171,7 @@ t.test('a full disk: no acknowledgement until there is room, and then by itself'
   await untilAcked(lock, 20, bell);
   t.equal(await statusOf(httpPort), 200);
 
-  fill(path.join(small, 'filler'));
+  fillDisk(path.join(small, 'filler'));
   await serve.program.line(/"event":"degraded","reason":"store"/, 'stderr', WAIT_SECONDS);
   t.equal(await statusOf(httpPort), 503);
   const acked = lock.acked.length;
