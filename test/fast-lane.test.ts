@@ -71,7 +71,7 @@ t.test('a plain uplink never reaches the library, and a burst of them is answere
   await turns();
   t.equal(answersTo(lock), pubacks(1, 2 * BURST) + puback(7), 'one that is sent again is answered again (4.4)');
   t.equal(gateOf(lock)?.passedOn, 0);
-  for (const unusual of [uplink(0), QOS_0, PINGREQ]) lock.say(unusual);
+  for (const unusual of [subscribePacket('down'), QOS_0, PINGREQ]) lock.say(unusual);
   await turns();
   t.equal(gateOf(lock)?.passedOn, 3, 'what is unusual does');
 });
@@ -80,17 +80,7 @@ t.test('uplinks keep their order among all else that a lock says', async (t) => 
   const { enter, ingest } = await handBroker(t);
   const lock = await enter(MAC);
   lock.say(
-    Buffer.concat([
-      uplink(1),
-      PINGREQ,
-      uplink(2),
-      QOS_0,
-      uplink(3),
-      subscribePacket('down'),
-      uplink(4),
-      uplink(0),
-      uplink(5),
-    ]),
+    Buffer.concat([uplink(1), PINGREQ, uplink(2), QOS_0, uplink(3), subscribePacket('down'), uplink(4), uplink(5)]),
   );
   lock.say(uplink(6), uplink(7));
   await turns();
@@ -98,7 +88,7 @@ t.test('uplinks keep their order among all else that a lock says', async (t) => 
     ingest.answer(1);
     await turns();
   }
-  const said = ['p1', 'p2', 'q-0', 'p3', 'p4', 'p0', 'p5', 'p6', 'p7'];
+  const said = ['p1', 'p2', 'q-0', 'p3', 'p4', 'p5', 'p6', 'p7'];
   t.same(
     ingest.taken.map(({ payload }) => payload),
     said,
@@ -106,7 +96,7 @@ t.test('uplinks keep their order among all else that a lock says', async (t) => 
   const heard = answersTo(lock);
   t.ok(heard.includes(PINGRESP) && heard.includes(SUBACK));
   const acks = heard.replace(PINGRESP, '').replace(SUBACK, '');
-  t.equal(acks, pubacks(1, 4) + puback(0) + pubacks(5, 7));
+  t.equal(acks, pubacks(1, 7));
 });
 
 t.test('an uplink may be cut anywhere', async (t) => {

@@ -33,6 +33,7 @@ import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
 import { DeafEmitter, NoPersistence } from './no-routing.js';
 import { type RefusalCounts, Refusals } from './refusals.js';
+import { filterOf, keepRepeatedFilters } from './repeated-filters.js';
 import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
 import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
@@ -99,8 +100,8 @@ export class Broker {
       limits: { ...DOOR_LIMITS, ...options.limits },
       clock: options.doorClock ?? new RunClock(options.clock.now()),
       onConnect: ({ stream }) => void aedes.handle(stream),
-      onRefused: (connection, what, why) => this.#endedAtDoor(connection, 'gateway', what, why),
-      onCut: (connection, cause, why) => this.#endedAtDoor(connection, cause, 'connection', why),
+      onRefused: (gate, what, why) => this.#endedAtDoor(gate, 'gateway', what, why),
+      onCut: (gate, cause, why) => this.#endedAtDoor(gate, cause, 'connection', why),
     });
     this.#installHooks();
   }
@@ -195,7 +196,8 @@ export class Broker {
     aedes.authorizePublish = (client, packet, done) => this.#publish(client, packet as AedesPublishPacket, done);
     aedes.authorizeSubscribe = (client, subscription, done) => {
       const session = this.#sessionOf.get(client);
-      const { topic, qos } = subscription;
+      const { qos } = subscription;
+      const topic = filterOf(subscription);
       const fault = session === undefined ? NOT_AUTHENTICATED : subscribeFault(session.sender.source, topic, qos);
       if (fault === undefined) return done(null, subscription);
       this.#refused('subscribe', client, fault);
@@ -203,6 +205,10 @@ export class Broker {
     };
     aedes.on('subscribe', (subscriptions, client) => {
       if (subscriptions.some(({ topic, qos }) => topic === DOWN_TOPIC && qos < 2)) this.#listening(client);
+    });
+    aedes.on('unsubscribe', (filters, client) => {
+      const session = filters.includes(DOWN_TOPIC) ? this.#sessionOf.get(client) : undefined;
+      if (session !== undefined) session.isListening = false;
     });
     aedes.on('clientReady', (client) => this.#ready(client));
     aedes.on('clientDisconnect', (client) => this.#gone(client));
@@ -218,6 +224,7 @@ export class Broker {
    */
   #preConnect(client: Client, packet: ConnectPacket, done: (error: Error | null, go: boolean) => void): void {
     packet.clean = true;
+    keepRepeatedFilters(client);
     // The front door watches who is silent, those too who asked for no watch.
     this.#keepalives.set(client, packet.keepalive ?? 0);
     packet.keepalive = 0;
@@ -394,10 +401,10 @@ export class Broker {
   }
 
   /** The front door ends a connection; it has none of aedes' clients before the CONNECT is whole. */
-  #endedAtDoor({ stream, address }: Connection, cause: DisconnectCause, what: Refused['what'], why: string): void {
-    const client = clientOf({ stream });
+  #endedAtDoor(gate: Gate, cause: DisconnectCause, what: Refused['what'], why: string): void {
+    const client = clientOf(gate);
     if (client !== undefined) this.#setCause(client, cause);
-    if (cause !== 'keepalive') this.#refusals.tell(what, client?.id, address, why);
+    if (cause !== 'keepalive') this.#refusals.tell(what, client?.id ?? gate.claim?.clientId, gate.address, why);
   }
 
   #refused(what: Refused['what'], client: Client, why: string): void {

@@ -1,7 +1,9 @@
 /**
- * Where one MQTT packet ends and the next begins (MQTT 3.1.1, 2.2), from the fixed headers alone and without keeping a
- * byte: enough to say that a packet will be too long before it has come.
+ * Where one MQTT packet ends and the next begins (MQTT 3.1.1, 2.2), without keeping a byte: a packet that will be too
+ * long is known by its fixed header, before it has come.
  */
+
+import { flagsFault, PacketFields } from './packet-fields.js';
 
 /** The packet types that clients send (MQTT 3.1.1, 2.2.1). */
 const CONNECT = 1;
@@ -63,14 +65,21 @@ export class FrameCounter {
   #left = 0;
   /** Bytes of a fixed header that have come; 0 between packets and within a body. */
   #headerBytes = 0;
+  #header = 0;
   #length = 0;
+  readonly #fields = new PacketFields();
 
-  /** Follows a piece; says what is wrong with it, if anything is. Packets of more than `most` bytes are. */
+  /**
+   * Follows a piece; says what is wrong with it, if anything is: a packet of more than `most` bytes, one that no client
+   * sends, one that is malformed (packet-fields.ts).
+   */
   pass(piece: Uint8Array, most: number): string | undefined {
     this.began = piece.length;
     for (let at = 0; at < piece.length; ) {
       if (this.#left > 0) {
         const taken = Math.min(this.#left, piece.length - at);
+        const fault = this.#fields.pass(piece, at, at + taken);
+        if (fault !== undefined) return fault;
         at += taken;
         this.#left -= taken;
         if (this.#left === 0) this.complete += 1;
@@ -88,8 +97,9 @@ export class FrameCounter {
     if (this.#headerBytes === 0) {
       if (!FOLLOWS.has(byte >> 4)) return `${nameOf(byte)} is not taken after a CONNECT`;
       this.#headerBytes = 1;
+      this.#header = byte;
       this.#length = 0;
-      return undefined;
+      return flagsFault(byte);
     }
     this.#length += (byte & 0x7f) << (7 * (this.#headerBytes - 1));
     if (byte >= 0x80) {
@@ -100,8 +110,15 @@ export class FrameCounter {
     this.#headerBytes = 0;
     this.#left = this.#length;
     if (this.#length === 0) this.complete += 1;
-    return undefined;
+    return this.#fields.begin(this.#header, this.#length);
   }
+}
+
+/** Where the body of a packet begins whose fixed header is at the beginning of `packet`, and all there. */
+export function bodyOf(packet: Uint8Array): number {
+  let at = 1;
+  while ((packet[at] as number) >= 0x80) at += 1;
+  return at + 1;
 }
 
 /** Where the packet that begins at `at` ends; 0 where it isn't all there. Its length is one that a counter passed. */
@@ -119,8 +136,8 @@ export function packetEnd(piece: Uint8Array, at: number): number {
 
 /**
  * Where the payload begins of a packet from `at` to `end` that is an uplink as locks send it: a PUBLISH to `topic` at
- * QoS 1, not retained. 0 for any other. Its packet id stands in the two bytes before the payload; one with the id 0,
- * which there may not be (MQTT 3.1.1, 2.3.1), is another.
+ * QoS 1, not retained. 0 for any other. Its packet id stands in the two bytes before the payload. The packet is one
+ * that a counter passed, so the id is not 0.
  */
 export function payloadOfUplink(piece: Uint8Array, at: number, end: number, topic: Uint8Array): number {
   const header = piece[at];
@@ -132,7 +149,7 @@ export function payloadOfUplink(piece: Uint8Array, at: number, end: number, topi
   if (idAt + 2 > end || piece[topicAt - 2] !== topic.length >> 8 || piece[topicAt - 1] !== (topic.length & 0xff))
     return 0;
   for (let index = 0; index < topic.length; index++) if (piece[topicAt + index] !== topic[index]) return 0;
-  return piece[idAt] === 0 && piece[idAt + 1] === 0 ? 0 : idAt + 2;
+  return idAt + 2;
 }
 
 const NAMES = [

@@ -56,6 +56,9 @@ const DISCARDED_BYTES = 4 * KIB * KIB;
 /** The engine counts buffers by size: this one makes it look for garbage among the young, and is never touched. */
 const NUDGE_BYTES = 32 * KIB * KIB;
 
+/** A CONNACK but for its return code: its type, its length, no session (MQTT 3.1.1, 3.2). */
+const CONNACK = [0x20, 2, 0] as const;
+
 /** MQTT 3.1.1, 3.1.2.10: one and a half times the keepalive. */
 const KEEPALIVE_FACTOR = 1.5;
 /** What counts for a client that asks for more, or for none: nobody is waited for for ever. */
@@ -69,9 +72,9 @@ export interface DoorOptions {
   /** The CONNECT has come; the stream is to be given to the broker library. */
   readonly onConnect: (connection: Connection) => void;
   /** The connection was refused, and is ended. */
-  readonly onRefused: (connection: Connection, what: 'connect' | 'packet', why: string) => void;
+  readonly onRefused: (gate: Gate, what: 'connect' | 'packet', why: string) => void;
   /** An authenticated client is cut: it was silent for too long, or it reads no more. */
-  readonly onCut: (connection: Connection, cause: 'keepalive' | 'dropped', why: string) => void;
+  readonly onCut: (gate: Gate, cause: 'keepalive' | 'dropped', why: string) => void;
 }
 
 export class FrontDoor implements GateWatcher {
@@ -179,10 +182,11 @@ export class FrontDoor implements GateWatcher {
     this.sent(gate);
   }
 
-  fault(gate: Gate, why: string): void {
+  fault(gate: Gate, why: string, returnCode = 0): void {
     if (gate.phase === 'over') return;
     const what = gate.phase === 'open' ? 'packet' : 'connect';
-    this.#end(gate, () => this.#options.onRefused(gate, what, why));
+    const answer = returnCode === 0 ? undefined : Buffer.from([...CONNACK, returnCode]);
+    this.#end(gate, () => this.#options.onRefused(gate, what, why), answer);
   }
 
   #secured(gate: Gate): void {
@@ -242,12 +246,14 @@ export class FrontDoor implements GateWatcher {
     if (gate.phase === 'handshake') this.fault(gate, `the TLS handshake failed: ${error.message}`);
   }
 
-  #end(gate: Gate, tell: () => void): void {
+  /** Ends a connection, once `answer` is on its way. */
+  #end(gate: Gate, tell: () => void, answer?: Buffer): void {
     if (gate.phase !== 'open') this.#forgetStranger(gate);
     gate.end();
     this.#wheel.cancel(gate);
     tell();
-    gate.stream.destroy();
+    if (answer === undefined) gate.stream.destroy();
+    else gate.stream.write(answer, () => gate.stream.destroy());
   }
 
   #forgetStranger({ raw }: Gate): void {

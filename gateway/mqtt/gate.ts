@@ -12,6 +12,7 @@
  */
 import { Socket } from 'node:net';
 import type { Milliseconds } from '../../proto/clock.js';
+import { readConnect } from './connect-packet.js';
 import { FrameCounter, firstPacket, packetEnd, payloadOfUplink } from './frames.js';
 import type { Connection } from './listener.js';
 import { UP_TOPIC } from './topics.js';
@@ -37,7 +38,8 @@ export interface GateWatcher {
   connectIsWhole(gate: Gate): void;
   /** Something came from an authenticated client; whether a packet came to its end with it. */
   heard(gate: Gate, isPacket: boolean): void;
-  fault(gate: Gate, why: string): void;
+  /** The connection is to be ended; `returnCode` of a CONNACK is written before, where there is one. */
+  fault(gate: Gate, why: string, returnCode?: number): void;
   /** The socket has an error, the library's business once it has the socket. */
   failed(gate: Gate, error: Error): void;
   /** The socket is closed. */
@@ -50,6 +52,12 @@ export interface Lane {
   readonly isFull: boolean;
   /** Takes the payload of one PUBLISH to `up` at QoS 1 with packet id `id`. The payload is not to be kept. */
   take(payload: Buffer, id: number): void;
+}
+
+/** Who a CONNECT says that it comes from; empty where it doesn't say. */
+export interface ConnectClaimed {
+  readonly clientId: string;
+  readonly userName: string;
 }
 
 const UP = Buffer.from(UP_TOPIC);
@@ -112,6 +120,8 @@ export class Gate implements Connection, OnWheel {
   /** It was sent something and may not have read it; the door's. */
   isSentTo = false;
   readonly watcher: GateWatcher;
+  /** Who the client says that it is, from its CONNECT until it is let in. */
+  claim: ConnectClaimed | undefined;
   /** Set before the gate opens; without one all goes to the library. */
   lane: Lane | undefined;
   /** How many pieces of what an authenticated client said went to the library though there is a lane. */
@@ -146,6 +156,7 @@ export class Gate implements Connection, OnWheel {
   /** Lets everything through from now on; the library asks for it as soon as it has written the CONNACK. */
   open(): void {
     this.phase = 'open';
+    this.claim = undefined;
     this.#count(0);
   }
 
@@ -167,6 +178,7 @@ export class Gate implements Connection, OnWheel {
     const first = firstPacket(bytes, this.watcher.most.connect);
     if (first.state === 'fault') return void this.watcher.fault(this, first.why);
     const isWhole = first.state === 'complete';
+    if (isWhole && !this.#mayConnect(bytes.subarray(0, first.size))) return;
     const rest = isWhole ? bytes.subarray(first.size) : bytes;
     if (!this.#hold(rest.length === 0 ? undefined : rest) || !isWhole) return;
     this.#connect = bytes.subarray(0, first.size);
@@ -175,6 +187,14 @@ export class Gate implements Connection, OnWheel {
     this.watcher.connectIsWhole(this);
     // The library waits for the socket to say that there is something.
     this.stream.emit('readable');
+  }
+
+  /** Whether MQTT has nothing against a CONNECT. Where it has, the connection was ended. */
+  #mayConnect(connect: Buffer): boolean {
+    const { clientId, userName, fault, returnCode } = readConnect(connect);
+    this.claim = { clientId, userName };
+    if (fault !== undefined) this.watcher.fault(this, fault, returnCode);
+    return fault === undefined;
   }
 
   /** What the library gets when it reads from the socket. Node reads by the same name, but never with null. */

@@ -5,7 +5,9 @@
 
 const REASONS = [
   ['will', /^the CONNECT carries a will/],
-  ['identity', /^client id and user name/],
+  ['malformed', /^a malformed /],
+  ['protocol-level', /^protocol level /],
+  ['identity', /^(client id and user name|an empty client id)/],
   ['unknown-lock', /^no such lock/],
   ['wrong-secret', /^wrong (secret|phone credential)/],
   ['revoked', /^a revoked credential/],

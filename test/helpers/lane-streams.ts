@@ -107,8 +107,6 @@ function makeStream(chance: SeededChance): LaneStream {
     if (odds < 0.6) packets.push(publish('a', chance.between(1, 65_536), chance.pick([FIRST, FIRST, FIRST, AGAIN])));
     else if (odds < 0.68) packets.push(publish('b', undefined, 0));
     else if (odds < 0.71) packets.push(longLength(publish('c', chance.between(1, 128), FIRST)));
-    // There may be none with this id, but one who sends it is heard.
-    else if (odds < 0.73) packets.push(publish('d', 0, FIRST));
     else if (odds < 0.96 || isLate) packets.push(chance.pick(BETWEEN));
     else if (odds < 0.98) packets.push(publish(FAILS, 9, FIRST));
     else {
@@ -152,6 +150,12 @@ const ENDS: readonly Buffer[] = [
   publishPacket('up/', Buffer.from('foreign'), 3),
   publishPacket('', Buffer.from('nowhere'), 3),
   publishPacket('up', Buffer.from('both bits of QoS'), 3, 0x06),
+  publishPacket('up', Buffer.from('packet id 0'), 0),
+  packet(0x32, Buffer.from([0, 2, ...Buffer.from('up')])),
+  packet(0x32, Buffer.from([0, 9, ...Buffer.from('up')])),
+  packet(0x82, Buffer.from([0, 1])),
+  packet(0xa2, Buffer.from([0, 1])),
+  packet(0x40, Buffer.from([0])),
   packet(0x10, Buffer.from('a second CONNECT')),
   packet(0x80, Buffer.from('a SUBSCRIBE with wrong flags')),
   packet(0x62, Buffer.from([0, 1])),

@@ -1,0 +1,152 @@
+/**
+ * The fields within the packets that a client sends after its CONNECT (MQTT 3.1.1, chapter 3), checked as their bytes
+ * come and without keeping any: each field lies within its packet, packet ids are not 0, topic filters are texts.
+ *
+ * The broker library reads a field that its packet is too short for from the packet behind it, and answers what was
+ * never said. So a packet with such a fault ends the connection before the library has all of it.
+ */
+import { Utf8Check } from './utf8-check.js';
+
+const [PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, PINGREQ] = [3, 4, 8, 10, 12];
+
+/** The fields, in the order in which they are numbered here for the engine's sake: small numbers cost nothing. */
+const TOPIC_LENGTH = 0;
+const TOPIC = 1;
+const PACKET_ID = 2;
+const QOS = 3;
+/** Nothing more is to be looked at: a payload, or the end. */
+const REST = 4;
+
+/** Flags that the fixed header of SUBSCRIBE and UNSUBSCRIBE has; PUBACK, PINGREQ and DISCONNECT have none (2.2.2). */
+const SUBSCRIBING_FLAGS = 0b0010;
+const DUP = 0b1000;
+const QOS_BITS = 0b0110;
+const HIGHEST_QOS = 2;
+/** The body of a PUBACK is its packet id. */
+const PUBACK_LENGTH = 2;
+
+export class PacketFields {
+  #type = 0;
+  #hasQos = false;
+  #field = REST;
+  /** Bytes that the field under way lacks. */
+  #lacking = 0;
+  /** Bytes of the packet behind the field under way. */
+  #behind = 0;
+  #number = 0;
+  /** Made with the first topic filter: most of what a lock says is uplinks. */
+  #text: Utf8Check | undefined;
+
+  /** A packet begins whose body has `length` bytes. Says what is wrong with it, if anything is. */
+  begin(header: number, length: number): string | undefined {
+    this.#type = header >> 4;
+    this.#behind = length;
+    if (this.#type === PUBLISH) {
+      this.#hasQos = (header & QOS_BITS) !== 0;
+      return this.#enter(TOPIC_LENGTH, 2);
+    }
+    if (isSubscribing(this.#type)) return this.#enter(PACKET_ID, 2);
+    const wanted = this.#type === PUBACK ? PUBACK_LENGTH : 0;
+    if (length !== wanted) return this.#fault(`its length is ${length} and not ${wanted}`);
+    return this.#type === PUBACK ? this.#enter(PACKET_ID, 2) : this.#enter(REST, 0);
+  }
+
+  /** Takes bytes of the body, no more than it has. Says what is wrong with them, if anything is. */
+  pass(piece: Uint8Array, from: number, to: number): string | undefined {
+    for (let at = from; at < to && this.#field !== REST; ) {
+      let why: string | undefined;
+      if (this.#field === TOPIC) {
+        const end = Math.min(at + this.#lacking, to);
+        why = this.#passTopic(piece, at, end);
+        this.#lacking -= end - at;
+        at = end;
+      } else {
+        this.#number = (this.#number << 8) | (piece[at] as number);
+        this.#lacking -= 1;
+        at += 1;
+      }
+      if (why === undefined && this.#lacking === 0) why = this.#leave();
+      if (why !== undefined) return why;
+    }
+    return undefined;
+  }
+
+  /** A topic is compared with the one that there is (topics.ts); a filter may be any, so it is to be a text. */
+  #passTopic(piece: Uint8Array, from: number, to: number): string | undefined {
+    if (this.#type === PUBLISH) return undefined;
+    this.#text ??= new Utf8Check();
+    const why = this.#text.pass(piece, from, to);
+    return why === undefined ? undefined : this.#fault(`a topic filter ${why}`);
+  }
+
+  #enter(field: number, length: number): string | undefined {
+    if (length > this.#behind) return this.#fault(`it ends within its ${this.#nameOf(field)}`);
+    this.#field = field;
+    this.#lacking = length;
+    this.#behind -= length;
+    this.#number = 0;
+    return undefined;
+  }
+
+  /** The field under way has all its bytes: goes on to the next. */
+  #leave(): string | undefined {
+    const isPublish = this.#type === PUBLISH;
+    if (this.#field === TOPIC_LENGTH) {
+      if (this.#number > 0) return this.#enter(TOPIC, this.#number);
+      return isPublish ? this.#afterTopic() : this.#fault('an empty topic filter');
+    }
+    if (this.#field === TOPIC) return this.#afterTopic();
+    if (this.#field === PACKET_ID) {
+      if (this.#number === 0) return this.#fault('packet id 0');
+      if (isPublish || this.#type === PUBACK) return this.#enter(REST, 0);
+      return this.#behind === 0 ? this.#fault('it has no topic filter') : this.#enter(TOPIC_LENGTH, 2);
+    }
+    if (this.#number > HIGHEST_QOS) return this.#fault(`it asks for QoS ${this.#number}`);
+    return this.#nextFilter();
+  }
+
+  #afterTopic(): string | undefined {
+    if (this.#type === PUBLISH) return this.#hasQos ? this.#enter(PACKET_ID, 2) : this.#enter(REST, 0);
+    const why = this.#text?.end();
+    if (why !== undefined) return this.#fault(`a topic filter ${why}`);
+    return this.#type === SUBSCRIBE ? this.#enter(QOS, 1) : this.#nextFilter();
+  }
+
+  #nextFilter(): string | undefined {
+    return this.#behind === 0 ? this.#enter(REST, 0) : this.#enter(TOPIC_LENGTH, 2);
+  }
+
+  #nameOf(field: number): string {
+    if (field === PACKET_ID) return 'packet id';
+    if (field === QOS) return 'QoS';
+    return this.#type === PUBLISH ? 'topic' : 'topic filter';
+  }
+
+  #fault(why: string): string {
+    return malformed(this.#type, why);
+  }
+}
+
+/** What is wrong with the first byte of a packet that a client may send; undefined where nothing is. */
+export function flagsFault(header: number): string | undefined {
+  const type = header >> 4;
+  if (type === PUBLISH) return (header & (DUP | QOS_BITS)) === DUP ? malformed(type, 'DUP is set at QoS 0') : undefined;
+  const wanted = isSubscribing(type) ? SUBSCRIBING_FLAGS : 0;
+  return (header & 0x0f) === wanted ? undefined : malformed(type, 'its flags are wrong');
+}
+
+function isSubscribing(type: number): boolean {
+  return type === SUBSCRIBE || type === UNSUBSCRIBE;
+}
+
+function malformed(type: number, why: string): string {
+  return `a malformed ${nameOfType(type)}: ${why}`;
+}
+
+function nameOfType(type: number): string {
+  if (type === PUBLISH) return 'PUBLISH';
+  if (type === PUBACK) return 'PUBACK';
+  if (type === SUBSCRIBE) return 'SUBSCRIBE';
+  if (type === UNSUBSCRIBE) return 'UNSUBSCRIBE';
+  return type === PINGREQ ? 'PINGREQ' : 'DISCONNECT';
+}
