@@ -66,6 +66,16 @@ export class GatewayChild {
     return { resident: kib('VmRSS') * 1024, most: kib('VmHWM') * 1024 };
   }
 
+  /** Its memory once garbage is collected, bytes. */
+  async memoryAfterCollection(): Promise<NodeJS.MemoryUsage> {
+    const { stdout } = this.program;
+    const isMemory = (line: string): boolean => line.startsWith('memory ');
+    const before = stdout.filter(isMemory).length;
+    this.program.kill('SIGUSR2');
+    await this.program.until((lines) => lines.filter(isMemory).length > before);
+    return JSON.parse((stdout.findLast(isMemory) as string).slice('memory '.length)) as NodeJS.MemoryUsage;
+  }
+
   /** Begins a start; {@link ready} waits for its end. */
   spawn(): void {
     this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.request)], this.environment);

@@ -1,8 +1,11 @@
 /**
  * A gateway in a process of its own, for tests that kill it. It takes one argument, a {@link GatewayRequest} as JSON,
  * prints a {@link GatewayReady} as JSON when it is ready, and ends by itself after SIGTERM when all is closed: should
- * something be left open, it hangs, and the test that waits for its end says so.
+ * something be left open, it hangs, and the test that waits for its end says so. After SIGUSR2 it collects its garbage
+ * and prints a line `memory {…}`.
  */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { closeGateway, exitBroken } from '../../cli/gateway-end.js';
 import { type GatewayOptions, startGateway } from '../../gateway/gateway.js';
 import type { Store } from '../../gateway/store/store.js';
@@ -53,6 +56,14 @@ function tellingUsage(store: Store): Store {
   return overriding(store, { usage: overriding(usage, { add }) });
 }
 
+/** What is left when garbage is collected, twice, since the first collection may only find what the second frees. */
+function memoryAfterCollection(): NodeJS.MemoryUsage {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let round = 0; round < 2; round += 1) collect();
+  return process.memoryUsage();
+}
+
 async function main(): Promise<void> {
   // It must not outlive the test: whoever started it holds the other end.
   process.stdin.on('end', () => process.exit(1)).resume();
@@ -81,6 +92,7 @@ async function main(): Promise<void> {
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
   gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));
+  process.on('SIGUSR2', () => process.stdout.write(`memory ${JSON.stringify(memoryAfterCollection())}\n`));
   process.once('SIGTERM', () => void closeGateway(gateway, (why) => process.stderr.write(`${why}\n`)));
   const { mqttPort, operatorPort, operatorToken } = gateway;
   process.stdout.write(`${JSON.stringify({ mqttPort, operatorPort, operatorToken } satisfies GatewayReady)}\n`);
