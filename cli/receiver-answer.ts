@@ -2,13 +2,34 @@
  * What the local receiver of webhooks answers: what it was told to do wrong, one webhook after the other, what another
  * server says to the same webhook, or that all is well.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import got from 'got';
 import { type Milliseconds, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
-import type { ReceivedWebhook } from './receiver.js';
 
-/** A status; `timeout` is no answer at all, `reset` ends the connection without one. */
-export type ReceiverAnswer = number | 'timeout' | 'reset';
+/** What came in. */
+export interface ReceivedWebhook {
+  /** The `webhook-id` header; empty where it is missing. */
+  readonly id: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  /** The body as it came, which is what is signed. */
+  readonly bytes: Buffer;
+  /** True and the sentence undefined where a secret fits; undefined where no secret is known to check with. */
+  readonly verified: boolean | undefined;
+  readonly why: string | undefined;
+}
+
+/** What another server answered, to be passed on. */
+export interface ForwardedAnswer {
+  readonly status: number;
+  /** Its `Retry-After` and `Content-Type`, where it sent them. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** A status; `timeout` is no answer at all, `reset` ends the connection without one; or what another server said. */
+export type ReceiverAnswer = number | 'timeout' | 'reset' | ForwardedAnswer;
 
 /** What an answer in order to a webhook is. */
 export type Answerer = (webhook: ReceivedWebhook) => Promise<ReceiverAnswer>;
@@ -16,8 +37,12 @@ export type Answerer = (webhook: ReceivedWebhook) => Promise<ReceiverAnswer>;
 const FINE = 204;
 /** For the whole of a forwarded request. */
 const FORWARD_TIMEOUT: Milliseconds = Seconds(15);
-/** What is said where the other server says nothing. */
+/** What is said where the other server says nothing, or more than is passed on. */
 const BAD_GATEWAY = 502;
+/** The longest body that is passed on. */
+const FORWARDED_BYTES = 1024 * 1024;
+/** What of the other server's head the sender goes by. */
+const FORWARDED_HEADERS = ['retry-after', 'content-type'] as const;
 
 /** One entry of `--fail`: an answer and for how many webhooks; for all that follow where that is infinite. */
 export interface PlannedFault {
@@ -62,24 +87,43 @@ export const fineAnswers: Answerer = async () => FINE;
 /** What a request can't take over from another: it is about the connection, or made anew. */
 const NOT_FORWARDED = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']);
 
-/** Sends each webhook on as it came, and answers what that server answers. @throws LockgateError `input-url` */
+/**
+ * Sends each webhook on as it came, and passes on status, Retry-After and body of the answer.
+ *
+ * @throws LockgateError `input-url`
+ */
 export function forwardedAnswers(url: string): Answerer {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new LockgateError('input-url', `${JSON.stringify(url)} is no http or https URL`);
   return async ({ headers, bytes }) => {
     const kept = Object.entries(headers).filter(([name]) => !NOT_FORWARDED.has(name));
     try {
-      const answer = await got.post(url, {
+      const asking = got.post(url, {
         headers: Object.fromEntries(kept),
         body: bytes,
         timeout: { request: FORWARD_TIMEOUT },
         retry: { limit: 0 },
         followRedirect: false,
         throwHttpErrors: false,
+        responseType: 'buffer',
       });
-      return answer.statusCode;
+      void asking.on('downloadProgress', ({ transferred }) => {
+        if (transferred > FORWARDED_BYTES) asking.cancel();
+      });
+      const { statusCode: status, headers: answered, body } = await asking;
+      const passed: Record<string, string> = {};
+      for (const name of FORWARDED_HEADERS) {
+        const value = answered[name];
+        if (value !== undefined) passed[name] = value;
+      }
+      return { status, headers: passed, body };
     } catch {
       return BAD_GATEWAY;
     }
   };
+}
+
+/** The status of an answer, or what there is instead of one. */
+export function statusOf(answer: ReceiverAnswer): number | 'timeout' | 'reset' {
+  return typeof answer === 'object' ? answer.status : answer;
 }

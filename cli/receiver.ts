@@ -6,22 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { verifySignature } from '../gateway/webhooks/signature.js';
 import type { Clock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
+import { type Answerer, type ReceivedWebhook, statusOf } from './receiver-answer.js';
 
 /** A webhook is a few hundred bytes; anything over this is not one. */
 const BODY_BYTES = 1024 * 1024;
-
-/** What came in. */
-export interface ReceivedWebhook {
-  /** The `webhook-id` header; empty where it is missing. */
-  readonly id: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-  /** The body as it came, which is what is signed. */
-  readonly bytes: Buffer;
-  /** True and the sentence undefined where a secret fits; undefined where no secret is known to check with. */
-  readonly verified: boolean | undefined;
-  readonly why: string | undefined;
-}
 
 export interface ReceiverOptions {
   readonly host: string;
@@ -32,7 +20,7 @@ export interface ReceiverOptions {
   /** What came, and the answer that it gets: a status, or what happens instead of one. */
   readonly onWebhook: (webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset') => void;
   /** What a webhook that is not refused is answered; 204 where nobody says otherwise. */
-  readonly answer?: (webhook: ReceivedWebhook) => Promise<number | 'timeout' | 'reset'>;
+  readonly answer?: Answerer;
   /** What a 429 or 503 asks for in its Retry-After; without it they ask for nothing. */
   readonly retryAfterSeconds?: number | undefined;
 }
@@ -79,9 +67,13 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 async function respond(webhook: ReceivedWebhook, response: ServerResponse, options: ReceiverOptions): Promise<void> {
   const { answer: decide, onWebhook, retryAfterSeconds } = options;
   const answer = webhook.verified === false ? 401 : ((await decide?.(webhook)) ?? 204);
-  onWebhook(webhook, answer);
+  onWebhook(webhook, statusOf(answer));
   if (answer === 'reset') response.destroy();
-  if (typeof answer !== 'number') return;
+  if (answer === 'reset' || answer === 'timeout') return;
+  if (typeof answer === 'object') {
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+    return;
+  }
   const asksForTime = (answer === 429 || answer === 503) && retryAfterSeconds !== undefined;
   response.writeHead(answer, asksForTime ? { 'retry-after': String(retryAfterSeconds) } : {}).end();
 }

@@ -1,5 +1,5 @@
 import { oneLine, paint } from './output.js';
-import type { ReceivedWebhook } from './receiver.js';
+import type { ReceivedWebhook } from './receiver-answer.js';
 import { cutToWidth } from './text-width.js';
 
 /** One readable line for a webhook that came in; `answer` is what it got, where that is worth a word. */

@@ -3,39 +3,18 @@
  * parts at work know. Each secret is returned once and kept only hashed or sealed. Their locks stand in
  * device-accounts.ts.
  */
-import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
 import { type AddDevice, DeviceAccounts, type DeviceAccountsParts } from './device-accounts.js';
 import { type ImportedDevice, importDevices } from './provisioning.js';
 import type { Device, Merchant, WebhookUrl } from './store/store.js';
-import { sealHeaders } from './webhooks/custom-headers.js';
+import { checkHeaders, sealHeaders } from './webhooks/custom-headers.js';
 import { makeWebhookSecret } from './webhooks/signature.js';
 
 /** The longest name of a merchant, in characters. */
 const MAX_NAME = 200;
 const MAX_URL = 2048;
 /** Custom headers of one URL. */
-const MAX_HEADERS = 20;
-const MAX_HEADER_VALUE = 1024;
-
-/** Headers that are ours or the connection's: a custom one can't replace them (interfaces.md §3). */
-const RESERVED_HEADERS = new Set([
-  'host',
-  'content-length',
-  'content-type',
-  'user-agent',
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-]);
 
 export interface AccountsParts extends DeviceAccountsParts {
   /** Told of a new URL, so that it is followed from now on. */
@@ -141,32 +120,4 @@ export function checkUrl(text: string): string {
 /** As much of it as helps to see the mistake, without what may be a password. */
 function shownUrl(text: string): string {
   return text.replace(/\/\/.*@/, '//…@').slice(0, 80);
-}
-
-/** What the connection or lockgate says itself can't be set, and the rest must be valid in HTTP. */
-export function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const entries = Object.entries(headers);
-  if (entries.length > MAX_HEADERS)
-    throw new LockgateError('input-header', `${entries.length} custom headers: at most ${MAX_HEADERS} are taken`);
-  for (const [name, value] of entries) {
-    const lower = name.toLowerCase();
-    if (RESERVED_HEADERS.has(lower) || lower.startsWith('webhook-'))
-      throw new LockgateError(
-        'input-header',
-        `the header ${name} can't be set: it is lockgate's own or the connection's`,
-      );
-    if (!isHeader(name, value))
-      throw new LockgateError('input-header', `the header ${JSON.stringify(name.slice(0, 80))} is not valid in HTTP`);
-  }
-  return { ...headers };
-}
-
-function isHeader(name: string, value: string): boolean {
-  try {
-    validateHeaderName(name);
-    validateHeaderValue(name, value);
-    return value.length <= MAX_HEADER_VALUE;
-  } catch {
-    return false;
-  }
 }

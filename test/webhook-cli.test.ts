@@ -1,5 +1,5 @@
 /** `lockgate webhook …` as people and programs use it: real processes against a real gateway. */
-import got from 'got';
+import got, { type Response } from 'got';
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
@@ -146,15 +146,20 @@ async function listening(test: Teardown, args: readonly string[]): Promise<Liste
   return { program, url };
 }
 
-/** Posts a webhook that the reference library signs; the status, or null where no answer came. */
-async function post(url: string, secret: string, id: string): Promise<number | null> {
+/** Posts a webhook that the reference library signs; the whole answer. @throws got's error where none came */
+async function postSigned(url: string, secret: string, id: string): Promise<Response<string>> {
   const body = JSON.stringify({ event_id: id, mac_addr: 'A4:C1:38:00:00:01', reason: 'REASON_THEFT' });
   const sent = new Date(systemClock.now());
   const signature = new Webhook(secret).sign(id, sent, body);
   const timestamp = String(Math.floor(sent.getTime() / 1000));
   const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
   const request = { body, headers, throwHttpErrors: false, retry: { limit: 0 }, timeout: { request: 500 } };
-  return await got.post(url, request).then(
+  return await got.post(url, request);
+}
+
+/** The same; the status alone, or null where no answer came. */
+async function post(url: string, secret: string, id: string): Promise<number | null> {
+  return await postSigned(url, secret, id).then(
     ({ statusCode }) => statusCode,
     () => null,
   );
@@ -198,6 +203,12 @@ t.test('listen: a 429 or 503 asks for the time it was told to ask for, other ans
   ]);
 });
 
+t.test('add: a header that is given twice is an error, however it is spelt', async (t) => {
+  const { webhook } = await cliBench(t);
+  const twice = await webhook('add', 'http://a/', '--header', 'X-Team: bikes', '--header', 'x-team: scooters');
+  t.match(twice, { code: 2, stderr: /--header names "x-team" twice: give each header once/ });
+});
+
 t.test('listen: forwards what came, and answers what the other server says', async (t) => {
   const secret = makeWebhookSecret();
   const receiver = await testReceiver(t);
@@ -209,6 +220,16 @@ t.test('listen: forwards what came, and answers what the other server says', asy
   t.match(JSON.parse(await program.line(/evt_1/)), { verified: true, answer: 418 });
   t.equal(await post(url, makeWebhookSecret(), 'evt_2'), 401);
   t.equal(receiver.requests.length, 1, 'what does not verify is not sent on');
+
+  receiver.answer = (_request, response) =>
+    void response.writeHead(429, { 'retry-after': '90', 'content-type': 'application/json' }).end('{"why":"busy"}');
+  const refused = await postSigned(url, secret, 'evt_3');
+  t.equal(refused.statusCode, 429);
+  t.match(refused.headers, { 'retry-after': '90', 'content-type': 'application/json' });
+  t.equal(refused.body, '{"why":"busy"}');
+
+  receiver.answer = (_request, response) => void response.writeHead(200).end(Buffer.alloc(2 * 1024 * 1024));
+  t.equal(await post(url, secret, 'evt_4'), 502, 'a body past all reason is not passed on');
   program.kill('SIGINT');
   t.match(await program.end(), { code: 0 });
 });

@@ -216,5 +216,16 @@ t.test('what an operator gets wrong about a URL is told in one sentence', async 
       name,
     );
   await t.rejects(accounts.addWebhookUrl({ url: 'http://a/', headers: { a: 'x\r\ny: z' } }), { code: 'input-header' });
+  for (const name of ['Content-Encoding', 'content-language', 'Content-MD5', 'Date', 'Accept-Encoding', 'Range'])
+    await t.rejects(
+      accounts.addWebhookUrl({ url: 'http://a/', headers: { [name]: 'x' } }),
+      { code: 'input-header', message: new RegExp(`the header ${name} can't be set`) },
+      name,
+    );
+  await t.rejects(
+    accounts.addWebhookUrl({ url: 'http://a/', headers: { 'X-Team': 'bikes', 'x-team': 'scooters' } }),
+    { code: 'input-header', message: /X-Team and x-team are one header/ },
+    'names that differ in case alone',
+  );
   await t.rejects(accounts.addWebhookUrl({ url: 'http://a/', merchant: 'Nobody' }), { code: 'no-such-merchant' });
 });

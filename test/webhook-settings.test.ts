@@ -37,6 +37,8 @@ t.test('what can’t be set is told, and nothing is changed', async (t) => {
   await t.rejects(settings.set(urlId, {}), { code: 'input-webhook' });
   await t.rejects(settings.set(urlId, { url: 'ftp://a/' }), { code: 'input-url' });
   await t.rejects(settings.set(urlId, { setHeaders: { 'webhook-id': '1' } }), { code: 'input-header' });
+  await t.rejects(settings.set(urlId, { setHeaders: { 'X-A': '1', 'x-a': '2' } }), { code: 'input-header' });
+  await t.rejects(settings.set(urlId, { setHeaders: { Range: 'bytes=0-1' } }), { code: 'input-header' });
   await t.rejects(settings.set(urlId, { removeHeaders: ['X-Nobody'] }), { code: 'input-header' });
   await t.rejects(settings.rotateSecret(urlId, -1), { code: 'input-grace' });
   await t.rejects(settings.rotateSecret(urlId, Hours(24 * 31)), { code: 'input-grace' });

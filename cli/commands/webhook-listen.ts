@@ -3,8 +3,7 @@ import { Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { EXIT } from '../exit-codes.js';
 import { untilInterrupted } from '../interrupt.js';
 import { note, print, printJsonLine } from '../output.js';
-import type { ReceivedWebhook } from '../receiver.js';
-import type { Answerer, ReceiverAnswer } from '../receiver-answer.js';
+import type { Answerer, ReceivedWebhook } from '../receiver-answer.js';
 import { webhookLine } from '../webhook-line.js';
 import { collect, readCount, readPort, readSpan } from './webhook-flags.js';
 
@@ -24,7 +23,7 @@ export function addListenCommand(webhook: Command): void {
     .option('--within <span>', 'Where --expect is not met in this time, such as 30s, end with exit code 1.', readSpan)
     .option('--fail <plan>', 'Answer badly, one webhook after the other: 500,timeout,reset*3,ok,503* for example.')
     .option('--retry-after <span>', 'What a 429 or 503 of --fail asks for in Retry-After, such as 30s.', readSpan)
-    .option('--forward <url>', 'Send each on as it came, and answer what that server answers.')
+    .option('--forward <url>', 'Send each on as it came, and pass on the answer: its status, Retry-After and body.')
     .option('--json', 'Print each body as it came, a JSON line each.')
     .addHelpText(
       'after',
@@ -90,11 +89,11 @@ async function answerOf({ fail, forward }: ListenFlags): Promise<Answerer> {
   return fail === undefined ? then : faultyAnswers(readFaults(fail), then);
 }
 
-function isTaken(answer: ReceiverAnswer): boolean {
+function isTaken(answer: number | 'timeout' | 'reset'): boolean {
   return typeof answer === 'number' && answer >= 200 && answer <= 299;
 }
 
-function show(webhook: ReceivedWebhook, answer: ReceiverAnswer, flags: ListenFlags): void {
+function show(webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset', flags: ListenFlags): void {
   const { verified = null, headers, body } = webhook;
   const width = process.stdout.isTTY ? process.stdout.columns : undefined;
   if (flags.json) printJsonLine({ verified, headers, body, answer });

@@ -92,7 +92,7 @@ interface AddFlags extends ConnectionFlags {
 
 async function add(url: string, flags: AddFlags): Promise<void> {
   const { merchant, ordered, since } = flags;
-  const headers = Object.fromEntries(flags.header.map(readHeader));
+  const headers = readHeaders(flags.header);
   const webhook = await new GatewayClient(flags).post<WebhookJson & { secret: string }>('/webhooks', {
     url,
     headers,
@@ -104,6 +104,18 @@ async function add(url: string, flags: AddFlags): Promise<void> {
   print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
   print(`Signing secret: ${paint('bold', webhook.secret)}`);
   note('It is shown this once. The receiver verifies with it, as Standard Webhooks says.');
+}
+
+/** The `--header` flags of a call. @throws LockgateError `input-header` where one is no header, or comes twice */
+function readHeaders(flags: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of flags.map(readHeader)) {
+    const twin = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase());
+    if (twin !== undefined)
+      throw new LockgateError('input-header', `--header names ${JSON.stringify(name)} twice: give each header once`);
+    headers[name] = value;
+  }
+  return headers;
 }
 
 function readHeader(text: string): [string, string] {
@@ -153,7 +165,7 @@ async function set(id: number, flags: SetFlags): Promise<void> {
   const state = enable ? 'active' : disable ? 'disabled' : undefined;
   const webhook = await new GatewayClient(flags).post<WebhookJson>(`/webhooks/${id}`, {
     ...(url !== undefined && { url }),
-    ...(header.length > 0 && { set_headers: Object.fromEntries(header.map(readHeader)) }),
+    ...(header.length > 0 && { set_headers: readHeaders(header) }),
     ...(removeHeader.length > 0 && { remove_headers: removeHeader }),
     ...(ordered !== undefined && { ordered }),
     ...(state !== undefined && { state }),

@@ -4,13 +4,13 @@
  */
 import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { checkHeaders, checkUrl } from '../accounts.js';
+import { checkUrl } from '../accounts.js';
 import type { GatewayEvents, UrlChanged } from '../events.js';
 import type { Keys } from '../keys.js';
 import type { Store, WebhookUrl } from '../store/store.js';
 import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import type { WebhookChange } from '../store/webhook-store.js';
-import { sealHeaders, unsealHeaders } from './custom-headers.js';
+import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './custom-headers.js';
 import type { Dispatcher } from './dispatcher.js';
 import { makeWebhookSecret } from './signature.js';
 
@@ -151,6 +151,8 @@ function changedHeaders(
   for (const name of removeHeaders)
     if (!headers.delete(name.toLowerCase()))
       throw new LockgateError('input-header', `webhook URL ${urlId} has no header ${JSON.stringify(name)}`);
-  for (const [name, value] of Object.entries(setHeaders ?? {})) headers.set(name.toLowerCase(), { name, value });
-  return checkHeaders(Object.fromEntries([...headers.values()].map(({ name, value }) => [name, value])));
+  for (const [name, value] of Object.entries(checkHeaders(setHeaders ?? {})))
+    headers.set(name.toLowerCase(), { name, value });
+  checkHeaderCount(headers.size);
+  return Object.fromEntries([...headers.values()].map(({ name, value }) => [name, value]));
 }

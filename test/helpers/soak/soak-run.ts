@@ -61,6 +61,7 @@ const CROWD = fileURLToPath(new URL('./soak-crowd.js', import.meta.url));
 const STOP_SECONDS = 10;
 /** The system tells of an end a moment after it. */
 const SETTLE_MS = 300;
+const LOOKS_AT_SOCKETS = 5;
 const ESTABLISHED = '01';
 const MEGABYTE = 1e6;
 
@@ -134,12 +135,16 @@ async function lookAt(gateway: GatewayChild, seconds: number): Promise<SoakLook>
   await oddMoment(SETTLE_MS);
   const { heapUsed, rss } = await gateway.memoryAfterCollection();
   const { mqtt } = await gateway.get<{ mqtt: { connected: number } }>('/status');
+  let sockets = establishedOn(gateway.mqttPort);
+  // The system's list is read in pieces while connections move in it, so one look may miss some.
+  for (let again = 0; again < LOOKS_AT_SOCKETS && sockets !== mqtt.connected; again += 1)
+    sockets = establishedOn(gateway.mqttPort);
   return {
     atMinute: seconds / 60,
     heapBytes: heapUsed,
     residentBytes: rss,
     descriptors: readdirSync(`/proc/${gateway.program.pid}/fd`).length,
-    sockets: establishedOn(gateway.mqttPort),
+    sockets,
     connections: mqtt.connected,
   };
 }
