@@ -51,7 +51,7 @@ export class ShellTape {
         this.#end(atMs, entry.type === 'closed' ? 'closed' : 'dropped');
         break;
       case 'received':
-        this.#scribe.event({ event: 'command', atMs, mac, id: entry.downlink.id, command: entry.downlink.command });
+        this.#scribe.command(mac, atMs, entry.downlink);
         break;
       case 'refused':
         this.#show(() => print(paint('yellow', `no connection: ${oneLine(entry.trouble.message)}`)));

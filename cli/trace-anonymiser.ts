@@ -101,6 +101,11 @@ export class TraceAnonymiser {
         const other = { ...uplink, timeMs: this.time(uplink.timeMs), body: this.#ack(uplink.body) };
         return { ...event, atMs, mac: this.mac(event.mac), uplink: other };
       }
+      case 'command': {
+        const { expiresMs } = event;
+        const expiry = expiresMs === undefined ? {} : { expiresMs: this.time(expiresMs) };
+        return { ...event, atMs, mac: this.mac(event.mac), ...expiry };
+      }
       default:
         return { ...event, atMs, mac: this.mac(event.mac) };
     }

@@ -54,7 +54,8 @@ export class VirtualScenario {
     const desk = new CommandDesk({
       clock,
       send: (mac, downlink) => gateway.send(mac, downlink),
-      onSend: (mac, { id, command }) => this.#event({ event: 'command', atMs: clock.now(), mac, id, command }),
+      onSend: (mac, { id, command, expiresMs }) =>
+        this.#event({ event: 'command', atMs: clock.now(), mac, id, command, expiresMs }),
     });
     this.#desk = desk;
     this.#scenario = scenario;

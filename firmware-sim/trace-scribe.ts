@@ -39,8 +39,8 @@ export class TraceScribe implements VirtualSink {
       this.event({ event: 'ack', atMs, mac, source: 'lock', uplink: { ...uplink, body: uplink.body } });
   }
 
-  command(mac: Mac, atMs: number, { id, command }: Downlink): void {
-    this.event({ event: 'command', atMs, mac, id, command });
+  command(mac: Mac, atMs: number, { id, command, expiresMs }: Downlink): void {
+    this.event({ event: 'command', atMs, mac, id, command, expiresMs });
   }
 
   disconnect(mac: Mac, atMs: number, cause: LinkEnd): void {

@@ -77,7 +77,7 @@ export class TracedRun {
         clock.after(atMs - fromMs, () => {
           const downlink = { id, command, expiresMs: atMs + expiresAfter(command) };
           if (!gateway.isConnected(mac)) return;
-          scribe.event({ event: 'command', atMs, mac, id, command });
+          scribe.command(mac, atMs, downlink);
           gateway.send(mac, downlink);
         });
       }

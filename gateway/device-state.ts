@@ -7,12 +7,14 @@
  */
 
 import { ok, problem, type Result } from '../proto/errors.js';
+import { isObject } from '../proto/json-reader.js';
 import { formatMac, type Mac } from '../proto/mac.js';
 import type { Ping, PingUplink, Source, Uplink } from '../proto/ping.js';
 import { isPingUplink } from '../proto/ping.js';
 import { type Belief, isAfter, isSame, type Newest, newBelief, setName } from '../proto/power-judge-belief.js';
 import type { UplinkName } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
+import { upgradeBelief } from './stored-belief.js';
 
 /** It is written in place: there is one for every ping. */
 export interface LatestPing extends Newest {
@@ -59,7 +61,9 @@ export function isNewest(state: DeviceState, source: Source, { credential, boot,
 
 /** Reads what {@link DeviceState} was stored as. @throws Error where it was damaged since */
 export function parseDeviceState(json: string): DeviceState {
-  return JSON.parse(json) as DeviceState;
+  const state = JSON.parse(json) as DeviceState;
+  upgradeBelief(state.belief);
+  return state;
 }
 
 /** The same for a row of which nobody knows yet whether it is whole: a judge must not meet a belief with a hole. */
@@ -70,6 +74,7 @@ export function readDeviceState(json: string): Result<DeviceState> {
   } catch (error) {
     return problem('bad-state', `the stored state is no JSON: ${(error as Error).message}`);
   }
+  if (isObject(value)) upgradeBelief(value.belief);
   const misfit = misfitOf(SHAPE, value, 'state');
   return misfit === undefined ? ok(value as DeviceState) : problem('bad-state', `in the stored state, ${misfit}`);
 }
@@ -80,7 +85,7 @@ const SHAPE = {
   belief: {
     ...newBelief(POWER_MODEL, '', 0),
     periods: [{ ...NAME, timeMs: 0, isReported: false }],
-    airplaneSwitches: [{ id: 0, isAcknowledged: false }],
+    airplaneSwitches: [{ id: 0, sentMs: 0, expiresMs: 0, hasReconnected: false, outcome: '' }],
     runs: [{ credential: 0, boot: 0, spans: [{ low: 0, high: 0 }], dropped: 0, lost: 0, reported: 0 }],
   },
   ping: null,

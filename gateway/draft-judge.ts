@@ -131,7 +131,10 @@ function loggedEvent(event: Happening): LockEvent | undefined {
   if (event.type === 'connect') return { event: 'connect', ...sourceOf(event) };
   if (event.type === 'disconnect') return { event: 'disconnect', ...sourceOf(event), cause: event.cause };
   if (event.type === 'gateway') return { event: 'gateway', state: event.state };
-  if (event.type === 'command') return { event: 'command', id: event.id, command: event.command };
+  if (event.type === 'command') {
+    const { id, command, expiresMs } = event;
+    return { event: 'command', id, command, ...(expiresMs !== undefined && { expiresMs }) };
+  }
   return undefined;
 }
 

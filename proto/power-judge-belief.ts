@@ -87,9 +87,22 @@ export interface PeriodPing extends UplinkName {
   isReported: boolean;
 }
 
+/** A set-power with airplane on that was sent. Times are ms since the epoch, by the judge's clock. */
 export interface AirplaneSwitch {
   readonly id: number;
-  isAcknowledged: boolean;
+  /** When it was sent last. */
+  sentMs: number;
+  /** {@link NEVER} where nothing says when it expires. */
+  readonly expiresMs: number;
+  /** Whether the lock has connected again since it was sent. */
+  hasReconnected: boolean;
+  /**
+   * - `open`: neither answered nor expired; silence may be what was asked for.
+   * - `acknowledged`: the lock answered, whatever it answered.
+   * - `expired`: it expired unanswered, and may still be why the lock is silent.
+   * - `refuted`: an uplink with airplane off came on a later connection.
+   */
+  outcome: 'open' | 'acknowledged' | 'expired' | 'refuted';
 }
 
 /** Whether a connection has had its close-connection ping: none; one that belongs to the one before; its own. */
@@ -146,7 +159,7 @@ export interface Belief {
   periods: PeriodPing[];
 
   airplaneSwitches: AirplaneSwitch[];
-  /** Since when one of them waits for its acknowledgement. */
+  /** Since when at least one of them is open. */
   suspendedSinceMs: number | null;
   /** Time that does not count towards period-overdue, and from which beginning it would have counted. */
   overdueCreditMs: number;
@@ -260,4 +273,14 @@ export function setName(newest: Newest, credential: number, boot: number, sequen
   newest.credential = credential;
   newest.boot = boot;
   newest.sequence = sequence;
+}
+
+/** From when overdue period pings are counted, before time is left out in which it was suspended. */
+export function overdueFromMs(belief: Belief): number {
+  return Math.max(
+    belief.lastPeriodMs ?? -NEVER,
+    belief.firstConnectionMs ?? -NEVER,
+    belief.listeningSinceMs ?? -NEVER,
+    belief.periodStateSinceMs,
+  );
 }

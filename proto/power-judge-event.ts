@@ -54,6 +54,8 @@ export interface CommandEvent extends Timed {
   readonly type: 'command';
   readonly id: number;
   readonly command: Command;
+  /** When the command expires, ms since the epoch; absent where nothing says so, which counts as never. */
+  readonly expiresMs?: number | undefined;
 }
 
 /** Time passed, nothing came. */

@@ -6,10 +6,11 @@
  * earliest such moment; activity only moves moments back, so it may stay as it is on the hot path, and is worked out
  * anew when it has passed.
  */
-import type { Belief } from './power-judge-belief.js';
+import { type Belief, overdueFromMs } from './power-judge-belief.js';
 import { finding, type Verdict } from './power-judge-event.js';
 import { judgeGaps } from './power-judge-gap.js';
 import { NEVER, rowOf, windowPhase } from './power-judge-state.js';
+import { expireSwitches, nextExpiryMs, possibleCause } from './power-judge-switch.js';
 import { describeSpan, describeTime } from './power-judge-words.js';
 import type { PowerModel } from './power-model.js';
 import type { RuleName } from './rules.js';
@@ -28,6 +29,7 @@ const none = (rule: Lapse['rule']): Lapse => ({ rule, sinceMs: NEVER, dueMs: NEV
 /** Time has come to `atMs`: reports what has become a lapse by then. */
 export function judgeTime(model: PowerModel, belief: Belief, atMs: number, out: Verdict): void {
   if (atMs <= belief.dueMs) return;
+  expireSwitches(belief, atMs);
   const unexplained = unexplainedLapse(model, belief);
   if (atMs > unexplained.dueMs && !belief.isUnexplainedReported) {
     belief.isUnexplainedReported = true;
@@ -45,7 +47,7 @@ export function judgeTime(model: PowerModel, belief: Belief, atMs: number, out: 
 
 /** Works out the next moment at which a lapse can begin. */
 export function schedule(model: PowerModel, belief: Belief): void {
-  let dueMs = belief.gapDueMs;
+  let dueMs = Math.min(belief.gapDueMs, nextExpiryMs(belief));
   if (!belief.isUnexplainedReported) dueMs = Math.min(dueMs, unexplainedLapse(model, belief).dueMs);
   for (const lapse of silences(model, belief)) {
     if (!isReported(belief, lapse.rule)) dueMs = Math.min(dueMs, lapse.dueMs);
@@ -81,7 +83,9 @@ export function forgetSilences(belief: Belief): void {
 function report(belief: Belief, lapse: Lapse, atMs: number, out: Verdict): void {
   const span = describeSpan(atMs - lapse.sinceMs);
   const since = describeTime(lapse.sinceMs);
-  out.findings.push(finding(lapse.rule, belief.mac, null, atMs, lapseMessage(belief, lapse.rule, span, since)));
+  const message = lapseMessage(belief, lapse.rule, span, since);
+  const cause = lapse.rule === 'connection-unexplained' ? '' : possibleCause(belief);
+  out.findings.push(finding(lapse.rule, belief.mac, null, atMs, `${message}${cause}`));
 }
 
 function lapseMessage(belief: Belief, rule: Lapse['rule'], span: string, since: string): string {
@@ -120,16 +124,6 @@ function nextClosing(belief: Belief, timeMs: number, opensIn: number): number {
   return opensIn + windowPhase(belief.highWindow, timeMs + opensIn).changesIn;
 }
 
-/** From when overdue period pings are counted, before time is left out in which it was suspended. */
-function overdueFromMs(belief: Belief): number {
-  return Math.max(
-    belief.lastPeriodMs ?? -NEVER,
-    belief.firstConnectionMs ?? -NEVER,
-    belief.listeningSinceMs ?? -NEVER,
-    belief.periodStateSinceMs,
-  );
-}
-
 function overdueLapse(model: PowerModel, belief: Belief): Lapse {
   if (!rowOf(model, belief.state).period) return none('period-overdue');
   const sinceMs = overdueFromMs(belief);
@@ -165,21 +159,4 @@ function windowLapse(model: PowerModel, belief: Belief): Lapse {
   const opensMs = fromMs + opensIn;
   if (windowPhase(belief.highWindow, opensMs).changesIn <= over) return none(rule);
   return { rule, sinceMs: opensMs, dueMs: opensMs + over };
-}
-
-/** A set-power with airplane on was sent: silence is what was asked for, until it is acknowledged. */
-export function suspend(belief: Belief, atMs: number): void {
-  belief.suspendedSinceMs ??= atMs;
-}
-
-/** All such commands are acknowledged: the time between does not count towards period-overdue. */
-export function resume(belief: Belief, atMs: number): void {
-  if (belief.suspendedSinceMs === null) return;
-  const fromMs = overdueFromMs(belief);
-  if (belief.overdueCreditFromMs !== fromMs) {
-    belief.overdueCreditFromMs = fromMs;
-    belief.overdueCreditMs = 0;
-  }
-  belief.overdueCreditMs += Math.max(0, atMs - Math.max(belief.suspendedSinceMs, fromMs));
-  belief.suspendedSinceMs = null;
 }

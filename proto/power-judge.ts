@@ -10,15 +10,15 @@
  *
  * Neither throws, whatever the values of a well-typed event are. Each event is first a tick of its time.
  */
-import type { Command } from './ping.js';
-import { BELIEF_LIMITS, type Belief } from './power-judge-belief.js';
+import type { Belief } from './power-judge-belief.js';
 import { believe } from './power-judge-believe.js';
 import { connect, disconnect, judgeReceipt, noteReceipt } from './power-judge-connection.js';
 import { judgeAnySource, judgeOwnContent } from './power-judge-content.js';
-import { type JudgeEvent, newVerdict, type UplinkEvent, type Verdict } from './power-judge-event.js';
-import { forgetSilences, judgeTime, resume, schedule, suspend } from './power-judge-lapse.js';
+import { type CommandEvent, type JudgeEvent, newVerdict, type UplinkEvent, type Verdict } from './power-judge-event.js';
+import { forgetSilences, judgeTime, schedule } from './power-judge-lapse.js';
 import { judgePeriod } from './power-judge-period.js';
 import { judgeSequence } from './power-judge-sequence.js';
+import { acknowledgeSwitch, noteReconnected, refuteSwitches, sendSwitch } from './power-judge-switch.js';
 import type { PowerModel } from './power-model.js';
 
 /** What {@link judge} returns: the belief after the event, and what the event brought. */
@@ -48,6 +48,7 @@ export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEven
     case 'connect':
       if (timed.source === 'phone') break;
       connect(belief, atMs, out);
+      noteReconnected(belief);
       schedule(model, belief);
       break;
     case 'disconnect':
@@ -56,7 +57,7 @@ export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEven
       schedule(model, belief);
       break;
     case 'command':
-      sendCommand(belief, timed.id, timed.command, atMs);
+      sendCommand(belief, timed);
       schedule(model, belief);
       break;
     case 'gateway':
@@ -98,28 +99,16 @@ function judgeUplink(model: PowerModel, belief: Belief, event: UplinkEvent, out:
   judgeSequence(model, belief, event, out);
   if (body.kind !== 'ack' && body.reason === 'REASON_PERIOD_TRACKING') judgePeriod(model, belief, event, out);
   let isChanged = believe(model, belief, event);
-  if (body.kind === 'ack') isChanged = acknowledge(belief, body.commandId, event.atMs) || isChanged;
+  if (body.kind === 'ack') isChanged = acknowledgeSwitch(belief, body.commandId, event.atMs) || isChanged;
+  if (belief.airplaneSwitches.length > 0 && !event.uplink.power.airplane)
+    isChanged = refuteSwitches(belief, event.atMs) || isChanged;
   if (isChanged || wasReported) schedule(model, belief);
 }
 
-function sendCommand(belief: Belief, id: number, command: Command, atMs: number): void {
+function sendCommand(belief: Belief, { id, command, expiresMs, atMs }: CommandEvent): void {
   if (belief.isConnected) belief.activityMs = atMs;
   belief.isUnexplainedReported = false;
-  if (command.type !== 'set-power' || command.airplane !== true) return;
-  if (belief.airplaneSwitches.some((known) => known.id === id)) return;
-  belief.airplaneSwitches.push({ id, isAcknowledged: false });
-  if (belief.airplaneSwitches.length > BELIEF_LIMITS.airplaneSwitches) belief.airplaneSwitches.shift();
-  suspend(belief, atMs);
-}
-
-/** Returns whether the acknowledgement ends the suspension of rules. */
-function acknowledge(belief: Belief, commandId: number, atMs: number): boolean {
-  const known = belief.airplaneSwitches.find((command) => command.id === commandId);
-  if (known === undefined || known.isAcknowledged) return false;
-  known.isAcknowledged = true;
-  if (belief.airplaneSwitches.some((command) => !command.isAcknowledged)) return false;
-  resume(belief, atMs);
-  return true;
+  if (command.type === 'set-power' && command.airplane === true) sendSwitch(belief, id, atMs, expiresMs);
 }
 
 /**

@@ -98,8 +98,8 @@ export class TraceCheck {
         break;
       }
       case 'command': {
-        const { id, command, atMs } = event;
-        this.#apply(event.mac, { type: 'command', id, command, atMs }, line);
+        const { id, command, expiresMs, atMs } = event;
+        this.#apply(event.mac, { type: 'command', id, command, expiresMs, atMs }, line);
         break;
       }
       case 'gateway':

@@ -163,7 +163,9 @@ export class TraceReader {
         const id = reader.count(members.id, 'command', 'id');
         const command = readCommand(reader, members, 'command');
         memory.noteCommand(id, command);
-        return { event, atMs, mac, id, command };
+        if (members.expires === undefined || members.expires === null) return { event, atMs, mac, id, command };
+        const expiresMs = reader.date(members.expires, 'command', 'expires');
+        return { event, atMs, mac, id, command, expiresMs };
       }
     }
   }

@@ -49,7 +49,9 @@ export function traceEventLine(event: TraceEvent, raw?: Uint8Array): string {
       return JSON.stringify({ at, mac, event: event.event, source: event.source, ack });
     }
     case 'command': {
-      const command = { id: event.id, ...commandToJson(event.command) };
+      const { id, expiresMs } = event;
+      const expires = expiresMs !== undefined && isDatable(expiresMs) ? { expires: toDate(expiresMs) } : {};
+      const command = { id, ...commandToJson(event.command), ...expires };
       return JSON.stringify({ at, mac, event: event.event, command });
     }
   }

@@ -83,6 +83,8 @@ export interface TraceCommand extends OfLock {
   readonly event: 'command';
   readonly id: number;
   readonly command: Command;
+  /** Ms since the epoch; absent where the line does not say. */
+  readonly expiresMs?: number | undefined;
 }
 
 /** Time passed, nothing came. */

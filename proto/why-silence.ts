@@ -9,6 +9,7 @@ import type { Belief } from './power-judge-belief.js';
 import { type Lapse, silences } from './power-judge-lapse.js';
 import { presence } from './power-judge-presence.js';
 import { NEVER, rowOf, windowPhase } from './power-judge-state.js';
+import { nextExpiryMs, possibleCause } from './power-judge-switch.js';
 import { describeSpan, describeTime } from './power-judge-words.js';
 import type { PowerModel } from './power-model.js';
 import type { RuleName } from './rules.js';
@@ -80,7 +81,7 @@ export const SILENCE_WHY: Readonly<Record<Silence, SilenceRow>> = Object.freeze(
   suspended: {
     sentence: ({ belief }) =>
       `A command to switch airplane mode on was sent at ${describeTime(belief.suspendedSinceMs ?? 0)} and is not ` +
-      'acknowledged: silence is what was asked for, so it does not count as late.',
+      `acknowledged: silence is what was asked for, so it does not count as late${suspendedUntil(belief)}.`,
     restsOn: SECTIONS.judge,
   },
   'late-period': lateRow('period-overdue', ({ belief }) => `no daily ping for 25 h, in ${belief.state}`),
@@ -128,11 +129,16 @@ export const SILENCE_WHY: Readonly<Record<Silence, SilenceRow>> = Object.freeze(
   },
 });
 
+function suspendedUntil(belief: Belief): string {
+  const expiryMs = nextExpiryMs(belief);
+  return expiryMs === NEVER ? '' : ` until the command expires at ${describeTime(expiryMs)}`;
+}
+
 function lateRow(rule: Lapse['rule'], what: (of: SilenceCase) => string): SilenceRow {
   const sentence = (of: SilenceCase): string => {
     const { dueMs } = lapseOf(of, rule);
     const since = `Late since ${describeTime(dueMs)}, for ${describeSpan(of.nowMs - dueMs)}`;
-    return `${since}: ${what(of)}, ${countedFrom(of, rule)}.`;
+    return `${since}: ${what(of)}, ${countedFrom(of, rule)}.${possibleCause(of.belief)}`;
   };
   return { sentence, restsOn: SECTIONS.judge, atMs: (of) => lapseOf(of, rule).dueMs };
 }

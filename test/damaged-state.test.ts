@@ -2,10 +2,15 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
-import { readDeviceState } from '../gateway/device-state.js';
+import { newDeviceState, readDeviceState } from '../gateway/device-state.js';
 import type { Gateway } from '../gateway/gateway.js';
 import { openDurable } from '../gateway/store/durable-file.js';
+import { Hours } from '../proto/clock.js';
 import { DEFAULT_POWER, type Ping } from '../proto/ping.js';
+import { judgeInPlace } from '../proto/power-judge.js';
+import { newVerdict } from '../proto/power-judge-event.js';
+import { POWER_MODEL } from '../proto/power-model.js';
+import { START_MS } from './helpers/judged-uplinks.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
 import { connectedLock } from './helpers/test-lock.js';
@@ -111,4 +116,24 @@ t.test('a store that has merchants does not start without its key, and makes non
   t.notOk(existsSync(file));
   writeFileSync(file, key, { mode: 0o600 });
   await (await openGateway(t, folder)).close();
+});
+
+t.test('a state from before commands had an expiry: what waited for an answer for ever waits a day', async (t) => {
+  const known = newDeviceState(DAMAGED, START_MS, START_MS);
+  const airplaneSwitches = [
+    { id: 6, isAcknowledged: true },
+    { id: 7, isAcknowledged: false },
+  ];
+  const old = { ...known, belief: { ...known.belief, suspendedSinceMs: START_MS, airplaneSwitches } };
+  const read = readDeviceState(JSON.stringify(old));
+  if (!read.ok) throw new Error(read.error.message);
+  const { belief } = read.value;
+  judgeInPlace(POWER_MODEL, belief, { type: 'tick', atMs: START_MS + Hours(24) - 1 }, newVerdict());
+  t.match(belief.airplaneSwitches, [
+    { id: 6, outcome: 'acknowledged' },
+    { id: 7, outcome: 'open' },
+  ]);
+  judgeInPlace(POWER_MODEL, belief, { type: 'tick', atMs: START_MS + Hours(24) + 1 }, newVerdict());
+  t.match(belief.airplaneSwitches[1], { outcome: 'expired', expiresMs: START_MS + Hours(24) });
+  t.equal(belief.suspendedSinceMs, null);
 });

@@ -280,6 +280,40 @@ t.test('silence that was asked for is suspended, and does not count when it is o
   t.same(run.judge({ type: 'tick', atMs: ackMs + Hours(24) + Minutes(1) }), ['period-overdue']);
 });
 
+t.test('a command to switch airplane mode on that nobody answers suspends lateness until it expires', async (t) => {
+  const command = { type: 'set-power', airplane: true } as const;
+  const expiresMs = START_MS + Hours(3);
+  const silenced = (): JudgedRun => {
+    const run = new JudgedRun(START_MS, { power: RECOVERY, isConnected: true, listeningSinceMs: START_MS });
+    run.judge({ type: 'command', id: 7, command, expiresMs, atMs: START_MS + Minutes(1) });
+    run.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: START_MS + Minutes(2) });
+    return run;
+  };
+  const run = silenced();
+  t.equal(run.belief.dueMs, expiresMs, 'a tick is asked for when it expires');
+  t.same(run.judge({ type: 'tick', atMs: expiresMs }), []);
+  t.same(run.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
+  t.match(run.findings[0]?.message, /possible cause: command 7 .* expired unanswered at 2026-11-20T09:00:00.000Z\.$/);
+
+  const heard = silenced();
+  const backMs = START_MS + Minutes(30);
+  heard.judge({ type: 'connect', source: 'lock', atMs: backMs });
+  t.not(heard.belief.suspendedSinceMs, null, 'a connection alone says nothing of the switch');
+  heard.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
+  t.equal(heard.belief.suspendedSinceMs, null, 'an uplink with airplane off does');
+  heard.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
+  t.same(heard.judge({ type: 'tick', atMs: backMs + Minutes(12) }), ['recovery-offline']);
+  t.notMatch(heard.findings[0]?.message, /possible cause/, 'and the command is not the cause then');
+
+  const again = silenced();
+  again.judge({ type: 'connect', source: 'lock', atMs: backMs });
+  again.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
+  again.judge({ type: 'command', id: 7, command, expiresMs, atMs: backMs + 1 });
+  again.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
+  t.same(again.judge({ type: 'tick', atMs: expiresMs }), [], 'sent once more, it may have worked after all');
+  t.same(again.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
+});
+
 t.test('a tick that comes days late still finds the lapse between', async (t) => {
   const startMs = START_MS + Hours(2);
   const run = new JudgedRun(startMs, { power: HIGH, isConnected: true, listeningSinceMs: startMs });

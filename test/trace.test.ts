@@ -156,6 +156,10 @@ t.test('a line that can’t be read says where and what was expected', async (t)
     [[HEADER, ping(`${BODY},"sequence":-1`)], /^2: ping.sequence is -1: expected a whole number, 0 to 4294967295/],
     [[HEADER, ping(`${BODY},"date":"noon"`)], /^2: ping.date is "noon"/],
     [[HEADER, `{${OF_LOCK},"event":"command","command":{"id":1,"type":"dance"}}`], /^2: command.type is "dance"/],
+    [
+      [HEADER, `{${OF_LOCK},"event":"command","command":{"id":1,"type":"lock","expires":"noon"}}`],
+      /^2: command.expires is "noon"/,
+    ],
     [[HEADER, `{${OF_LOCK},"event":"ack","ack":{"id":1,"result":"maybe"}}`], /^2: ack.result is "maybe"/],
     [[HEADER, `{"at":${JSON.stringify('x'.repeat(5000))},"event":"tick"}`], /^2: at is "x{59}…: expected/],
   ];
@@ -291,6 +295,7 @@ t.test('what is written reads back the same, with and without its bytes', async 
     `{${OF_LOCK},"event":"disconnect","source":"lock","cause":"keepalive"}`,
     `{${OF_LOCK},"event":"command","command":{"id":4,"type":"siren","seconds":9}}`,
     `{${OF_LOCK},"event":"command","command":{"id":5,"type":"set-power","airplane":true}}`,
+    `{${OF_LOCK},"event":"command","command":{"id":6,"type":"lock","expires":"2026-11-21T06:00:00.000Z"}}`,
     `{${AT},"event":"tick"}`,
     `{${AT},"event":"gateway","state":"stop"}`,
     `{${OF_LOCK},"event":"world","motion":{"speed":3}}`,

@@ -542,6 +542,25 @@ t.test('every silence: what the model expects, and why it is late or not', async
   t.match(anew.sentence, 'counted from the gateway’s beginning to listen at 2026-11-20T10:00:00.000Z');
 });
 
+t.test('a command to switch airplane mode on excuses a silence until it expires, and is named as a cause then', (t) => {
+  const sent: JudgeEvent = { ...AIRPLANE_ON, expiresMs: at('06:30:00') } as JudgeEvent;
+  const events = [...RECOVERY.slice(0, 2), sent, ...RECOVERY.slice(2)];
+  const suspended = silenceAt(at('06:29:59'), events);
+  t.equal(suspended.code, 'suspended');
+  t.match(suspended.sentence, 'does not count as late until the command expires at 2026-11-20T06:30:00.000Z.');
+  const late = silenceAt(at('06:31:00'), events);
+  t.equal(late.code, 'late-recovery');
+  const cause =
+    'A possible cause: command 7 to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and expired ' +
+    'unanswered at 2026-11-20T06:30:00.000Z.';
+  t.ok(late.sentence.endsWith(cause), late.sentence);
+  const back = visit(cellular(), { recovery: true }).map((event) => ({ ...event, atMs: event.atMs + Hours(1) }));
+  const refuted = silenceAt(at('07:15:00'), [...events, ...back.filter(({ type }) => type !== 'uplink'), ...back]);
+  t.equal(refuted.code, 'late-recovery');
+  t.notMatch(refuted.sentence, 'possible cause', 'it was heard with airplane off since');
+  t.end();
+});
+
 t.test('an uplink that came late, under a used name, or with a finding that was withdrawn', async (t) => {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of visit(cellular({ reason: 'REASON_STATE_PING' }))) replay.take(event);

@@ -241,8 +241,8 @@ export class CommandDispatcher {
     this.#leaving += 1;
     queue.leaving = open;
     const atMs = this.#parts.clock.now();
-    const { id, command } = open.record;
-    this.#parts.happen(queue.deviceId, queue.mac, { type: 'command', id, command, atMs }, () => {
+    const { id, command, expiresAtMs: expiresMs } = open.record;
+    this.#parts.happen(queue.deviceId, queue.mac, { type: 'command', id, command, expiresMs, atMs }, () => {
       this.#leaving -= 1;
       queue.leaving = undefined;
       this.#send(queue, open, session, atMs);

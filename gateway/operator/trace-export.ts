@@ -15,6 +15,7 @@ import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../proto/trace
 import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
 import { newDeviceState } from '../device-state.js';
 import type { LockEvent, LogEntry, Store, StoredUplink } from '../store/store.js';
+import { UNNOTED_SET_POWER_LIFE } from '../stored-belief.js';
 
 /** Entries of a lock's log read at once. */
 const PIECE = 500;
@@ -104,7 +105,10 @@ export function judgeEventOf(entry: LogEntry): JudgeEvent {
 
 function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
   if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
-  if (event.event === 'command') return { type: 'command', id: event.id, command: event.command, atMs };
+  if (event.event === 'command') {
+    const { id, command, expiresMs = atMs + UNNOTED_SET_POWER_LIFE } = event;
+    return { type: 'command', id, command, expiresMs, atMs };
+  }
   const { source = 'lock' } = event;
   if (event.event === 'connect') return { type: 'connect', source, atMs };
   return { type: 'disconnect', source, cause: event.cause, atMs };

@@ -44,8 +44,9 @@ export async function recordTrace(
     if (isWanted(taken.mac)) write(uplinkLine(taken));
   };
   const onCommand = ({ atMs, mac, record }: CommandChanged): void => {
-    const { id, command, state } = record;
-    if (state === 'sent' && isWanted(mac)) write(traceEventLine({ event: 'command', atMs, mac, id, command }));
+    const { id, command, state, expiresAtMs: expiresMs } = record;
+    if (state === 'sent' && isWanted(mac))
+      write(traceEventLine({ event: 'command', atMs, mac, id, command, expiresMs }));
   };
   events.on('command', onCommand);
   events.on('connected', onConnected);

@@ -9,7 +9,7 @@ export type LockEvent =
   | { readonly event: 'connect'; readonly source?: 'phone' }
   | { readonly event: 'disconnect'; readonly source?: 'phone'; readonly cause: DisconnectCause }
   | { readonly event: 'gateway'; readonly state: 'start' | 'stop' }
-  | { readonly event: 'command'; readonly id: number; readonly command: Command };
+  | { readonly event: 'command'; readonly id: number; readonly command: Command; readonly expiresMs?: number };
 
 /** A finding as the store has it. */
 export interface StoredFinding {
