@@ -46,6 +46,9 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     style: event.outcome === 'delivered' ? 'green' : 'red',
     text: deliveryText(event),
   }),
+  'event-damaged': ({ event_id: id, url_id: url }) => {
+    return { kind: 'hook', style: 'red', text: `URL ${url}: ${id} is not sent, its stored ping is damaged` };
+  },
   'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
   'url-changed': ({ url_id: id, state }) => ({ kind: 'hook', style: 'dim', text: `URL ${id} was changed: ${state}` }),
   circuit: ({ url_id: id, state, why }) => {

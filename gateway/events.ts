@@ -93,6 +93,14 @@ export interface DeliveryAttempted {
   readonly nextAttemptAtMs: number | null;
 }
 
+/** An event was not sent to a URL, since its stored ping does not fit its checksum. It waits until that is mended. */
+export interface EventDamaged {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly eventId: string;
+  readonly urlId: number;
+}
+
 export interface UrlDisabled {
   readonly atMs: number;
   readonly urlId: number;
@@ -269,6 +277,7 @@ export interface GatewayEventMap {
   presence: [PresenceChanged];
   quarantined: [UplinkQuarantined];
   delivery: [DeliveryAttempted];
+  'event-damaged': [EventDamaged];
   'url-disabled': [UrlDisabled];
   'url-changed': [UrlChanged];
   circuit: [CircuitTurned];

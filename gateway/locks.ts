@@ -36,6 +36,12 @@ export interface KnownLock {
   touchedBy: number;
 }
 
+/** What is read of a state whose row does not fit its checksum. */
+const DAMAGED_STATE = Object.freeze({
+  ok: false as const,
+  error: { message: 'the stored state does not fit its checksum' },
+});
+
 /** What an event that broke no rule brought. */
 const NOTHING_FOUND: Verdict = Object.freeze({ withdrawn: [], findings: [] });
 
@@ -67,8 +73,8 @@ export class Locks {
     const rebuilt: StateRebuilt[] = [];
     const atMs = this.#clock.now();
     const fromStates = new Map<number, KnownLock>();
-    for (const { deviceId, mac, state: json } of await this.#store.readDeviceStates()) {
-      const read = readDeviceState(json);
+    for (const { deviceId, mac, state: json, isDamaged } of await this.#store.readDeviceStates()) {
+      const read = isDamaged === true ? DAMAGED_STATE : readDeviceState(json);
       if (read.ok) {
         fromStates.set(deviceId, this.#add(deviceId, mac, read.value, true));
         continue;

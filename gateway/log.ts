@@ -114,6 +114,12 @@ function logDeliveries(log: Logger, { each, some }: Listening): void {
       log.warn({ event: 'delivery', url_id: urlId, event_id: eventId, attempts: number, status, error }, 'given up'),
     ({ outcome }) => outcome === 'dead',
   );
+  some('event-damaged', ({ mac, eventId, urlId }) =>
+    log.error(
+      { event: 'event-damaged', mac: formatMac(mac), event_id: eventId, url_id: urlId },
+      'an event is not sent: its stored ping is damaged',
+    ),
+  );
   each('url-disabled', ({ urlId, why }) =>
     log.warn({ event: 'url-disabled', url_id: urlId, why }, 'webhook URL disabled'),
   );

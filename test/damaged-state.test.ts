@@ -81,6 +81,35 @@ for (const [name, value] of [
   });
 }
 
+t.test('a state that is another than was written, and yet a state, is made anew too', async (t) => {
+  const folder = tempFolder(t);
+  const known = await lived(t, folder);
+  // As a disk would: the sum stays what it was, which takes a trigger to be passed by.
+  damage(
+    folder,
+    `CREATE TEMP TABLE kept AS SELECT sum FROM device_state WHERE ${ROW}`,
+    `UPDATE device_state SET sum = 0, state = replace(state, '"batteryPercent":44', '"batteryPercent":45')
+     WHERE ${ROW}`,
+    `UPDATE device_state SET sum = (SELECT sum FROM kept) WHERE ${ROW}`,
+  );
+  const gateway = await openGateway(t, folder);
+  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /fit its checksum/ }]);
+  t.same(await stateOf(gateway), known);
+});
+
+t.test('an uplink that is damaged is left out of what is judged at the start, and told of', async (t) => {
+  const folder = tempFolder(t);
+  await lived(t, folder);
+  // The state is as of the first uplink, and the log has the others.
+  damage(
+    folder,
+    `UPDATE uplink SET bytes = substr(bytes, 1, length(bytes) - 1) || x'7f' WHERE ${ROW} AND sequence = 5`,
+    `UPDATE device_state SET through_uplink_id = 1 WHERE ${ROW}`,
+  );
+  const gateway = await openGateway(t, folder);
+  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /uplink \d+ .*checksum/ }]);
+});
+
 t.test('where the log is damaged too, the lock begins as a new one', async (t) => {
   const folder = tempFolder(t);
   await lived(t, folder);

@@ -69,7 +69,8 @@ function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
   const credentialId = body.reason === 'PHONE' ? 2 : 1;
   const name = { mac: mac.value, credentialId, boot, sequence, digest: digestOf(bytes) };
   const stored = { ...name, id: 1, deviceId: 1, merchantId: 1, simulated: false, source: 'lock', bytes } as const;
-  return `${JSON.stringify(webhookBody({ ...stored, receivedAtMs: timeMs + 412, buffered: false }), null, 2)}\n`;
+  const arrived = { receivedAtMs: timeMs + 412, buffered: false, isDamaged: false };
+  return `${JSON.stringify(webhookBody({ ...stored, ...arrived }), null, 2)}\n`;
 }
 
 t.test('the examples are what the code makes', async (t) => {

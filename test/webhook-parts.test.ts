@@ -72,6 +72,7 @@ function stored(members: Partial<Uplink>, receivedAtMs = 1_763_618_500_000): Sto
     bytes,
     receivedAtMs,
     buffered: true,
+    isDamaged: false,
   };
 }
 

@@ -45,7 +45,18 @@ function storedOf(bytes: Buffer, { boot, sequence, timeMs }: Uplink, arrival: Ar
   const { receivedAtMs, source = 'lock', simulated = false } = arrival;
   const name = { mac: testMac(), credentialId: 7, boot, sequence, digest: digestOf(bytes) };
   const buffered = receivedAtMs - timeMs > Seconds(60);
-  return { ...name, id: 1, deviceId: 1, merchantId: 1, simulated, source, bytes, receivedAtMs, buffered };
+  return {
+    ...name,
+    id: 1,
+    deviceId: 1,
+    merchantId: 1,
+    simulated,
+    source,
+    bytes,
+    receivedAtMs,
+    buffered,
+    isDamaged: false,
+  };
 }
 
 /** What is wrong with the body that the bytes give; undefined where nothing is. It is judged as it is sent: as text. */

@@ -8,6 +8,7 @@ import { Hours, ManualClock, Seconds } from '../proto/clock.js';
 import { formatMac, type Mac } from '../proto/mac.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
+import { writeStored } from './helpers/stored-bytes.js';
 import { readEvents, storeEvents } from './helpers/stored-trace.js';
 import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 import { connectedLock, type TestLock } from './helpers/test-lock.js';
@@ -104,6 +105,17 @@ t.test('delivered at once; after retries; dead; sent again', async (t) => {
   answer();
   const again = await standing(gateway, third, urlId, 'delivered-resent');
   t.equal(again, 'delivered, at attempt 9, after somebody had it sent again.');
+
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  const fourth = await ping(gateway, lock, 4);
+  await standing(gateway, fourth, urlId, 'pending-retry');
+  writeStored(gateway, 4, testBytes(5));
+  await toNextTimer(clock);
+  t.equal(
+    await standing(gateway, fourth, urlId, 'damaged'),
+    'waiting, damaged: its stored ping does not fit its checksum, and wrong bytes are sent to nobody; once its row ' +
+      `is restored it is sent at the next start, or ${RESENDS}.`,
+  );
 });
 
 t.test('a URL that is gone, disabled, enabled again, and recovered', async (t) => {

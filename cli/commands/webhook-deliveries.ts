@@ -24,12 +24,13 @@ interface DeliveryJson {
   readonly reason: string | null;
   readonly received_at: string;
   readonly state: string;
+  readonly damaged: boolean;
   readonly next_attempt_at: string | null;
   readonly attempts: readonly AttemptJson[];
 }
 
 /** As gateway/store/webhook-store.ts has them, which this file does without; a test holds the two together. */
-const STATES = ['pending', 'delivered', 'dead', 'kept'];
+const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'];
 
 /** `lockgate webhook deliveries|resend|recover` */
 export function addDeliveryCommands(webhook: Command): void {
@@ -39,9 +40,10 @@ export function addDeliveryCommands(webhook: Command): void {
     .option('--mac <mac>', 'Of this lock only.')
     .option('--url <id>', 'To this webhook URL only.')
     .addOption(
-      new Option('--state <state>', 'In this state only; kept is what a URL that was disabled left.').choices([
-        ...STATES,
-      ]),
+      new Option(
+        '--state <state>',
+        'In this state only; kept is what a URL that was disabled left, damaged what a disk changed.',
+      ).choices([...STATES]),
     )
     .option('--since <time>', 'Of events received from this time on.')
     .option('--until <time>', 'Of events received before this time.')
@@ -81,7 +83,13 @@ async function deliveries(flags: DeliveryFlags): Promise<void> {
   for (const each of answer.deliveries) showDelivery(each);
 }
 
-const STYLES: Readonly<Record<string, Style>> = { delivered: 'green', dead: 'red', pending: 'yellow', kept: 'dim' };
+const STYLES: Readonly<Record<string, Style>> = {
+  delivered: 'green',
+  dead: 'red',
+  pending: 'yellow',
+  kept: 'dim',
+  damaged: 'red',
+};
 
 function showDelivery(each: DeliveryJson): void {
   const { event_id, url_id, mac, reason, received_at, state, next_attempt_at, attempts } = each;

@@ -18,6 +18,7 @@ const CONFLICTS = new Set([
   'command-sent',
   'no-webhook-url',
   'webhook-disabled',
+  'event-damaged',
   'no-room',
 ]);
 

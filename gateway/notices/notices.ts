@@ -27,6 +27,8 @@ const MOST_WRITTEN = 500;
 const AFTER_STORE_FAILURE: Milliseconds = Seconds(5);
 /** How often late locks are looked at for those that were removed or moved, of which no event tells. */
 const LOOK_EVERY: Milliseconds = Minutes(10);
+/** Damaged events whose notice ends by itself once they are delivered; the notices of more stay open. */
+const DAMAGED_FOLLOWED = 10_000;
 /** What a sentence may have at most, in characters. */
 const TEXT_LIMIT = 500;
 
@@ -57,6 +59,8 @@ export class Notices {
   #unread: ReadonlyMap<NoticeKind, number> = new Map();
   /** URLs that the store has an open notice of as disabled; read at the start. */
   #disabledAtStart: ReadonlySet<string> = new Set();
+  /** Events with an open notice that they are damaged, by their ids; at most {@link DAMAGED_FOLLOWED}. */
+  readonly #damaged = new Set<string>();
   #storing: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
   #lookTimer: Timer | undefined;
@@ -77,6 +81,7 @@ export class Notices {
     notices.#unread = await parts.store.notices.readUnread();
     for (const { kind, subject } of open) {
       if (kind === 'lock-late') notices.#late.resume(subject);
+      if (kind === 'event-damaged') notices.#followDamaged(subject);
       // A gateway that starts is ready until something speaks against it, and its circuits begin closed.
       if (kind === 'circuit-open' || kind === 'degraded') notices.#end(kind, subject);
     }
@@ -145,6 +150,15 @@ export class Notices {
       this.#end('circuit-open', String(urlId));
       if (state !== 'disabled') this.#end('url-disabled', String(urlId));
     });
+    events.on('event-damaged', ({ eventId, urlId }) => {
+      this.#followDamaged(eventId);
+      this.#note('event-damaged', eventId, damagedText(eventId, urlId));
+    });
+    events.on('delivery', ({ eventId, outcome }) => {
+      // Most deliveries are of events that nothing is wrong with, and pass here at no cost.
+      if (this.#damaged.size === 0 || outcome !== 'delivered' || !this.#damaged.delete(eventId)) return;
+      this.#end('event-damaged', eventId);
+    });
     events.on('circuit', ({ urlId, state, why }) => {
       if (state === 'closed') this.#end('circuit-open', String(urlId));
       else this.#note('circuit-open', String(urlId), `URL ${urlId} fails and gets probes alone: ${why}`);
@@ -158,6 +172,10 @@ export class Notices {
       if (presence.presence === 'late') this.#late.late(formatMac(mac), lateText(formatMac(mac), presence));
       else if (!this.#late.isEmpty) this.#late.ended(formatMac(mac));
     });
+  }
+
+  #followDamaged(eventId: string): void {
+    if (this.#damaged.size < DAMAGED_FOLLOWED) this.#damaged.add(eventId);
   }
 
   #noteDisabled(urlId: number, why: string): void {
@@ -229,6 +247,10 @@ export class Notices {
     for (const count of this.#unread.values()) unread += count;
     events.emit('notices', { atMs: now(), noted, unread });
   }
+}
+
+function damagedText(eventId: string, urlId: number): string {
+  return `${eventId} is not sent to URL ${urlId}: its stored ping does not fit its checksum (lockgate db check)`;
 }
 
 function lateText(mac: string, { sinceMs, rule }: Late): string {

@@ -7,6 +7,7 @@ import { isPingUplink } from '../../proto/ping.js';
 import { toDate } from '../../proto/ping-json.js';
 import { eventId } from '../event-id.js';
 import { noSuchDevice } from '../store/registry-tables.js';
+import type { StoredUplink } from '../store/store.js';
 import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import {
   DELIVERY_STATES,
@@ -44,6 +45,8 @@ export const DeliveriesAnswer = Type.Object({
       reason: MaybeText,
       received_at: Time,
       state: OneOf(DELIVERY_STATES),
+      /** Whether the stored ping fits its checksum no longer, whatever became of it before. */
+      damaged: Type.Boolean(),
       next_attempt_at: MaybeTime,
       attempts: Type.Array(
         Type.Object({
@@ -97,16 +100,18 @@ function deliveryJson({ urlId, uplink, state, nextAttemptAtMs, attempts }: Deliv
     event_id: eventId(uplink),
     url_id: urlId,
     mac: formatMac(uplink.mac),
-    reason: reasonOf(uplink.bytes),
+    reason: reasonOf(uplink),
     received_at: toDate(uplink.receivedAtMs),
     state,
+    damaged: uplink.isDamaged,
     next_attempt_at: nextAttemptAtMs === null ? null : toDate(nextAttemptAtMs),
     attempts: attempts.map(attemptJson),
   };
 }
 
 /** Null where the stored ping is damaged. */
-function reasonOf(bytes: Buffer): string | null {
+function reasonOf({ bytes, isDamaged }: StoredUplink): string | null {
+  if (isDamaged) return null;
   const decoded = decodeUplink(bytes);
   return decoded.ok && isPingUplink(decoded.value) ? decoded.value.body.reason : null;
 }

@@ -57,6 +57,9 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
     error: event.error,
     next_attempt_at: event.nextAttemptAtMs === null ? null : toDate(event.nextAttemptAtMs),
   }),
+  'event-damaged': ({ atMs, mac, eventId: id, urlId }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'event-damaged', event_id: id, url_id: urlId };
+  },
   'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
   'url-changed': ({ atMs, urlId, state }) => ({ at: toDate(atMs), event: 'url-changed', url_id: urlId, state }),
   circuit: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'circuit', url_id: urlId, state, why }),

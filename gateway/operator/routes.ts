@@ -292,8 +292,9 @@ async function showDevice({ store, usage, clock }: OperatorParts, mac: Mac): Pro
 function uplinkJson(stored: StoredUplink) {
   const { boot, sequence, receivedAtMs, buffered, bytes } = stored;
   const head = { received_at: toDate(receivedAtMs), boot, sequence, buffered };
-  const decoded = decodeUplink(bytes);
-  if (!decoded.ok) throw new Error(`uplink ${stored.id} in the log can't be decoded: ${decoded.error.message}`);
+  const decoded = stored.isDamaged ? undefined : decodeUplink(bytes);
+  // One that is damaged is shown as such: the rest of the lock's page is of use all the same.
+  if (decoded?.ok !== true) return { ...head, date: null, damaged: true };
   const uplink = decoded.value;
   const date = isDatable(uplink.timeMs) ? toDate(uplink.timeMs) : null;
   if (isPingUplink(uplink)) return { ...head, date, event_id: eventId(stored), ping: pingToJson(uplink.body) };

@@ -1,11 +1,14 @@
 /**
  * Traces (protocol.md §4) out of the store: what the log has of some locks, in the order of receipt. The header says
  * what was known of each lock when the range begins, so that the piece is judged as it was when it happened.
+ *
+ * An uplink whose stored bytes are damaged is left out, and a line says so: a tick with a note.
  */
 import { decodeUplink } from '../../proto/codec.js';
 import { Deadlines } from '../../proto/deadlines.js';
-import type { Mac } from '../../proto/mac.js';
+import { formatMac, type Mac } from '../../proto/mac.js';
 import { type CommandAck, isPingUplink, type Source, type Uplink } from '../../proto/ping.js';
+import { toDate } from '../../proto/ping-json.js';
 import { judgeInPlace } from '../../proto/power-judge.js';
 import type { Belief } from '../../proto/power-judge-belief.js';
 import { type JudgeEvent, newVerdict } from '../../proto/power-judge-event.js';
@@ -37,7 +40,9 @@ export async function* exportTrace(store: Store, range: ExportRange): AsyncGener
     header.set(walk.mac, await walk.skipTo(range.sinceMs));
     if (walk.current !== undefined) next.set(walk, atOf(walk.current));
   }
-  yield traceHeaderLine({ note: '', locks: header });
+  const leftOut = walks.reduce((sum, walk) => sum + walk.leftOut, 0);
+  const note = leftOut === 0 ? '' : `${leftOut} damaged uplinks before this trace begins were left out`;
+  yield traceHeaderLine({ note, locks: header });
   let lastGateway = '';
   for (let walk = next.take(range.untilMs); walk !== undefined; walk = next.take(range.untilMs)) {
     const entry = walk.current as LogEntry;
@@ -57,6 +62,8 @@ class LogWalk {
   /** The entry at which it stands; undefined at the end. */
   current: LogEntry | undefined;
   dueMs = 0;
+  /** Damaged uplinks that were passed by {@link skipTo}. */
+  leftOut = 0;
   readonly #pieces: AsyncIterator<LogEntry[]>;
   #piece: LogEntry[] = [];
 
@@ -79,7 +86,8 @@ class LogWalk {
     if (this.current === undefined || atOf(this.current) >= sinceMs) return UNNAMED_LOCK;
     const { belief } = newDeviceState(this.mac, atOf(this.current), atOf(this.current));
     while (this.current !== undefined && atOf(this.current) < sinceMs) {
-      judgeInPlace(POWER_MODEL, belief, judgeEventOf(this.current), newVerdict());
+      if (isLegible(this.current)) judgeInPlace(POWER_MODEL, belief, judgeEventOf(this.current), newVerdict());
+      else this.leftOut += 1;
       await this.step();
     }
     return traceLockOf(belief);
@@ -114,7 +122,20 @@ function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
   return { type: 'disconnect', source, cause: event.cause, atMs };
 }
 
+/** Whether the entry can be believed: false of an uplink whose stored bytes are damaged. */
+function isLegible(entry: LogEntry): boolean {
+  if (entry.type !== 'uplink') return true;
+  return !entry.uplink.isDamaged && decodeUplink(entry.uplink.bytes).ok;
+}
+
+/** In place of an uplink that is left out; `judge` reads no more of it than that time passed. */
+function leftOutLine(mac: Mac, { boot, sequence, receivedAtMs }: StoredUplink): string {
+  const note = `left out: uplink ${boot}/${sequence} of ${formatMac(mac)}, which does not fit its checksum`;
+  return JSON.stringify({ at: toDate(receivedAtMs), event: 'tick', note });
+}
+
 function lineOf(mac: Mac, entry: LogEntry): string {
+  if (entry.type === 'uplink' && !isLegible(entry)) return leftOutLine(mac, entry.uplink);
   if (entry.type === 'uplink')
     return uplinkLine({ ...entry.uplink, mac, atMs: entry.uplink.receivedAtMs, uplink: decodeStored(entry.uplink) });
   const { atMs, event } = entry;
@@ -140,7 +161,9 @@ export function uplinkLine({ mac, atMs, source, uplink, bytes }: Received): stri
   return traceEventLine(event, bytes);
 }
 
-function decodeStored({ id, bytes }: StoredUplink): Uplink {
+/** @throws Error where the stored bytes are not what was written */
+function decodeStored({ id, bytes, isDamaged }: StoredUplink): Uplink {
+  if (isDamaged) throw new Error(`uplink ${id} in the log does not fit its checksum`);
   const decoded = decodeUplink(bytes);
   if (!decoded.ok) throw new Error(`uplink ${id} in the log can't be decoded: ${decoded.error.message}`);
   return decoded.value;

@@ -4,7 +4,14 @@
  */
 
 /** What a notice is about. */
-export const NOTICE_KINDS = ['url-disabled', 'circuit-open', 'statement', 'degraded', 'lock-late'] as const;
+export const NOTICE_KINDS = [
+  'url-disabled',
+  'circuit-open',
+  'statement',
+  'degraded',
+  'lock-late',
+  'event-damaged',
+] as const;
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
@@ -14,7 +21,7 @@ export const NOTICES_KEPT = 10_000;
 /** What is known of a notice by its kind and subject. */
 export interface NoticeName {
   readonly kind: NoticeKind;
-  /** The URL's id, the lock's MAC, month and merchant, or the reason for not being ready. */
+  /** The URL's id, the lock's MAC, month and merchant, the reason for not being ready, or the event's id. */
   readonly subject: string;
 }
 

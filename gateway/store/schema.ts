@@ -189,7 +189,7 @@ export interface DeliveryTable {
   uplink_id: number;
   /** The uplink's lock, for URLs that keep its order. */
   device_id: Generated<number>;
-  state: 'pending' | 'delivered' | 'dead';
+  state: 'pending' | 'delivered' | 'dead' | 'damaged';
   attempts: number;
   /** Attempts that were made before it was last sent anew: the schedule begins after them. */
   attempts_before: Generated<number>;

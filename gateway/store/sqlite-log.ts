@@ -27,6 +27,7 @@ import {
   QUARANTINE_PER_LOCK,
   type StoredCredential,
   type StoredFinding,
+  type StoredState,
   type StoredUplink,
 } from './store.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
@@ -80,6 +81,12 @@ export interface LogEventRow {
   readonly after_uplink_id: number;
 }
 
+/** The sum of a row of `device_state`; null where it holds what no such row can hold. */
+function stateSum(deviceId: number, state: string, through: number): number | null {
+  const isRow = Number.isSafeInteger(through) && typeof state === 'string';
+  return isRow ? rowSum(['device_state', BigInt(deviceId), state, BigInt(through)]) : null;
+}
+
 /** An attempt that was under way while its event (@uplinkId) was erased leaves nothing behind. */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
@@ -103,6 +110,7 @@ export class LogWriter {
   readonly #moveCursor: Statement;
   readonly #disableUrl: Statement;
   readonly #park: Statement;
+  readonly #setDamaged: Statement;
   readonly #failingSince: Statement;
   readonly #commands: CommandChanges;
   readonly #plain: PlainWriter;
@@ -162,6 +170,11 @@ export class LogWriter {
       `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
        SELECT @urlId, u.id, 'pending', 0, @atMs, u.device_id FROM uplink u WHERE ${NOT_ERASED} ON CONFLICT DO NOTHING`,
     );
+    this.#setDamaged = db.prepare(
+      `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
+       SELECT @urlId, u.id, 'damaged', 0, NULL, u.device_id FROM uplink u WHERE ${NOT_ERASED}
+       ON CONFLICT (url_id, uplink_id) DO UPDATE SET state = excluded.state, next_attempt_at_ms = NULL`,
+    );
     this.#failingSince = db.prepare('UPDATE webhook_url SET failing_since_ms = ? WHERE id = ?');
   }
 
@@ -192,8 +205,7 @@ export class LogWriter {
   /** The state as of the newest uplink. Its sum is set here: a trigger would do the same at several times the price. */
   #storeState(deviceId: number, state: string): void {
     const through = this.#uplinks.lastId;
-    const sum = rowSum(['device_state', BigInt(deviceId), state, BigInt(through)]);
-    this.#putState.run(deviceId, state, through, sum);
+    this.#putState.run(deviceId, state, through, stateSum(deviceId, state, through));
   }
 
   /** Puts all uplinks into the tables by name and by lock, in steps. */
@@ -258,6 +270,7 @@ export class LogWriter {
   #recordProgress(progress: DeliveryProgress): void {
     for (const attempt of progress.attempts) this.#recordAttempt(attempt);
     for (const { uplinkId, atMs } of progress.parked ?? []) this.#park.run({ urlId: progress.urlId, atMs, uplinkId });
+    for (const uplinkId of progress.damaged ?? []) this.#setDamaged.run({ urlId: progress.urlId, uplinkId });
     if (progress.failingSinceMs !== undefined) this.#failingSince.run(progress.failingSinceMs, progress.urlId);
     if (progress.cursor !== undefined) this.#moveCursor.run(progress.cursor, progress.urlId, progress.cursor);
     if (progress.disabledWhy !== undefined) this.#disableUrl.run(progress.disabledWhy, progress.urlId);
@@ -309,7 +322,8 @@ export class LogReader {
       )
       .pluck();
     this.#states = db.prepare(
-      `SELECT s.device_id AS deviceId, d.mac, s.state FROM device_state s JOIN device d ON d.id = s.device_id
+      `SELECT s.device_id AS deviceId, d.mac, s.state, s.through_uplink_id AS through, s.sum
+       FROM device_state s JOIN device d ON d.id = s.device_id
        WHERE d.removed_at_ms IS NULL`,
     );
     this.#findings = db.prepare(
@@ -339,8 +353,12 @@ export class LogReader {
     return (this.#lastReceived.get() as number | undefined) ?? null;
   }
 
-  deviceStates(): { deviceId: number; mac: Mac; state: string }[] {
-    return this.#states.all() as { deviceId: number; mac: Mac; state: string }[];
+  deviceStates(): StoredState[] {
+    const rows = this.#states.all() as (StoredState & { through: number; sum: number | null })[];
+    return rows.map(({ deviceId, mac, state, through, sum }) => {
+      const isWhole = sum === stateSum(deviceId, state, through);
+      return isWhole ? { deviceId, mac, state } : { deviceId, mac, state, isDamaged: true };
+    });
   }
 
   /** The id before the uplinks that some state may lack, where that are the newest `most` at the most. */

@@ -61,6 +61,7 @@ import {
   type QuarantinedMessage,
   type Store,
   type StoredFinding,
+  type StoredState,
   type StoredUplink,
   StoreFailure,
   type WebhookUrl,
@@ -235,7 +236,7 @@ class SqliteStore implements Store {
     return this.#read('read a device', () => this.#log.deviceState(deviceId));
   }
 
-  async readDeviceStates(): Promise<{ deviceId: number; mac: Mac; state: string }[]> {
+  async readDeviceStates(): Promise<StoredState[]> {
     return this.#read('read the devices', () => this.#log.deviceStates());
   }
 

@@ -264,12 +264,23 @@ export interface DeliveryProgress {
   readonly attempts: readonly AttemptRecord[];
   /** Events that wait, without an attempt, for an earlier one of their lock; due from `atMs` on, once it has an end. */
   readonly parked?: readonly { readonly uplinkId: number; readonly atMs: number }[];
+  /** Events that can't be sent, since their stored pings are damaged; no attempt was made. */
+  readonly damaged?: readonly number[];
   /** Since when nothing but failure; null where an attempt went well. Absent where that did not change. */
   readonly failingSinceMs?: number | null;
   /** The new cursor, where it moved. */
   readonly cursor?: number;
   /** Why the URL is disabled from now on. */
   readonly disabledWhy?: string;
+}
+
+/** A lock's state as it is stored, as JSON. */
+export interface StoredState {
+  readonly deviceId: number;
+  readonly mac: Mac;
+  readonly state: string;
+  /** Its row does not fit its checksum: a disk changed it. */
+  readonly isDamaged?: true;
 }
 
 /** The readings that an operator sees of a device. */
@@ -308,7 +319,7 @@ export interface Store {
    * The states of all devices that have one: as of the uplinks that stood in the log, with those of its own commit,
    * when it was written.
    */
-  readDeviceStates(): Promise<{ readonly deviceId: number; readonly mac: Mac; readonly state: string }[]>;
+  readDeviceStates(): Promise<StoredState[]>;
   /**
    * Of the newest `most` uplinks those that came after the state of their lock was stored, in the order in which they
    * came, in pieces of at most `limit`. What was there before the state, or belongs to a merchant that had the lock

@@ -18,4 +18,9 @@ export interface StoredUplink {
   readonly bytes: Buffer;
   readonly receivedAtMs: number;
   readonly buffered: boolean;
+  /**
+   * Its row does not fit its checksum: a disk changed it. Its content is neither to be sent nor to be believed; what
+   * else is here, its name included, may be wrong too.
+   */
+  readonly isDamaged: boolean;
 }

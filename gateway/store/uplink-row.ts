@@ -2,6 +2,7 @@
 import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import type { StoredUplink } from './store.js';
+import { fitsItsSum } from './uplink-sum.js';
 
 /** The columns of a stored uplink with its lock, as rows have them. */
 export interface UplinkRow {
@@ -18,14 +19,17 @@ export interface UplinkRow {
   bytes: Buffer;
   received_at_ms: number;
   buffered: number;
+  /** Of the uplink itself; its `kind` above is its credential's. */
+  uplink_kind: number;
+  sum: number | null;
 }
 
 /** They, in SQL: `u` is the uplink and `d` its device. */
 export const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id,
   u.boot, u.sequence, u.digest, u.bytes, u.received_at_ms, u.buffered,
-  (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) AS kind`;
+  u.kind AS uplink_kind, u.sum, (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) AS kind`;
 
-/** The uplink of a row. */
+/** The uplink of a row, held against its sum. */
 export function toUplink(row: UplinkRow): StoredUplink {
   return {
     id: row.id,
@@ -41,6 +45,7 @@ export function toUplink(row: UplinkRow): StoredUplink {
     bytes: row.bytes,
     receivedAtMs: row.received_at_ms,
     buffered: row.buffered === 1,
+    isDamaged: !fitsItsSum({ ...row, kind: row.uplink_kind }),
   };
 }
 

@@ -8,6 +8,7 @@
  */
 import { crc32 } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
+import { UPLINK_MAX_BYTES } from '../../proto/codec.js';
 import { packUplink, UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
 
 /** The columns of `uplink` that its sum is taken over: all others. */
@@ -26,10 +27,16 @@ export interface SummedRow {
   readonly buffered: number;
 }
 
+/** Room for an uplink of any length that is taken, so that a sum allocates nothing; only damage is longer. */
+const ROOM = new Float64Array(wordsOf(UPLINK_MAX_BYTES));
+const ROOM_BYTES = Buffer.from(ROOM.buffer);
+
 /** The sum that the row is to have in its column `sum`: a whole number below 2 ** 32. */
 export function uplinkSum(row: SummedRow): number {
   const { digest, bytes } = row;
-  const doubles = new Float64Array(wordsOf(bytes.length));
+  const hasRoom = bytes.length <= UPLINK_MAX_BYTES;
+  const doubles = hasRoom ? ROOM : new Float64Array(wordsOf(bytes.length));
+  const packed = hasRoom ? ROOM_BYTES : Buffer.from(doubles.buffer);
   const uplink = {
     deviceId: row.device_id,
     merchantId: row.merchant_id,
@@ -41,11 +48,23 @@ export function uplinkSum(row: SummedRow): number {
     receivedAtMs: row.received_at_ms,
     buffered: row.buffered === 1,
   };
-  const packed = Buffer.from(doubles.buffer);
   packUplink(uplink, doubles, packed, 0);
+  doubles[UPLINK_WORD.digest] = 0;
   packed.set(digest, UPLINK_WORD.digest * WORD);
   doubles[UPLINK_WORD.id] = row.id;
   return packedSum(doubles, 0);
+}
+
+/**
+ * Whether a stored row is what was written (quality.md §2, "a flipped bit in a stored ping"). Of a row that is not,
+ * nothing is believed: any column may hold anything, of any type.
+ */
+export function fitsItsSum(row: SummedRow & { readonly sum: number | null }): boolean {
+  try {
+    return uplinkSum(row) === row.sum;
+  } catch {
+    return false;
+  }
 }
 
 /** The same of an uplink that is packed at a double, with its id. */

@@ -11,6 +11,7 @@ import { toWebhookUrl } from './registry-tables.js';
 import type { Tables } from './schema.js';
 import { type StoredUplink, StoreFailure, type WebhookUrl } from './store.js';
 import type { UplinkLookup } from './uplink-lookup.js';
+import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 import { DeliveryReader, type Gap } from './webhook-rows.js';
 import type {
   DeliveryFilter,
@@ -23,6 +24,8 @@ import type {
   WebhookStore,
 } from './webhook-store.js';
 
+/** Damaged events that are looked at at once, and released in one commit. */
+const REPAIRED_AT_ONCE = 200;
 /** Rows of a removed URL that go in one commit, so that pings wait for no more than that. */
 const REMOVED_AT_ONCE = 200;
 
@@ -45,6 +48,7 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #isOnItsWay: Statement;
   readonly #undelivered: Statement;
   readonly #kept: Statement;
+  readonly #damaged: Statement;
 
   constructor(parts: SqliteWebhooksParts) {
     this.#parts = parts;
@@ -65,7 +69,8 @@ export class SqliteWebhooks implements WebhookStore {
          SELECT coalesce(max(number), 0) AS made FROM attempt WHERE url_id = @urlId AND uplink_id = @uplinkId) n
        WHERE u.id = @uplinkId AND u.kind > 0
        ON CONFLICT (url_id, uplink_id) DO UPDATE SET
-         state = 'pending', attempts_before = attempts, next_attempt_at_ms = excluded.next_attempt_at_ms`,
+         state = 'pending', device_id = excluded.device_id, attempts_before = attempts,
+         next_attempt_at_ms = excluded.next_attempt_at_ms`,
     );
     this.#isOnItsWay = writer.prepare(
       `SELECT 1 FROM webhook_url w WHERE w.id = @urlId AND w.cursor < @uplinkId
@@ -88,6 +93,12 @@ export class SqliteWebhooks implements WebhookStore {
          ORDER BY u.id LIMIT @limit`,
       )
       .pluck();
+    this.#damaged = reader.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM delivery y INDEXED BY delivery_by_state
+       JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
+       WHERE y.url_id = @urlId AND y.state = 'damaged' AND y.uplink_id > @afterId AND y.uplink_id <= @toId
+       ORDER BY y.uplink_id LIMIT ${REPAIRED_AT_ONCE}`,
+    );
   }
 
   async find(urlId: number): Promise<WebhookUrl | null> {
@@ -238,6 +249,25 @@ export class SqliteWebhooks implements WebhookStore {
       for (const uplinkId of oldest) this.#putDue.run({ urlId, uplinkId, nowMs });
       return { count: oldest.length, lastId: oldest.at(-1) ?? null };
     });
+  }
+
+  async releaseRepaired(urlId: number, { afterId: first, toId, nowMs }: Omit<RecoveryPiece, 'limit'>): Promise<number> {
+    let released = 0;
+    for (let afterId: number | undefined = first; afterId !== undefined; ) {
+      const uplinks = this.#readDamaged({ urlId, afterId, toId });
+      const whole = uplinks.filter(({ isDamaged }) => !isDamaged);
+      if (whole.length > 0)
+        await this.#write('send repaired events', () => {
+          for (const { id: uplinkId } of whole) this.#putDue.run({ urlId, uplinkId, nowMs });
+        });
+      released += whole.length;
+      afterId = uplinks.at(-1)?.id;
+    }
+    return released;
+  }
+
+  #readDamaged(range: { readonly urlId: number; readonly afterId: number; readonly toId: number }): StoredUplink[] {
+    return this.#read('read deliveries', () => (this.#damaged.all(range) as UplinkRow[]).map(toUplink));
   }
 
   async #gaps(db: Kysely<Tables>, urlId: number): Promise<Gap[]> {

@@ -54,9 +54,10 @@ export interface SecretRotation {
 
 /**
  * Where a delivery stands. `pending` is sent by itself, sooner or later; `kept` is one that the URL was not sent while
- * it was disabled: it is sent where somebody asks for it.
+ * it was disabled: it is sent where somebody asks for it. `damaged` is one whose stored ping does not fit its checksum:
+ * it is never sent as it is, and becomes due again once its row is what was written (interfaces.md §3).
  */
-export const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'kept'] as const;
+export const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
 
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
@@ -129,6 +130,11 @@ export interface WebhookStore {
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
   /** Makes an event due at a URL now, with the whole schedule before it. */
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<Resent>;
+  /**
+   * Makes damaged events due whose rows fit their checksums again, of those with ids after `afterId` up to `toId`.
+   * Answers how many.
+   */
+  releaseRepaired(urlId: number, range: Omit<RecoveryPiece, 'limit'>): Promise<number>;
   /**
    * Makes events due that the URL should have and has not: dead, kept or waiting for a retry. Answers how many, and
    * the last of them, to go on from; null where there was none.

@@ -11,7 +11,7 @@ import { eventId } from '../event-id.js';
 import type { StoredUplink } from '../store/store.js';
 import type { WebhookPayload } from './payload-schema.js';
 
-/** The body for a stored ping, as payload-schema.ts describes it. */
+/** The body for a stored ping, as payload-schema.ts describes it. @throws Error where the stored ping is damaged */
 export function webhookBody(stored: StoredUplink): WebhookPayload {
   const uplink = readStored(stored);
   const ping = pingToJson(uplink.body);
@@ -34,6 +34,7 @@ export function webhookBody(stored: StoredUplink): WebhookPayload {
 
 /** The log holds what decoded once; if it doesn't now, the store is damaged and that is not to be hidden. */
 function readStored(stored: StoredUplink): PingUplink {
+  if (stored.isDamaged) throw new Error(`uplink ${stored.id} in the log does not fit its checksum`);
   const decoded = decodeUplink(stored.bytes);
   if (decoded.ok && isPingUplink(decoded.value)) return decoded.value as PingUplink;
   throw new Error(`uplink ${stored.id} in the log is no ping${decoded.ok ? '' : `: ${decoded.error.message}`}`);

@@ -42,8 +42,6 @@ export interface Attempted {
   readonly number: number;
   readonly atMs: number;
   readonly result: AttemptResult;
-  /** It was sent; a damaged row can't be, and says nothing of the receiver. */
-  readonly wasSent: boolean;
 }
 
 export class Courier {
@@ -57,13 +55,12 @@ export class Courier {
     this.#parts = parts;
   }
 
-  /** Makes the attempt; it never rejects. */
-  async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted> {
+  /** Makes the attempt; it never rejects. Undefined where the stored ping is damaged: then nothing was sent. */
+  async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted | undefined> {
     const atMs = this.#parts.clock.now();
     const body = bodyOf(event);
-    // A damaged row must not keep the rest from being delivered: it fails, is retried, and is dead in the end.
-    if (body === undefined) return { event, number, atMs, result: DAMAGED, wasSent: false };
-    return { event, number, atMs, result: await this.send(eventId(event), body, atMs, signal), wasSent: true };
+    if (body === undefined) return undefined;
+    return { event, number, atMs, result: await this.send(eventId(event), body, atMs, signal) };
   }
 
   /** Sends a body under an id, signed with every secret that is valid now. */
@@ -109,16 +106,9 @@ export function announcement(event: StoredUplink, record: AttemptRecord, atMs: n
   return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...what };
 }
 
-const DAMAGED: AttemptResult = {
-  status: null,
-  durationMs: 0,
-  error: 'the stored ping is damaged',
-  answer: null,
-  retryAfter: undefined,
-};
-
-/** The text of the body; undefined where what is stored can't be read any more. */
+/** The text of the body; undefined where what is stored is not what was written, or can't be read any more. */
 function bodyOf(event: StoredUplink): string | undefined {
+  if (event.isDamaged) return undefined;
   try {
     return JSON.stringify(webhookBody(event));
   } catch {

@@ -68,6 +68,9 @@ export class Dispatcher {
 
   async #follow(url: WebhookUrl): Promise<void> {
     const { store, clock } = this.#parts;
+    // What was damaged may have been repaired, or restored, since.
+    const everything = { afterId: 0, toId: Number.MAX_SAFE_INTEGER, nowMs: clock.now() };
+    if (url.state === 'active') await store.webhooks.releaseRepaired(url.id, everything);
     this.#begin(url, await store.webhooks.readOldSecrets(url.id, clock.now()));
   }
 

@@ -44,11 +44,17 @@ export class Redelivery {
   /**
    * Sends an event again, delivered or not.
    *
-   * @throws LockgateError `input-event`, `no-such-event`, `no-such-webhook`, `webhook-disabled`, `no-webhook-url`
+   * @throws LockgateError `input-event`, `no-such-event`, `event-damaged`, `no-such-webhook`, `webhook-disabled`,
+   * `no-webhook-url`
    */
   async resend(eventId: string, urlId?: number): Promise<{ urlId: number; became: Resent }[]> {
     const { store, dispatcher, clock } = this.#parts;
     const uplink = await findEvent(store, eventId);
+    if (uplink.isDamaged)
+      throw new LockgateError(
+        'event-damaged',
+        `the stored ping of ${eventId} is damaged, so it is not sent: it does not fit its checksum`,
+      );
     const urls = await this.#urlsFor(uplink, urlId);
     const resent: { urlId: number; became: Resent }[] = [];
     for (const { id } of urls) {
@@ -100,7 +106,9 @@ export class Redelivery {
       afterId = lastId;
       dispatcher.reconsider(id);
     }
-    return events;
+    const repaired = await store.webhooks.releaseRepaired(id, { afterId: from, toId, nowMs: clock.now() });
+    if (repaired > 0) dispatcher.reconsider(id);
+    return events + repaired;
   }
 }
 

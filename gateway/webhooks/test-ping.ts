@@ -61,5 +61,5 @@ function asStored({ id: deviceId, merchantId, mac, simulated }: Device, given: G
   const { boot, sequence } = uplink;
   const who = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0, source: 'lock' as const };
   const buffered = receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
-  return { ...who, boot, sequence, digest: digestOf(bytes), bytes, receivedAtMs, buffered };
+  return { ...who, boot, sequence, digest: digestOf(bytes), bytes, receivedAtMs, buffered, isDamaged: false };
 }

@@ -11,6 +11,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
+import { eventId } from '../event-id.js';
 import type { GatewayEvents } from '../events.js';
 import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink, WebhookUrl } from '../store/store.js';
 import { Circuit, DISABLED_AFTER } from './circuit.js';
@@ -316,6 +317,7 @@ export class UrlWorker {
 
   async #attempt(event: StoredUplink, number: number, before: number, hasRow: boolean): Promise<void> {
     const attempted = await this.#courier.attempt(event, number, this.#abort.signal);
+    if (attempted === undefined) return await this.#setAside(event);
     // Cut off by our own stop: no outcome, so the cursor stays before it, and the next start attempts it again.
     if (this.#abort.signal.aborted) return;
     const record = this.#courier.record(attempted, before, hasRow);
@@ -327,6 +329,20 @@ export class UrlWorker {
     await concluded;
     this.#dueChanged();
     if (record.outcome.state !== 'pending') await this.#order?.release(event.deviceId);
+  }
+
+  /**
+   * A damaged event waits by itself, with no attempt made, so that nothing else waits for it: neither the cursor nor,
+   * at an ordered URL, what its lock sent later.
+   */
+  async #setAside(event: StoredUplink): Promise<void> {
+    const { events, runClock } = this.#parts;
+    const { id: urlId } = this.#url;
+    this.#first.delete(event.id);
+    await this.#parts.record({ urlId, attempts: [], damaged: [event.id], cursor: this.#cursor() });
+    events.emit('event-damaged', { atMs: runClock.now(), mac: event.mac, eventId: eventId(event), urlId });
+    this.#dueChanged();
+    await this.#order?.release(event.deviceId);
   }
 
   #noteLater(concluded: Promise<void>): void {
@@ -343,7 +359,7 @@ export class UrlWorker {
   async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
     const { events, runClock } = this.#parts;
     const { id: urlId } = this.#url;
-    const changed = attempted.wasSent ? this.#judge(attempted) : {};
+    const changed = this.#judge(attempted);
     const { disabledWhy } = changed;
     if (disabledWhy !== undefined) this.#stopped = true;
     await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed });

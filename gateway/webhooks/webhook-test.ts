@@ -120,7 +120,8 @@ export class WebhookTester {
   /** The lock's latest ping that can be read, or one that it might send. */
   async #ping(device: Device): Promise<StoredUplink> {
     const uplinks = await this.#parts.store.readUplinks(device.id, LOOKED_AT);
-    const latest = uplinks.find(({ bytes }) => {
+    const latest = uplinks.find(({ bytes, isDamaged }) => {
+      if (isDamaged) return false;
       const decoded = decodeUplink(bytes);
       return decoded.ok && isPingUplink(decoded.value);
     });

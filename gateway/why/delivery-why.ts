@@ -17,6 +17,7 @@ export const OUTCOMES = [
   'delivered-resent',
   'delivered-retried',
   'delivered-at-once',
+  'damaged',
   'dead-gone',
   'dead-refused',
   'dead',
@@ -102,6 +103,9 @@ export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>
   'delivered-retried': (of) =>
     `delivered, at attempt ${lastOf(of)?.number} of ${ATTEMPTS}, after ${failuresText(attemptsOf(of))}.`,
   'delivered-at-once': () => 'delivered, at the first attempt.',
+  damaged: () =>
+    'waiting, damaged: its stored ping does not fit its checksum, and wrong bytes are sent to nobody; once its row ' +
+    `is restored it is sent at the next start, or ${RESEND}.`,
   'dead-gone': () =>
     `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESEND} once it is ` +
     'enabled.',
@@ -132,6 +136,7 @@ export function outcomeOf(of: DeliveryCase): Outcome {
   if (reading.state === 'kept') return of.url.state === 'disabled' && !of.isInGap ? 'kept-disabled' : 'kept-gap';
   if (reading.state === 'delivered') return deliveredAs(of, reading);
   const last = lastOf(of);
+  if (reading.state === 'damaged') return 'damaged';
   if (reading.state === 'dead') {
     if (last?.status === 410) return 'dead-gone';
     return last?.error === ADDRESS_REFUSED ? 'dead-refused' : 'dead';

@@ -144,10 +144,11 @@ const ACK_STEP = step(
 /** The chain of a stored uplink. */
 async function stepsOf(parts: Asked, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
   const decoded = decodeUplink(uplink.bytes);
+  const damage = uplink.isDamaged ? 'they don’t fit their checksum' : decoded.ok ? undefined : decoded.error.message;
   const isAck = decoded.ok && decoded.value.body.kind === 'ack';
   const deliveries = isAck ? [ACK_STEP] : await eventDeliverySteps(parts, uplink, urlId);
-  if (!decoded.ok) {
-    const sentence = `Its stored bytes are damaged (${decoded.error.message}), so nothing more is known of it.`;
+  if (damage !== undefined || !decoded.ok) {
+    const sentence = `Its stored bytes are damaged (${damage}), so nothing more is known of it.`;
     return [step('message', 'damaged', SECTIONS.wire, sentence, uplink.receivedAtMs), ...deliveries];
   }
   const { deviceId, mac, credentialId: credential, source, receivedAtMs: atMs, boot, sequence } = uplink;

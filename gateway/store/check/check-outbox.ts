@@ -50,7 +50,7 @@ const FAULTS: readonly Fault[] = [
     table: 'delivery',
     what: (state) => `its state is ${JSON.stringify(state)}, which doesn't go with when its next attempt is`,
     find: `SELECT ${KEY('y')} AS place, y.state AS about FROM delivery y
-      WHERE y.state NOT IN ('pending', 'delivered', 'dead')
+      WHERE y.state NOT IN ('pending', 'delivered', 'dead', 'damaged')
         OR (y.state = 'pending') <> (y.next_attempt_at_ms IS NOT NULL)`,
   },
   {
