@@ -41,6 +41,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   refused: ({ what, why, client_id: id, address }) => {
     return { kind: 'no', style: 'yellow', text: `${what} refused: ${why} (${id === '' ? '' : `${id}, `}${address})` };
   },
+  budget: ({ state, why }) => ({ kind: 'slow', style: state === 'over' ? 'yellow' : 'green', text: String(why) }),
   delivery: (event) => ({
     kind: 'hook',
     style: event.outcome === 'delivered' ? 'green' : 'red',

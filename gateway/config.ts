@@ -32,6 +32,12 @@ export interface Config {
   readonly mqttTls: TlsFiles | null;
   /** Connections that one address may have; 0 for any number. */
   readonly mqttPerAddress: number;
+  /** Uplinks that one lock may send in a second, sustained; 0 for any number. */
+  readonly lockUplinksPerSecond: number;
+  /** Uplinks of one lock that may come at once; at least 1. */
+  readonly lockUplinkBurst: number;
+  /** Uplinks that one lock may send in a day; 0 for any number. */
+  readonly lockUplinksPerDay: number;
   readonly httpHost: string;
   readonly httpPort: number;
   /** Whose pages may call from a browser. */
@@ -129,6 +135,30 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: '0',
     unit: 'connections',
     meaning: 'How many MQTT connections one address may have; 0 for any number, since networks share addresses.',
+  },
+  {
+    key: 'lockUplinksPerSecond',
+    flag: '--lock-uplinks-per-second',
+    environment: 'LOCKGATE_LOCK_UPLINKS_PER_SECOND',
+    default: '200',
+    unit: 'uplinks/s',
+    meaning: 'How many uplinks one lock may send, sustained; 0 for any number. Past it the lock is read more slowly.',
+  },
+  {
+    key: 'lockUplinkBurst',
+    flag: '--lock-uplink-burst',
+    environment: 'LOCKGATE_LOCK_UPLINK_BURST',
+    default: '2000',
+    unit: 'uplinks',
+    meaning: 'How many uplinks of one lock may come at once, 1 or more.',
+  },
+  {
+    key: 'lockUplinksPerDay',
+    flag: '--lock-uplinks-per-day',
+    environment: 'LOCKGATE_LOCK_UPLINKS_PER_DAY',
+    default: '200000',
+    unit: 'uplinks',
+    meaning: 'How many uplinks one lock may send in a day; 0 for any number. Past it the lock is read at that pace.',
   },
   {
     key: 'httpHost',
@@ -304,6 +334,9 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     mqttTlsPort: readPort(text('mqttTlsPort')),
     mqttTls: readTlsFiles(text('mqttTlsCert').text, text('mqttTlsKey').text),
     mqttPerAddress: readCount(text('mqttPerAddress')),
+    lockUplinksPerSecond: readCount(text('lockUplinksPerSecond')),
+    lockUplinkBurst: readCount(text('lockUplinkBurst'), 1),
+    lockUplinksPerDay: readCount(text('lockUplinksPerDay'), 0, 10),
     httpHost: text('httpHost').text,
     httpPort: readPort(text('httpPort')),
     httpCorsOrigin: readOrigins(text('httpCorsOrigin')),
@@ -367,7 +400,8 @@ function readTlsFiles(certificate: string, key: string): TlsFiles | null {
   throw new LockgateError('input-setting', `a TLS ${set} is set, but no ${missing}: TLS needs both`);
 }
 
-function readCount(resolved: ResolvedSetting): number {
-  if (/^\d{1,7}$/.test(resolved.text)) return Number(resolved.text);
-  throw wrongSetting(resolved, 'a number, 0 or more');
+function readCount(resolved: ResolvedSetting, least = 0, mostDigits = 7): number {
+  const count = Number(resolved.text);
+  if (/^\d+$/.test(resolved.text) && resolved.text.length <= mostDigits && count >= least) return count;
+  throw wrongSetting(resolved, `a whole number, ${least} or more, of at most ${mostDigits} digits`);
 }

@@ -40,6 +40,19 @@ export interface Refused {
   readonly why: string;
 }
 
+/**
+ * A lock, or the phones that act for it, sent more than it may (gateway/mqtt/budget/), or is within its budget again.
+ * Nothing was refused: it is read more slowly.
+ */
+export interface BudgetTurned {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly source: Source;
+  readonly state: 'over' | 'within';
+  /** For people. */
+  readonly why: string;
+}
+
 export interface UplinkTaken {
   readonly atMs: number;
   readonly mac: Mac;
@@ -272,6 +285,7 @@ export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
   refused: [Refused];
+  budget: [BudgetTurned];
   uplink: [UplinkTaken];
   finding: [FindingMade];
   presence: [PresenceChanged];

@@ -5,7 +5,7 @@
  * inwards: no new connections, what was taken is stored and answered, what is being delivered ends, the store closes.
  * The two HTTP interfaces tell how that goes, so they are there before it begins, and until it has ended.
  */
-import { afterThisTurn, type Clock, Seconds, systemClock } from '../proto/clock.js';
+import { afterThisTurn, type Clock, RunClock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
 import { Audit } from './audit.js';
 import { Commands } from './commands/commands.js';
@@ -25,6 +25,8 @@ import { Locks } from './locks.js';
 import { type MerchantParts, makeMerchantParts } from './merchants/merchant-parts.js';
 import { type MetricSources, Metrics } from './metrics.js';
 import { Broker } from './mqtt/broker.js';
+import { budgetWatcher } from './mqtt/budget/budget-events.js';
+import { UplinkBudgets } from './mqtt/budget/uplink-budgets.js';
 import type { DoorLimits } from './mqtt/front-door.js';
 import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
@@ -59,6 +61,8 @@ export interface GatewayOptions {
   readonly wallClock?: Clock;
   /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
   readonly doorClock?: Clock;
+  /** What locks' budgets are measured by: real time at the run's speed, but in tests. */
+  readonly budgetClock?: Clock;
   /** Other limits of the MQTT listeners, for tests. */
   readonly doorLimits?: Partial<DoorLimits>;
   /** The clock that months and bills go by: the wall's, but in tests. */
@@ -194,12 +198,15 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const wallClock = options.wallClock ?? systemClock;
   notices.settle({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const current = withCurrentStates(store, locks);
-  const work = { store: current, keys, events, clock, wallClock, ingest, locks, commands, usage, dispatcher, canStore };
+  const budgets = makeBudgets(config, options, events, clock);
+  const shared = { store: current, keys, events, clock, wallClock, ingest, locks, commands, usage, budgets };
+  const work = { ...shared, dispatcher, canStore };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
   metrics.readFrom({
     ...metricSources(broker, ingest, dispatcher, locks),
     noticesUnread: () => notices.unread(),
+    locksOverBudget: () => budgets.countOver(),
   });
 
   const merchants = makeMerchantParts({ store, keys, clock: wallClock, tester: webhooks.tester });
@@ -242,6 +249,17 @@ function reloadTls(broker: Broker, audit: Audit): TlsIdentity {
   return identity;
 }
 
+/** How much each lock may send. They live by real time at the run's speed, which nobody can set. */
+function makeBudgets(config: Config, options: GatewayOptions, events: GatewayEvents, clock: Clock): UplinkBudgets {
+  const limits = {
+    uplinksPerSecond: config.lockUplinksPerSecond,
+    burstUplinks: config.lockUplinkBurst,
+    uplinksPerDay: config.lockUplinksPerDay,
+  };
+  const budgetClock = options.budgetClock ?? new RunClock(0, options.speed ?? 1);
+  return new UplinkBudgets({ limits, clock: budgetClock, watcher: budgetWatcher(events, clock, limits) });
+}
+
 /** What delivers, and what operators do with it. */
 function makeWebhooks(
   config: Config,
@@ -280,6 +298,7 @@ interface Work {
   readonly locks: Locks;
   readonly commands: Commands;
   readonly usage: Usage;
+  readonly budgets: UplinkBudgets;
   readonly dispatcher: Dispatcher;
   readonly canStore: () => Promise<boolean>;
 }
@@ -396,7 +415,7 @@ function metricSources(
   ingest: Ingest,
   dispatcher: Dispatcher,
   locks: Locks,
-): Omit<MetricSources, 'noticesUnread'> {
+): Omit<MetricSources, 'noticesUnread' | 'locksOverBudget'> {
   return {
     connections: () => [...broker.sessions.all()].map(({ sender }) => sender.source),
     ingestWaiting: () => ingest.waiting,

@@ -76,6 +76,11 @@ function logConnections(log: Logger, { each, some }: Listening): void {
   some('refused', ({ what, clientId, address, why }) =>
     log.warn({ event: 'refused', what, client_id: clientId, address, why }, `${what} refused`),
   );
+  some('budget', ({ mac, source, state, why }) => {
+    const what = { event: 'budget', mac: formatMac(mac), source, state, why };
+    if (state === 'over') log.warn(what, 'over its budget of uplinks');
+    else log.info(what, 'within its budget of uplinks again');
+  });
   some('quarantined', ({ mac, code, message, bytes }) =>
     log.warn(
       { event: 'quarantined', mac: formatMac(mac), code, why: message, bytes: bytes.length },

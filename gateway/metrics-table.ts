@@ -74,6 +74,12 @@ export const METRICS = [
     help: 'Locks that were ever heard of, by what their connection or silence means now.',
   },
   {
+    name: 'lockgate_budgets_over',
+    type: 'gauge',
+    labels: [],
+    help: 'Locks, and locks’ phones, that send more than they may and are read more slowly.',
+  },
+  {
     name: 'lockgate_ack_seconds',
     type: 'histogram',
     labels: [],

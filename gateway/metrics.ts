@@ -25,6 +25,8 @@ export interface MetricSources {
   readonly deliveriesWaiting: () => Iterable<readonly [urlId: number, waiting: number]>;
   /** By kind. */
   readonly noticesUnread: () => Iterable<readonly [kind: string, unread: number]>;
+  /** Locks' budgets, and those of their phones. */
+  readonly locksOverBudget: () => number;
   readonly presences: () => Iterable<Presence['presence']>;
 }
 
@@ -54,6 +56,7 @@ export class Metrics {
     registry.read('lockgate_ingest_waiting', () => [[sources.ingestWaiting()]]);
     registry.read('lockgate_deliveries_waiting', () => boundUrls(sources.deliveriesWaiting()));
     registry.read('lockgate_notices_unread', () => [...sources.noticesUnread()].map(([kind, count]) => [count, kind]));
+    registry.read('lockgate_budgets_over', () => [[sources.locksOverBudget()]]);
     registry.read('lockgate_presence', () => countEach(PRESENCES, sources.presences()));
   }
 

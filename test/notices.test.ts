@@ -6,7 +6,7 @@ import { eventLine } from '../cli/event-line.js';
 import { noticeColumns } from '../cli/notice-table.js';
 import { tableLines } from '../cli/output.js';
 import { GatewayEvents, type NoticesWritten } from '../gateway/events.js';
-import { LATE_EACH } from '../gateway/notices/late-locks.js';
+import { LOCKS_EACH } from '../gateway/notices/lock-notices.js';
 import { Notices, type NoticeTruth } from '../gateway/notices/notices.js';
 import { MOST_PENDING, OTHERS, PendingNotices } from '../gateway/notices/pending-notices.js';
 import { NOTICES_KEPT, type Notice, type NoticeChange, type NoticeStore } from '../gateway/store/notice-store.js';
@@ -250,11 +250,11 @@ t.test('10,000 locks late at once are a few commits, and share a notice beyond a
   }
   t.same(writes, [500, 500, 1]);
   const listed = await store.notices.list(EVERYTHING);
-  t.equal(listed.length, LATE_EACH + 1);
+  t.equal(listed.length, LOCKS_EACH + 1);
   t.match(
     listed.find(({ subject }) => subject === OTHERS),
     {
-      count: macs.length - LATE_EACH,
+      count: macs.length - LOCKS_EACH,
       text: 'more than 1,000 locks are late: device list shows each',
     },
   );

@@ -57,6 +57,7 @@ interface ShownDevice extends DeviceJson {
     readonly connections: number;
     readonly bytes: number;
   };
+  readonly over_budget: readonly { readonly since: string; readonly why: string }[];
   readonly findings: readonly {
     readonly id: number;
     readonly at: string;
@@ -157,6 +158,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
     print(presenceText({ ...device }));
   }
+  for (const { since, why } of device.over_budget) print(paint('yellow', `over budget since ${since}: ${why}`));
   for (const line of usageLines(device)) print(line);
   for (const [name, value] of Object.entries(device.twin.wanted)) {
     const wanted = commandText({ type: 'wanted:', parameters: { [name]: value } });

@@ -26,7 +26,15 @@ interface Page {
 }
 
 /** As gateway/store/notice-store.ts has them, which this file does without; a test holds the two together. */
-const KINDS = ['url-disabled', 'circuit-open', 'statement', 'degraded', 'lock-late', 'event-damaged'];
+const KINDS = [
+  'url-disabled',
+  'circuit-open',
+  'statement',
+  'degraded',
+  'lock-late',
+  'event-damaged',
+  'lock-over-budget',
+];
 const DEFAULT_LIMIT = 50;
 /** What the gateway gives in one answer, and takes in one call, at the most. */
 const PAGE = 500;

@@ -5,6 +5,7 @@ import type { Ingest } from '../ingest.js';
 import type { Keys } from '../keys.js';
 import type { Store } from '../store/store.js';
 import type { Usage } from '../usage/usage.js';
+import type { UplinkBudgets } from './budget/uplink-budgets.js';
 import type { DoorLimits } from './front-door.js';
 import type { Session } from './sessions.js';
 import type { TlsFiles } from './tls-identity.js';
@@ -32,6 +33,8 @@ export interface BrokerOptions {
   readonly wallClock: Clock;
   /** Whether the store can write, as far as is known: while it can't, nobody is let in whose word could not be kept. */
   readonly canStore?: () => Promise<boolean>;
+  /** How much each lock may send; any amount where this is left out. */
+  readonly budgets?: UplinkBudgets | undefined;
   /** False takes every uplink by way of aedes: for tests, which compare. */
   readonly fastLane?: boolean | undefined;
   /** Told when a lock has subscribed to `down`: from now on it hears commands. */

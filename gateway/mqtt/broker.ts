@@ -159,6 +159,7 @@ export class Broker {
     await this.#door.sayGoodbye();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     this.#expiry.stop();
+    this.#options.budgets?.stop();
     this.#door.destroyAll();
     await Promise.all(closed);
   }
@@ -300,6 +301,7 @@ export class Broker {
       this.#laneOf.set(client, lane);
       connection.lane = lane;
     }
+    connection.budget = this.#options.budgets?.of(sender);
     connection.stream.once('close', () => {
       this.#expiry.remove(session);
       // One that never gets ready is nobody's disconnect.

@@ -214,6 +214,8 @@ export class FrontDoor implements GateWatcher {
       const left = gate.heardAtMs + gate.idleLimit - clock.now();
       const why = `nothing was heard for ${gate.idleLimit / Seconds(1)} s`;
       if (left > 0) this.#wheel.set(gate, left);
+      // It may have said much that we don't read. Once it is read again, what it said counts.
+      else if (gate.isOverBudget) this.#wheel.set(gate, gate.idleLimit);
       else this.#end(gate, () => this.#options.onCut(gate, 'keepalive', why));
     }
   }

@@ -60,6 +60,18 @@ export interface ConnectClaimed {
   readonly userName: string;
 }
 
+/** What may be read from an authenticated connection (budget/uplink-budget.ts). */
+export interface ReadBudget {
+  /** Nothing more is to be read for now. */
+  readonly isSpent: boolean;
+  /** So many packets came. */
+  take(count: number): void;
+  /** Calls {@link Gate.readOn} once there is something to spend. */
+  hold(gate: Gate): void;
+  /** The connection has ended. */
+  release(gate: Gate): void;
+}
+
 const UP = Buffer.from(UP_TOPIC);
 
 const GATE = Symbol('gate');
@@ -124,6 +136,8 @@ export class Gate implements Connection, OnWheel {
   claim: ConnectClaimed | undefined;
   /** Set before the gate opens; without one all goes to the library. */
   lane: Lane | undefined;
+  /** Set before the gate opens; without one there is no limit. */
+  budget: ReadBudget | undefined;
   /** How many pieces of what an authenticated client said went to the library though there is a lane. */
   passedOn = 0;
   readonly #frames = new FrameCounter();
@@ -167,6 +181,7 @@ export class Gate implements Connection, OnWheel {
     this.#bytes = undefined;
     this.#connect = undefined;
     this.#forLibrary = undefined;
+    this.budget?.release(this);
   }
 
   /** Takes what has come, until the CONNECT is whole. */
@@ -209,6 +224,11 @@ export class Gate implements Connection, OnWheel {
       return connect;
     }
     if (this.phase !== 'open' || this.watcher.isClosing) return null;
+    // What was spent over the connection before still counts. The library waits until `readOn` tells it to read.
+    if (this.isOverBudget) {
+      this.budget?.hold(this);
+      return null;
+    }
     if (this.lane !== undefined && this.#enterLane()) return null;
     const piece = this.#readOpen();
     return piece !== null && this.#hear(piece) ? piece : null;
@@ -224,13 +244,21 @@ export class Gate implements Connection, OnWheel {
     this.readOn();
   }
 
+  /** Nothing is read of what it says, since it has spent its budget: silence of which it knows nothing. */
+  get isOverBudget(): boolean {
+    return this.budget?.isSpent === true;
+  }
+
   /** Reads on where there is no reason to wait, or waits. */
   readOn(): void {
     const { stream } = this;
-    if (this.phase !== 'open' || !stream.writable || this.#tellLibrary === undefined) return;
+    if (this.phase !== 'open' || !stream.writable) return;
+    if (this.#tellLibrary === undefined) return void stream.emit('readable');
     const isBehind = stream.writableNeedDrain;
     if (isBehind && !stream.listeners('drain').includes(readOnAtGate)) stream.once('drain', readOnAtGate);
-    const isHeld = isBehind || this.#forLibrary !== undefined || this.lane?.isFull === true;
+    const isSpent = this.isOverBudget;
+    if (isSpent) this.budget?.hold(this);
+    const isHeld = isBehind || isSpent || this.#forLibrary !== undefined || this.lane?.isFull === true;
     if (isHeld === this.#isHeld) return;
     this.#isHeld = isHeld;
     if (isHeld) stream.pause();
@@ -241,7 +269,9 @@ export class Gate implements Connection, OnWheel {
   #hear(piece: Buffer): boolean {
     const { complete } = this.#frames;
     const why = this.#frames.pass(piece, this.watcher.most.packet);
-    if (why === undefined) this.watcher.heard(this, this.#frames.complete > complete);
+    const packets = this.#frames.complete - complete;
+    if (packets > 0) this.budget?.take(packets);
+    if (why === undefined) this.watcher.heard(this, packets > 0);
     else this.watcher.fault(this, why);
     return why === undefined;
   }

@@ -9,14 +9,15 @@
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
 import { formatMac } from '../../proto/mac.js';
+import type { Source } from '../../proto/ping.js';
 import { toDate } from '../../proto/ping-json.js';
 import type { Presence } from '../../proto/power-judge-presence.js';
-import type { GatewayEvents } from '../events.js';
+import type { BudgetTurned, GatewayEvents } from '../events.js';
 import type { KnownLock } from '../locks.js';
 import { NOTICE_KINDS, type Notice, type NoticeFilter, type NoticeKind } from '../store/notice-store.js';
 import type { Store, WebhookUrl } from '../store/store.js';
 import { DISABLED_BY_HAND } from '../webhooks/webhook-settings.js';
-import { LateLocks } from './late-locks.js';
+import { LockNotices } from './lock-notices.js';
 import { PendingNotices } from './pending-notices.js';
 
 /** From the first that waits to the write. */
@@ -54,7 +55,10 @@ export interface NoticeTruth {
 export class Notices {
   readonly #parts: NoticesParts;
   readonly #pending = new PendingNotices();
-  readonly #late: LateLocks;
+  readonly #late: LockNotices;
+  readonly #overBudget: LockNotices;
+  /** Whose budget is over: a lock's own, its phones', or both. */
+  readonly #overSources = new Map<string, Set<Source>>();
   #locks: NoticeTruth['locks'] | undefined;
   #unread: ReadonlyMap<NoticeKind, number> = new Map();
   /** URLs that the store has an open notice of as disabled; read at the start. */
@@ -68,10 +72,13 @@ export class Notices {
 
   private constructor(parts: NoticesParts) {
     this.#parts = parts;
-    this.#late = new LateLocks({
-      note: (mac, text) => this.#note('lock-late', mac, text),
-      end: (mac) => this.#end('lock-late', mac),
-    });
+    const about = (kind: NoticeKind, many: string): LockNotices =>
+      new LockNotices(many, {
+        note: (mac, text) => this.#note(kind, mac, text),
+        end: (mac) => this.#end(kind, mac),
+      });
+    this.#late = about('lock-late', 'locks are late: device list shows each');
+    this.#overBudget = about('lock-over-budget', 'locks send more than they may: tail tells of each');
   }
 
   /** Listens from now on. Rejects where the store can't be read. */
@@ -82,8 +89,8 @@ export class Notices {
     for (const { kind, subject } of open) {
       if (kind === 'lock-late') notices.#late.resume(subject);
       if (kind === 'event-damaged') notices.#followDamaged(subject);
-      // A gateway that starts is ready until something speaks against it, and its circuits begin closed.
-      if (kind === 'circuit-open' || kind === 'degraded') notices.#end(kind, subject);
+      // A gateway that starts is ready until something speaks against it; its circuits begin closed, budgets full.
+      if (kind === 'circuit-open' || kind === 'degraded' || kind === 'lock-over-budget') notices.#end(kind, subject);
     }
     notices.#disabledAtStart = new Set(open.filter(({ kind }) => kind === 'url-disabled').map((each) => each.subject));
     notices.#listen();
@@ -169,9 +176,25 @@ export class Notices {
     events.on('degraded', ({ reason, why }) => this.#note('degraded', reason, `not ready (${reason}): ${why}`));
     events.on('recovered', ({ reason }) => this.#end('degraded', reason));
     events.on('presence', ({ mac, presence }) => {
-      if (presence.presence === 'late') this.#late.late(formatMac(mac), lateText(formatMac(mac), presence));
-      else if (!this.#late.isEmpty) this.#late.ended(formatMac(mac));
+      if (presence.presence === 'late') this.#late.begin(formatMac(mac), lateText(formatMac(mac), presence));
+      else if (!this.#late.isEmpty) this.#late.end(formatMac(mac));
     });
+    events.on('budget', (turned) => this.#noteBudget(turned));
+  }
+
+  /** A lock and its phones share a notice: it is over when both are within their budgets. */
+  #noteBudget({ mac, source, state, why }: BudgetTurned): void {
+    const subject = formatMac(mac);
+    const over = this.#overSources.get(subject) ?? new Set();
+    if (state === 'over') {
+      this.#overSources.set(subject, over.add(source));
+      this.#overBudget.begin(subject, `${subject}: ${why}`);
+      return;
+    }
+    over.delete(source);
+    if (over.size > 0) return;
+    this.#overSources.delete(subject);
+    this.#overBudget.end(subject);
   }
 
   #followDamaged(eventId: string): void {

@@ -27,6 +27,9 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   refused: ({ atMs, what, clientId, address, why }) => {
     return { at: toDate(atMs), event: 'refused', what, client_id: clientId, address, why };
   },
+  budget: ({ atMs, mac, source, state, why }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'budget', source, state, why };
+  },
   uplink: uplinkJson,
   finding: ({ atMs, mac, finding }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'finding', finding: findingJson(finding) };

@@ -19,6 +19,8 @@ import type { SettingInForce } from '../config.js';
 import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
+import { budgetText } from '../mqtt/budget/budget-events.js';
+import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import type { Notices } from '../notices/notices.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../store/store.js';
@@ -53,6 +55,8 @@ export interface OperatorParts {
   readonly merchants: MerchantParts;
   readonly notices: Notices;
   readonly audit: Audit;
+  /** How much each lock may send. */
+  readonly budgets: UplinkBudgets;
   /** The settings in force, and where each came from. */
   readonly settings: () => Promise<readonly SettingInForce[]>;
   /** The run's clock. */
@@ -266,7 +270,7 @@ function stateJson(state: DeviceState | null, nowMs: number) {
   };
 }
 
-async function showDevice({ store, usage, clock }: OperatorParts, mac: Mac): Promise<unknown> {
+async function showDevice({ store, usage, clock, budgets }: OperatorParts, mac: Mac): Promise<unknown> {
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
   const nowMs = clock.now();
@@ -282,11 +286,19 @@ async function showDevice({ store, usage, clock }: OperatorParts, mac: Mac): Pro
     ...deviceJson(reading, usage, nowMs),
     usage: await usageJson(usage, mac),
     twin,
+    over_budget: overBudgetJson(budgets, reading.device.id),
     uplinks: uplinks.map(uplinkJson),
     phone_uplinks: phoneUplinks.map(uplinkJson),
     findings: findings.map(({ id, finding }) => ({ id, ...findingJson(finding) })),
     quarantine: quarantine.map(quarantineJson),
   };
+}
+
+/** Which of a lock's budgets are over: its own, its phones'. */
+function overBudgetJson(budgets: UplinkBudgets, deviceId: number) {
+  return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
+    return { source, limit, since: toDate(sinceMs), why: budgetText(budgets.limits, limit, source) };
+  });
 }
 
 function uplinkJson(stored: StoredUplink) {

@@ -129,6 +129,10 @@ export const DeviceDetailAnswer = Type.Object({
     reported: OrNull(Described('Those that the lock has told.')),
     differs: Type.Array(Type.String()),
   }),
+  over_budget: Type.Array(
+    Type.Object({ source: OneOf(['lock', 'phone']), limit: OneOf(['rate', 'day']), since: Time, why: Type.String() }),
+    { description: 'Whether it, or its phones, send more than they may and are read more slowly.' },
+  ),
   uplinks: Type.Array(Uplink),
   phone_uplinks: Type.Array(Uplink),
   findings: Type.Array(Finding),

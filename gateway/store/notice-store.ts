@@ -11,6 +11,7 @@ export const NOTICE_KINDS = [
   'degraded',
   'lock-late',
   'event-damaged',
+  'lock-over-budget',
 ] as const;
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number];

@@ -20,6 +20,8 @@ import { brokenSteps, uplinkCase, uplinkSteps } from '../../proto/why-uplink.js'
 import type { Commands } from '../commands/commands.js';
 import { newDeviceState, readDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
+import { budgetText } from '../mqtt/budget/budget-events.js';
+import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store, StoredUplink } from '../store/store.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
@@ -42,6 +44,8 @@ export interface WhyParts {
   readonly store: Store;
   readonly webhooks: Webhooks;
   readonly commands: Commands;
+  /** How much each lock may send. */
+  readonly budgets: UplinkBudgets;
   /** The run's clock. */
   readonly clock: Clock;
   /** The wall's: deliveries live by it. */
@@ -251,7 +255,8 @@ async function tellLock(parts: Asked, mac: Mac, atMs: number | undefined): Promi
   const lock = await lockOf(parts, mac);
   const about = { kind: 'lock', id: formatMac(mac), mac } as const;
   const steps = await momentSteps(parts, lock, atMs ?? parts.nowMs);
-  return { about, steps: atMs === undefined ? steps : [...steps, ...(await nextSteps(parts, lock))] };
+  const next = atMs === undefined ? budgetSteps(parts.budgets, lock.deviceId) : await nextSteps(parts, lock);
+  return { about, steps: [...steps, ...next] };
 }
 
 /** @throws LockgateError `no-such-device` */
@@ -309,7 +314,7 @@ async function waitingSteps({ store }: Asked, { deviceId }: HistoryLock, atMs: n
 }
 
 /** What is expected of the lock from now on. */
-async function nextSteps({ store, nowMs }: Asked, { deviceId, mac }: HistoryLock): Promise<WhyStep[]> {
+async function nextSteps({ store, budgets, nowMs }: Asked, { deviceId, mac }: HistoryLock): Promise<WhyStep[]> {
   if ((await store.findDevice(mac)) === null)
     return [
       step('next', 'removed', SECTIONS.operator, 'The lock is out of service: nothing is expected of it.', nowMs),
@@ -319,5 +324,15 @@ async function nextSteps({ store, nowMs }: Asked, { deviceId, mac }: HistoryLock
   const { belief } = read?.ok === true ? read.value : newDeviceState(mac, nowMs, nowMs);
   judgeInPlace(POWER_MODEL, belief, { type: 'tick', atMs: nowMs }, newVerdict());
   const now = silenceStep(POWER_MODEL, belief, nowMs, 'next');
-  return [{ ...now, sentence: `Now: ${now.sentence}` }];
+  return [...budgetSteps(budgets, deviceId), { ...now, sentence: `Now: ${now.sentence}` }];
+}
+
+/** That little comes of a lock because it is read slowly. */
+function budgetSteps(budgets: UplinkBudgets, deviceId: number): WhyStep[] {
+  return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
+    const sentence =
+      `Since ${toDate(sinceMs)} ${budgetText(budgets.limits, limit, source)}: what waits comes later, and nothing is ` +
+      'lost. Other locks are not held up.';
+    return step('gateway', 'over-budget', SECTIONS.fairness, sentence, sinceMs);
+  });
 }

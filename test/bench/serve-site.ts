@@ -148,7 +148,9 @@ export async function startServe(
 ): Promise<{ readonly program: Program; readonly port: number }> {
   const profiling = profiles === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
   const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
-  const serve = [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8', ...args];
+  // What is measured is the gateway, not the budget of the few locks that a bench has.
+  const unlimited = ['--lock-uplinks-per-second', '0', '--lock-uplinks-per-day', '0'];
+  const serve = [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8', ...unlimited, ...args];
   const program = new Program(stage, process.execPath, [...profiling, ...nodeArgs, ...serve], environment);
   const port = Number(/:(\d+)$/.exec(await program.line(/mqtt:/))?.[1]);
   await program.line(/Next:/);

@@ -7,9 +7,9 @@ const PUBACK = 0x40;
 const CONNACK = 0x20;
 
 /** A CONNECT with a clean session, as a lock sends it. */
-export function connectPacket(mac: string, secret: string): Buffer {
+export function connectPacket(mac: string, secret: string, clientId = mac): Buffer {
   const head = Buffer.from([...text('MQTT'), 4, 0xc2, 0, 0]);
-  return packet(CONNECT, Buffer.concat([head, text(mac), text(mac), text(secret)]));
+  return packet(CONNECT, Buffer.concat([head, text(clientId), text(mac), text(secret)]));
 }
 
 /** A PUBLISH to `up` at QoS 1. */
@@ -50,9 +50,15 @@ export class RawLock {
   }
 
   /** Connects and waits for the CONNACK. `ring` is called for each PUBACK. */
-  static async connect(port: number, mac: string, secret: string, ring: () => void): Promise<RawLock> {
+  static async connect(
+    port: number,
+    mac: string,
+    secret: string,
+    ring: () => void,
+    clientId?: string,
+  ): Promise<RawLock> {
     const socket = connect(port, '127.0.0.1');
-    socket.write(connectPacket(mac, secret));
+    socket.write(connectPacket(mac, secret, clientId));
     const connack = await new Promise<Buffer>((resolve) => socket.once('data', resolve));
     if (connack[0] !== CONNACK || connack[3] !== 0)
       throw new Error(`the CONNECT was refused: ${connack.toString('hex')}`);

@@ -1,0 +1,31 @@
+/** Says when a lock's budget is over, and when it is not any more: for `tail`, the log, notices and figures. */
+import type { Clock } from '../../../proto/clock.js';
+import type { Source } from '../../../proto/ping.js';
+import type { GatewayEvents } from '../../events.js';
+import type { BudgetLimit, BudgetLimits, BudgetWatcher } from './uplink-budget.js';
+
+/** What the limit means for whoever reached it, in a sentence without its end. */
+export function budgetText(limits: BudgetLimits, limit: BudgetLimit, source: Source): string {
+  const who = source === 'phone' ? 'phones that act for it' : 'the lock';
+  const sends = source === 'phone' ? 'send' : 'sends';
+  const [perSecond, burst, perDay] = [limits.uplinksPerSecond, limits.burstUplinks, limits.uplinksPerDay].map((count) =>
+    count.toLocaleString('en'),
+  );
+  const what = limit === 'day' ? `${perDay} uplinks a day` : `${perSecond} uplinks a second (${burst} at once)`;
+  return `${who} ${sends} more than ${what} and ${source === 'phone' ? 'are' : 'is'} read at that pace`;
+}
+
+/** @param clock the run's */
+export function budgetWatcher(events: GatewayEvents, clock: Clock, limits: BudgetLimits): BudgetWatcher {
+  return {
+    now: () => clock.now(),
+    over: ({ owner: { mac, source }, over }) => {
+      const why = budgetText(limits, over?.limit ?? 'rate', source);
+      events.emit('budget', { atMs: clock.now(), mac, source, state: 'over', why });
+    },
+    within: ({ owner: { mac, source } }) => {
+      const who = source === 'phone' ? 'phones that act for it are' : 'the lock is';
+      events.emit('budget', { atMs: clock.now(), mac, source, state: 'within', why: `${who} within the budget again` });
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * The budgets of all locks, and of the phones that act for them. A budget is made when its lock first connects, and
+ * stays when the connection ends: coming back does not fill it. They are in memory, so each is full when the gateway
+ * starts.
+ *
+ * Phones have a budget of their own beside their lock's, all phones of a lock together: a phone that floods silences
+ * no lock, and many phones store no more than one.
+ */
+import type { Clock } from '../../../proto/clock.js';
+import type { Source } from '../../../proto/ping.js';
+import type { Sender } from '../../ingest.js';
+import { type BudgetLimit, type BudgetLimits, type BudgetWatcher, UplinkBudget } from './uplink-budget.js';
+
+export interface UplinkBudgetsOptions {
+  readonly limits: BudgetLimits;
+  /**
+   * Goes as fast as locks live, since it is they who are limited: at 60 × speed a lock may send 60 times as much
+   * (protocol.md §3, "Sped-up runs"). It is monotonic, so that setting a clock neither fills nor empties a budget.
+   */
+  readonly clock: Clock;
+  readonly watcher: BudgetWatcher;
+}
+
+/** A budget that is over. */
+export interface OverBudget {
+  readonly source: Source;
+  readonly limit: BudgetLimit;
+  /** By the run's clock, ms since the epoch. */
+  readonly sinceMs: number;
+}
+
+export class UplinkBudgets {
+  readonly #options: UplinkBudgetsOptions;
+  /** One for each lock that connected since the start. */
+  readonly #ofLock = new Map<number, UplinkBudget>();
+  readonly #ofPhones = new Map<number, UplinkBudget>();
+  readonly #isLimited: boolean;
+
+  constructor(options: UplinkBudgetsOptions) {
+    this.#options = options;
+    this.#isLimited = options.limits.uplinksPerSecond > 0 || options.limits.uplinksPerDay > 0;
+  }
+
+  get limits(): BudgetLimits {
+    return this.#options.limits;
+  }
+
+  /** The budget that a connection counts against; undefined where there are no limits. */
+  of({ deviceId, mac, source }: Sender): UplinkBudget | undefined {
+    if (!this.#isLimited) return undefined;
+    const budgets = source === 'phone' ? this.#ofPhones : this.#ofLock;
+    const known = budgets.get(deviceId);
+    if (known !== undefined) return known;
+    const { limits, clock, watcher } = this.#options;
+    const budget = new UplinkBudget({ deviceId, mac, source }, limits, clock, watcher);
+    budgets.set(deviceId, budget);
+    return budget;
+  }
+
+  /** Those of a lock that are over: its own, its phones'. */
+  overOf(deviceId: number): OverBudget[] {
+    return [this.#ofLock.get(deviceId), this.#ofPhones.get(deviceId)].flatMap((budget) => {
+      return budget?.over === undefined ? [] : [{ source: budget.owner.source, ...budget.over }];
+    });
+  }
+
+  /** How many are over. */
+  countOver(): number {
+    let count = 0;
+    for (const budgets of [this.#ofLock, this.#ofPhones])
+      for (const { over } of budgets.values()) if (over !== undefined) count += 1;
+    return count;
+  }
+
+  stop(): void {
+    for (const budgets of [this.#ofLock, this.#ofPhones]) for (const budget of budgets.values()) budget.stop();
+  }
+}
