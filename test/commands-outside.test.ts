@@ -18,7 +18,7 @@ import { TraceReader } from '../proto/trace-reader.js';
 import { LOCKGATE } from './helpers/program.js';
 import type { Teardown } from './helpers/temp-folder.js';
 import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
-import { TestLock } from './helpers/test-lock.js';
+import { connectedLock, TestLock } from './helpers/test-lock.js';
 
 interface Answered {
   readonly status: number;
@@ -114,6 +114,28 @@ t.test('over HTTP: asked for, listed, shown, taken back', async (t) => {
   const refused = await ask(gateway, 'POST', '/commands', { macs: [testMac(9)], type: 'lock' });
   t.match(refused, { status: 404, body: { detail: /no device A4:C1:38:00:00:09/ } });
   t.match(await ask(gateway, 'POST', '/commands', []), { status: 400 });
+});
+
+t.test('a lock that is connected and not subscribed to down is not told of as “not connected”', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await ask(gateway, 'POST', '/commands', { macs: [MAC], type: 'locate-gps', asked_by: 'ann' });
+  const waitsNow = async () => ((await ask(gateway, 'GET', '/commands/1')).body as { waits: object }).waits;
+  const text = /^lock connected since 20\S+Z, has not subscribed to `down`$/;
+  t.match(await waitsNow(), { for: 'subscription', text, due_at: null });
+  const why = (await ask(gateway, 'GET', '/why?id=command:1')).body as { steps: { code: string; sentence: string }[] };
+  const wanted = /^It waits: lock connected since \S+, has not subscribed to `down`; a lock gets commands once it has/;
+  t.match(why.steps.find(({ code }) => code === 'waits-subscription')?.sentence, wanted);
+  const sent = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'sent');
+  await lock.client.subscribeAsync('down', { qos: 1 });
+  await sent;
+  await lock.client.unsubscribeAsync('down');
+  t.match(await waitsNow(), { for: 'subscription', text: /^lock connected since \S+, has unsubscribed from `down`$/ });
+  const ended = eventsOf(gateway, 'disconnected', 1);
+  await lock.client.endAsync();
+  await ended;
+  t.match(await waitsNow(), { for: 'connection', text: /^lock not connected/ });
 });
 
 t.test(

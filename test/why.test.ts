@@ -45,7 +45,16 @@ t.test('each closed table has a sentence for each of its rows, and no other', as
   t.same(keys(STATE_WHY), [...COMMAND_STATES].sort());
   t.same(keys(END_WHY), ['closed', 'dropped', 'gateway', 'keepalive', 'takeover']);
   t.same(keys(TYPE_WHY), ['locate-cell', 'locate-gps', 'lock', 'reset', 'set-power', 'siren', 'unlock']);
-  t.same(keys(WAIT_WHY), ['acknowledgement', 'airplane', 'connection', 'low-battery', 'schedule', 'sending', 'turn']);
+  t.same(keys(WAIT_WHY), [
+    'acknowledgement',
+    'airplane',
+    'connection',
+    'low-battery',
+    'schedule',
+    'sending',
+    'subscription',
+    'turn',
+  ]);
   t.same(keys(REJECTION_WHY), ['no-body', 'no-boot', 'no-sequence', 'no-time', 'too-long', 'undecodable']);
   const sections: readonly string[] = Object.values(SECTIONS);
   for (const [rule, row] of Object.entries(RULE_WHY)) t.ok(sections.includes(row.restsOn) && row.because, rule);

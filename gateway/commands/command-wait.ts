@@ -4,12 +4,21 @@ import { isDatable, toDate } from '../../proto/ping-json.js';
 import type { Belief } from '../../proto/power-judge-belief.js';
 import { presence } from '../../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
+import type { Session } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/command-record.js';
 import { type CommandQueue, nextCommand } from './command-queue.js';
 
 /** What a command waits for, as a word for programs and a phrase for people. */
 export interface Wait {
-  readonly for: 'schedule' | 'turn' | 'low-battery' | 'airplane' | 'connection' | 'acknowledgement' | 'sending';
+  readonly for:
+    | 'schedule'
+    | 'turn'
+    | 'low-battery'
+    | 'airplane'
+    | 'connection'
+    | 'subscription'
+    | 'acknowledgement'
+    | 'sending';
   readonly text: string;
   /** When it is expected to end, ms since the epoch by the run's clock, where that is known. */
   readonly dueMs?: number;
@@ -19,12 +28,13 @@ export interface WaitQuestion {
   readonly record: CommandRecord;
   readonly queue: CommandQueue | undefined;
   readonly belief: Belief | undefined;
-  readonly isConnected: boolean;
+  /** The lock's own connection; undefined while there is none. */
+  readonly session: Pick<Session, 'isListening' | 'hasUnsubscribed'> | undefined;
   readonly nowMs: number;
 }
 
 /** What the command waits for; null where it is over. Pure. */
-export function waitOf({ record, queue, belief, isConnected, nowMs }: WaitQuestion): Wait | null {
+export function waitOf({ record, queue, belief, session, nowMs }: WaitQuestion): Wait | null {
   const { id, state, notBeforeMs } = record;
   if (state !== 'queued' && state !== 'sent') return null;
   if (notBeforeMs !== null && notBeforeMs > nowMs)
@@ -33,9 +43,15 @@ export function waitOf({ record, queue, belief, isConnected, nowMs }: WaitQuesti
   if (next !== undefined && next.record.id !== id) return { for: 'turn', text: `behind command ${next.record.id}` };
   if (belief?.state === 'LOW_BATTERY') return { for: 'low-battery', text: 'low battery' };
   if (belief?.state === 'AIRPLANE') return { for: 'airplane', text: 'airplane mode: nothing reaches the lock' };
-  if (!isConnected) return connectionWait(belief, nowMs);
+  if (session === undefined) return connectionWait(belief, nowMs);
+  if (!session.isListening) return { for: 'subscription', text: subscriptionText(session.hasUnsubscribed, belief) };
   if (state === 'sent') return { for: 'acknowledgement', text: 'the lock’s answer' };
   return { for: 'sending', text: 'being sent' };
+}
+
+function subscriptionText(hasUnsubscribed: boolean, belief: Belief | undefined): string {
+  const since = belief?.isConnected === true ? ` since ${toDate(belief.connectedSinceMs)}` : '';
+  return `lock connected${since}, has ${hasUnsubscribed ? 'unsubscribed from' : 'not subscribed to'} \`down\``;
 }
 
 function connectionWait(belief: Belief | undefined, nowMs: number): Wait {

@@ -161,8 +161,8 @@ export class Commands implements CommandListener {
   waitOf(record: CommandRecord): Wait | null {
     const { findLock, sessionOf, clock } = this.#parts;
     const queue = this.#dispatcher.queueOf(record.deviceId);
-    const isConnected = sessionOf(record.deviceId)?.isListening === true;
-    return waitOf({ record, queue, belief: findLock(record.deviceId)?.state.belief, isConnected, nowMs: clock.now() });
+    const belief = findLock(record.deviceId)?.state.belief;
+    return waitOf({ record, queue, belief, session: sessionOf(record.deviceId), nowMs: clock.now() });
   }
 
   /** A lock has subscribed to `down`: from now on it hears commands. */

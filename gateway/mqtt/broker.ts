@@ -209,7 +209,9 @@ export class Broker {
     });
     aedes.on('unsubscribe', (filters, client) => {
       const session = filters.includes(DOWN_TOPIC) ? this.#sessionOf.get(client) : undefined;
-      if (session !== undefined) session.isListening = false;
+      if (session?.isListening !== true) return;
+      session.isListening = false;
+      session.hasUnsubscribed = true;
     });
     aedes.on('clientReady', (client) => this.#ready(client));
     aedes.on('clientDisconnect', (client) => this.#gone(client));
@@ -285,6 +287,7 @@ export class Broker {
       messages,
       isReady: false,
       isListening: false,
+      hasUnsubscribed: false,
       isEnded: false,
       cause: undefined,
       send: async (payload) => {
@@ -319,6 +322,7 @@ export class Broker {
     // A quick client subscribes before aedes says that it is ready.
     this.#ready(client);
     session.isListening = true;
+    session.hasUnsubscribed = false;
     this.#options.onListening?.(session);
   }
 

@@ -22,6 +22,8 @@ export interface Session {
   cause: DisconnectCause | undefined;
   /** It has subscribed to `down`: what is sent now is heard. */
   isListening: boolean;
+  /** It has unsubscribed from `down`, and has not subscribed again. */
+  hasUnsubscribed: boolean;
   /** We have ended it: nothing that it sent is taken any more. */
   isEnded: boolean;
   /**

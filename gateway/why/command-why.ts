@@ -55,6 +55,10 @@ export const WAIT_WHY: Readonly<Record<Wait['for'], WaitRow>> = Object.freeze({
   'low-battery': { sentence: 'no command is sent while the battery is below 10 %', restsOn: SECTIONS.wire },
   airplane: { sentence: 'in airplane mode nothing reaches the lock', restsOn: SECTIONS.model },
   connection: { sentence: 'a lock hears commands only while it is connected', restsOn: SECTIONS.wire },
+  subscription: {
+    sentence: 'a lock gets commands once it has subscribed to `down` on the connection that it has',
+    restsOn: SECTIONS.wire,
+  },
   acknowledgement: {
     sentence: 'the gateway keeps a command until the lock has acknowledged it',
     restsOn: SECTIONS.wire,

@@ -111,6 +111,7 @@ export class CommandBench {
       connection: { stream, raw: stream, address: '' },
       isReady: true,
       isListening: true,
+      hasUnsubscribed: false,
       cause: undefined,
       send: async (payload: Buffer) => {
         const downlink = decodeDownlink(payload);
