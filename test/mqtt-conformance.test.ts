@@ -5,11 +5,15 @@
  */
 import t, { type Test } from 'tap';
 import { type HandSocket, handBroker, turns } from './helpers/hand-broker.js';
+import { runMutated } from './helpers/mutated-run.js';
 import { lengthOf, packet } from './helpers/raw-lock.js';
+import { chooseSeed } from './helpers/seeded-chance.js';
 import { testMac } from './helpers/test-gateway.js';
 
 const MAC = testMac();
 const SECRET = 'lgs_hand';
+/** Mutated packets; the long form has a million. */
+const MUTATED = 3000;
 /** CONNACK by its return code. */
 const connack = (code: number): string => `200200${code.toString(16).padStart(2, '0')}`;
 const [PINGREQ, PINGRESP, DISCONNECT] = ['c000', 'd000', 'e000'];
@@ -599,4 +603,15 @@ t.test('[MQTT-3.10.4-2] behind an UNSUBSCRIBE no command is sent, behind the nex
     listening.push(session?.isListening);
   }
   t.same(listening, [true, true, false, true]);
+});
+
+t.test('mutated packets: nothing is answered that was not said, and honest locks wait for nobody', async (t) => {
+  const seed = chooseSeed();
+  const seen = await runMutated(t, seed, MUTATED);
+  const { streams, mutated, letIn, ended, uplinks, mostTurns } = seen;
+  t.same(seen.faults, [], `LOCKGATE_SEED=${seed} npx tap run dist/test/mqtt-conformance.test.js`);
+  t.comment(`seed ${seed}: ${mutated} packets in ${streams} streams, ${letIn} let in, ${ended} ended`);
+  t.comment(`an honest lock's ping waited ${mostTurns} turns at the most`);
+  t.ok(letIn > streams / 3 && ended > streams / 3 && uplinks > streams / 20, `${uplinks} uplinks among them`);
+  t.equal(seen.left, 0, 'no connection is left');
 });
