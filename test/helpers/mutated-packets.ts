@@ -1,8 +1,8 @@
 /**
  * Mutated packets: what a lock may say, with bits flipped, bytes changed, put in, left out or repeated, lengths that
  * lie, and packets torn together. A stream is one connection's worth; a quarter of them begin with a mutated CONNECT,
- * the others are let in first. And a reference that reads the same bytes packet by packet, as slowly and plainly as MQTT
- * 3.1.1 has it, to say what a gateway may answer.
+ * the others are let in first. And a reference that reads the same bytes packet by packet, as slowly and plainly as
+ * MQTT 3.1.1 has it, to say what a gateway may answer.
  */
 import { TextDecoder } from 'node:util';
 import { connectPacket, lengthOf, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
