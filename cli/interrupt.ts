@@ -1,6 +1,6 @@
 /**
  * Ctrl-C and polite kills: what they mean to a command that ends by itself, and to one that goes on until it is told
- * to end.
+ * to end. And SIGHUP, by which a service is told to read its files again.
  */
 
 /** What Ctrl-C (or a polite kill) means to a command that goes on until it is told to end. */
@@ -47,4 +47,25 @@ export function untilInterrupted(): Interruption {
       return exitCode;
     },
   };
+}
+
+/** SIGHUPs that came before anybody could act on them. */
+let earlyHangUps = 0;
+
+const noteHangUp = (): void => {
+  earlyHangUps += 1;
+};
+
+/** From now on SIGHUP doesn't end the process; what comes before {@link onHangUp} is kept for it. */
+export function holdHangUps(): void {
+  process.on('SIGHUP', noteHangUp);
+}
+
+/** Calls `act` at each SIGHUP from now on, and once now where some came before. */
+export function onHangUp(act: () => void): void {
+  process.on('SIGHUP', act);
+  process.off('SIGHUP', noteHangUp);
+  if (earlyHangUps === 0) return;
+  earlyHangUps = 0;
+  act();
 }

@@ -4,14 +4,18 @@
  */
 import { runCommandLine } from './command-line.js';
 import { EXIT } from './exit-codes.js';
-import { endAtSignals } from './interrupt.js';
+import { endAtSignals, holdHangUps } from './interrupt.js';
 import { calledGroups, makeProgram } from './program.js';
 
 async function run(words: readonly string[]): Promise<void> {
+  // A service that is told to read its files again while it starts must not end.
+  if (words.find((word) => !word.startsWith('-')) === 'serve') holdHangUps();
   // Whoever reads what we print may have seen enough (`| head`).
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') process.exit(process.exitCode ?? EXIT.done);
+      // The terminal was closed: a service that outlives it has nobody to tell.
+      if (error.code === 'EIO') return;
       throw error;
     });
   endAtSignals();

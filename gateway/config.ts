@@ -40,6 +40,10 @@ export interface Config {
   readonly lockUplinksPerDay: number;
   readonly httpHost: string;
   readonly httpPort: number;
+  /** Connections to one HTTP port that one address may have; 0 for any number. */
+  readonly httpPerAddress: number;
+  /** Proxies whose `X-Forwarded-For` counts. */
+  readonly trustedProxies: readonly AddressRange[];
   /** Whose pages may call from a browser. */
   readonly httpCorsOrigin: readonly string[];
   readonly operatorHost: string;
@@ -183,6 +187,22 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: '',
     unit: 'origins, separated by commas',
     meaning: 'Whose pages may call the merchants’ interface from a browser, such as https://example.com.',
+  },
+  {
+    key: 'httpPerAddress',
+    flag: '--http-per-address',
+    environment: 'LOCKGATE_HTTP_PER_ADDRESS',
+    default: '1000',
+    unit: 'connections',
+    meaning: 'Of 2,000 connections to an HTTP port, how many one address may have; 0 for any. Proxies are exempt.',
+  },
+  {
+    key: 'trustedProxies',
+    flag: '--trusted-proxies',
+    environment: 'LOCKGATE_TRUSTED_PROXIES',
+    default: '',
+    unit: 'address ranges, separated by commas',
+    meaning: 'Proxies before the HTTP ports whose X-Forwarded-For and X-Forwarded-Proto count; nobody else’s do.',
   },
   {
     key: 'operatorHost',
@@ -340,6 +360,8 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     httpHost: text('httpHost').text,
     httpPort: readPort(text('httpPort')),
     httpCorsOrigin: readOrigins(text('httpCorsOrigin')),
+    httpPerAddress: readCount(text('httpPerAddress')),
+    trustedProxies: readProxies(text('trustedProxies')),
     operatorHost: text('operatorHost').text,
     operatorPort: readPort(text('operatorPort')),
     allowWebhookRange: text('allowWebhookRange')
@@ -373,6 +395,16 @@ function readOrigins(resolved: ResolvedSetting): string[] {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin)
       throw wrongSetting(resolved, 'origins such as https://example.com, separated by commas');
   return origins;
+}
+
+function readProxies(resolved: ResolvedSetting): AddressRange[] {
+  const ranges = resolved.text.split(/[\s,]+/).filter((range) => range !== '');
+  try {
+    return ranges.map(parseRange);
+  } catch (error) {
+    if (!(error instanceof LockgateError)) throw error;
+    throw wrongSetting(resolved, 'address ranges such as 10.0.0.0/8 or fd00::/8, separated by commas');
+  }
 }
 
 function readPort(resolved: ResolvedSetting): number {

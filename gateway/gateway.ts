@@ -17,6 +17,8 @@ import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
 import { Health } from './health.js';
 import { watchEventLoop } from './health-event-loop.js';
 import { StoreWatch } from './health-store.js';
+import { HttpConnections } from './http/connections/connections.js';
+import { MAX_CONNECTIONS, RESERVED_CONNECTIONS } from './http/limits.js';
 import { HttpServer } from './http/server.js';
 import { Ingest, type IngestParts } from './ingest.js';
 import type { Keys } from './keys.js';
@@ -30,6 +32,7 @@ import { UplinkBudgets } from './mqtt/budget/uplink-budgets.js';
 import type { DoorLimits } from './mqtt/front-door.js';
 import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
+import { TrustedProxies } from './network/trusted-proxies.js';
 import { Notices } from './notices/notices.js';
 import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
 import { OperatorToken } from './operator/token.js';
@@ -342,13 +345,16 @@ async function startIdentity(
 
 function startOperator(
   config: Config,
-  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings'> & { readonly broker: Broker },
+  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpDoor> & {
+    readonly broker: Broker;
+  },
   { http }: Interfaces,
   settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
   const { broker, store, clock } = parts;
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
+    ...httpDoor(config),
     host: config.operatorHost,
     port: config.operatorPort,
     settings: async () => {
@@ -382,6 +388,7 @@ async function startInterfaces(config: Config, ground: Ground, metrics: Metrics)
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({
+    ...httpDoor(config),
     host: config.httpHost,
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
@@ -394,6 +401,16 @@ async function startInterfaces(config: Config, ground: Ground, metrics: Metrics)
   started.push(stopStep('the merchants’ interface', () => http.close()));
   started.push(stopStep('the operator’s interface', async () => await made.operator?.close()));
   return made;
+}
+
+/** Who may connect to an HTTP port, and whose word counts for somebody else's address. */
+type HttpDoor = Pick<OperatorServerOptions, 'connections' | 'proxies'>;
+
+/** That of one port. */
+function httpDoor({ httpPerAddress, trustedProxies }: Config): HttpDoor {
+  const proxies = new TrustedProxies(trustedProxies);
+  const limits = { most: MAX_CONNECTIONS, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
+  return { proxies, connections: new HttpConnections({ limits, proxies }) };
 }
 
 /** It stops after everything that could change something. */

@@ -2,7 +2,7 @@
  * MQTT over TLS: who may speak, what a certificate's reload does, and what is counted (protocol.md §1; interfaces.md
  * §5).
  */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, watch, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import path from 'node:path';
 import { connect as connectTls } from 'node:tls';
@@ -24,6 +24,7 @@ import { ask } from './helpers/operator-call.js';
 import { PARKED, PARKED_AT } from './helpers/parked-bicycle.js';
 import { LOCKGATE, Program } from './helpers/program.js';
 import { connectPacket, NOT_AUTHORIZED, puback, publishPacket, RawLock, TAKEN } from './helpers/raw-lock.js';
+import { serveProgram } from './helpers/serve-program.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { type TestCertificate, testCertificate, writeCertificate } from './helpers/test-certificates.js';
 import { eventsOf, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
@@ -242,6 +243,27 @@ t.test('SIGHUP reads the certificate again', async (t) => {
   serve.kill('SIGHUP');
   t.match(await serve.line(/key\.pem does not hold/, 'stderr'), /stays/);
   await RawLock.openTls(t, port, SECOND.cert);
+  serve.kill('SIGTERM');
+  t.match(await serve.end(20), { code: 0 });
+});
+
+t.test('SIGHUP without a certificate changes nothing, at whatever moment it comes', async (t) => {
+  const data = path.join(tempFolder(t), 'data');
+  mkdirSync(data);
+  const hasBegun = new Promise<void>((resolve) => {
+    const watcher = watch(data, (_what, name) => {
+      if (name !== 'gateway.lock') return;
+      watcher.close();
+      resolve();
+    });
+  });
+  const serve = serveProgram(t, data);
+  await hasBegun;
+  serve.kill('SIGHUP');
+  await serve.line(/Ctrl-C/);
+  await serve.line(/nothing to read again/, 'stderr');
+  serve.kill('SIGHUP');
+  await serve.lines(/nothing to read again/, 2, 'stderr');
   serve.kill('SIGTERM');
   t.match(await serve.end(20), { code: 0 });
 });

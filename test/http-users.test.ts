@@ -3,9 +3,11 @@ import t, { type Test } from 'tap';
 import type { Gateway, GatewayOptions } from '../gateway/gateway.js';
 import { LoginGuard } from '../gateway/merchants/login-guard.js';
 import { Passwords } from '../gateway/merchants/passwords.js';
+import { parseRange } from '../gateway/webhooks/address-rule.js';
 import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { apiKey, call, type MerchantAnswer } from './helpers/merchant-call.js';
-import { MERCHANT, testGateway } from './helpers/test-gateway.js';
+import { tempFolder } from './helpers/temp-folder.js';
+import { MERCHANT, openGateway, testGateway } from './helpers/test-gateway.js';
 
 const LIST = '/v2/user/createWithList';
 const INVALID = { status: 400, body: { detail: 'Invalid username/password supplied' } };
@@ -124,7 +126,7 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
   t.match(await out(key, { 'x-session': second }), { status: 200, text: '' });
   t.equal(await find(second), null);
   const headers = { 'x-forwarded-proto': 'https' };
-  t.match(await out(key, headers), { status: 200, text: '', headers: { 'set-cookie': [/Max-Age=0;.*; Secure$/] } });
+  t.match(await out(key, headers), { status: 200, headers: { 'set-cookie': [/Max-Age=0;.*; SameSite=Strict$/] } });
   for (const headers of [{}, { 'x-session': second }, { 'x-session': 'x' }, { cookie: 'lockgate_session=' }])
     t.match(await out(key, headers), { status: 200, text: '' }, 'also where there was none');
 });
@@ -212,6 +214,55 @@ t.test('many addresses that guess at one account are held, and its owner is not'
   t.ok(await attempt('10.0.1.1', 'wrong', 'bo'), 'and another account is another matter');
   clock.advance(Minutes(5));
   t.ok(await attempt('10.0.1.1', 'wrong'));
+});
+
+t.test('one address that tries many accounts is held, but where it was before', async (t) => {
+  const clock = new ManualClock();
+  const guard = new LoginGuard(clock);
+  const attempt = async (username: string, address: string, became: 'right' | 'wrong', merchantId = 1) => {
+    const { retryAfterMs, end } = await guard.begin(merchantId, username, address);
+    end(retryAfterMs === undefined ? became : 'undecided');
+    return retryAfterMs;
+  };
+  const sprayer = '2001:db8:1:2::1';
+  t.equal(await attempt('ada', sprayer, 'right'), undefined);
+  for (let guess = 0; guess < 100; guess += 1)
+    t.equal(await attempt(`user ${guess}`, `2001:db8:1:2::${guess.toString(16)}`, 'wrong'), undefined);
+  t.equal(await attempt('user 100', '2001:db8:1:2:ffff::1', 'wrong'), Minutes(5), 'a /64 is one address');
+  t.equal(await attempt('ada', sprayer, 'right'), undefined, 'it was right from here before');
+  t.equal(await attempt('user 100', '2001:db8:1:3::1', 'right'), undefined, 'from elsewhere it is let in');
+  t.equal(await attempt('user 100', sprayer, 'right', 2), undefined, 'another merchant’s users are another matter');
+  const atOnce = await Promise.all(Array.from({ length: 150 }, (_, n) => guard.begin(3, `user ${n}`, sprayer)));
+  t.equal(atOnce.filter(({ retryAfterMs }) => retryAfterMs === undefined).length, 100, 'sent at once, they count too');
+  for (const { end } of atOnce) end('undecided');
+  t.equal(await attempt('user 0', '::ffff:192.0.2.1', 'wrong', 4), undefined);
+  for (let guess = 1; guess < 10; guess += 1) await attempt('user 0', '192.0.2.1', 'wrong', 4);
+  t.equal(await attempt('user 0', '::ffff:192.0.2.1', 'wrong', 4), Minutes(5), 'IPv4 in IPv6 spelling is the same');
+  clock.advance(Minutes(5));
+  t.equal(await attempt('user 100', sprayer, 'wrong'), undefined);
+});
+
+t.test('behind a trusted proxy guesses count by client, and nobody else’s forwarded headers count', async (t) => {
+  const trustedProxies = [parseRange('127.0.0.5'), parseRange('10.1.0.0/16')];
+  const gateway = await openGateway(t, tempFolder(t), {}, { trustedProxies });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const key = await apiKey(gateway, MERCHANT);
+  await call(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
+  const through = async (from: string, forwarded: string, password: string) => {
+    const headers = { 'x-forwarded-for': forwarded, 'x-forwarded-proto': 'https' };
+    const answer = await call(gateway, `/v2/user/login?username=ada&password=${password}`, { key, from, headers });
+    return { ...answer, isSecure: /; Secure$/.test(String(answer.headers['set-cookie'])) };
+  };
+  // The client made the first entry up; the proxies wrote the others.
+  for (let guess = 0; guess < 10; guess += 1)
+    t.match(await through('127.0.0.5', `198.51.100.${guess}, 203.0.113.9, 10.1.2.3`, 'wrong'), { status: 400 });
+  t.match(await through('127.0.0.5', '198.51.100.77, 203.0.113.9:4711, 10.1.2.3', 'x'), { status: 429 });
+  t.match(await through('127.0.0.5', '203.0.113.10, 10.1.2.3', 'x'), { status: 200, isSecure: true });
+  t.match(await through('127.0.0.5', '[2001:db8::1]:443', 'x'), { status: 200 });
+  for (let guess = 0; guess < 10; guess += 1)
+    t.match(await through('127.0.0.6', `198.51.100.${guess}`, 'wrong'), { status: 400 });
+  t.match(await through('127.0.0.6', '198.51.100.77', 'x'), { status: 429 }, 'a stranger says nothing of who it is');
+  t.match(await through('127.0.0.7', '198.51.100.77', 'x'), { status: 200, isSecure: false });
 });
 
 t.test('who guesses without end from one address does not keep out others', async (t) => {

@@ -8,7 +8,7 @@ import { systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { addressFile } from '../client.js';
 import { collectRarely } from '../heap-growth.js';
-import { untilInterrupted } from '../interrupt.js';
+import { onHangUp, untilInterrupted } from '../interrupt.js';
 import { note, print } from '../output.js';
 
 /** The settings as flags, by the keys of the settings table. */
@@ -31,6 +31,8 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--http-host <address>', 'Where merchants connect (default: 127.0.0.1).'],
   ['--http-port <port>', 'The merchants’ HTTP interface; 0 lets the system choose (default: 8080).'],
   ['--http-cors-origin <origins>', 'Whose pages may call it from a browser, such as https://example.com.'],
+  ['--http-per-address <count>', 'HTTP connections that one address may have; 0 for any number (default: 1000).'],
+  ['--trusted-proxies <ranges>', 'Proxies whose X-Forwarded-For counts, such as 10.0.0.0/8.'],
   ['--operator-host <address>', 'Where the operator’s interface listens (default: 127.0.0.1).'],
   ['--operator-port <port>', 'The operator’s interface (default: 8081).'],
   ['--allow-webhook-range <ranges>', 'Addresses that webhooks may go to besides public ones, such as 127.0.0.0/8.'],
@@ -67,7 +69,7 @@ async function runGateway(flags: SettingFlags): Promise<void> {
     const gateway = await startGateway(config, { events, settings, onBroken: exitBroken });
     noteAddress(config, gateway);
     printReady(config, gateway);
-    if (config.mqttTls !== null) process.on('SIGHUP', () => reloadTls(gateway, log));
+    onHangUp(() => rereadFiles(config, gateway, log));
     // On a terminal the lines above have said it.
     if (isJson) log.info(startedMembers(settings, gateway), 'started');
     await interrupted.happened;
@@ -81,8 +83,15 @@ async function runGateway(flags: SettingFlags): Promise<void> {
   process.exitCode = 0;
 }
 
-/** A new certificate is for those who connect from now on; one that is wrong changes nothing. */
-function reloadTls(gateway: Gateway, log: Logger): void {
+/**
+ * What SIGHUP asks for. A new certificate is for those who connect from now on; one that is wrong changes nothing. The
+ * operator's token is looked at by itself, and settings hold until the next start.
+ */
+function rereadFiles({ mqttTls }: Config, gateway: Gateway, log: Logger): void {
+  if (mqttTls === null) {
+    log.info({ event: 'nothing-to-read' }, 'SIGHUP: there is nothing to read again, since no TLS certificate is set');
+    return;
+  }
   try {
     const { validTo, fingerprint } = gateway.reloadTls();
     log.info({ event: 'tls-read', valid_to: validTo, fingerprint }, `the certificate was read again: until ${validTo}`);

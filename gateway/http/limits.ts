@@ -19,10 +19,14 @@ export const HTTP_LIMITS = {
     maxHeaderSize: 16 * 1024,
     headersTimeout: Seconds(10),
     connectionsCheckingInterval: Seconds(1),
+    /** It is looked at here (connections/host-header.ts): Node's own answer is no problem as RFC 9457 has them. */
+    requireHostHeader: false,
   },
   /** Ours end when we end, whatever the other side does. */
   forceCloseConnections: true,
 } as const;
 
-/** Connections to one port at once; a further one is closed. */
+/** Connections to one port at once, those of its reserve left out. */
 export const MAX_CONNECTIONS = 2_000;
+/** Connections to one port beyond that: for whoever has the operators' token, and on the merchants' port for probes. */
+export const RESERVED_CONNECTIONS = 64;

@@ -13,14 +13,18 @@ import { LockgateError } from '../../proto/errors.js';
 import type { RequestAnswered } from '../events.js';
 import type { Health } from '../health.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
+import type { TrustedProxies } from '../network/trusted-proxies.js';
 import type { ApiKey } from '../store/access-store.js';
 import { answerPreflight, isAllowed, setHeaders } from './answer-headers.js';
 import { checkApiKey, checkBearer } from './authentication.js';
 import { assertChecked, faultsOf } from './check-value.js';
-import { addDocumentation } from './documentation.js';
+import type { HttpConnections } from './connections/connections.js';
+import { checkHost } from './connections/host-header.js';
+import { addDocumentation } from './documentation/documentation.js';
 import { readFormBody } from './form-body.js';
+import { HEALTH_ROUTES } from './health-routes.js';
 import { readJsonBody } from './json-body.js';
-import { HTTP_LIMITS, MAX_CONNECTIONS } from './limits.js';
+import { HTTP_LIMITS } from './limits.js';
 import { listen } from './listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from './problem.js';
 import { Refusal } from './refusal.js';
@@ -34,6 +38,9 @@ export interface HttpServerOptions {
   readonly port: number;
   /** Whose pages may call from a browser. */
   readonly corsOrigins: readonly string[];
+  readonly connections: HttpConnections;
+  /** Whose `X-Forwarded-For` counts. */
+  readonly proxies: TrustedProxies;
   readonly health: Health;
   /** What merchants call; undefined until the gateway has started. */
   readonly merchants: () => MerchantParts | undefined;
@@ -67,6 +74,7 @@ export class HttpServer {
   static async start(options: HttpServerOptions): Promise<HttpServer> {
     const fastify = Fastify({
       ...HTTP_LIMITS,
+      serverFactory: options.connections.makeServer,
       clientErrorHandler: answerClientError,
       genReqId: () => `req_${randomBytes(10).toString('hex')}`,
       // A login is no safe method, whatever HTTP says of GET.
@@ -76,7 +84,6 @@ export class HttpServer {
         sendProblem(reply as FastifyReply, 400, new LockgateError('input-path', 'the path is not valid'));
       },
     });
-    fastify.server.maxConnections = MAX_CONNECTIONS;
     const server = new HttpServer(fastify, options);
     server.#readBodies();
     server.#answerFailures();
@@ -122,10 +129,12 @@ export class HttpServer {
   }
 
   #watch(): void {
-    const { corsOrigins, onAnswered } = this.#options;
+    const { connections, corsOrigins, onAnswered } = this.#options;
     this.#fastify.addHook('onRequest', async (request, reply) => {
       this.#begun.set(request, monotonicMs());
       setHeaders(request, reply, corsOrigins);
+      checkHost(request.raw, reply.raw);
+      if (connections.isReserved(request.raw)) refuseInReserve(request);
       if (!request.is404) return;
       if (methodsOf(pathOf(request)) !== undefined && answerPreflight(request, reply, corsOrigins)) return reply;
       // Before a body is read that nobody asked for.
@@ -160,6 +169,7 @@ export class HttpServer {
   }
 
   #addMerchantRoute(row: MerchantRoute): void {
+    const { proxies } = this.#options;
     for (const schema of [row.query, row.body]) if (schema !== undefined) assertChecked(schema);
     this.#fastify.route({
       method: row.method,
@@ -179,9 +189,9 @@ export class HttpServer {
           query: request.query as Record<string, unknown>,
           headers: request.headers,
           body: request.body,
-          address: request.ip,
+          address: proxies.clientOf(request.raw),
           // A proxy with TLS stands before it, and says so.
-          isHttps: request.headers['x-forwarded-proto'] === 'https',
+          isHttps: proxies.isHttps(request.raw),
           signal: gone.signal,
         });
         return await send(reply, answer);
@@ -212,6 +222,15 @@ export class HttpServer {
 
 function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? '';
+}
+
+/** The paths that a port which is full still answers. */
+const PROBES: ReadonlySet<string> = new Set(HEALTH_ROUTES.map(({ path }) => path));
+
+/** @throws LockgateError `busy` where it is no probe */
+function refuseInReserve(request: FastifyRequest): void {
+  if (PROBES.has(pathOf(request))) return;
+  throw new LockgateError('busy', 'too many connections are open; try again in a moment');
 }
 
 /** @throws Refusal 405 where the path is one of ours */

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Hours, Seconds } from '../../proto/clock.js';
 import { toDate } from '../../proto/ping-json.js';
-import { GUESS_WINDOW, GUESSES } from '../merchants/login-guard.js';
+import { GUESS_WINDOW, GUESSES, GUESSES_OF_STRANGERS } from '../merchants/login-guard.js';
 import { SESSION_LIFE, type TypedUser } from '../merchants/users.js';
 import { toBigInt } from './check-value.js';
 import { Int64 } from './pet-routes.js';
@@ -29,6 +29,9 @@ const SESSION_PREFIX = 'logged in user session:';
 
 /** The login's limit as calls an hour, which is what its header counts. */
 const GUESSES_AN_HOUR = (GUESSES * Hours(1)) / GUESS_WINDOW;
+
+const TOO_MANY_GUESSES = `Over ${GUESSES} wrong guesses in 5 minutes at this account from this address, or over
+${GUESSES_OF_STRANGERS} at the account, or from the address at all accounts.`.replaceAll('\n', ' ');
 
 const UserBody = Type.Object(
   {
@@ -74,7 +77,7 @@ const logIn: MerchantRoute = {
     },
     400: problemResponse('Invalid username/password supplied.'),
     401: UNAUTHORIZED,
-    429: problemResponse(`Over ${GUESSES} wrong guesses in 5 minutes at this account, from this address.`, {
+    429: problemResponse(TOO_MANY_GUESSES, {
       'retry-after': { description: 'When to try again, in seconds.', type: 'integer' },
     }),
     503: UNAVAILABLE,
@@ -88,7 +91,7 @@ const logIn: MerchantRoute = {
       throw new Refusal({
         status: 429,
         code: 'rate-limited',
-        detail: 'too many wrong guesses at this account from this address; wait before the next one',
+        detail: 'too many wrong guesses at this account, or from this address; wait before the next one',
         headers: { 'retry-after': String(Math.ceil(outcome.retryAfterMs / Seconds(1))) },
       });
     return {

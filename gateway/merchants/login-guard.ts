@@ -3,25 +3,32 @@
  * address*: at most ten wrong ones in any five minutes. Whoever guesses at an account locks themselves out of it, and
  * not its owner, who comes from elsewhere; nor others who share the address, whose accounts are other ones.
  *
- * Against many addresses that guess at one account there is a second, wider limit for it. Addresses from which that
- * account was entered before are not held by it, so its owner still gets in.
+ * Two wider limits go with it: one for an account, against many addresses that guess at it, and one for an address,
+ * against one that tries a few passwords at each of many accounts of a merchant. Neither holds an address at an account
+ * that was entered from there before, so its owner still gets in.
+ *
+ * All addresses of an IPv6 /64 are one (network/address-group.ts).
  *
  * It is counted whether the account exists or not. Attempts at an account from one address go one after the other: the
  * count would else come too late for those that are sent at once.
  */
 import { createHash } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
+import { addressGroup } from '../network/address-group.js';
 
 /** Wrong guesses at an account from one address in a {@link GUESS_WINDOW}. */
 export const GUESSES = 10;
 export const GUESS_WINDOW: Milliseconds = Minutes(5);
-/** Wrong guesses at an account from all addresses together that never entered it. */
-const GUESSES_OF_STRANGERS = 100;
 /**
- * Accounts and pairs with wrong guesses that are remembered: two a guess, so more than three threads can compare in a
- * window. Of more, the oldest go; those whose guesses are all past go before that.
+ * Wrong guesses in a window at an account from all addresses together that never entered it; and from an address at all
+ * accounts of a merchant that it never entered. Many people share an address, and some of them mistype.
  */
-const REMEMBERED = 150_000;
+export const GUESSES_OF_STRANGERS = 100;
+/**
+ * Accounts, addresses and pairs with wrong guesses that are remembered: three a guess, so more than three threads can
+ * compare in a window. Of more, the oldest go; those whose guesses are all past go before that.
+ */
+const REMEMBERED = 200_000;
 /** Attempts of one account from one address that wait for each other; a further one is told to come back. */
 const IN_LINE = 1_000;
 /** Pairs that have been right and are remembered; of more, the oldest go. */
@@ -37,14 +44,14 @@ export interface Attempt {
 
 export class LoginGuard {
   readonly #clock: Clock;
-  /** When wrong guesses were made, by account, and by account and address; oldest first. */
+  /** When wrong guesses were made, by account, by address, and by both; oldest first. */
   readonly #wrong = new Map<string, number[]>();
   /** Pairs that have been right. */
   readonly #known = new Set<string>();
   /** For each pair with attempts under way the last of them, and how many there are. */
   readonly #lines = new Map<string, { last: Promise<void>; count: number }>();
 
-  /** Attempts that were let in and are under way, by account, from addresses that never entered it. */
+  /** Attempts that were let in and are under way, at accounts that were never entered from there: by either. */
   readonly #strangers = new Map<string, number>();
 
   constructor(clock: Clock) {
@@ -53,8 +60,9 @@ export class LoginGuard {
 
   /** Resolves when those before it, at this account from this address, have ended. */
   async begin(merchantId: number, username: string, address: string): Promise<Attempt> {
-    const account = shortName(merchantId, username);
-    const pair = shortName(merchantId, username, address);
+    const group = addressGroup(address);
+    const pair = shortName('pair', merchantId, username, group);
+    const wide = [shortName('account', merchantId, username), shortName('address', merchantId, group)];
     const line = this.#lines.get(pair) ?? { last: Promise.resolve(), count: 0 };
     if (line.count >= IN_LINE) return { retryAfterMs: Seconds(1), end: () => undefined };
     const before = line.last;
@@ -65,12 +73,14 @@ export class LoginGuard {
     line.count += 1;
     this.#lines.set(pair, line);
     await before;
-    const retryAfterMs = this.#wait(pair, GUESSES) ?? this.#strangersWait(account, pair);
-    const isStranger = retryAfterMs === undefined && !this.#known.has(pair);
-    if (isStranger) this.#noteStranger(account, 1);
+    const isKnown = this.#known.has(pair);
+    const retryAfterMs = this.#wait(pair, GUESSES) ?? (isKnown ? undefined : this.#strangersWait(wide));
+    const isStranger = retryAfterMs === undefined && !isKnown;
+    if (isStranger) this.#noteStranger(wide, 1);
     const end = (became: 'right' | 'wrong' | 'undecided'): void => {
-      if (isStranger) this.#noteStranger(account, -1);
-      if (became === 'wrong') for (const name of [pair, account]) this.#count(name);
+      if (isStranger) this.#noteStranger(wide, -1);
+      // Somebody who mistypes where they were before says nothing of the others at their address.
+      if (became === 'wrong') for (const name of isKnown ? [pair] : [pair, ...wide]) this.#count(name);
       if (became === 'right') this.#know(pair);
       line.count -= 1;
       if (line.count === 0) this.#lines.delete(pair);
@@ -80,18 +90,22 @@ export class LoginGuard {
   }
 
   /** Strangers' attempts that are under way count as wrong: those sent at once would else all be let in. */
-  #strangersWait(account: string, pair: string): number | undefined {
-    if (this.#known.has(pair)) return undefined;
-    const underWay = this.#strangers.get(account) ?? 0;
-    if (underWay >= GUESSES_OF_STRANGERS) return Seconds(1);
-    return this.#wait(account, GUESSES_OF_STRANGERS - underWay);
+  #strangersWait(wide: readonly string[]): number | undefined {
+    const waits = wide.flatMap((name) => {
+      const underWay = this.#strangers.get(name) ?? 0;
+      if (underWay >= GUESSES_OF_STRANGERS) return [Seconds(1)];
+      return this.#wait(name, GUESSES_OF_STRANGERS - underWay) ?? [];
+    });
+    return waits.length === 0 ? undefined : Math.max(...waits);
   }
 
   /** Notes that one more, or with -1 one less, is under way. */
-  #noteStranger(account: string, change: 1 | -1): void {
-    const underWay = (this.#strangers.get(account) ?? 0) + change;
-    if (underWay === 0) this.#strangers.delete(account);
-    else this.#strangers.set(account, underWay);
+  #noteStranger(wide: readonly string[], change: 1 | -1): void {
+    for (const name of wide) {
+      const underWay = (this.#strangers.get(name) ?? 0) + change;
+      if (underWay === 0) this.#strangers.delete(name);
+      else this.#strangers.set(name, underWay);
+    }
   }
 
   /** How long until there are fewer than `limit` in the window. */

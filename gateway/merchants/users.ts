@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
 import { FAULTS_TOLD, type Fault, ManyFaults } from '../faults.js';
 import type { Keys } from '../keys.js';
+import { addressGroup } from '../network/address-group.js';
 import type { NewUser } from '../store/people-store.js';
 import type { Store } from '../store/store.js';
 import { LoginGuard } from './login-guard.js';
@@ -80,7 +81,11 @@ export class Users {
       if (attempt.retryAfterMs !== undefined) return { became: 'later', retryAfterMs: attempt.retryAfterMs };
       const user = await this.#parts.store.people.findLogin(merchantId, username);
       // Whoever there is or isn't, one password is compared: the time says nothing.
-      const fits = await this.#passwords.check(password, user?.passwordHash ?? null, `${merchantId} ${address}`);
+      const fits = await this.#passwords.check(
+        password,
+        user?.passwordHash ?? null,
+        `${merchantId} ${addressGroup(address)}`,
+      );
       became = fits ? 'right' : 'wrong';
       return user !== null && fits ? await this.#begin(merchantId, user.id) : { became: 'refused' };
     } finally {

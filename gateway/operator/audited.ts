@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { AuditedChange } from '../audit.js';
+import type { TrustedProxies } from '../network/trusted-proxies.js';
 import type { AuditWho } from '../store/audit-store.js';
 import type { ChangingRoute, OperatorParts, RouteRequest } from './routes.js';
 
@@ -11,11 +12,11 @@ import type { ChangingRoute, OperatorParts, RouteRequest } from './routes.js';
 export const USER_HEADER = 'x-lockgate-user';
 
 /** Who calls. `token` names the token that let them in. */
-export function whoOf({ ip, headers }: FastifyRequest, token: string | null): AuditWho {
+export function whoOf({ raw, headers }: FastifyRequest, proxies: TrustedProxies, token: string | null): AuditWho {
   const user = headers[USER_HEADER];
   return {
     actor: 'operator',
-    address: ip,
+    address: proxies.clientOf(raw),
     agent: headers['user-agent'] ?? null,
     osUser: typeof user === 'string' && user !== '' ? decoded(user) : null,
     token,

@@ -6,6 +6,7 @@
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import type { Audit } from '../audit.js';
+import type { TrustedProxies } from '../network/trusted-proxies.js';
 import type { Store } from '../store/store.js';
 import { pick } from './audit-terms.js';
 import { whoOf } from './audited.js';
@@ -32,14 +33,15 @@ export const BACKUP_TERMS: DocumentedRoute = {
 export interface BackupParts {
   readonly store: Pick<Store, 'readCopy'>;
   readonly audit: Audit;
+  readonly proxies: TrustedProxies;
   readonly token: OperatorToken;
 }
 
 /** Adds `GET /backup`. */
-export function addBackupRoute(fastify: FastifyInstance, { store, audit, token }: BackupParts): void {
+export function addBackupRoute(fastify: FastifyInstance, { store, audit, proxies, token }: BackupParts): void {
   const { operation: action } = BACKUP_TERMS;
   fastify.get('/backup', async (request, reply) => {
-    const change = { who: whoOf(request, token.name), action, object: '', before: null };
+    const change = { who: whoOf(request, proxies, token.name), action, object: '', before: null };
     const copy = await audit.change(
       change,
       () => store.readCopy(),

@@ -7,9 +7,12 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } f
 import { LockgateError } from '../../proto/errors.js';
 import { OWNER } from '../data-folder.js';
 import type { GatewayEvents } from '../events.js';
-import { HTTP_LIMITS, MAX_CONNECTIONS } from '../http/limits.js';
+import type { HttpConnections } from '../http/connections/connections.js';
+import { checkHost } from '../http/connections/host-header.js';
+import { HTTP_LIMITS } from '../http/limits.js';
 import { listen } from '../http/listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../http/problem.js';
+import type { TrustedProxies } from '../network/trusted-proxies.js';
 import type { AuditWho } from '../store/audit-store.js';
 import { AUDIT_ROUTES } from './audit-routes.js';
 import { makeAudited, whoOf } from './audited.js';
@@ -68,6 +71,9 @@ const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
 export interface OperatorServerOptions extends OperatorParts, RecordParts, HealthRouteParts {
   readonly host: string;
   readonly port: number;
+  readonly connections: HttpConnections;
+  /** Whose `X-Forwarded-For` counts. */
+  readonly proxies: TrustedProxies;
   readonly token: OperatorToken;
   readonly events: GatewayEvents;
 }
@@ -87,6 +93,7 @@ export class OperatorServer {
   static async start(options: OperatorServerOptions): Promise<OperatorServer> {
     const fastify = Fastify({
       ...HTTP_LIMITS,
+      serverFactory: options.connections.makeServer,
       clientErrorHandler: answerClientError,
       // What can't be read as a path is answered before there is a route; Fastify's own answer would quote it.
       frameworkErrors: (_error, _request, reply) => {
@@ -94,16 +101,19 @@ export class OperatorServer {
       },
       routerOptions: { querystringParser: (text) => parseQuery(text) },
     });
-    fastify.server.maxConnections = MAX_CONNECTIONS;
     const server = new OperatorServer(fastify, options);
     fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
     fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
-    fastify.addHook('onRequest', async (request) => {
+    fastify.addHook('onRequest', async (request, reply) => {
       const { token } = options;
+      checkHost(request.raw, reply.raw);
       const isNewToken = token.look();
       const isOperator = token.isOperator(request.headers.authorization);
       // Whoever comes with the new one is who changed it, most likely: the command line does so at once.
-      if (isNewToken) server.#tokenChanged(options, isOperator ? { ...whoOf(request, null), actor: 'owner' } : OWNER);
+      if (isNewToken) {
+        const who = whoOf(request, options.proxies, null);
+        server.#tokenChanged(options, isOperator ? { ...who, actor: 'owner' } : OWNER);
+      }
       if (!isOperator)
         throw new LockgateError('unauthorized', 'the operator’s interface wants the token of the data folder');
       // Whoever asks how the stop goes is answered to the end; nothing else begins any more.
@@ -178,7 +188,7 @@ export class OperatorServer {
         };
         const answer =
           'audit' in route
-            ? await makeAudited(route, whoOf(request, options.token.name), options, asked, work)
+            ? await makeAudited(route, whoOf(request, options.proxies, options.token.name), options, asked, work)
             : await work();
         return await reply.status(success).send(answer);
       },

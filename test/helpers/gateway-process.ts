@@ -82,6 +82,8 @@ async function main(): Promise<void> {
       lockUplinksPerSecond: 200,
       lockUplinkBurst: 2000,
       lockUplinksPerDay: 200_000,
+      httpPerAddress: 0,
+      trustedProxies: [],
       httpHost: '127.0.0.1',
       httpPort: 0,
       httpCorsOrigin: [],

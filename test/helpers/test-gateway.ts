@@ -27,6 +27,8 @@ export function testConfig(data: string): Config {
     lockUplinksPerSecond: 200,
     lockUplinkBurst: 2000,
     lockUplinksPerDay: 200_000,
+    httpPerAddress: 0,
+    trustedProxies: [],
     httpHost: '127.0.0.1',
     httpPort: 0,
     httpCorsOrigin: [],

@@ -4,19 +4,16 @@
  * port, so that it works without the internet.
  */
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
-import { SCOPES } from '../store/access-store.js';
-import { VERSION } from '../version.js';
-import { JSON_TYPE } from './route.js';
+import { SCOPES } from '../../store/access-store.js';
+import { VERSION } from '../../version.js';
+import { JSON_TYPE } from '../route.js';
+import { type MemoryFile, makeMemoryFile, sendFile } from './memory-file.js';
+import { loadPageFiles, PAGE_FILES, PAGE_PATH, pageHtml } from './page.js';
 
 export const DOCUMENT_PATH = '/openapi.json';
-export const PAGE_PATH = '/docs';
 
-/**
- * What the page may load: our own files. The package's own policy lets it load styles and fonts from anywhere, and asks
- * browsers to get everything over TLS, so that the page stays empty where there is none, but on the machine itself.
- */
+/** What the page may load: our own files. */
 const PAGE_CSP = [
   "default-src 'self'",
   "base-uri 'self'",
@@ -80,23 +77,53 @@ export async function addDocumentation(fastify: FastifyInstance): Promise<void> 
     },
     transformObject: (document) => nameSchemas(('openapiObject' in document ? document.openapiObject : {}) as never),
   });
-  await fastify.register(swaggerUi, {
-    routePrefix: PAGE_PATH,
-    staticCSP: PAGE_CSP,
-    // The plain layout has no bar above, and so no logo of others.
-    uiConfig: {
-      layout: 'BaseLayout',
-      docExpansion: 'list',
-      deepLinking: true,
-      tryItOutEnabled: true,
-      persistAuthorization: false,
+  addDocuments(fastify);
+  addPage(fastify);
+}
+
+/** As text: an answer's schema can't be asked to write a document. Each is made once, when it is first asked for. */
+function addDocuments(fastify: FastifyInstance): void {
+  const json = once(() => makeMemoryFile(`${JSON_TYPE}; charset=utf-8`, JSON.stringify(fastify.swagger())));
+  const yaml = once(() => makeMemoryFile('application/x-yaml', fastify.swagger({ yaml: true })));
+  serveFile(fastify, DOCUMENT_PATH, json);
+  serveFile(fastify, `${PAGE_PATH}/json`, json);
+  serveFile(fastify, `${PAGE_PATH}/yaml`, yaml);
+}
+
+function addPage(fastify: FastifyInstance): void {
+  const html = (base: string) => once(() => makeMemoryFile('text/html; charset=utf-8', pageHtml(base)));
+  serveFile(fastify, PAGE_PATH, html(`${PAGE_PATH}/`), PAGE_CSP);
+  serveFile(fastify, `${PAGE_PATH}/`, html('./'), PAGE_CSP);
+  // Begun now, so that nobody waits for it; where it fails, whoever asks tries again and is told.
+  loadPageFiles().catch(() => undefined);
+  for (const name of PAGE_FILES) {
+    const file = async (): Promise<MemoryFile> => (await loadPageFiles()).get(name) as MemoryFile;
+    serveFile(fastify, `${PAGE_PATH}/static/${name}`, file, PAGE_CSP);
+  }
+}
+
+function serveFile(fastify: FastifyInstance, url: string, file: () => Promise<MemoryFile>, csp?: string): void {
+  fastify.route({
+    method: ['GET', 'HEAD'],
+    url,
+    schema: { hide: true } as never,
+    handler: async (request, reply) => {
+      if (csp !== undefined) reply.header('content-security-policy', csp);
+      return await sendFile(request, reply, await file());
     },
-    theme: { title: 'lockgate · the merchants’ interface' },
   });
-  fastify.get(DOCUMENT_PATH, { schema: { hide: true } as never }, async (_request, reply) => {
-    // As text: an answer's schema can't be asked to write a document.
-    return await reply.header('content-type', `${JSON_TYPE}; charset=utf-8`).send(JSON.stringify(fastify.swagger()));
-  });
+}
+
+/** Makes it at the first call, and again only where that failed. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
 }
 
 /**

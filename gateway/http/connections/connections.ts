@@ -1,0 +1,109 @@
+/**
+ * The connections of one HTTP port, from their first byte to their last: who has a place (places.ts), and whose turn it
+ * is (request-turns.ts). Both ports have one, the merchants' and the operators'.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { TrustedProxies } from '../../network/trusted-proxies.js';
+import { HTTP_LIMITS } from '../limits.js';
+import { type PlaceLimits, Places, type Tenant } from './places.js';
+import { type RequestHandler, RequestTurns, WaitingCount } from './request-turns.js';
+
+export interface ConnectionsOptions {
+  readonly limits: PlaceLimits;
+  readonly proxies: TrustedProxies;
+  /** Whether the process has a descriptor to spare for this connection. */
+  readonly hasDescriptor?: (socket: Socket) => boolean;
+}
+
+/** Connections that were ended for want of a place, or for too many requests in one go, since the start. */
+export interface EndedConnections {
+  /** A silent or idle one, for a new one. */
+  evicted: number;
+  /** A new one. */
+  refused: number;
+  /** One with more requests than may wait. */
+  pipelined: number;
+}
+
+interface Connection extends Tenant {
+  readonly turns: RequestTurns;
+}
+
+export class HttpConnections {
+  readonly ended: EndedConnections = { evicted: 0, refused: 0, pipelined: 0 };
+  readonly #options: ConnectionsOptions;
+  readonly #places: Places;
+  readonly #waiting = new WaitingCount();
+  readonly #connections = new WeakMap<Socket, Connection>();
+
+  constructor(options: ConnectionsOptions) {
+    this.#options = options;
+    this.#places = new Places(options.limits);
+  }
+
+  /** How many are open. */
+  get count(): number {
+    return this.#places.count;
+  }
+
+  /** Whether the request came over a connection of the reserve, which is for operators and probes. */
+  isReserved(request: IncomingMessage): boolean {
+    const connection = this.#connections.get(request.socket);
+    return connection !== undefined && this.#places.isReserved(connection);
+  }
+
+  /** A server whose requests go to `handle`, for Fastify. */
+  readonly makeServer = (handle: RequestHandler): Server => {
+    const { keepAliveTimeout, requestTimeout, http } = HTTP_LIMITS;
+    const server = createServer({ ...http, keepAliveTimeout, requestTimeout });
+    const { most, reserve } = this.#options.limits;
+    // A net below ours: the system closes what is beyond it.
+    server.maxConnections = most + reserve + 1;
+    server.on('connection', (socket) => this.#admit(socket, handle));
+    server.on('request', (request, response) => this.#take(request, response));
+    // One connection that can't be taken, for want of a descriptor say, must not end the others.
+    server.on('error', () => undefined);
+    return server;
+  };
+
+  #admit(socket: Socket, handle: RequestHandler): void {
+    const address = socket.remoteAddress;
+    // It has gone already.
+    if (address === undefined) return void socket.destroy();
+    const connection: Connection = {
+      address,
+      isProxy: this.#options.proxies.trusts(address),
+      end: () => {
+        this.ended.evicted += 1;
+        socket.destroy();
+      },
+      turns: new RequestTurns({
+        handle,
+        onIdle: () => this.#places.note(connection, 'idle'),
+        all: this.#waiting,
+      }),
+    };
+    if (!this.#places.admit(connection, this.#options.hasDescriptor?.(socket))) {
+      this.ended.refused += 1;
+      return void socket.destroy();
+    }
+    this.#connections.set(socket, connection);
+    socket.once('close', () => {
+      this.#places.leave(connection);
+      connection.turns.close();
+    });
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return void socket.destroy();
+    // A place in the reserve is for one request.
+    if (this.#places.isReserved(connection)) response.shouldKeepAlive = false;
+    this.#places.note(connection, 'busy');
+    if (connection.turns.take(request, response)) return;
+    this.ended.pipelined += 1;
+    socket.destroy();
+  }
+}

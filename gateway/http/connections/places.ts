@@ -1,0 +1,152 @@
+/**
+ * Who may have a connection to an HTTP port: so many in all, so many of one address, and a few more in reserve, so that
+ * a port full of others still answers operators and probes.
+ *
+ * A connection is *silent* until its first request has come, *busy* while a request is under way, *idle* between two.
+ * When there is no place for a new connection, the one that has been silent the longest makes room, else the one that
+ * has been idle the longest: of the same address where that has too many, of the address with the most otherwise. A
+ * busy one is never ended for another. Where all are busy, the new one gets a place in the reserve, where only what the
+ * reserve is for is answered; a full reserve makes room in the same way.
+ */
+import { addressGroup } from '../../network/address-group.js';
+
+export interface PlaceLimits {
+  /** Connections in all, the reserve left out. */
+  readonly most: number;
+  /** Connections of one address (address-group.ts); 0 for any number. */
+  readonly perAddress: number;
+  /** Connections beyond those, for operators and probes. */
+  readonly reserve: number;
+}
+
+/** A connection that has, or had, a place. */
+export interface Tenant {
+  readonly address: string;
+  /** A trusted proxy's: it speaks for many, so the limit of an address is not for it. */
+  readonly isProxy: boolean;
+  /** Ends the connection to make room. */
+  readonly end: () => void;
+}
+
+type State = 'silent' | 'busy' | 'idle';
+
+interface Place {
+  readonly room: Room;
+  state: State;
+}
+
+/** Connections that make room for each other: those of one address, or those of the reserve. */
+class Room {
+  readonly isProxy: boolean;
+  readonly isReserve: boolean;
+  count = 0;
+  /** Those that may be ended for others, the longest in that state first. */
+  readonly silent = new Set<Tenant>();
+  readonly idle = new Set<Tenant>();
+
+  constructor(isProxy: boolean, isReserve: boolean) {
+    this.isProxy = isProxy;
+    this.isReserve = isReserve;
+  }
+
+  get next(): Tenant | undefined {
+    for (const tenants of [this.silent, this.idle]) for (const tenant of tenants) return tenant;
+    return undefined;
+  }
+
+  get endable(): number {
+    return this.silent.size + this.idle.size;
+  }
+}
+
+export class Places {
+  readonly #limits: PlaceLimits;
+  readonly #rooms = new Map<string, Room>();
+  readonly #reserve = new Room(false, true);
+  readonly #places = new Map<Tenant, Place>();
+
+  constructor(limits: PlaceLimits) {
+    this.#limits = limits;
+  }
+
+  /** Connections that have a place, the reserve included. */
+  get count(): number {
+    return this.#places.size;
+  }
+
+  /**
+   * Gives a new connection a place. False where there is none, and the connection is to be closed.
+   *
+   * @param hasRoom whether the process has room for it; without that, it needs another's place
+   */
+  admit(tenant: Tenant, hasRoom = true): boolean {
+    const room = this.#roomOf(tenant);
+    if (this.#makeRoom(room, hasRoom)) this.#enter(tenant, room);
+    else if (this.#reserve.count < this.#limits.reserve || this.#end(this.#reserve)) this.#enter(tenant, this.#reserve);
+    else return false;
+    return true;
+  }
+
+  /** Whether it stands in the reserve. */
+  isReserved(tenant: Tenant): boolean {
+    return this.#places.get(tenant)?.room.isReserve === true;
+  }
+
+  /** A request of it is under way, or the last one has ended. */
+  note(tenant: Tenant, state: 'busy' | 'idle'): void {
+    const place = this.#places.get(tenant);
+    if (place === undefined || place.state === state) return;
+    if (place.state !== 'busy') place.room[place.state].delete(tenant);
+    place.state = state;
+    if (state === 'idle') place.room.idle.add(tenant);
+  }
+
+  /** It is closed. */
+  leave(tenant: Tenant): void {
+    const place = this.#places.get(tenant);
+    if (place === undefined) return;
+    const { room, state } = place;
+    this.#places.delete(tenant);
+    if (state !== 'busy') room[state].delete(tenant);
+    room.count -= 1;
+    if (room.count === 0 && !room.isReserve) this.#rooms.delete(addressGroup(tenant.address));
+  }
+
+  #roomOf({ address, isProxy }: Tenant): Room {
+    return this.#rooms.get(addressGroup(address)) ?? new Room(isProxy, false);
+  }
+
+  #makeRoom(room: Room, hasRoom: boolean): boolean {
+    const { most, perAddress } = this.#limits;
+    if (!room.isProxy && perAddress > 0 && room.count >= perAddress) return this.#end(room);
+    if (hasRoom && this.#places.size - this.#reserve.count < most) return true;
+    const largest = this.#largest();
+    return largest !== undefined && this.#end(largest);
+  }
+
+  /** Where most can be ended; trusted proxies, who speak for many, come last. */
+  #largest(): Room | undefined {
+    let largest: Room | undefined;
+    for (const room of this.#rooms.values()) {
+      if (room.endable === 0) continue;
+      const isBefore = largest === undefined || (largest.isProxy && !room.isProxy);
+      if (isBefore || (room.isProxy === largest?.isProxy && room.endable > (largest?.endable ?? 0))) largest = room;
+    }
+    return largest;
+  }
+
+  #end(room: Room): boolean {
+    const tenant = room.next;
+    if (tenant === undefined) return false;
+    this.leave(tenant);
+    tenant.end();
+    return true;
+  }
+
+  #enter(tenant: Tenant, room: Room): void {
+    if (!room.isReserve) this.#rooms.set(addressGroup(tenant.address), room);
+    room.count += 1;
+    room.silent.add(tenant);
+    this.#places.set(tenant, { room, state: 'silent' });
+  }
+}

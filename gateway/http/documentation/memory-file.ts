@@ -1,0 +1,62 @@
+/**
+ * A file that is served from memory: hashed and compressed once, so that serving it opens no descriptor and a client
+ * that has it already gets nothing but its ETag (RFC 9110 §8.8.3, §13.1.2).
+ */
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+const compress = promisify(gzip);
+
+/** Smaller ones are not worth a client's decompressing, in bytes. */
+const COMPRESS_FROM = 1_024;
+
+interface Variant {
+  readonly bytes: Buffer;
+  readonly etag: string;
+}
+
+export interface MemoryFile {
+  readonly type: string;
+  readonly plain: Variant;
+  /** Undefined where it would not be smaller. */
+  readonly gzip: Variant | undefined;
+}
+
+/** Makes one of its content. `type` is its `Content-Type`. The compressing is done off the main thread. */
+export async function makeMemoryFile(type: string, content: string | Buffer): Promise<MemoryFile> {
+  const bytes = Buffer.from(content as string);
+  const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27);
+  const plain = { bytes, etag: `"${hash}"` };
+  const packed = bytes.length < COMPRESS_FROM ? bytes : await compress(bytes);
+  const isSmaller = packed.length < bytes.length;
+  return { type, plain, gzip: isSmaller ? { bytes: packed, etag: `"${hash}-gzip"` } : undefined };
+}
+
+/** Answers a GET or HEAD with the file, or with 304 where the client has it. */
+export async function sendFile(request: FastifyRequest, reply: FastifyReply, file: MemoryFile): Promise<FastifyReply> {
+  const { headers } = request;
+  const isPacked = file.gzip !== undefined && takesGzip(headers['accept-encoding']);
+  const { bytes, etag } = isPacked ? (file.gzip as Variant) : file.plain;
+  const before = reply.getHeader('vary');
+  reply.header('vary', before === undefined ? 'Accept-Encoding' : `${before}, Accept-Encoding`);
+  // It may be kept, and is asked about each time: another version of ours has other files under the same names.
+  reply.header('cache-control', 'no-cache').header('etag', etag);
+  if (names(headers['if-none-match'], etag)) return await reply.status(304).send();
+  if (isPacked) reply.header('content-encoding', 'gzip');
+  return await reply.header('content-type', file.type).send(bytes);
+}
+
+/** Whether a client that sends this `Accept-Encoding` takes gzip. */
+function takesGzip(accepted: string | string[] | undefined): boolean {
+  return String(accepted ?? '')
+    .split(',')
+    .some((entry) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?:1(?:\.0*)?|0?\.\d*[1-9]\d*)\s*)?$/i.test(entry));
+}
+
+/** Whether an `If-None-Match` names this ETag; a weak one is as good (RFC 9110 §13.1.2). */
+function names(given: string | undefined, etag: string): boolean {
+  if (given === undefined) return false;
+  return given.split(',').some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag);
+}

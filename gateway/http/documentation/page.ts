@@ -1,0 +1,92 @@
+/**
+ * The page at `/docs`: Swagger UI, whose files come with the package and are served by us from memory, and the two of
+ * our own that make it show our document.
+ */
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type MemoryFile, makeMemoryFile } from './memory-file.js';
+
+export const PAGE_PATH = '/docs';
+
+/** What makes the page show the document beside it. The plain layout has no bar above, and so no logo of others. */
+const INITIALIZER = `window.onload = () => {
+  const base = window.location.pathname.replace(/\\/?$/, '/');
+  SwaggerUIBundle({
+    url: base + 'json',
+    dom_id: '#swagger-ui',
+    layout: 'BaseLayout',
+    docExpansion: 'list',
+    deepLinking: true,
+    tryItOutEnabled: true,
+    persistAuthorization: false,
+    validatorUrl: null,
+    oauth2RedirectUrl: window.location.origin + base + 'static/oauth2-redirect.html',
+  });
+};
+`;
+const INITIALIZER_NAME = 'swagger-initializer.js';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'application/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.png': 'image/png',
+};
+
+/** The package's files that the page loads. */
+const PACKAGE_FILES = [
+  'swagger-ui-bundle.js',
+  'swagger-ui.css',
+  'index.css',
+  'favicon-16x16.png',
+  'favicon-32x32.png',
+  'oauth2-redirect.html',
+  'oauth2-redirect.js',
+] as const;
+
+/** Every file below `/docs/static/`. */
+export const PAGE_FILES: readonly string[] = [...PACKAGE_FILES, INITIALIZER_NAME];
+
+let loaded: Promise<ReadonlyMap<string, MemoryFile>> | undefined;
+
+/** The files by their names. They are read once in a process. Rejects where one can't be read. */
+export function loadPageFiles(): Promise<ReadonlyMap<string, MemoryFile>> {
+  loaded ??= readPageFiles().catch((error: unknown) => {
+    loaded = undefined;
+    throw error;
+  });
+  return loaded;
+}
+
+async function readPageFiles(): Promise<ReadonlyMap<string, MemoryFile>> {
+  const folder = path.join(path.dirname(fileURLToPath(import.meta.resolve('@fastify/swagger-ui'))), 'static');
+  const files = new Map<string, MemoryFile>();
+  for (const name of PACKAGE_FILES) files.set(name, await toFile(name, await readFile(path.join(folder, name))));
+  return files.set(INITIALIZER_NAME, await toFile(INITIALIZER_NAME, INITIALIZER));
+}
+
+async function toFile(name: string, content: string | Buffer): Promise<MemoryFile> {
+  return await makeMemoryFile(TYPES[path.extname(name)] as string, content);
+}
+
+/** The page. `base` is the path of `/docs/`, absolute or seen from the page. */
+export function pageHtml(base: string): string {
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="UTF-8">
+<title>lockgate · the merchants’ interface</title>
+<link rel="stylesheet" type="text/css" href="${base}static/swagger-ui.css">
+<link rel="stylesheet" type="text/css" href="${base}static/index.css">
+<link rel="icon" type="image/png" href="${base}static/favicon-32x32.png" sizes="32x32">
+<link rel="icon" type="image/png" href="${base}static/favicon-16x16.png" sizes="16x16">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="${base}static/swagger-ui-bundle.js" charset="UTF-8"></script>
+<script src="${base}static/${INITIALIZER_NAME}" charset="UTF-8"></script>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,65 @@
+/**
+ * Who a client behind a proxy is. A proxy writes the address of its client into `X-Forwarded-For`; so can anybody else,
+ * so the header counts only where the connection comes from a proxy that the operator trusts (`--trusted-proxies`,
+ * interfaces.md §2 Fairness). The header is read from its end, where the nearest proxy wrote, up to the first address
+ * that is not a trusted proxy's: what stands before that, the client may have made up.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import type { AddressRange } from '../webhooks/address-rule.js';
+import { plainAddress } from './address-group.js';
+
+/** Entries of the header that are looked at, from its end: no chain of proxies is longer. */
+const MOST_HOPS = 16;
+
+/** What is asked of a request. */
+export interface ForwardedRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
+export class TrustedProxies {
+  readonly #ranges: readonly AddressRange[];
+
+  constructor(ranges: readonly AddressRange[]) {
+    this.#ranges = ranges;
+  }
+
+  /** Whether this address is a trusted proxy's. */
+  trusts(address: string): boolean {
+    if (this.#ranges.length === 0) return false;
+    const plain = plainAddress(address);
+    if (isIP(plain) === 0) return false;
+    const parsed = ipaddr.parse(plain);
+    return this.#ranges.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base as never, bits));
+  }
+
+  /** The address of the client that made a request; empty where the connection is gone already. */
+  clientOf({ headers, socket }: ForwardedRequest): string {
+    let client = plainAddress(socket.remoteAddress ?? '');
+    if (!this.trusts(client)) return client;
+    const hops = String(headers['x-forwarded-for'] ?? '').split(',');
+    for (const hop of hops.slice(-MOST_HOPS).reverse()) {
+      const address = addressOf(hop.trim());
+      // Something that no proxy writes: who is behind it is unknown.
+      if (address === undefined) break;
+      client = address;
+      if (!this.trusts(client)) break;
+    }
+    return client;
+  }
+
+  /** Whether a trusted proxy says that its client speaks TLS. */
+  isHttps({ headers, socket }: ForwardedRequest): boolean {
+    const [first = ''] = String(headers['x-forwarded-proto'] ?? '').split(',', 1);
+    return first.trim().toLowerCase() === 'https' && this.trusts(socket.remoteAddress ?? '');
+  }
+}
+
+/** An entry of the header; some proxies add the port. Undefined where it is no address. */
+function addressOf(entry: string): string | undefined {
+  const [, bracketed, withPort] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(entry) ?? [];
+  const address = plainAddress(bracketed ?? withPort ?? entry);
+  return isIP(address) === 0 ? undefined : address;
+}
