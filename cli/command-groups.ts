@@ -101,7 +101,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'config',
-    description: 'The settings in force; the token and the key of a data folder.',
+    description: 'The settings in force; the clock, the token and the key.',
     load: async () => (await import('./commands/config.js')).addConfigCommands,
   },
   {

@@ -70,6 +70,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   recovered: ({ reason, lasted_ms: ms }) => {
     return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
   },
+  clock: ({ state, why }) => ({ kind: 'clock', style: state === 'agrees' ? 'green' : 'red', text: String(why) }),
   'statement-closed': ({ merchant, month }) => {
     return { kind: 'usage', style: 'green', text: `${month} closed for ${merchant}` };
   },

@@ -192,6 +192,18 @@ export interface Recovered {
   readonly lastedMs: number;
 }
 
+/** The machine's clock leapt and is believed no longer, or is believed again (gateway/clocks/clock-guard.ts). */
+export interface ClockTurned {
+  readonly atMs: number;
+  readonly state: 'agrees' | 'ahead' | 'behind';
+  /** What the machine's clock says, ms since the epoch. */
+  readonly machineMs: number;
+  /** The time that is believed meanwhile. */
+  readonly confirmedMs: number;
+  /** A sentence for people. */
+  readonly why: string;
+}
+
 /** A merchant's month was closed. */
 export interface StatementClosed {
   readonly atMs: number;
@@ -302,6 +314,7 @@ export interface GatewayEventMap {
   'store-broken': [StoreBroken];
   degraded: [Degraded];
   recovered: [Recovered];
+  clock: [ClockTurned];
   'statement-closed': [StatementClosed];
   notices: [NoticesWritten];
   'catching-up': [StoreCatchingUp];

@@ -8,7 +8,10 @@
 import { afterThisTurn, type Clock, RunClock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
 import { Audit } from './audit.js';
-import { Commands } from './commands/commands.js';
+import { clockListener } from './clocks/clock-listener.js';
+import { type ClockDoubt, KeptClocks } from './clocks/kept-clocks.js';
+import type { MachineClock } from './clocks/machine-clock.js';
+import { Commands, type CommandsParts } from './commands/commands.js';
 import { type Config, type ResolvedSetting, settingsInForce } from './config.js';
 import { withCurrentStates } from './current-states.js';
 import { OWNER } from './data-folder.js';
@@ -34,10 +37,10 @@ import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
 import { TrustedProxies } from './network/trusted-proxies.js';
 import { Notices } from './notices/notices.js';
+import { clockJson } from './operator/clock-json.js';
 import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
 import { OperatorToken } from './operator/token.js';
 import { Retention } from './retention.js';
-import { startRunClock } from './run-clock.js';
 import { openSecrets } from './secrets.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import { failureKind, type Store, StoreFailure } from './store/store.js';
@@ -56,11 +59,13 @@ export interface GatewayOptions {
   readonly speed?: number;
   /** The run's clock in place of the one that the store keeps, for tests that stop time while the network works. */
   readonly runClock?: Clock;
+  /** The machine's clocks: the system's, but in tests. */
+  readonly machine?: MachineClock;
   /** Chance for the jitter of retries, in [0, 1). */
   readonly random?: () => number;
   /** The clock that deliveries live by: the wall's, but in tests. */
   readonly deliveryClock?: Clock;
-  /** The clock that credentials, tokens, sessions and the pace of forgetting live by: the wall's, but in tests. */
+  /** The clock that credentials, tokens, sessions and the pace of forgetting live by: the date, but in tests. */
   readonly wallClock?: Clock;
   /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
   readonly doorClock?: Clock;
@@ -68,7 +73,7 @@ export interface GatewayOptions {
   readonly budgetClock?: Clock;
   /** Other limits of the MQTT listeners, for tests. */
   readonly doorLimits?: Partial<DoorLimits>;
-  /** The clock that months and bills go by: the wall's, but in tests. */
+  /** The clock that months and bills go by: the date, but in tests. */
   readonly usageClock?: Clock;
   /** Whether a thread of its own writes the store's log; it does, but in tests that start gateways by the hundred. */
   readonly logThread?: boolean;
@@ -97,6 +102,8 @@ export interface Gateway {
   readonly usage: Usage;
   /** The run's clock. */
   readonly clock: Clock;
+  /** How the machine's clock stands to what is believed. */
+  readonly clocks: KeptClocks;
   readonly mqttPort: number;
   /** Undefined where no certificate is set. */
   readonly mqttTlsPort: number | undefined;
@@ -177,15 +184,12 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const { store, canStore, events, health, started, stop } = ground;
   const metrics = new Metrics(events, health);
   const keys = await openSecrets(store, config);
-  const { clock: kept, lastRanMs, stop: stopClock } = await startRunClock(store, options.speed ?? 1);
-  const clock = options.runClock ?? kept;
-  ground.stampBy(clock);
-  started.push(stopStep('the run’s clock', stopClock));
+  const { clocks, clock, wallClock } = await startClocks(options, ground);
   const interfaces = await startInterfaces(config, ground, metrics);
-  const audit = await startAudit(ground, options.wallClock ?? systemClock);
-  const notices = await startNotices(ground, options.wallClock ?? systemClock);
+  const audit = await startAudit(ground, wallClock);
+  const notices = await startNotices(ground, wallClock);
   // It stops after the last connection has, to have counted that too.
-  const usage = await Usage.start({ store, clock: options.usageClock ?? systemClock, runClock: clock, events });
+  const usage = await Usage.start({ store, clock: options.usageClock ?? clocks.wall, runClock: clock, events });
   started.push(stopStep('the counting of usage', () => usage.stop()));
   const { dispatcher, webhooks } = makeWebhooks(config, options, { store, keys, events, runClock: clock });
   await startDeliveries(dispatcher, webhooks, started);
@@ -193,12 +197,13 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   // Commands leave by a broker that can't be there before what takes the uplinks is.
   const outlet: { broker?: Broker } = {};
   const isStoreFailing = (): boolean => health.isStoreFailing;
+  const onStored: IngestParts['onStored'] = (ids, uplinks) => dispatcher.wake(ids, uplinks);
+  const { lastRanMs, doubt } = clocks;
   const { ingest, locks, commands, rebuilt } = await startIngest(
-    { store, clock, lastRanMs, events, isStoreFailing, onStored: (ids, uplinks) => dispatcher.wake(ids, uplinks) },
+    { store, clock, wallClock, lastRanMs, doubt, events, isStoreFailing, onStored },
     (deviceId) => outlet.broker?.sessions.ofLock(deviceId),
     started,
   );
-  const wallClock = options.wallClock ?? systemClock;
   notices.settle({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const current = withCurrentStates(store, locks);
   const budgets = makeBudgets(config, options, events, clock);
@@ -206,18 +211,15 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const work = { ...shared, dispatcher, canStore };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
-  metrics.readFrom({
-    ...metricSources(broker, ingest, dispatcher, locks),
-    noticesUnread: () => notices.unread(),
-    locksOverBudget: () => budgets.countOver(),
-  });
+  started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
+  metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt }));
 
   const merchants = makeMerchantParts({ store, keys, clock: wallClock, tester: webhooks.tester });
   interfaces.merchants = merchants;
   const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,
-    { ...work, webhooks, merchants, notices, audit, accounts, broker, health, metrics, token },
+    { ...work, webhooks, merchants, notices, audit, accounts, clocks, broker, health, metrics, token },
     interfaces,
     options.settings ?? [],
   );
@@ -234,6 +236,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     store: current,
     usage,
     clock,
+    clocks,
     mqttPort: broker.port,
     mqttTlsPort: broker.tlsPort,
     httpPort: interfaces.http.port,
@@ -242,6 +245,15 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     reloadTls: () => reloadTls(broker, audit),
     close: stop,
   };
+}
+
+/** The clocks that the store keeps, and those that the parts go by: the same, but in tests. */
+async function startClocks(options: GatewayOptions, { store, started, stampBy }: Ground) {
+  const clocks = await KeptClocks.start({ store, speed: options.speed ?? 1, machine: options.machine });
+  const { runClock: clock = clocks.run, wallClock = clocks.wall } = options;
+  stampBy(clock);
+  started.push(stopStep('the run’s clock', () => clocks.stop()));
+  return { clocks, clock, wallClock };
 }
 
 /** Only who may signal the process can ask for it. A certificate that is wrong changes nothing and is in the log. */
@@ -351,7 +363,7 @@ function startOperator(
   { http }: Interfaces,
   settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
-  const { broker, store, clock } = parts;
+  const { broker, store, clock, clocks } = parts;
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
     ...httpDoor(config),
@@ -368,6 +380,7 @@ function startOperator(
       mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected, refused: broker.refusals },
       http: { host: config.httpHost, port: http.port },
       run_clock: new Date(clock.now()).toISOString(),
+      clock: clockJson(clocks.reading()),
     }),
   });
   return server;
@@ -427,27 +440,34 @@ async function startNotices({ store, events, health, now, started }: Ground, clo
   return notices;
 }
 
-function metricSources(
-  broker: Broker,
-  ingest: Ingest,
-  dispatcher: Dispatcher,
-  locks: Locks,
-): Omit<MetricSources, 'noticesUnread' | 'locksOverBudget'> {
+function metricSources(of: {
+  readonly broker: Broker;
+  readonly ingest: Ingest;
+  readonly dispatcher: Dispatcher;
+  readonly locks: Locks;
+  readonly notices: Notices;
+  readonly budgets: UplinkBudgets;
+  readonly doubt: ClockDoubt;
+}): MetricSources {
   return {
-    connections: () => [...broker.sessions.all()].map(({ sender }) => sender.source),
-    ingestWaiting: () => ingest.waiting,
-    deliveriesWaiting: () => dispatcher.waiting(),
-    presences: () => [...locks.all()].map(({ presence }) => presence.presence),
+    connections: () => [...of.broker.sessions.all()].map(({ sender }) => sender.source),
+    ingestWaiting: () => of.ingest.waiting,
+    deliveriesWaiting: () => of.dispatcher.waiting(),
+    noticesUnread: () => of.notices.unread(),
+    locksOverBudget: () => of.budgets.countOver(),
+    presences: () => [...of.locks.all()].map(({ presence }) => presence.presence),
+    clockAheadMs: () => of.doubt.aheadMs,
   };
 }
 
 /** The locks that the store knows hear that the gateway listens, and when it does no longer; commands go on. */
 async function startIngest(
-  parts: Omit<IngestParts & ListeningParts, 'locks' | 'ingest' | 'commands'>,
+  parts: Omit<IngestParts & ListeningParts, 'locks' | 'ingest' | 'commands'> &
+    Pick<CommandsParts, 'wallClock' | 'doubt'>,
   sessionOf: (deviceId: number) => Session | undefined,
   started: StopStep[],
 ): Promise<{ ingest: Ingest; locks: Locks; commands: Commands; rebuilt: readonly StateRebuilt[] }> {
-  const { store, clock, events, lastRanMs } = parts;
+  const { store, clock, wallClock, doubt, events, lastRanMs } = parts;
   const locks = new Locks(store, clock, (due) => {
     for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
   });
@@ -455,7 +475,8 @@ async function startIngest(
     store,
     events,
     clock,
-    wallClock: systemClock,
+    wallClock,
+    doubt,
     findLock: (deviceId) => locks.find(deviceId),
     sessionOf,
     happen: (deviceId, mac, event, announce) => ingest.happen(deviceId, mac, event, announce),

@@ -16,6 +16,7 @@ import { afterThisTurn, type Clock, Seconds, systemClock, type Timer } from '../
 import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
+import type { ClockDoubt } from './clocks/kept-clocks.js';
 import { CommitDraft, type PresenceNews } from './commit-draft.js';
 import { type Acknowledgement, ackOf, DraftJudge } from './draft-judge.js';
 import type { GatewayEvents } from './events.js';
@@ -71,6 +72,8 @@ export interface IngestParts {
   /** Told the merchants that have new events, after their commit, and how many uplinks there were in it. */
   readonly onStored: (merchantIds: ReadonlySet<number>, uplinks: number) => void;
   readonly commands: CommandListener;
+  /** While the machine's clock is not believed, it hears what time each lock says it is. */
+  readonly doubt?: Pick<ClockDoubt, 'isDoubted' | 'hear'> | undefined;
 }
 
 /** A commit that the store is making durable. */
@@ -130,8 +133,10 @@ export class Ingest {
     }
     unanswered.count += 1;
     const bytes = Buffer.from(payload);
-    const receivedAtMs = this.#parts.clock.now();
     const decoded = decodeUplink(bytes);
+    // Before it is stamped: it may be what sets the run's clock right.
+    if (this.#parts.doubt?.isDoubted === true && decoded.ok) this.#parts.doubt.hear({ ...sender, ...decoded.value });
+    const receivedAtMs = this.#parts.clock.now();
     if (decoded.ok) this.#waiting.add(new TakenUplink(sender, bytes, decoded.value, receivedAtMs, answer));
     else this.#waiting.add({ type: 'rejection', sender, bytes, rejection: decoded.error, receivedAtMs, answer });
     this.#startCommitting();

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../proto/clock.js';
 import type { StateRebuilt } from './events.js';
-import type { Ingest } from './ingest.js';
+import type { Ingest, Sender } from './ingest.js';
 import type { KnownLock, Locks } from './locks.js';
 
 export interface ListeningParts {
@@ -34,6 +34,22 @@ export async function beginListening({
   // Nobody shall read a damaged row any more, so the new ones are on the disk before anything else begins.
   if (rebuilt.length > 0) await ingest.idle();
   return rebuilt;
+}
+
+/**
+ * The run's clock makes a step, which `take` makes: nobody listened in between, so no silence is counted over it. What
+ * is connected is connected anew after it, for the judge alone.
+ */
+export function listenOverStep(
+  { locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>,
+  connected: Iterable<Sender>,
+  take: () => void,
+): void {
+  tell(ingest, locks.all(), 'stop', clock.now());
+  take();
+  const atMs = clock.now();
+  tell(ingest, locks.all(), 'start', atMs);
+  for (const { deviceId, mac, source } of connected) ingest.happen(deviceId, mac, { type: 'connect', source, atMs });
 }
 
 /** Ends it: what was taken is stored and answered, and no tick is asked for any more. */

@@ -140,6 +140,10 @@ function logStore(log: Logger, { each, some }: Listening): void {
   each('state-rebuilt', ({ mac, why, from }) =>
     log.error({ event: 'state-rebuilt', mac: formatMac(mac), why, from }, 'a lock’s stored state was damaged'),
   );
+  each('clock', ({ state, why }) => {
+    if (state === 'agrees') log.info({ event: 'clock', state, why }, 'the machine’s clock is believed');
+    else log.error({ event: 'clock', state, why }, 'the machine’s clock is not believed');
+  });
   each('catching-up', ({ done, of }) =>
     log.info({ event: 'catching-up', done, of }, `an older store is made ready: ${Math.floor((done / of) * 100)} %`),
   );

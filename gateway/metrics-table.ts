@@ -80,6 +80,12 @@ export const METRICS = [
     help: 'Locks, and locks’ phones, that send more than they may and are read more slowly.',
   },
   {
+    name: 'lockgate_clock_ahead_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'By how much the machine’s clock is ahead of the time that is believed, or behind (negative); 0 while it is.',
+  },
+  {
     name: 'lockgate_ack_seconds',
     type: 'histogram',
     labels: [],

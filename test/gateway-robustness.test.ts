@@ -7,14 +7,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import t from 'tap';
+import { KeptClocks } from '../gateway/clocks/kept-clocks.js';
 import { startGateway } from '../gateway/gateway.js';
-import { startRunClock } from '../gateway/run-clock.js';
 import { readOrMakeSecretFile } from '../gateway/secret-file.js';
 import type { Store } from '../gateway/store/store.js';
 import { parseRange } from '../gateway/webhooks/address-rule.js';
 import { attemptDelivery } from '../gateway/webhooks/attempt.js';
 import { makeGuardedAgents } from '../gateway/webhooks/guarded-agents.js';
 import { ManualClock, Seconds, systemClock } from '../proto/clock.js';
+import { ManualMachine } from './helpers/manual-machine.js';
 import { overriding } from './helpers/sabotage.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, openGateway, testBytes, testConfig, testGateway, testMac } from './helpers/test-gateway.js';
@@ -56,22 +57,23 @@ t.test('the run’s clock ends when it is stopped, a note under way or not', asy
   const store = {
     readFact: async () => null,
     readLastReceivedAtMs: async () => null,
-    writeFact: async () => {
-      notes += 1;
+    listDevices: async () => [],
+    writeFact: async (name: string) => {
+      if (name === 'run-clock-ms') notes += 1;
       if (holds) await new Promise<void>((resolve) => waiting.push(resolve));
     },
   };
-  const wallClock = new ManualClock();
-  const kept = await startRunClock(store, 1, wallClock);
+  const machine = new ManualMachine(0);
+  const kept = await KeptClocks.start({ store, speed: 1, machine });
   t.equal(notes, 1, 'it is noted at once');
   holds = true;
-  wallClock.advance(Seconds(60));
+  machine.advance(Seconds(60));
   t.equal(notes, 2, 'and later, one note after the other');
   const stopped = kept.stop();
   for (const resolve of waiting) resolve();
   await stopped;
   t.equal(notes, 3, 'and at the end');
-  t.equal(wallClock.pending, 0, 'nothing is left that would keep the process going');
+  t.equal(machine.pending, 0, 'nothing is left that would keep the process going');
 });
 
 t.test('closing it twice is closing it once', async (t) => {

@@ -83,6 +83,8 @@ const MAC = 'A4C138000001';
 const CALLS: readonly Call[] = [
   ['GET', '/status'],
   ['GET', '/config'],
+  ['GET', '/clock'],
+  ['POST', '/clock/confirm', '/clock/confirm'],
   ['POST', '/merchants', '/merchants', { name: 'Blue' }],
   ['GET', '/merchants'],
   ['GET', '/devices'],

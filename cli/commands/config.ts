@@ -4,6 +4,7 @@ import type { Forgotten } from '../../gateway/store/secret-store.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac } from '../../proto/mac.js';
 import { ownerHere } from '../client.js';
+import type { ConfirmFlags } from '../clock/confirm-clock.js';
 import type { ShowFlags } from '../config-listing.js';
 import { withConnection } from '../connection-flags.js';
 import { note, print, printJson, printTable } from '../output.js';
@@ -12,14 +13,13 @@ import { SETTING_FLAGS } from './serve.js';
 type Flags = Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean; readonly yes?: boolean };
 
 /**
- * `lockgate config`: the settings; `config reset-operator-token`, `rotate-key` and `forget-secrets`, for whoever owns
- * the data folder.
+ * `lockgate config`: the settings; `config confirm-clock`; `config reset-operator-token`, `rotate-key` and
+ * `forget-secrets`, for whoever owns the data folder.
  */
 export function addConfigCommands(program: Command): void {
-  const config = program
-    .command('config')
-    .description('The settings in force; the token and the key of a data folder.');
+  const config = program.command('config').description('The settings in force; the clock, the token and the key.');
   addShow(config);
+  addConfirmClock(config);
   config
     .command('reset-operator-token')
     .description('Give the data folder another operator’s token; the one before is dead at once.')
@@ -66,6 +66,28 @@ function addShow(config: Command): void {
     const { showConfig } = await import('../config-listing.js');
     await showConfig(flags);
   });
+}
+
+const CLOCK_HELP = `
+A clock that leapt by over a day is not believed by itself: until it is confirmed nothing is deleted for its age, no
+month is closed and nothing expires by it, while pings are stored and delivered as ever. Fresh pings of five locks, or
+of all where there are fewer, confirm it without you. So does this, once you have looked at the date; it can't be
+undone.
+
+Exit codes: 0 confirmed, or there was nothing to confirm; 3 the gateway can't be reached or refuses.
+
+Example:
+  $ lockgate config confirm-clock --dry-run
+  $ lockgate config confirm-clock`;
+
+function addConfirmClock(config: Command): void {
+  withConnection(config.command('confirm-clock').description('Say that the machine’s clock, which leapt, is right.'))
+    .option('--dry-run', 'Only show what the clock says and what was last noted.')
+    .addHelpText('after', CLOCK_HELP)
+    .action(async (flags: ConfirmFlags) => {
+      const { confirmClock } = await import('../clock/confirm-clock.js');
+      await confirmClock(flags);
+    });
 }
 
 function withPlace(command: Command): Command {

@@ -34,6 +34,7 @@ const KINDS = [
   'lock-late',
   'event-damaged',
   'lock-over-budget',
+  'clock-leapt',
 ];
 const DEFAULT_LIMIT = 50;
 /** What the gateway gives in one answer, and takes in one call, at the most. */

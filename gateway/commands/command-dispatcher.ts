@@ -11,6 +11,8 @@ import { Deadlines } from '../../proto/deadlines.js';
 import type { Mac } from '../../proto/mac.js';
 import { NEVER, rowOf } from '../../proto/power-judge-state.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
+import type { RunStep } from '../clocks/clock-guard.js';
+import type { ClockDoubt } from '../clocks/kept-clocks.js';
 import type { GatewayEvents } from '../events.js';
 import type { Acknowledgement, Happening } from '../ingest.js';
 import type { KnownLock } from '../locks.js';
@@ -19,6 +21,7 @@ import type { CommandRecord } from '../store/command-record.js';
 import type { Store } from '../store/store.js';
 import {
   type CommandQueue,
+  type IsHeld,
   newQueue,
   nextChangeMs,
   nextCommand,
@@ -37,6 +40,8 @@ export interface DispatcherParts {
   readonly clock: Clock;
   /** The wall's. */
   readonly wallClock: Clock;
+  /** What expires while the machine's clock is not believed; everything is believed where it is left out. */
+  readonly doubt?: Pick<ClockDoubt, 'aheadMs' | 'isExpiryDoubtful'> | undefined;
   readonly findLock: (deviceId: number) => KnownLock | undefined;
   /** The lock's own connection; undefined while there is none. */
   readonly sessionOf: (deviceId: number) => Session | undefined;
@@ -149,6 +154,44 @@ export class CommandDispatcher {
     this.#look(queue);
   }
 
+  /** Whether it may have expired while nobody measured its time: then it is neither sent nor over. */
+  readonly isHeld: IsHeld = ({ createdAtMs, expiresAtMs }) =>
+    this.#parts.doubt?.isExpiryDoubtful(createdAtMs, expiresAtMs) === true;
+
+  /** Looks at what waits for all locks: time made a step, or what it means changed. */
+  lookAgain(): void {
+    for (const queue of [...this.#queues.values()]) this.#look(queue);
+    this.#wake();
+  }
+
+  /**
+   * The run's clock made a step. What was asked for while the machine's clock was doubted lives on for as long as it
+   * had left, since its time was measured all along; what was scheduled on purpose keeps its date.
+   */
+  stepped({ fromMs, toMs, doubtedSinceMs }: RunStep): void {
+    const moved: number[] = [];
+    const [byMs, sinceMs] = [toMs - fromMs, doubtedSinceMs ?? Number.POSITIVE_INFINITY];
+    for (const { open } of this.#queues.values())
+      for (const each of open) {
+        const { id, createdAtMs, notBeforeMs, expiresAtMs } = each.record;
+        if (createdAtMs <= sinceMs || notBeforeMs !== null || expiresAtMs <= fromMs) continue;
+        each.record = { ...each.record, createdAtMs: createdAtMs + byMs, expiresAtMs: expiresAtMs + byMs };
+        moved.push(id);
+      }
+    if (moved.length > 0) this.#keepMoved(moved, byMs);
+    this.lookAgain();
+  }
+
+  #keepMoved(ids: readonly number[], byMs: number): void {
+    const { store, events, clock } = this.#parts;
+    const write: Promise<void> = store.commands
+      .postpone(ids, byMs)
+      // They live on here; only a start before their end would find them over.
+      .catch((error: Error) => void events.emit('store-failed', { atMs: clock.now(), why: error.message }))
+      .finally(() => this.#writes.delete(write));
+    this.#writes.add(write);
+  }
+
   #tell(record: CommandRecord): void {
     this.#parts.events.emit('command', { atMs: this.#parts.clock.now(), mac: record.mac, record });
   }
@@ -185,7 +228,7 @@ export class CommandDispatcher {
       return;
     }
     let dueMs = nextChangeMs(queue, nowMs);
-    const next = queue.leaving === undefined ? nextCommand(queue, nowMs) : undefined;
+    const next = queue.leaving === undefined ? nextCommand(queue, nowMs, this.isHeld) : undefined;
     const session = next === undefined ? undefined : this.#reachable(queue);
     if (next !== undefined && session !== undefined) {
       const atMs = sendableAtMs(next, session);
@@ -273,7 +316,9 @@ export class CommandDispatcher {
     if (this.#isStopped || this.#parts.clock.now() >= expiresMs) return;
     // aedes loses a message that is followed too closely by another: the next one waits until this one is written.
     this.#writing.add(session);
-    void session.send(Buffer.from(encodeDownlink({ id, expiresMs, command }))).finally(() => {
+    // The lock compares it with a clock of its own, which is more likely to agree with one that leapt than to lag.
+    const onItsClockMs = expiresMs + Math.max(this.#parts.doubt?.aheadMs ?? 0, 0);
+    void session.send(Buffer.from(encodeDownlink({ id, expiresMs: onItsClockMs, command }))).finally(() => {
       this.#writing.delete(session);
       this.#lookAt(queue.deviceId);
     });

@@ -38,13 +38,18 @@ function turnMs({ createdAtMs, notBeforeMs }: CommandRecord): number {
   return Math.max(createdAtMs, notBeforeMs ?? createdAtMs);
 }
 
+/** Whether a command is held back: it may have expired, for all that is known. */
+export type IsHeld = (record: CommandRecord) => boolean;
+
 /**
  * The command whose turn it is: one that was sent and is unanswered before all others, so that a lock has one at a
- * time; then first come, first served, where a scheduled one comes at its time. Undefined where none may leave yet.
+ * time; then first come, first served, where a scheduled one comes at its time. One that is held back lets the others
+ * pass. Undefined where none may leave yet.
  */
-export function nextCommand({ open }: CommandQueue, nowMs: number): OpenCommand | undefined {
+export function nextCommand({ open }: CommandQueue, nowMs: number, isHeld: IsHeld): OpenCommand | undefined {
   let first: OpenCommand | undefined;
   for (const each of open) {
+    if (isHeld(each.record)) continue;
     if (each.record.state === 'sent') return each;
     const at = turnMs(each.record);
     if (at <= nowMs && (first === undefined || at < turnMs(first.record))) first = each;

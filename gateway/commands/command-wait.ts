@@ -6,12 +6,13 @@ import { presence } from '../../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import type { Session } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/command-record.js';
-import { type CommandQueue, nextCommand } from './command-queue.js';
+import { type CommandQueue, type IsHeld, nextCommand } from './command-queue.js';
 
 /** What a command waits for, as a word for programs and a phrase for people. */
 export interface Wait {
   readonly for:
     | 'schedule'
+    | 'clock'
     | 'turn'
     | 'low-battery'
     | 'airplane'
@@ -31,15 +32,18 @@ export interface WaitQuestion {
   /** The lock's own connection; undefined while there is none. */
   readonly session: Pick<Session, 'isListening' | 'hasUnsubscribed'> | undefined;
   readonly nowMs: number;
+  readonly isHeld: IsHeld;
 }
 
 /** What the command waits for; null where it is over. Pure. */
-export function waitOf({ record, queue, belief, session, nowMs }: WaitQuestion): Wait | null {
+export function waitOf(question: WaitQuestion): Wait | null {
+  const { record, queue, belief, session, nowMs, isHeld } = question;
   const { id, state, notBeforeMs } = record;
   if (state !== 'queued' && state !== 'sent') return null;
   if (notBeforeMs !== null && notBeforeMs > nowMs)
     return { for: 'schedule', text: `scheduled for ${toDate(notBeforeMs)}`, dueMs: notBeforeMs };
-  const next = queue === undefined ? undefined : nextCommand(queue, nowMs);
+  if (isHeld(record)) return { for: 'clock', text: 'it may have expired: the machine’s clock leapt' };
+  const next = queue === undefined ? undefined : nextCommand(queue, nowMs, isHeld);
   if (next !== undefined && next.record.id !== id) return { for: 'turn', text: `behind command ${next.record.id}` };
   if (belief?.state === 'LOW_BATTERY') return { for: 'low-battery', text: 'low battery' };
   if (belief?.state === 'AIRPLANE') return { for: 'airplane', text: 'airplane mode: nothing reaches the lock' };

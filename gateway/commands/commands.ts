@@ -4,6 +4,7 @@
  */
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
+import type { RunStep } from '../clocks/clock-guard.js';
 import type { Acknowledgement, CommandListener } from '../ingest.js';
 import type { KnownLock } from '../locks.js';
 import type { Session } from '../mqtt/sessions.js';
@@ -162,7 +163,18 @@ export class Commands implements CommandListener {
     const { findLock, sessionOf, clock } = this.#parts;
     const queue = this.#dispatcher.queueOf(record.deviceId);
     const belief = findLock(record.deviceId)?.state.belief;
-    return waitOf({ record, queue, belief, session: sessionOf(record.deviceId), nowMs: clock.now() });
+    const session = sessionOf(record.deviceId);
+    return waitOf({ record, queue, belief, session, nowMs: clock.now(), isHeld: this.#dispatcher.isHeld });
+  }
+
+  /** The machine's clock is believed, or not: what was held back may leave, or is over. */
+  clockTurned(): void {
+    this.#dispatcher.lookAgain();
+  }
+
+  /** The run's clock has made a step. */
+  clockStepped(step: RunStep): void {
+    this.#dispatcher.stepped(step);
   }
 
   /** A lock has subscribed to `down`: from now on it hears commands. */

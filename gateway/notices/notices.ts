@@ -33,6 +33,14 @@ const DAMAGED_FOLLOWED = 10_000;
 /** What a sentence may have at most, in characters. */
 const TEXT_LIMIT = 500;
 
+/** What is over when the gateway starts, until it happens again. */
+const ENDED_BY_A_START: ReadonlySet<NoticeKind> = new Set([
+  'circuit-open',
+  'degraded',
+  'lock-over-budget',
+  'clock-leapt',
+]);
+
 type Late = Extract<Presence, { presence: 'late' }>;
 
 export interface NoticesParts {
@@ -89,8 +97,9 @@ export class Notices {
     for (const { kind, subject } of open) {
       if (kind === 'lock-late') notices.#late.resume(subject);
       if (kind === 'event-damaged') notices.#followDamaged(subject);
-      // A gateway that starts is ready until something speaks against it; its circuits begin closed, budgets full.
-      if (kind === 'circuit-open' || kind === 'degraded' || kind === 'lock-over-budget') notices.#end(kind, subject);
+      // A gateway that starts is ready until something speaks against it; its circuits begin closed, budgets full, and
+      // the machine's clock is believed.
+      if (ENDED_BY_A_START.has(kind)) notices.#end(kind, subject);
     }
     notices.#disabledAtStart = new Set(open.filter(({ kind }) => kind === 'url-disabled').map((each) => each.subject));
     notices.#listen();
@@ -175,6 +184,10 @@ export class Notices {
     );
     events.on('degraded', ({ reason, why }) => this.#note('degraded', reason, `not ready (${reason}): ${why}`));
     events.on('recovered', ({ reason }) => this.#end('degraded', reason));
+    events.on('clock', ({ state, why }) => {
+      for (const subject of ['ahead', 'behind']) if (subject !== state) this.#end('clock-leapt', subject);
+      if (state !== 'agrees') this.#note('clock-leapt', state, why);
+    });
     events.on('presence', ({ mac, presence }) => {
       if (presence.presence === 'late') this.#late.begin(formatMac(mac), lateText(formatMac(mac), presence));
       else if (!this.#late.isEmpty) this.#late.end(formatMac(mac));

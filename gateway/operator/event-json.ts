@@ -77,6 +77,10 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   'store-broken': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-broken', why }),
   degraded: ({ atMs, reason, why }) => ({ at: toDate(atMs), event: 'degraded', reason, why }),
   recovered: ({ atMs, reason, lastedMs }) => ({ at: toDate(atMs), event: 'recovered', reason, lasted_ms: lastedMs }),
+  clock: ({ atMs, state, machineMs, confirmedMs, why }) => {
+    const machine = isDatable(machineMs) ? toDate(machineMs) : null;
+    return { at: toDate(atMs), event: 'clock', state, machine, confirmed: toDate(confirmedMs), why };
+  },
   'statement-closed': ({ atMs, merchant, month }) => {
     return { at: toDate(atMs), event: 'statement-closed', merchant, month };
   },

@@ -13,6 +13,7 @@ import { presence } from '../../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import type { Accounts } from '../accounts.js';
 import type { Audit } from '../audit.js';
+import type { KeptClocks } from '../clocks/kept-clocks.js';
 import type { Commands } from '../commands/commands.js';
 import { readTwin } from '../commands/twin.js';
 import type { SettingInForce } from '../config.js';
@@ -28,6 +29,7 @@ import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';
 import type { Usage } from '../usage/usage.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { type AuditTerms, pick } from './audit-terms.js';
+import { ClockAnswer } from './clock-json.js';
 import { findingJson, presenceJson } from './event-json.js';
 import {
   Count,
@@ -61,6 +63,8 @@ export interface OperatorParts {
   readonly settings: () => Promise<readonly SettingInForce[]>;
   /** The run's clock. */
   readonly clock: Clock;
+  /** How the machine's clock stands to what is believed. */
+  readonly clocks: Pick<KeptClocks, 'reading' | 'confirm'>;
   /** The wall's, by which credentials expire. */
   readonly wallClock: Clock;
   /** What there is to say of the gateway itself. */
@@ -147,6 +151,7 @@ export const ROUTES: readonly Route[] = [
       }),
       http: Type.Object({ host: Type.String(), port: Type.Integer() }),
       run_clock: Time,
+      clock: ClockAnswer,
     }),
     handle: async ({ status }) => status(),
   },

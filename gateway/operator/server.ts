@@ -18,6 +18,7 @@ import { AUDIT_ROUTES } from './audit-routes.js';
 import { makeAudited, whoOf } from './audited.js';
 import { addBackupRoute, BACKUP_TERMS } from './backup-route.js';
 import { bodyCheck, queryCheck } from './check-request.js';
+import { CLOCK_ROUTES } from './clock-routes.js';
 import { COMMAND_ROUTES } from './command-routes.js';
 import { CONFIG_ROUTES } from './config-routes.js';
 import { DEVICE_ROUTES } from './device-routes.js';
@@ -56,6 +57,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
   ...NOTICE_ROUTES,
   ...AUDIT_ROUTES,
   ...CONFIG_ROUTES,
+  ...CLOCK_ROUTES,
   ...WHY_ROUTES,
 ];
 

@@ -82,6 +82,8 @@ export interface CommandStore {
   readUnfinished(): Promise<CommandRecord[]>;
   /** Marks those of them as expired that are unfinished still; answers which. */
   expire(ids: readonly number[], atMs: number): Promise<number[]>;
+  /** Has those of them that are unfinished still be asked for, and expire, later by so much. */
+  postpone(ids: readonly number[], byMs: number): Promise<void>;
   /** Marks it as cancelled where it is queued still; answers whether it was. */
   cancel(id: number, atMs: number): Promise<boolean>;
   /**

@@ -86,6 +86,23 @@ export class CommandTableStore implements CommandStore {
     );
   }
 
+  postpone(ids: readonly number[], byMs: number): Promise<void> {
+    return this.#lane.run(() =>
+      this.#writer.transaction().execute(async (db) => {
+        for (const piece of pieces(ids))
+          await db
+            .updateTable('command')
+            .set(({ eb }) => ({
+              created_at_ms: eb('created_at_ms', '+', byMs),
+              expires_at_ms: eb('expires_at_ms', '+', byMs),
+            }))
+            .where('id', 'in', piece)
+            .where('state', 'in', UNFINISHED)
+            .execute();
+      }),
+    );
+  }
+
   async cancel(id: number, atMs: number): Promise<boolean> {
     const { numUpdatedRows } = await this.#lane.run(() =>
       this.#writer

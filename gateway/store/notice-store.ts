@@ -12,6 +12,7 @@ export const NOTICE_KINDS = [
   'lock-late',
   'event-damaged',
   'lock-over-budget',
+  'clock-leapt',
 ] as const;
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
@@ -22,7 +23,7 @@ export const NOTICES_KEPT = 10_000;
 /** What is known of a notice by its kind and subject. */
 export interface NoticeName {
   readonly kind: NoticeKind;
-  /** The URL's id, the lock's MAC, month and merchant, the reason for not being ready, or the event's id. */
+  /** The URL's id, the lock's MAC, month and merchant, the reason for not being ready, the event's id, or `ahead`. */
   readonly subject: string;
 }
 

@@ -51,6 +51,10 @@ interface WaitRow {
 /** What an unfinished one waits for, and why it must. */
 export const WAIT_WHY: Readonly<Record<Wait['for'], WaitRow>> = Object.freeze({
   schedule: { sentence: 'somebody scheduled it for later on purpose', restsOn: SECTIONS.wire },
+  clock: {
+    sentence: 'it is neither sent nor over until the clock is confirmed, since a lock must not obey what is long past',
+    restsOn: SECTIONS.wire,
+  },
   turn: { sentence: 'a lock gets its commands one at a time, in the order of asking', restsOn: SECTIONS.operator },
   'low-battery': { sentence: 'no command is sent while the battery is below 10 %', restsOn: SECTIONS.wire },
   airplane: { sentence: 'in airplane mode nothing reaches the lock', restsOn: SECTIONS.model },

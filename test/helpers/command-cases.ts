@@ -366,6 +366,12 @@ const HOUSEKEEPING: readonly CommandCase[] = [
   { command: 'usage plan show', shows: '', wrong: ['--month', /unknown option/], refused: 'Nobody' },
   { command: 'config show', shows: '', wrong: ['--mqtt-port many', /--mqtt-port is "many": expected a port/] },
   {
+    command: 'config confirm-clock',
+    shows: '',
+    json: '--dry-run',
+    wrong: ['--dryrun', /Did you mean --dry-run\?/],
+  },
+  {
     command: 'config reset-operator-token',
     shows: '--data closed',
     wrong: ['--data nowhere', /nowhere/],

@@ -66,7 +66,8 @@ export async function commandSite(test: Test): Promise<CommandSite> {
   const data = tempFolder(test);
   const folder = tempFolder(test);
   const receiver = await testReceiver(test);
-  const gateway = await openGateway(test, data, { runClock: systemClock, random: () => 0.5 });
+  const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };
+  const gateway = await openGateway(test, data, { runClock: systemClock, machine, random: () => 0.5 });
   writeFileSync(addressFile(data), `http://127.0.0.1:${gateway.operatorPort}\n`);
   const listening = gateway.events.listenerCount('connected');
   let sequence = 13;

@@ -11,15 +11,15 @@ export class ServeProgram {
   mqttPort = 0;
   readonly #test: Teardown;
 
-  private constructor(test: Teardown, data: string) {
+  private constructor(test: Teardown, data: string, environment: NodeJS.ProcessEnv) {
     this.#test = test;
     this.data = data;
-    this.program = serveProgram(test, data);
+    this.program = serveProgram(test, data, environment);
   }
 
   /** Starts it and waits until it says that it's ready. */
-  static async start(test: Teardown, data: string): Promise<ServeProgram> {
-    const serve = new ServeProgram(test, data);
+  static async start(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Promise<ServeProgram> {
+    const serve = new ServeProgram(test, data, environment);
     serve.mqttPort = Number(/:(\d+)$/.exec(await serve.program.line(/mqtt:/))?.[1]);
     await serve.program.line(/Next:/);
     return serve;
@@ -37,7 +37,8 @@ export class ServeProgram {
 }
 
 /** `serve` on this folder and on free ports, whatever comes of it. */
-export function serveProgram(test: Teardown, data: string): Program {
+export function serveProgram(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Program {
   const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
-  return new Program(test, process.execPath, [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8']);
+  const flags = [...places, '--allow-webhook-range', '127.0.0.0/8'];
+  return new Program(test, process.execPath, [LOCKGATE, 'serve', ...flags], environment);
 }

@@ -1,0 +1,30 @@
+/** What the gateway does when the machine's clock is believed no longer, or again, and when its own makes a step. */
+import type { Commands } from '../commands/commands.js';
+import type { GatewayEvents } from '../events.js';
+import { type ListeningParts, listenOverStep } from '../listening.js';
+import type { Sessions } from '../mqtt/sessions.js';
+import { believedText, clockText } from './clock-words.js';
+import type { ClockListener } from './kept-clocks.js';
+
+export interface ClockListenerParts extends Omit<ListeningParts, 'lastRanMs'> {
+  readonly events: GatewayEvents;
+  readonly sessions: Pick<Sessions, 'all'>;
+  readonly commands: Pick<Commands, 'clockTurned' | 'clockStepped'>;
+}
+
+export function clockListener(parts: ClockListenerParts): ClockListener {
+  const { events, clock, commands, sessions } = parts;
+  return {
+    turned: (reading, by) => {
+      const { state, machineMs, confirmedMs } = reading;
+      const why = state === 'agrees' ? `${clockText(reading)}: ${believedText(by)}` : clockText(reading);
+      events.emit('clock', { atMs: clock.now(), state, machineMs, confirmedMs, why });
+      commands.clockTurned();
+    },
+    stepping: (step, take) => {
+      const connected = [...sessions.all()].filter(({ isReady }) => isReady).map(({ sender }) => sender);
+      listenOverStep(parts, connected, take);
+      commands.clockStepped(step);
+    },
+  };
+}

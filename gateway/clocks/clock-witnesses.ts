@@ -1,0 +1,67 @@
+/**
+ * Locks that confirm the machine's clock: five, or all of the store where there are fewer, each with a fresh ping whose
+ * own time agrees with it (quality.md §2).
+ *
+ * Simulated locks count only in a store that has no others: they take their time from a gateway or from a machine such
+ * as this one, so they know no better.
+ */
+import { type Milliseconds, Minutes } from '../../proto/clock.js';
+import type { Source } from '../../proto/ping.js';
+
+/** How many locks are believed. */
+export const WITNESSES_NEEDED = 5;
+/** By how much a lock's time may differ from the machine's and still agree with it. */
+export const AGREES_WITHIN: Milliseconds = Minutes(5);
+
+/** An uplink, as far as it says what time it is. */
+export interface Testimony {
+  readonly deviceId: number;
+  readonly source: Source;
+  readonly simulated: boolean;
+  /** When the lock made it, by its own clock, ms since the epoch. */
+  readonly timeMs: number;
+  /** How many uplinks made earlier still wait in the lock: what comes with others behind it need not be fresh. */
+  readonly kept: number;
+}
+
+/** How many locks are in service. */
+export interface LockCount {
+  readonly real: number;
+  readonly simulated: number;
+}
+
+export class ClockWitnesses {
+  readonly #real = new Set<number>();
+  readonly #simulated = new Set<number>();
+  #count: LockCount | undefined;
+
+  /** Takes an uplink into account, where it is a lock's, fresh, and agrees with the machine's clock. */
+  hear({ deviceId, source, simulated, timeMs, kept }: Testimony, machineMs: number): void {
+    if (source !== 'lock' || kept !== 0 || !(Math.abs(timeMs - machineMs) <= AGREES_WITHIN)) return;
+    const witnesses = simulated ? this.#simulated : this.#real;
+    // More than are needed need not be known.
+    if (witnesses.size < WITNESSES_NEEDED) witnesses.add(deviceId);
+  }
+
+  /** From now on there are so many locks that could be heard. */
+  expect(count: LockCount): void {
+    this.#count = count;
+  }
+
+  /** How many locks agree. */
+  get agreeing(): number {
+    return this.#count?.real === 0 ? this.#simulated.size : this.#real.size;
+  }
+
+  /** How many have to; null where there is no lock that could, or nobody has counted them yet. */
+  get needed(): number | null {
+    if (this.#count === undefined) return null;
+    const { real, simulated } = this.#count;
+    return Math.min(real === 0 ? simulated : real, WITNESSES_NEEDED) || null;
+  }
+
+  /** Whether enough of them agree. */
+  get areEnough(): boolean {
+    return this.agreeing >= (this.needed ?? WITNESSES_NEEDED);
+  }
+}

@@ -1,0 +1,22 @@
+/** A start with the machine's clock 401 days ahead deletes nothing: the first sweep comes a minute after the start. */
+import t from 'tap';
+import { ClockSite } from '../helpers/clock-site.js';
+import { whyNoSetClock } from '../helpers/set-clock.js';
+
+/** Longer than the first sweep takes to come, and to tell of what it did. */
+const SWEPT_WITHIN_SECONDS = 75;
+t.setTimeout(240_000);
+
+t.test('every ping is still there after the first sweep', { skip: whyNoSetClock() ?? false }, async (t) => {
+  const site = await ClockSite.open(t, 6);
+  await site.stop();
+  site.clock.set('+401d');
+  await site.start();
+  await t.rejects(
+    site.told('swept', () => true, SWEPT_WITHIN_SECONDS),
+    /not within/,
+    'nothing is deleted',
+  );
+  t.same(await site.storedPings(), Array(6).fill(1));
+  await site.stop();
+});
