@@ -56,6 +56,14 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     const style = state === 'closed' ? 'green' : 'red';
     return { kind: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
   },
+  'cannot-send': ({ state, why }) => {
+    const text = state === 'began' ? `webhooks can't be sent: ${why}` : `webhooks: ${why}`;
+    return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text };
+  },
+  'cannot-record': ({ url_id: id, state, why }) => {
+    const text = state === 'began' ? `what came of a delivery is set aside (${why})` : 'nothing is set aside any more';
+    return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text: `URL ${id}: ${text}` };
+  },
   swept: ({ before, uplinks, others, held }) => {
     const kept = held === 0 ? '' : `; ${held} events as old wait for their webhook`;
     return {

@@ -136,6 +136,25 @@ export interface CircuitTurned {
   readonly why: string;
 }
 
+/** Attempts at webhooks can't be made for a reason of our own; or they are made again. */
+export interface CannotSend {
+  readonly atMs: number;
+  /** What is lacking. */
+  readonly what: 'descriptors' | 'memory' | 'ports' | 'name-service';
+  readonly state: 'began' | 'ended';
+  /** For people. */
+  readonly why: string;
+}
+
+/** The store refuses what came of attempts at a URL, for its own sake; or all of it is kept by now. */
+export interface CannotRecord {
+  readonly atMs: number;
+  readonly urlId: number;
+  readonly state: 'began' | 'ended';
+  /** For people: of which uplinks, and what the store says. */
+  readonly why: string;
+}
+
 /** A command was taken, sent (each time that it is), answered, expired or cancelled: it is as it stands now. */
 export interface CommandChanged {
   readonly atMs: number;
@@ -307,6 +326,8 @@ export interface GatewayEventMap {
   'url-disabled': [UrlDisabled];
   'url-changed': [UrlChanged];
   circuit: [CircuitTurned];
+  'cannot-send': [CannotSend];
+  'cannot-record': [CannotRecord];
   swept: [Swept];
   command: [CommandChanged];
   'stray-ack': [StrayAck];

@@ -47,8 +47,10 @@ import { failureKind, type Store, StoreFailure } from './store/store.js';
 import type { RunSize } from './store/uplink-tail.js';
 import { Usage } from './usage/usage.js';
 import { VERSION } from './version.js';
+import { DeliveryClock } from './webhooks/delivery-clock.js';
 import { Dispatcher, type DispatcherParts } from './webhooks/dispatcher.js';
 import { makeGuardedAgents } from './webhooks/guarded-agents.js';
+import type { LookupAll } from './webhooks/name-service.js';
 import { Webhooks } from './webhooks/webhooks.js';
 
 /** How long deliveries under way may go on when the gateway stops. */
@@ -63,8 +65,12 @@ export interface GatewayOptions {
   readonly machine?: MachineClock;
   /** Chance for the jitter of retries, in [0, 1). */
   readonly random?: () => number;
-  /** The clock that deliveries live by: the wall's, but in tests. */
+  /** The clock that deliveries wait by, which never leaps: the system's monotonic one, but in tests. */
   readonly deliveryClock?: Clock;
+  /** The clock that deliveries are dated by: the wall's, or in tests the one that they wait by where none is given. */
+  readonly deliveryDates?: Clock;
+  /** Looks up the names of webhook URLs: the system does, but in tests. */
+  readonly lookUp?: LookupAll;
   /** The clock that credentials, tokens, sessions and the pace of forgetting live by: the date, but in tests. */
   readonly wallClock?: Clock;
   /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
@@ -283,8 +289,8 @@ function makeWebhooks(
 ): { dispatcher: Dispatcher; webhooks: Webhooks } {
   const delivering: DispatcherParts = {
     ...parts,
-    agents: makeGuardedAgents(config.allowWebhookRange),
-    clock: options.deliveryClock ?? systemClock,
+    agents: makeGuardedAgents(config.allowWebhookRange, options.lookUp),
+    waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock, options.deliveryClock),
     userAgent: `lockgate/${VERSION}`,
     random: options.random ?? cryptoRandom,
   };

@@ -123,7 +123,7 @@ export class StoreWatch {
 
   #failed(failure: StoreFailure, what: CommitKind): void {
     if (failure.kind === 'io') this.#break(failure);
-    else if (failure.kind !== 'other' || what !== 'other') {
+    else if (failure.kind !== 'other' || what === 'ingest') {
       this.#parts.health.begin('store', failure.message);
       this.#probeLater();
     }

@@ -60,6 +60,7 @@ export function logEvents(log: Logger, events: GatewayEvents, clock: Clock): () 
   };
   logConnections(log, { each, some });
   logDeliveries(log, { each, some });
+  logHindrances(log, { each, some });
   logStore(log, { each, some });
   logRequests(log, { each, some });
   logAudit(log, { each, some });
@@ -132,6 +133,20 @@ function logDeliveries(log: Logger, { each, some }: Listening): void {
     const what = { event: 'circuit', url_id: urlId, state, why };
     if (state === 'opened') log.warn(what, 'a webhook URL fails: probes alone are sent there');
     else log.info(what, 'a webhook URL takes events again');
+  });
+}
+
+/** What keeps deliveries from being made or noted, on our side. */
+function logHindrances(log: Logger, { some }: Listening): void {
+  some('cannot-send', ({ what, state, why }) => {
+    const members = { event: 'cannot-send', what, state, why };
+    if (state === 'began') log.error(members, 'webhooks can’t be sent, for a reason of our own');
+    else log.info(members, 'webhooks are sent again');
+  });
+  some('cannot-record', ({ urlId, state, why }) => {
+    const members = { event: 'cannot-record', url_id: urlId, state, why };
+    if (state === 'began') log.error(members, 'what came of a delivery can’t be written down: it is set aside');
+    else log.info(members, 'what came of each delivery is written down');
   });
 }
 

@@ -2,8 +2,10 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import { openDurable } from '../gateway/store/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../gateway/store/kysely.js';
 import { firstLight } from '../gateway/store/migrations/0001-first-light.js';
+import { migrationProvider } from '../gateway/store/migrations.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { testBytes } from './helpers/test-gateway.js';
@@ -40,4 +42,27 @@ t.test('URLs and deliveries of an older store are what they were', async (t) => 
     ],
     'what came before the URL is none of its',
   );
+});
+
+t.test('a URL that failed before it was noted how long is still failing, and held by nothing', async (t) => {
+  const folder = tempFolder(t);
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
+  const all = await migrationProvider.getMigrations();
+  const provider = {
+    getMigrations: async () => Object.fromEntries(Object.entries(all).filter(([name]) => name < '0013')),
+  };
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  t.notOk((await new Migrator({ db: tables, provider }).migrateToLatest()).error);
+  db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);
+    INSERT INTO webhook_url (id, merchant_id, url, headers, secret_sealed, state, cursor, created_at_ms,
+    failing_since_ms) VALUES (3, 1, 'http://a/', '{}', x'00', 'active', 0, 2, 77)`);
+  db.close();
+  const store = await openSqliteStore(folder);
+  t.teardown(() => store.close());
+  t.match(await store.webhooks.find(3), { failingSinceMs: 77, failingForMs: 0, hold: null });
+  const failing = { sinceMs: 77, forMs: 5 };
+  await store.recordProgress([{ urlId: 3, attempts: [], failing, hold: { untilMs: 9, spanMs: 4 } }]);
+  t.match(await store.webhooks.find(3), { failingForMs: 5, hold: { untilMs: 9, spanMs: 4 } });
+  t.match(await store.webhooks.change(3, { ordered: true }), { failingForMs: 5, hold: { untilMs: 9 } });
+  t.match(await store.webhooks.change(3, { url: 'http://b/' }), { failingSinceMs: null, failingForMs: 0, hold: null });
 });

@@ -4,7 +4,7 @@ import type { Gateway } from '../gateway/gateway.js';
 import { OPENS_AFTER } from '../gateway/webhooks/circuit.js';
 import { OUTCOMES, type Outcome } from '../gateway/why/delivery-why.js';
 import { REPLAYED_MOST } from '../gateway/why/lock-history.js';
-import { Hours, ManualClock, Seconds } from '../proto/clock.js';
+import { Hours, ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { formatMac, type Mac } from '../proto/mac.js';
 import { ask } from './helpers/operator-call.js';
 import { LOCKGATE, type Program, runProgram } from './helpers/program.js';
@@ -153,6 +153,20 @@ t.test('a URL that is gone, disabled, enabled again, and recovered', async (t) =
   t.equal(
     await standing(gateway, kept, urlId, 'delivered-recovered'),
     'delivered late: the URL was disabled when it came, and somebody asked for it afterwards (recover or resend).',
+  );
+});
+
+t.test('a receiver that asked for patience', async (t) => {
+  const { clock, gateway, receiver, urlId, lock } = await bench(t);
+  receiver.answer = (_request, response) => void response.writeHead(429, { 'retry-after': '600' }).end();
+  const asked = eventsOf(gateway, 'delivery', 1);
+  await ping(gateway, lock, 1);
+  await asked;
+  const until = new Date(clock.now() + Minutes(10)).toISOString();
+  const next = await ping(gateway, lock, 2);
+  t.equal(
+    await standing(gateway, next, urlId, 'pending-held'),
+    `waiting: the receiver asked for patience (Retry-After), so nothing goes to the URL until ${until}.`,
   );
 });
 

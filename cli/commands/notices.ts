@@ -29,6 +29,8 @@ interface Page {
 const KINDS = [
   'url-disabled',
   'circuit-open',
+  'cannot-send',
+  'cannot-record',
   'statement',
   'degraded',
   'lock-late',

@@ -36,6 +36,8 @@ const TEXT_LIMIT = 500;
 /** What is over when the gateway starts, until it happens again. */
 const ENDED_BY_A_START: ReadonlySet<NoticeKind> = new Set([
   'circuit-open',
+  'cannot-send',
+  'cannot-record',
   'degraded',
   'lock-over-budget',
   'clock-leapt',
@@ -97,8 +99,6 @@ export class Notices {
     for (const { kind, subject } of open) {
       if (kind === 'lock-late') notices.#late.resume(subject);
       if (kind === 'event-damaged') notices.#followDamaged(subject);
-      // A gateway that starts is ready until something speaks against it; its circuits begin closed, budgets full, and
-      // the machine's clock is believed.
       if (ENDED_BY_A_START.has(kind)) notices.#end(kind, subject);
     }
     notices.#disabledAtStart = new Set(open.filter(({ kind }) => kind === 'url-disabled').map((each) => each.subject));
@@ -178,6 +178,15 @@ export class Notices {
     events.on('circuit', ({ urlId, state, why }) => {
       if (state === 'closed') this.#end('circuit-open', String(urlId));
       else this.#note('circuit-open', String(urlId), `URL ${urlId} fails and gets probes alone: ${why}`);
+    });
+    events.on('cannot-send', ({ what, state, why }) => {
+      if (state === 'ended') this.#end('cannot-send', what);
+      else
+        this.#note('cannot-send', what, `webhooks can't be sent: ${why}; they wait, and nothing is held against them`);
+    });
+    events.on('cannot-record', ({ urlId, state, why }) => {
+      if (state === 'ended') this.#end('cannot-record', String(urlId));
+      else this.#note('cannot-record', String(urlId), `URL ${urlId}: what came of a delivery is set aside: ${why}`);
     });
     events.on('statement-closed', ({ merchant, month }) =>
       this.#note('statement', `${month} ${merchant}`, `${month} is closed for ${merchant}: usage statement shows it`),

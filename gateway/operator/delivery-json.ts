@@ -15,6 +15,7 @@ import {
   type DeliveryReading,
   type StoredAttempt,
 } from '../store/webhook-store.js';
+import type { DeliveryClock } from '../webhooks/delivery-clock.js';
 import { limitOf, readDate, readId, textOf, wordOf } from './query.js';
 import { type OperatorParts, type Query, readMac } from './routes.js';
 import { DateText, Exact, Limit, MacText, MaybeText, MaybeTime, OneMac, OneOf, OrNull, Time } from './schemas.js';
@@ -91,11 +92,13 @@ async function findDevice(store: OperatorParts['store'], text: string) {
 }
 
 /** The answer to `GET /deliveries`. */
-export async function showDeliveries({ store }: OperatorParts, filter: DeliveryFilter): Promise<unknown> {
-  return { deliveries: (await store.webhooks.readDeliveries(filter)).map(deliveryJson) };
+export async function showDeliveries({ store, webhooks }: OperatorParts, filter: DeliveryFilter): Promise<unknown> {
+  const deliveries = await store.webhooks.readDeliveries(filter);
+  return { deliveries: deliveries.map((each) => deliveryJson(each, webhooks.waits)) };
 }
 
-function deliveryJson({ urlId, uplink, state, nextAttemptAtMs, attempts }: DeliveryReading) {
+function deliveryJson(reading: DeliveryReading, waits: DeliveryClock) {
+  const { urlId, uplink, state, nextAttemptAtMs, attempts } = reading;
   return {
     event_id: eventId(uplink),
     url_id: urlId,
@@ -104,7 +107,7 @@ function deliveryJson({ urlId, uplink, state, nextAttemptAtMs, attempts }: Deliv
     received_at: toDate(uplink.receivedAtMs),
     state,
     damaged: uplink.isDamaged,
-    next_attempt_at: nextAttemptAtMs === null ? null : toDate(nextAttemptAtMs),
+    next_attempt_at: nextAttemptAtMs === null ? null : toDate(waits.toDate(nextAttemptAtMs)),
     attempts: attempts.map(attemptJson),
   };
 }

@@ -51,6 +51,9 @@ const webhook = {
   state: OneOf(['active', 'disabled']),
   disabled_why: MaybeText,
   circuit: OneOf(['open', 'closed']),
+  held_until: Type.Union([Time, Type.Null()], {
+    description: 'Its receiver answered with a Retry-After: nothing goes to it until then.',
+  }),
   failing_since: MaybeTime,
   old_secrets_until: Type.Array(Time),
   created_at: Time,
@@ -256,7 +259,7 @@ function testJson({ eventId, deliveries }: TestOutcome) {
 }
 
 /** Custom headers may carry a merchant's credentials, so only their names are shown. */
-function webhookJson({ url, isCircuitOpen, oldSecretsUntilMs }: WebhookReading) {
+function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs }: WebhookReading) {
   return {
     id: url.id,
     merchant: url.merchantName,
@@ -266,6 +269,7 @@ function webhookJson({ url, isCircuitOpen, oldSecretsUntilMs }: WebhookReading) 
     state: url.state,
     disabled_why: url.disabledWhy,
     circuit: isCircuitOpen ? 'open' : 'closed',
+    held_until: heldUntilMs === null ? null : toDate(heldUntilMs),
     failing_since: url.failingSinceMs === null ? null : toDate(url.failingSinceMs),
     old_secrets_until: oldSecretsUntilMs.map(toDate),
     created_at: toDate(url.createdAtMs),

@@ -16,6 +16,7 @@ import { narrowLog } from './migrations/0009-narrow-log.js';
 import { rowSums } from './migrations/0010-row-sums.js';
 import { audit } from './migrations/0011-audit.js';
 import { statePlace } from './migrations/0012-state-place.js';
+import { seenAndHeld } from './migrations/0013-seen-and-held.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -30,6 +31,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0010-row-sums': rowSums,
   '0011-audit': audit,
   '0012-state-place': statePlace,
+  '0013-seen-and-held': seenAndHeld,
 };
 
 /** The names of all steps, in their order. */

@@ -7,6 +7,8 @@
 export const NOTICE_KINDS = [
   'url-disabled',
   'circuit-open',
+  'cannot-send',
+  'cannot-record',
   'statement',
   'degraded',
   'lock-late',
@@ -23,7 +25,10 @@ export const NOTICES_KEPT = 10_000;
 /** What is known of a notice by its kind and subject. */
 export interface NoticeName {
   readonly kind: NoticeKind;
-  /** The URL's id, the lock's MAC, month and merchant, the reason for not being ready, the event's id, or `ahead`. */
+  /**
+   * The URL's id, the lock's MAC, what is lacking, month and merchant, the reason for not being ready, the event's id,
+   * or `ahead`.
+   */
   readonly subject: string;
 }
 

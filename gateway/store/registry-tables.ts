@@ -129,6 +129,11 @@ export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name:
     ordered: row.ordered === 1,
     startedAfter: row.started_after,
     failingSinceMs: row.failing_since_ms,
+    failingForMs: row.failing_for_ms,
+    hold:
+      row.held_until_ms === null || row.held_for_ms === null
+        ? null
+        : { untilMs: row.held_until_ms, spanMs: row.held_for_ms },
     createdAtMs: row.created_at_ms,
   };
 }

@@ -166,6 +166,13 @@ export interface WebhookUrlTable {
   started_after: Generated<number>;
   /** When the first attempt failed after the last that went well; null where the last one went well. */
   failing_since_ms: Generated<number | null>;
+  /** How long it was seen to fail since then: time in which a gateway ran and could send. */
+  failing_for_ms: Generated<number>;
+  /**
+   * Until when its receiver asked to be left alone, by the clock that deliveries wait by, and for how long; or null.
+   */
+  held_until_ms: Generated<number | null>;
+  held_for_ms: Generated<number | null>;
 }
 
 /** A signing secret that a newer one follows: attempts are signed with it too until its time is over. */

@@ -111,7 +111,8 @@ export class LogWriter {
   readonly #disableUrl: Statement;
   readonly #park: Statement;
   readonly #setDamaged: Statement;
-  readonly #failingSince: Statement;
+  readonly #failing: Statement;
+  readonly #hold: Statement;
   readonly #commands: CommandChanges;
   readonly #plain: PlainWriter;
   readonly #forgetting: Forgetting;
@@ -175,7 +176,8 @@ export class LogWriter {
        SELECT @urlId, u.id, 'damaged', 0, NULL, u.device_id FROM uplink u WHERE ${NOT_ERASED}
        ON CONFLICT (url_id, uplink_id) DO UPDATE SET state = excluded.state, next_attempt_at_ms = NULL`,
     );
-    this.#failingSince = db.prepare('UPDATE webhook_url SET failing_since_ms = ? WHERE id = ?');
+    this.#failing = db.prepare('UPDATE webhook_url SET failing_since_ms = ?, failing_for_ms = ? WHERE id = ?');
+    this.#hold = db.prepare('UPDATE webhook_url SET held_until_ms = ?, held_for_ms = ? WHERE id = ?');
   }
 
   /** The uplinks that the tables by name and by lock do not have yet. */
@@ -271,7 +273,9 @@ export class LogWriter {
     for (const attempt of progress.attempts) this.#recordAttempt(attempt);
     for (const { uplinkId, atMs } of progress.parked ?? []) this.#park.run({ urlId: progress.urlId, atMs, uplinkId });
     for (const uplinkId of progress.damaged ?? []) this.#setDamaged.run({ urlId: progress.urlId, uplinkId });
-    if (progress.failingSinceMs !== undefined) this.#failingSince.run(progress.failingSinceMs, progress.urlId);
+    const { failing, hold } = progress;
+    if (failing !== undefined) this.#failing.run(failing?.sinceMs ?? null, failing?.forMs ?? 0, progress.urlId);
+    if (hold !== undefined) this.#hold.run(hold.untilMs, hold.spanMs, progress.urlId);
     if (progress.cursor !== undefined) this.#moveCursor.run(progress.cursor, progress.urlId, progress.cursor);
     if (progress.disabledWhy !== undefined) this.#disableUrl.run(progress.disabledWhy, progress.urlId);
   }

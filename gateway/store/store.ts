@@ -17,7 +17,7 @@ import type { SecretStore } from './secret-store.js';
 import type { StoreCopy } from './store-copy.js';
 import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
-import type { WebhookStore, WebhookUrl } from './webhook-store.js';
+import type { Failing, Hold, WebhookStore, WebhookUrl } from './webhook-store.js';
 import type { WhyStore } from './why-store.js';
 
 export type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
@@ -266,10 +266,12 @@ export interface DeliveryProgress {
   readonly parked?: readonly { readonly uplinkId: number; readonly atMs: number }[];
   /** Events that can't be sent, since their stored pings are damaged; no attempt was made. */
   readonly damaged?: readonly number[];
-  /** Since when nothing but failure; null where an attempt went well. Absent where that did not change. */
-  readonly failingSinceMs?: number | null;
+  /** How long it does nothing but fail; null where an attempt went well. Absent where that is not to be noted. */
+  readonly failing?: Failing | null;
+  /** Its receiver asked to be left alone. */
+  readonly hold?: Hold;
   /** The new cursor, where it moved. */
-  readonly cursor?: number;
+  readonly cursor?: number | undefined;
   /** Why the URL is disabled from now on. */
   readonly disabledWhy?: string;
 }

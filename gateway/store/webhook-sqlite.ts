@@ -16,18 +16,24 @@ import { DeliveryReader, type Gap } from './webhook-rows.js';
 import type {
   DeliveryFilter,
   DeliveryReading,
+  DeliveryWait,
   OldSecret,
   RecoveryPiece,
   Resent,
   SecretRotation,
+  WaitsPiece,
   WebhookChange,
   WebhookStore,
 } from './webhook-store.js';
+import { DeliveryWaits } from './webhooks/delivery-waits.js';
 
 /** Damaged events that are looked at at once, and released in one commit. */
 const REPAIRED_AT_ONCE = 200;
 /** Rows of a removed URL that go in one commit, so that pings wait for no more than that. */
 const REMOVED_AT_ONCE = 200;
+
+/** Nothing held against a URL. */
+const FORGIVEN = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
 
 export interface SqliteWebhooksParts {
   readonly lane: Lane;
@@ -41,6 +47,7 @@ export interface SqliteWebhooksParts {
 export class SqliteWebhooks implements WebhookStore {
   readonly #parts: SqliteWebhooksParts;
   readonly #deliveries: DeliveryReader;
+  readonly #waits: DeliveryWaits;
   readonly #pendingLocks: Statement;
   readonly #hasPending: Statement;
   readonly #firstFrom: Statement;
@@ -54,6 +61,7 @@ export class SqliteWebhooks implements WebhookStore {
     this.#parts = parts;
     const { reader, writer } = parts;
     this.#deliveries = new DeliveryReader(reader, parts.lookup.tail);
+    this.#waits = new DeliveryWaits(reader, writer);
     this.#pendingLocks = reader
       .prepare(
         `SELECT DISTINCT device_id FROM delivery INDEXED BY delivery_by_lock WHERE url_id = ? AND state = 'pending'`,
@@ -119,8 +127,8 @@ export class SqliteWebhooks implements WebhookStore {
         ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
         ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
         ...(enabling && { state: 'active' as const, disabled_why: null, cursor: end }),
-        // What failed before is no longer this URL's failure.
-        ...((enabling || url !== undefined) && { failing_since_ms: null }),
+        // What failed before is no longer this URL's failure, and what its receiver asked for binds no other.
+        ...((enabling || url !== undefined) && FORGIVEN),
       };
       // One that is to be enabled may be active already; an update of nothing is no SQL.
       if (Object.keys(changed).length > 0)
@@ -184,6 +192,15 @@ export class SqliteWebhooks implements WebhookStore {
 
   async readPendingLocks(urlId: number): Promise<number[]> {
     return this.#read('read deliveries', () => this.#pendingLocks.all(urlId) as number[]);
+  }
+
+  async readWaits(urlId: number, piece: WaitsPiece): Promise<DeliveryWait[]> {
+    return this.#read('read deliveries', () => this.#waits.read(urlId, piece));
+  }
+
+  shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void> {
+    const { lane } = this.#parts;
+    return lane.run(() => this.#read('make deliveries due', () => this.#waits.shorten(urlId, waits)));
   }
 
   async findPending(urlId: number, deviceId: number): Promise<boolean> {

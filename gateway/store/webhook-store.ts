@@ -26,7 +26,43 @@ export interface WebhookUrl {
   readonly startedAfter: number;
   /** When the first attempt failed since the last that went well, by the wall's clock; null where none did. */
   readonly failingSinceMs: number | null;
+  /** How long it was seen to fail since then: time in which a gateway ran and could send. */
+  readonly failingForMs: number;
+  /** Its receiver asked to be left alone; null where it did not. */
+  readonly hold: Hold | null;
   readonly createdAtMs: number;
+}
+
+/** How long a URL has done nothing but fail. */
+export interface Failing {
+  /** When the first attempt failed, by the wall's clock. */
+  readonly sinceMs: number;
+  /** How long it was seen to fail since then. */
+  readonly forMs: number;
+}
+
+/** What a Retry-After asks for. */
+export interface Hold {
+  /** By the clock that deliveries wait by. */
+  readonly untilMs: number;
+  /** How long it was when it began: it never gets longer than that, whatever becomes of the clock. */
+  readonly spanMs: number;
+}
+
+/** A pending delivery that waits. */
+export interface DeliveryWait {
+  readonly uplinkId: number;
+  /** Attempts that were made since it was last sent anew. */
+  readonly attempts: number;
+  /** When it is due, by the clock that deliveries wait by. */
+  readonly atMs: number;
+}
+
+/** Which of them: of uplinks after `afterId`, due after `fromMs`. */
+export interface WaitsPiece {
+  readonly afterId: number;
+  readonly fromMs: number;
+  readonly limit: number;
 }
 
 /** What an operator changes of a URL; what is left out stays. */
@@ -119,6 +155,10 @@ export interface WebhookStore {
 
   /** The locks that have a delivery pending at this URL. */
   readPendingLocks(urlId: number): Promise<number[]>;
+  /** Deliveries pending at this URL, in the order of their events. */
+  readWaits(urlId: number, piece: WaitsPiece): Promise<DeliveryWait[]>;
+  /** Makes deliveries due earlier; one that is due by then, or has an end, stays. */
+  shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void>;
   /** Whether it has one of this lock. */
   findPending(urlId: number, deviceId: number): Promise<boolean>;
 

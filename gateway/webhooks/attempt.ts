@@ -7,7 +7,9 @@ import http from 'node:http';
 import https from 'node:https';
 import { type Clock, type Milliseconds, monotonicMs, Seconds } from '../../proto/clock.js';
 import { type GuardedAgents, IDLE_SOCKETS } from './guarded-agents.js';
-import { parseRetryAfter } from './schedule.js';
+import { isUnanswered } from './name-service.js';
+import { type OwnFailure, ownFailureOf, ownFailureText } from './own-failure.js';
+import { parseHttpDate, parseRetryAfter } from './schedule.js';
 
 /** For a whole attempt, from the name's lookup to the end of the answer. */
 export const ATTEMPT_TIMEOUT: Milliseconds = Seconds(15);
@@ -32,6 +34,8 @@ export interface AttemptResult {
   readonly answer: string | null;
   /** What a 429 or 503 asked for. */
   readonly retryAfter: Milliseconds | undefined;
+  /** What was lacking on our side, so that nothing could be sent: then it says nothing about the URL. */
+  readonly own?: OwnFailure | undefined;
 }
 
 /** Makes the attempt. It never rejects: whatever a receiver does is a value. */
@@ -46,17 +50,23 @@ export async function attemptDelivery(
   try {
     const answer = await post(request, agents, clock, signal);
     const { status, retryAfter } = answer;
-    const asked = status === 429 || status === 503 ? parseRetryAfter(retryAfter, clock.now()) : undefined;
+    const asked =
+      status === 429 || status === 503 ? parseRetryAfter(retryAfter, answer.dateMs ?? clock.now()) : undefined;
     const error = status >= 200 && status < 300 ? null : `the receiver answered ${status}`;
     return { status, durationMs: elapsed(), error, answer: answer.text, retryAfter: asked };
   } catch (error) {
-    return { status: null, durationMs: elapsed(), error: explain(error as Error), answer: null, retryAfter: undefined };
+    const own = await ownFailureOf(error as Error, new URL(request.url).hostname, agents.names);
+    const { code } = error as NodeJS.ErrnoException;
+    const sentence = own === undefined ? explain(error as Error) : ownFailureText(own, code);
+    return { status: null, durationMs: elapsed(), error: sentence, answer: null, retryAfter: undefined, own };
   }
 }
 
 interface Answer {
   readonly status: number;
   readonly retryAfter: string | undefined;
+  /** When it was sent, by the receiver's clock. */
+  readonly dateMs: number | undefined;
   readonly text: string;
 }
 
@@ -94,7 +104,13 @@ function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, sign
       });
     };
     const cutOff = (): void => fail(new Error('the gateway is stopping'));
-    const timer = clock.after(ATTEMPT_TIMEOUT, () => fail(new AttemptTimedOut()));
+    const timedOut = (): Error => {
+      // It never came to a connection: no name service answered in time.
+      const { hostname } = new URL(request.url);
+      const isLookingUp = call?.socket?.connecting === true && agents.names.isLookingUp(hostname);
+      return isLookingUp ? new LookupTimedOut() : new AttemptTimedOut();
+    };
+    const timer = clock.after(ATTEMPT_TIMEOUT, () => fail(timedOut()));
     signal.addEventListener('abort', cutOff);
     send();
   });
@@ -149,10 +165,16 @@ function isStale(call: http.ClientRequest, { code }: NodeJS.ErrnoException): boo
 
 class AttemptTimedOut extends Error {}
 
+class LookupTimedOut extends Error {
+  readonly code = 'ETIMEDOUT';
+  readonly syscall = 'getaddrinfo';
+}
+
 function toAnswer({ statusCode = 0, headers }: http.IncomingMessage, bytes: Buffer): Answer {
   // What is no UTF-8 is shown with replacement characters; a NUL would end the text in some tools.
   const text = bytes.toString('utf8').replaceAll('\0', '\ufffd');
-  return { status: statusCode, retryAfter: headers['retry-after'], text };
+  const dateMs = headers['retry-after'] === undefined ? undefined : parseHttpDate(headers.date);
+  return { status: statusCode, retryAfter: headers['retry-after'], dateMs, text };
 }
 
 /** The beginning of the body, once all of it is there or as much as is read at most: then the status counts. */
@@ -185,6 +207,7 @@ function readLimited(response: http.IncomingMessage): Promise<Buffer> {
 function explain(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'address-refused') return ADDRESS_REFUSED;
+  if (isUnanswered(error)) return `its name alone gets no answer from the name service (${code})`;
   if (code === 'ETIMEDOUT' || error instanceof AttemptTimedOut)
     return `no complete answer within ${ATTEMPT_TIMEOUT / 1000} s`;
   if (code === 'ECONNREFUSED') return 'nothing listens there (connection refused)';

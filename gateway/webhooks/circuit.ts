@@ -1,17 +1,15 @@
 /**
  * Whether a URL is worth attempts (interfaces.md §3). After repeated failures its circuit opens: one attempt at a time
  * probes it, at times that grow apart, and everything else waits. The first success closes it. Pure: the time is an
- * argument, ms since the epoch.
+ * argument, by the clock that deliveries wait by (delivery-clock.ts).
  */
-import { Days, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
+import { type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 
 /** So many failures in a row open it. More than one event's whole schedule, so that one bad event doesn't. */
 export const OPENS_AFTER = 10;
 /** From opening to the first probe; each that fails doubles the wait, up to the longest. */
 export const FIRST_PROBE_AFTER: Milliseconds = Seconds(5);
 export const LONGEST_PROBE_WAIT: Milliseconds = Minutes(5);
-/** So long nothing but failure disables a URL. */
-export const DISABLED_AFTER: Milliseconds = Days(5);
 
 export class Circuit {
   #failures = 0;

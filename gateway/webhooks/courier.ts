@@ -2,12 +2,12 @@
  * One attempt at one event for one URL: makes body, headers and signatures, sends them, and says what came of it in the
  * words of the store and of the gateway's events.
  */
-import type { Clock } from '../../proto/clock.js';
 import { eventId } from '../event-id.js';
 import type { DeliveryAttempted } from '../events.js';
 import type { AttemptRecord, StoredUplink, WebhookUrl } from '../store/store.js';
 import { type AttemptResult, attemptDelivery } from './attempt.js';
 import { webhookBody } from './body.js';
+import type { DeliveryClock } from './delivery-clock.js';
 import type { GuardedAgents } from './guarded-agents.js';
 import { retryDelay } from './schedule.js';
 import { signHeaders } from './signature.js';
@@ -29,8 +29,8 @@ export interface SigningSecret {
 /** What an attempt needs of the parts around it. */
 export interface CourierParts {
   readonly agents: GuardedAgents;
-  /** The wall's clock: receivers live by it. */
-  readonly clock: Clock;
+  /** The clock that deliveries wait by; receivers live by its wall's. */
+  readonly waits: DeliveryClock;
   readonly userAgent: string;
   /** Chance, in [0, 1). */
   readonly random: () => number;
@@ -57,7 +57,7 @@ export class Courier {
 
   /** Makes the attempt; it never rejects. Undefined where the stored ping is damaged: then nothing was sent. */
   async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted | undefined> {
-    const atMs = this.#parts.clock.now();
+    const atMs = this.#parts.waits.wall.now();
     const body = bodyOf(event);
     if (body === undefined) return undefined;
     return { event, number, atMs, result: await this.send(eventId(event), body, atMs, signal) };
@@ -65,7 +65,7 @@ export class Courier {
 
   /** Sends a body under an id, signed with every secret that is valid now. */
   async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
-    const { clock, agents, userAgent } = this.#parts;
+    const { waits, agents, userAgent } = this.#parts;
     const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
     const headers = {
       ...this.#secrets.headers,
@@ -78,7 +78,7 @@ export class Courier {
         body,
       ),
     };
-    return await attemptDelivery({ url: this.#url.url, headers, body }, agents, clock, signal);
+    return await attemptDelivery({ url: this.#url.url, headers, body }, agents, waits.wall, signal);
   }
 
   /** What is noted of it. `before`: attempts made before the event was last sent anew. */
@@ -94,14 +94,19 @@ export class Courier {
     if (result.status === 410) return { state: 'dead' };
     const delay = retryDelay(tries, this.#parts.random(), result.retryAfter);
     if (delay === undefined) return { state: 'dead' };
-    return { state: 'pending', nextAttemptAtMs: this.#parts.clock.now() + delay };
+    return { state: 'pending', nextAttemptAtMs: this.#parts.waits.now() + delay };
   }
 }
 
 /** What is announced of an attempt; `atMs` by the run's clock. */
-export function announcement(event: StoredUplink, record: AttemptRecord, atMs: number): DeliveryAttempted {
+export function announcement(
+  event: StoredUplink,
+  record: AttemptRecord,
+  atMs: number,
+  waits: DeliveryClock,
+): DeliveryAttempted {
   const { urlId, number, status, durationMs, error, outcome } = record;
-  const nextAttemptAtMs = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
+  const nextAttemptAtMs = outcome.state === 'pending' ? waits.toDate(outcome.nextAttemptAtMs) : null;
   const what = { number, status, durationMs, error, outcome: outcome.state, nextAttemptAtMs };
   return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...what };
 }

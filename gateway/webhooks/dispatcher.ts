@@ -1,21 +1,15 @@
-/**
- * All webhook URLs at work, each on its own: a worker for each, woken when its merchant has new events.
- *
- * What the workers have to say is made durable together: one commit for all outcomes that wait (group commit), tried
- * again where the store fails, in order, so that no cursor passes an outcome that isn't kept.
- */
-import { type Milliseconds, Seconds, systemClock, type Timer } from '../../proto/clock.js';
+/** All webhook URLs at work, each on its own: a worker for each, woken when its merchant has new events. */
+import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Keys } from '../keys.js';
-import type { DeliveryProgress, WebhookUrl } from '../store/store.js';
+import type { WebhookUrl } from '../store/store.js';
 import type { OldSecret } from '../store/webhook-store.js';
 import type { UrlSecrets } from './courier.js';
 import { unsealHeaders } from './custom-headers.js';
 import { Pace } from './pace.js';
+import { ProgressRecorder } from './progress-recorder.js';
+import { StalledUrls } from './stalled-urls.js';
 import { UrlWorker, type WorkerParts } from './url-worker.js';
 
-/** An outcome waits so long for others to share a commit with, or until so many do. */
-const GATHER_FOR: Milliseconds = 20;
-const GATHER_MOST = 512;
 /** Events that all URLs together may have read ahead: some 16 MB. */
 const AHEAD_OF_ALL = 32_768;
 /** The wait before the store is asked again after it failed. */
@@ -24,7 +18,9 @@ const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
 const RETIRE_GRACE: Milliseconds = Seconds(20);
 const DROP_GRACE: Milliseconds = Seconds(2);
 
-export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead' | 'pace'> & { readonly keys: Keys };
+export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead' | 'pace' | 'stalled'> & {
+  readonly keys: Keys;
+};
 
 /** Opens what is secret about a URL. @throws LockgateError `wrong-key` */
 export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly OldSecret[]): UrlSecrets {
@@ -35,25 +31,20 @@ export function openUrlSecrets(keys: Keys, url: WebhookUrl, oldSecrets: readonly
   };
 }
 
-interface Waiting {
-  readonly progress: DeliveryProgress;
-  readonly done: () => void;
-}
-
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #workers = new Map<number, UrlWorker>();
   /** Changes under way, by URL. */
   readonly #changing = new Map<number, Promise<void>>();
   readonly #pace = new Pace();
-  #waiting: Waiting[] = [];
-  #recording: Promise<void> | undefined;
-  #gathering: Timer | undefined;
+  readonly #recorder: ProgressRecorder;
+  readonly #stalled: StalledUrls;
   #stopping = false;
-  #gaveUp = false;
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
+    this.#recorder = new ProgressRecorder(parts);
+    this.#stalled = new StalledUrls(parts.events, parts.runClock);
   }
 
   /** Goes on where the store says that each URL stands. */
@@ -67,32 +58,42 @@ export class Dispatcher {
   }
 
   async #follow(url: WebhookUrl): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, waits } = this.#parts;
     // What was damaged may have been repaired, or restored, since.
-    const everything = { afterId: 0, toId: Number.MAX_SAFE_INTEGER, nowMs: clock.now() };
+    const everything = { afterId: 0, toId: Number.MAX_SAFE_INTEGER, nowMs: waits.now() };
     if (url.state === 'active') await store.webhooks.releaseRepaired(url.id, everything);
-    this.#begin(url, await store.webhooks.readOldSecrets(url.id, clock.now()));
+    this.#begin(url, await store.webhooks.readOldSecrets(url.id, waits.wall.now()));
   }
 
   /** A disabled URL stays where it is. */
   #begin(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
     if (url.state !== 'active' || this.#stopping) return;
     const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
-    const record = (progress: DeliveryProgress): Promise<void> => this.#record(progress);
+    const record: WorkerParts['record'] = (progress, by) => this.#recorder.record(progress, by);
     const mayReadAhead = (): boolean => this.#mayReadAhead();
-    const worker = new UrlWorker(url, secrets, { ...this.#parts, record, mayReadAhead, pace: this.#pace });
+    const ofAll = { record, mayReadAhead, pace: this.#pace, stalled: this.#stalled };
+    const worker = new UrlWorker(url, secrets, { ...this.#parts, ...ofAll });
     this.#workers.set(url.id, worker);
     worker.wake();
   }
 
   /** Whether the URL's circuit is open. */
   isCircuitOpen(urlId: number): boolean {
-    return this.#workers.get(urlId)?.isCircuitOpen ?? false;
+    return this.#workers.get(urlId)?.probeAtMs !== undefined;
   }
 
   /** When the URL's open circuit lets one attempt through, by the wall's clock; null while it is closed. */
   probeAtMs(urlId: number): number | null {
-    return this.#workers.get(urlId)?.probeAtMs ?? null;
+    return this.#dateOf(this.#workers.get(urlId)?.probeAtMs);
+  }
+
+  /** Until when the URL's receiver asked to be left alone, by the wall's clock; null where it takes what comes. */
+  heldUntilMs(urlId: number): number | null {
+    return this.#dateOf(this.#workers.get(urlId)?.heldUntilMs);
+  }
+
+  #dateOf(atMs: number | undefined): number | null {
+    return atMs === undefined ? null : this.#parts.waits.toDate(atMs);
   }
 
   /** Deliveries of this URL were made due. */
@@ -121,6 +122,7 @@ export class Dispatcher {
     const ended = this.#retire(urlId, DROP_GRACE);
     await this.#changing.get(urlId);
     await Promise.all([ended, this.#retire(urlId, DROP_GRACE)]);
+    this.#recorder.forget(urlId);
     this.#workers.delete(urlId);
   }
 
@@ -129,9 +131,10 @@ export class Dispatcher {
   }
 
   async #return(urlId: number): Promise<void> {
-    const { store, events, clock, runClock } = this.#parts;
+    const { store, events, waits, runClock } = this.#parts;
     // One more change may have come before this one's turn, and begun a worker.
     await this.#retire(urlId, RETIRE_GRACE);
+    this.#recorder.forget(urlId);
     while (!this.#stopping) {
       try {
         const url = await store.webhooks.find(urlId);
@@ -139,7 +142,7 @@ export class Dispatcher {
         return;
       } catch (error) {
         events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
-        await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
+        await new Promise<void>((resolve) => waits.after(AFTER_STORE_FAILURE, resolve));
       }
     }
   }
@@ -165,68 +168,21 @@ export class Dispatcher {
 
   /** Resolves when what has come of attempts so far is in the store, and need not wait for more to share its commit. */
   async settled(): Promise<void> {
-    this.#startRecording();
-    await this.#recording;
+    await this.#recorder.settled();
   }
 
   /** Starts nothing new, lets what is under way end within `grace`, and keeps what came of it. */
   async stop(grace: Milliseconds): Promise<void> {
     this.#stopping = true;
     this.#pace.stop();
+    this.#recorder.stop();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(grace)));
-    await this.#recording;
-  }
-
-  #record(progress: DeliveryProgress): Promise<void> {
-    return new Promise((done) => {
-      this.#waiting.push({ progress, done });
-      if (this.#stopping || this.#waiting.length >= GATHER_MOST) this.#startRecording();
-      else this.#gathering ??= systemClock.after(GATHER_FOR, () => this.#startRecording());
-    });
+    await this.#recorder.settled();
   }
 
   #mayReadAhead(): boolean {
     let ahead = 0;
     for (const worker of this.#workers.values()) ahead += worker.ahead;
     return ahead < AHEAD_OF_ALL;
-  }
-
-  #startRecording(): void {
-    this.#gathering?.cancel();
-    this.#gathering = undefined;
-    this.#recording ??= this.#recordAll().finally(() => {
-      this.#recording = undefined;
-    });
-  }
-
-  async #recordAll(): Promise<void> {
-    // Outcomes that come in this turn of the loop join the commit.
-    await Promise.resolve();
-    // Those that come while it is under way have waited as long, and follow.
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      if (await this.#tryRecord(batch)) for (const { done } of batch) done();
-      else this.#waiting = [...batch, ...this.#waiting];
-    }
-  }
-
-  async #tryRecord(batch: readonly Waiting[]): Promise<boolean> {
-    const { store, events, clock, runClock } = this.#parts;
-    // A cursor that is kept after an outcome that isn't would lose an event.
-    if (this.#gaveUp) return true;
-    try {
-      await store.recordProgress(batch.map(({ progress }) => progress));
-      return true;
-    } catch (error) {
-      events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
-      // On the way out there is no waiting for a store that fails: what isn't kept is delivered again, under its id.
-      if (this.#stopping) {
-        this.#gaveUp = true;
-        return true;
-      }
-      await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
-      return false;
-    }
   }
 }

@@ -3,12 +3,13 @@
  * called for IP literals (`0x7f.1` too), and what a name resolves to can change between a check and a connection. A
  * kept-alive socket was checked when it was made and leads where it led.
  */
-import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns';
+import { lookup as systemLookup } from 'node:dns';
 import http from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { LockgateError } from '../../proto/errors.js';
 import { type AddressRange, isAllowedAddress } from './address-rule.js';
+import { type LookupAll, NameService } from './name-service.js';
 
 /** Idle sockets kept to each receiver, at the most. */
 export const IDLE_SOCKETS = 16;
@@ -16,19 +17,14 @@ export const IDLE_SOCKETS = 16;
 export interface GuardedAgents {
   readonly http: http.Agent;
   readonly https: https.Agent;
+  /** Where they look names up. */
+  readonly names: NameService;
 }
 
 /** An error that says no more than that: a URL must not turn out whether something listens inside. */
 function refused(): LockgateError {
   return new LockgateError('address-refused', 'the address is not allowed');
 }
-
-/** All addresses of a name, as node:dns looks them up. */
-export type LookupAll = (
-  hostname: string,
-  options: LookupAllOptions,
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
 
 /** Resolves a name once for each socket, and hands on what the rule was asked about and nothing else. */
 function guardedLookup(allowed: readonly AddressRange[], lookUp: LookupAll): LookupFunction {
@@ -50,8 +46,9 @@ export function makeGuardedAgents(
   allowed: readonly AddressRange[],
   lookUp: LookupAll = systemLookup as LookupAll,
 ): GuardedAgents {
-  const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS, lookup: guardedLookup(allowed, lookUp) };
-  const agents = { http: new http.Agent(options), https: new https.Agent(options) };
+  const names = new NameService(lookUp);
+  const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS, lookup: guardedLookup(allowed, names.lookUp) };
+  const agents = { http: new http.Agent(options), https: new https.Agent(options), names };
   guard(agents.http, allowed);
   guard(agents.https, allowed);
   return agents;

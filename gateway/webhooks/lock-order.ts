@@ -13,7 +13,9 @@ export class LockOrder {
   readonly #held = new Set<number>();
   /** Rows on their way into the store, by lock. */
   readonly #parking = new Map<number, number>();
-  #isStale = true;
+  /** How often somebody may have changed what is pending, and what of it was looked at. */
+  #marks = 1;
+  #seenMarks = 0;
 
   constructor(urlId: number, store: WebhookStore) {
     this.#urlId = urlId;
@@ -22,14 +24,16 @@ export class LockOrder {
 
   /** Somebody else may have made deliveries pending: {@link load} is to look. */
   markStale(): void {
-    this.#isStale = true;
+    this.#marks += 1;
   }
 
-  /** To be called before events are started. */
+  /** To be called before events are started, and again where it fails. @throws StoreFailure */
   async load(): Promise<void> {
-    if (!this.#isStale) return;
-    this.#isStale = false;
+    if (this.#seenMarks === this.#marks) return;
+    const marks = this.#marks;
     for (const deviceId of await this.#store.readPendingLocks(this.#urlId)) this.#held.add(deviceId);
+    // What was marked during the read may not be in it; what could not be read is not seen.
+    this.#seenMarks = marks;
   }
 
   isHeld(deviceId: number): boolean {

@@ -16,8 +16,8 @@ const RECOVERED_AT_ONCE = 500;
 export interface RedeliveryParts {
   readonly store: Store;
   readonly dispatcher: Dispatcher;
-  /** The wall's clock. */
-  readonly clock: Clock;
+  /** The clock that deliveries wait by. */
+  readonly waits: Clock;
 }
 
 /** Which events are to be recovered: received from `sinceMs` on and before `untilMs`, by the run's clock. */
@@ -48,7 +48,7 @@ export class Redelivery {
    * `no-webhook-url`
    */
   async resend(eventId: string, urlId?: number): Promise<{ urlId: number; became: Resent }[]> {
-    const { store, dispatcher, clock } = this.#parts;
+    const { store, dispatcher, waits } = this.#parts;
     const uplink = await findEvent(store, eventId);
     if (uplink.isDamaged)
       throw new LockgateError(
@@ -58,7 +58,7 @@ export class Redelivery {
     const urls = await this.#urlsFor(uplink, urlId);
     const resent: { urlId: number; became: Resent }[] = [];
     for (const { id } of urls) {
-      resent.push({ urlId: id, became: await store.webhooks.resend(id, uplink.id, clock.now()) });
+      resent.push({ urlId: id, became: await store.webhooks.resend(id, uplink.id, waits.now()) });
       dispatcher.reconsider(id);
     }
     return resent;
@@ -97,16 +97,16 @@ export class Redelivery {
   }
 
   async #recoverAt({ id }: WebhookUrl, from: number, toId: number): Promise<number> {
-    const { store, dispatcher, clock } = this.#parts;
+    const { store, dispatcher, waits } = this.#parts;
     let events = 0;
     for (let afterId: number | null = from; afterId !== null; ) {
-      const piece = { afterId, toId, limit: RECOVERED_AT_ONCE, nowMs: clock.now() };
+      const piece = { afterId, toId, limit: RECOVERED_AT_ONCE, nowMs: waits.now() };
       const { count, lastId } = await store.webhooks.recover(id, piece);
       events += count;
       afterId = lastId;
       dispatcher.reconsider(id);
     }
-    const repaired = await store.webhooks.releaseRepaired(id, { afterId: from, toId, nowMs: clock.now() });
+    const repaired = await store.webhooks.releaseRepaired(id, { afterId: from, toId, nowMs: waits.now() });
     if (repaired > 0) dispatcher.reconsider(id);
     return events + repaired;
   }

@@ -1,32 +1,49 @@
 /**
  * One webhook URL following the log.
  *
- * The worker reads the merchant's events behind its cursor and attempts them in order: a lock's next event is not
- * attempted before the first attempt at the one before has ended, so what goes well arrives in order, lock by lock.
- * What fails gets a row and waits for its retry; the line goes on without it, but at an ordered URL, where the lock's
- * later events wait too. The cursor that is kept stands before the oldest event without an outcome, so after a crash
- * nothing is left out, and what was attempted but not yet noted is attempted again under the same id.
+ * The worker reads the merchant's events behind its cursor into a line (event-line.ts) and attempts them in order: a
+ * lock's next event is not attempted before the first attempt at the one before has ended, so what goes well arrives in
+ * order, lock by lock. What fails gets a row and waits for its retry; the line goes on without it, but at an ordered
+ * URL, where the lock's later events wait too (lock-order.ts). The cursor that is kept stands before the oldest event
+ * without an outcome, so after a crash nothing is left out, and what was attempted but not yet noted is attempted again
+ * under the same id.
  *
- * While the circuit is open the line stands: the cursor waits with it, and no event needs a row.
+ * Its life: it *works* when it is woken, by new events, by a timer, by the end of an attempt, by an operator. It starts
+ * as many retries that are due, and then as many new events, as may start, and *sleeps* until something more may. How
+ * many that is says the URL's gate (url-gate.ts), which has the modes of a URL that does not take everything at once:
+ * held, stalled, probing, open. While the gate lets nothing through, the line stands, its cursor with it, and no event
+ * needs a row. A store that fails puts the worker to sleep for a second. A worker that was *stopped*, because the
+ * gateway stops, the URL was changed or disabled, starts nothing any more; another one begins where the store says.
+ *
+ * An attempt ends in one of four ways. It has an *outcome*, which is recorded with the cursor. It could *not be made*
+ * for a reason of our own: nothing is recorded, and the event takes its place in the line again. It was *cut off* by
+ * our own stop: the same, for the next worker. Or it has an outcome that the store refuses for its own sake, and is
+ * *set aside* (progress-recorder.ts): the worker leaves the event alone, and its lock too where the URL is ordered,
+ * until it is kept.
  */
 import { setMaxListeners } from 'node:events';
 import { type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { eventId } from '../event-id.js';
 import type { GatewayEvents } from '../events.js';
 import type { AttemptRecord, DeliveryProgress, DueDelivery, Store, StoredUplink, WebhookUrl } from '../store/store.js';
-import { Circuit, DISABLED_AFTER } from './circuit.js';
 import { type Attempted, announcement, Courier, type CourierParts, type UrlSecrets } from './courier.js';
+import { EventLine } from './event-line.js';
 import { LockOrder } from './lock-order.js';
 import type { Pace } from './pace.js';
-import { AttemptWindow, MOST_AT_ONCE } from './window.js';
+import { type Recorded, type Recording, uplinkIdsOf } from './progress-recorder.js';
+import type { StalledUrls } from './stalled-urls.js';
+import { type GateChange, UrlGate } from './url-gate.js';
+import { UrlRetries } from './url-retries.js';
+import { MOST_AT_ONCE } from './window.js';
 
-/** Events read at once, and read ahead of their attempts at the most. */
-const READ_AT_ONCE = 128;
+/** Events read ahead of their attempts at the most. */
 const MOST_AHEAD = 4096;
 /** So many a URL may always have, whatever the others have. */
 const LEAST_AHEAD = 128;
 /** Deliveries that went well and are not noted yet, at the most: after a kill they are made again, under their ids. */
 const MOST_UNNOTED = 1024;
+/** With so many outcomes that the store refuses, no more attempts are made: each would be made again after a start. */
+const MOST_SET_ASIDE = 100;
 /** The wait after the store failed to read, before it is asked again. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -40,43 +57,29 @@ export interface WorkerParts extends CourierParts {
   readonly mayReadAhead: () => boolean;
   /** Of all URLs together. */
   readonly pace: Pace;
-  /** Makes it durable, soon; resolves when it is. What is given first is durable first. */
-  readonly record: (progress: DeliveryProgress) => Promise<void>;
+  readonly stalled: StalledUrls;
+  /** Makes it durable, soon; resolves when it is, or was set aside. What is given first is durable first. */
+  readonly record: (progress: DeliveryProgress, by: Recording) => Promise<Recorded>;
 }
 
-export class UrlWorker {
+export class UrlWorker implements Recording {
   readonly #url: WebhookUrl;
   readonly #courier: Courier;
   readonly #parts: WorkerParts;
   readonly #abort = new AbortController();
-  readonly #circuit = new Circuit();
-  readonly #window = new AttemptWindow();
+  readonly #gate: UrlGate;
+  readonly #line: EventLine;
   /** Only where the URL keeps its locks' order. */
   readonly #order: LockOrder | undefined;
-  #failingSinceMs: number | null;
-  /** Read, not attempted yet; oldest first. */
-  #ahead: StoredUplink[] = [];
-  /** Events whose first attempt was started and has no outcome yet, by uplink id, and the locks that are busy. */
-  readonly #first = new Set<number>();
+  /** Locks with a first attempt under way; where the URL keeps their order, with any. */
   readonly #busyLocks = new Set<number>();
-  /** Retries under way, by uplink id. */
-  readonly #retries = new Set<number>();
-  /** When the next retry is due; null where none waits, undefined where the store has to be asked. */
-  #dueAtMs: number | null | undefined;
-  /** How often what is due has changed. */
-  #dueChanges = 0;
-  /** Events after the cursor that had an outcome in an earlier life: they are not new. */
-  #known: Set<number> | undefined;
+  readonly #retries: UrlRetries;
   /** Attempts that run now, with their notes but for those of what went well at once. */
   #underWay = 0;
   /** Those notes. */
   #unnoted = 0;
-  /** The last event that was read. */
-  #position: number;
-  #reading: Promise<void> | undefined;
-  #readAgain = false;
-  /** How often something was forgotten: what is being read meanwhile may be gone. */
-  #forgets = 0;
+  #working: Promise<void> | undefined;
+  #workAgain = false;
   #timer: Timer | undefined;
   #stopped = false;
   #onIdle: (() => void)[] = [];
@@ -85,9 +88,10 @@ export class UrlWorker {
     this.#url = url;
     this.#courier = new Courier(url, secrets, parts);
     this.#parts = parts;
+    this.#gate = new UrlGate(url, parts.waits.now());
+    this.#line = new EventLine(url, parts.store);
+    this.#retries = new UrlRetries(url.id, parts.store);
     this.#order = url.ordered ? new LockOrder(url.id, parts.store.webhooks) : undefined;
-    this.#failingSinceMs = url.failingSinceMs;
-    this.#position = url.cursor;
     // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
     setMaxListeners(MOST_AT_ONCE, this.#abort.signal);
   }
@@ -96,48 +100,44 @@ export class UrlWorker {
     return this.#url.merchantId;
   }
 
-  get isCircuitOpen(): boolean {
-    return this.#circuit.isOpen;
-  }
-
   /** When its open circuit lets one attempt through; undefined while it is closed. */
   get probeAtMs(): number | undefined {
-    return this.#circuit.probeAtMs;
+    return this.#gate.probeAtMs;
+  }
+
+  /** Until when the receiver asked to be left alone; undefined where it takes what comes. */
+  get heldUntilMs(): number | undefined {
+    return this.#gate.heldUntilMs(this.#parts.waits.now());
+  }
+
+  /** Events that were read and wait for their attempt. */
+  get ahead(): number {
+    return this.#line.length;
+  }
+
+  /** Deliveries that were read or are under way and have no outcome yet. */
+  get waiting(): number {
+    return (this.#stopped ? 0 : this.#line.length) + this.#underWay + this.#unnoted;
   }
 
   /** Deliveries were made due behind its back. */
   reconsider(): void {
     this.#order?.markStale();
-    this.#dueChanged();
+    this.#retries.changed();
     this.wake();
-  }
-
-  #dueChanged(): void {
-    this.#dueChanges += 1;
-    this.#dueAtMs = undefined;
-  }
-
-  /** Events that were read and wait for their attempt. */
-  get ahead(): number {
-    return this.#ahead.length;
-  }
-
-  /** Deliveries that were read or are under way and have no outcome yet. */
-  get waiting(): number {
-    return (this.#stopped ? 0 : this.#ahead.length) + this.#underWay + this.#unnoted;
   }
 
   /** Looks for work: called when the merchant has new events, when a retry falls due, and when an attempt ended. */
   wake(): void {
     if (this.#stopped) return;
-    if (this.#reading !== undefined) {
-      this.#readAgain = true;
+    if (this.#working !== undefined) {
+      this.#workAgain = true;
       return;
     }
-    this.#reading = this.#work().finally(() => {
-      this.#reading = undefined;
-      if (this.#readAgain) {
-        this.#readAgain = false;
+    this.#working = this.#work().finally(() => {
+      this.#working = undefined;
+      if (this.#workAgain) {
+        this.#workAgain = false;
         this.wake();
       }
       this.#settle();
@@ -146,16 +146,20 @@ export class UrlWorker {
 
   /** A lock's events were erased from the log: those that were read and not attempted yet are left out. */
   forget(deviceId: number): void {
-    this.#forgets += 1;
-    this.#dueChanged();
-    this.#ahead = this.#ahead.filter((event) => event.deviceId !== deviceId);
+    this.#retries.forget();
+    this.#line.forget(deviceId);
     this.wake();
+  }
+
+  /** What the store had refused is kept: where more is to follow, it does. */
+  keptAfterAll(progress: DeliveryProgress): void {
+    this.#retries.kept(uplinkIdsOf(progress));
+    this.reconsider();
   }
 
   /** Starts nothing new, gives what is under way up to `grace` ms to end, then cuts it off. May be called again. */
   async stop(grace: number): Promise<void> {
-    this.#stopped = true;
-    this.#timer?.cancel();
+    this.#end();
     if (this.#isIdle) return;
     const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
     const cut = systemClock.after(grace, () => this.#abort.abort());
@@ -163,8 +167,14 @@ export class UrlWorker {
     cut.cancel();
   }
 
+  #end(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#parts.stalled.ended(this.#url.id);
+  }
+
   get #isIdle(): boolean {
-    return this.#underWay === 0 && this.#unnoted === 0 && this.#reading === undefined;
+    return this.#underWay === 0 && this.#unnoted === 0 && this.#working === undefined;
   }
 
   #settle(): void {
@@ -173,8 +183,9 @@ export class UrlWorker {
   }
 
   async #work(): Promise<void> {
-    const nowMs = this.#parts.clock.now();
+    const nowMs = this.#parts.waits.now();
     try {
+      await this.#retries.shorten(nowMs, this.heldUntilMs);
       await this.#order?.load();
       await this.#startRetries(nowMs);
       await this.#startNew();
@@ -189,31 +200,23 @@ export class UrlWorker {
     this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: error.message });
   }
 
-  /** How many attempts may start now. While the circuit is open: one, when a probe is due and nothing else runs. */
+  /** How many attempts may start now. */
   #room(): number {
-    const { probeAtMs } = this.#circuit;
-    const isProbing = probeAtMs !== undefined;
-    if (isProbing && (this.#underWay > 0 || this.#parts.clock.now() < probeAtMs)) return 0;
-    if (this.#unnoted >= MOST_UNNOTED) return 0;
-    const room = (isProbing ? 1 : this.#window.size) - this.#underWay;
+    if (this.#unnoted >= MOST_UNNOTED || this.#retries.setAsideCount >= MOST_SET_ASIDE) return 0;
+    const room = this.#gate.room(this.#parts.waits.now(), this.#underWay);
     return room <= 0 ? 0 : Math.min(room, this.#parts.pace.room(this));
   }
 
   async #startRetries(nowMs: number): Promise<void> {
-    const free = Math.min(this.#window.forRetries - this.#retries.size, this.#room());
-    if (free <= 0 || (this.#dueAtMs !== undefined && (this.#dueAtMs ?? Number.POSITIVE_INFINITY) > nowMs)) return;
-    // Those under way are still due in the store, and an ordered URL's busy locks are skipped, so look past them.
-    const limit = free + this.#retries.size + this.#busyLocks.size;
-    const forgets = this.#forgets;
-    const due = await this.#parts.store.readDueDeliveries(this.#url.id, nowMs, limit);
-    // Whoever forgets wakes the worker.
-    if (forgets !== this.#forgets) return;
-    for (const delivery of due) {
-      if (this.#stopped || this.#retries.size >= this.#window.forRetries || this.#room() <= 0) return;
-      const { id, deviceId } = delivery.uplink;
-      const mustWait = this.#order !== undefined && this.#busyLocks.has(deviceId);
-      if (!this.#retries.has(id) && !mustWait) this.#startRetry(delivery);
+    const free = Math.min(this.#gate.forRetries - this.#retries.underWay, this.#room());
+    for (const delivery of await this.#retries.read(nowMs, free, this.#busyLocks.size)) {
+      if (this.#stopped || this.#retries.underWay >= this.#gate.forRetries || this.#room() <= 0) return;
+      if (this.#order === undefined || !this.#isLockBusy(delivery.uplink)) this.#startRetry(delivery);
     }
+  }
+
+  #isLockBusy({ deviceId }: StoredUplink): boolean {
+    return this.#busyLocks.has(deviceId) || this.#retries.isLockSetAside(deviceId);
   }
 
   /**
@@ -222,47 +225,36 @@ export class UrlWorker {
    */
   async #startNew(): Promise<void> {
     do this.#startFirst();
-    while (!this.#stopped && this.#room() > 0 && this.#mayReadOn() && (await this.#readOn()));
+    while (!this.#stopped && this.#mayReadOn() && (await this.#line.readOn()));
   }
 
   #mayReadOn(): boolean {
-    const { length } = this.#ahead;
+    const { length } = this.#line;
+    // Whether anything waits for the gate to open has to be known all the same.
+    if (this.#gate.opensAtMs(this.#parts.waits.now()) !== undefined) return length === 0;
+    if (this.#room() <= 0) return false;
     return length < LEAST_AHEAD || (length < MOST_AHEAD && this.#parts.mayReadAhead());
-  }
-
-  /** Returns whether there was anything to read. */
-  async #readOn(): Promise<boolean> {
-    const { store } = this.#parts;
-    this.#known ??= new Set(await store.readOutcomesAfter(this.#url.id, this.#position));
-    const known = this.#known;
-    const forgets = this.#forgets;
-    const events = await store.readEvents(this.#url.merchantId, this.#position, READ_AT_ONCE);
-    if (forgets !== this.#forgets) return true;
-    this.#position = events.at(-1)?.id ?? this.#position;
-    this.#ahead.push(...events.filter(({ id }) => !known.delete(id)));
-    return events.length > 0;
   }
 
   /** Starts what may start, in order: an event of a lock that is busy waits, and those of other locks pass it. */
   #startFirst(): void {
-    const waiting: StoredUplink[] = [];
     const parked: StoredUplink[] = [];
     const passed = new Set<number>();
-    for (const event of this.#ahead) {
+    this.#line.sift((event) => {
       const { deviceId } = event;
       if (this.#order?.isHeld(deviceId)) parked.push(event);
-      else if (this.#stopped || this.#busyLocks.has(deviceId) || passed.has(deviceId) || this.#room() <= 0) {
+      else if (this.#stopped || this.#isLockBusy(event) || passed.has(deviceId) || this.#room() <= 0) {
         passed.add(deviceId);
-        waiting.push(event);
+        return true;
       } else this.#startEvent(event);
-    }
-    this.#ahead = waiting;
+      return false;
+    });
     if (parked.length > 0) this.#park(parked);
   }
 
   #startEvent(event: StoredUplink): void {
     this.#parts.pace.begin(this);
-    this.#first.add(event.id);
+    this.#line.started(event);
     this.#busyLocks.add(event.deviceId);
     this.#run(
       () => this.#attempt(event, 1, 0, false),
@@ -273,14 +265,12 @@ export class UrlWorker {
   #startRetry({ uplink, attempts, attemptsBefore }: DueDelivery): void {
     const { id, deviceId } = uplink;
     this.#parts.pace.begin(this);
-    this.#retries.add(id);
-    this.#dueChanged();
+    this.#retries.begin(id);
     if (this.#order !== undefined) this.#busyLocks.add(deviceId);
     this.#run(
       () => this.#attempt(uplink, attempts + 1, attemptsBefore, true),
       () => {
-        this.#retries.delete(id);
-        this.#dueChanged();
+        this.#retries.end(id);
         if (this.#order !== undefined) this.#busyLocks.delete(deviceId);
       },
     );
@@ -288,15 +278,18 @@ export class UrlWorker {
 
   /** Events of locks that are held get rows, so that the line goes on without them. */
   #park(events: readonly StoredUplink[]): void {
-    const atMs = this.#parts.clock.now();
+    const atMs = this.#parts.waits.now();
     for (const { deviceId } of events) this.#order?.parking(deviceId);
     const parked = events.map(({ id }) => ({ uplinkId: id, atMs }));
-    const recorded = this.#parts.record({ urlId: this.#url.id, attempts: [], parked, cursor: this.#cursor() });
+    const recorded = this.#parts.record({ urlId: this.#url.id, attempts: [], parked, cursor: this.#line.cursor }, this);
     this.#run(
       async () => {
-        await recorded;
-        this.#dueChanged();
-        for (const { deviceId } of events) this.#order?.parked(deviceId);
+        const isSetAside = (await recorded) === 'set-aside';
+        this.#retries.changed();
+        for (const { id, deviceId } of events) {
+          if (isSetAside) this.#retries.setAside(id, deviceId);
+          this.#order?.parked(deviceId);
+        }
         for (const deviceId of new Set(events.map((event) => event.deviceId))) await this.#order?.release(deviceId);
       },
       () => undefined,
@@ -317,17 +310,18 @@ export class UrlWorker {
 
   async #attempt(event: StoredUplink, number: number, before: number, hasRow: boolean): Promise<void> {
     const attempted = await this.#courier.attempt(event, number, this.#abort.signal);
-    if (attempted === undefined) return await this.#setAside(event);
+    if (attempted === undefined) return await this.#keepDamaged(event);
     // Cut off by our own stop: no outcome, so the cursor stays before it, and the next start attempts it again.
     if (this.#abort.signal.aborted) return;
+    if (attempted.result.own !== undefined) return this.#couldNotSend(attempted);
     const record = this.#courier.record(attempted, before, hasRow);
     if (record.outcome.state === 'pending') this.#order?.hold(event.deviceId);
-    this.#first.delete(event.id);
+    this.#line.ended(event);
     const concluded = this.#conclude(attempted, record);
     // The next attempt need not wait for the disk: should this one be forgotten, it is made again under its id.
     if (record.outcome.state === 'delivered' && !hasRow) return this.#noteLater(concluded);
     await concluded;
-    this.#dueChanged();
+    this.#retries.changed();
     if (record.outcome.state !== 'pending') await this.#order?.release(event.deviceId);
   }
 
@@ -335,14 +329,22 @@ export class UrlWorker {
    * A damaged event waits by itself, with no attempt made, so that nothing else waits for it: neither the cursor nor,
    * at an ordered URL, what its lock sent later.
    */
-  async #setAside(event: StoredUplink): Promise<void> {
+  async #keepDamaged(event: StoredUplink): Promise<void> {
     const { events, runClock } = this.#parts;
     const { id: urlId } = this.#url;
-    this.#first.delete(event.id);
-    await this.#parts.record({ urlId, attempts: [], damaged: [event.id], cursor: this.#cursor() });
+    this.#line.ended(event);
+    const progress = { urlId, attempts: [], damaged: [event.id], cursor: this.#line.cursor };
+    if ((await this.#parts.record(progress, this)) === 'set-aside') this.#retries.setAside(event.id, undefined);
     events.emit('event-damaged', { atMs: runClock.now(), mac: event.mac, eventId: eventId(event), urlId });
-    this.#dueChanged();
+    this.#retries.changed();
     await this.#order?.release(event.deviceId);
+  }
+
+  /** For a reason of our own: no outcome, and no word on the URL. */
+  #couldNotSend({ event, result: { own, error } }: Attempted): void {
+    this.#line.putBack(event);
+    this.#gate.couldNotSend(this.#parts.waits.now());
+    if (own !== undefined && !this.#stopped) this.#parts.stalled.began(own, this.#url.id, error ?? own);
   }
 
   #noteLater(concluded: Promise<void>): void {
@@ -357,33 +359,30 @@ export class UrlWorker {
   }
 
   async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
-    const { events, runClock } = this.#parts;
+    const { events, runClock, waits } = this.#parts;
     const { id: urlId } = this.#url;
-    const changed = this.#judge(attempted);
+    const { circuit, ...changed } = this.#judge(attempted);
+    const { event, result } = attempted;
+    if (circuit !== undefined) this.#tellCircuit(circuit, result.error ?? 'an attempt went well');
     const { disabledWhy } = changed;
-    if (disabledWhy !== undefined) this.#stopped = true;
-    await this.#parts.record({ urlId, attempts: [record], cursor: this.#cursor(), ...changed });
-    events.emit('delivery', announcement(attempted.event, record, runClock.now()));
+    if (disabledWhy !== undefined) this.#end();
+    const recorded = this.#parts.record({ urlId, attempts: [record], cursor: this.#line.cursor, ...changed }, this);
+    if ((await recorded) === 'set-aside') this.#leaveAlone(event, record);
+    events.emit('delivery', announcement(event, record, runClock.now(), waits));
     if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
   }
 
+  /** Until the store takes what came of the event. Where it was delivered, its lock's later events need not wait. */
+  #leaveAlone({ id, deviceId }: StoredUplink, { outcome }: AttemptRecord): void {
+    const isAwaited = this.#order !== undefined && outcome.state === 'pending';
+    this.#retries.setAside(id, isAwaited ? deviceId : undefined);
+  }
+
   /** What an answer, or none, says of the URL as a whole. */
-  #judge({ result }: Attempted): Pick<DeliveryProgress, 'disabledWhy' | 'failingSinceMs'> {
-    const nowMs = this.#parts.clock.now();
-    this.#window.note(result, this.#underWay);
-    if (result.error === null) {
-      if (this.#circuit.succeeded()) this.#tellCircuit('closed', 'an attempt went well');
-      if (this.#failingSinceMs === null) return {};
-      this.#failingSinceMs = null;
-      return { failingSinceMs: null };
-    }
-    if (this.#circuit.failed(nowMs)) this.#tellCircuit('opened', result.error);
-    const isNew = this.#failingSinceMs === null;
-    this.#failingSinceMs ??= nowMs;
-    const since = isNew ? { failingSinceMs: nowMs } : {};
-    if (result.status === 410) return { ...since, disabledWhy: 'the receiver answered 410: the URL is gone' };
-    if (nowMs - this.#failingSinceMs < DISABLED_AFTER) return since;
-    return { disabledWhy: `nothing but failure for 5 days; the last: ${result.error}` };
+  #judge({ result }: Attempted): GateChange {
+    const { waits, stalled } = this.#parts;
+    stalled.ended(this.#url.id);
+    return this.#gate.note(result, waits.now(), waits.wall.now(), this.#underWay);
   }
 
   #tellCircuit(state: 'opened' | 'closed', why: string): void {
@@ -392,32 +391,24 @@ export class UrlWorker {
     this.#parts.events.emit('circuit', { atMs: this.#parts.runClock.now(), urlId: this.#url.id, state, why });
   }
 
-  /** Before the oldest event that has no outcome: attempted or only read. */
-  #cursor(): number {
-    let oldest = this.#ahead[0]?.id ?? this.#position + 1;
-    for (const id of this.#first) oldest = Math.min(oldest, id);
-    return oldest - 1;
-  }
-
   /** `workedAtMs`: what was due then was started, or waits for the end of something that will wake the worker. */
   async #sleepUntilDue(workedAtMs: number): Promise<void> {
-    const { store, clock } = this.#parts;
-    const { probeAtMs = 0 } = this.#circuit;
-    if (probeAtMs > clock.now()) return this.#sleep(probeAtMs - clock.now());
-    // No more may start before one of those under way ends or the pace allows it, and that wakes the worker.
-    if (this.#retries.size >= this.#window.forRetries || this.#room() <= 0) return;
-    if (this.#dueAtMs === undefined) {
-      const changes = this.#dueChanges;
-      const dueAtMs = await store.nextDueAtMs(this.#url.id, this.#retries);
-      // What has changed meanwhile wakes the worker.
-      if (changes === this.#dueChanges) this.#dueAtMs = dueAtMs;
+    const { waits } = this.#parts;
+    const opensAtMs = this.#gate.opensAtMs(waits.now());
+    if (opensAtMs !== undefined) {
+      const dueAtMs = this.#line.length > 0 ? opensAtMs : await this.#retries.nextAtMs();
+      // Where nothing waits, whatever comes wakes the worker.
+      if (dueAtMs !== null) this.#sleep(Math.max(dueAtMs, opensAtMs) - waits.now());
+      return;
     }
-    const dueAtMs = this.#dueAtMs ?? null;
-    if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#underWay === 0)) this.#sleep(dueAtMs - clock.now());
+    // No more may start before one of those under way ends or the pace allows it, and that wakes the worker.
+    if (this.#retries.underWay >= this.#gate.forRetries || this.#room() <= 0) return;
+    const dueAtMs = await this.#retries.nextAtMs();
+    if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#underWay === 0)) this.#sleep(dueAtMs - waits.now());
   }
 
   #sleep(delay: number): void {
     this.#timer?.cancel();
-    if (!this.#stopped) this.#timer = this.#parts.clock.after(delay, () => this.wake());
+    if (!this.#stopped) this.#timer = this.#parts.waits.after(delay, () => this.wake());
   }
 }

@@ -11,6 +11,7 @@ import type { Store, WebhookUrl } from '../store/store.js';
 import { noSuchWebhook } from '../store/webhook-sqlite.js';
 import type { WebhookChange } from '../store/webhook-store.js';
 import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './custom-headers.js';
+import type { DeliveryClock } from './delivery-clock.js';
 import type { Dispatcher } from './dispatcher.js';
 import { makeWebhookSecret } from './signature.js';
 
@@ -27,8 +28,8 @@ export interface WebhookSettingsParts {
   readonly store: Store;
   readonly keys: Keys;
   readonly dispatcher: Dispatcher;
-  /** The wall's clock. */
-  readonly clock: Clock;
+  /** The clock that deliveries wait by, and the wall's. */
+  readonly waits: DeliveryClock;
   readonly events: GatewayEvents;
   /** The run's clock, for events. */
   readonly runClock: Clock;
@@ -50,6 +51,10 @@ export interface WebhookReading {
   readonly isCircuitOpen: boolean;
   /** When its open circuit lets one attempt through, by the wall's clock; null while it is closed. */
   readonly probeAtMs: number | null;
+  /**
+   * Until when its receiver asked to be left alone (Retry-After), by the wall's clock; null where it takes what comes.
+   */
+  readonly heldUntilMs: number | null;
   /** Until when each of the secrets before the newest is valid, newest first; ms since the epoch. */
   readonly oldSecretsUntilMs: readonly number[];
 }
@@ -63,11 +68,12 @@ export class WebhookSettings {
 
   /** Everything that there is to see of a URL. */
   async read(url: WebhookUrl): Promise<WebhookReading> {
-    const { store, dispatcher, clock } = this.#parts;
-    const old = await store.webhooks.readOldSecrets(url.id, clock.now());
+    const { store, dispatcher, waits } = this.#parts;
+    const old = await store.webhooks.readOldSecrets(url.id, waits.wall.now());
     return {
       url,
       isCircuitOpen: dispatcher.isCircuitOpen(url.id),
+      heldUntilMs: dispatcher.heldUntilMs(url.id),
       probeAtMs: dispatcher.probeAtMs(url.id),
       oldSecretsUntilMs: old.map(({ validUntilMs }) => validUntilMs),
     };
@@ -110,10 +116,10 @@ export class WebhookSettings {
    * @throws LockgateError `no-such-webhook`, `input-grace`, `webhook-secrets`
    */
   async rotateSecret(urlId: number, graceMs = DEFAULT_GRACE): Promise<{ reading: WebhookReading; secret: string }> {
-    const { store, keys, dispatcher, clock } = this.#parts;
+    const { store, keys, dispatcher, waits } = this.#parts;
     if (!(graceMs >= 0 && graceMs <= LONGEST_GRACE))
       throw new LockgateError('input-grace', 'the old secret stays valid for 0 s to 30 days');
-    const nowMs = clock.now();
+    const nowMs = waits.wall.now();
     await this.#existing(urlId);
     if (graceMs > 0 && (await store.webhooks.readOldSecrets(urlId, nowMs)).length >= MAX_SECRETS - 1)
       throw new LockgateError(

@@ -79,7 +79,7 @@ export class WebhookTester {
    */
   async test(mac: Mac, urlId?: number): Promise<TestOutcome> {
     const { device, urls } = await this.#find(mac, urlId);
-    this.#tests.count(device.merchantId, this.#parts.clock.now());
+    this.#tests.count(device.merchantId, this.#parts.waits.wall.now());
     return await this.#sendTo(urls, await this.#ping(device));
   }
 
@@ -91,7 +91,7 @@ export class WebhookTester {
   async testGiven(mac: Mac, given: GivenPing, urlId?: number): Promise<TestOutcome> {
     const { device, urls } = await this.#find(mac, urlId);
     const ping = givenPing(device, given);
-    this.#given.count(device.merchantId, this.#parts.clock.now());
+    this.#given.count(device.merchantId, this.#parts.waits.wall.now());
     return await this.#sendTo(urls, ping);
   }
 
@@ -125,12 +125,12 @@ export class WebhookTester {
       const decoded = decodeUplink(bytes);
       return decoded.ok && isPingUplink(decoded.value);
     });
-    return latest ?? plausiblePing(device, this.#parts.clock.now());
+    return latest ?? plausiblePing(device, this.#parts.waits.wall.now());
   }
 
   async #send(url: WebhookUrl, id: string, body: string): Promise<TestDelivery> {
-    const { store, keys, clock } = this.#parts;
-    const nowMs = clock.now();
+    const { store, keys, waits } = this.#parts;
+    const nowMs = waits.wall.now();
     const secrets = openUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
     const result = await new Courier(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
     const { status, error } = result;

@@ -1,4 +1,5 @@
 /** What operators and merchants do with webhooks, each part by its name. */
+import type { DeliveryClock } from './delivery-clock.js';
 import type { Dispatcher } from './dispatcher.js';
 import { Redelivery } from './redelivery.js';
 import { WebhookSettings, type WebhookSettingsParts } from './webhook-settings.js';
@@ -12,10 +13,13 @@ export class Webhooks {
   readonly settings: WebhookSettings;
   readonly redelivery: Redelivery;
   readonly tester: WebhookTester;
+  /** The clock of due times. */
+  readonly waits: DeliveryClock;
 
   constructor(parts: WebhooksParts) {
     this.settings = new WebhookSettings(parts);
     this.redelivery = new Redelivery(parts);
+    this.waits = parts.waits;
     this.tester = new WebhookTester(parts);
   }
 }

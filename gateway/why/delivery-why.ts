@@ -23,6 +23,7 @@ export const OUTCOMES = [
   'dead',
   'pending-disabled',
   'pending-behind',
+  'pending-held',
   'pending-circuit',
   'pending-refused',
   'pending-resent',
@@ -38,6 +39,8 @@ export interface DeliveryCase {
   readonly reading: DeliveryReading | null;
   /** When the URL's open circuit lets one attempt through, ms since the epoch; null while it is closed. */
   readonly probeAtMs: number | null;
+  /** Until when the URL's receiver asked to be left alone (Retry-After); null where it takes what comes. */
+  readonly heldUntilMs: number | null;
   /**
    * Earlier events of the lock are pending at the URL, which keeps the lock's order: the first of them where it is
    * known. Null where none is.
@@ -115,6 +118,9 @@ export const OUTCOME_WHY: Readonly<Record<Outcome, (of: DeliveryCase) => string>
   'pending-disabled': ({ url }) =>
     `waiting: the URL is disabled (${url.disabledWhy}); what was promised goes on when it is enabled.`,
   'pending-behind': (of) => `waiting behind ${behindText(of)}: the URL keeps each lock’s order.`,
+  'pending-held': ({ heldUntilMs }) =>
+    'waiting: the receiver asked for patience (Retry-After), so nothing goes to the URL until ' +
+    `${toDate(heldUntilMs ?? 0)}.`,
   'pending-circuit': (of) => `waiting: the URL only fails, so its circuit is open, and ${circuitText(of)}.`,
   'pending-refused': (of) =>
     `waiting: its address is not allowed (it is inside, or a metadata address) unless the operator allows its range, ` +
@@ -143,6 +149,7 @@ export function outcomeOf(of: DeliveryCase): Outcome {
   }
   if (of.url.state === 'disabled') return 'pending-disabled';
   if (of.behind !== null) return 'pending-behind';
+  if (of.heldUntilMs !== null) return 'pending-held';
   if (of.probeAtMs !== null) return 'pending-circuit';
   if (last?.error === ADDRESS_REFUSED) return 'pending-refused';
   if (last !== undefined) return nextNumber(reading) === 1 ? 'pending-resent' : 'pending-retry';
@@ -173,9 +180,10 @@ export function deliverySteps(of: DeliveryCase): WhyStep[] {
 }
 
 /** When something happens next: an open circuit lets nothing through before its probe. */
-function nextAtMs(outcome: Outcome, { reading, probeAtMs, behind }: DeliveryCase): number | null {
+function nextAtMs(outcome: Outcome, { reading, probeAtMs, heldUntilMs, behind }: DeliveryCase): number | null {
   if (outcome === 'pending-behind') return behind?.first?.reading.nextAttemptAtMs ?? null;
   const ownMs = reading?.nextAttemptAtMs ?? null;
+  if (outcome === 'pending-held') return Math.max(ownMs ?? 0, heldUntilMs ?? 0);
   return outcome === 'pending-circuit' ? Math.max(ownMs ?? 0, probeAtMs ?? 0) : ownMs;
 }
 

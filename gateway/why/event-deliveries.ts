@@ -47,10 +47,18 @@ async function caseOf(
   uplink: StoredUplink,
   url: WebhookUrl,
 ): Promise<DeliveryCase> {
-  const reading = await readingOf(store, uplink, url.id);
-  const { probeAtMs } = await webhooks.settings.read(url);
+  const reading = dated(await readingOf(store, uplink, url.id), webhooks);
+  const { probeAtMs, heldUntilMs } = await webhooks.settings.read(url);
   const isInGap = await store.why.findGap(url.id, uplink.id);
-  return { url, reading, probeAtMs, isInGap, behind: await firstBefore(store, uplink, url) };
+  const behind = await firstBefore(store, uplink, url);
+  const first = behind?.first ? { ...behind.first, reading: dated(behind.first.reading, webhooks) } : null;
+  return { url, reading, probeAtMs, heldUntilMs, isInGap, behind: behind && { first } };
+}
+
+/** With the date of its next attempt, by the wall's clock. */
+function dated<Reading extends DeliveryReading | null>(reading: Reading, { waits }: Webhooks): Reading {
+  if (reading === null || reading.nextAttemptAtMs === null) return reading;
+  return { ...reading, nextAttemptAtMs: waits.toDate(reading.nextAttemptAtMs) };
 }
 
 async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Promise<DeliveryReading | null> {
