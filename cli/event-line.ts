@@ -82,6 +82,9 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   'statement-closed': ({ merchant, month }) => {
     return { kind: 'usage', style: 'green', text: `${month} closed for ${merchant}` };
   },
+  descriptors: ({ state, why }) => {
+    return { kind: 'files', style: state === 'enough' ? 'green' : 'red', text: String(why) };
+  },
   notices: ({ noted, unread }) => {
     return { kind: 'note', style: 'yellow', text: `${noted} for the operator, ${unread} unread: lockgate notices` };
   },

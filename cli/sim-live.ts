@@ -2,10 +2,10 @@
 import { FaultNetwork } from '../firmware-sim/fault-network.js';
 import { Fleet } from '../firmware-sim/fleet.js';
 import { mqttLinks } from '../firmware-sim/link-mqtt.js';
+import { mostOpenFiles } from '../gateway/network/descriptor-limit.js';
 import { Days, type Milliseconds, RunClock, Seconds, systemClock, type Timer } from '../proto/clock.js';
 import { formatMac } from '../proto/mac.js';
 import type { Interruption } from './interrupt.js';
-import { mostOpenFiles } from './open-files.js';
 import { note, print, printJson } from './output.js';
 import { ProgressLine } from './progress-line.js';
 import type { FleetPlan, SimFlags } from './sim-flags.js';

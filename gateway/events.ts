@@ -285,6 +285,16 @@ export interface StateRebuilt {
   readonly from: 'log' | 'nothing';
 }
 
+/** File descriptors (network/descriptor-watch.ts): too few for what is registered, running short, or enough again. */
+export interface DescriptorsTurned {
+  readonly atMs: number;
+  readonly state: 'few' | 'short' | 'enough';
+  /** The most that the process may have open. */
+  readonly limit: number;
+  /** A sentence for operators. */
+  readonly why: string;
+}
+
 /** A store from an older version is made ready, before the gateway can start. */
 export interface StoreCatchingUp {
   readonly atMs: number;
@@ -337,6 +347,7 @@ export interface GatewayEventMap {
   recovered: [Recovered];
   clock: [ClockTurned];
   'statement-closed': [StatementClosed];
+  descriptors: [DescriptorsTurned];
   notices: [NoticesWritten];
   'catching-up': [StoreCatchingUp];
   audited: [Audited];

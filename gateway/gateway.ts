@@ -5,6 +5,7 @@
  * inwards: no new connections, what was taken is stored and answered, what is being delivered ends, the store closes.
  * The two HTTP interfaces tell how that goes, so they are there before it begins, and until it has ended.
  */
+import type { Socket } from 'node:net';
 import { afterThisTurn, type Clock, RunClock, Seconds, systemClock } from '../proto/clock.js';
 import { Accounts } from './accounts.js';
 import { Audit } from './audit.js';
@@ -32,11 +33,14 @@ import { type MetricSources, Metrics } from './metrics.js';
 import { Broker } from './mqtt/broker.js';
 import { budgetWatcher } from './mqtt/budget/budget-events.js';
 import { UplinkBudgets } from './mqtt/budget/uplink-budgets.js';
-import type { DoorLimits } from './mqtt/front-door.js';
+import { DOOR_LIMITS, type DoorLimits } from './mqtt/front-door.js';
 import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
+import { DescriptorWatch } from './network/descriptor-watch.js';
+import { type DescriptorRoom, Descriptors } from './network/descriptors.js';
 import { TrustedProxies } from './network/trusted-proxies.js';
 import { Notices } from './notices/notices.js';
+import { loadRequestChecks } from './operator/check-request.js';
 import { clockJson } from './operator/clock-json.js';
 import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
 import { OperatorToken } from './operator/token.js';
@@ -136,6 +140,7 @@ interface Ground {
   readonly canStore: () => Promise<boolean>;
   readonly events: GatewayEvents;
   readonly health: Health;
+  readonly descriptors: DescriptorWatch;
   /** How what was started is stopped, in the order of the start. */
   readonly started: StopStep[];
   readonly stop: () => Promise<void>;
@@ -178,8 +183,20 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   };
   try {
     const { store } = watch;
+    const descriptors = new DescriptorWatch({ descriptors: new Descriptors(), events, clock: systemClock, now });
+    started.push(stopStep('the watch on descriptors', async () => descriptors.stop()));
     const canStore = (): Promise<boolean> => watch.canWrite();
-    return await startParts(config, options, { store, canStore, events, health, started, stop, now, stampBy });
+    return await startParts(config, options, {
+      store,
+      canStore,
+      events,
+      health,
+      descriptors,
+      started,
+      stop,
+      now,
+      stampBy,
+    });
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;
@@ -187,8 +204,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
 }
 
 async function startParts(config: Config, options: GatewayOptions, ground: Ground): Promise<Gateway> {
-  const { store, canStore, events, health, started, stop } = ground;
-  const metrics = new Metrics(events, health);
+  const { store, canStore, events, health, descriptors, started, stop } = ground;
+  const metrics = new Metrics(events, health, descriptors.descriptors);
   const keys = await openSecrets(store, config);
   const { clocks, clock, wallClock } = await startClocks(options, ground);
   const interfaces = await startInterfaces(config, ground, metrics);
@@ -214,7 +231,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const current = withCurrentStates(store, locks);
   const budgets = makeBudgets(config, options, events, clock);
   const shared = { store: current, keys, events, clock, wallClock, ingest, locks, commands, usage, budgets };
-  const work = { ...shared, dispatcher, canStore };
+  const work = { ...shared, dispatcher, canStore, descriptors };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
@@ -322,6 +339,7 @@ interface Work {
   readonly budgets: UplinkBudgets;
   readonly dispatcher: Dispatcher;
   readonly canStore: () => Promise<boolean>;
+  readonly descriptors: DescriptorWatch;
 }
 
 /** Who may connect, who says so, and for how long what they sent is kept. */
@@ -331,16 +349,19 @@ async function startIdentity(
   work: Work,
   started: StopStep[],
 ): Promise<{ broker: Broker; accounts: Accounts }> {
-  const { store, events, clock, wallClock, commands, dispatcher } = work;
+  const { store, events, clock, wallClock, commands, dispatcher, descriptors } = work;
   const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
   retention.start();
   started.push(stopStep('the deleting of what is old', () => retention.stop()));
+  // Once locks are here there may be no descriptor left to load anything with.
+  if (descriptors.expectLocks(await store.countDevices())) await loadRequestChecks();
   const broker = await Broker.start({
     ...work,
     host: config.mqttHost,
     port: config.mqttPort,
     tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
-    limits: { perAddress: config.mqttPerAddress, ...options.doorLimits },
+    limits: doorLimits(config, options, descriptors),
+    roomFor: (raw) => descriptors.roomFor('lock', raw),
     doorClock: options.doorClock,
     onListening: (session) => commands.listening(session),
   });
@@ -365,14 +386,16 @@ function startOperator(
   config: Config,
   parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpDoor> & {
     readonly broker: Broker;
+    readonly descriptors: DescriptorWatch;
   },
   { http }: Interfaces,
   settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
-  const { broker, store, clock, clocks } = parts;
+  const { broker, store, clock, clocks, descriptors } = parts;
+  const { limit = null } = descriptors.descriptors;
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
-    ...httpDoor(config),
+    ...httpDoor(config, 'operator', descriptors),
     host: config.operatorHost,
     port: config.operatorPort,
     settings: async () => {
@@ -385,6 +408,7 @@ function startOperator(
       store: store.description,
       mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected, refused: broker.refusals },
       http: { host: config.httpHost, port: http.port },
+      descriptors: { open: descriptors.descriptors.open ?? null, limit },
       run_clock: new Date(clock.now()).toISOString(),
       clock: clockJson(clocks.reading()),
     }),
@@ -402,12 +426,12 @@ interface Interfaces {
 }
 
 async function startInterfaces(config: Config, ground: Ground, metrics: Metrics): Promise<Interfaces> {
-  const { health, started, events, now } = ground;
+  const { health, started, events, now, descriptors } = ground;
   const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay: (delay) => metrics.noteDelay(delay) });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({
-    ...httpDoor(config),
+    ...httpDoor(config, 'merchant', descriptors),
     host: config.httpHost,
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
@@ -425,11 +449,23 @@ async function startInterfaces(config: Config, ground: Ground, metrics: Metrics)
 /** Who may connect to an HTTP port, and whose word counts for somebody else's address. */
 type HttpDoor = Pick<OperatorServerOptions, 'connections' | 'proxies'>;
 
-/** That of one port. */
-function httpDoor({ httpPerAddress, trustedProxies }: Config): HttpDoor {
+/** That of one port. Where descriptors are few, a port may have a quarter of those that locks may have. */
+function httpDoor(
+  { httpPerAddress, trustedProxies }: Config,
+  caller: 'merchant' | 'operator',
+  watch: DescriptorWatch,
+): HttpDoor {
   const proxies = new TrustedProxies(trustedProxies);
-  const limits = { most: MAX_CONNECTIONS, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
-  return { proxies, connections: new HttpConnections({ limits, proxies }) };
+  const most = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
+  const limits = { most, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
+  const roomFor = (socket: Socket): DescriptorRoom => watch.roomFor(caller, socket);
+  return { proxies, connections: new HttpConnections({ limits, proxies, roomFor }) };
+}
+
+/** Those who are silent may have half of the descriptors there are for locks, where these are few. */
+function doorLimits(config: Config, options: GatewayOptions, { descriptors }: DescriptorWatch): Partial<DoorLimits> {
+  const silentPerAddress = Math.min(DOOR_LIMITS.silentPerAddress, Math.ceil(descriptors.forLocks / 2));
+  return { perAddress: config.mqttPerAddress, silentPerAddress, ...options.doorLimits };
 }
 
 /** It stops after everything that could change something. */

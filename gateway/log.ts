@@ -163,6 +163,10 @@ function logStore(log: Logger, { each, some }: Listening): void {
     log.info({ event: 'catching-up', done, of }, `an older store is made ready: ${Math.floor((done / of) * 100)} %`),
   );
   each('store-broken', ({ why }) => log.fatal({ event: 'store-broken', why }, 'the store is broken'));
+  each('descriptors', ({ state, limit, why }) => {
+    if (state === 'enough') log.info({ event: 'descriptors', state, limit }, why);
+    else log.warn({ event: 'descriptors', state, limit }, why);
+  });
   each('degraded', ({ reason, why }) => log.error({ event: 'degraded', reason, why }, 'not ready'));
   each('recovered', ({ reason, lastedMs }) =>
     log.info({ event: 'recovered', reason, lasted_ms: Math.round(lastedMs) }, 'well again'),

@@ -159,6 +159,8 @@ export const METRICS = [
     help: 'How late a timer was that is set every 0.1 s.',
     buckets: DELAY_BUCKETS,
   },
+  { name: 'process_open_fds', type: 'gauge', labels: [], help: 'Descriptors in use: open files and connections.' },
+  { name: 'process_max_fds', type: 'gauge', labels: [], help: 'Descriptors that the process may have at most.' },
   {
     name: 'process_resident_memory_bytes',
     type: 'gauge',

@@ -10,6 +10,7 @@ import type { GatewayEvents } from './events.js';
 import type { Health } from './health.js';
 import { MetricRegistry, type Reading } from './metrics-registry.js';
 import { refusalReason } from './mqtt/refusal-reason.js';
+import type { Descriptors } from './network/descriptors.js';
 import { VERSION } from './version.js';
 
 /** So many URLs have a value of their own; those after them share one. */
@@ -35,10 +36,12 @@ export interface MetricSources {
 export class Metrics {
   readonly #registry = new MetricRegistry();
 
-  constructor(events: GatewayEvents, health: Health) {
+  constructor(events: GatewayEvents, health: Health, descriptors: Pick<Descriptors, 'open' | 'limit'>) {
     const registry = this.#registry;
     registry.read('lockgate_build_info', () => [[1, VERSION]]);
     registry.read('lockgate_ready', () => [[health.isReady ? 1 : 0]]);
+    registry.read('process_open_fds', () => known(descriptors.open));
+    registry.read('process_max_fds', () => known(descriptors.limit));
     registry.read('process_resident_memory_bytes', () => [[process.memoryUsage.rss()]]);
     registry.read('process_cpu_seconds_total', () => {
       const { user, system } = process.cpuUsage();
@@ -142,6 +145,11 @@ function countRequests(events: GatewayEvents, registry: MetricRegistry): void {
 
 function inSeconds(duration: Milliseconds): number {
   return duration / Seconds(1);
+}
+
+/** None where the system does not tell. */
+function known(value: number | undefined): Reading[] {
+  return value === undefined ? [] : [[value]];
 }
 
 /** How many of each; 0 for what there is none of. */

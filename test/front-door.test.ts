@@ -5,7 +5,9 @@
 import t, { type Test } from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
 import { FrameCounter, firstPacket } from '../gateway/mqtt/frames.js';
+import type { DescriptorRoom } from '../gateway/network/descriptors.js';
 import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
+import { brokerSite } from './helpers/broker-site.js';
 import {
   connectPacket,
   lengthOf,
@@ -21,6 +23,8 @@ import {
 import { SeededChance } from './helpers/seeded-chance.js';
 import { eventsOf, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 
+/** CONNACK: server unavailable. */
+const UNAVAILABLE = '20020003';
 const [MAC, OTHER] = [testMac(1), testMac(2)];
 const KIB = 1024;
 
@@ -170,6 +174,55 @@ t.test('connections of one address, where they are limited', async (t) => {
     isIn = next.heard === NOT_AUTHORIZED;
   }
   t.notOk(others.some(({ isClosed }) => isClosed));
+});
+
+t.test('of an address with too many silent connections the oldest makes room, and no lock does', async (t) => {
+  const { gateway, clock, open, enter } = await place(t, { doorLimits: { silentPerAddress: 2 } });
+  const lock = await enter();
+  const silent = [await open(), await open(), await open()];
+  await hasLooked(t, gateway);
+  t.notOk(
+    silent.some(({ isClosed }) => isClosed),
+    'what they have sent may still be on its way',
+  );
+  clock.advance(Seconds(1.5));
+  const told = eventsOf(gateway, 'refused', 1);
+  const newcomer = await open();
+  await silent[0]?.ended();
+  t.match(await told, [
+    { what: 'connect', why: /has 2 connections without a CONNECT; this one was silent the longest/ },
+  ]);
+  lock.socket.destroy();
+  await enter();
+  t.notOk(newcomer.isClosed);
+});
+
+t.test('without a descriptor to spare a lock is told to come back; a silent stranger makes room for it', async (t) => {
+  let room: DescriptorRoom = 'short';
+  const clock = new ManualClock(Seconds(1000));
+  const { broker, addLock } = await brokerSite(t, { doorClock: clock, roomFor: () => room });
+  const claim = await addLock(MAC);
+  const knock = async (): Promise<RawLock> => {
+    const lock = await RawLock.open(t, broker.port);
+    lock.write(connectPacket(claim));
+    return lock;
+  };
+  const refused = await knock();
+  t.equal(await refused.answered(), UNAVAILABLE);
+  await refused.ended();
+  room = 'none';
+  const closed = await knock();
+  await closed.ended();
+  t.equal(closed.heard, '', 'there is not even one to answer with');
+  room = 'enough';
+  const silent = await RawLock.open(t, broker.port);
+  const lock = await knock();
+  t.equal(await lock.answered(), TAKEN);
+  room = 'none';
+  clock.advance(Seconds(1.5));
+  const instead = await knock();
+  t.equal(await instead.answered(), TAKEN);
+  await silent.ended();
 });
 
 t.test('right behind the CONNECT anything may come, but not before it is accepted', async (t) => {

@@ -1,17 +1,22 @@
 /** Connections to the two HTTP ports: what a client may do to them, and what that costs (quality.md §2). */
 import { get, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
+import { GatewayEvents } from '../gateway/events.js';
 import type { Gateway } from '../gateway/gateway.js';
+import { Health } from '../gateway/health.js';
 import { HttpConnections } from '../gateway/http/connections/connections.js';
-import type { PlaceLimits } from '../gateway/http/connections/places.js';
+import { type PlaceLimits, Places, type Tenant } from '../gateway/http/connections/places.js';
 import type { RequestHandler } from '../gateway/http/connections/request-turns.js';
 import { PAGE_FILES } from '../gateway/http/documentation/page.js';
 import { MAX_CONNECTIONS } from '../gateway/http/limits.js';
+import { HttpServer } from '../gateway/http/server.js';
+import { DescriptorWatch } from '../gateway/network/descriptor-watch.js';
+import { Descriptors } from '../gateway/network/descriptors.js';
 import { TrustedProxies } from '../gateway/network/trusted-proxies.js';
 import { OPERATOR_ROUTES } from '../gateway/operator/server.js';
-import { afterThisTurn } from '../proto/clock.js';
+import { afterThisTurn, ManualClock, Seconds } from '../proto/clock.js';
 import { within } from './helpers/bell.js';
 import { apiKey, basic, call } from './helpers/merchant-call.js';
 import { getRequest, openDescriptors, RawHttp } from './helpers/raw-http.js';
@@ -251,4 +256,102 @@ t.test('a port full of idle sockets answers probes, operators and others', async
     }
     for (const { socket } of idle) socket.destroy();
   }
+});
+
+/** Connections by their names, and which of them were ended for others. */
+function tenants() {
+  const ended: string[] = [];
+  const make = (name: string, address: string, isProxy = false): Tenant => {
+    return { address, isProxy, end: () => ended.push(name) };
+  };
+  return { ended, make };
+}
+
+t.test('places: who makes room for whom', async (t) => {
+  const { ended, make } = tenants();
+  const places = new Places({ most: 5, perAddress: 3, reserve: 1 });
+  const [idle, silent, busy] = [make('idle', '10.0.0.1'), make('silent', '10.0.0.1'), make('busy', '10.0.0.1')];
+  for (const tenant of [idle, silent, busy]) t.ok(places.admit(tenant));
+  places.note(idle, 'busy');
+  places.note(idle, 'idle');
+  places.note(busy, 'busy');
+  t.ok(places.admit(make('fourth', '10.0.0.1')));
+  t.same(ended, ['silent'], 'one address has three at most, and who never spoke goes first');
+  t.ok(places.admit(make('fifth', '::ffff:10.0.0.1')));
+  t.same(ended.slice(1), ['fourth'], 'IPv4 in IPv6 spelling is the same address');
+  const proxied = ['a', 'b', 'c'].map((name) => make(`proxied ${name}`, '10.0.0.2', true));
+  for (const tenant of proxied) t.ok(places.admit(tenant));
+  t.same(ended.slice(2), ['fifth'], 'of five the address that has most that can go gives way, a trusted proxy last');
+  t.equal(places.count, 5);
+  for (const tenant of [...proxied, idle]) places.note(tenant, 'busy');
+  const [spare, next] = [make('spare', '10.0.0.3'), make('next', '10.0.0.4')];
+  t.ok(places.admit(spare));
+  t.ok(places.isReserved(spare), 'all are busy: the reserve');
+  t.ok(places.admit(next));
+  t.same(ended.slice(3), ['spare']);
+  places.note(next, 'busy');
+  t.notOk(places.admit(make('refused', '10.0.0.5')), 'and no more than that');
+  places.leave(idle);
+  t.notOk(places.admit(make('short', '10.0.0.5'), 'short'), 'a place without a descriptor is none');
+  places.note(busy, 'idle');
+  t.ok(places.admit(make('instead', '10.0.0.5'), 'none'), 'but another’s descriptor will do');
+  t.same(ended.slice(4), ['busy']);
+});
+
+t.test('a port whose places are all busy answers probes and nothing else', async (t) => {
+  const proxies = new TrustedProxies([]);
+  const connections = new HttpConnections({ limits: { most: 1, perAddress: 0, reserve: 2 }, proxies });
+  const health = new Health({ events: new GatewayEvents(), clock: new ManualClock(), now: () => 0 });
+  health.end('starting');
+  const server = await HttpServer.start({
+    ...{ host: '127.0.0.1', port: 0, corsOrigins: [], connections, proxies, health },
+    merchants: () => undefined,
+    onAnswered: () => undefined,
+  });
+  t.teardown(() => server.close());
+  const busy = await RawHttp.open(server.port);
+  // It asks for far more than the system keeps for it, and reads no more than the beginning.
+  busy.write(getRequest('/docs/static/swagger-ui-bundle.js').repeat(100));
+  await busy.hears(/HTTP\/1\.1 200/);
+  busy.socket.pause();
+  const asked = { httpPort: server.port };
+  const [probe, ready] = [await call(asked, '/healthz'), await call(asked, '/readyz')];
+  t.match([probe, ready], [{ status: 200, headers: { connection: 'close' } }, { status: 200 }]);
+  t.match(await call(asked, '/openapi.json'), { status: 503, headers: { 'retry-after': '5' }, body: { code: 'busy' } });
+});
+
+t.test('descriptors: who has room, and when operators are told', async (t) => {
+  const descriptors = new Descriptors(200);
+  t.equal(descriptors.reserve, 32);
+  const rooms = (number: number) => {
+    const socket = { _handle: { fd: number } } as unknown as Socket;
+    return (['lock', 'merchant', 'operator'] as const).map((caller) => descriptors.roomFor(caller, socket));
+  };
+  t.same(rooms(167), ['enough', 'enough', 'enough']);
+  t.same(rooms(168), ['short', 'enough', 'enough']);
+  t.same(rooms(184), ['none', 'short', 'enough']);
+  t.same(rooms(192), ['none', 'none', 'short']);
+  t.same(new Descriptors(1_000_000).reserve, 256);
+
+  const clock = new ManualClock();
+  const events = new GatewayEvents();
+  const told: string[] = [];
+  events.on('descriptors', ({ state, why }) => told.push(`${state}: ${why}`));
+  let isShort = false;
+  const fake = Object.defineProperty(new Descriptors(200), 'isShort', { get: () => isShort });
+  const watch = new DescriptorWatch({ descriptors: fake, events, clock, now: () => 0 });
+  t.notOk(new DescriptorWatch({ descriptors: new Descriptors(20_000), events, clock, now: () => 0 }).expectLocks(400));
+  t.ok(watch.expectLocks(100), 'they may just be enough');
+  t.same(told, []);
+  t.ok(watch.expectLocks(400));
+  t.match(told, [/^few: 400 locks .* 200 descriptors .*"ulimit -n 531"/]);
+  clock.advance(Seconds(10));
+  isShort = true;
+  clock.advance(Seconds(3));
+  isShort = false;
+  clock.advance(Seconds(4));
+  t.match(told.slice(1), [/^short: of the 200 descriptors .* only the 32 /], 'once, and not over at once');
+  clock.advance(Seconds(1));
+  t.match(told.slice(2), [/^enough: /]);
+  watch.stop();
 });

@@ -126,6 +126,8 @@ t.test('each refusal of ours is of a kind that has a name', async (t) => {
   t.equal(refusalReason('a packet announces 268,435,455 bytes: at most 4,096 are taken'), 'packet');
   t.equal(refusalReason('the CONNECT was not finished within 5 s'), 'slow');
   t.equal(refusalReason('10,000 connections are not authenticated yet'), 'crowd');
+  t.equal(refusalReason('the address has 8,192 connections without a CONNECT'), 'crowd');
+  t.equal(refusalReason('descriptors (open files and connections) are short'), 'descriptors');
   t.equal(refusalReason('topic "a": a lock publishes to "up" alone'), 'topic');
   t.equal(refusalReason('a malformed PUBACK: its length is 0 and not 2'), 'malformed');
   t.equal(refusalReason('protocol level 5: this is MQTT 3.1.1, which has level 4'), 'protocol-level');

@@ -102,6 +102,9 @@ t.test('each kind is made, and over when its state is', async (t) => {
   events.emit('statement-closed', { atMs: 0, merchant: 'Amber', month: '2026-10', byItself: true });
   events.emit('degraded', full);
   events.emit('presence', late(testMac()));
+  const descriptors = { atMs: 0, limit: 200, why: 'of the 200 descriptors only the 32 that are reserved are free' };
+  events.emit('descriptors', { ...descriptors, state: 'few' });
+  events.emit('descriptors', { ...descriptors, state: 'short' });
   const made = await list();
   const mac = formatMac(testMac());
   t.same(made.map(({ kind, subject, text }) => [kind, subject, text]).reverse(), [
@@ -110,6 +113,7 @@ t.test('each kind is made, and over when its state is', async (t) => {
     ['statement', '2026-10 Amber', '2026-10 is closed for Amber: usage statement shows it'],
     ['degraded', 'store', 'not ready (store): no room'],
     ['lock-late', mac, `${mac} is late since 2026-11-21T08:00:00.000Z (period-overdue)`],
+    ['descriptors', 'open-files', descriptors.why],
   ]);
   for (const each of made)
     t.match(each, { count: 1, firstAtMs: NOW, lastAtMs: NOW, readAtMs: null, resolvedAtMs: null });
@@ -118,6 +122,7 @@ t.test('each kind is made, and over when its state is', async (t) => {
   events.emit('circuit', circuit(4, 'closed'));
   events.emit('recovered', { atMs: 0, reason: 'store', lastedMs: 5 });
   events.emit('presence', online(testMac()));
+  events.emit('descriptors', { ...descriptors, state: 'enough' });
   const over = await list();
   t.same(
     over.map(({ kind, resolvedAtMs }) => [kind, resolvedAtMs]).reverse(),
@@ -127,10 +132,11 @@ t.test('each kind is made, and over when its state is', async (t) => {
       ['statement', null],
       ['degraded', NOW + Minutes(1)],
       ['lock-late', NOW + Minutes(1)],
+      ['descriptors', NOW + Minutes(1)],
     ],
     'over, and unread all the same',
   );
-  t.equal(over.filter(({ readAtMs }) => readAtMs === null).length, 5);
+  t.equal(over.filter(({ readAtMs }) => readAtMs === null).length, 6);
 });
 
 t.test('a URL that is disabled, changed or removed has no open circuit', async (t) => {

@@ -271,6 +271,7 @@ function registryContract(engine: string, open: OpenStore): void {
     );
     await t.rejects(store.replaceLockCredential(testMac(2), newer, 9), { code: 'no-such-device' });
     t.match(await store.listDevices(), [{ device: { mac: MAC, merchantName: 'Amber' }, state: null }]);
+    t.equal(await store.countDevices(), 1);
     t.equal(await store.findDevice(testMac(2)), null);
   });
 
@@ -429,6 +430,7 @@ function identityContract(engine: string, open: OpenStore): void {
     t.equal((await store.listDevices()).length, 1);
     await store.addDevices(some(numbers));
     t.equal((await store.listDevices()).length, 2501);
+    t.equal(await store.countDevices(), 2501);
     t.same(await store.findTakenMacs([testMac(5), testMac(10), testMac(2509)]), [testMac(10), testMac(2509)]);
   });
 }

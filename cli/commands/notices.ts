@@ -33,6 +33,7 @@ const KINDS = [
   'cannot-record',
   'statement',
   'degraded',
+  'descriptors',
   'lock-late',
   'event-damaged',
   'lock-over-budget',

@@ -56,6 +56,7 @@ async function runGateway(flags: SettingFlags): Promise<void> {
   const { GatewayEvents } = await import('../../gateway/events.js');
   const { startGateway } = await import('../../gateway/gateway.js');
   const { logEvents } = await import('../../gateway/log.js');
+  const { loadRequestChecks } = await import('../../gateway/operator/check-request.js');
   const { closeGateway, exitBroken } = await import('../gateway-end.js');
   const { openLog } = await import('../serve-log.js');
   const settings = resolveSettings(flags, process.env);
@@ -69,6 +70,8 @@ async function runGateway(flags: SettingFlags): Promise<void> {
     const gateway = await startGateway(config, { events, settings, onBroken: exitBroken });
     noteAddress(config, gateway);
     printReady(config, gateway);
+    // Whoever calls first shall not wait for it, nor find too few descriptors for it; then they are told.
+    void loadRequestChecks().catch(() => undefined);
     onHangUp(() => rereadFiles(config, gateway, log));
     // On a terminal the lines above have said it.
     if (isJson) log.info(startedMembers(settings, gateway), 'started');

@@ -1,8 +1,10 @@
 /** What the broker is given: where it listens, what it works on, and who hears of it. */
+import type { Socket } from 'node:net';
 import type { Clock } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
 import type { Ingest } from '../ingest.js';
 import type { Keys } from '../keys.js';
+import type { DescriptorRoom } from '../network/descriptors.js';
 import type { Store } from '../store/store.js';
 import type { Usage } from '../usage/usage.js';
 import type { UplinkBudgets } from './budget/uplink-budgets.js';
@@ -21,6 +23,8 @@ export interface BrokerOptions {
   readonly limits?: Partial<DoorLimits> | undefined;
   /** What the front door's limits are measured by: real time, whatever the run's clock does. */
   readonly doorClock?: Clock | undefined;
+  /** Whether the process has a descriptor to spare for a connection; it does where this is left out. */
+  readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
   readonly store: Store;
   readonly keys: Keys;
   readonly ingest: Ingest;

@@ -98,6 +98,7 @@ export class Broker {
     });
     this.#door = new FrontDoor({
       limits: { ...DOOR_LIMITS, ...options.limits },
+      roomFor: options.roomFor,
       clock: options.doorClock ?? new RunClock(options.clock.now()),
       onConnect: ({ stream }) => void aedes.handle(stream),
       onRefused: (gate, what, why) => this.#endedAtDoor(gate, 'gateway', what, why),

@@ -5,11 +5,15 @@
  * It counts bytes and packets and looks at the clock; who may come in is the broker's business, and it says so with
  * {@link FrontDoor.open}.
  */
+import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { type Clock, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
+import { addressGroup } from '../network/address-group.js';
+import type { DescriptorRoom } from '../network/descriptors.js';
 import { Gate, type GateWatcher } from './gate.js';
 import type { Connection } from './listener.js';
+import { SilentStrangers } from './silent-strangers.js';
 import { Wheel } from './wheel.js';
 
 const KIB = 1024;
@@ -24,6 +28,8 @@ export interface DoorLimits {
   readonly heldBytes: number;
   /** Connections that are not authenticated. */
   readonly strangers: number;
+  /** Of those, connections of one address that have not finished their CONNECT; beyond it the oldest make room. */
+  readonly silentPerAddress: number;
   /** Connections of one address, authenticated or not; 0 for no limit. */
   readonly perAddress: number;
   /** From the first byte to the end of the TLS handshake: two round trips, which a slow radio takes seconds for. */
@@ -41,6 +47,7 @@ export const DOOR_LIMITS: DoorLimits = Object.freeze({
   packetBytes: 64 * KIB,
   heldBytes: 8 * KIB * KIB,
   strangers: 16_384,
+  silentPerAddress: 8_192,
   perAddress: 0,
   handshakeWithin: Seconds(10),
   connectWithin: Seconds(5),
@@ -56,8 +63,16 @@ const DISCARDED_BYTES = 4 * KIB * KIB;
 /** The engine counts buffers by size: this one makes it look for garbage among the young, and is never touched. */
 const NUDGE_BYTES = 32 * KIB * KIB;
 
+const NO_DESCRIPTOR = 'descriptors (open files and connections) are short';
+
+/** For so long nobody who is silent is ended for another: what a lock has sent may not have been read yet. */
+const SPARED_FOR: Milliseconds = Seconds(1);
+
 /** A CONNACK but for its return code: its type, its length, no session (MQTT 3.1.1, 3.2). */
 const CONNACK = [0x20, 2, 0] as const;
+
+/** The CONNACK of who is told to come back (MQTT 3.1.1, 3.2.2.3). */
+const SERVER_UNAVAILABLE = 3;
 
 /** MQTT 3.1.1, 3.1.2.10: one and a half times the keepalive. */
 const KEEPALIVE_FACTOR = 1.5;
@@ -69,6 +84,8 @@ export interface DoorOptions {
   readonly limits: DoorLimits;
   /** Goes as the wall's does, and never back. */
   readonly clock: Clock;
+  /** Whether the process has a descriptor to spare for a connection. */
+  readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
   /** The CONNECT has come; the stream is to be given to the broker library. */
   readonly onConnect: (connection: Connection) => void;
   /** The connection was refused, and is ended. */
@@ -86,6 +103,7 @@ export class FrontDoor implements GateWatcher {
   /** Those who were sent something and may not have read it. */
   readonly #sentTo = new Set<Gate>();
   readonly #ofAddress = new Map<string, number>();
+  readonly #silent = new SilentStrangers();
   #strangers = 0;
   #heldBytes = 0;
   #discardedBytes = 0;
@@ -111,10 +129,12 @@ export class FrontDoor implements GateWatcher {
     const { limits } = this.#options;
     const isSecure = stream !== raw;
     const gate = new Gate(connection, isSecure ? 'handshake' : 'connect', this);
+    gate.heardAtMs = this.#options.clock.now();
     this.#gates.add(gate);
     this.#strangers += 1;
-    const why = this.#crowd(address);
+    const why = this.#crowd(address) ?? this.#shortage(gate);
     if (why !== undefined) return void this.fault(gate, why);
+    this.#silent.add(gate);
     this.#wheel.set(gate, isSecure ? limits.handshakeWithin : limits.connectWithin);
     if (stream instanceof TLSSocket) stream.once('secure', () => this.#secured(gate));
   }
@@ -172,6 +192,11 @@ export class FrontDoor implements GateWatcher {
   }
 
   connectIsWhole(gate: Gate): void {
+    this.#silent.remove(gate);
+    if (gate.isSurplus) {
+      this.fault(gate, NO_DESCRIPTOR, SERVER_UNAVAILABLE);
+      return;
+    }
     this.#wheel.set(gate, this.#options.limits.answerWithin);
     this.#options.onConnect(gate);
   }
@@ -198,9 +223,31 @@ export class FrontDoor implements GateWatcher {
 
   /** Why a new connection from there is one too many; undefined where it isn't. */
   #crowd(address: string): string | undefined {
-    const { perAddress, strangers } = this.#options.limits;
+    const { perAddress, silentPerAddress, strangers } = this.#options.limits;
     if (this.#countAddress(address, 1) > perAddress) return `the address has ${perAddress} connections already`;
-    return this.#strangers > strangers ? `${strangers} connections are not authenticated yet` : undefined;
+    const isCrowd = this.#silent.countOf(address) >= silentPerAddress;
+    if (isCrowd)
+      this.#endSilent(
+        this.#silent.oldestOf(address),
+        `the address has ${silentPerAddress} connections without a CONNECT`,
+      );
+    const why = `${strangers} connections are not authenticated yet`;
+    return this.#strangers > strangers && !this.#endSilent(this.#silent.oldestOfMost(), why) ? why : undefined;
+  }
+
+  /** Why there is no descriptor for a new connection; one that can still be answered is marked for it. */
+  #shortage(gate: Gate): string | undefined {
+    const room = this.#options.roomFor?.(gate.raw) ?? 'enough';
+    if (room === 'enough' || this.#endSilent(this.#silent.oldestOfMost(), NO_DESCRIPTOR)) return undefined;
+    gate.isSurplus = room === 'short';
+    return gate.isSurplus ? undefined : NO_DESCRIPTOR;
+  }
+
+  /** Ends one that has been silent for a while, so that another has room. */
+  #endSilent(gate: Gate | undefined, why: string): boolean {
+    if (gate === undefined || this.#options.clock.now() - gate.heardAtMs < SPARED_FOR) return false;
+    this.fault(gate, `${why}; this one was silent the longest`);
+    return true;
   }
 
   #due(gate: Gate): void {
@@ -258,9 +305,10 @@ export class FrontDoor implements GateWatcher {
     else gate.stream.write(answer, () => gate.stream.destroy());
   }
 
-  #forgetStranger({ raw }: Gate): void {
+  #forgetStranger(gate: Gate): void {
     this.#strangers -= 1;
-    this.#discardedBytes += raw.bytesRead;
+    this.#silent.remove(gate);
+    this.#discardedBytes += gate.raw.bytesRead;
     if (this.#discardedBytes < DISCARDED_BYTES) return;
     this.#discardedBytes = 0;
     void new ArrayBuffer(NUDGE_BYTES);
@@ -279,9 +327,10 @@ export class FrontDoor implements GateWatcher {
 
   #countAddress(address: string, change: number): number {
     if (this.#options.limits.perAddress === 0) return 0;
-    const count = (this.#ofAddress.get(address) ?? 0) + change;
-    if (count === 0) this.#ofAddress.delete(address);
-    else this.#ofAddress.set(address, count);
+    const group = addressGroup(address);
+    const count = (this.#ofAddress.get(group) ?? 0) + change;
+    if (count === 0) this.#ofAddress.delete(group);
+    else this.#ofAddress.set(group, count);
     return count;
   }
 }

@@ -124,7 +124,9 @@ export class Gate implements Connection, OnWheel {
   slot = 0;
   /** How long it may be silent, once it is open. */
   idleLimit: Milliseconds = 0;
-  /** When its last packet came, by the door's clock. */
+  /** There is no descriptor for it: it is told to come back as soon as its CONNECT is there. */
+  isSurplus = false;
+  /** When its last packet came, by the door's clock; before that, when it connected. */
   heardAtMs = 0;
   /** How much it has read of what it was sent, as of when; the door's, to find those that read no more. */
   readBytes = 0;

@@ -17,6 +17,7 @@ const REASONS = [
   ['tls', /^the TLS handshake /],
   ['slow', /^the CONNECT (was not finished|could not be answered) within/],
   ['crowd', /^(the address has |[\d,]+ connections are not |[\d,]+ bytes of strangers )/],
+  ['descriptors', /^descriptors /],
   ['not-reading', /^it read nothing /],
   ['not-authenticated', /^the (client is not authenticated|connection is unknown)/],
   ['store', /^the store /],

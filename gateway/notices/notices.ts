@@ -39,6 +39,7 @@ const ENDED_BY_A_START: ReadonlySet<NoticeKind> = new Set([
   'cannot-send',
   'cannot-record',
   'degraded',
+  'descriptors',
   'lock-over-budget',
   'clock-leapt',
 ]);
@@ -196,6 +197,10 @@ export class Notices {
     events.on('clock', ({ state, why }) => {
       for (const subject of ['ahead', 'behind']) if (subject !== state) this.#end('clock-leapt', subject);
       if (state !== 'agrees') this.#note('clock-leapt', state, why);
+    });
+    events.on('descriptors', ({ state, why }) => {
+      if (state === 'short') this.#note('descriptors', 'open-files', why);
+      if (state === 'enough') this.#end('descriptors', 'open-files');
     });
     events.on('presence', ({ mac, presence }) => {
       if (presence.presence === 'late') this.#late.begin(formatMac(mac), lateText(formatMac(mac), presence));

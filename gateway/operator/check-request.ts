@@ -6,7 +6,9 @@
  * What stands behind the question mark is quoted; what stands in a body is not, since it may be a password.
  *
  * TypeBox's validator is loaded, and a row's compiled, when the first value comes for it: loading it takes a third of a
- * second of CPU, which a gateway, and each of the many that tests run, would pay before it takes its first lock.
+ * second of CPU, which a gateway, and each of the many that tests run, would pay before it takes its first lock. It
+ * also takes some hundred descriptors at once, and what could not be loaded once can't be loaded again; so it is loaded
+ * beforehand where descriptors may run short.
  */
 import type { TObject, TSchema } from 'typebox';
 import { FAULTS_TOLD, type Fault, ManyFaults } from '../faults.js';
@@ -27,6 +29,11 @@ interface ValidatorFault {
 interface Validator {
   Check(value: unknown): boolean;
   Errors(value: unknown): ValidatorFault[];
+}
+
+/** Loads what checks requests. */
+export async function loadRequestChecks(): Promise<void> {
+  await import('typebox/compile');
 }
 
 /** Compiled once, when it is asked for the first time. */

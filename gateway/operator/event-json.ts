@@ -88,6 +88,7 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   'statement-closed': ({ atMs, merchant, month }) => {
     return { at: toDate(atMs), event: 'statement-closed', merchant, month };
   },
+  descriptors: ({ atMs, state, limit, why }) => ({ at: toDate(atMs), event: 'descriptors', state, limit, why }),
   notices: ({ atMs, noted, unread }) => ({ at: toDate(atMs), event: 'notices', noted, unread }),
   audited: ({ atMs, actor, address, osUser, action, object, outcome, code }) => {
     return { at: toDate(atMs), event: 'audited', actor, address, os_user: osUser, action, object, outcome, code };

@@ -41,6 +41,7 @@ import {
   MerchantAnswer,
   Name,
   NewDeviceAnswer,
+  OrNull,
   Time,
 } from './schemas.js';
 
@@ -150,6 +151,7 @@ export const ROUTES: readonly Route[] = [
         refused: Described('Refusals by their kind.'),
       }),
       http: Type.Object({ host: Type.String(), port: Type.Integer() }),
+      descriptors: Type.Object({ open: OrNull(Count), limit: OrNull(Count) }),
       run_clock: Time,
       clock: ClockAnswer,
     }),

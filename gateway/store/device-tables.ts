@@ -219,6 +219,15 @@ export class DeviceTables {
     return (await this.#devices().orderBy('device.mac').execute()).map(toReading);
   }
 
+  async countDevices(): Promise<number> {
+    const { count } = await this.#db
+      .selectFrom('device')
+      .select((row) => row.fn.countAll<number>().as('count'))
+      .where('removed_at_ms', 'is', null)
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
   async findDevice(mac: Mac): Promise<DeviceReading | null> {
     const row = await this.#devices().where('device.mac', '=', mac).executeTakeFirst();
     return row === undefined ? null : toReading(row);

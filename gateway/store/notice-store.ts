@@ -11,6 +11,7 @@ export const NOTICE_KINDS = [
   'cannot-record',
   'statement',
   'degraded',
+  'descriptors',
   'lock-late',
   'event-damaged',
   'lock-over-budget',

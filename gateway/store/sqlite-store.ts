@@ -376,6 +376,10 @@ class SqliteStore implements Store {
     return this.#readDevices.listDevices();
   }
 
+  countDevices(): Promise<number> {
+    return this.#readDevices.countDevices();
+  }
+
   findDevice(mac: Mac): Promise<DeviceReading | null> {
     return this.#readDevices.findDevice(mac);
   }

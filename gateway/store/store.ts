@@ -392,6 +392,8 @@ export interface Store {
   /** Deletes what is too old in one piece of a table, but for events that a URL still waits for. */
   deleteOld(piece: AgingPiece): Promise<AgedPiece>;
   listDevices(): Promise<DeviceReading[]>;
+  /** How many locks are in service. */
+  countDevices(): Promise<number>;
   findDevice(mac: Mac): Promise<DeviceReading | null>;
   /* What is read of a device is what it did for the merchant that has it now; the rest stays with those before. */
 

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { GatewayClient } from '../../cli/client.js';
-import { mostOpenFiles } from '../../cli/open-files.js';
+import { mostOpenFiles } from '../../gateway/network/descriptor-limit.js';
 import { monotonicMs, systemClock } from '../../proto/clock.js';
 import { LOCKGATE, Program } from '../helpers/program.js';
 import { ServeProgram } from '../helpers/serve-program.js';

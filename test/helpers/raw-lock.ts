@@ -139,6 +139,16 @@ export class RawLock {
     if (!fits()) throw new Error(`the connection ended before ${hex}; heard ${this.#heard.slice(-80)}`);
   }
 
+  /** The first that it hears, hex; nothing where the connection ends before that. */
+  async answered(): Promise<string> {
+    await this.#bell.until(
+      () => this.#heard !== '' || this.isClosed,
+      SECONDS,
+      () => 'an answer, or the end of the connection',
+    );
+    return this.#heard;
+  }
+
   /** Resolves when the other side has ended the connection. */
   async ended(): Promise<void> {
     await this.#bell.until(

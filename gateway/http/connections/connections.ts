@@ -4,6 +4,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { DescriptorRoom } from '../../network/descriptors.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import { HTTP_LIMITS } from '../limits.js';
 import { type PlaceLimits, Places, type Tenant } from './places.js';
@@ -12,8 +13,8 @@ import { type RequestHandler, RequestTurns, WaitingCount } from './request-turns
 export interface ConnectionsOptions {
   readonly limits: PlaceLimits;
   readonly proxies: TrustedProxies;
-  /** Whether the process has a descriptor to spare for this connection. */
-  readonly hasDescriptor?: (socket: Socket) => boolean;
+  /** Whether the process has a descriptor to spare for a connection; it does where this is left out. */
+  readonly roomFor?: (socket: Socket) => DescriptorRoom;
 }
 
 /** Connections that were ended for want of a place, or for too many requests in one go, since the start. */
@@ -84,7 +85,7 @@ export class HttpConnections {
         all: this.#waiting,
       }),
     };
-    if (!this.#places.admit(connection, this.#options.hasDescriptor?.(socket))) {
+    if (!this.#places.admit(connection, this.#options.roomFor?.(socket))) {
       this.ended.refused += 1;
       return void socket.destroy();
     }

@@ -9,6 +9,7 @@
  * reserve is for is answered; a full reserve makes room in the same way.
  */
 import { addressGroup } from '../../network/address-group.js';
+import type { DescriptorRoom } from '../../network/descriptors.js';
 
 export interface PlaceLimits {
   /** Connections in all, the reserve left out. */
@@ -77,12 +78,15 @@ export class Places {
   /**
    * Gives a new connection a place. False where there is none, and the connection is to be closed.
    *
-   * @param hasRoom whether the process has room for it; without that, it needs another's place
+   * @param descriptors what the process has for it (descriptors.ts); where that is not enough, it needs the place of
+   * another, or of the reserve as long as there is something left for that
    */
-  admit(tenant: Tenant, hasRoom = true): boolean {
+  admit(tenant: Tenant, descriptors: DescriptorRoom = 'enough'): boolean {
     const room = this.#roomOf(tenant);
-    if (this.#makeRoom(room, hasRoom)) this.#enter(tenant, room);
-    else if (this.#reserve.count < this.#limits.reserve || this.#end(this.#reserve)) this.#enter(tenant, this.#reserve);
+    const reserve = this.#reserve;
+    const hasReserve = descriptors !== 'none' && reserve.count < this.#limits.reserve;
+    if (this.#makeRoom(room, descriptors === 'enough')) this.#enter(tenant, room);
+    else if (hasReserve || this.#end(reserve)) this.#enter(tenant, reserve);
     else return false;
     return true;
   }

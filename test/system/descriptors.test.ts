@@ -1,0 +1,113 @@
+/**
+ * A gateway that may open 200 files, and 400 locks that want in (quality.md §2, descriptors): operators still get in,
+ * locks are refused cleanly, nothing acknowledged is lost, and it ends by itself.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import t, { type Test } from 'tap';
+import { call } from '../helpers/merchant-call.js';
+import { LOCKGATE, lockgateJson, Program } from '../helpers/program.js';
+import { connectPacket, puback, publishPacket, RawLock, TAKEN } from '../helpers/raw-lock.js';
+import { tempFolder } from '../helpers/temp-folder.js';
+import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/test-gateway.js';
+
+const LIMIT = 200;
+const LOCKS = 400;
+/** CONNACK: server unavailable. */
+const UNAVAILABLE = '20020003';
+
+const skip = existsSync('/proc/self/fd') ? false : 'descriptors are counted in /proc, which Linux alone has';
+
+interface Site {
+  readonly serve: Program;
+  readonly data: string;
+  readonly port: number;
+  readonly claims: readonly { readonly user: string; readonly secret: string }[];
+}
+
+/** A `serve` with few descriptors on a folder where all the locks are registered. */
+async function place(t: Test): Promise<Site> {
+  const data = tempFolder(t);
+  const gateway = await openGateway(t, data);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const macs = Array.from({ length: LOCKS }, (_, number) => testMac(number + 1));
+  const { secrets } = await register(gateway.accounts, macs);
+  await gateway.close();
+  const flags = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
+  const command = [process.execPath, LOCKGATE, 'serve', ...flags];
+  const serve = new Program(t, 'sh', ['-c', `ulimit -n ${LIMIT}; exec "$@"`, 'sh', ...command]);
+  const port = Number(/:(\d+)$/.exec(await serve.line(/mqtt:/))?.[1]);
+  await serve.line(/Next:/);
+  return { serve, data, port, claims: macs.map((user, at) => ({ user, secret: secrets[at] as string })) };
+}
+
+type Accounts = Awaited<ReturnType<typeof openGateway>>['accounts'];
+
+async function register(accounts: Accounts, macs: readonly ReturnType<typeof testMac>[]) {
+  const secrets = await Promise.all(macs.map(async (mac) => (await accounts.addDevice({ mac })).secret));
+  return { secrets };
+}
+
+/** Says who it is; resolves to what it was told, and to nothing where it was just closed. */
+async function knock(t: Test, port: number, claim: Site['claims'][number]): Promise<{ lock: RawLock; told: string }> {
+  const lock = await RawLock.open(t, port);
+  lock.write(connectPacket(claim));
+  return { lock, told: await lock.answered() };
+}
+
+t.test('400 locks at a gateway with 200 descriptors', { skip }, async (t) => {
+  const { serve, data, port, claims } = await place(t);
+  t.match(await serve.line(/descriptors/, 'stderr'), /400 locks .* 200 .*ulimit -n/s, 'the start warns');
+  const knocked = await Promise.all(claims.map((claim) => knock(t, port, claim)));
+  const taken = knocked.filter(({ told }) => told === TAKEN).map(({ lock }) => lock);
+  t.ok(taken.length >= LIMIT / 2 && taken.length < LIMIT, `${taken.length} locks are in`);
+  // One that comes by itself, and not with a crowd, is told no in MQTT's own words.
+  const late = await knock(t, port, claims[0] as Site['claims'][number]);
+  t.ok([UNAVAILABLE, TAKEN].includes(late.told), `the next one is told ${JSON.stringify(late.told)}`);
+  for (const [at, lock] of taken.entries()) lock.write(publishPacket('up', testBytes(1), at + 1));
+  for (const [at, lock] of taken.entries()) await lock.hears(puback(at + 1));
+
+  const list = ['device', 'list', '--data', data];
+  const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(t, list);
+  t.equal(devices.length, LOCKS, 'operators get in');
+  const { body } = await operator(data, '/status');
+  const { open, limit } = (body as { readonly descriptors: Figures }).descriptors;
+  t.equal(limit, LIMIT);
+  t.ok(open > LIMIT * 0.7 && open <= LIMIT, `${open} are open`);
+  const { text: figures } = await operator(data, '/metrics');
+  t.match(figures, new RegExp(`^process_max_fds ${LIMIT}$`, 'm'));
+  t.match(figures, /^process_open_fds 1[4-9]\d$/m);
+  const { notices } = await lockgateJson<{ readonly notices: readonly Notice[] }>(t, ['notices', '--data', data]);
+  const [notice] = notices.filter(({ kind }) => kind === 'descriptors');
+  t.match(notice, { resolved_at: null, text: /^of the 200 descriptors/ });
+
+  for (const { lock } of [...knocked, late]) lock.socket.destroy();
+  await serve.line(/descriptors.*again|again.*descriptors/, 'stderr');
+  const again = await Promise.all(claims.slice(0, LIMIT / 4).map((claim) => knock(t, port, claim)));
+  t.ok(
+    again.every(({ told }) => told === TAKEN),
+    'there is room again',
+  );
+  for (const { lock } of again) lock.socket.destroy();
+  serve.kill('SIGTERM');
+  t.match(await serve.end(), { code: 0 });
+  const gateway = await openGateway(t, data);
+  t.equal((await gateway.store.readEvents(1, 0, LOCKS)).length, taken.length, 'what was acknowledged is there');
+});
+
+interface Figures {
+  readonly open: number;
+  readonly limit: number;
+}
+
+interface Notice {
+  readonly kind: string;
+  readonly resolved_at: string | null;
+}
+
+/** A call of the operator's interface. */
+async function operator(data: string, where: string) {
+  const text = (name: string): string => readFileSync(path.join(data, name), 'utf8').trim();
+  const operatorPort = Number(new URL(text('operator-address')).port);
+  return await call({ httpPort: operatorPort }, where, { token: text('operator-token') });
+}
