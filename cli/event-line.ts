@@ -42,6 +42,10 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     return { kind: 'no', style: 'yellow', text: `${what} refused: ${why} (${id === '' ? '' : `${id}, `}${address})` };
   },
   budget: ({ state, why }) => ({ kind: 'slow', style: state === 'over' ? 'yellow' : 'green', text: String(why) }),
+  judging: ({ state, why }) => {
+    if (state === 'resumed') return { kind: 'judge', style: 'green', text: 'judged again' };
+    return { kind: 'judge', style: 'red', text: `not judged any more: ${why}` };
+  },
   delivery: (event) => ({
     kind: 'hook',
     style: event.outcome === 'delivered' ? 'green' : 'red',

@@ -76,7 +76,7 @@ export class CommitDraft {
   commit(slice: readonly KnownLock[]): Commit {
     const { incoming, judged, commands } = this;
     const states = new Map<number, string>();
-    this.settled = [...new Set([...this.changed, ...slice])];
+    this.settled = [...new Set([...this.changed, ...slice])].filter(({ isTorn }) => !isTorn);
     for (const lock of this.settled) states.set(lock.deviceId, JSON.stringify(lock.state));
     return { incoming, judged, states, commands };
   }

@@ -34,7 +34,7 @@ export interface DeviceAccountsParts {
   /** The run's clock: what is known of locks lives by it. */
   readonly runClock: Clock;
   readonly sessions: Pick<Sessions, 'end' | 'none'>;
-  readonly ingest: Pick<Ingest, 'alone'>;
+  readonly ingest: Pick<Ingest, 'alone' | 'rejudge'>;
   readonly locks: Pick<Locks, 'find' | 'replace'>;
   readonly dispatcher: Pick<Dispatcher, 'forget' | 'settled'>;
   readonly commands: Pick<Commands, 'cancelled'>;
@@ -184,6 +184,17 @@ export class DeviceAccounts {
     });
     await store.scrub();
     return erased;
+  }
+
+  /**
+   * Judges a lock again that is not judged, because the judge failed (judging/judging.ts). Its state is made from its
+   * log.
+   *
+   * @throws LockgateError `no-such-device`, `lock-is-judged`, `judge-failed`
+   */
+  async rejudge(mac: Mac): Promise<void> {
+    const { device } = await this.#find(mac);
+    await this.#parts.ingest.rejudge(device.id, mac);
   }
 
   async #find(mac: Mac): Promise<DeviceReading> {

@@ -14,6 +14,7 @@ import { isPingUplink } from '../proto/ping.js';
 import { type Belief, isAfter, isSame, type Newest, newBelief, setName } from '../proto/power-judge-belief.js';
 import type { UplinkName } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
+import type { Unjudged } from './judging/judging.js';
 import { upgradeBelief } from './stored-belief.js';
 
 /** It is written in place: there is one for every ping. */
@@ -27,6 +28,8 @@ export interface LatestPing extends Newest {
 export interface DeviceState {
   readonly belief: Belief;
   ping: LatestPing | null;
+  /** Why the lock is not judged: what is believed of it is as of before. Absent where it is judged. */
+  unjudged?: Unjudged | undefined;
   /** When the lock's last uplink came, by the run's clock; null where none did. */
   receivedAtMs: number | null;
   /**

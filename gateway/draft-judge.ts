@@ -8,7 +8,6 @@ import type { Mac } from '../proto/mac.js';
 import type { CommandAck, Source } from '../proto/ping.js';
 import type { UplinkCopy, Verdict } from '../proto/power-judge-event.js';
 import type { CommitDraft } from './commit-draft.js';
-import { isNewest, noteUplink } from './device-state.js';
 import type { KnownLock, Locks } from './locks.js';
 import type { AnsweredState } from './store/command-record.js';
 import type { LockEvent, Store } from './store/store.js';
@@ -65,7 +64,8 @@ export class DraftJudge {
     // Durable before the bytes leave: what may have reached a lock is never taken for unsent.
     if (event.type === 'command') draft.commands.push({ type: 'sent', id: event.id, atMs: event.atMs });
     draft.touch(lock);
-    // Ticks are in no log, and of the rest the log does not say between which uplinks of one commit it was.
+    // Ticks are in no log, and of the rest the log does not say between which uplinks of one commit it was. Where the
+    // judge fails the draft leaves the state out.
     draft.changed.add(lock);
     const verdict = this.#locks.judge(lock, event);
     happening.findings = verdict.findings;
@@ -75,7 +75,7 @@ export class DraftJudge {
   #enterUplink(taken: TakenUplink, draft: CommitDraft): Promise<void> | undefined {
     const { deviceId, mac } = taken.sender;
     const lock = this.#locks.known(deviceId, mac, taken.receivedAtMs);
-    if (isNewest(lock.state, taken.source, taken)) {
+    if (this.#locks.isNewest(lock, taken.source, taken)) {
       this.#judgeUplink(lock, taken, draft);
       return undefined;
     }
@@ -95,11 +95,12 @@ export class DraftJudge {
     taken.findings = verdict.findings;
     const hasFound = noteVerdict(deviceId, verdict, draft);
     draft.touch(lock);
-    if (isInLogAlone(taken) && !hasFound && lock.isStored) locks.unsettle(lock);
-    else draft.changed.add(lock);
+    const isJudged = lock.state.unjudged === undefined;
+    if (isJudged && isInLogAlone(taken) && !hasFound && lock.isStored) locks.unsettle(lock);
+    else if (isJudged) draft.changed.add(lock);
     if (copy === 'repeat') return;
     // A phone's uplink says where the phone is, and is none of the lock's own.
-    if (source === 'lock') noteUplink(lock.state, taken.credentialId, taken.uplink, taken.receivedAtMs);
+    if (isJudged && source === 'lock') locks.note(lock, taken);
     draft.add(taken);
     const ack = ackOf(taken);
     if (ack === undefined) return;

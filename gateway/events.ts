@@ -53,6 +53,15 @@ export interface BudgetTurned {
   readonly why: string;
 }
 
+/** A lock is not judged any more, because the judge threw (gateway/judging/), or is judged again. */
+export interface JudgingTurned {
+  readonly atMs: number;
+  readonly mac: Mac;
+  readonly state: 'stopped' | 'resumed';
+  /** What was thrown; empty where it is judged again. */
+  readonly why: string;
+}
+
 export interface UplinkTaken {
   readonly atMs: number;
   readonly mac: Mac;
@@ -327,6 +336,7 @@ export interface GatewayEventMap {
   disconnected: [LockDisconnected];
   refused: [Refused];
   budget: [BudgetTurned];
+  judging: [JudgingTurned];
   uplink: [UplinkTaken];
   finding: [FindingMade];
   presence: [PresenceChanged];

@@ -25,9 +25,10 @@ import { HttpConnections } from './http/connections/connections.js';
 import { MAX_CONNECTIONS, RESERVED_CONNECTIONS } from './http/limits.js';
 import { HttpServer } from './http/server.js';
 import { Ingest, type IngestParts } from './ingest.js';
+import type { Judging } from './judging/judging.js';
 import type { Keys } from './keys.js';
 import { beginListening, endListening, type ListeningParts } from './listening.js';
-import { Locks } from './locks.js';
+import { type KnownLock, Locks } from './locks.js';
 import { type MerchantParts, makeMerchantParts } from './merchants/merchant-parts.js';
 import { type MetricSources, Metrics } from './metrics.js';
 import { Broker } from './mqtt/broker.js';
@@ -81,6 +82,8 @@ export interface GatewayOptions {
   readonly doorClock?: Clock;
   /** What locks' budgets are measured by: real time at the run's speed, but in tests. */
   readonly budgetClock?: Clock;
+  /** What judges, and the version that it counts as, for tests in which it fails. */
+  readonly judging?: Judging;
   /** Other limits of the MQTT listeners, for tests. */
   readonly doorLimits?: Partial<DoorLimits>;
   /** The clock that months and bills go by: the date, but in tests. */
@@ -226,6 +229,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     { store, clock, wallClock, lastRanMs, doubt, events, isStoreFailing, onStored },
     (deviceId) => outlet.broker?.sessions.ofLock(deviceId),
     started,
+    options.judging,
   );
   notices.settle({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const current = withCurrentStates(store, locks);
@@ -499,6 +503,7 @@ function metricSources(of: {
     locksOverBudget: () => of.budgets.countOver(),
     presences: () => [...of.locks.all()].map(({ presence }) => presence.presence),
     clockAheadMs: () => of.doubt.aheadMs,
+    locksUnjudged: () => [...of.locks.unjudged()].length,
   };
 }
 
@@ -508,11 +513,13 @@ async function startIngest(
     Pick<CommandsParts, 'wallClock' | 'doubt'>,
   sessionOf: (deviceId: number) => Session | undefined,
   started: StopStep[],
+  judging: Judging | undefined,
 ): Promise<{ ingest: Ingest; locks: Locks; commands: Commands; rebuilt: readonly StateRebuilt[] }> {
   const { store, clock, wallClock, doubt, events, lastRanMs } = parts;
-  const locks = new Locks(store, clock, (due) => {
+  const onDue = (due: readonly KnownLock[]): void => {
     for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
-  });
+  };
+  const locks = new Locks(store, clock, onDue, judging);
   const commands = new Commands({
     store,
     events,

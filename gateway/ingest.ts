@@ -20,6 +20,7 @@ import type { ClockDoubt } from './clocks/kept-clocks.js';
 import { CommitDraft, type PresenceNews } from './commit-draft.js';
 import { type Acknowledgement, ackOf, DraftJudge } from './draft-judge.js';
 import type { GatewayEvents } from './events.js';
+import { messageOf } from './judging/judging.js';
 import type { KnownLock, Locks } from './locks.js';
 import type { Store } from './store/store.js';
 import { type Answer, type Sender, TakenUplink } from './taken-uplink.js';
@@ -51,6 +52,8 @@ const PATIENT: ReadonlySet<Happening['type']> = new Set(['connect', 'disconnect'
  * take the queue from the others: with as many as fit into one commit, it makes them wait for one commit more at most.
  */
 export const MAX_UNANSWERED_PER_LOCK = MAX_BATCH;
+/** Work that is about no device. */
+const NO_DEVICE = 0;
 /** The wait before the store is asked again after it failed, where there is something that must not be forgotten. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
@@ -105,6 +108,9 @@ export class Ingest {
   #isToLook = false;
   #soon: Timer | undefined;
   #stopping = false;
+  /** The states of locks that are not judged wait to be settled. */
+  #isSettling = false;
+  #settleSoon: Timer | undefined;
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
@@ -181,7 +187,29 @@ export class Ingest {
   alone(deviceId: number, run: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       const ended = (error?: Error): void => (error === undefined ? resolve() : reject(error));
-      this.#waiting.add({ type: 'work', deviceId, run, ended });
+      this.#waiting.add({ type: 'work', deviceId, run, turnsAway: true, ended });
+      this.#startCommitting();
+    });
+  }
+
+  /**
+   * Judges a lock again that is not judged (judging/judging.ts), between two commits.
+   *
+   * @throws LockgateError `lock-is-judged`, `judge-failed`
+   * @throws StoreFailure
+   */
+  async rejudge(deviceId: number, mac: Mac): Promise<void> {
+    await this.#between(deviceId, () => this.#parts.locks.rejudge(deviceId, mac));
+    // So that its presence is told, and that it is woken when something is due.
+    this.happen(deviceId, mac, { type: 'tick', atMs: this.#parts.clock.now() });
+    this.#startCommitting();
+  }
+
+  /** As {@link alone}, but nothing is turned away. */
+  #between(deviceId: number, run: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const ended = (error?: Error): void => (error === undefined ? resolve() : reject(error));
+      this.#waiting.add({ type: 'work', deviceId, run, turnsAway: false, ended });
       this.#startCommitting();
     });
   }
@@ -198,6 +226,7 @@ export class Ingest {
    */
   async stop(): Promise<void> {
     this.#stopping = true;
+    this.#settleSoon?.cancel();
     await this.idle();
   }
 
@@ -225,6 +254,7 @@ export class Ingest {
     try {
       for (;;) {
         await this.#judgeWaiting();
+        this.#lookAtJudging();
         const before = this.#underWay;
         if (before?.hasEnded === false) await this.#more();
         else if (before?.error !== undefined) await this.#fail([before.draft, this.#draft], before.error);
@@ -233,6 +263,7 @@ export class Ingest {
           if (error !== undefined) await this.#fail([this.#draft], error);
         }
         if (this.#underWay !== undefined || this.#draft.batch.length > 0) continue;
+        this.#lookAtJudging();
         // From here to the end nobody else has a turn: who adds something later begins anew.
         const next = this.#waiting.first;
         if (next === undefined) return;
@@ -267,6 +298,33 @@ export class Ingest {
         draft.error = error as Error;
       }
     }
+  }
+
+  /**
+   * Tells of locks that are not judged any more, or are again, and has the states of those that the judge left half
+   * written be settled between two commits. Where the store can't do that, it is tried again: until then nothing of
+   * these locks is judged, and what they send is stored and acknowledged all the same.
+   */
+  #lookAtJudging(): void {
+    const { locks, events, clock } = this.#parts;
+    for (const { lock, unjudged } of locks.takeTurned()) {
+      const { mac } = lock;
+      if (unjudged === undefined) events.emit('judging', { atMs: clock.now(), mac, state: 'resumed', why: '' });
+      else events.emit('judging', { atMs: clock.now(), mac, state: 'stopped', why: unjudged.why });
+    }
+    if (!locks.hasTorn || this.#isSettling) return;
+    this.#isSettling = true;
+    const ended = (error?: Error): void => {
+      // On the way out it is not tried again: the next start reads what is stored.
+      this.#isSettling = error !== undefined;
+      if (error === undefined || this.#stopping) return;
+      events.emit('store-failed', { atMs: clock.now(), why: error.message });
+      this.#settleSoon = systemClock.after(AFTER_STORE_FAILURE, () => {
+        this.#isSettling = false;
+        this.#startCommitting();
+      });
+    };
+    this.#waiting.add({ type: 'work', deviceId: NO_DEVICE, run: () => locks.settle(), turnsAway: false, ended });
   }
 
   /** Resolves when something more waits, or the commit that is under way has ended. */
@@ -312,7 +370,7 @@ export class Ingest {
   }
 
   /** Does what is to be done alone, which is next. */
-  async #work({ deviceId, run, ended }: WaitingWork): Promise<void> {
+  async #work({ deviceId, run, turnsAway, ended }: WaitingWork): Promise<void> {
     this.#waiting.leave();
     try {
       await run();
@@ -320,12 +378,14 @@ export class Ingest {
     } catch (error) {
       ended(error as Error);
     }
+    this.#lookAtJudging();
+    this.#parts.locks.arm();
+    if (!turnsAway) return;
     const turnedAway = this.#waiting.takeOut(
       (waiting: Waiting): waiting is TakenUplink | WaitingRejection =>
         (waiting.type === 'uplink' || waiting.type === 'rejection') && waiting.sender.deviceId === deviceId,
     );
     this.#answer(turnedAway, new LockgateError('account-changed', 'the lock’s account changed'));
-    this.#parts.locks.arm();
   }
 
   /** A commit is durable: answers what is in it, and tells of it. */
@@ -334,14 +394,24 @@ export class Ingest {
     this.#answer(draft.batch);
     this.#announce(draft.batch);
     for (const { lock, presence } of news) events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
-    for (const lock of draft.touched) commands.judged(lock);
+    for (const lock of draft.touched) this.#guard(lock, () => commands.judged(lock));
     if (draft.merchantIds.size > 0) onStored(draft.merchantIds, draft.incoming.length);
     locks.arm();
   }
 
+  /** What rests on the belief of one lock must not keep the others from their acknowledgements. */
+  #guard(lock: KnownLock | undefined, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      if (lock === undefined) throw error;
+      this.#parts.locks.stopJudging(lock, messageOf(error));
+    }
+  }
+
   /** Tells of a batch, in order. Nothing is made for nobody: there may be very many uplinks. */
   #announce(batch: readonly Judgeable[]): void {
-    const { events, commands } = this.#parts;
+    const { events, commands, locks } = this.#parts;
     const isHeard = events.listenerCount('uplink') > 0;
     const uplinks: TakenUplink[] = [];
     for (const each of batch) {
@@ -349,7 +419,7 @@ export class Ingest {
         uplinks.push(each);
         if (isHeard) events.emit('uplink', each.told());
         const ack = each.copy === 'repeat' ? undefined : ackOf(each);
-        if (ack !== undefined) commands.acknowledged(ack);
+        if (ack !== undefined) this.#guard(locks.find(ack.deviceId), () => commands.acknowledged(ack));
       } else if (each.type === 'rejection') {
         const { receivedAtMs: atMs, sender, rejection, bytes } = each;
         events.emit('quarantined', { atMs, mac: sender.mac, ...rejection, bytes });
@@ -379,6 +449,11 @@ export class Ingest {
       await new Promise<void>((resolve) => clock.after(AFTER_STORE_FAILURE, resolve));
       this.#waiting.putBack(batch.filter((waiting) => waiting.type === 'happening'));
     }
-    await locks.reload(touched).catch(() => undefined);
+    try {
+      await locks.reload(touched);
+    } catch (error) {
+      // Nothing of these locks is judged until it can be read (`settle`). All others go on.
+      events.emit('store-failed', { atMs: clock.now(), why: (error as Error).message });
+    }
   }
 }

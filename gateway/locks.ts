@@ -7,15 +7,19 @@
  */
 import { type Clock, Seconds, type Timer } from '../proto/clock.js';
 import { Deadlines } from '../proto/deadlines.js';
-import type { Mac } from '../proto/mac.js';
-import { judgeInPlace } from '../proto/power-judge.js';
-import { type JudgeEvent, newVerdict, type Verdict } from '../proto/power-judge-event.js';
+import { LockgateError } from '../proto/errors.js';
+import { formatMac, type Mac } from '../proto/mac.js';
+import type { Source } from '../proto/ping.js';
+import { type JudgeEvent, newVerdict, type UplinkName, type Verdict } from '../proto/power-judge-event.js';
 import { type Presence, presence } from '../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../proto/power-model.js';
-import { type DeviceState, newDeviceState, parseDeviceState, readDeviceState } from './device-state.js';
+import { type DeviceState, isNewest, newDeviceState, noteUplink } from './device-state.js';
 import type { StateRebuilt } from './events.js';
-import { rebuildState, replayTail } from './rebuild-state.js';
-import type { Store } from './store/store.js';
+import { JUDGING, JudgeFailure, type Judging, messageOf, type Unjudged } from './judging/judging.js';
+import { remakeState } from './judging/log-replay.js';
+import { type LoadedState, loadStates } from './rebuild-state.js';
+import type { Judged, Store } from './store/store.js';
+import type { TakenUplink } from './taken-uplink.js';
 import { UnsettledStates } from './unsettled-states.js';
 
 /** The longest sleep of the timer for ticks: a clock that somebody sets is noticed within it. */
@@ -34,13 +38,31 @@ export interface KnownLock {
   isStored: boolean;
   /** The last commit draft that touched it (commit-draft.ts). */
   touchedBy: number;
+  /** Its state in memory may be half written, or is not what the store has: it must not be stored. */
+  isTorn: boolean;
+  /** Its stored state could not be read back; it is judged again as soon as it is. */
+  isLost: boolean;
+  /** How many events of it were not judged since it isn't. */
+  missed: number;
 }
 
-/** What is read of a state whose row does not fit its checksum. */
-const DAMAGED_STATE = Object.freeze({
-  ok: false as const,
-  error: { message: 'the stored state does not fit its checksum' },
-});
+/** A lock that is not judged any more; or, without a mark, is judged again. */
+export interface TurnedLock {
+  readonly lock: KnownLock;
+  readonly unjudged: Unjudged | undefined;
+}
+
+/** A lock's state that the store is to have, and what was found of it. */
+interface SettledLock {
+  readonly lock: KnownLock;
+  readonly state: DeviceState;
+  readonly judged: readonly Judged[];
+}
+
+type NotedUplink = Pick<TakenUplink, 'credentialId' | 'uplink' | 'receivedAtMs'>;
+
+const NOBODY: readonly TurnedLock[] = Object.freeze([]);
+const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
 
 /** What an event that broke no rule brought. */
 const NOTHING_FOUND: Verdict = Object.freeze({ withdrawn: [], findings: [] });
@@ -53,12 +75,17 @@ export class Locks {
   readonly #deadlines = new Deadlines<KnownLock>();
   readonly #listeningSinceMs: number;
   readonly #unsettled = new UnsettledStates<KnownLock>();
+  readonly #judging: Judging;
+  /** Their states in memory are not to be believed. */
+  readonly #torn = new Set<KnownLock>();
+  readonly #turned: TurnedLock[] = [];
   #verdict = newVerdict();
   #timer: Timer | undefined;
   #timerDueMs = Number.POSITIVE_INFINITY;
 
   /** `clock` is the run's clock; `onDue` is told of locks for which a tick is to be judged. */
-  constructor(store: Store, clock: Clock, onDue: (locks: readonly KnownLock[]) => void) {
+  constructor(store: Store, clock: Clock, onDue: (locks: readonly KnownLock[]) => void, judging: Judging = JUDGING) {
+    this.#judging = judging;
     this.#store = store;
     this.#clock = clock;
     this.#onDue = onDue;
@@ -72,27 +99,20 @@ export class Locks {
   async load(): Promise<readonly StateRebuilt[]> {
     const rebuilt: StateRebuilt[] = [];
     const atMs = this.#clock.now();
-    const fromStates = new Map<number, KnownLock>();
-    for (const { deviceId, mac, state: json, isDamaged } of await this.#store.readDeviceStates()) {
-      const read = isDamaged === true ? DAMAGED_STATE : readDeviceState(json);
-      if (read.ok) {
-        fromStates.set(deviceId, this.#add(deviceId, mac, read.value, true));
-        continue;
-      }
-      const { state, from } = await rebuildState(this.#store, deviceId, mac, atMs);
-      this.#add(deviceId, mac, state, true);
-      rebuilt.push({ atMs, mac, why: read.error.message, from });
-    }
-    const replayed = await replayTail(this.#store, (deviceId) => fromStates.get(deviceId)?.state);
-    for (const { deviceId, why } of replayed) {
-      const lock = fromStates.get(deviceId) as KnownLock;
-      this.#unsettled.add(lock);
-      this.#renewed(lock);
+    for (const loaded of (await this.#loadStates(atMs)).values()) {
+      const { deviceId, mac, state, isReplayed, rebuilt: made } = loaded;
       // Nobody is told anew of what was told of already.
-      lock.presence = presence(POWER_MODEL, lock.state.belief, atMs);
-      if (why !== undefined) rebuilt.push({ atMs, mac: lock.mac, why, from: 'log' });
+      const lock = this.#add(deviceId, mac, state, true);
+      if (isReplayed) this.#unsettled.add(lock);
+      if (made !== undefined) rebuilt.push({ atMs, mac, ...made });
+      if (state.unjudged?.sinceMs === atMs) this.#turned.push({ lock, unjudged: state.unjudged });
     }
     return rebuilt;
+  }
+
+  /** What judges. */
+  get judging(): Judging {
+    return this.#judging;
   }
 
   /** Every lock that was ever heard of. */
@@ -113,16 +133,163 @@ export class Locks {
 
   /**
    * Judges one event of a lock. The state it leads to is to be stored, or the event be in the log and the lock
-   * {@link unsettle unsettled}; or else {@link reload} be called.
+   * {@link unsettle unsettled}; or else {@link reload} be called. It never throws: a lock of which the judge does is
+   * not judged any more.
    */
   judge(lock: KnownLock, event: JudgeEvent): Verdict {
+    if (lock.state.unjudged !== undefined) return this.#missed(lock);
     const verdict = this.#verdict;
     const { belief } = lock.state;
-    judgeInPlace(POWER_MODEL, belief, event, verdict);
+    try {
+      this.#judging.judge(POWER_MODEL, belief, event, verdict);
+    } catch (error) {
+      this.#verdict = newVerdict();
+      this.stopJudging(lock, messageOf(error), event.atMs);
+      return this.#missed(lock);
+    }
     if (belief.dueMs !== lock.dueMs) this.#deadlines.set(lock, belief.dueMs);
     if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return NOTHING_FOUND;
     this.#verdict = newVerdict();
     return verdict;
+  }
+
+  #missed(lock: KnownLock): Verdict {
+    lock.missed += 1;
+    return NOTHING_FOUND;
+  }
+
+  /** Notes that a new uplink of the lock's own came. */
+  note(lock: KnownLock, { credentialId, uplink, receivedAtMs }: NotedUplink): void {
+    this.#guard(lock, () => noteUplink(lock.state, credentialId, uplink, receivedAtMs));
+  }
+
+  /** Whether an uplink's name was certainly never used before; false where it has to be looked up. */
+  isNewest(lock: KnownLock, source: Source, name: UplinkName): boolean {
+    // What is believed of one that isn't judged knows nothing of what came since.
+    if (lock.state.unjudged !== undefined) return false;
+    return this.#guard(lock, () => isNewest(lock.state, source, name)) ?? false;
+  }
+
+  /** Does something that rests on what is believed of a lock; where that throws, the lock is not judged any more. */
+  #guard<T>(lock: KnownLock, work: () => T): T | undefined {
+    try {
+      return work();
+    } catch (error) {
+      this.stopJudging(lock, messageOf(error));
+      return undefined;
+    }
+  }
+
+  /**
+   * From now on the lock is not judged. What is believed of it is to be {@link settle settled}. `sinceMs`: when that
+   * came that could not be judged, by the run's clock.
+   */
+  stopJudging(lock: KnownLock, why: string, sinceMs = this.#clock.now()): void {
+    if (lock.state.unjudged !== undefined) return;
+    const unjudged = { sinceMs, why, version: this.#judging.version };
+    lock.state.unjudged = unjudged;
+    lock.isTorn = true;
+    lock.dueMs = Number.POSITIVE_INFINITY;
+    this.#unsettled.delete(lock);
+    this.#torn.add(lock);
+    this.#turned.push({ lock, unjudged });
+  }
+
+  /** What is stored of a lock can't be read: it is judged again as soon as it can. */
+  #lose(lock: KnownLock, error: Error): void {
+    this.stopJudging(lock, `its state could not be read back: ${messageOf(error)}`);
+    lock.isLost = true;
+    lock.isTorn = true;
+    this.#torn.add(lock);
+  }
+
+  /** Whether some lock's state in memory is not to be believed, and waits for {@link settle}. */
+  get hasTorn(): boolean {
+    return this.#torn.size > 0;
+  }
+
+  /** Which locks are not judged any more, or judged again, since this was last asked. */
+  takeTurned(): readonly TurnedLock[] {
+    if (this.#turned.length === 0) return NOBODY;
+    return this.#turned.splice(0);
+  }
+
+  /** The locks that are not judged. */
+  *unjudged(): Iterable<{ readonly lock: KnownLock; readonly unjudged: Unjudged }> {
+    for (const lock of this.#locks.values()) {
+      const { unjudged } = lock.state;
+      if (unjudged !== undefined) yield { lock, unjudged };
+    }
+  }
+
+  /**
+   * Gives locks that are not judged the state of before, which the judge may have left half written, and stores it with
+   * its mark. Those that could not be read back are judged again, with what came meanwhile. To be called while no
+   * commit is on its way, and nothing is judged.
+   *
+   * @throws StoreFailure where it can't be read or written, and then it is to be called again
+   */
+  async settle(): Promise<void> {
+    const torn = [...this.#torn];
+    const nowMs = this.#clock.now();
+    const loaded = await this.#loadStates(
+      nowMs,
+      torn.map(({ deviceId }) => deviceId),
+    );
+    const settled: SettledLock[] = [];
+    for (const lock of torn) {
+      const known = loaded.get(lock.deviceId)?.state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs);
+      const { unjudged } = lock.state;
+      if (lock.isLost && known.unjudged === undefined)
+        settled.push(lock.missed === 0 ? { lock, state: known, judged: [] } : await this.#remakeOr(lock, known));
+      else settled.push({ lock, state: { ...known, unjudged: unjudged ?? known.unjudged }, judged: [] });
+    }
+    await this.#storeStates(settled);
+  }
+
+  /** The lock's state from the log; what is known with the mark where the judge fails at it. */
+  async #remakeOr(lock: KnownLock, known: DeviceState): Promise<SettledLock> {
+    try {
+      return await remakeState(this.#store, this.#judging, lock);
+    } catch (error) {
+      if (!(error instanceof JudgeFailure)) throw error;
+      return { lock, state: { ...known, unjudged: lock.state.unjudged }, judged: [] };
+    }
+  }
+
+  /**
+   * Judges a lock again that is not judged: its state is made from all that the log has of it, and what is found of the
+   * time since is stored. To be called as {@link settle} is.
+   *
+   * @throws LockgateError `lock-is-judged`, `judge-failed`
+   */
+  async rejudge(deviceId: number, mac: Mac): Promise<void> {
+    const lock = this.#locks.get(deviceId);
+    if (lock?.state.unjudged === undefined)
+      throw new LockgateError('lock-is-judged', `${formatMac(mac)} is judged: there is nothing to do`);
+    try {
+      await this.#storeStates([await remakeState(this.#store, this.#judging, lock)]);
+    } catch (error) {
+      if (!(error instanceof JudgeFailure)) throw error;
+      const why = messageOf(error.cause);
+      throw new LockgateError('judge-failed', `${formatMac(mac)} stays unjudged, since the judge failed again: ${why}`);
+    }
+  }
+
+  async #storeStates(settled: readonly SettledLock[]): Promise<void> {
+    if (settled.length === 0) return;
+    const states = new Map(settled.map(({ lock, state }) => [lock.deviceId, JSON.stringify(state)]));
+    await this.#store.append({ incoming: [], judged: settled.flatMap(({ judged }) => judged), states });
+    for (const { lock, state } of settled) {
+      // It was moved, erased or removed meanwhile.
+      if (this.#locks.get(lock.deviceId) !== lock) continue;
+      lock.isLost = false;
+      this.replace(lock.deviceId, state);
+    }
+  }
+
+  #loadStates(nowMs: number, deviceIds?: readonly number[]): Promise<ReadonlyMap<number, LoadedState>> {
+    return loadStates({ store: this.#store, judging: this.#judging, nowMs }, deviceIds);
   }
 
   /** The lock's state need not be stored with what was just judged, which the log has. */
@@ -133,12 +300,12 @@ export class Locks {
   /** JSON of what is known of the lock, where what is stored of it is older. */
   newerState(deviceId: number): string | undefined {
     const lock = this.#locks.get(deviceId);
-    return lock !== undefined && this.#unsettled.has(lock) ? JSON.stringify(lock.state) : undefined;
+    return lock !== undefined && !lock.isTorn && this.#unsettled.has(lock) ? JSON.stringify(lock.state) : undefined;
   }
 
   /** Whose states are to go with a commit of so many uplinks, though nothing new need be stored of them. */
   slice(uplinks: number): readonly KnownLock[] {
-    return this.#unsettled.slice(uplinks);
+    return this.#unsettled.slice(uplinks).filter(({ isTorn }) => !isTorn);
   }
 
   /** A commit is on its way to the disk, with the states of these locks as they are: it lacks what is judged later. */
@@ -152,21 +319,30 @@ export class Locks {
     for (const lock of settled) lock.isStored = true;
   }
 
-  /** Forgets what was not stored of these locks. To be called while no commit is on its way. */
-  async reload(locks: Iterable<KnownLock>): Promise<void> {
+  /**
+   * Forgets what was not stored of these locks. To be called while no commit is on its way.
+   *
+   * @throws StoreFailure where the store can't be read; nothing of them is judged then until {@link settle} has read it
+   */
+  async reload(locks: ReadonlySet<KnownLock>): Promise<void> {
     this.#unsettled.failed();
+    if (locks.size === 0) return;
     const nowMs = this.#clock.now();
-    const stored = new Map((await this.#store.readDeviceStates()).map(({ deviceId, state }) => [deviceId, state]));
-    const states = new Map<number, DeviceState>();
-    for (const { deviceId, mac } of locks) {
-      const json = stored.get(deviceId);
-      const isNew = json === undefined;
-      states.set(deviceId, isNew ? newDeviceState(mac, nowMs, this.#listeningSinceMs) : parseDeviceState(json));
+    let loaded: ReadonlyMap<number, LoadedState>;
+    try {
+      loaded = await this.#loadStates(
+        nowMs,
+        [...locks].map(({ deviceId }) => deviceId),
+      );
+    } catch (error) {
+      for (const lock of locks) this.#lose(lock, error as Error);
+      throw error;
     }
-    await replayTail(this.#store, (deviceId) => states.get(deviceId));
     for (const lock of locks) {
-      lock.state = states.get(lock.deviceId) as DeviceState;
-      this.#renewed(lock);
+      // What came of one that was lost before is not in its state: that is settled by itself.
+      if (lock.isLost) continue;
+      const state = loaded.get(lock.deviceId)?.state;
+      this.#restate(lock, state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs));
     }
   }
 
@@ -176,28 +352,43 @@ export class Locks {
     if (lock === undefined) return;
     this.#unsettled.delete(lock);
     if (state === null) {
+      if (lock.state.unjudged !== undefined) this.#turned.push({ lock, unjudged: undefined });
+      this.#torn.delete(lock);
       this.#locks.delete(deviceId);
       // An entry that the heap has for it passes without a tick.
       lock.dueMs = Number.POSITIVE_INFINITY;
       return;
     }
-    lock.state = state;
     lock.isStored = true;
+    this.#restate(lock, state);
+  }
+
+  /** The lock has another state, which the store has or the log leads to. */
+  #restate(lock: KnownLock, state: DeviceState): void {
+    const [before, now] = [lock.state.unjudged, state.unjudged];
+    lock.state = state;
+    lock.isTorn = false;
+    lock.missed = 0;
+    this.#torn.delete(lock);
+    if (before?.sinceMs !== now?.sinceMs) this.#turned.push({ lock, unjudged: now });
     this.#renewed(lock);
   }
 
   #renewed(lock: KnownLock): void {
-    this.#deadlines.set(lock, lock.state.belief.dueMs);
+    // Of a lock that isn't judged nothing falls due: an entry that the heap has for it passes without a tick.
+    if (lock.state.unjudged !== undefined) lock.dueMs = Number.POSITIVE_INFINITY;
+    else this.#deadlines.set(lock, lock.state.belief.dueMs);
   }
 
   /** The lock's presence as it is believed at this moment, where that may not be what was last told of it. */
   presenceNow(lock: KnownLock): Presence | undefined {
-    const { belief } = lock.state;
+    const { belief, unjudged } = lock.state;
+    if (unjudged !== undefined) return undefined;
     const before = lock.presence;
     // The usual case: it was online when it was last looked at, and still is, over the same connection.
     if (before.presence === 'online' && belief.isConnected && before.sinceMs === belief.connectedSinceMs)
       return undefined;
-    return presence(POWER_MODEL, belief, this.#clock.now());
+    return this.#guard(lock, () => presence(POWER_MODEL, belief, this.#clock.now()));
   }
 
   /** What this presence rests on is stored, and it is told from now on. Whether it is news. */
@@ -237,10 +428,21 @@ export class Locks {
   }
 
   #add(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
-    const now = presence(POWER_MODEL, state.belief, this.#clock.now());
-    const lock = { deviceId, mac, state, presence: now, dueMs: state.belief.dueMs, isStored, touchedBy: 0 };
+    const lock: KnownLock = {
+      deviceId,
+      mac,
+      state,
+      presence: NEVER_SEEN,
+      dueMs: Number.POSITIVE_INFINITY,
+      isStored,
+      touchedBy: 0,
+      isTorn: false,
+      isLost: false,
+      missed: 0,
+    };
     this.#locks.set(deviceId, lock);
-    this.#deadlines.set(lock, lock.dueMs);
+    this.#renewed(lock);
+    lock.presence = this.#guard(lock, () => presence(POWER_MODEL, state.belief, this.#clock.now())) ?? NEVER_SEEN;
     return lock;
   }
 }

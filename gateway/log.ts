@@ -159,6 +159,11 @@ function logStore(log: Logger, { each, some }: Listening): void {
     if (state === 'agrees') log.info({ event: 'clock', state, why }, 'the machine’s clock is believed');
     else log.error({ event: 'clock', state, why }, 'the machine’s clock is not believed');
   });
+  each('judging', ({ mac, state, why }) => {
+    const what = { event: 'judging', mac: formatMac(mac), state, why };
+    if (state === 'stopped') log.error(what, 'a lock is not judged any more: the judge failed');
+    else log.info(what, 'a lock is judged again');
+  });
   each('catching-up', ({ done, of }) =>
     log.info({ event: 'catching-up', done, of }, `an older store is made ready: ${Math.floor((done / of) * 100)} %`),
   );

@@ -86,6 +86,12 @@ export const METRICS = [
     help: 'By how much the machine’s clock is ahead of the time that is believed, or behind (negative); 0 while it is.',
   },
   {
+    name: 'lockgate_locks_unjudged',
+    type: 'gauge',
+    labels: [],
+    help: 'Locks that are not judged, because the judge failed or their states can’t be read.',
+  },
+  {
     name: 'lockgate_ack_seconds',
     type: 'histogram',
     labels: [],

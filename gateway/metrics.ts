@@ -28,6 +28,7 @@ export interface MetricSources {
   readonly noticesUnread: () => Iterable<readonly [kind: string, unread: number]>;
   /** Locks' budgets, and those of their phones. */
   readonly locksOverBudget: () => number;
+  readonly locksUnjudged: () => number;
   readonly presences: () => Iterable<Presence['presence']>;
   /** By how much the machine's clock is ahead of the time that is believed, in ms; 0 where it is believed. */
   readonly clockAheadMs: () => Milliseconds;
@@ -63,6 +64,7 @@ export class Metrics {
     registry.read('lockgate_notices_unread', () => [...sources.noticesUnread()].map(([kind, count]) => [count, kind]));
     registry.read('lockgate_budgets_over', () => [[sources.locksOverBudget()]]);
     registry.read('lockgate_clock_ahead_seconds', () => [[sources.clockAheadMs() / Seconds(1)]]);
+    registry.read('lockgate_locks_unjudged', () => [[sources.locksUnjudged()]]);
     registry.read('lockgate_presence', () => countEach(PRESENCES, sources.presences()));
   }
 

@@ -41,6 +41,8 @@ export interface WaitingWork {
   readonly type: 'work';
   readonly deviceId: number;
   readonly run: () => Promise<void>;
+  /** Whether uplinks of the lock that wait by its end are turned away, since its account is another one then. */
+  readonly turnsAway: boolean;
   /** Told how it ended. */
   readonly ended: (error?: Error) => void;
 }

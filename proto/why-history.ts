@@ -21,19 +21,36 @@ export interface JudgedHistory {
   readonly belief: Belief;
   /** What came behind it, oldest first, as far as it was looked at. */
   readonly after: readonly JudgeEvent[];
+  /** At how many events the judge failed: what is believed behind them begins anew. */
+  readonly failures: number;
 }
 
 /** Takes events in their order, and then the moment. */
 export class HistoryReplay {
   readonly #model: PowerModel;
-  readonly #belief: Belief;
+  readonly #mac: string;
+  readonly #judge: typeof judgeInPlace;
+  #belief: Belief;
+  #failures = 0;
   readonly #isCut: boolean;
   readonly #before: JudgeEvent[] = [];
   readonly #names = new Set<string>();
 
-  /** @param beginMs when the history begins, from which on the gateway counts as listening (protocol.md §4) */
-  constructor(model: PowerModel, mac: string, beginMs: number, isCut: boolean, belief?: Belief) {
+  /**
+   * @param beginMs when the history begins, from which on the gateway counts as listening (protocol.md §4)
+   * @param judge what judges, which may throw
+   */
+  constructor(
+    model: PowerModel,
+    mac: string,
+    beginMs: number,
+    isCut: boolean,
+    belief?: Belief,
+    judge: typeof judgeInPlace = judgeInPlace,
+  ) {
     this.#model = model;
+    this.#mac = mac;
+    this.#judge = judge;
     this.#belief = belief ?? newBelief(model, mac, beginMs, { listeningSinceMs: beginMs });
     this.#isCut = isCut;
   }
@@ -42,28 +59,49 @@ export class HistoryReplay {
   take(event: JudgeEvent): void {
     const known = this.#withCopy(event);
     this.#before.push(known);
-    judgeInPlace(this.#model, this.#belief, known, newVerdict());
+    // A judge that throws leaves a belief half written: it is given up for a new one.
+    if (this.#judged(this.#belief, known) === undefined)
+      this.#belief = newBelief(this.#model, this.#mac, event.atMs, { listeningSinceMs: event.atMs });
+  }
+
+  /** What the event brings; undefined where the judge throws. */
+  #judged(belief: Belief, event: JudgeEvent): Verdict | undefined {
+    const verdict = newVerdict();
+    try {
+      this.#judge(this.#model, belief, event, verdict);
+    } catch {
+      this.#failures += 1;
+      return undefined;
+    }
+    return verdict;
+  }
+
+  /** What is believed after the event, and what it brings; as before it and nothing where the judge throws. */
+  #end(event: JudgeEvent): Pick<JudgedHistory, 'belief' | 'verdict'> {
+    const belief = structuredClone(this.#belief);
+    const verdict = this.#judged(belief, event);
+    if (verdict !== undefined) return { belief, verdict };
+    return { belief: structuredClone(this.#belief), verdict: newVerdict() };
   }
 
   /** The moment is this uplink. */
   endAt(uplink: UplinkEvent, after: readonly JudgeEvent[]): JudgedHistory {
     const target = this.#withCopy(uplink) as UplinkEvent;
-    const belief = structuredClone(this.#belief);
-    const verdict = newVerdict();
-    judgeInPlace(this.#model, belief, target, verdict);
-    return { ...this.#common(after), target, verdict, belief };
+    const end = this.#end(target);
+    return { ...this.#common(after), target, ...end };
   }
 
   /** The moment is a time at which nothing came. */
   endAtTime(atMs: number, after: readonly JudgeEvent[]): JudgedHistory {
-    const belief = structuredClone(this.#belief);
-    const verdict = newVerdict();
-    judgeInPlace(this.#model, belief, { type: 'tick', atMs }, verdict);
-    return { ...this.#common(after), target: null, verdict, belief };
+    const end = this.#end({ type: 'tick', atMs });
+    return { ...this.#common(after), target: null, ...end };
   }
 
-  #common(after: readonly JudgeEvent[]): Pick<JudgedHistory, 'before' | 'isCut' | 'beliefBefore' | 'after'> {
-    return { before: this.#before, isCut: this.#isCut, beliefBefore: this.#belief, after };
+  #common(
+    after: readonly JudgeEvent[],
+  ): Pick<JudgedHistory, 'before' | 'isCut' | 'beliefBefore' | 'after' | 'failures'> {
+    const isCut = this.#isCut || this.#failures > 0;
+    return { before: this.#before, isCut, beliefBefore: this.#belief, after, failures: this.#failures };
   }
 
   /** A log has each uplink once, so a name that comes again has other content. */

@@ -7,7 +7,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import t from 'tap';
 import type { Gateway } from '../gateway/gateway.js';
+import type { Judging } from '../gateway/judging/judging.js';
 import { OPERATOR_ROUTES } from '../gateway/operator/server.js';
+import { judgeInPlace } from '../proto/power-judge.js';
 import { type Answered, ask } from './helpers/operator-call.js';
 import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 import { connectedLock } from './helpers/test-lock.js';
@@ -137,14 +139,27 @@ const CALLS: readonly Call[] = [
   ['GET', '/why', '/why?id=EVENT'],
   ['POST', '/notices/read', '/notices/read', { all: true }],
   ['GET', '/audit'],
+  ['POST', '/devices/{mac}/rejudge', `/devices/${MAC}/rejudge`],
   ['POST', '/devices/{mac}/erase', '/devices/A4C138F0E1D2/erase'],
   ['DELETE', '/devices/{mac}', '/devices/A4C138F0E1D2'],
   ['GET', '/healthz'],
   ['GET', '/readyz'],
 ];
 
+/** A judge that fails once, at the first uplink. */
+function failingOnce(): Judging {
+  let hasFailed = false;
+  const judge: Judging['judge'] = (model, belief, event, out) => {
+    const fails = !hasFailed && event.type === 'uplink';
+    hasFailed ||= fails;
+    if (fails) throw new Error('a mistake of ours');
+    judgeInPlace(model, belief, event, out);
+  };
+  return { judge, version: '1.0.0' };
+}
+
 t.test('every answer is as the document says', async (t) => {
-  const gateway = await testGateway(t);
+  const gateway = await testGateway(t, { judging: failingOnce() });
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
   const delivered = eventsOf(gateway, 'delivery', 1);

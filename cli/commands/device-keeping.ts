@@ -8,7 +8,7 @@ import { paint, print, printJson } from '../output.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
-/** `lockgate device import|set|remove|erase`: what comes, moves, goes and is forgotten. */
+/** `lockgate device import|set|remove|rejudge|erase`: what comes, moves, goes, is judged again and is forgotten. */
 export function addKeepingCommands(device: Command): void {
   withConnection(device.command('import').description('Add many locks from CSV, all or none; writes their secrets.'))
     .argument('<file>', 'CSV: a MAC in each line, maybe a merchant; a header "mac,merchant" may lead. "-": stdin.')
@@ -31,6 +31,15 @@ export function addKeepingCommands(device: Command): void {
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device remove A4:C1:38:F0:E1:D2')
     .action(remove);
+  withConnection(device.command('rejudge').description('Judge a lock again at which the judge failed.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .addHelpText(
+      'after',
+      '\nA mistake in lockgate can make the judge fail at a lock. Its pings are stored and delivered all the same;' +
+        '\na notice says so. This makes its state from its log; another version does so when it starts.' +
+        '\n\nExample:\n  $ lockgate device rejudge A4:C1:38:F0:E1:D2',
+    )
+    .action(rejudge);
   withConnection(device.command('erase').description('Erase a lock’s positions and all that is known of it, for good.'))
     .argument('<mac>', 'Its MAC, in any common spelling; of a lock that was removed too.')
     .option('--yes', 'Don’t ask.')
@@ -41,6 +50,16 @@ export function addKeepingCommands(device: Command): void {
         '\n\nExample:\n  $ lockgate device erase A4:C1:38:F0:E1:D2 --yes',
     )
     .action(erase);
+}
+
+interface RejudgedJson {
+  readonly mac: string;
+}
+
+async function rejudge(mac: string, flags: Flags): Promise<void> {
+  const answer = await new GatewayClient(flags).post<RejudgedJson>(`/devices/${encodeURIComponent(mac)}/rejudge`, {});
+  if (flags.json) return printJson(answer);
+  print(`${paint('bold', answer.mac)} is judged again: its state is made from its log.`);
 }
 
 interface DeviceJson {

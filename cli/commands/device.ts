@@ -30,6 +30,8 @@ interface DeviceJson {
   readonly merchant: string;
   readonly simulated: boolean;
   readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
+  /** Why it is not judged, where it isn't. */
+  readonly unjudged: { readonly since: string; readonly why: string } | null;
   /** And with it, as the presence has them: since, due, rule. */
   readonly presence: string;
   readonly state: StateJson | null;
@@ -131,7 +133,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
     { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
     { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
-    { title: 'PRESENCE', show: (row) => presenceText({ ...row }) },
+    { title: 'PRESENCE', show: (row) => `${presenceText({ ...row })}${row.unjudged === null ? '' : ', unjudged'}` },
     { title: 'SIM', show: (row) => row.sim.state, optional: true },
     { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
     { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
@@ -158,6 +160,8 @@ async function show(mac: string, flags: Flags): Promise<void> {
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
     print(presenceText({ ...device }));
   }
+  if (device.unjudged !== null)
+    print(paint('red', oneLine(`not judged since ${device.unjudged.since}: ${device.unjudged.why}`)));
   for (const { since, why } of device.over_budget) print(paint('yellow', `over budget since ${since}: ${why}`));
   for (const line of usageLines(device)) print(line);
   for (const [name, value] of Object.entries(device.twin.wanted)) {

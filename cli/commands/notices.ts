@@ -38,6 +38,7 @@ const KINDS = [
   'event-damaged',
   'lock-over-budget',
   'clock-leapt',
+  'lock-unjudged',
 ];
 const DEFAULT_LIMIT = 50;
 /** What the gateway gives in one answer, and takes in one call, at the most. */

@@ -20,6 +20,8 @@ const CONFLICTS = new Set([
   'webhook-disabled',
   'event-damaged',
   'no-room',
+  'lock-is-judged',
+  'judge-failed',
 ]);
 
 /** The status for what a handler threw: 4xx for what the caller got wrong, 5xx for what we did. */

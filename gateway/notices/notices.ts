@@ -59,7 +59,9 @@ export interface NoticesParts {
 
 /** What lasts, so that notices can be held against it. */
 export interface NoticeTruth {
-  readonly locks: () => Iterable<Pick<KnownLock, 'mac' | 'presence'>>;
+  readonly locks: () => Iterable<
+    Pick<KnownLock, 'mac' | 'presence'> & { readonly state?: Pick<KnownLock['state'], 'unjudged'> }
+  >;
   readonly urls: readonly Pick<WebhookUrl, 'id' | 'state' | 'disabledWhy'>[];
 }
 
@@ -68,6 +70,7 @@ export class Notices {
   readonly #pending = new PendingNotices();
   readonly #late: LockNotices;
   readonly #overBudget: LockNotices;
+  readonly #unjudged: LockNotices;
   /** Whose budget is over: a lock's own, its phones', or both. */
   readonly #overSources = new Map<string, Set<Source>>();
   #locks: NoticeTruth['locks'] | undefined;
@@ -89,6 +92,7 @@ export class Notices {
         end: (mac) => this.#end(kind, mac),
       });
     this.#late = about('lock-late', 'locks are late: device list shows each');
+    this.#unjudged = about('lock-unjudged', 'locks are not judged: device list shows each');
     this.#overBudget = about('lock-over-budget', 'locks send more than they may: tail tells of each');
   }
 
@@ -99,6 +103,7 @@ export class Notices {
     notices.#unread = await parts.store.notices.readUnread();
     for (const { kind, subject } of open) {
       if (kind === 'lock-late') notices.#late.resume(subject);
+      if (kind === 'lock-unjudged') notices.#unjudged.resume(subject);
       if (kind === 'event-damaged') notices.#followDamaged(subject);
       if (ENDED_BY_A_START.has(kind)) notices.#end(kind, subject);
     }
@@ -206,6 +211,10 @@ export class Notices {
       if (presence.presence === 'late') this.#late.begin(formatMac(mac), lateText(formatMac(mac), presence));
       else if (!this.#late.isEmpty) this.#late.end(formatMac(mac));
     });
+    events.on('judging', ({ mac, state, why }) => {
+      if (state === 'stopped') this.#unjudged.begin(formatMac(mac), unjudgedText(formatMac(mac), why));
+      else this.#unjudged.end(formatMac(mac));
+    });
     events.on('budget', (turned) => this.#noteBudget(turned));
   }
 
@@ -238,7 +247,16 @@ export class Notices {
     for (const { mac, presence } of this.#locks?.() ?? [])
       if (presence.presence === 'late') now.set(formatMac(mac), lateText(formatMac(mac), presence));
     this.#late.compare(now);
+    this.#lookAtUnjudged();
     this.#arm();
+  }
+
+  /** A start may have judged again what an earlier one could not, or the other way about. */
+  #lookAtUnjudged(): void {
+    const unjudged = new Map<string, string>();
+    for (const { mac, state } of this.#locks?.() ?? [])
+      if (state?.unjudged !== undefined) unjudged.set(formatMac(mac), unjudgedText(formatMac(mac), state.unjudged.why));
+    this.#unjudged.compare(unjudged);
   }
 
   #note(kind: NoticeKind, subject: string, text: string): void {
@@ -301,6 +319,10 @@ export class Notices {
 
 function damagedText(eventId: string, urlId: number): string {
   return `${eventId} is not sent to URL ${urlId}: its stored ping does not fit its checksum (lockgate db check)`;
+}
+
+function unjudgedText(mac: string, why: string): string {
+  return `${mac} is not judged, its pings are stored and delivered all the same (device rejudge tries again): ${why}`;
 }
 
 function lateText(mac: string, { sinceMs, rule }: Late): string {

@@ -87,9 +87,9 @@ export const DEVICE_ROUTES: readonly Route[] = [
       after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'simulated'),
     },
     body: Change,
-    handle: async ({ accounts, usage, clock }, request) => {
+    handle: async (parts, request) => {
       const change = request.body as { merchant?: string; simulated?: boolean };
-      return deviceJson(await accounts.devices.change(macOf(request), change), usage, clock.now());
+      return deviceJson(await parts.accounts.devices.change(macOf(request), change), parts, parts.clock.now());
     },
   },
   {
@@ -131,6 +131,20 @@ export const DEVICE_ROUTES: readonly Route[] = [
         lock_events: lockEvents,
         pending_deliveries: pendingDeliveries,
       };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/devices/:mac/rejudge',
+    operation: 'device.rejudge',
+    summary: 'Judges a lock again that is not judged because the judge failed: its state is made from its log.',
+    success: 200,
+    answer: Type.Object({ mac: MacText, judged: Type.Boolean() }),
+    audit: { object: (request) => formatMac(macOf(request)) },
+    handle: async ({ accounts }, request) => {
+      const mac = macOf(request);
+      await accounts.devices.rejudge(mac);
+      return { mac: formatMac(mac), judged: true };
     },
   },
   {

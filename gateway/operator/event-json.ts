@@ -30,6 +30,7 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   budget: ({ atMs, mac, source, state, why }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'budget', source, state, why };
   },
+  judging: ({ atMs, mac, state, why }) => ({ at: toDate(atMs), mac: formatMac(mac), event: 'judging', state, why }),
   uplink: uplinkJson,
   finding: ({ atMs, mac, finding }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'finding', finding: findingJson(finding) };

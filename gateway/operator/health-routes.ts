@@ -5,11 +5,17 @@
 
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { formatMac } from '../../proto/mac.js';
 import { toDate } from '../../proto/ping-json.js';
 import type { Health } from '../health.js';
+import type { Locks } from '../locks.js';
 import type { Metrics } from '../metrics.js';
 import type { DocumentedRoute } from './document.js';
-import { OneOf, Time } from './schemas.js';
+import { unjudgedJson } from './routes.js';
+import { OneOf, Time, unjudged } from './schemas.js';
+
+/** Locks that are not judged, as they are named at once. */
+const UNJUDGED_SHOWN = 100;
 
 /** What the document says of them. */
 export const HEALTH_TERMS: readonly DocumentedRoute[] = [
@@ -29,6 +35,9 @@ export const HEALTH_TERMS: readonly DocumentedRoute[] = [
     answer: Type.Object({
       status: OneOf(['ready', 'starting', 'stopping', 'degraded']),
       reasons: Type.Array(Type.Object({ code: Type.String(), since: Time, why: Type.String() })),
+      unjudged: Type.Array(Type.Object({ mac: Type.String(), ...unjudged }), {
+        description: `Locks at which the judge failed, ${UNJUDGED_SHOWN} at the most. Their pings are taken.`,
+      }),
     }),
     otherwise: { 503: 'It is not ready.' },
   },
@@ -47,6 +56,7 @@ const PATHS: ReadonlySet<string> = new Set(HEALTH_TERMS.map(({ path }) => path))
 export interface HealthRouteParts {
   readonly health: Health;
   readonly metrics: Metrics;
+  readonly locks: Locks;
 }
 
 /** Whether a request's path, query included, is one of these. */
@@ -55,7 +65,7 @@ export function isHealthPath(url: string): boolean {
 }
 
 /** Adds the three routes. */
-export function addHealthRoutes(fastify: FastifyInstance, { health, metrics }: HealthRouteParts): void {
+export function addHealthRoutes(fastify: FastifyInstance, { health, metrics, locks }: HealthRouteParts): void {
   fastify.get('/healthz', async (_request, reply) => {
     const { isUp } = health;
     return await reply
@@ -68,12 +78,22 @@ export function addHealthRoutes(fastify: FastifyInstance, { health, metrics }: H
     return await reply
       .status(health.isReady ? 200 : 503)
       .header('cache-control', 'no-store')
-      .send({ status: statusName(health), reasons });
+      .send({ status: statusName(health), reasons, unjudged: unjudgedLocks(locks) });
   });
   fastify.get('/metrics', async (_request, reply) => {
     const { contentType, body } = await metrics.text();
     return await reply.header('content-type', contentType).header('cache-control', 'no-store').send(body);
   });
+}
+
+/** A mistake of ours at one lock is nothing that speaks against the gateway, but somebody should know of it. */
+function unjudgedLocks(locks: HealthRouteParts['locks']) {
+  const named: unknown[] = [];
+  for (const { lock, unjudged: mark } of locks.unjudged()) {
+    if (named.length === UNJUDGED_SHOWN) break;
+    named.push({ mac: formatMac(lock.mac), ...unjudgedJson(mark) });
+  }
+  return named;
 }
 
 /** The most telling of its reasons, in a word. */

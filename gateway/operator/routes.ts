@@ -19,6 +19,8 @@ import { readTwin } from '../commands/twin.js';
 import type { SettingInForce } from '../config.js';
 import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
+import type { Unjudged } from '../judging/judging.js';
+import type { Locks } from '../locks.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
 import { budgetText } from '../mqtt/budget/budget-events.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
@@ -60,6 +62,7 @@ export interface OperatorParts {
   readonly audit: Audit;
   /** How much each lock may send. */
   readonly budgets: UplinkBudgets;
+  readonly locks: Locks;
   /** The settings in force, and where each came from. */
   readonly settings: () => Promise<readonly SettingInForce[]>;
   /** The run's clock. */
@@ -190,9 +193,9 @@ export const ROUTES: readonly Route[] = [
       object: ({ body }) => formatMac(readMac((body as Static<typeof NewDevice>).mac)),
       after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'simulated'),
     },
-    ...withBody(NewDevice, async ({ accounts, usage, clock }, body) => {
-      const { device, secret } = await accounts.addDevice({ ...body, mac: readMac(body.mac) });
-      return { ...deviceJson({ device, state: null }, usage, clock.now()), secret };
+    ...withBody(NewDevice, async (parts, body) => {
+      const { device, secret } = await parts.accounts.addDevice({ ...body, mac: readMac(body.mac) });
+      return { ...deviceJson({ device, state: null }, parts, parts.clock.now()), secret };
     }),
   },
   {
@@ -202,9 +205,9 @@ export const ROUTES: readonly Route[] = [
     summary: 'All locks with their last state.',
     success: 200,
     answer: Type.Object({ devices: Type.Array(DeviceAnswer) }),
-    handle: async ({ store, usage, clock }) => {
-      const nowMs = clock.now();
-      return { devices: (await store.listDevices()).map((reading) => deviceJson(reading, usage, nowMs)) };
+    handle: async (parts) => {
+      const nowMs = parts.clock.now();
+      return { devices: (await parts.store.listDevices()).map((reading) => deviceJson(reading, parts, nowMs)) };
     },
   },
   {
@@ -230,15 +233,28 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
 }
 
 /** A lock, as lists have it. */
-export function deviceJson({ device, state }: DeviceReading, usage: Usage, nowMs: number) {
+export function deviceJson(
+  { device, state }: DeviceReading,
+  { usage, locks }: Pick<OperatorParts, 'usage' | 'locks'>,
+  nowMs: number,
+) {
+  const known = state === null ? null : parseDeviceState(state);
+  const unjudged = locks.find(device.id)?.state.unjudged ?? known?.unjudged;
   return {
     mac: formatMac(device.mac),
     merchant: device.merchantName,
     simulated: device.simulated,
     created_at: toDate(device.createdAtMs),
     sim: simJson(usage.sims.activatedAtMs(device.mac)),
-    ...stateJson(state === null ? null : parseDeviceState(state), nowMs),
+    unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
+    // What is believed of one that isn't judged is as of then.
+    ...stateJson(known, unjudged?.sinceMs ?? nowMs),
   };
+}
+
+/** Since when a lock is not judged, and why. */
+export function unjudgedJson({ sinceMs, why, version }: Unjudged) {
+  return { since: toDate(sinceMs), why, version };
 }
 
 /** The SIM is active from the lock's first accepted CONNECT (interfaces.md §5). */
@@ -277,7 +293,8 @@ function stateJson(state: DeviceState | null, nowMs: number) {
   };
 }
 
-async function showDevice({ store, usage, clock, budgets }: OperatorParts, mac: Mac): Promise<unknown> {
+async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
+  const { store, usage, clock, budgets } = parts;
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
   const nowMs = clock.now();
@@ -290,7 +307,7 @@ async function showDevice({ store, usage, clock, budgets }: OperatorParts, mac: 
     readTwin(store.commands, reading.device.id, belief, nowMs),
   ]);
   return {
-    ...deviceJson(reading, usage, nowMs),
+    ...deviceJson(reading, parts, nowMs),
     usage: await usageJson(usage, mac),
     twin,
     over_budget: overBudgetJson(budgets, reading.device.id),

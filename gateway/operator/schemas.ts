@@ -62,6 +62,9 @@ const presence = {
   rule: Type.Optional(Type.String()),
 };
 
+/** Since when a lock is not judged, what was thrown, and by which version of lockgate. */
+export const unjudged = { since: Time, why: Type.String(), version: Type.String() };
+
 const DeviceState = Type.Object({
   received_at: MaybeTime,
   power_state: MaybeText,
@@ -82,6 +85,9 @@ const device = {
   simulated: Type.Boolean(),
   created_at: Time,
   sim: Type.Object({ state: OneOf(['inactive', 'active']), activated_at: MaybeTime }),
+  unjudged: OrNull(
+    Type.Object(unjudged, { description: 'The judge failed, so what is believed of the lock is as of then.' }),
+  ),
   ...presence,
   state: OrNull(DeviceState),
 };

@@ -87,8 +87,8 @@ export class Streams {
   }
 
   async export(query: Query, reply: FastifyReply): Promise<FastifyReply> {
-    const { store } = this.#parts;
-    const lines = exportTrace(store, await readRange(store, query));
+    const { store, locks } = this.#parts;
+    const lines = exportTrace(store, await readRange(store, query), locks.judging.judge);
     reply.header('content-type', JSON_LINES);
     return reply.send(Readable.from(withEnds(lines)));
   }

@@ -32,12 +32,16 @@ export interface ExportRange {
 }
 
 /** The lines of the trace, without their ends. */
-export async function* exportTrace(store: Store, range: ExportRange): AsyncGenerator<string> {
+export async function* exportTrace(
+  store: Store,
+  range: ExportRange,
+  judge: typeof judgeInPlace = judgeInPlace,
+): AsyncGenerator<string> {
   const walks = range.devices.map(({ id, mac }) => new LogWalk(store, id, mac));
   const header = new Map<Mac, TraceLock>();
   const next = new Deadlines<LogWalk>();
   for (const walk of walks) {
-    header.set(walk.mac, await walk.skipTo(range.sinceMs));
+    header.set(walk.mac, await walk.skipTo(range.sinceMs, judge));
     if (walk.current !== undefined) next.set(walk, atOf(walk.current));
   }
   const leftOut = walks.reduce((sum, walk) => sum + walk.leftOut, 0);
@@ -80,17 +84,31 @@ class LogWalk {
     this.current = this.#piece.pop();
   }
 
-  /** Goes to the first entry from `sinceMs` on, and tells what is known of the lock by then. */
-  async skipTo(sinceMs: number): Promise<TraceLock> {
+  /**
+   * Goes to the first entry from `sinceMs` on, and tells what is known of the lock by then: nothing where the judge
+   * fails on the way.
+   */
+  async skipTo(sinceMs: number, judge: typeof judgeInPlace): Promise<TraceLock> {
     await this.step();
     if (this.current === undefined || atOf(this.current) >= sinceMs) return UNNAMED_LOCK;
     const { belief } = newDeviceState(this.mac, atOf(this.current), atOf(this.current));
+    let isJudged = true;
     while (this.current !== undefined && atOf(this.current) < sinceMs) {
-      if (isLegible(this.current)) judgeInPlace(POWER_MODEL, belief, judgeEventOf(this.current), newVerdict());
-      else this.leftOut += 1;
+      if (!isLegible(this.current)) this.leftOut += 1;
+      else if (isJudged) isJudged = isWellJudged(judge, belief, judgeEventOf(this.current));
       await this.step();
     }
-    return traceLockOf(belief);
+    return isJudged ? traceLockOf(belief) : UNNAMED_LOCK;
+  }
+}
+
+/** Judges an event. False where the judge throws, and then the belief is not to be used. */
+function isWellJudged(judge: typeof judgeInPlace, belief: Belief, event: JudgeEvent): boolean {
+  try {
+    judge(POWER_MODEL, belief, event, newVerdict());
+    return true;
+  } catch {
+    return false;
   }
 }
 
@@ -123,7 +141,7 @@ function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
 }
 
 /** Whether the entry can be believed: false of an uplink whose stored bytes are damaged. */
-function isLegible(entry: LogEntry): boolean {
+export function isLegible(entry: LogEntry): boolean {
   if (entry.type !== 'uplink') return true;
   return !entry.uplink.isDamaged && decodeUplink(entry.uplink.bytes).ok;
 }

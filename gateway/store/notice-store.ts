@@ -16,6 +16,7 @@ export const NOTICE_KINDS = [
   'event-damaged',
   'lock-over-budget',
   'clock-leapt',
+  'lock-unjudged',
 ] as const;
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number];

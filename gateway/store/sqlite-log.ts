@@ -304,9 +304,12 @@ export class LogReader {
   readonly #states: Statement;
   readonly #findings: Statement;
   readonly #logEvents: Statement;
+  readonly #statesOf: Statement;
   readonly #settledTo: Statement;
+  readonly #settledToOf: Statement;
   readonly #tailBegin: Statement;
   readonly #unsettled: Statement;
+  readonly #unsettledOf: Statement;
 
   constructor(db: Database) {
     this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
@@ -325,11 +328,11 @@ export class LogReader {
          SELECT uplink_id FROM attempt WHERE url_id = @urlId AND uplink_id > @afterId AND error IS NULL`,
       )
       .pluck();
-    this.#states = db.prepare(
-      `SELECT s.device_id AS deviceId, d.mac, s.state, s.through_uplink_id AS through, s.sum
+    const states = `SELECT s.device_id AS deviceId, d.mac, s.state, s.through_uplink_id AS through, s.sum
        FROM device_state s JOIN device d ON d.id = s.device_id
-       WHERE d.removed_at_ms IS NULL`,
-    );
+       WHERE d.removed_at_ms IS NULL`;
+    this.#states = db.prepare(states);
+    this.#statesOf = db.prepare(`${states} AND s.device_id IN (SELECT value FROM json_each(?))`);
     this.#findings = db.prepare(
       `SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id
        WHERE f.device_id = ? AND f.merchant_id = d.merchant_id ORDER BY f.id DESC LIMIT ?`,
@@ -339,17 +342,22 @@ export class LogReader {
        WHERE e.device_id = ? AND e.id > ? AND e.after_uplink_id <= ? AND e.merchant_id = d.merchant_id
        ORDER BY e.id LIMIT ?`,
     );
-    this.#settledTo = db.prepare('SELECT coalesce(min(through_uplink_id), 0) FROM device_state').pluck();
+    const settledTo = 'SELECT coalesce(min(through_uplink_id), 0) FROM device_state';
+    this.#settledTo = db.prepare(settledTo).pluck();
+    this.#settledToOf = db.prepare(`${settledTo} WHERE device_id IN (SELECT value FROM json_each(?))`).pluck();
     this.#tailBegin = db
       .prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)')
       .pluck();
     // The order of the joins is that of the log: a piece of its end is walked once.
-    this.#unsettled = db.prepare(
-      `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
-         CROSS JOIN device d ON d.id = u.device_id
-       WHERE u.id > ? AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id AND u.kind >= 0
-       ORDER BY u.id LIMIT ?`,
-    );
+    const unsettled = (which: string): Statement =>
+      db.prepare(
+        `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
+           CROSS JOIN device d ON d.id = u.device_id
+         WHERE u.id > @afterId ${which} AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id AND u.kind >= 0
+         ORDER BY u.id LIMIT @limit`,
+      );
+    this.#unsettled = unsettled('');
+    this.#unsettledOf = unsettled('AND u.device_id IN (SELECT value FROM json_each(@of))');
     this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
   }
 
@@ -357,8 +365,10 @@ export class LogReader {
     return (this.#lastReceived.get() as number | undefined) ?? null;
   }
 
-  deviceStates(): StoredState[] {
-    const rows = this.#states.all() as (StoredState & { through: number; sum: number | null })[];
+  /** Of all devices, or of these. */
+  deviceStates(deviceIds?: readonly number[]): StoredState[] {
+    const found = deviceIds === undefined ? this.#states.all() : this.#statesOf.all(JSON.stringify(deviceIds));
+    const rows = found as (StoredState & { through: number; sum: number | null })[];
     return rows.map(({ deviceId, mac, state, through, sum }) => {
       const isWhole = sum === stateSum(deviceId, state, through);
       return isWhole ? { deviceId, mac, state } : { deviceId, mac, state, isDamaged: true };
@@ -366,15 +376,21 @@ export class LogReader {
   }
 
   /** The id before the uplinks that some state may lack, where that are the newest `most` at the most. */
-  tailBegin(most: number): number {
+  tailBegin(most: number, deviceIds?: readonly number[]): number {
     // After a stop in order no state lacks any, and nothing of the log is walked.
-    const settledTo = this.#settledTo.get() as number;
+    const settledTo = (
+      deviceIds === undefined ? this.#settledTo.get() : this.#settledToOf.get(JSON.stringify(deviceIds))
+    ) as number;
     const firstId = this.#tailBegin.get(settledTo, most) as number | null;
     return firstId === null ? settledTo : firstId - 1;
   }
 
-  unsettled(afterId: number, limit: number): StoredUplink[] {
-    return (this.#unsettled.all(afterId, limit) as UplinkRow[]).map(toUplink);
+  unsettled(afterId: number, limit: number, deviceIds?: readonly number[]): StoredUplink[] {
+    const rows =
+      deviceIds === undefined
+        ? this.#unsettled.all({ afterId, limit })
+        : this.#unsettledOf.all({ afterId, limit, of: JSON.stringify(deviceIds) });
+    return (rows as UplinkRow[]).map(toUplink);
   }
 
   findings(deviceId: number, limit: number): StoredFinding[] {

@@ -236,8 +236,8 @@ class SqliteStore implements Store {
     return this.#read('read a device', () => this.#log.deviceState(deviceId));
   }
 
-  async readDeviceStates(): Promise<StoredState[]> {
-    return this.#read('read the devices', () => this.#log.deviceStates());
+  async readDeviceStates(deviceIds?: readonly number[]): Promise<StoredState[]> {
+    return this.#read('read the devices', () => this.#log.deviceStates(deviceIds));
   }
 
   async readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]> {
@@ -253,10 +253,10 @@ class SqliteStore implements Store {
     for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
   }
 
-  async *readUnsettled(most: number, limit: number): AsyncGenerator<StoredUplink[]> {
-    let afterId = this.#read('read the log', () => this.#log.tailBegin(most));
+  async *readUnsettled(most: number, limit: number, deviceIds?: readonly number[]): AsyncGenerator<StoredUplink[]> {
+    let afterId = this.#read('read the log', () => this.#log.tailBegin(most, deviceIds));
     for (;;) {
-      const piece = this.#read('read the log', () => this.#log.unsettled(afterId, limit));
+      const piece = this.#read('read the log', () => this.#log.unsettled(afterId, limit, deviceIds));
       const last = piece.at(-1);
       if (last === undefined) return;
       yield piece;

@@ -321,13 +321,13 @@ export interface Store {
    * The states of all devices that have one: as of the uplinks that stood in the log, with those of its own commit,
    * when it was written.
    */
-  readDeviceStates(): Promise<StoredState[]>;
+  readDeviceStates(deviceIds?: readonly number[]): Promise<StoredState[]>;
   /**
    * Of the newest `most` uplinks those that came after the state of their lock was stored, in the order in which they
    * came, in pieces of at most `limit`. What was there before the state, or belongs to a merchant that had the lock
    * before, is not among them, nor is what has no state.
    */
-  readUnsettled(most: number, limit: number): AsyncIterable<StoredUplink[]>;
+  readUnsettled(most: number, limit: number, deviceIds?: readonly number[]): AsyncIterable<StoredUplink[]>;
   /** The digests that the log has under one name; an empty one stands for whatever was erased under it. */
   readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]>;
   /** The lock that has this MAC, and its credentials of one kind (its own, where none is said), for authentication. */

@@ -7,6 +7,7 @@ import { formatMac, type Mac } from '../../proto/mac.js';
 import type { JudgeEvent, UplinkEvent } from '../../proto/power-judge-event.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import { HistoryReplay, type JudgedHistory } from '../../proto/why-history.js';
+import type { Judging } from '../judging/judging.js';
 import { judgeEventOf } from '../operator/trace-export.js';
 import type { LogEntry, Store, StoredUplink } from '../store/store.js';
 
@@ -34,8 +35,17 @@ export interface ReadHistory extends JudgedHistory {
   readonly isComplete: boolean;
 }
 
+export interface HistoryParts {
+  readonly store: Store;
+  readonly locks: { readonly judging: Judging };
+}
+
 /** Reads and judges. */
-export async function readHistory(store: Store, { deviceId, mac }: HistoryLock, aim: Aim): Promise<ReadHistory> {
+export async function readHistory(
+  { store, locks: { judging } }: HistoryParts,
+  { deviceId, mac }: HistoryLock,
+  aim: Aim,
+): Promise<ReadHistory> {
   const toMs = 'uplink' in aim ? aim.uplink.receivedAtMs : aim.atMs;
   const toId = 'uplink' in aim ? aim.uplink.id : (await store.webhooks.findFirstUplinkFrom(toMs + 1)) - 1;
   const start = await store.why.findLogStart(deviceId, toId, toMs, REPLAYED_MOST);
@@ -53,13 +63,13 @@ export async function readHistory(store: Store, { deviceId, mac }: HistoryLock, 
       else if (isReached) after.push(event);
       else if (isTarget(entry, aim)) isReached = true;
       else {
-        replay ??= new HistoryReplay(POWER_MODEL, formatMac(mac), event.atMs, start.isCut);
+        replay ??= new HistoryReplay(POWER_MODEL, formatMac(mac), event.atMs, start.isCut, undefined, judging.judge);
         replay.take(event);
       }
     }
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
-  replay ??= new HistoryReplay(POWER_MODEL, formatMac(mac), toMs, start.isCut);
+  replay ??= new HistoryReplay(POWER_MODEL, formatMac(mac), toMs, start.isCut, undefined, judging.judge);
   const history = 'uplink' in aim ? replay.endAt(aim.event, after) : replay.endAtTime(toMs, after);
   return { ...history, damaged, isComplete: isReached || !('uplink' in aim) };
 }

@@ -8,7 +8,6 @@ import { decodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import { toDate } from '../../proto/ping-json.js';
-import { judgeInPlace } from '../../proto/power-judge.js';
 import { type Finding, newVerdict, type UplinkEvent } from '../../proto/power-judge-event.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import type { RuleName } from '../../proto/rules.js';
@@ -20,6 +19,7 @@ import { brokenSteps, uplinkCase, uplinkSteps } from '../../proto/why-uplink.js'
 import type { Commands } from '../commands/commands.js';
 import { newDeviceState, readDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
+import type { Locks } from '../locks.js';
 import { budgetText } from '../mqtt/budget/budget-events.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import { noSuchDevice } from '../store/registry-tables.js';
@@ -46,6 +46,7 @@ export interface WhyParts {
   readonly commands: Commands;
   /** How much each lock may send. */
   readonly budgets: UplinkBudgets;
+  readonly locks: Pick<Locks, 'judging' | 'find'>;
   /** The run's clock. */
   readonly clock: Clock;
   /** The wall's: deliveries live by it. */
@@ -157,7 +158,7 @@ async function stepsOf(parts: Asked, uplink: StoredUplink, urlId?: number): Prom
   }
   const { deviceId, mac, credentialId: credential, source, receivedAtMs: atMs, boot, sequence } = uplink;
   const event: UplinkEvent = { type: 'uplink', source, credential, copy: 'new', uplink: decoded.value, atMs };
-  const history = await readHistory(parts.store, { deviceId, mac }, { uplink, event });
+  const history = await readHistory(parts, { deviceId, mac }, { uplink, event });
   const findings = await parts.store.why.findFindingsOf(deviceId, { credential, boot, sequence });
   const standing = findings.map(({ id, finding }) => ({ label: `finding:${id}`, finding }));
   const isCut = history.isCut || history.damaged > 0 || !history.isComplete;
@@ -172,10 +173,15 @@ async function stepsOf(parts: Asked, uplink: StoredUplink, urlId?: number): Prom
 }
 
 /** What is to be said of how the log was read. */
-function boundSteps({ isCut, damaged, isComplete }: ReadHistory): WhyStep[] {
+function boundSteps({ isCut, damaged, isComplete, failures }: ReadHistory): WhyStep[] {
   const steps: WhyStep[] = [];
   const most = REPLAYED_MOST.toLocaleString('en');
-  if (isCut) {
+  if (failures > 0) {
+    const sentence =
+      `The judge failed at ${failures} of the events that were judged again, which is a mistake in lockgate: what is ` +
+      'said of what was believed begins behind the last of them.';
+    steps.push(step('bound', 'judge-failed', SECTIONS.judge, sentence));
+  } else if (isCut) {
     const sentence = `The log goes back further: only the last ${most} uplinks and as many events were judged again.`;
     steps.push(step('bound', 'cut', SECTIONS.operator, sentence));
   }
@@ -229,11 +235,11 @@ async function tellCommand(parts: Asked, id: number): Promise<Told> {
 
 /** The uplink that acknowledged a command. */
 async function answerSteps(
-  { store }: Asked,
+  parts: Asked,
   { id, deviceId, mac, finishedAtMs, state }: Awaited<ReturnType<Commands['find']>>,
 ): Promise<WhyStep[]> {
   if (finishedAtMs === null || (state !== 'done' && state !== 'rejected' && state !== 'failed')) return [];
-  const { before } = await readHistory(store, { deviceId, mac }, { atMs: finishedAtMs });
+  const { before } = await readHistory(parts, { deviceId, mac }, { atMs: finishedAtMs });
   const answer = before.findLast(
     (event) => event.type === 'uplink' && event.uplink.body.kind === 'ack' && event.uplink.body.commandId === id,
   );
@@ -255,7 +261,12 @@ async function tellLock(parts: Asked, mac: Mac, atMs: number | undefined): Promi
   const lock = await lockOf(parts, mac);
   const about = { kind: 'lock', id: formatMac(mac), mac } as const;
   const steps = await momentSteps(parts, lock, atMs ?? parts.nowMs);
-  const next = atMs === undefined ? budgetSteps(parts.budgets, lock.deviceId) : await nextSteps(parts, lock);
+  const { budgets, locks } = parts;
+  const { deviceId } = lock;
+  const next =
+    atMs === undefined
+      ? [...budgetSteps(budgets, deviceId), ...unjudgedSteps(locks, deviceId)]
+      : await nextSteps(parts, lock);
   return { about, steps: [...steps, ...next] };
 }
 
@@ -268,7 +279,7 @@ async function lockOf({ store }: Asked, mac: Mac): Promise<HistoryLock> {
 
 /** What was going on around a lock at a moment, and whether its silence was as expected. */
 async function momentSteps(parts: Asked, lock: HistoryLock, atMs: number): Promise<WhyStep[]> {
-  const history = await readHistory(parts.store, lock, { atMs });
+  const history = await readHistory(parts, lock, { atMs });
   const { belief } = history;
   const isPast = atMs < parts.nowMs;
   const silence = silenceStep(POWER_MODEL, belief, atMs);
@@ -314,17 +325,30 @@ async function waitingSteps({ store }: Asked, { deviceId }: HistoryLock, atMs: n
 }
 
 /** What is expected of the lock from now on. */
-async function nextSteps({ store, budgets, nowMs }: Asked, { deviceId, mac }: HistoryLock): Promise<WhyStep[]> {
+async function nextSteps({ store, budgets, locks, nowMs }: Asked, { deviceId, mac }: HistoryLock): Promise<WhyStep[]> {
   if ((await store.findDevice(mac)) === null)
     return [
       step('next', 'removed', SECTIONS.operator, 'The lock is out of service: nothing is expected of it.', nowMs),
     ];
+  const unjudged = unjudgedSteps(locks, deviceId);
+  if (unjudged.length > 0) return [...budgetSteps(budgets, deviceId), ...unjudged];
   const stored = await store.readDeviceState(deviceId);
   const read = stored === null ? undefined : readDeviceState(stored);
   const { belief } = read?.ok === true ? read.value : newDeviceState(mac, nowMs, nowMs);
-  judgeInPlace(POWER_MODEL, belief, { type: 'tick', atMs: nowMs }, newVerdict());
+  locks.judging.judge(POWER_MODEL, belief, { type: 'tick', atMs: nowMs }, newVerdict());
   const now = silenceStep(POWER_MODEL, belief, nowMs, 'next');
   return [...budgetSteps(budgets, deviceId), { ...now, sentence: `Now: ${now.sentence}` }];
+}
+
+/** That what a lock sends is not judged. */
+function unjudgedSteps(locks: Asked['locks'], deviceId: number): WhyStep[] {
+  const unjudged = locks.find(deviceId)?.state.unjudged;
+  if (unjudged === undefined) return [];
+  const { sinceMs, why, version } = unjudged;
+  const sentence =
+    `Since ${toDate(sinceMs)} this lock is not judged, because the judge of lockgate ${version} failed (${why}): its ` +
+    'pings are stored and delivered, and what is believed of it is as of then. device rejudge tries again.';
+  return [step('gateway', 'unjudged', SECTIONS.judge, sentence, sinceMs)];
 }
 
 /** That little comes of a lock because it is read slowly. */

@@ -162,6 +162,13 @@ const DEVICES: readonly CommandCase[] = [
     wrong: ['A4:C1:38:F0:E1:E1', /erasing is for good, and there is no terminal to ask on: give --yes/],
   },
   {
+    command: 'device rejudge',
+    shows: { reason: 'The judge fails at no lock here; test/unjudged.test.ts has one.' },
+    wrong: ['A4:C1', NOT_A_MAC],
+    refused: LOCK,
+    down: LOCK,
+  },
+  {
     command: 'device phone add',
     shows: `${LOCK} "Ada’s phone" --expires 30d`,
     json: `${LOCK} "Bo’s phone"`,
