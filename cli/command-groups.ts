@@ -106,7 +106,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'db',
-    description: 'The store: check it, back it up, bring it to this version.',
+    description: 'The store: check it, back it up, bring it to this version, accept its damage.',
     load: async () => (await import('./commands/db.js')).addDbCommands,
   },
   {

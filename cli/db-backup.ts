@@ -17,6 +17,7 @@ import {
   writeSums,
 } from '../gateway/store/block-sums.js';
 import { type DataLock, lockData } from '../gateway/store/data-lock.js';
+import { findStoreDamage, refuseDamage } from '../gateway/store/place/start-check.js';
 import { systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { toDate } from '../proto/ping-json.js';
@@ -138,7 +139,15 @@ async function copyFolder(part: string, folder: string): Promise<BlockSums> {
   const tell = (done: number, total: number): void => {
     text = `Copying: ${percent(done, total)} of ${total.toLocaleString('en')} pages`;
   };
-  return await copyDatabase(path.join(folder, 'lockgate.sqlite'), part, tell).finally(() => progress.end());
+  const file = path.join(folder, 'lockgate.sqlite');
+  try {
+    // A copy of what is damaged would get checksums that call it whole.
+    const damage = await findStoreDamage(file);
+    if (damage !== null) refuseDamage(file, damage);
+    return await copyDatabase(file, part, tell);
+  } finally {
+    progress.end();
+  }
 }
 
 async function download(part: string, flags: BackupFlags): Promise<BlockSums> {

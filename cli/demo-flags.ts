@@ -1,7 +1,7 @@
-import type { SettingFlags } from './commands/serve.js';
+import type { RunFlags } from './commands/serve.js';
 
 /** What the demo can be told besides the settings. */
-export interface DemoFlags extends SettingFlags {
+export interface DemoFlags extends RunFlags {
   readonly locks: number;
   readonly speed: number;
   readonly seed: string;

@@ -43,7 +43,9 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   const events = new GatewayEvents();
   const stopLogging =
     config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
-  const gateway = await startGateway(config, { speed: flags.speed, events, settings, onBroken });
+  events.on('files-mended', ({ what }) => note(what));
+  const { speed, new: makeNew = false } = flags;
+  const gateway = await startGateway(config, { speed, events, settings, onBroken, makeNew });
   const stops: (() => Promise<void>)[] = [
     async () => stopLogging(),
     () => closeGateway(gateway, (why) => note(`lockgate: ${why}`)),

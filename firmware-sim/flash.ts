@@ -31,7 +31,7 @@ export class DirectoryFlash implements Flash {
 
   constructor(directory: string) {
     this.#directory = directory;
-    mkdirSync(directory, { recursive: true });
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
   }
 
   /** @throws LockgateError `bad-flash` where the file is none that a lock wrote. */
@@ -55,7 +55,7 @@ export class DirectoryFlash implements Flash {
 
   save(mac: Mac, flash: LockFlash): void {
     const path = this.#path(mac);
-    writeFileSync(`${path}.new`, JSON.stringify(flash));
+    writeFileSync(`${path}.new`, JSON.stringify(flash), { mode: 0o600 });
     renameSync(`${path}.new`, path);
   }
 

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
 import { makeNoted, type Told } from './audit.js';
 import type { AuditWho } from './store/audit-store.js';
+import type { TakeOptions } from './store/place/take-folder.js';
 import { openSqliteStore } from './store/sqlite-store.js';
 import type { Store } from './store/store.js';
 
@@ -23,6 +24,10 @@ export interface FolderWork<T> {
   readonly clock?: Clock | undefined;
   /** Of what came of it, what is kept. */
   readonly told: (done: T) => Told;
+  /** Told a sentence where files of the folder could be read by others. */
+  readonly onMended?: TakeOptions['onMended'];
+  /** Where it is given, a damaged store is worked on too (store/place/take-folder.ts). */
+  readonly onDamage?: TakeOptions['onDamage'];
 }
 
 /** @throws LockgateError `input-data` where there is no such folder */
@@ -33,15 +38,15 @@ export function checkFolder(folder: string): void {
 /**
  * Does it, with an entry in the audit log.
  *
- * @throws LockgateError `input-data`, `data-in-use` while a gateway runs; what `work` throws
+ * @throws LockgateError `input-data`, `data-in-use` while a gateway runs; what `openSqliteStore` and `work` throw
  */
 export async function workOnFolder<T>(
   folder: string,
-  { action, who = OWNER, clock = systemClock, told }: FolderWork<T>,
+  { action, who = OWNER, clock = systemClock, told, onMended, onDamage }: FolderWork<T>,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   checkFolder(folder);
-  const store = await openSqliteStore(folder);
+  const store = await openSqliteStore(folder, { onMended, onDamage });
   try {
     return await makeNoted(store.audit, clock, {
       change: { who, action, object: '', before: null },

@@ -312,6 +312,13 @@ export interface StoreCatchingUp {
   readonly of: number;
 }
 
+/** Files of the data folder could be read by others, and can't be any more. */
+export interface FilesMended {
+  readonly atMs: number;
+  /** A sentence that says which. */
+  readonly what: string;
+}
+
 /** A call of the merchants' interface was answered. Nothing of what was asked stands here: it may hold a password. */
 export interface RequestAnswered {
   readonly atMs: number;
@@ -360,6 +367,7 @@ export interface GatewayEventMap {
   descriptors: [DescriptorsTurned];
   notices: [NoticesWritten];
   'catching-up': [StoreCatchingUp];
+  'files-mended': [FilesMended];
   audited: [Audited];
   /* Figures: too many to be told one by one, so no stream has them. */
   stored: [UplinksStored];
@@ -370,7 +378,7 @@ export interface GatewayEventMap {
 }
 
 /** Those that are counted and not told; and what there is to tell before a stream can be there. */
-export type FigureName = 'stored' | 'commit' | 'acknowledged' | 'request' | 'catching-up';
+export type FigureName = 'stored' | 'commit' | 'acknowledged' | 'request' | 'catching-up' | 'files-mended';
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;

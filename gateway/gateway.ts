@@ -94,6 +94,8 @@ export interface GatewayOptions {
   readonly runSize?: RunSize | undefined;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;
+  /** A data folder that shows that it had a store, and has none, gets a new one. */
+  readonly makeNew?: boolean;
   /** Where the settings came from, for whoever asks for them. */
   readonly settings?: readonly ResolvedSetting[];
   /** What happens is told here; given by those who listen from the first moment on. */
@@ -163,6 +165,8 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const events = options.events ?? new GatewayEvents();
   const opened = await openSqliteStore(config.data, {
     logThread: options.logThread ?? true,
+    makeNew: options.makeNew,
+    onMended: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
     ...(options.runSize === undefined ? {} : { runSize: options.runSize }),
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
   }).catch((error: unknown) => {

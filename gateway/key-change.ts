@@ -26,6 +26,8 @@ export interface KeyChangeOptions {
   readonly onStep?: (step: KeyChangeStep) => void;
   /** Who does so, for the audit log. */
   readonly who?: AuditWho;
+  /** Told a sentence where files of the folder could be read by others. */
+  readonly onMended?: (sentence: string) => void;
 }
 
 const DISABLED_WHY = 'its secret was lost with the key: give it a new one, and its headers, and enable it';

@@ -167,6 +167,7 @@ function logStore(log: Logger, { each, some }: Listening): void {
   each('catching-up', ({ done, of }) =>
     log.info({ event: 'catching-up', done, of }, `an older store is made ready: ${Math.floor((done / of) * 100)} %`),
   );
+  each('files-mended', ({ what }) => log.warn({ event: 'files-mended' }, what));
   each('store-broken', ({ why }) => log.fatal({ event: 'store-broken', why }, 'the store is broken'));
   each('descriptors', ({ state, limit, why }) => {
     if (state === 'enough') log.info({ event: 'descriptors', state, limit }, why);

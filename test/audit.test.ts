@@ -13,6 +13,7 @@ import { logEvents, makeLog } from '../gateway/log.js';
 import type { ChangingRoute } from '../gateway/operator/routes.js';
 import { OPERATOR_ROUTES } from '../gateway/operator/server.js';
 import { AUDIT_KEPT, type AuditBeginning } from '../gateway/store/audit-store.js';
+import { openDurable } from '../gateway/store/durable-file.js';
 import { StoreFailure } from '../gateway/store/store.js';
 import { systemClock } from '../proto/clock.js';
 import { openStore } from './helpers/new-store.js';
@@ -186,7 +187,7 @@ t.test('what was begun when the gateway ended is unknown, and the oldest go beyo
   const gateway = await openGateway(t, folder);
   t.match(await entriesOf(gateway), [{ action: 'device.erase', outcome: 'unknown', ended_at: null }]);
   await gateway.close();
-  const file = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  const file = openDurable(path.join(folder, 'lockgate.sqlite'));
   file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(AUDIT_KEPT - 1);
   file.close();
   const again = await openStore(folder);

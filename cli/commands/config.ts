@@ -105,7 +105,7 @@ async function placeOf(flags: Flags) {
 
 async function rotate(flags: Flags): Promise<void> {
   const { rotateKey } = await import('../../gateway/key-change.js');
-  const { count, file } = await rotateKey(await placeOf(flags), { who: ownerHere() });
+  const { count, file } = await rotateKey(await placeOf(flags), { who: ownerHere(), onMended: note });
   if (flags.json) return printJson({ rotated: true, secrets: count, key_file: file });
   print(`A new key is in ${file}; ${count} secrets and header values are under it.`);
   note('Back it up, apart from the store. Backups of the store from before need the key from before.');
@@ -118,7 +118,7 @@ async function forget(flags: Flags): Promise<void> {
       'every webhook URL and API key would end and every lock be shut out until it has a new one: say --yes if meant',
     );
   const { forgetSecrets } = await import('../../gateway/key-change.js');
-  const forgotten = await forgetSecrets(await placeOf(flags), { who: ownerHere() });
+  const forgotten = await forgetSecrets(await placeOf(flags), { who: ownerHere(), onMended: note });
   if (flags.json) printJson(forgottenJson(forgotten));
   else printForgotten(forgotten);
 }

@@ -1,6 +1,7 @@
 /** `lockgate db …`: names, flags and help. What a command does is loaded when it is called. */
 import type { Command } from 'commander';
 import { withConnection } from '../connection-flags.js';
+import type { AcceptFlags } from '../db-accept.js';
 import type { BackupFlags } from '../db-backup.js';
 import type { CheckFlags } from '../db-check.js';
 import type { MigrateFlags } from '../db-migrate.js';
@@ -36,9 +37,23 @@ Example:
   $ lockgate db migrate --dry-run
   $ lockgate db migrate --data /var/lib/lockgate`;
 
+const ACCEPT_HELP = `
+"serve" does not start on a store that its checksums call damaged, or whose write-ahead log a kill left is missing,
+damaged or another store's. Restore a backup where you can. Where you can't, this puts what proves the damage aside
+(FILE.sums.failed.TIME, FILE-wal.failed.TIME), notes it in the audit log, and the next start takes the store as it is.
+No gateway may run on the folder.
+
+Exit codes: 0 accepted, 2 there is no such store, or no --yes, 3 nothing is wrong, or a gateway runs, 4 ours broke.
+
+Example:
+  $ lockgate db check
+  $ lockgate db accept --data ./data --yes`;
+
 /** Adds the group to the program. */
 export function addDbCommands(program: Command): void {
-  const db = program.command('db').description('The store: check it, back it up, bring it to this version.');
+  const db = program
+    .command('db')
+    .description('The store: check it, back it up, bring it to this version, accept its damage.');
   db.command('check')
     .description('Look for damage and for what contradicts itself.')
     .argument('[file]', 'A store’s file or a backup (default: the one in the data folder).')
@@ -56,6 +71,16 @@ export function addDbCommands(program: Command): void {
     .action(async (flags: BackupFlags) => {
       const { backUp } = await import('../db-backup.js');
       await backUp(flags);
+    });
+  db.command('accept')
+    .description('Go on with a store that a start refuses as damaged.')
+    .option('--data <folder>', 'The data folder [LOCKGATE_DATA] (default: ./data).')
+    .option('--yes', 'It is meant: what is damaged stays so, and no start says it again.')
+    .option('--json', 'Print JSON for programs.')
+    .addHelpText('after', ACCEPT_HELP)
+    .action(async (flags: AcceptFlags) => {
+      const { acceptStore } = await import('../db-accept.js');
+      await acceptStore(flags);
     });
   db.command('migrate')
     .description('Bring the store to this version of lockgate.')

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 
 import type { DemoFlags } from '../demo-flags.js';
-import { SETTING_FLAGS } from './serve.js';
+import { NEW_FLAG, SETTING_FLAGS } from './serve.js';
 
 const LOCKS = 12;
 const SPEED = 60;
@@ -22,6 +22,7 @@ export function addDemoCommand(program: Command): void {
     whole(65535),
   );
   for (const [flag, help] of SETTING_FLAGS) demo.option(flag, help);
+  demo.option(...NEW_FLAG);
   demo
     .addHelpText('after', '\nExample:\n  $ lockgate demo --locks 30 --speed 120')
     .action(async (flags: DemoFlags) => await (await import('../demo.js')).runDemo(flags));

@@ -39,6 +39,7 @@ const KINDS = [
   'lock-over-budget',
   'clock-leapt',
   'lock-unjudged',
+  'store-damaged',
 ];
 const DEFAULT_LIMIT = 50;
 /** What the gateway gives in one answer, and takes in one call, at the most. */

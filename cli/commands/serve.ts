@@ -14,6 +14,14 @@ import { note, print } from '../output.js';
 /** The settings as flags, by the keys of the settings table. */
 export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
 
+/** For a folder that has lost its store. */
+export const NEW_FLAG = ['--new', 'Begin a new, empty store where the folder has lost the one that it had.'] as const;
+
+/** What commands that run a gateway take. */
+export interface RunFlags extends SettingFlags {
+  readonly new?: boolean;
+}
+
 /**
  * The flags of the settings table. They stand here as well as there so that help needs no part of the gateway; a test
  * holds the two together.
@@ -45,12 +53,13 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
 export function addServeCommand(program: Command): void {
   const serve = program.command('serve').description('Run the gateway.');
   for (const [flag, help] of SETTING_FLAGS) serve.option(flag, help);
+  serve.option(...NEW_FLAG);
   serve
     .addHelpText('after', '\nExample:\n  $ lockgate serve --data ./data --allow-webhook-range 127.0.0.0/8')
     .action(runGateway);
 }
 
-async function runGateway(flags: SettingFlags): Promise<void> {
+async function runGateway(flags: RunFlags): Promise<void> {
   collectRarely();
   const { misspeltVariables, readConfig, resolveSettings } = await import('../../gateway/config.js');
   const { GatewayEvents } = await import('../../gateway/events.js');
@@ -67,7 +76,7 @@ async function runGateway(flags: SettingFlags): Promise<void> {
   const events = new GatewayEvents();
   const stopLogging = logEvents(log, events, systemClock);
   try {
-    const gateway = await startGateway(config, { events, settings, onBroken: exitBroken });
+    const gateway = await startGateway(config, { events, settings, onBroken: exitBroken, makeNew: flags.new === true });
     noteAddress(config, gateway);
     printReady(config, gateway);
     // Whoever calls first shall not wait for it, nor find too few descriptors for it; then they are told.
@@ -114,7 +123,8 @@ function startedMembers(settings: readonly ResolvedSetting[], gateway: Gateway):
 
 /** So that the CLI finds this gateway without a flag. */
 export function noteAddress(config: Config, gateway: Gateway): void {
-  writeFileSync(addressFile(config.data), `http://${reachable(config.operatorHost)}:${gateway.operatorPort}\n`);
+  const address = `http://${reachable(config.operatorHost)}:${gateway.operatorPort}\n`;
+  writeFileSync(addressFile(config.data), address, { mode: 0o600 });
 }
 
 /** An address that one can connect to: a listener on all of them is reached on loopback. */

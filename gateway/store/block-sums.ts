@@ -6,7 +6,7 @@
  *
  * Two lines: JSON, and the CRC-32 of that line in hex, so that damage to the sums is not taken for damage to the file.
  */
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { dropSecretFile, makeSecretFile } from '../secret-file.js';
 
@@ -90,12 +90,21 @@ export function writeSums(file: string, { bytes, sums }: BlockSums): void {
   makeSecretFile(sumsFileOf(file), `${line}\n${hex(crc32(line))}`);
 }
 
-/** Sums up a store that was just closed; one that is very large goes without, since nobody waits for it to stop. */
+/**
+ * Sums up a store that was just closed; one that is very large goes without, since nobody waits for it to stop. So does
+ * one whose WAL is still there, because somebody else has the file open: it is not what it will be.
+ */
 export function sumClosedFile(file: string): void {
+  if (!isAtRest(file)) return;
   const handle = openSync(file, 'r');
   const { size } = fstatSync(handle);
   closeSync(handle);
   if (size <= SUMMED_BYTES) writeSums(file, sumFile(file));
+}
+
+/** A file whose WAL has something is not what it will be: sums are of a file that was closed. */
+export function isAtRest(file: string): boolean {
+  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 /** Takes the sums away, durably: the file is about to be written to. */

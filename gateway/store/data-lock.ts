@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { LockgateError } from '../../proto/errors.js';
 
@@ -15,6 +16,8 @@ export interface DataLock {
  * @throws LockgateError `data-in-use` when another process holds it.
  */
 export function lockData(file: string): DataLock {
+  // Made here, so that it is nobody else's to read.
+  closeSync(openSync(file, 'a', 0o600));
   const holder = new Database(file, { timeout: 0 });
   try {
     holder.exec('BEGIN EXCLUSIVE');

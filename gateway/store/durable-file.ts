@@ -4,6 +4,7 @@
  */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../proto/errors.js';
+import { dropSums } from './block-sums.js';
 import { registerRowSum } from './row-sum.js';
 import { addUplinkSum } from './uplink-sum.js';
 
@@ -13,11 +14,13 @@ const SYNCHRONOUS_FULL = 2;
 const WAL_KEPT = 64 * 1024 * 1024;
 
 /**
- * WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL.
+ * WAL with synchronous FULL: a commit is on the disk when it returns. Asserted, since better-sqlite3 opens NORMAL. The
+ * sums of a file that was at rest are dropped first: they are not its own any more.
  *
  * @throws LockgateError `store-unsafe` where the file system can't give that
  */
 export function openDurable(file: string): Database {
+  dropSums(file);
   const db = new SqliteDatabase(file);
   const journal = db.pragma('journal_mode = WAL', { simple: true });
   db.pragma('synchronous = FULL');

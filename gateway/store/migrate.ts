@@ -18,12 +18,14 @@ import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { wantRoom } from './backup/copy.js';
-import { dropSums, sumClosedFile, sumFile, writeSums } from './block-sums.js';
+import { sumClosedFile, sumFile, writeSums } from './block-sums.js';
 import { lockData } from './data-lock.js';
 import { openDurable } from './durable-file.js';
 import { Kysely, Migrator, SqliteAdapter, SqliteDialect } from './kysely.js';
 import { catchUp } from './log-catch-up.js';
 import { migrationProvider } from './migrations.js';
+import { takeFolder } from './place/take-folder.js';
+import { unmarkRunning } from './place/wal-presence.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';
 import { StoreFailure } from './store.js';
 
@@ -88,6 +90,14 @@ function versionOf(db: Database, file: string, doing: 'make' | 'open') {
   }
 }
 
+/** How a folder's store is to be migrated. */
+export interface MigrateOptions {
+  /** Only what would be done is answered. */
+  readonly isDry?: boolean;
+  /** Told a sentence where files could be read by others. */
+  readonly onMended?: ((sentence: string) => void) | undefined;
+}
+
 /** Whether anybody would miss anything. */
 function hasRows(db: Database): boolean {
   const tables = db
@@ -129,24 +139,36 @@ function freeName(name: string): string {
 /**
  * Migrates the store in a data folder that no gateway runs on.
  *
- * @throws LockgateError `input-data` where there is none, `data-in-use`, `store-newer`, `no-room`
+ * @throws LockgateError `input-data` where there is none, `store-newer`, `no-room`; what `takeFolder` throws
  */
-export async function migrateFolder(folder: string, { isDry = false } = {}): Promise<Migrated> {
+export async function migrateFolder(
+  folder: string,
+  { isDry = false, onMended }: MigrateOptions = {},
+): Promise<Migrated> {
   const file = path.join(folder, 'lockgate.sqlite');
   if (!existsSync(file)) throw new LockgateError('input-data', `there is no store in ${folder}: no ${file}`);
-  const lock = lockData(path.join(folder, 'gateway.lock'));
+  if (isDry) return lookAt(folder, file);
+  const { lock } = await takeFolder(folder, { onMended });
   try {
-    if (isDry) return look(file);
-    dropSums(file);
     const writer = openDurable(file);
     try {
       const done = await migrate(writer, file, 'open');
       await catchUp(writer, () => undefined);
       return done;
     } finally {
+      unmarkRunning(file);
       writer.close();
       sumClosedFile(file);
     }
+  } finally {
+    lock.release();
+  }
+}
+
+function lookAt(folder: string, file: string): Migrated {
+  const lock = lockData(path.join(folder, 'gateway.lock'));
+  try {
+    return look(file);
   } finally {
     lock.release();
   }

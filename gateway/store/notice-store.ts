@@ -17,6 +17,7 @@ export const NOTICE_KINDS = [
   'lock-over-budget',
   'clock-leapt',
   'lock-unjudged',
+  'store-damaged',
 ] as const;
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number];

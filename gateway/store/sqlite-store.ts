@@ -5,10 +5,7 @@
  * a thread of its own writes the log, it has a third. Writers take turns on a lane, so that none waits inside SQLite.
  * The two hot paths are SQL by hand (sqlite-log.ts); the rest goes through Kysely.
  */
-import { existsSync, mkdirSync } from 'node:fs';
-import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
-import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import { SqliteAccess } from './access-sqlite.js';
@@ -16,9 +13,9 @@ import type { AccessStore } from './access-store.js';
 import { SqliteAudit } from './audit-sqlite.js';
 import type { AuditStore } from './audit-store.js';
 import { LiveCopies } from './backup/live-copy.js';
-import { dropSums, sumClosedFile } from './block-sums.js';
+import { sumClosedFile } from './block-sums.js';
 import { CommandTableStore } from './command-table.js';
-import { type DataLock, lockData } from './data-lock.js';
+import type { DataLock } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
 import { DueDeliveries } from './due-deliveries.js';
 import { inTransaction, openDurable } from './durable-file.js';
@@ -33,6 +30,8 @@ import type { NoticeStore } from './notice-store.js';
 import { packCommit } from './packed-commit.js';
 import { SqlitePeople } from './people-sqlite.js';
 import type { PeopleStore } from './people-store.js';
+import { type TakeOptions, takeFolder } from './place/take-folder.js';
+import { emptyWal, markRunning, nameStore, unmarkRunning } from './place/wal-presence.js';
 import { Registry } from './registry-tables.js';
 import type { Tables } from './schema.js';
 import { SqliteSecrets } from './secret-sqlite.js';
@@ -81,10 +80,7 @@ import type { WhyStore } from './why-store.js';
 /** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
 const SETTLED_AT_CLOSE = 5000;
 
-/** What the system says where the setting names no place for a folder. */
-const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
-
-export interface SqliteOptions {
+export interface SqliteOptions extends TakeOptions {
   /**
    * Whether a thread of its own writes the log, so that the event loop goes on while the disk is waited for. Without
    * it a store opens sooner, and writes the same.
@@ -99,22 +95,19 @@ export interface SqliteOptions {
 /**
  * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
  *
- * @throws LockgateError `input-data` where there can't be such a folder, `data-in-use` when another gateway holds it,
- * `store-newer` when a newer version of lockgate wrote it, `store-unsafe` when the file system can't give the
- * durability that acknowledging rests on.
+ * @throws LockgateError what `takeFolder` throws; `store-newer` when a newer version of lockgate wrote it,
+ * `store-unsafe` when the file system can't give the durability that acknowledging rests on.
  */
 export async function openSqliteStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
   const { logThread = false, runSize, onCatchUp = () => undefined } = options;
-  makeFolder(folder);
-  const lock = lockData(path.join(folder, 'gateway.lock'));
+  const { file, isNew, lock } = await takeFolder(folder, options);
   try {
-    const file = path.join(folder, 'lockgate.sqlite');
-    const isNew = !existsSync(file);
-    dropSums(file);
     const writer = openDurable(file);
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
     await migrate(writer, file, isNew ? 'make' : 'open');
     await catchUp(writer, onCatchUp);
+    nameStore(writer);
+    markRunning(file);
     const reader = new SqliteDatabase(file, { readonly: true });
     // The thread copies the WAL into the file; this connection does only where that can't keep up.
     if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * WAL_PAGES_MOST}`);
@@ -123,18 +116,6 @@ export async function openSqliteStore(folder: string, options: SqliteOptions = {
   } catch (error) {
     lock.release();
     throw error;
-  }
-}
-
-/** @throws LockgateError `input-data` where there can't be such a folder */
-function makeFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const { code = (error as Error).message } = error as NodeJS.ErrnoException;
-    // No room, or a disk that fails, is not a wrong setting.
-    if (!NO_FOLDER.has(code)) throw error;
-    throw new LockgateError('input-data', `the data folder ${folder} can't be made: ${code}`);
   }
 }
 
@@ -359,8 +340,8 @@ class SqliteStore implements Store {
   scrub(): Promise<void> {
     return this.#lane.run(async () => {
       await this.#parts.log.rest();
-      const [{ busy }] = this.#parts.writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
-      if (busy !== 0) throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
+      if (!emptyWal(this.#parts.writer, this.#parts.file))
+        throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
     });
   }
 
@@ -425,6 +406,7 @@ class SqliteStore implements Store {
     if (log.tail.count > SETTLED_AT_CLOSE) await log.settle().catch(() => undefined);
     await log.close();
     this.#parts.reader.close();
+    unmarkRunning(this.#parts.file);
     // Closing the last connection that can write empties the WAL into the file.
     this.#parts.writer.close();
     sumClosedFile(this.#parts.file);

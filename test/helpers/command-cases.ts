@@ -3,7 +3,7 @@
  * answer is no. In this order they are called, on one site (command-site.ts), so that a later one sees what an earlier
  * one did. A command that is not here fails the test.
  */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterThisTurn } from '../../proto/clock.js';
 import type { RunningCommand } from './command-line.js';
@@ -50,6 +50,11 @@ const STORE_SIZE = [
 ] as const;
 /** A key that is lost. */
 const loseKey = ({ folder }: CommandSite): void => rmSync(path.join(folder, 'closed/key'));
+/** Checksums that don't fit their own. */
+const spoilSums = ({ folder }: CommandSite): void => {
+  const sums = path.join(folder, 'closed/lockgate.sqlite.sums');
+  writeFileSync(sums, readFileSync(sums, 'utf8').trimEnd().replace(/.$/, 'z'));
+};
 /** Ends once it has begun. */
 const untilIt =
   (begun: RegExp) =>
@@ -407,6 +412,12 @@ const HOUSEKEEPING: readonly CommandCase[] = [
     before: async ({ data }) => {
       while (existsSync(path.join(data, 'backup.part'))) await new Promise<void>((resolve) => afterThisTurn(resolve));
     },
+  },
+  {
+    command: 'db accept',
+    shows: '--data closed --yes',
+    wrong: ['--data closed', /say --yes if meant/],
+    before: spoilSums,
   },
   { command: 'db migrate', varies: STORE_SIZE, shows: '--data closed --dry-run', wrong: ['--data nowhere', /nowhere/] },
   { command: 'completion', shows: 'bash', wrong: ['basch', /expected bash, zsh, fish\. Did you mean bash\?/] },

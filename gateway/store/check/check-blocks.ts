@@ -1,6 +1,7 @@
 /** Every bit of a file at rest, against the sums that were made when it came to rest (block-sums.ts). */
-import { existsSync, statSync } from 'node:fs';
-import { BLOCK_BYTES, readSums, sumFile, sumsFileOf } from '../block-sums.js';
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { BLOCK_BYTES, isAtRest, readSums, sumFile, sumsFileOf } from '../block-sums.js';
 import type { CheckContext, Looked } from './check-context.js';
 
 /** Compares the blocks of `file`, where it is at rest. */
@@ -19,11 +20,11 @@ export function checkBlocks(file: string, { damage, progress }: Omit<CheckContex
     const from = index * BLOCK_BYTES;
     damage(null, null, `bytes ${from} to ${from + BLOCK_BYTES - 1} are not what they were when it was closed`);
   });
-  return { count: found.sums.length };
+  return { count: found.sums.length, note: acceptedNote(file) };
 }
 
-/** A file whose WAL has something is not what it will be: the sums are of a file that was closed. */
-export function isAtRest(file: string): boolean {
-  const wal = `${file}-wal`;
-  return !existsSync(wal) || statSync(wal).size === 0;
+/** Sums that are made anew after damage was accepted fit it: the ones that failed are kept, and say that it was. */
+function acceptedNote(file: string): string | null {
+  const kept = readdirSync(path.dirname(file)).filter((name) => name.startsWith(`${path.basename(file)}.sums.failed.`));
+  return kept.length === 0 ? null : `damage was accepted before: ${kept.join(', ')}`;
 }

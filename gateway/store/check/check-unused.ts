@@ -9,8 +9,7 @@
  * https://www.sqlite.org/fileformat2.html#b_tree_pages
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { readSums } from '../block-sums.js';
-import { isAtRest } from './check-blocks.js';
+import { isAtRest, readSums } from '../block-sums.js';
 import type { CheckContext, Looked } from './check-context.js';
 
 const FILE_HEADER_BYTES = 100;

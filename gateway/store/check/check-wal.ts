@@ -11,6 +11,7 @@
  * https://www.sqlite.org/fileformat2.html#the_write_ahead_log
  */
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import { isWalLost } from '../place/wal-presence.js';
 import type { CheckContext, Looked } from './check-context.js';
 
 const HEADER_BYTES = 32;
@@ -46,6 +47,10 @@ interface WalReading {
 /** Counts the frames of this round, and tells of damage. */
 export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 'db'>): Looked {
   const wal = `${file}-wal`;
+  if (isWalLost(file)) {
+    damage(null, null, 'it is missing, and it had what was stored before the gateway was killed');
+    return { count: 0 };
+  }
   if (!existsSync(wal)) return { count: 0, note: 'there is none: it was closed' };
   const handle = openSync(wal, 'r');
   try {

@@ -8,7 +8,7 @@
  * log has checksums of SQLite's own, which are followed to their end (check-wal.ts).
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import SqliteDatabase, { type Database } from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';
 import { readSums } from '../block-sums.js';
 import { readSchemaVersion, schemaAfter } from '../schema-version.js';
@@ -29,6 +29,7 @@ import { checkRows } from './check-rows.js';
 import { checkUnused } from './check-unused.js';
 import { checkUsage } from './check-usage.js';
 import { checkWal } from './check-wal.js';
+import { openReadable, type ReadableStore } from './readable-copy.js';
 
 /** What `db check` found. */
 export interface CheckReport {
@@ -77,9 +78,10 @@ export async function checkDatabase(file: string, tell: TellProgress = () => und
   run.check('unused bytes', undefined, (context) => checkUnused(file, context));
   run.check('wal', undefined, (context) => checkWal(file, context));
   let schema: string | null = null;
-  let db: Database | undefined;
+  let store: ReadableStore | undefined;
   try {
-    db = new SqliteDatabase(file, { readonly: true });
+    store = openReadable(file);
+    const { db } = store;
     // One state of it for all that follows, whoever writes meanwhile.
     db.exec('PRAGMA cell_size_check = ON; BEGIN');
     schema = await checkContent(run, db, file);
@@ -87,7 +89,7 @@ export async function checkDatabase(file: string, tell: TellProgress = () => und
     if (!isDamage(error)) throw error instanceof LockgateError ? error : new StoreFailure(`check ${file}`, error);
     run.damage('pages', null, null, `it can't be read: ${(error as Error).message}`);
   } finally {
-    db?.close();
+    store?.close();
   }
   return { file, bytes, schema, walBytes: walBytesOf(file), checks: run.checks, damage: run.told };
 }
