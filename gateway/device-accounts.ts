@@ -15,6 +15,7 @@ import type { Ingest, Sender } from './ingest.js';
 import { type Keys, makeLockSecret, makePhoneSecret } from './keys.js';
 import type { Locks } from './locks.js';
 import type { Sessions } from './mqtt/sessions.js';
+import type { KeptRefusals } from './refusals/kept-refusals.js';
 import { noSuchDevice } from './store/registry-tables.js';
 import type { Device, DeviceReading, EndedCredentials, Erased, Phone, Store } from './store/store.js';
 import type { Dispatcher } from './webhooks/dispatcher.js';
@@ -38,6 +39,7 @@ export interface DeviceAccountsParts {
   readonly locks: Pick<Locks, 'find' | 'replace'>;
   readonly dispatcher: Pick<Dispatcher, 'forget' | 'settled'>;
   readonly commands: Pick<Commands, 'cancelled'>;
+  readonly refusals: Pick<KeptRefusals, 'store' | 'forget'>;
 }
 
 export interface AddDevice {
@@ -133,6 +135,8 @@ export class DeviceAccounts {
     const isMove = merchant !== undefined && merchant !== device.merchantName;
     if (isMove) {
       await this.#checkMerchant(merchant);
+      // What was refused up to now is the merchant's that had the lock.
+      await this.#parts.refusals.store();
       await this.#renew(device.id, mac, async (state) => {
         const atMs = runClock.now();
         await store.changeDevice({ mac, merchant, simulated, state, cancelledAtMs: atMs });
@@ -172,11 +176,12 @@ export class DeviceAccounts {
    * @throws LockgateError `no-such-device`
    */
   async erase(mac: Mac): Promise<Erased> {
-    const { store, dispatcher } = this.#parts;
+    const { store, dispatcher, refusals } = this.#parts;
     const deviceId = await store.findDeviceId(mac);
     if (deviceId === null) throw noSuchDevice(mac);
     // What is known of deliveries up to now goes with the rest, and counts.
     await dispatcher.settled();
+    await refusals.forget(mac);
     const erased = await this.#renew(deviceId, mac, async (state) => {
       const counts = await store.eraseDevice(deviceId, state);
       dispatcher.forget(deviceId);

@@ -9,6 +9,7 @@ import type { DisconnectCause, Finding } from '../proto/power-judge-event.js';
 import type { Presence } from '../proto/power-judge-presence.js';
 import type { AuditActor, AuditOutcome } from './store/audit-store.js';
 import type { CommandRecord } from './store/command-record.js';
+import type { RefusedWhat } from './store/refusals/refusal-store.js';
 import type { StoreFailureKind } from './store/store.js';
 
 export interface LockConnected {
@@ -28,13 +29,15 @@ export interface LockDisconnected {
 /** Something that the gateway did not take from whoever connected. */
 export interface Refused {
   readonly atMs: number;
-  /**
-   * A CONNECT (or what should have been one), a PUBLISH, a SUBSCRIBE; any other packet, by its type or length; or a
-   * connection that was cut because its client reads no more.
-   */
-  readonly what: 'connect' | 'publish' | 'subscribe' | 'packet' | 'connection';
+  readonly what: RefusedWhat;
   /** The client id as given, at most 64 characters. */
   readonly clientId: string;
+  /** The lock that it is about, as its client id or user name has it; null where neither is a lock's. */
+  readonly mac: Mac | null;
+  /** Whether it came from the lock or from a phone that acts for it, by its client id. */
+  readonly source: Source;
+  /** It had proved who it is. Anybody can say a MAC. */
+  readonly isAuthenticated: boolean;
   readonly address: string;
   /** A sentence for operators; the client itself is told no more than the MQTT code. */
   readonly why: string;

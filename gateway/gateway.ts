@@ -45,6 +45,7 @@ import { loadRequestChecks } from './operator/check-request.js';
 import { clockJson } from './operator/clock-json.js';
 import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
 import { OperatorToken } from './operator/token.js';
+import { KeptRefusals } from './refusals/kept-refusals.js';
 import { Retention } from './retention.js';
 import { openSecrets } from './secrets.js';
 import { openSqliteStore } from './store/sqlite-store.js';
@@ -237,14 +238,13 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   );
   notices.settle({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
   const current = withCurrentStates(store, locks);
-  const budgets = makeBudgets(config, options, events, clock);
-  const shared = { store: current, keys, events, clock, wallClock, ingest, locks, commands, usage, budgets };
+  const told = { usage, budgets: makeBudgets(config, options, events, clock), refusals: startRefusals(ground, clock) };
+  const shared = { store: current, keys, events, clock, wallClock, ingest, locks, commands, ...told };
   const work = { ...shared, dispatcher, canStore, descriptors };
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
-  metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt }));
-
+  metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets: told.budgets, doubt }));
   const merchants = makeMerchantParts({ store, keys, clock: wallClock, tester: webhooks.tester });
   interfaces.merchants = merchants;
   const token = OperatorToken.open(config.data, systemClock);
@@ -345,6 +345,7 @@ interface Work {
   readonly commands: Commands;
   readonly usage: Usage;
   readonly budgets: UplinkBudgets;
+  readonly refusals: KeptRefusals;
   readonly dispatcher: Dispatcher;
   readonly canStore: () => Promise<boolean>;
   readonly descriptors: DescriptorWatch;
@@ -488,6 +489,20 @@ async function startNotices({ store, events, health, now, started }: Ground, clo
   const notices = await Notices.start({ store, events, clock, now, isStoreFailing: () => health.isStoreFailing });
   started.push(stopStep('the notices', () => notices.stop()));
   return notices;
+}
+
+/** What is refused of locks is kept from now on; it stops after the last connection has. */
+function startRefusals({ store, events, health, started }: Ground, clock: Clock): KeptRefusals {
+  const isStoreFailing = (): boolean => health.isStoreFailing;
+  const refusals = new KeptRefusals({
+    store: store.refusals,
+    events,
+    clock: systemClock,
+    now: () => clock.now(),
+    isStoreFailing,
+  });
+  started.push(stopStep('the refusals', () => refusals.stop()));
+  return refusals;
 }
 
 function metricSources(of: {

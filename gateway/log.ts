@@ -74,9 +74,10 @@ function logConnections(log: Logger, { each, some }: Listening): void {
   each('disconnected', ({ mac, source, cause }) =>
     log.debug({ event: 'disconnect', mac: formatMac(mac), source, cause }, 'disconnected'),
   );
-  some('refused', ({ what, clientId, address, why }) =>
-    log.warn({ event: 'refused', what, client_id: clientId, address, why }, `${what} refused`),
-  );
+  some('refused', ({ mac, what, clientId, address, why }) => {
+    const lock = mac === null ? {} : { mac: formatMac(mac) };
+    log.warn({ event: 'refused', ...lock, what, client_id: clientId, address, why }, `${what} refused`);
+  });
   some('budget', ({ mac, source, state, why }) => {
     const what = { event: 'budget', mac: formatMac(mac), source, state, why };
     if (state === 'over') log.warn(what, 'over its budget of uplinks');

@@ -33,6 +33,7 @@ export const STEP_KINDS = [
   'state',
   'trigger',
   'connection',
+  'refused',
   'message',
   'rule-broken',
   'rule-withdrawn',

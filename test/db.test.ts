@@ -154,6 +154,7 @@ t.test('without the sums of the file, a damaged row is found by its own, and nam
     ['statement', '"closed_at"'],
     ['user_account', 'Zoë'],
     ['notice', 'it is late'],
+    ['refusal', '203.0.113.7'],
   ] as const) {
     const flipped = Buffer.from(bytes);
     // The last one is in the row: what SQLite copies of it into an index comes earlier or later, and counts as well.

@@ -30,7 +30,8 @@ function keptLog(events: GatewayEvents, clock: ManualClock): { lines: Line[]; te
   return { lines, text: () => written.join(''), stop };
 }
 
-const refusal = { atMs: 0, what: 'connect', clientId: 'x', address: '127.0.0.1', why: 'no such lock' } as const;
+const stranger = { clientId: 'x', mac: null, source: 'lock', isAuthenticated: false, address: '127.0.0.1' } as const;
+const refusal = { ...stranger, atMs: 0, what: 'connect', why: 'no such lock' } as const;
 
 t.test('each line is JSON with its time and how serious it is', async (t) => {
   const events = new GatewayEvents();

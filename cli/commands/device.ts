@@ -12,6 +12,9 @@ import { watched, withWatch } from '../watch.js';
 import { addKeepingCommands } from './device-keeping.js';
 import { addPhoneCommands } from './device-phone.js';
 
+/** Refusals that `show` prints; --json has all. */
+const SHOWN_REFUSALS = 5;
+
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
 interface StateJson {
@@ -67,6 +70,16 @@ interface ShownDevice extends DeviceJson {
     readonly severity: string;
     readonly message: string;
   }[];
+  /** The latest first. */
+  readonly refusals: readonly {
+    readonly source: 'lock' | 'phone';
+    readonly what: string;
+    readonly why: string;
+    readonly address: string;
+    readonly count: number;
+    readonly first_at: string;
+    readonly last_at: string;
+  }[];
   readonly quarantine: readonly {
     readonly id: number;
     readonly received_at: string;
@@ -88,7 +101,9 @@ export function addDeviceCommands(program: Command): void {
   withWatch(withConnection(device.command('list').description('List the locks with their last state.')))
     .addHelpText('after', '\nExample:\n  $ lockgate device list')
     .action(watched(list));
-  withConnection(device.command('show').description('Show one lock: state, latest uplinks, quarantine.'))
+  withConnection(
+    device.command('show').description('Show one lock: state, latest uplinks, findings, what was refused.'),
+  )
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
     .action(show);
@@ -173,9 +188,21 @@ async function show(mac: string, flags: Flags): Promise<void> {
   if (device.findings.length > 0) print(paint('bold', '\nFindings'));
   for (const { id, at, rule, severity, message } of device.findings)
     print(oneLine(`${at}  finding:${id}  ${severity} ${rule}: ${message}`));
+  printRefusals(device);
   if (device.quarantine.length > 0) print(paint('bold', '\nIn quarantine'));
   for (const { id, received_at, message, raw } of device.quarantine)
     print(oneLine(`${received_at}  quarantine:${id}  ${message}  base64:${raw.slice(0, 60)}`));
+}
+
+function printRefusals({ refusals }: ShownDevice): void {
+  if (refusals.length > 0) print(paint('bold', '\nRefused'));
+  for (const { source, what, why, address, count, first_at, last_at } of refusals.slice(0, SHOWN_REFUSALS)) {
+    const who = source === 'phone' ? 'phone ' : '';
+    const times = count === 1 ? '' : `, ${counted(count, 'time')} since ${first_at}`;
+    print(oneLine(`${last_at}  ${who}${what}: ${why} (from ${address}${times})`));
+  }
+  const more = refusals.length - SHOWN_REFUSALS;
+  if (more > 0) print(`and ${counted(more, 'more reason')}: --json has all`);
 }
 
 function printUplinks(title: string, uplinks: readonly UplinkJson[]): void {

@@ -4,6 +4,7 @@ import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { withConnection } from '../connection-flags.js';
 import { type EventJson, eventLines } from '../event-line.js';
 import { untilInterrupted } from '../interrupt.js';
+import { readMacText } from '../mac-argument.js';
 import { note, print } from '../output.js';
 
 interface Flags extends ConnectionFlags {
@@ -14,13 +15,13 @@ interface Flags extends ConnectionFlags {
 /** `lockgate tail` */
 export function addTailCommand(program: Command): void {
   withConnection(program.command('tail').description('Watch what happens, live: one line each.'))
-    .option('--mac <mac>', 'This lock only.')
+    .option('--mac <mac>', 'This lock only: its pings, its refused CONNECTs and packets, whatever names it.')
     .addHelpText('after', '\nExample:\n  $ lockgate tail --mac A4:C1:38:F0:E1:D2\n  $ lockgate tail --json | jq .event')
     .action(tail);
 }
 
 async function tail(flags: Flags): Promise<void> {
-  const { mac } = flags;
+  const mac = flags.mac === undefined ? undefined : readMacText(flags.mac);
   const interrupted = untilInterrupted();
   try {
     const lines = await new GatewayClient(flags).listen('/events', interrupted.signal);

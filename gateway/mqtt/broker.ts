@@ -32,7 +32,7 @@ import { type Gate, gateOf } from './gate.js';
 import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
 import { DeafEmitter, NoPersistence } from './no-routing.js';
-import { type RefusalCounts, Refusals } from './refusals.js';
+import { type RefusalCounts, Refusals, type RefusedClient } from './refusals.js';
 import { filterOf, keepRepeatedFilters } from './repeated-filters.js';
 import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
@@ -411,11 +411,21 @@ export class Broker {
   #endedAtDoor(gate: Gate, cause: DisconnectCause, what: Refused['what'], why: string): void {
     const client = clientOf(gate);
     if (client !== undefined) this.#setCause(client, cause);
-    if (cause !== 'keepalive') this.#refusals.tell(what, client?.id ?? gate.claim?.clientId, gate.address, why);
+    if (cause !== 'keepalive') this.#refusals.tell(what, this.#refusedClient(gate, client), why);
   }
 
   #refused(what: Refused['what'], client: Client, why: string): void {
-    this.#refusals.tell(what, client.id, gateOf(client.conn)?.address ?? '', why);
+    this.#refusals.tell(what, this.#refusedClient(gateOf(client.conn), client), why);
+  }
+
+  /** Who it is that is refused something: until it is let in, what its CONNECT says of itself. */
+  #refusedClient(gate: Gate | undefined, client: Client | undefined): RefusedClient {
+    return {
+      clientId: gate?.claim?.clientId ?? client?.id ?? '',
+      userName: gate?.claim?.userName ?? '',
+      sender: client === undefined ? undefined : this.#sessionOf.get(client)?.sender,
+      address: gate?.address ?? '',
+    };
   }
 }
 

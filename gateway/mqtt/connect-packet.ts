@@ -66,7 +66,7 @@ function readFields(fields: ConnectFields): number {
   }
   if ((flags & USER_NAME) !== 0) fields.userName = fields.text('user name');
   if ((flags & PASSWORD) !== 0) fields.bytes('password');
-  if (fields.left > 0) fields.fail(`it has ${fields.left} bytes behind its last field`);
+  if (fields.left > 0) fields.fail('it has bytes behind its last field');
   if (fields.fault !== undefined || fields.clientId !== '' || (flags & CLEAN_SESSION) !== 0) return 0;
   fields.refuse('an empty client id, and the session is not to be a clean one');
   return BAD_CLIENT_ID;

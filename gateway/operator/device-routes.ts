@@ -40,6 +40,7 @@ const Erased = Type.Object({
   findings: Count,
   quarantined: Count,
   lock_events: Count,
+  refusals: Count,
   pending_deliveries: Count,
 });
 
@@ -118,17 +119,19 @@ export const DEVICE_ROUTES: readonly Route[] = [
     answer: Erased,
     audit: {
       object: (request) => formatMac(macOf(request)),
-      after: (_request, answer) => pick(answer, 'uplinks', 'findings', 'quarantined', 'lock_events'),
+      after: (_request, answer) => pick(answer, 'uplinks', 'findings', 'quarantined', 'lock_events', 'refusals'),
     },
     handle: async ({ accounts }, request) => {
       const mac = macOf(request);
-      const { uplinks, findings, quarantined, lockEvents, pendingDeliveries } = await accounts.devices.erase(mac);
+      const erased = await accounts.devices.erase(mac);
+      const { uplinks, findings, quarantined, lockEvents, refusals, pendingDeliveries } = erased;
       return {
         mac: formatMac(mac),
         uplinks,
         findings,
         quarantined,
         lock_events: lockEvents,
+        refusals,
         pending_deliveries: pendingDeliveries,
       };
     },

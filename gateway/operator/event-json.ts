@@ -24,8 +24,9 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   disconnected: ({ atMs, mac, source, cause }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'disconnect', source, cause };
   },
-  refused: ({ atMs, what, clientId, address, why }) => {
-    return { at: toDate(atMs), event: 'refused', what, client_id: clientId, address, why };
+  refused: ({ atMs, mac, what, clientId, address, why }) => {
+    const lock = mac === null ? {} : { mac: formatMac(mac) };
+    return { at: toDate(atMs), ...lock, event: 'refused', what, client_id: clientId, address, why };
   },
   budget: ({ atMs, mac, source, state, why }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'budget', source, state, why };

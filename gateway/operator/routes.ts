@@ -25,6 +25,8 @@ import type { MerchantParts } from '../merchants/merchant-parts.js';
 import { budgetText } from '../mqtt/budget/budget-events.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import type { Notices } from '../notices/notices.js';
+import type { KeptRefusals } from '../refusals/kept-refusals.js';
+import type { Refusal } from '../store/refusals/refusal-store.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../store/store.js';
 import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';
@@ -63,6 +65,8 @@ export interface OperatorParts {
   /** How much each lock may send. */
   readonly budgets: UplinkBudgets;
   readonly locks: Locks;
+  /** What was refused of locks. */
+  readonly refusals: KeptRefusals;
   /** The settings in force, and where each came from. */
   readonly settings: () => Promise<readonly SettingInForce[]>;
   /** The run's clock. */
@@ -214,7 +218,7 @@ export const ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/devices/:mac',
     operation: 'device.show',
-    summary: 'One lock: its last state, its twin, its latest uplinks, what of it is in quarantine.',
+    summary: 'One lock: its last state, its twin, its latest uplinks, what of it was refused or is in quarantine.',
     success: 200,
     answer: DeviceDetailAnswer,
     handle: async (parts, { params }) => showDevice(parts, readMac(params.mac ?? '')),
@@ -294,16 +298,17 @@ function stateJson(state: DeviceState | null, nowMs: number) {
 }
 
 async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
-  const { store, usage, clock, budgets } = parts;
+  const { store, usage, clock, budgets, refusals } = parts;
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
   const nowMs = clock.now();
   const belief = reading.state === null ? undefined : parseDeviceState(reading.state).belief;
-  const [uplinks, phoneUplinks, findings, quarantine, twin] = await Promise.all([
+  const [uplinks, phoneUplinks, findings, quarantine, refused, twin] = await Promise.all([
     store.readUplinks(reading.device.id, SHOWN_UPLINKS),
     store.readUplinks(reading.device.id, SHOWN_UPLINKS, 'phone'),
     store.readFindings(reading.device.id, SHOWN_UPLINKS),
     store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
+    refusals.read(reading.device.id),
     readTwin(store.commands, reading.device.id, belief, nowMs),
   ]);
   return {
@@ -314,6 +319,7 @@ async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
     uplinks: uplinks.map(uplinkJson),
     phone_uplinks: phoneUplinks.map(uplinkJson),
     findings: findings.map(({ id, finding }) => ({ id, ...findingJson(finding) })),
+    refusals: refused.map(refusalJson),
     quarantine: quarantine.map(quarantineJson),
   };
 }
@@ -323,6 +329,10 @@ function overBudgetJson(budgets: UplinkBudgets, deviceId: number) {
   return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
     return { source, limit, since: toDate(sinceMs), why: budgetText(budgets.limits, limit, source) };
   });
+}
+
+function refusalJson({ firstAtMs, lastAtMs, ...refusal }: Refusal) {
+  return { ...refusal, first_at: toDate(firstAtMs), last_at: toDate(lastAtMs) };
 }
 
 function uplinkJson(stored: StoredUplink) {

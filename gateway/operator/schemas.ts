@@ -142,6 +142,19 @@ export const DeviceDetailAnswer = Type.Object({
   uplinks: Type.Array(Uplink),
   phone_uplinks: Type.Array(Uplink),
   findings: Type.Array(Finding),
+  refusals: Type.Array(
+    Type.Object({
+      source: OneOf(['lock', 'phone']),
+      what: OneOf(['connect', 'publish', 'subscribe', 'packet', 'connection']),
+      reason: Type.String({ description: 'Its kind, as in lockgate_refusals_total.' }),
+      why: Type.String(),
+      address: Type.String({ description: 'From where the last of them came.' }),
+      count: Type.Integer({ minimum: 1 }),
+      first_at: Time,
+      last_at: Time,
+    }),
+    { description: 'What was refused of it in the last 14 days, the latest first; repeats are one with their count.' },
+  ),
   quarantine: Type.Array(
     Type.Object({ received_at: Time, code: Type.String(), message: Type.String(), raw: Type.String() }),
   ),

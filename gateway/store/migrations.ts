@@ -17,6 +17,7 @@ import { rowSums } from './migrations/0010-row-sums.js';
 import { audit } from './migrations/0011-audit.js';
 import { statePlace } from './migrations/0012-state-place.js';
 import { seenAndHeld } from './migrations/0013-seen-and-held.js';
+import { refusals } from './migrations/0014-refusals.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -32,6 +33,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0011-audit': audit,
   '0012-state-place': statePlace,
   '0013-seen-and-held': seenAndHeld,
+  '0014-refusals': refusals,
 };
 
 /** The names of all steps, in their order. */

@@ -8,10 +8,11 @@
  * but `db check` reads it.
  */
 import type { Generated } from 'kysely';
-import type { Command } from '../../proto/ping.js';
+import type { Command, Source } from '../../proto/ping.js';
 import type { AuditActor, AuditOutcome } from './audit-store.js';
 import type { CommandState } from './command-record.js';
 import type { NoticeKind } from './notice-store.js';
+import type { RefusedWhat } from './refusals/refusal-store.js';
 
 export interface MerchantTable {
   id: Generated<number>;
@@ -404,6 +405,22 @@ export interface AuditTable {
   ended_at_ms: number | null;
 }
 
+/** What was refused of a lock, for one reason (refusals/refusal-store.ts). Its times are by the run's clock. */
+export interface RefusalTable {
+  id: Generated<number>;
+  device_id: number;
+  /** Whose lock it was. */
+  merchant_id: number;
+  source: Source;
+  what: RefusedWhat;
+  reason: string;
+  why: string;
+  address: string;
+  count: number;
+  first_at_ms: number;
+  last_at_ms: number;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -435,4 +452,5 @@ export interface Tables {
   merchant_sequence: MerchantSequenceTable;
   notice: NoticeTable;
   audit: AuditTable;
+  refusal: RefusalTable;
 }

@@ -1,10 +1,12 @@
 /**
  * What is written beside the log, often or on a regular beat: outcomes of deliveries, what was counted for the bill,
- * SIMs, facts. Nobody's acknowledgement waits for any of it, but each commit of its own would make pings wait for one
- * more fsync. So the log's writer does it, and takes it along in the transaction of uplinks where there are some.
+ * SIMs, facts, what was refused of locks. Nobody's acknowledgement waits for any of it, but each commit of its own
+ * would make pings wait for one more fsync. So the log's writer does it, and takes it along in the transaction of
+ * uplinks where there are some.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Mac } from '../../proto/mac.js';
+import { type RefusalsWrite, RefusalWriter } from './refusals/refusal-writer.js';
 import type { DeliveryProgress } from './store.js';
 import type { UsageDelta } from './usage-store.js';
 
@@ -34,7 +36,7 @@ interface FactWrite {
 }
 
 /** What needs no more than the tables that it is for. */
-export type PlainWrite = UsageWrite | SimsWrite | FactWrite;
+export type PlainWrite = UsageWrite | SimsWrite | FactWrite | RefusalsWrite;
 
 export type SideWrite = ProgressWrite | PlainWrite;
 
@@ -43,8 +45,10 @@ export class PlainWriter {
   readonly #addUsage: Statement;
   readonly #activate: Statement;
   readonly #putFact: Statement;
+  readonly #refusals: RefusalWriter;
 
   constructor(db: Database) {
+    this.#refusals = new RefusalWriter(db);
     this.#addUsage = db.prepare(
       `INSERT INTO usage (month, mac, merchant_id, simulated, changed_at_ms,
          messages_up, messages_down, connections, bytes_up, bytes_down)
@@ -66,6 +70,7 @@ export class PlainWriter {
   /** @throws what SQLite throws */
   write(write: PlainWrite): void {
     if (write.type === 'usage') this.#add(write);
+    else if (write.type === 'refusals') this.#refusals.write(write);
     else if (write.type === 'fact') this.#putFact.run(write.name, write.value);
     else for (const { mac, atMs } of write.sims) this.#activate.run(mac, atMs);
   }

@@ -49,6 +49,7 @@ export class Forgetting {
   readonly #eraseFindings: Statement;
   readonly #eraseQuarantine: Statement;
   readonly #eraseLockEvents: Statement;
+  readonly #eraseRefusals: Statement;
   readonly #eraseState: Statement;
   readonly #putState: Statement;
 
@@ -99,6 +100,7 @@ export class Forgetting {
     this.#eraseFindings = byDevice('finding');
     this.#eraseQuarantine = byDevice('quarantine');
     this.#eraseLockEvents = byDevice('lock_event');
+    this.#eraseRefusals = byDevice('refusal');
     this.#eraseState = byDevice('device_state');
     this.#putState = db.prepare(
       `INSERT INTO device_state (device_id, state, through_uplink_id) VALUES (?, ?, ${NEWEST_UPLINK})`,
@@ -122,9 +124,10 @@ export class Forgetting {
     const { changes: findings } = this.#eraseFindings.run(deviceId);
     const { changes: quarantined } = this.#eraseQuarantine.run(deviceId);
     const { changes: lockEvents } = this.#eraseLockEvents.run(deviceId);
+    const { changes: refusals } = this.#eraseRefusals.run(deviceId);
     this.#eraseState.run(deviceId);
     if (state !== null) this.#putState.run(deviceId, state);
-    return { uplinks, findings, quarantined, lockEvents, pendingDeliveries };
+    return { uplinks, findings, quarantined, lockEvents, refusals, pendingDeliveries };
   }
 
   /** The last uplink that {@link deleteOld} would look at and find too old; 0 where there is none, or no uplink. */

@@ -32,6 +32,8 @@ import { SqlitePeople } from './people-sqlite.js';
 import type { PeopleStore } from './people-store.js';
 import { type TakeOptions, takeFolder } from './place/take-folder.js';
 import { emptyWal, markRunning, nameStore, unmarkRunning } from './place/wal-presence.js';
+import { SqliteRefusals } from './refusals/refusal-sqlite.js';
+import type { RefusalStore } from './refusals/refusal-store.js';
 import { Registry } from './registry-tables.js';
 import type { Tables } from './schema.js';
 import { SqliteSecrets } from './secret-sqlite.js';
@@ -139,6 +141,7 @@ class SqliteStore implements Store {
   readonly notices: NoticeStore;
   readonly why: WhyStore;
   readonly audit: AuditStore;
+  readonly refusals: RefusalStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #log: LogReader;
@@ -174,6 +177,7 @@ class SqliteStore implements Store {
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
     this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
     this.why = new SqliteWhy(parts.reader, this.#log, lookup);
+    this.refusals = new SqliteRefusals({ readTables, writeBeside });
     this.audit = new SqliteAudit({ lane: this.#lane, tables: parts.tables, readTables });
   }
 

@@ -13,6 +13,7 @@ import type { CommandChange, CommandStore } from './command-record.js';
 import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { NoticeStore } from './notice-store.js';
 import type { PeopleStore } from './people-store.js';
+import type { RefusalStore } from './refusals/refusal-store.js';
 import type { SecretStore } from './secret-store.js';
 import type { StoreCopy } from './store-copy.js';
 import type { StoredUplink } from './stored-uplink.js';
@@ -133,6 +134,7 @@ export interface Erased {
   readonly findings: number;
   readonly quarantined: number;
   readonly lockEvents: number;
+  readonly refusals: number;
   /** Deliveries that waited for a retry. */
   readonly pendingDeliveries: number;
 }
@@ -310,6 +312,8 @@ export interface Store {
   /** What `why` looks up. */
   readonly why: WhyStore;
   readonly audit: AuditStore;
+  /** What was refused of locks. */
+  readonly refusals: RefusalStore;
 
   /* Pings: the hot path. */
 

@@ -22,6 +22,7 @@ import { eventId } from '../event-id.js';
 import type { Locks } from '../locks.js';
 import { budgetText } from '../mqtt/budget/budget-events.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
+import type { KeptRefusals } from '../refusals/kept-refusals.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store, StoredUplink } from '../store/store.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
@@ -29,6 +30,7 @@ import { commandSteps } from './command-why.js';
 import { eventDeliverySteps } from './event-deliveries.js';
 import { type HistoryLock, REPLAYED_MOST, type ReadHistory, readHistory } from './lock-history.js';
 import { quarantineSteps } from './quarantine-why.js';
+import { refusalSteps } from './refusal-why.js';
 import { parseSubject, type Subject } from './why-subject.js';
 import { readMoment } from './why-time.js';
 
@@ -47,6 +49,8 @@ export interface WhyParts {
   /** How much each lock may send. */
   readonly budgets: UplinkBudgets;
   readonly locks: Pick<Locks, 'judging' | 'find'>;
+  /** What was refused of locks. */
+  readonly refusals: Pick<KeptRefusals, 'read'>;
   /** The run's clock. */
   readonly clock: Clock;
   /** The wall's: deliveries live by it. */
@@ -290,6 +294,7 @@ async function momentSteps(parts: Asked, lock: HistoryLock, atMs: number): Promi
     ...(await lateSteps(parts, lock, silence)),
     ...lastEndStep(history),
     lastUplinkStep(history),
+    ...refusalSteps(await parts.refusals.read(lock.deviceId), atMs),
     ...(await waitingSteps(parts, lock, atMs)),
     ...(isPast ? afterSteps(POWER_MODEL, history, atMs) : []),
   ];

@@ -142,7 +142,14 @@ async function stockUsage({ usage }: Store, { locks }: Stock): Promise<void> {
   await usage.close(1, november, monthEndMs(november), (basis) => JSON.stringify(makeStatement(basis)));
 }
 
-async function stockNotices({ notices, commands }: Store): Promise<void> {
+async function stockNotices({ notices, commands, refusals }: Store): Promise<void> {
+  const refusal = { source: 'lock', what: 'publish', reason: 'topic', address: '203.0.113.7', count: 1 } as const;
+  const times = { firstAtMs: STOCK_START_MS, lastAtMs: STOCK_START_MS };
+  const kept = Array.from({ length: 20 }, (_, index) => ({ ...refusal, ...times, why: `topic "old ${index}"` }));
+  await refusals.write(
+    kept.map((each) => ({ ...each, mac: testMac(1) })),
+    STOCK_START_MS,
+  );
   const change = {
     kind: 'lock-late',
     text: 'it is late',

@@ -64,6 +64,7 @@ export async function usageBench(test: Teardown, options: UsageBenchOptions = {}
     locks,
     dispatcher: { forget: async () => undefined, settled: async () => undefined },
     commands: { cancelled: () => undefined },
+    refusals: { store: async () => undefined, forget: async () => undefined },
     onWebhookUrl: () => undefined,
   });
   if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);
