@@ -48,6 +48,7 @@ t.test('each closed table has a sentence for each of its rows, and no other', as
   t.same(keys(WAIT_WHY), [
     'acknowledgement',
     'airplane',
+    'clock',
     'connection',
     'low-battery',
     'schedule',
