@@ -5,7 +5,8 @@
  * - A MAC becomes another one, the same wherever it stands.
  * - All places move by the same way, so that a ride keeps its shape. What is no latitude or longitude on Earth stays.
  * - All times move by the same number of whole days: windows and daily pings rest on the time of the day. A time that
- *   is outside the years 1970–9999, or would leave them, stays as it is.
+ *   is outside the years 1970–9999, or would leave them, stays as it is, and so does one before 2020: a lock's clock
+ *   was not set then, and rules leave such times out (protocol.md §3).
  * - What people typed (notes, details) is left out or becomes a meaningless word; bytes are dropped, because they hold
  *   it all; a world event becomes a tick, so that lines keep their numbers.
  */
@@ -17,6 +18,7 @@ import type { CommandAck, Ping, Position } from '../proto/ping.js';
 import { isDatable } from '../proto/ping-json.js';
 import type { TraceEvent, TraceHeader } from '../proto/trace.js';
 import { traceEventLine, traceHeaderLine } from '../proto/trace-writer.js';
+import { PLAUSIBLE_FROM_MS } from '../proto/uplink-life.js';
 import { LineSink } from './line-sink.js';
 import { readTraceFile } from './trace-file.js';
 
@@ -77,7 +79,11 @@ export class TraceAnonymiser {
     const locks = new Map(
       [...header.locks].map(([mac, lock]) => [
         this.mac(mac),
-        { ...lock, lastPeriodMs: lock.lastPeriodMs === null ? null : this.time(lock.lastPeriodMs) },
+        {
+          ...lock,
+          lastPeriodMs: lock.lastPeriodMs === null ? null : this.time(lock.lastPeriodMs),
+          ...(lock.reflashed !== undefined && { reflashed: lock.reflashed.map((markMs) => this.time(markMs)) }),
+        },
       ]),
     );
     return { note: '', locks };
@@ -123,8 +129,9 @@ export class TraceAnonymiser {
     return made;
   }
 
-  /** A lock's time, moved by days unless it is, or would be, no date. */
+  /** A lock's time, moved by days unless it is, or would be, no date, or is of a clock that was never set. */
   time(timeMs: number): number {
+    if (timeMs < PLAUSIBLE_FROM_MS) return timeMs;
     return isDatable(timeMs) && isDatable(timeMs + this.#shiftMs) ? timeMs + this.#shiftMs : timeMs;
   }
 

@@ -69,6 +69,29 @@ function replaceMade(state: Draft, effects: StepEffect[], from: number, made: Up
   }
 }
 
+/** How often a lock has booted whose boot counter is to go back. */
+const BOOTS_BEFORE = 40;
+
+/**
+ * Has booted often, and finds its boot counter wiped whenever it makes an uplink that `isMisread` names: that one is of
+ * boot 1, and the next is what it would have been.
+ */
+export function misreadsBoot(isMisread: (uplink: Uplink) => boolean): Spoil {
+  const misread = new WeakMap<Draft, number>();
+  const misnumbered = byUplinks((uplink, state) => {
+    if (uplink.sequence !== state.sequence || uplink.sequence < 2 || !isMisread(uplink)) return uplink;
+    const sequence = (misread.get(state) ?? 0) + 1;
+    misread.set(state, sequence);
+    state.sequence -= 1;
+    return { ...uplink, boot: 1, sequence };
+  });
+  return (healthy) =>
+    misnumbered((model, state, input, nowMs, effects) => {
+      if (input.type === 'boot') state.boot = Math.max(state.boot, BOOTS_BEFORE);
+      return healthy(model, state, input, nowMs, effects);
+    });
+}
+
 /** Changes pings alone. */
 export function byPings(change: (ping: Ping, state: Draft) => Ping): Spoil {
   return byUplinks((uplink, state) => {

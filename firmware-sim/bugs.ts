@@ -21,6 +21,7 @@ import {
   isRidePing,
   isToBeSilent,
   leavesWithoutClose,
+  misreadsBoot,
   outranked,
   type Spoil,
   talksAfterClose,
@@ -227,6 +228,15 @@ export const BUGS: readonly Bug[] = Object.freeze([
     sentence: 'In recovery mode the lock closes its connection, as if it were in MID.',
     shows: 'a lock in recovery mode (--mix recovery)',
     act: byModel((model) => withRow(model, 'RECOVERY', { connectionKept: 'never' })),
+  },
+  {
+    name: 'flash-wiped',
+    rule: 'boot-back',
+    sentence:
+      'The page of the flash in which the lock counts its boots is wiped: the GPS ping of a state change is of ' +
+      'boot 1 again, after 40 boots.',
+    shows: AT_STATE_CHANGES,
+    act: misreadsBoot(({ body }) => body.kind !== 'ack' && isStateGps(body)),
   },
 ] satisfies Bug[]);
 

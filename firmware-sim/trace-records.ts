@@ -8,6 +8,7 @@ import type { Mac } from '../proto/mac.js';
 import type { Command, CommandAck, Ping, Uplink } from '../proto/ping.js';
 import type { DisconnectCause } from '../proto/power-judge-event.js';
 import type { TraceEvent, TraceHeader, TraceLock, TraceWorld } from '../proto/trace.js';
+import { lifeOf, NO_MARKS } from '../proto/uplink-life.js';
 import { readTruth, type Truth } from './trace-truth.js';
 
 /** The most events that are taken of one trace: they are all kept in memory, at some 500 bytes each. */
@@ -20,6 +21,8 @@ const OLDEST_BEFORE = Days(30);
 /** An uplink of the lock's own. Times are ms since the epoch. */
 export interface Heard {
   readonly uplink: Uplink<Ping | CommandAck>;
+  /** Which life of the lock it was made in (protocol.md §1). */
+  readonly life: number;
   /** When it arrived. */
   readonly atMs: number;
   /** When it was made: by the lock's own clock, unless that can't be. */
@@ -64,6 +67,7 @@ export interface TraceRecord {
 }
 
 interface Draft {
+  readonly marks: readonly number[];
   readonly uplinks: Heard[];
   readonly names: Set<string>;
   readonly links: HeardLink[];
@@ -141,7 +145,8 @@ export class TraceRecorder {
         const most = MOST_LOCKS.toLocaleString('en-US');
         throw new LockgateError('input-trace', `the trace has more than ${most} locks: take some out`);
       }
-      lock = { uplinks: [], names: new Set(), links: [], commands: [], truths: [], open: null };
+      const marks = this.#header.locks.get(mac)?.reflashed ?? NO_MARKS;
+      lock = { marks, uplinks: [], names: new Set(), links: [], commands: [], truths: [], open: null };
       this.#locks.set(mac, lock);
     }
     return lock;
@@ -156,13 +161,14 @@ export class TraceRecorder {
   #hear(lock: Draft, atMs: number, uplink: Heard['uplink']): void {
     if (lock.open !== null) lock.open.lastMs = atMs;
     // The same uplink again tells nothing new.
-    const name = `${uplink.boot}/${uplink.sequence}/${uplink.body.kind}`;
+    const life = lifeOf(lock.marks, uplink.timeMs, atMs);
+    const name = `${life}/${uplink.boot}/${uplink.sequence}/${uplink.body.kind}`;
     if (lock.names.has(name)) return;
     lock.names.add(name);
     const fromMs = this.#fromMs ?? atMs;
     const isBelieved = uplink.timeMs <= atMs && uplink.timeMs > fromMs - OLDEST_BEFORE;
     const madeMs = isBelieved ? Math.max(uplink.timeMs, fromMs) : atMs;
-    lock.uplinks.push({ uplink, atMs, madeMs, connectedMs: lock.open?.connectedMs ?? null });
+    lock.uplinks.push({ uplink, life, atMs, madeMs, connectedMs: lock.open?.connectedMs ?? null });
   }
 
   #know(event: TraceWorld): void {
@@ -180,10 +186,15 @@ function endLink(lock: Draft, atMs: number, cause: DisconnectCause): void {
   lock.open = null;
 }
 
-/** By boot and sequence, and no moment before that of the uplink before. */
+/** By life, boot and sequence, and no moment before that of the uplink before. */
 function inOrderMade(uplinks: readonly Heard[]): Heard[] {
   const sorted = uplinks.toSorted((one, other) => {
-    return one.uplink.boot - other.uplink.boot || one.uplink.sequence - other.uplink.sequence || one.atMs - other.atMs;
+    return (
+      one.life - other.life ||
+      one.uplink.boot - other.uplink.boot ||
+      one.uplink.sequence - other.uplink.sequence ||
+      one.atMs - other.atMs
+    );
   });
   let lastMs = Number.NEGATIVE_INFINITY;
   return sorted.map((heard) => {

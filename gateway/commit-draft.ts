@@ -58,11 +58,16 @@ export class CommitDraft {
 
   /** The digests of its uplinks that have this name. */
   digestsOf(credentialId: number, boot: number, sequence: number): Buffer[] {
+    return this.named(credentialId, boot, sequence).map(({ digest }) => digest);
+  }
+
+  /** Its uplinks that have this name. */
+  named(credentialId: number, boot: number, sequence: number): readonly IncomingUplink[] {
     if (this.#named === undefined) {
       this.#named = new Map();
       for (const item of this.incoming) if (item.type === 'uplink') this.#name(item);
     }
-    return (this.#named.get(nameOf(credentialId, boot, sequence)) ?? []).map(({ digest }) => digest);
+    return this.#named.get(nameOf(credentialId, boot, sequence)) ?? [];
   }
 
   #name(uplink: IncomingUplink): void {

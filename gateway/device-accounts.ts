@@ -8,11 +8,16 @@
  */
 import { type Clock, type Milliseconds, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
-import type { Mac } from '../proto/mac.js';
+import { formatMac, type Mac } from '../proto/mac.js';
+import { toDate } from '../proto/ping-json.js';
+import { backSinceMs } from '../proto/power-judge-boots.js';
+import { MARKS_MOST, PLAUSIBLE_FROM_MS } from '../proto/uplink-life.js';
 import type { Commands } from './commands/commands.js';
 import { forgottenState } from './device-state.js';
+import type { GatewayEvents } from './events.js';
 import type { Ingest, Sender } from './ingest.js';
 import { type Keys, makeLockSecret, makePhoneSecret } from './keys.js';
+import { RelivedState } from './lives/relived-state.js';
 import type { Locks } from './locks.js';
 import type { Sessions } from './mqtt/sessions.js';
 import type { KeptRefusals } from './refusals/kept-refusals.js';
@@ -35,8 +40,10 @@ export interface DeviceAccountsParts {
   /** The run's clock: what is known of locks lives by it. */
   readonly runClock: Clock;
   readonly sessions: Pick<Sessions, 'end' | 'none'>;
-  readonly ingest: Pick<Ingest, 'alone' | 'rejudge'>;
-  readonly locks: Pick<Locks, 'find' | 'replace'>;
+  readonly ingest: Pick<Ingest, 'alone' | 'happen' | 'rejudge'>;
+  readonly locks: Pick<Locks, 'find' | 'replace' | 'mark' | 'judging'>;
+  /** Told of locks that are marked as reflashed. */
+  readonly events?: Pick<GatewayEvents, 'emit'> | undefined;
   readonly dispatcher: Pick<Dispatcher, 'forget' | 'settled'>;
   readonly commands: Pick<Commands, 'cancelled'>;
   readonly refusals: Pick<KeptRefusals, 'store' | 'forget'>;
@@ -64,6 +71,8 @@ export interface ChangeDevice {
 
 export class DeviceAccounts {
   readonly #parts: DeviceAccountsParts;
+  /** One at a time, so that none rests on marks that another is about to change. */
+  #reflashing: Promise<unknown> = Promise.resolve();
 
   constructor(parts: DeviceAccountsParts) {
     this.#parts = parts;
@@ -202,6 +211,57 @@ export class DeviceAccounts {
     await this.#parts.ingest.rejudge(device.id, mac);
   }
 
+  /**
+   * Marks the lock as reflashed at a time, by the lock's clock; now, where it is left out. What it made from then on is
+   * of a new life (protocol.md §1), and what is known of it is made again by that order. Its connection goes on.
+   *
+   * @returns all of its marks, the earliest first
+   * @throws LockgateError `no-such-device`, `input-at`, `too-many-marks`, `judge-failed`
+   */
+  reflash(mac: Mac, atMs?: number): Promise<readonly number[]> {
+    const run = (): Promise<readonly number[]> => this.#reflash(mac, atMs);
+    const done = this.#reflashing.then(run, run);
+    this.#reflashing = done.catch(() => undefined);
+    return done;
+  }
+
+  async #reflash(mac: Mac, atMs?: number): Promise<readonly number[]> {
+    const { ingest, runClock } = this.#parts;
+    const { device } = await this.#find(mac);
+    const markMs = atMs ?? runClock.now();
+    checkMark(markMs, runClock.now());
+    const marks = await this.#addedMark(device.id, mac, markMs);
+    const { store, locks } = this.#parts;
+    const relived = new RelivedState({ store, judging: locks.judging }, device.id, mac, marks);
+    // Most of the log is judged while pings go on; what came meanwhile, when nothing else does.
+    await relived.catchUp();
+    await ingest.alone(device.id, () => this.#relive(device.id, mac, markMs, marks, relived), false);
+    // Presence is told of with the next event, and what has lapsed is found then.
+    ingest.happen(device.id, mac, { type: 'tick', atMs: runClock.now() });
+    return marks;
+  }
+
+  async #addedMark(deviceId: number, mac: Mac, markMs: number): Promise<readonly number[]> {
+    const marks = await this.#parts.store.marks.read(deviceId);
+    if (marks.length < MARKS_MOST || marks.includes(markMs)) return withMark(marks, markMs);
+    throw new LockgateError(
+      'too-many-marks',
+      `${formatMac(mac)} was reflashed ${marks.length} times: no more are kept`,
+    );
+  }
+
+  async #relive(deviceId: number, mac: Mac, markMs: number, marks: readonly number[], relived: RelivedState) {
+    const { store, locks, events, runClock } = this.#parts;
+    await relived.catchUp();
+    const known = locks.find(deviceId)?.state;
+    const state = known === undefined ? null : relived.instead(known);
+    await store.marks.add({ deviceId, markMs, state: state === null ? null : JSON.stringify(state) });
+    locks.mark(deviceId, marks);
+    if (state !== null) locks.replace(deviceId, state);
+    const sinceMs = state === null ? undefined : backSinceMs(state.belief);
+    events?.emit('reflashed', { atMs: runClock.now(), mac, markMs, backSinceMs: sinceMs });
+  }
+
   async #find(mac: Mac): Promise<DeviceReading> {
     const reading = await this.#parts.store.findDevice(mac);
     if (reading === null) throw noSuchDevice(mac);
@@ -247,4 +307,17 @@ export class DeviceAccounts {
     const ended = ({ credentialId }: Sender): boolean => credentialIds.includes(credentialId);
     this.#parts.sessions.end(deviceId, ({ sender }) => ended(sender));
   }
+}
+
+/** @throws LockgateError `input-at` */
+function checkMark(markMs: number, nowMs: number): void {
+  if (markMs >= PLAUSIBLE_FROM_MS && markMs <= nowMs) return;
+  throw new LockgateError(
+    'input-at',
+    `at is ${toDate(markMs)}: expected a time from 2020 on that is not in the future`,
+  );
+}
+
+function withMark(marks: readonly number[], markMs: number): readonly number[] {
+  return [...new Set([...marks, markMs])].sort((one, other) => one - other);
 }

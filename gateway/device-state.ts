@@ -7,15 +7,15 @@
  */
 
 import { ok, problem, type Result } from '../proto/errors.js';
-import { isObject } from '../proto/json-reader.js';
 import { formatMac, type Mac } from '../proto/mac.js';
 import type { Ping, PingUplink, Source, Uplink } from '../proto/ping.js';
 import { isPingUplink } from '../proto/ping.js';
-import { type Belief, isAfter, isSame, type Newest, newBelief, setName } from '../proto/power-judge-belief.js';
+import { type Belief, isAfter, isSame, type Newest, newBelief, newRun, setName } from '../proto/power-judge-belief.js';
 import type { UplinkName } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
+import { FIRST_LIFE } from '../proto/uplink-life.js';
 import type { Unjudged } from './judging/judging.js';
-import { upgradeBelief } from './stored-belief.js';
+import { upgradeState } from './stored-belief.js';
 
 /** It is written in place: there is one for every ping. */
 export interface LatestPing extends Newest {
@@ -36,7 +36,7 @@ export interface DeviceState {
    * Names up to this one may have been used before what was known of the lock was forgotten. They are looked up in the
    * log, as the belief no longer knows of them. Absent where nothing was forgotten.
    */
-  readonly usedTo?: UplinkName;
+  readonly usedTo?: Newest;
 }
 
 /** The state of a lock that was never heard of. `listeningSinceMs`: since when the gateway listens for it. */
@@ -49,23 +49,27 @@ export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number)
 export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): DeviceState {
   const { powerFrom } = known.belief;
   const { usedTo } = known;
-  const isNewer = usedTo === undefined || isAfter(usedTo, powerFrom.credential, powerFrom.boot, powerFrom.sequence);
+  const { credential, life, boot, sequence } = powerFrom;
+  const isNewer = usedTo === undefined || isAfter(usedTo, credential, life, boot, sequence);
   return { ...newDeviceState(mac, nowMs, nowMs), usedTo: isNewer ? { ...powerFrom } : usedTo };
 }
 
 /**
  * Whether a name was certainly never used, because it comes after all others of the lock. Most uplinks do, and need no
- * look into the log. A phone counts for itself, whatever its credential's age beside the lock's: it is looked up.
+ * look into the log. A phone counts for itself, whatever its credential's age beside the lock's: it is looked up. So is
+ * a lock that was reflashed: what comes after all others in order may have its name from an earlier life.
  */
-export function isNewest(state: DeviceState, source: Source, { credential, boot, sequence }: UplinkName): boolean {
-  if (source === 'phone' || !isAfter(state.belief.powerFrom, credential, boot, sequence)) return false;
-  return state.usedTo === undefined || isAfter(state.usedTo, credential, boot, sequence);
+export function isNewest(state: DeviceState, source: Source, name: UplinkName): boolean {
+  const { credential, life = FIRST_LIFE, boot, sequence } = name;
+  if (source === 'phone' || life > FIRST_LIFE || !isAfter(state.belief.powerFrom, credential, life, boot, sequence))
+    return false;
+  return state.usedTo === undefined || isAfter(state.usedTo, credential, life, boot, sequence);
 }
 
 /** Reads what {@link DeviceState} was stored as. @throws Error where it was damaged since */
 export function parseDeviceState(json: string): DeviceState {
   const state = JSON.parse(json) as DeviceState;
-  upgradeBelief(state.belief);
+  upgradeState(state);
   return state;
 }
 
@@ -77,19 +81,19 @@ export function readDeviceState(json: string): Result<DeviceState> {
   } catch (error) {
     return problem('bad-state', `the stored state is no JSON: ${(error as Error).message}`);
   }
-  if (isObject(value)) upgradeBelief(value.belief);
+  upgradeState(value);
   const misfit = misfitOf(SHAPE, value, 'state');
   return misfit === undefined ? ok(value as DeviceState) : problem('bad-state', `in the stored state, ${misfit}`);
 }
 
-const NAME = { credential: 0, boot: 0, sequence: 0 };
+const NAME = { credential: 0, life: 0, boot: 0, sequence: 0 };
 /** A state that has one of everything. Its values stand for their types; null for whatever there may be, or not. */
 const SHAPE = {
   belief: {
     ...newBelief(POWER_MODEL, '', 0),
     periods: [{ ...NAME, timeMs: 0, isReported: false }],
     airplaneSwitches: [{ id: 0, sentMs: 0, expiresMs: 0, hasReconnected: false, outcome: '' }],
-    runs: [{ credential: 0, boot: 0, spans: [{ low: 0, high: 0 }], dropped: 0, lost: 0, reported: 0 }],
+    runs: [{ ...newRun(0, 0, 0), spans: [{ low: 0, high: 0 }] }],
   },
   ping: null,
   receivedAtMs: null,
@@ -117,15 +121,21 @@ function misfitOf(shape: unknown, value: unknown, at: string): string | undefine
 }
 
 /** Notes that an uplink came: the ping, where it is the latest in the order of protocol.md §1. */
-export function noteUplink(state: DeviceState, credential: number, uplink: Uplink, receivedAtMs: number): void {
+export function noteUplink(
+  state: DeviceState,
+  credential: number,
+  uplink: Uplink,
+  receivedAtMs: number,
+  life: number = FIRST_LIFE,
+): void {
   state.receivedAtMs = receivedAtMs;
   if (!isPingUplink(uplink)) return;
   const { boot, sequence, timeMs, body } = uplink;
   const { reason, kind } = body;
   const known = state.ping;
-  if (known === null) state.ping = { credential, boot, sequence, timeMs, reason, kind };
-  else if (isAfter(known, credential, boot, sequence) || isGreater(credential, uplink, known)) {
-    setName(known, credential, boot, sequence);
+  if (known === null) state.ping = { credential, life, boot, sequence, timeMs, reason, kind };
+  else if (isAfter(known, credential, life, boot, sequence) || isGreater(credential, life, uplink, known)) {
+    setName(known, credential, life, boot, sequence);
     known.timeMs = timeMs;
     known.reason = reason;
     known.kind = kind;
@@ -136,8 +146,9 @@ export function noteUplink(state: DeviceState, credential: number, uplink: Uplin
  * Of two pings of one name that contradict each other the greater counts: that is arbitrary, but it is the same in
  * whatever order they come (protocol.md §3, "Late data").
  */
-function isGreater(credential: number, { boot, sequence, timeMs, body }: PingUplink, known: LatestPing): boolean {
-  if (!isSame(known, credential, boot, sequence)) return false;
+function isGreater(credential: number, life: number, uplink: PingUplink, known: LatestPing): boolean {
+  const { boot, sequence, timeMs, body } = uplink;
+  if (!isSame(known, credential, life, boot, sequence)) return false;
   if (timeMs !== known.timeMs) return timeMs > known.timeMs;
   return `${body.kind} ${body.reason}` > `${known.kind} ${known.reason}`;
 }

@@ -7,9 +7,11 @@
 import type { Mac } from '../proto/mac.js';
 import type { CommandAck, Source } from '../proto/ping.js';
 import type { UplinkCopy, Verdict } from '../proto/power-judge-event.js';
+import { lifeOf } from '../proto/uplink-life.js';
 import type { CommitDraft } from './commit-draft.js';
 import type { KnownLock, Locks } from './locks.js';
 import type { AnsweredState } from './store/command-record.js';
+import { storedLife } from './store/lives/latest-by-life.js';
 import type { LockEvent, Store } from './store/store.js';
 import type { TakenUplink } from './taken-uplink.js';
 import type { Happening, Judgeable, WaitingHappening, WaitingRejection } from './waiting.js';
@@ -27,11 +29,11 @@ export interface Acknowledgement {
 
 export class DraftJudge {
   readonly #locks: Locks;
-  readonly #store: Pick<Store, 'readDigests'>;
+  readonly #store: Pick<Store, 'readDigests' | 'why'>;
   readonly #underWay: () => CommitDraft | undefined;
 
   /** `underWay` is the draft that the store is making durable at this moment, if there is one. */
-  constructor(locks: Locks, store: Pick<Store, 'readDigests'>, underWay: () => CommitDraft | undefined) {
+  constructor(locks: Locks, store: Pick<Store, 'readDigests' | 'why'>, underWay: () => CommitDraft | undefined) {
     this.#locks = locks;
     this.#store = store;
     this.#underWay = underWay;
@@ -75,6 +77,8 @@ export class DraftJudge {
   #enterUplink(taken: TakenUplink, draft: CommitDraft): Promise<void> | undefined {
     const { deviceId, mac } = taken.sender;
     const lock = this.#locks.known(deviceId, mac, taken.receivedAtMs);
+    if (lock.marks.length > 0 && taken.source === 'lock')
+      taken.life = lifeOf(lock.marks, taken.uplink.timeMs, taken.receivedAtMs);
     if (this.#locks.isNewest(lock, taken.source, taken)) {
       this.#judgeUplink(lock, taken, draft);
       return undefined;
@@ -84,7 +88,7 @@ export class DraftJudge {
 
   /** One that does not come after all others of its lock: its name may have been used before. */
   async #enterOld(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): Promise<void> {
-    taken.copy = await this.#copyOf(taken, draft);
+    taken.copy = await this.#copyOf(lock, taken, draft);
     this.#judgeUplink(lock, taken, draft);
   }
 
@@ -110,14 +114,26 @@ export class DraftJudge {
   }
 
   /** Whether the uplink's name was used before. */
-  async #copyOf({ credentialId, boot, sequence, digest }: TakenUplink, draft: CommitDraft): Promise<UplinkCopy> {
+  async #copyOf(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): Promise<UplinkCopy> {
+    const { credentialId, boot, sequence, digest } = taken;
     // Looked at before the store is: what is under way now is in the store by the time that it is under way no longer.
     const underWay = this.#underWay()?.digestsOf(credentialId, boot, sequence) ?? [];
     const inDraft = draft.digestsOf(credentialId, boot, sequence);
     const known = [...underWay, ...inDraft, ...(await this.#store.readDigests(credentialId, boot, sequence))];
     if (known.length === 0) return 'new';
     // Of what was erased only the name is left, so whatever comes under it is taken for it.
-    return known.some((each) => each.length === 0 || each.equals(digest)) ? 'repeat' : 'conflict';
+    if (known.some((each) => each.length === 0 || each.equals(digest))) return 'repeat';
+    if (lock.marks.length === 0 || taken.source === 'phone') return 'conflict';
+    return (await this.#isNamedInLife(lock, taken, draft)) ? 'conflict' : 'new';
+  }
+
+  /** Whether an uplink of the same life has the name: one of another life is no contradiction. */
+  async #isNamedInLife(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): Promise<boolean> {
+    const { credentialId, boot, sequence, life } = taken;
+    const waiting = [this.#underWay(), draft].flatMap((each) => each?.named(credentialId, boot, sequence) ?? []);
+    if (waiting.some((each) => each.life === life)) return true;
+    const stored = await this.#store.why.findUplinks(lock.deviceId, boot, sequence);
+    return stored.some((each) => each.credentialId === credentialId && storedLife(each, lock.marks) === life);
   }
 }
 

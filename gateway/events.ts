@@ -95,6 +95,24 @@ export interface PresenceChanged {
   readonly presence: Presence;
 }
 
+/** A lock's boot counter went back (boot-back, protocol.md §3). */
+export interface BootBack {
+  readonly atMs: number;
+  readonly mac: Mac;
+  /** When the lower boot began to be used, by the lock's clock. */
+  readonly sinceMs: number;
+}
+
+/** An operator marked a lock as reflashed (protocol.md §1). */
+export interface LockReflashed {
+  readonly atMs: number;
+  readonly mac: Mac;
+  /** When the new life begins, by the lock's clock. */
+  readonly markMs: number;
+  /** When a lower boot began to be used that the marks don't explain; undefined where they explain all. */
+  readonly backSinceMs: number | undefined;
+}
+
 export interface UplinkQuarantined {
   readonly atMs: number;
   readonly mac: Mac;
@@ -378,10 +396,21 @@ export interface GatewayEventMap {
   acknowledged: [Acknowledged];
   request: [RequestAnswered];
   'state-rebuilt': [StateRebuilt];
+  /* Notices alone listen to these; streams have the findings, and the audit log. */
+  'boot-back': [BootBack];
+  reflashed: [LockReflashed];
 }
 
 /** Those that are counted and not told; and what there is to tell before a stream can be there. */
-export type FigureName = 'stored' | 'commit' | 'acknowledged' | 'request' | 'catching-up' | 'files-mended';
+export type FigureName =
+  | 'stored'
+  | 'commit'
+  | 'acknowledged'
+  | 'request'
+  | 'catching-up'
+  | 'files-mended'
+  | 'boot-back'
+  | 'reflashed';
 
 /** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;

@@ -16,6 +16,8 @@ import { afterThisTurn, type Clock, Seconds, systemClock, type Timer } from '../
 import { decodeUplink } from '../proto/codec.js';
 import { LockgateError } from '../proto/errors.js';
 import type { Mac } from '../proto/mac.js';
+import { backSinceMs } from '../proto/power-judge-boots.js';
+import type { Finding } from '../proto/power-judge-event.js';
 import type { ClockDoubt } from './clocks/kept-clocks.js';
 import { CommitDraft, type PresenceNews } from './commit-draft.js';
 import { type Acknowledgement, ackOf, DraftJudge } from './draft-judge.js';
@@ -183,11 +185,13 @@ export class Ingest {
    * Does something to a lock's account between two commits: all that was taken before is stored by then, and uplinks of
    * the lock that wait by its end are turned away, unacknowledged, for the lock to send again over a connection that
    * knows of the change. Settles as `run` does.
+   *
+   * @param turnsAway false where the change ends no connection: then what waits is judged by it instead
    */
-  alone(deviceId: number, run: () => Promise<void>): Promise<void> {
+  alone(deviceId: number, run: () => Promise<void>, turnsAway = true): Promise<void> {
     return new Promise((resolve, reject) => {
       const ended = (error?: Error): void => (error === undefined ? resolve() : reject(error));
-      this.#waiting.add({ type: 'work', deviceId, run, turnsAway: true, ended });
+      this.#waiting.add({ type: 'work', deviceId, turnsAway, run, ended });
       this.#startCommitting();
     });
   }
@@ -199,19 +203,10 @@ export class Ingest {
    * @throws StoreFailure
    */
   async rejudge(deviceId: number, mac: Mac): Promise<void> {
-    await this.#between(deviceId, () => this.#parts.locks.rejudge(deviceId, mac));
+    await this.alone(deviceId, () => this.#parts.locks.rejudge(deviceId, mac), false);
     // So that its presence is told, and that it is woken when something is due.
     this.happen(deviceId, mac, { type: 'tick', atMs: this.#parts.clock.now() });
     this.#startCommitting();
-  }
-
-  /** As {@link alone}, but nothing is turned away. */
-  #between(deviceId: number, run: () => Promise<void>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const ended = (error?: Error): void => (error === undefined ? resolve() : reject(error));
-      this.#waiting.add({ type: 'work', deviceId, run, turnsAway: false, ended });
-      this.#startCommitting();
-    });
   }
 
   /** Resolves when all that was taken so far has been answered. */
@@ -370,7 +365,7 @@ export class Ingest {
   }
 
   /** Does what is to be done alone, which is next. */
-  async #work({ deviceId, run, turnsAway, ended }: WaitingWork): Promise<void> {
+  async #work({ deviceId, turnsAway, run, ended }: WaitingWork): Promise<void> {
     this.#waiting.leave();
     try {
       await run();
@@ -395,6 +390,8 @@ export class Ingest {
     this.#announce(draft.batch);
     for (const { lock, presence } of news) events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
     for (const lock of draft.touched) this.#guard(lock, () => commands.judged(lock));
+    for (const { deviceId, findings } of draft.judged)
+      this.#guard(locks.find(deviceId), () => this.#announceBoots(deviceId, findings));
     if (draft.merchantIds.size > 0) onStored(draft.merchantIds, draft.incoming.length);
     locks.arm();
   }
@@ -407,6 +404,16 @@ export class Ingest {
       if (lock === undefined) throw error;
       this.#parts.locks.stopJudging(lock, messageOf(error));
     }
+  }
+
+  /** Reports a lock whose boot counter went back. */
+  #announceBoots(deviceId: number, findings: readonly Finding[]): void {
+    if (!findings.some(({ rule }) => rule === 'boot-back')) return;
+    const { locks, clock, events } = this.#parts;
+    const lock = locks.find(deviceId);
+    const sinceMs = lock === undefined ? undefined : backSinceMs(lock.state.belief);
+    if (lock !== undefined && sinceMs !== undefined)
+      events.emit('boot-back', { atMs: clock.now(), mac: lock.mac, sinceMs });
   }
 
   /** Tells of a batch, in order. Nothing is made for nobody: there may be very many uplinks. */

@@ -13,6 +13,7 @@ import type { Source } from '../proto/ping.js';
 import { type JudgeEvent, newVerdict, type UplinkName, type Verdict } from '../proto/power-judge-event.js';
 import { type Presence, presence } from '../proto/power-judge-presence.js';
 import { POWER_MODEL } from '../proto/power-model.js';
+import { NO_MARKS } from '../proto/uplink-life.js';
 import { type DeviceState, isNewest, newDeviceState, noteUplink } from './device-state.js';
 import type { StateRebuilt } from './events.js';
 import { JUDGING, JudgeFailure, type Judging, messageOf, type Unjudged } from './judging/judging.js';
@@ -30,6 +31,8 @@ export interface KnownLock {
   readonly deviceId: number;
   readonly mac: Mac;
   state: DeviceState;
+  /** When it was reflashed (protocol.md §1), the earliest first. */
+  marks: readonly number[];
   /** What was last told of its presence. */
   presence: Presence;
   /** When something may fall due for it, ms since the epoch, by the run's clock. */
@@ -59,7 +62,7 @@ interface SettledLock {
   readonly judged: readonly Judged[];
 }
 
-type NotedUplink = Pick<TakenUplink, 'credentialId' | 'uplink' | 'receivedAtMs'>;
+type NotedUplink = Pick<TakenUplink, 'credentialId' | 'uplink' | 'receivedAtMs' | 'life'>;
 
 const NOBODY: readonly TurnedLock[] = Object.freeze([]);
 const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
@@ -74,6 +77,8 @@ export class Locks {
   readonly #locks = new Map<number, KnownLock>();
   readonly #deadlines = new Deadlines<KnownLock>();
   readonly #listeningSinceMs: number;
+  /** Of the locks that have some. */
+  readonly #marks = new Map<number, readonly number[]>();
   readonly #unsettled = new UnsettledStates<KnownLock>();
   readonly #judging: Judging;
   /** Their states in memory are not to be believed. */
@@ -99,6 +104,7 @@ export class Locks {
   async load(): Promise<readonly StateRebuilt[]> {
     const rebuilt: StateRebuilt[] = [];
     const atMs = this.#clock.now();
+    for (const [deviceId, marks] of await this.#store.marks.readAll()) this.#marks.set(deviceId, marks);
     for (const loaded of (await this.#loadStates(atMs)).values()) {
       const { deviceId, mac, state, isReplayed, rebuilt: made } = loaded;
       // Nobody is told anew of what was told of already.
@@ -159,8 +165,8 @@ export class Locks {
   }
 
   /** Notes that a new uplink of the lock's own came. */
-  note(lock: KnownLock, { credentialId, uplink, receivedAtMs }: NotedUplink): void {
-    this.#guard(lock, () => noteUplink(lock.state, credentialId, uplink, receivedAtMs));
+  note(lock: KnownLock, { credentialId, uplink, receivedAtMs, life }: NotedUplink): void {
+    this.#guard(lock, () => noteUplink(lock.state, credentialId, uplink, receivedAtMs, life));
   }
 
   /** Whether an uplink's name was certainly never used before; false where it has to be looked up. */
@@ -346,6 +352,15 @@ export class Locks {
     }
   }
 
+  /** From now on these are all of the lock's marks. They have been stored. */
+  mark(deviceId: number, marks: readonly number[]): void {
+    this.#marks.set(deviceId, marks);
+    const lock = this.#locks.get(deviceId);
+    if (lock !== undefined) lock.marks = marks;
+  }
+
+  readonly #marksOf = (deviceId: number): readonly number[] => this.#marks.get(deviceId) ?? NO_MARKS;
+
   /** From now on this is what is known of the lock; null drops it. It has been stored. */
   replace(deviceId: number, state: DeviceState | null): void {
     const lock = this.#locks.get(deviceId);
@@ -432,6 +447,7 @@ export class Locks {
       deviceId,
       mac,
       state,
+      marks: this.#marksOf(deviceId),
       presence: NEVER_SEEN,
       dueMs: Number.POSITIVE_INFINITY,
       isStored,

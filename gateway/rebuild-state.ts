@@ -140,6 +140,7 @@ async function replayTail(
 ): Promise<Map<number, TailFailure>> {
   const failed = new Map<number, TailFailure>();
   const judged = new Map<number, number>();
+  const marks = await store.marks.readAll();
   for await (const piece of store.readUnsettled(UNSETTLED_MOST, PIECE, deviceIds)) {
     for (const uplink of piece) {
       const { deviceId } = uplink;
@@ -149,7 +150,7 @@ async function replayTail(
       loaded.isReplayed = true;
       judged.set(deviceId, count + 1);
       try {
-        judgeStored(judging, loaded.state, uplink);
+        judgeStored(judging, loaded.state, uplink, marks.get(deviceId));
       } catch (error) {
         if (error instanceof JudgeFailure) failed.set(deviceId, { judged: count, why: messageOf(error.cause) });
         else loaded.rebuilt ??= { why: (error as Error).message, from: 'log' };

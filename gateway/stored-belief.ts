@@ -4,14 +4,49 @@
  */
 import { Hours } from '../proto/clock.js';
 import { isObject } from '../proto/json-reader.js';
-import type { AirplaneSwitch } from '../proto/power-judge-belief.js';
+import { type AirplaneSwitch, newRun, type Run } from '../proto/power-judge-belief.js';
+import { NEVER } from '../proto/power-judge-state.js';
+import { FIRST_LIFE, PLAUSIBLE_FROM_MS } from '../proto/uplink-life.js';
 
 /** How long a set-power lives that an older version sent, which did not note when it expires (protocol.md §1). */
 export const UNNOTED_SET_POWER_LIFE = Hours(24);
 
-/** Brings the belief of a stored state up to date, in place. What is damaged is left for the check of its shape. */
-export function upgradeBelief(belief: unknown): void {
-  if (isObject(belief)) upgradeSwitches(belief);
+/** Brings a stored state up to date, in place. What is damaged is left for the check of its shape. */
+export function upgradeState(state: unknown): void {
+  if (!isObject(state) || !isObject(state.belief)) return;
+  upgradeSwitches(state.belief);
+  if (Array.isArray(state.belief.runs) && !isOfLives(state.belief)) upgradeNames(state, state.belief);
+}
+
+function isOfLives({ powerFrom }: Record<string, unknown>): boolean {
+  return isObject(powerFrom) && 'life' in powerFrom;
+}
+
+const NAMES = ['powerFrom', 'batteryFrom', 'lockStateFrom', 'positionFrom', 'windowFrom', 'lastPeriodFrom', 'first'];
+
+/** Before, names had no life, and boots no times. The latest ping says when one of them was in use. */
+function upgradeNames(state: Record<string, unknown>, belief: Record<string, unknown>): void {
+  for (const name of NAMES) belief[name] = nameOfLife(belief[name]);
+  if (Array.isArray(belief.periods)) belief.periods = belief.periods.map(nameOfLife);
+  belief.runs = (belief.runs as unknown[]).map((run) => {
+    if (!isObject(run)) return run;
+    return Object.assign(newRun(Number(run.credential), FIRST_LIFE, Number(run.boot)), run);
+  });
+  if (isObject(state.usedTo)) state.usedTo = nameOfLife(state.usedTo);
+  if (!isObject(state.ping)) return;
+  const { credential, boot, sequence, timeMs } = state.ping;
+  state.ping = nameOfLife(state.ping);
+  const run = (belief.runs as unknown[]).find(
+    (each) => isObject(each) && each.credential === credential && each.boot === boot,
+  );
+  if (run !== undefined && typeof timeMs === 'number' && timeMs >= PLAUSIBLE_FROM_MS)
+    Object.assign(run as Run, { earliestMs: timeMs, latestMs: timeMs, latestSequence: sequence });
+}
+
+function nameOfLife(name: unknown): unknown {
+  if (!isObject(name) || typeof name.boot !== 'number') return name;
+  const { credential, boot, ...rest } = name;
+  return { credential, life: boot < 0 ? 0 : boot === NEVER ? NEVER : FIRST_LIFE, boot, ...rest };
 }
 
 /** Before, a switch had nothing but its id and whether it was acknowledged. */

@@ -7,6 +7,7 @@ import type { Mac } from '../proto/mac.js';
 import type { Source, Uplink } from '../proto/ping.js';
 import type { Finding, UplinkCopy, UplinkEvent } from '../proto/power-judge-event.js';
 import { POWER_MODEL } from '../proto/power-model.js';
+import { FIRST_LIFE } from '../proto/uplink-life.js';
 import { digestOf, eventId } from './event-id.js';
 import type { UplinkTaken } from './events.js';
 import { type IncomingUplink, UPLINK_KINDS } from './store/store.js';
@@ -36,6 +37,8 @@ export class TakenUplink implements IncomingUplink, UplinkEvent {
   readonly source: Source;
   readonly credential: number;
   readonly atMs: number;
+  /** Known when its turn has come, of a lock that was reflashed. */
+  life: number = FIRST_LIFE;
   /** Known when its turn has come. */
   copy: UplinkCopy = 'new';
   /* The rest of what is stored. */

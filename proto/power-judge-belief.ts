@@ -27,7 +27,12 @@ export const BELIEF_LIMITS = Object.freeze({
 });
 
 /** A name that is written in place on the hot path. */
-export type Newest = { -readonly [Part in keyof UplinkName]: UplinkName[Part] };
+export interface Newest {
+  credential: number;
+  life: number;
+  boot: number;
+  sequence: number;
+}
 
 /**
  * Where a lock was, by its newest uplink with a position that can be one. Degrees and whole metres. It is written in
@@ -69,6 +74,7 @@ export interface Span {
 /** The numbers of one boot. */
 export interface Run {
   readonly credential: number;
+  readonly life: number;
   readonly boot: number;
   /** In order, without overlap; never empty. */
   spans: Span[];
@@ -78,10 +84,46 @@ export interface Run {
   lost: number;
   /** Unexplained missing numbers that a finding has told of. */
   reported: number;
+  /**
+   * When its uplinks were made, by the lock's clock (power-judge-boots.ts): the earliest time, the latest with its
+   * sequence, and that of the lowest sequence. {@link NEVER} or −{@link NEVER} where none has come.
+   */
+  earliestMs: number;
+  latestMs: number;
+  latestSequence: number;
+  firstMs: number;
+  firstSequence: number;
+  /** The sequence of the uplink that a boot-back is about; −1 without one. */
+  backSequence: number;
+}
+
+/** A run of which nothing has come yet. */
+export function newRun(credential: number, life: number, boot: number): Run {
+  return {
+    credential,
+    life,
+    boot,
+    spans: [],
+    dropped: 0,
+    lost: 0,
+    reported: 0,
+    earliestMs: NEVER,
+    latestMs: -NEVER,
+    latestSequence: -1,
+    firstMs: -NEVER,
+    firstSequence: NEVER,
+    backSequence: -1,
+  };
+}
+
+/** Less than 0 where the run comes before the boot (credential, life, boot) in order, 0 where it is of it. */
+export function orderOfRun(run: Run, credential: number, life: number, boot: number): number {
+  return run.credential - credential || run.life - life || run.boot - boot;
 }
 
 /** A REASON_PERIOD_TRACKING ping. */
 export interface PeriodPing extends UplinkName {
+  readonly life: number;
   /** By the lock's clock. */
   readonly timeMs: number;
   isReported: boolean;
@@ -193,8 +235,8 @@ export interface InitialBelief {
   readonly listeningSinceMs?: number | null;
 }
 
-const before = (): Newest => ({ credential: -1, boot: -1, sequence: -1 });
-const after = (): Newest => ({ credential: NEVER, boot: NEVER, sequence: NEVER });
+const before = (): Newest => ({ credential: -1, life: 0, boot: -1, sequence: -1 });
+const after = (): Newest => ({ credential: NEVER, life: NEVER, boot: NEVER, sequence: NEVER });
 
 /**
  * The belief before the first event.
@@ -256,21 +298,25 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
   };
 }
 
-/** Whether the uplink (credential, boot, sequence) comes after `newest` in order. */
-export function isAfter(newest: UplinkName, credential: number, boot: number, sequence: number): boolean {
+/** Whether the uplink (credential, life, boot, sequence) comes after `newest` in order. */
+export function isAfter(newest: Newest, credential: number, life: number, boot: number, sequence: number): boolean {
   if (credential !== newest.credential) return credential > newest.credential;
+  if (life !== newest.life) return life > newest.life;
   if (boot !== newest.boot) return boot > newest.boot;
   return sequence > newest.sequence;
 }
 
 /** Whether it is the very one. */
-export function isSame(newest: UplinkName, credential: number, boot: number, sequence: number): boolean {
-  return sequence === newest.sequence && boot === newest.boot && credential === newest.credential;
+export function isSame(newest: Newest, credential: number, life: number, boot: number, sequence: number): boolean {
+  return (
+    sequence === newest.sequence && boot === newest.boot && life === newest.life && credential === newest.credential
+  );
 }
 
 /** Writes the name in place. */
-export function setName(newest: Newest, credential: number, boot: number, sequence: number): void {
+export function setName(newest: Newest, credential: number, life: number, boot: number, sequence: number): void {
   newest.credential = credential;
+  newest.life = life;
   newest.boot = boot;
   newest.sequence = sequence;
 }

@@ -11,6 +11,7 @@ import { isOnEarth } from './power-judge-content.js';
 import type { UplinkEvent } from './power-judge-event.js';
 import { rowOf, stateRow } from './power-judge-state.js';
 import type { PowerModel } from './power-model.js';
+import { FIRST_LIFE } from './uplink-life.js';
 
 /** Takes what the lock's uplink says of the lock. Returns whether that changed its state or its window. */
 export function believe(model: PowerModel, belief: Belief, event: UplinkEvent): boolean {
@@ -27,11 +28,12 @@ export function believe(model: PowerModel, belief: Belief, event: UplinkEvent): 
 /** More than 0 where the event's uplink comes after `newest` in order, 0 where it has its name. */
 function orderAfter(newest: Newest, event: UplinkEvent): number {
   const { boot, sequence } = event.uplink;
-  return event.credential - newest.credential || boot - newest.boot || sequence - newest.sequence;
+  const life = event.life ?? FIRST_LIFE;
+  return event.credential - newest.credential || life - newest.life || boot - newest.boot || sequence - newest.sequence;
 }
 
 function take(newest: Newest, event: UplinkEvent): void {
-  setName(newest, event.credential, event.uplink.boot, event.uplink.sequence);
+  setName(newest, event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
 }
 
 function believePower(belief: Belief, event: UplinkEvent): boolean {

@@ -5,16 +5,17 @@
 import type { CommandAck, GpsPing, Ping, Position, Source, Uplink } from './ping.js';
 import { isDatable } from './ping-json.js';
 import type { Belief } from './power-judge-belief.js';
-import { finding, type UplinkEvent, type UplinkName, type Verdict } from './power-judge-event.js';
+import { finding, type UplinkEvent, type UplinkName, uplinkName, type Verdict } from './power-judge-event.js';
 import { lowBatteryBelow } from './power-judge-state.js';
 import { describeSpan, describeTime } from './power-judge-words.js';
 import type { PowerModel } from './power-model.js';
 import { isKnownReason } from './reasons.js';
 import type { RuleName } from './rules.js';
+import { FIRST_LIFE } from './uplink-life.js';
 
 /** The name of an event's uplink. */
 export function nameOf(event: UplinkEvent): UplinkName {
-  return { credential: event.credential, boot: event.uplink.boot, sequence: event.uplink.sequence };
+  return uplinkName(event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
 }
 
 /** The rules that a phone's uplink meets too. */

@@ -3,14 +3,17 @@
  */
 import type { Command, Source, Uplink } from './ping.js';
 import { type RuleName, type Severity, severityOf } from './rules.js';
+import { FIRST_LIFE } from './uplink-life.js';
 
 /**
- * Names an uplink within its lock (protocol.md §1). Uplinks are ordered by (credential, boot, sequence); no clock takes
- * part.
+ * Names an uplink within its lock, with its place in the order (protocol.md §1): credential, life, boot, sequence. The
+ * life is no part of its identity.
  */
 export interface UplinkName {
   /** The age order of the credential it came with: a newer credential has a greater number. */
   readonly credential: number;
+  /** Which life of the lock it was made in (uplink-life.ts); absent for the first. */
+  readonly life?: number | undefined;
   readonly boot: number;
   readonly sequence: number;
 }
@@ -45,6 +48,8 @@ export interface UplinkEvent extends Timed {
   readonly source: Source;
   /** The age order of the credential, which {@link UplinkName} explains. */
   readonly credential: number;
+  /** Which life of the lock it was made in; absent for the first. */
+  readonly life?: number | undefined;
   readonly copy: UplinkCopy;
   readonly uplink: Uplink;
 }
@@ -116,5 +121,15 @@ export function finding(rule: RuleName, mac: string, about: UplinkName | null, a
 
 /** Less than 0 where `a` comes before `b` in the order of protocol.md §1. */
 export function compareNames(a: UplinkName, b: UplinkName): number {
-  return a.credential - b.credential || a.boot - b.boot || a.sequence - b.sequence;
+  return (
+    a.credential - b.credential ||
+    (a.life ?? FIRST_LIFE) - (b.life ?? FIRST_LIFE) ||
+    a.boot - b.boot ||
+    a.sequence - b.sequence
+  );
+}
+
+/** A name; the first life is left out of it, as most locks have no other. */
+export function uplinkName(credential: number, life: number, boot: number, sequence: number): UplinkName {
+  return life === FIRST_LIFE ? { credential, boot, sequence } : { credential, life, boot, sequence };
 }

@@ -9,11 +9,12 @@
  * A lock keeps what it made across a boot, and counts what it drops since the boot that it is in (protocol.md §1). So
  * numbers of an earlier boot may be among those that it tells to have dropped in a later one.
  */
-import { BELIEF_LIMITS, type Belief, type Run, type Span } from './power-judge-belief.js';
+import { BELIEF_LIMITS, type Belief, orderOfRun, type Run, type Span } from './power-judge-belief.js';
 import { finding, type UplinkEvent, type UplinkName, type Verdict } from './power-judge-event.js';
 import { joinOverHole } from './power-judge-span.js';
 import { NEVER } from './power-judge-state.js';
 import type { PowerModel } from './power-model.js';
+import { FIRST_LIFE } from './uplink-life.js';
 
 /** A hole opened below `span`. Sets when patience with it ends. */
 export function noticeHole(model: PowerModel, belief: Belief, span: Span, atMs: number): void {
@@ -63,8 +64,9 @@ export function endPatience(belief: Belief, event: UplinkEvent, about: UplinkNam
   const { boot, sequence } = event.uplink;
   let hasHoles = false;
   for (const run of belief.runs) {
-    const isSameRun = run.boot === boot && run.credential === event.credential;
-    if (run.credential > event.credential || (run.credential === event.credential && run.boot > boot)) break;
+    const order = orderOfRun(run, event.credential, event.life ?? FIRST_LIFE, boot);
+    const isSameRun = order === 0;
+    if (order > 0) break;
     if (run.spans.length < 2) continue;
     hasHoles = true;
     for (const span of run.spans) {

@@ -13,21 +13,24 @@ import {
   finding,
   type UplinkEvent,
   type UplinkName,
+  uplinkName,
   type Verdict,
 } from './power-judge-event.js';
 import { describeSpan, describeTime } from './power-judge-words.js';
 import type { PowerModel } from './power-model.js';
+import { FIRST_LIFE } from './uplink-life.js';
 
 /** Takes a REASON_PERIOD_TRACKING ping. */
 export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
-  const { credential, uplink } = event;
-  if (isAfter(belief.lastPeriodFrom, credential, uplink.boot, uplink.sequence)) {
-    setName(belief.lastPeriodFrom, credential, uplink.boot, uplink.sequence);
+  const { credential, uplink, life = FIRST_LIFE } = event;
+  if (isAfter(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence)) {
+    setName(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence);
     belief.lastPeriodMs = event.atMs;
     belief.isOverdueReported = false;
   }
   const ping: PeriodPing = {
     credential,
+    life,
     boot: uplink.boot,
     sequence: uplink.sequence,
     timeMs: uplink.timeMs,
@@ -111,7 +114,7 @@ function tooSoon(belief: Belief, ping: PeriodPing, other: PeriodPing, atMs: numb
 }
 
 function bareName(ping: PeriodPing): UplinkName {
-  return { credential: ping.credential, boot: ping.boot, sequence: ping.sequence };
+  return uplinkName(ping.credential, ping.life, ping.boot, ping.sequence);
 }
 
 /** The oldest in order of names, since a lock's clock may stand anywhere. */

@@ -6,19 +6,31 @@
  * order.
  */
 import { judgeHeads } from './power-judge-airplane.js';
-import { BELIEF_LIMITS, type Belief, isAfter, isSame, type Run, type Span, setName } from './power-judge-belief.js';
+import {
+  BELIEF_LIMITS,
+  type Belief,
+  isAfter,
+  isSame,
+  newRun,
+  orderOfRun,
+  type Run,
+  type Span,
+  setName,
+} from './power-judge-belief.js';
+import { isBack, judgeBoots } from './power-judge-boots.js';
 import { nameOf } from './power-judge-content.js';
-import type { UplinkEvent, Verdict } from './power-judge-event.js';
+import { type UplinkEvent, uplinkName, type Verdict } from './power-judge-event.js';
 import { endPatience, forgetHoles, forgiveFilled, judgeGaps, noticeHole } from './power-judge-gap.js';
 import { comparableBits, joinNeighbours, reportUnchanged, singleSpan, statePingBits } from './power-judge-span.js';
 import type { PowerModel } from './power-model.js';
+import { FIRST_LIFE } from './uplink-life.js';
 
 /** Takes an uplink of the lock, other than a repeat, into the numbers, with the findings on it and its neighbours. */
 export function judgeSequence(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
-  const { uplink, credential } = event;
+  const { uplink, credential, life = FIRST_LIFE } = event;
   belief.uplinks += 1;
   if (uplink.dropped > 0 && !belief.hasDropped) doubtFirst(belief, out);
-  if (!isAfter(belief.first, credential, uplink.boot, uplink.sequence)) judgeFirst(belief, event, out);
+  if (!isAfter(belief.first, credential, life, uplink.boot, uplink.sequence)) judgeFirst(belief, event, out);
   const last = belief.runs[belief.runs.length - 1];
   const top = last?.spans[last.spans.length - 1];
   if (
@@ -26,10 +38,12 @@ export function judgeSequence(model: PowerModel, belief: Belief, event: UplinkEv
     top !== undefined &&
     uplink.sequence === top.high + 1 &&
     last.boot === uplink.boot &&
+    last.life === life &&
     last.credential === credential &&
     !uplink.power.airplane
   ) {
     noteDropped(last, event);
+    judgeBoots(model, belief, last, event, out);
     extendTop(model, belief, top, event, out);
   } else insert(model, belief, event, out);
   if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, nameOf(event), out);
@@ -53,9 +67,10 @@ function extendTop(model: PowerModel, belief: Belief, top: Span, event: UplinkEv
 
 function insert(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { uplink, atMs } = event;
-  const run = runOf(belief, event);
+  const run = runOf(model, belief, event);
   if (run === undefined) return;
   noteDropped(run, event);
+  judgeBoots(model, belief, run, event, out);
   forgetHoles(model, belief, run, atMs, out);
   const { spans } = run;
   const found = spans.findIndex((span) => span.high >= uplink.sequence);
@@ -80,22 +95,24 @@ function insert(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verd
 }
 
 /** The run of the uplink's boot; undefined where all that are kept are newer and there is no room for it. */
-function runOf(belief: Belief, event: UplinkEvent): Run | undefined {
-  const { credential } = event;
+function runOf(model: PowerModel, belief: Belief, event: UplinkEvent): Run | undefined {
+  const { credential, life = FIRST_LIFE } = event;
   const { boot } = event.uplink;
   const { runs } = belief;
   let index = runs.length;
   for (; index > 0; index--) {
     const run = runs[index - 1] as Run;
-    if (run.credential === credential && run.boot === boot) return run;
-    if (run.credential < credential || (run.credential === credential && run.boot < boot)) break;
+    const order = orderOfRun(run, credential, life, boot);
+    if (order === 0) return run;
+    if (order < 0) break;
   }
   if (runs.length >= BELIEF_LIMITS.runs) {
-    if (index === 0) return undefined;
+    // The lowest is the oldest, unless the counter went back: then it is the newest, and must not go unseen.
+    if (index === 0 && !isBack(model, belief, event)) return undefined;
     runs.shift();
-    index -= 1;
+    index = Math.max(index - 1, 0);
   }
-  const run: Run = { credential, boot, spans: [], dropped: 0, lost: 0, reported: 0 };
+  const run = newRun(credential, life, boot);
   runs.splice(index, 0, run);
   return run;
 }
@@ -108,9 +125,10 @@ function runOf(belief: Belief, event: UplinkEvent): Run | undefined {
 function judgeFirst(belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { first, initialLockState } = belief;
   const { body, boot, sequence } = event.uplink;
-  if (isSame(first, event.credential, boot, sequence)) return;
-  if (belief.isFirstReported) out.withdrawn.push({ rule: 'state-unchanged', mac: belief.mac, about: { ...first } });
-  setName(first, event.credential, boot, sequence);
+  const { credential, life = FIRST_LIFE } = event;
+  if (isSame(first, credential, life, boot, sequence)) return;
+  if (belief.isFirstReported) withdrawFirst(belief, out);
+  setName(first, credential, life, boot, sequence);
   const bits = statePingBits(event.uplink);
   belief.isFirstReported =
     !belief.hasDropped && bits !== 0 && body.kind === 'cellular' && body.lockState === initialLockState;
@@ -121,5 +139,10 @@ function doubtFirst(belief: Belief, out: Verdict): void {
   belief.hasDropped = true;
   if (!belief.isFirstReported) return;
   belief.isFirstReported = false;
-  out.withdrawn.push({ rule: 'state-unchanged', mac: belief.mac, about: { ...belief.first } });
+  withdrawFirst(belief, out);
+}
+
+function withdrawFirst({ mac, first }: Belief, out: Verdict): void {
+  const about = uplinkName(first.credential, first.life, first.boot, first.sequence);
+  out.withdrawn.push({ rule: 'state-unchanged', mac, about });
 }

@@ -4,7 +4,7 @@
 import type { Ping, Uplink } from './ping.js';
 import { joinAirplane } from './power-judge-airplane.js';
 import type { Belief, Run, Span } from './power-judge-belief.js';
-import { finding, type UplinkName, type Verdict } from './power-judge-event.js';
+import { finding, type UplinkName, uplinkName, type Verdict } from './power-judge-event.js';
 import { lowBatteryBelow } from './power-judge-state.js';
 import type { PowerModel } from './power-model.js';
 
@@ -52,7 +52,7 @@ export function joinNeighbours(belief: Belief, run: Run, index: number, atMs: nu
   const lower = run.spans[index] as Span;
   const upper = run.spans[index + 1] as Span;
   if ((lower.highState & upper.lowStatePing) !== 0) {
-    const about = { credential: run.credential, boot: run.boot, sequence: upper.low };
+    const about = uplinkName(run.credential, run.life, run.boot, upper.low);
     reportUnchanged(belief, lower.highState & upper.lowStatePing, about, atMs, out);
   }
   joinOverHole(belief, run, index, atMs, out);

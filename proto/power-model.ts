@@ -112,6 +112,8 @@ export interface JudgeBounds {
   readonly connectionUnexplainedOver: Milliseconds;
   readonly windowOfflineOver: Milliseconds;
   readonly recoveryOfflineOver: Milliseconds;
+  /** A lower boot with an uplink made so long after one of a higher boot is one to which the counter went back. */
+  readonly bootBackOver: Milliseconds;
   /** A gap in the sequence is reported after so many uplinks … */
   readonly gapPatienceUplinks: number;
   /** … or after so long. */
@@ -285,6 +287,7 @@ const BOUNDS: JudgeBounds = {
   connectionUnexplainedOver: Minutes(10),
   windowOfflineOver: Minutes(10),
   recoveryOfflineOver: Minutes(10),
+  bootBackOver: Minutes(5),
   gapPatienceUplinks: 100,
   gapPatience: Hours(24),
   bufferedOver: Seconds(60),

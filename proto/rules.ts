@@ -26,7 +26,8 @@ export type RuleName =
   | 'not-closed'
   | 'period-overdue'
   | 'window-offline'
-  | 'recovery-offline';
+  | 'recovery-offline'
+  | 'boot-back';
 
 /**
  * What a finding rests on (protocol.md §3, "Late data").
@@ -207,6 +208,15 @@ const ROWS: readonly RuleRow[] = [
     severity: 'warning',
     restsOn: 'time',
     brokenWhen: 'A lock is in RECOVERY and is not connected for over 10 min.',
+    section: SECTION,
+  },
+  {
+    rule: 'boot-back',
+    severity: 'violation',
+    restsOn: 'content',
+    brokenWhen:
+      'Of two boots of one life, the higher has an uplink made over 5 min before one of the lower; times before 2020 ' +
+      'don’t count.',
     section: SECTION,
   },
 ];

@@ -7,12 +7,21 @@ import { formatMac, type Mac } from './mac.js';
 import type { Uplink } from './ping.js';
 import { judgeInPlace } from './power-judge.js';
 import { type Belief, newBelief } from './power-judge-belief.js';
-import { type Finding, type JudgeEvent, newVerdict, type UplinkName, type Verdict } from './power-judge-event.js';
+import {
+  type Finding,
+  type JudgeEvent,
+  newVerdict,
+  type UplinkCopy,
+  type UplinkEvent,
+  type UplinkName,
+  type Verdict,
+} from './power-judge-event.js';
 import { stateRow } from './power-judge-state.js';
 import type { PowerModel } from './power-model.js';
 import type { RuleName, Severity } from './rules.js';
 import { type TraceAck, type TraceEvent, type TraceHeader, type TracePing, UNNAMED_LOCK } from './trace.js';
 import { Coverage, type CoverageCell } from './trace-coverage.js';
+import { FIRST_LIFE, lifeOf, NO_MARKS } from './uplink-life.js';
 import { UplinkNames, UplinkNamesBound } from './uplink-names.js';
 
 /** A finding, and the line it is about. */
@@ -28,7 +37,9 @@ export interface TraceFinding {
 /** What stands of one lock while its trace is read. */
 interface JudgedLock extends Due {
   readonly belief: Belief;
-  readonly own: UplinkNames;
+  readonly marks: readonly number[];
+  /** Of its own uplinks, by life, from the first on. */
+  readonly own: UplinkNames[];
   readonly phones: UplinkNames;
 }
 
@@ -121,7 +132,9 @@ export class TraceCheck {
   }
 
   #newLock(mac: Mac, atMs: number): JudgedLock {
-    const { power, highWindow, lockState, connected, lastPeriodMs } = this.#header.locks.get(mac) ?? UNNAMED_LOCK;
+    const { power, highWindow, lockState, connected, lastPeriodMs, reflashed } =
+      this.#header.locks.get(mac) ?? UNNAMED_LOCK;
+    const marks = reflashed ?? NO_MARKS;
     const belief = newBelief(this.#model, formatMac(mac), atMs, {
       power,
       highWindow: highWindow ?? this.#model.highWindow,
@@ -132,7 +145,8 @@ export class TraceCheck {
     });
     const lock: JudgedLock = {
       belief,
-      own: new UplinkNames(this.#bound),
+      marks,
+      own: Array.from({ length: 1 + marks.length }, () => new UplinkNames(this.#bound)),
       phones: new UplinkNames(this.#bound),
       dueMs: 0,
     };
@@ -153,12 +167,14 @@ export class TraceCheck {
   #judgeUplink(event: TracePing | TraceAck, line: number): void {
     const { mac, source, atMs, uplink } = event;
     const lock = this.#locks.get(mac) ?? this.#newLock(mac, atMs);
-    const copy = (source === 'lock' ? lock.own : lock.phones).note(uplink, line);
+    const isOfLives = source === 'lock' && lock.marks.length > 0;
+    const life = isOfLives ? lifeOf(lock.marks, uplink.timeMs, atMs) : FIRST_LIFE;
+    const copy = source === 'lock' ? copyIn(lock.own, life, uplink, line) : lock.phones.note(uplink, line);
     if (event.event === 'ping') this.#notePing(event);
     // A trace does not name credentials: all of the lock's own are one, and a phone's never meet the lock's.
-    const judged: JudgeEvent = { type: 'uplink', source, atMs, credential: 0, copy, uplink };
+    const judged: UplinkEvent = { type: 'uplink', source, atMs, credential: 0, life, copy, uplink };
     judgeInPlace(this.#model, lock.belief, judged, this.#out);
-    this.#after(lock, uplink, line);
+    this.#after(lock, judged, line);
   }
 
   #notePing({ source, uplink }: TracePing): void {
@@ -174,12 +190,12 @@ export class TraceCheck {
     this.#after(lock, null, line);
   }
 
-  #after(lock: JudgedLock, uplink: Uplink | null, line: number): void {
+  #after(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {
     if (lock.belief.dueMs < lock.dueMs) this.#deadlines.set(lock, lock.belief.dueMs);
-    if (this.#out.findings.length > 0 || this.#out.withdrawn.length > 0) this.#collect(lock, uplink, line);
+    if (this.#out.findings.length > 0 || this.#out.withdrawn.length > 0) this.#collect(lock, judged, line);
   }
 
-  #collect(lock: JudgedLock, uplink: Uplink | null, line: number): void {
+  #collect(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {
     for (const { mac, rule, about } of this.#out.withdrawn) {
       const key = keyOf(mac, rule, about);
       const standing = this.#withdrawable.get(key);
@@ -189,7 +205,7 @@ export class TraceCheck {
       }
       this.#withdrawable.delete(key);
     }
-    for (const found of this.#out.findings) this.#keep(found, lineOf(lock, found.about, uplink, line));
+    for (const found of this.#out.findings) this.#keep(found, lineOf(lock, found.about, judged, line));
     this.#out.withdrawn.length = 0;
     this.#out.findings.length = 0;
   }
@@ -202,15 +218,33 @@ export class TraceCheck {
 }
 
 /** The rules that rest on uplinks before, so that a late one may explain a finding away. */
-const WITHDRAWABLE: ReadonlySet<RuleName> = new Set(['airplane-silence', 'period-too-soon', 'state-unchanged']);
+const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
+  'airplane-silence',
+  'boot-back',
+  'period-too-soon',
+  'state-unchanged',
+]);
 
 function keyOf(mac: string, rule: RuleName, about: UplinkName): string {
-  return `${rule} ${mac} ${about.boot} ${about.sequence}`;
+  return `${rule} ${mac} ${about.life ?? FIRST_LIFE} ${about.boot} ${about.sequence}`;
+}
+
+/** What is known under the name with the same content in any life is that uplink (protocol.md §1). */
+function copyIn(lives: readonly UplinkNames[], life: number, uplink: Uplink, line: number): UplinkCopy {
+  const names = lives[life - 1] as UplinkNames;
+  if (lives.length > 1 && lives.some((other) => other !== names && other.has(uplink))) return 'repeat';
+  return names.note(uplink, line);
 }
 
 /** The line of the uplink that a finding is about: this one's, or the one where an earlier uplink stood. */
-function lineOf(lock: JudgedLock, about: UplinkName | null, uplink: Uplink | null, line: number): number {
-  if (about === null || (uplink !== null && uplink.boot === about.boot && uplink.sequence === about.sequence))
-    return line;
-  return lock.own.lineOf(about.boot, about.sequence) ?? line;
+function lineOf(lock: JudgedLock, about: UplinkName | null, judged: UplinkEvent | null, line: number): number {
+  if (about === null || (judged !== null && isAbout(about, judged))) return line;
+  return lock.own[(about.life ?? FIRST_LIFE) - 1]?.lineOf(about.boot, about.sequence) ?? line;
+}
+
+function isAbout(
+  { life = FIRST_LIFE, boot, sequence }: UplinkName,
+  { life: judgedLife, uplink }: UplinkEvent,
+): boolean {
+  return uplink.sequence === sequence && uplink.boot === boot && (judgedLife ?? FIRST_LIFE) === life;
 }

@@ -13,6 +13,7 @@ import { TRACE_NAME, TRACE_VERSION, type TraceEvent, type TraceHeader, type Trac
 import { TraceMemory } from './trace-memory.js';
 import { OwnLine } from './trace-own-line.js';
 import { readRaw } from './trace-raw.js';
+import { MARKS_MOST } from './uplink-life.js';
 
 /** What is wrong with a line. The message names what and what was expected, not the file: the reader knows of none. */
 export interface TraceProblem extends Problem {
@@ -265,14 +266,23 @@ function readAckLine(
 /** Every member may be left out. */
 function readLock(reader: JsonReader, value: unknown, name: string): TraceLock {
   const json = reader.object(value, name, '');
-  const { high_window: window, last_period: period, connected, lock_state: state } = json;
+  const { high_window: window, last_period: period, connected, lock_state: state, reflashed } = json;
   return {
     power: readHeaderPower(reader, json.power, name),
     highWindow: window === undefined ? null : readHighWindow(reader, window, name, 'high_window'),
     lockState: state === undefined ? 'unknown' : reader.word(state, name, 'lock_state', LOCK_STATES),
     connected: connected === undefined ? false : reader.flag(connected, name, 'connected'),
     lastPeriodMs: period === undefined || period === null ? null : reader.date(period, name, 'last_period'),
+    ...(reflashed !== undefined && { reflashed: readMarks(reader, reflashed, name) }),
   };
+}
+
+function readMarks(reader: JsonReader, value: unknown, name: string): number[] {
+  if (!Array.isArray(value) || value.length > MARKS_MOST) {
+    reader.expect(value, name, 'reflashed', `a list of at most ${MARKS_MOST} dates`);
+    return [];
+  }
+  return value.map((mark, index) => reader.date(mark, `${name}.reflashed`, String(index)));
 }
 
 function readHeaderPower(reader: JsonReader, value: unknown, name: string): PowerSettings {

@@ -20,6 +20,7 @@ function lockToJson(lock: TraceLock): object {
     lock_state: lock.lockState,
     connected: lock.connected,
     ...(lock.lastPeriodMs !== null && isDatable(lock.lastPeriodMs) && { last_period: toDate(lock.lastPeriodMs) }),
+    ...(lock.reflashed !== undefined && lock.reflashed.length > 0 && { reflashed: lock.reflashed.map(toDate) }),
   };
 }
 

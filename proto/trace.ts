@@ -30,6 +30,8 @@ export interface TraceLock {
   readonly connected: boolean;
   /** When the last period sequence began, ms since the epoch; null where that isn't known. */
   readonly lastPeriodMs: number | null;
+  /** The marks that part its uplinks into lives (uplink-life.ts), ms since the epoch; absent where there is none. */
+  readonly reflashed?: readonly number[] | undefined;
 }
 
 /** A lock that the header does not name, or of which it says nothing. */

@@ -72,6 +72,16 @@ export class UplinkNames {
     return chunk.digests[index] === digest ? 'repeat' : this.#noteOther(boot, sequence, digest);
   }
 
+  /** Whether the name was used with the same content. */
+  has(uplink: Uplink): boolean {
+    const { boot, sequence } = uplink;
+    const chunk = this.#find(boot, sequence);
+    const index = sequence & (CHUNK_NUMBERS - 1);
+    if (chunk === undefined || chunk.lines[index] === 0) return false;
+    const digest = digestOf(uplink);
+    return chunk.digests[index] === digest || this.#conflicts.has(`${boot}/${sequence}/${digest}`);
+  }
+
   #noteOther(boot: number, sequence: number, digest: number): UplinkCopy {
     const content = `${boot}/${sequence}/${digest}`;
     if (this.#conflicts.has(content)) return 'repeat';

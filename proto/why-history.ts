@@ -6,6 +6,7 @@ import { judgeInPlace } from './power-judge.js';
 import { type Belief, newBelief } from './power-judge-belief.js';
 import { type JudgeEvent, newVerdict, type UplinkEvent, type Verdict } from './power-judge-event.js';
 import type { PowerModel } from './power-model.js';
+import { FIRST_LIFE } from './uplink-life.js';
 
 /** A history with its moment. Times are ms since the epoch, by the judge's clock. */
 export interface JudgedHistory {
@@ -107,7 +108,8 @@ export class HistoryReplay {
   /** A log has each uplink once, so a name that comes again has other content. */
   #withCopy(event: JudgeEvent): JudgeEvent {
     if (event.type !== 'uplink' || event.copy !== 'new') return event;
-    const name = `${event.credential}/${event.uplink.boot}/${event.uplink.sequence}`;
+    const { credential, life = FIRST_LIFE, uplink } = event;
+    const name = `${credential}/${life}/${uplink.boot}/${uplink.sequence}`;
     if (this.#names.has(name)) return { ...event, copy: 'conflict' };
     this.#names.add(name);
     return event;

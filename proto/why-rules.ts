@@ -166,6 +166,13 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
     restsOn: SECTIONS.power,
     askedOf: 'time',
   },
+  'boot-back': {
+    because:
+      'Uplinks are ordered by boot, so where the boot counter goes back, as when a flash is wiped, all that is new ' +
+      'passes for late data.',
+    restsOn: SECTIONS.wire,
+    askedOf: 'own',
+  },
 });
 
 /** Whether the rule is asked of this very uplink, and not of each one anyway. */
@@ -202,8 +209,9 @@ function stateHolds(of: RuleCase): string {
   const { event, history } = of;
   const { boot, sequence } = event.uplink;
   const state = lockStateOf(of);
-  const before = ownUplinks(history.before).find(({ credential, uplink }) => {
-    return credential === event.credential && uplink.boot === boot && uplink.sequence === sequence - 1;
+  const before = ownUplinks(history.before).find(({ credential, life, uplink }) => {
+    const isOfBoot = credential === event.credential && life === event.life && uplink.boot === boot;
+    return isOfBoot && uplink.sequence === sequence - 1;
   });
   const body = before?.uplink.body;
   if (before === undefined || body === undefined || body.kind === 'ack')

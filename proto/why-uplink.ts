@@ -6,12 +6,14 @@ import { Minutes } from './clock.js';
 import type { CommandAck, Ping } from './ping.js';
 import { isDatable } from './ping-json.js';
 import { isAfter } from './power-judge-belief.js';
-import type { CommandEvent, Finding } from './power-judge-event.js';
+import { nameOf } from './power-judge-content.js';
+import { type CommandEvent, compareNames, type Finding } from './power-judge-event.js';
 import { stateRow } from './power-judge-state.js';
 import { describeSpan, describeTime } from './power-judge-words.js';
 import type { PowerModel, StateRow } from './power-model.js';
 import { isKnownReason } from './reasons.js';
 import { RULES, type RuleName, ruleRow } from './rules.js';
+import { FIRST_LIFE } from './uplink-life.js';
 import { type JudgedHistory, uplinkLabel } from './why-history.js';
 import { ACK_WHY, CLOSE_WHY, REASON_WHY, type ReasonWhy, UNRECOGNIZED_WHY } from './why-reasons.js';
 import { isAskedAnyway, isAskedInParticular, RULE_WHY, type RuleCase } from './why-rules.js';
@@ -54,13 +56,13 @@ function rowOf({ model, event, body, history }: RuleCase): StateRow {
 /** What the gateway believed of the lock when it came: in the order of boot and sequence, whenever they arrive. */
 function believedBefore({ event, history }: RuleCase): WhyStep {
   const { state, lockState, batteryPercent, powerFrom } = history.beliefBefore;
-  const { credential, uplink, atMs } = event;
+  const { credential, life = FIRST_LIFE, uplink, atMs } = event;
   const label = uplinkLabel(powerFrom);
   const battery = batteryPercent === null ? '' : `, battery ${batteryPercent} %`;
   let sentence = `Before it the lock was believed to be in ${state}, ${lockState}${battery}, by its uplink ${label}.`;
   let code = 'newest';
   if (powerFrom.boot < 0) [code, sentence] = ['first', 'Nothing was believed of the lock before it.'];
-  else if (!isAfter(powerFrom, credential, uplink.boot, uplink.sequence))
+  else if (!isAfter(powerFrom, credential, life, uplink.boot, uplink.sequence))
     [code, sentence] = [
       'late',
       `It came behind newer ones: what is believed of the lock rests on its uplink ${label}, and stays as it is.`,
@@ -235,14 +237,17 @@ export function brokenSteps({ label, finding }: StandingFinding): WhyStep[] {
 }
 
 /** The rules that rest on uplinks before, so that a late one may explain a finding away. */
-const WITHDRAWABLE: ReadonlySet<RuleName> = new Set(['airplane-silence', 'period-too-soon', 'state-unchanged']);
+const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
+  'airplane-silence',
+  'boot-back',
+  'period-too-soon',
+  'state-unchanged',
+]);
 
 /** What the uplink broke when it came, and what does not stand any more: a late uplink explained it. */
 function withdrawnRules({ event, history }: RuleCase, broken: ReadonlySet<RuleName>): RuleName[] {
-  const { boot, sequence } = event.uplink;
-  const found = history.verdict.findings.filter(({ about }) => {
-    return about?.boot === boot && about.sequence === sequence && about.credential === event.credential;
-  });
+  const name = nameOf(event);
+  const found = history.verdict.findings.filter(({ about }) => about !== null && compareNames(about, name) === 0);
   return found.map(({ rule }) => rule).filter((rule) => WITHDRAWABLE.has(rule) && !broken.has(rule));
 }
 

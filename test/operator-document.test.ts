@@ -140,6 +140,7 @@ const CALLS: readonly Call[] = [
   ['POST', '/notices/read', '/notices/read', { all: true }],
   ['GET', '/audit'],
   ['POST', '/devices/{mac}/rejudge', `/devices/${MAC}/rejudge`],
+  ['POST', '/devices/{mac}/reflashed', '/devices/A4C138F0E1D2/reflashed', { at: '2026-11-20T06:00:00Z' }],
   ['POST', '/devices/{mac}/erase', '/devices/A4C138F0E1D2/erase'],
   ['DELETE', '/devices/{mac}', '/devices/A4C138F0E1D2'],
   ['GET', '/healthz'],

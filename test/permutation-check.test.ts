@@ -68,6 +68,45 @@ t.test('the judge believes and finds the same of any permutation and duplication
   t.ok(withFindings > 40, `and there was something to find, in ${withFindings} of them`);
 });
 
+/** The same lock with its flash wiped in the midst of its life: the boots of the second half count from 1 again. */
+function wiped(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
+  const first = uplinks.find(({ timeMs }) => timeMs >= wipedMs)?.boot ?? 0;
+  return uplinks.map((one) =>
+    one.timeMs < wipedMs ? { ...one, boot: one.boot + 40 } : { ...one, boot: one.boot - first + 1 },
+  );
+}
+
+t.test('and of a lock whose flash was wiped, marked as reflashed or not', async (t) => {
+  const seen = { marked: 0, unmarked: 0 };
+  for (let seed = 1; seed <= 12; seed++) {
+    const random = new Prng(`wiped ${seed}`);
+    const sent = sentOnWalk(seed, 6);
+    const some = sent.uplinks.slice(0, ANY_ORDER - 50);
+    const wipedMs = Math.max(...some.slice(0, Math.floor(some.length / 2)).map(({ timeMs }) => timeMs)) + 1;
+    const uplinks = withConflicts(random, wiped(some, wipedMs), seed % 2 === 0 ? 0 : 0.1);
+    // Received after all of it was made, so that each time is a plausible one.
+    const late = { ...sent, commands: [] };
+    for (const marks of [[], [wipedMs]]) {
+      const inOrder = judgedLate(late, uplinks, marks);
+      const count = inOrder.contentFindings.filter((one) => one.startsWith('boot-back')).length;
+      seen[marks.length === 0 ? 'unmarked' : 'marked'] += count;
+      for (let order = 1; order <= 3; order++) {
+        const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
+        t.equal(stateOf(judgedLate(late, arrivals, marks)), stateOf(inOrder), `${marks}, seed ${seed}, order ${order}`);
+      }
+    }
+  }
+  t.ok(seen.unmarked >= 12, `boot-back was found ${seen.unmarked} times`);
+  t.equal(seen.marked, 0, 'and not where the mark explains it');
+});
+
+function judgedLate({ initial }: Sent, arrivals: readonly Uplink[], marks: readonly number[]): JudgedRun {
+  const run = new JudgedRun(START_MS, initial, marks);
+  const fromMs = Math.max(START_MS, ...arrivals.map(({ timeMs }) => timeMs));
+  for (const [index, uplink] of arrivals.entries()) run.receive(uplink, fromMs + Minutes(1 + index));
+  return run;
+}
+
 t.test('and of a whole month whose uplinks come as late as a lock can keep them', async (t) => {
   for (let seed = 1; seed <= 8; seed++) {
     const random = new Prng(`month ${seed}`);

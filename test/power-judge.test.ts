@@ -361,8 +361,8 @@ t.test('presence', async (t) => {
 });
 
 t.test('the table of rules is closed', async (t) => {
-  t.equal(RULES.length, 21);
-  t.equal(new Set(RULES.map((row) => row.rule)).size, 21);
+  t.equal(RULES.length, 22);
+  t.equal(new Set(RULES.map((row) => row.rule)).size, 22);
   t.same(
     RULES.filter((row) => row.severity === 'warning').map((row) => row.rule),
     ['sequence-gap', 'clock-ahead', 'not-closed', 'period-overdue', 'window-offline', 'recovery-offline'],

@@ -193,6 +193,14 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
     'In recovery mode the cellular connection is kept active at all times.',
     SECTIONS.power,
   ],
+  [
+    'boot-back',
+    'a violation (finding:N): The boot counter went back: boot 1 made an uplink at 2026-11-20T18:00:01.000Z, 12 h ' +
+      'after boot 41 had made one.',
+    'Uplinks are ordered by boot, so where the boot counter goes back, as when a flash is wiped, all that is new ' +
+      'passes for late data.',
+    SECTIONS.wire,
+  ],
 ];
 
 t.test('every rule: what broke it, what the rule is, and why there is it', async (t) => {

@@ -8,7 +8,7 @@ import { paint, print, printJson } from '../output.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
-/** `lockgate device import|set|remove|rejudge|erase`: what comes, moves, goes, is judged again and is forgotten. */
+/** `lockgate device import|set|reflashed|remove|rejudge|erase`: what comes, changes, goes and is forgotten. */
 export function addKeepingCommands(device: Command): void {
   withConnection(device.command('import').description('Add many locks from CSV, all or none; writes their secrets.'))
     .argument('<file>', 'CSV: a MAC in each line, maybe a merchant; a header "mac,merchant" may lead. "-": stdin.')
@@ -27,6 +27,17 @@ export function addKeepingCommands(device: Command): void {
     .option('--not-simulated', 'It is a real lock.')
     .addHelpText('after', '\nExample:\n  $ lockgate device set A4:C1:38:F0:E1:D2 --merchant "Basil Bikes"')
     .action(set);
+  withConnection(device.command('reflashed').description('Say that a lock’s flash was wiped: a new life begins.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .option('--at <time>', 'Since when its boots count from 1 again, by its clock, in RFC 3339; now, if left out.')
+    .addHelpText(
+      'after',
+      '\nA lock whose boot counter began anew is taken for late data of before: what is known of it stands still, and' +
+        '\nthe judge finds boot-back. A notice names the time to give here. What the lock made from then on comes' +
+        '\nafter all that it made before; ids of events stay as they are.' +
+        '\n\nExample:\n  $ lockgate device reflashed A4:C1:38:F0:E1:D2 --at 2026-11-20T18:00:01Z',
+    )
+    .action(reflashed);
   withConnection(device.command('remove').description('Take a lock out of service; its history stays for a while.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device remove A4:C1:38:F0:E1:D2')
@@ -86,6 +97,17 @@ async function set(mac: string, flags: SetFlags): Promise<void> {
   if (flags.json) return printJson(device);
   const kind = device.simulated ? 'a simulated lock' : 'a real lock';
   print(`${paint('bold', device.mac)} is ${kind} of ${device.merchant}.`);
+}
+
+async function reflashed(mac: string, flags: Flags & { at?: string }): Promise<void> {
+  const { at } = flags;
+  const answer = await new GatewayClient(flags).post<{ mac: string; reflashed: string[] }>(
+    `/devices/${encodeURIComponent(mac)}/reflashed`,
+    at === undefined ? {} : { at },
+  );
+  if (flags.json) return printJson(answer);
+  print(`What is known of ${paint('bold', answer.mac)} was made again from its log, with its new life.`);
+  print(`It was reflashed at ${answer.reflashed.join(', ')}`);
 }
 
 async function remove(mac: string, flags: Flags): Promise<void> {

@@ -35,6 +35,7 @@ const KINDS = [
   'degraded',
   'descriptors',
   'lock-late',
+  'boot-back',
   'event-damaged',
   'lock-over-budget',
   'clock-leapt',

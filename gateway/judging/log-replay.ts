@@ -5,6 +5,7 @@
 import type { Mac } from '../../proto/mac.js';
 import { type Finding, type JudgeEvent, newVerdict, type Verdict } from '../../proto/power-judge-event.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
+import { NO_MARKS } from '../../proto/uplink-life.js';
 import { type DeviceState, newDeviceState, noteUplink } from '../device-state.js';
 import { isLegible, judgeEventOf } from '../operator/trace-export.js';
 import type { Judged, Store, StoredUplink } from '../store/store.js';
@@ -28,16 +29,17 @@ export interface ReplayedLock {
  * @throws Error where the log can't be read, or an entry of it is damaged
  */
 export async function replayLog(
-  store: Pick<Store, 'readLog'>,
+  store: Pick<Store, 'readLog' | 'marks'>,
   judging: Judging,
   { deviceId, mac }: ReplayedLock,
   onVerdict?: (event: JudgeEvent, verdict: Verdict) => void,
 ): Promise<DeviceState | undefined> {
+  const marks = await store.marks.read(deviceId);
   let state: DeviceState | undefined;
   for await (const piece of store.readLog(deviceId, PIECE)) {
     for (const entry of piece) {
       if (onVerdict !== undefined && !isLegible(entry)) continue;
-      const event = judgeEventOf(entry);
+      const event = judgeEventOf(entry, marks);
       state ??= newDeviceState(mac, event.atMs, event.atMs);
       const verdict = judgeAgain(judging, state, event);
       onVerdict?.(event, verdict);
@@ -54,7 +56,7 @@ export async function replayLog(
  * @throws StoreFailure
  */
 export async function remakeState<Lock extends ReplayedLock & { readonly state: DeviceState }>(
-  store: Pick<Store, 'readLog' | 'readFindings'>,
+  store: Pick<Store, 'readLog' | 'readFindings' | 'marks'>,
   judging: Judging,
   lock: Lock,
 ): Promise<{ readonly lock: Lock; readonly state: DeviceState; readonly judged: readonly Judged[] }> {
@@ -78,12 +80,12 @@ function nameOf({ rule, about, atMs }: Finding): string {
 }
 
 /** Judges an event of the log. @throws JudgeFailure, and then the state is not to be used */
-function judgeAgain({ judge }: Judging, state: DeviceState, event: JudgeEvent): Verdict {
+export function judgeAgain({ judge }: Judging, state: DeviceState, event: JudgeEvent): Verdict {
   const verdict = newVerdict();
   try {
     judge(POWER_MODEL, state.belief, event, verdict);
     if (event.type === 'uplink' && event.source === 'lock')
-      noteUplink(state, event.credential, event.uplink, event.atMs);
+      noteUplink(state, event.credential, event.uplink, event.atMs, event.life);
   } catch (error) {
     throw new JudgeFailure(error);
   }
@@ -91,6 +93,11 @@ function judgeAgain({ judge }: Judging, state: DeviceState, event: JudgeEvent): 
 }
 
 /** Judges a stored uplink. @throws JudgeFailure; Error where its bytes are damaged, and then the state is as it was */
-export function judgeStored(judging: Judging, state: DeviceState, uplink: StoredUplink): void {
-  judgeAgain(judging, state, judgeEventOf({ type: 'uplink', uplink }));
+export function judgeStored(
+  judging: Judging,
+  state: DeviceState,
+  uplink: StoredUplink,
+  marks: readonly number[] = NO_MARKS,
+): void {
+  judgeAgain(judging, state, judgeEventOf({ type: 'uplink', uplink }, marks));
 }

@@ -11,6 +11,7 @@ import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../
 import { formatMac } from '../../proto/mac.js';
 import type { Source } from '../../proto/ping.js';
 import { toDate } from '../../proto/ping-json.js';
+import { backSinceMs } from '../../proto/power-judge-boots.js';
 import type { Presence } from '../../proto/power-judge-presence.js';
 import type { BudgetTurned, GatewayEvents } from '../events.js';
 import type { KnownLock } from '../locks.js';
@@ -60,7 +61,7 @@ export interface NoticesParts {
 /** What lasts, so that notices can be held against it. */
 export interface NoticeTruth {
   readonly locks: () => Iterable<
-    Pick<KnownLock, 'mac' | 'presence'> & { readonly state?: Pick<KnownLock['state'], 'unjudged'> }
+    Pick<KnownLock, 'mac' | 'presence'> & { readonly state?: Pick<KnownLock['state'], 'unjudged' | 'belief'> }
   >;
   readonly urls: readonly Pick<WebhookUrl, 'id' | 'state' | 'disabledWhy'>[];
 }
@@ -79,6 +80,8 @@ export class Notices {
   #disabledAtStart: ReadonlySet<string> = new Set();
   /** Events with an open notice that they are damaged, by their ids; at most {@link DAMAGED_FOLLOWED}. */
   readonly #damaged = new Set<string>();
+  /** Locks that the store has an open notice of as of a boot counter that went back; read at the start. */
+  #bootBacksAtStart: ReadonlySet<string> = new Set();
   #storing: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
   #lookTimer: Timer | undefined;
@@ -108,6 +111,7 @@ export class Notices {
       if (ENDED_BY_A_START.has(kind)) notices.#end(kind, subject);
     }
     notices.#disabledAtStart = new Set(open.filter(({ kind }) => kind === 'url-disabled').map((each) => each.subject));
+    notices.#bootBacksAtStart = new Set(open.filter(({ kind }) => kind === 'boot-back').map((each) => each.subject));
     notices.#listen();
     return notices;
   }
@@ -116,6 +120,7 @@ export class Notices {
   settle({ locks, urls }: NoticeTruth): void {
     this.#locks = locks;
     this.#look();
+    this.#settleBootBacks();
     const disabled = urls.filter(({ state, disabledWhy }) => state === 'disabled' && disabledWhy !== DISABLED_BY_HAND);
     const ids = new Set(disabled.map(({ id }) => String(id)));
     for (const id of this.#disabledAtStart) if (!ids.has(id)) this.#end('url-disabled', id);
@@ -207,6 +212,11 @@ export class Notices {
       if (state === 'short') this.#note('descriptors', 'open-files', why);
       if (state === 'enough') this.#end('descriptors', 'open-files');
     });
+    events.on('boot-back', ({ mac, sinceMs }) => this.#noteBootBack(formatMac(mac), sinceMs));
+    events.on('reflashed', ({ mac, backSinceMs }) => {
+      if (backSinceMs === undefined) this.#end('boot-back', formatMac(mac));
+      else this.#noteBootBack(formatMac(mac), backSinceMs);
+    });
     events.on('presence', ({ mac, presence }) => {
       if (presence.presence === 'late') this.#late.begin(formatMac(mac), lateText(formatMac(mac), presence));
       else if (!this.#late.isEmpty) this.#late.end(formatMac(mac));
@@ -235,6 +245,25 @@ export class Notices {
 
   #followDamaged(eventId: string): void {
     if (this.#damaged.size < DAMAGED_FOLLOWED) this.#damaged.add(eventId);
+  }
+
+  #noteBootBack(mac: string, sinceMs: number): void {
+    const since = toDate(sinceMs);
+    const text =
+      `${mac}: its boot counter went back at ${since}, so all that it has sent since counts as late data of before. ` +
+      `If its flash was wiped, run: lockgate device reflashed ${mac} --at ${since}`;
+    this.#note('boot-back', mac, text);
+  }
+
+  /** Makes and ends what is true of boot counters, of which a crash may have taken the last second. */
+  #settleBootBacks(): void {
+    const open = new Set(this.#bootBacksAtStart);
+    for (const { mac, state } of this.#locks?.() ?? []) {
+      const sinceMs = state === undefined ? undefined : backSinceMs(state.belief);
+      if (sinceMs === undefined || open.delete(formatMac(mac))) continue;
+      this.#noteBootBack(formatMac(mac), sinceMs);
+    }
+    for (const mac of open) this.#end('boot-back', mac);
   }
 
   #noteDisabled(urlId: number, why: string): void {

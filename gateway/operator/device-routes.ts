@@ -24,6 +24,8 @@ const Import = Exact({
 const Change = Exact({ merchant: Type.Optional(Name), simulated: Type.Optional(Type.Boolean()) });
 /** Or no body at all. */
 const Rotate = Type.Union([Exact({ keep_old_seconds: Type.Optional(Type.Integer({ minimum: 0 })) }), Type.Null()]);
+/** Or no body at all. */
+const Reflashed = Type.Union([Exact({ at: Type.Optional(DateText) }), Type.Null()]);
 const NewPhone = Exact({ name: Type.String(), expires_at: Type.Optional(DateText) });
 
 const phone = {
@@ -152,6 +154,29 @@ export const DEVICE_ROUTES: readonly Route[] = [
   },
   {
     method: 'POST',
+    path: '/devices/:mac/reflashed',
+    operation: 'device.reflashed',
+    summary: 'Marks a lock as reflashed at a time, now where it is left out: what it makes from then on is a new life.',
+    success: 200,
+    answer: Type.Object({ mac: MacText, reflashed: Type.Array(Time) }),
+    audit: {
+      object: (request) => formatMac(macOf(request)),
+      before: async ({ store }, request) => {
+        const deviceId = await store.findDeviceId(macOf(request));
+        return deviceId === null ? null : { reflashed: (await store.marks.read(deviceId)).map(toDate) };
+      },
+      after: ({ body }, answer) => ({ ...pick(body, 'at'), ...pick(answer, 'reflashed') }),
+    },
+    body: Reflashed,
+    handle: async ({ accounts }, request) => {
+      const mac = macOf(request);
+      const { at } = (request.body ?? {}) as { at?: string };
+      const marks = await accounts.devices.reflash(mac, at === undefined ? undefined : readAt(at));
+      return { mac: formatMac(mac), reflashed: marks.map(toDate) };
+    },
+  },
+  {
+    method: 'POST',
     path: '/devices/:mac/rotate-secret',
     operation: 'device.rotate-secret',
     summary: 'Gives a lock a new secret; answers it, once. The old one may go on for a while.',
@@ -220,6 +245,12 @@ export const DEVICE_ROUTES: readonly Route[] = [
     },
   },
 ];
+
+function readAt(text: string): number {
+  const timeMs = parseDate(text);
+  if (!Number.isNaN(timeMs) && isDatable(timeMs)) return timeMs;
+  throw new LockgateError('input-at', `at is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
+}
 
 function readExpiry(text: string): number {
   const timeMs = parseDate(text);

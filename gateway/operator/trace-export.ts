@@ -16,6 +16,7 @@ import { lastSequenceMs } from '../../proto/power-judge-period.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../proto/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../proto/trace-writer.js';
+import { FIRST_LIFE, lifeOf, NO_MARKS } from '../../proto/uplink-life.js';
 import { newDeviceState } from '../device-state.js';
 import type { LockEvent, LogEntry, Store, StoredUplink } from '../store/store.js';
 import { UNNOTED_SET_POWER_LIFE } from '../stored-belief.js';
@@ -37,7 +38,8 @@ export async function* exportTrace(
   range: ExportRange,
   judge: typeof judgeInPlace = judgeInPlace,
 ): AsyncGenerator<string> {
-  const walks = range.devices.map(({ id, mac }) => new LogWalk(store, id, mac));
+  const marks = await store.marks.readAll();
+  const walks = range.devices.map(({ id, mac }) => new LogWalk(store, id, mac, marks.get(id) ?? NO_MARKS));
   const header = new Map<Mac, TraceLock>();
   const next = new Deadlines<LogWalk>();
   for (const walk of walks) {
@@ -69,10 +71,12 @@ class LogWalk {
   /** Damaged uplinks that were passed by {@link skipTo}. */
   leftOut = 0;
   readonly #pieces: AsyncIterator<LogEntry[]>;
+  readonly #marks: readonly number[];
   #piece: LogEntry[] = [];
 
-  constructor(store: Store, deviceId: number, mac: Mac) {
+  constructor(store: Store, deviceId: number, mac: Mac, marks: readonly number[]) {
     this.mac = mac;
+    this.#marks = marks;
     this.#pieces = store.readLog(deviceId, PIECE)[Symbol.asyncIterator]();
   }
 
@@ -90,15 +94,16 @@ class LogWalk {
    */
   async skipTo(sinceMs: number, judge: typeof judgeInPlace): Promise<TraceLock> {
     await this.step();
-    if (this.current === undefined || atOf(this.current) >= sinceMs) return UNNAMED_LOCK;
+    const reflashed = this.#marks.length === 0 ? {} : { reflashed: this.#marks };
+    if (this.current === undefined || atOf(this.current) >= sinceMs) return { ...UNNAMED_LOCK, ...reflashed };
     const { belief } = newDeviceState(this.mac, atOf(this.current), atOf(this.current));
     let isJudged = true;
     while (this.current !== undefined && atOf(this.current) < sinceMs) {
       if (!isLegible(this.current)) this.leftOut += 1;
-      else if (isJudged) isJudged = isWellJudged(judge, belief, judgeEventOf(this.current));
+      else if (isJudged) isJudged = isWellJudged(judge, belief, judgeEventOf(this.current, this.#marks));
       await this.step();
     }
-    return isJudged ? traceLockOf(belief) : UNNAMED_LOCK;
+    return isJudged ? traceLockOf(belief, this.#marks) : { ...UNNAMED_LOCK, ...reflashed };
   }
 }
 
@@ -112,21 +117,28 @@ function isWellJudged(judge: typeof judgeInPlace, belief: Belief, event: JudgeEv
   }
 }
 
-/** What a trace's header says of a lock of which this is believed. */
-export function traceLockOf(belief: Belief): TraceLock {
+/** What a trace's header says of a lock of which this is believed, and that has these marks. */
+export function traceLockOf(belief: Belief, marks: readonly number[]): TraceLock {
   const { power, highWindow, lockState, isConnected: connected } = belief;
-  return { power, highWindow, lockState, connected, lastPeriodMs: lastSequenceMs(POWER_MODEL, belief) };
+  const lastPeriodMs = lastSequenceMs(POWER_MODEL, belief);
+  return { power, highWindow, lockState, connected, lastPeriodMs, ...(marks.length > 0 && { reflashed: marks }) };
 }
 
 function atOf(entry: LogEntry): number {
   return entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
 }
 
-/** What the judge was told when the entry was made. @throws Error where an uplink's bytes are damaged */
-export function judgeEventOf(entry: LogEntry): JudgeEvent {
+/**
+ * What the judge was told when the entry was made, and would be told with these marks of its lock.
+ *
+ * @throws Error where an uplink's bytes are damaged
+ */
+export function judgeEventOf(entry: LogEntry, marks: readonly number[] = NO_MARKS): JudgeEvent {
   if (entry.type === 'lock-event') return lockEventOf(entry.event, entry.atMs);
   const { credentialId: credential, source, receivedAtMs: atMs } = entry.uplink;
-  return { type: 'uplink', source, credential, copy: 'new', uplink: decodeStored(entry.uplink), atMs };
+  const uplink = decodeStored(entry.uplink);
+  const life = source === 'lock' && marks.length > 0 ? lifeOf(marks, uplink.timeMs, atMs) : FIRST_LIFE;
+  return { type: 'uplink', source, credential, life, copy: 'new', uplink, atMs };
 }
 
 function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {

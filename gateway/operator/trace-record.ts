@@ -30,9 +30,8 @@ export async function recordTrace(
   // What is under way has been judged, but is told of later: it would be both in the header and in a line.
   await ingest.idle();
   const wanted = [...locks.all()].filter(({ mac }) => isWanted(mac));
-  write(
-    traceHeaderLine({ note: '', locks: new Map(wanted.map(({ mac, state }) => [mac, traceLockOf(state.belief)])) }),
-  );
+  const header = new Map(wanted.map(({ mac, state, marks }) => [mac, traceLockOf(state.belief, marks)]));
+  write(traceHeaderLine({ note: '', locks: header }));
 
   const onConnected = ({ atMs, mac, source }: LockConnected): void => {
     if (isWanted(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source }));

@@ -314,7 +314,8 @@ async function revokeAll(db: Transaction<Tables>, deviceId: number, nowMs: numbe
     .execute();
 }
 
-async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {
+/** Puts a lock's state in the place of what was stored of it, as of the newest uplink; null takes it away. */
+export async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {
   await db.deleteFrom('device_state').where('device_id', '=', deviceId).execute();
   if (state === null) return;
   const through = sql<number>`(SELECT coalesce(max(id), 0) FROM uplink)`;

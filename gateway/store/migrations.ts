@@ -18,6 +18,7 @@ import { audit } from './migrations/0011-audit.js';
 import { statePlace } from './migrations/0012-state-place.js';
 import { seenAndHeld } from './migrations/0013-seen-and-held.js';
 import { refusals } from './migrations/0014-refusals.js';
+import { reflashMarks } from './migrations/0015-reflash-marks.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -34,6 +35,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0012-state-place': statePlace,
   '0013-seen-and-held': seenAndHeld,
   '0014-refusals': refusals,
+  '0015-reflash-marks': reflashMarks,
 };
 
 /** The names of all steps, in their order. */

@@ -13,6 +13,7 @@ export const NOTICE_KINDS = [
   'degraded',
   'descriptors',
   'lock-late',
+  'boot-back',
   'event-damaged',
   'lock-over-budget',
   'clock-leapt',

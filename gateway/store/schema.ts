@@ -421,6 +421,13 @@ export interface RefusalTable {
   last_at_ms: number;
 }
 
+/** A lock was reflashed: its uplinks from this time on are of a new life. */
+export interface ReflashMarkTable {
+  id: Generated<number>;
+  device_id: number;
+  mark_ms: number;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -453,4 +460,5 @@ export interface Tables {
   notice: NoticeTable;
   audit: AuditTable;
   refusal: RefusalTable;
+  reflash_mark: ReflashMarkTable;
 }

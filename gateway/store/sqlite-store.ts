@@ -21,6 +21,9 @@ import { DueDeliveries } from './due-deliveries.js';
 import { inTransaction, openDurable } from './durable-file.js';
 import { Kysely, SqliteDialect } from './kysely.js';
 import { Lane } from './lane.js';
+import { latestByLife } from './lives/latest-by-life.js';
+import { SqliteMarks } from './lives/mark-sqlite.js';
+import type { MarkStore } from './lives/mark-store.js';
 import { type CatchUp, catchUp } from './log-catch-up.js';
 import { InlineLog, type LogKeeper } from './log-keeper.js';
 import { LogMerge } from './log-merge.js';
@@ -79,6 +82,11 @@ import type { WebhookStore } from './webhook-store.js';
 import { SqliteWhy } from './why-sqlite.js';
 import type { WhyStore } from './why-store.js';
 
+/**
+ * The order of names is not that of lives, so of a lock that was reflashed the latest are looked for among so many that
+ * came last, too.
+ */
+const RECENT_BY_LIFE = 1_000;
 /** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
 const SETTLED_AT_CLOSE = 5000;
 
@@ -142,6 +150,7 @@ class SqliteStore implements Store {
   readonly why: WhyStore;
   readonly audit: AuditStore;
   readonly refusals: RefusalStore;
+  readonly marks: MarkStore;
   readonly #parts: Parts;
   readonly #lane = new Lane();
   readonly #log: LogReader;
@@ -179,6 +188,7 @@ class SqliteStore implements Store {
     this.why = new SqliteWhy(parts.reader, this.#log, lookup);
     this.refusals = new SqliteRefusals({ readTables, writeBeside });
     this.audit = new SqliteAudit({ lane: this.#lane, tables: parts.tables, readTables });
+    this.marks = new SqliteMarks({ lane: this.#lane, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {
@@ -236,6 +246,11 @@ class SqliteStore implements Store {
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
     const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit);
     for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
+  }
+
+  readLogPieces(deviceId: number, limit: number): { next(): Promise<LogEntry[]> } {
+    const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit);
+    return { next: async () => this.#read('read the log', () => merge.next()) };
   }
 
   async *readUnsettled(most: number, limit: number, deviceIds?: readonly number[]): AsyncGenerator<StoredUplink[]> {
@@ -371,7 +386,13 @@ class SqliteStore implements Store {
 
   async readUplinks(deviceId: number, limit: number, source: Source = 'lock'): Promise<StoredUplink[]> {
     const credentials = await this.#readDevices.credentialIds(deviceId, source);
-    return this.#read('read uplinks', () => this.#lookup.latest(credentials, limit));
+    const marks = source === 'lock' ? await this.marks.read(deviceId) : [];
+    return this.#read('read uplinks', () => {
+      const latest = this.#lookup.latest(credentials, limit);
+      if (marks.length === 0) return latest;
+      const recent = this.#lookup.recentOf(deviceId, RECENT_BY_LIFE);
+      return latestByLife([...latest, ...recent], credentials, marks).slice(0, limit);
+    });
   }
 
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {

@@ -10,6 +10,7 @@ import type { Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { AccessStore } from './access-store.js';
 import type { AuditStore } from './audit-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { MarkStore } from './lives/mark-store.js';
 import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { NoticeStore } from './notice-store.js';
 import type { PeopleStore } from './people-store.js';
@@ -180,6 +181,8 @@ export interface IncomingUplink {
   readonly bytes: Buffer;
   readonly receivedAtMs: number;
   readonly buffered: boolean;
+  /** Which life of its lock it was made in (protocol.md §1); it is not stored, since marks may come later. */
+  readonly life?: number;
 }
 
 /** What happened to a lock’s connection or the gateway’s listening, or a command sent: for traces (protocol.md §4). */
@@ -314,6 +317,8 @@ export interface Store {
   readonly audit: AuditStore;
   /** What was refused of locks. */
   readonly refusals: RefusalStore;
+  /** The marks of locks that were reflashed. */
+  readonly marks: MarkStore;
 
   /* Pings: the hot path. */
 
@@ -407,6 +412,8 @@ export interface Store {
   readFindings(deviceId: number, limit: number): Promise<StoredFinding[]>;
   /** What the log has of the device, oldest first, in pieces of at most `limit`. */
   readLog(deviceId: number, limit: number): AsyncIterable<LogEntry[]>;
+  /** The same, a piece at a time. A piece is empty where the log ends; asked again, it goes on with what came since. */
+  readLogPieces(deviceId: number, limit: number): { next(): Promise<LogEntry[]> };
   /** The device's quarantined messages, newest first. */
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]>;
   addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl>;

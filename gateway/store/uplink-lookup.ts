@@ -129,6 +129,11 @@ export class UplinkLookup {
     return found;
   }
 
+  /** A device's last `most` in the order of arrival. */
+  recentOf(deviceId: number, most: number): StoredUplink[] {
+    return this.ofDevice(deviceId, this.idBefore(deviceId, this.tail.lastId, most) ?? 0, most);
+  }
+
   #read(id: number): StoredUplink[] {
     const row = this.#shown.get(id) as UplinkRow | undefined;
     return row === undefined ? [] : [toUplink(row)];

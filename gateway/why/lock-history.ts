@@ -49,6 +49,7 @@ export async function readHistory(
   const toMs = 'uplink' in aim ? aim.uplink.receivedAtMs : aim.atMs;
   const toId = 'uplink' in aim ? aim.uplink.id : (await store.webhooks.findFirstUplinkFrom(toMs + 1)) - 1;
   const start = await store.why.findLogStart(deviceId, toId, toMs, REPLAYED_MOST);
+  const marks = await store.marks.read(deviceId);
   const after: JudgeEvent[] = [];
   let replay: HistoryReplay | undefined;
   let [damaged, isReached] = [0, false];
@@ -58,7 +59,7 @@ export async function readHistory(
         isReached ||= !('uplink' in aim);
         if (!isReached || after.length >= AFTER_MOST) break reading;
       }
-      const event = eventOf(entry);
+      const event = eventOf(entry, marks);
       if (event === undefined) damaged += 1;
       else if (isReached) after.push(event);
       else if (isTarget(entry, aim)) isReached = true;
@@ -75,9 +76,9 @@ export async function readHistory(
 }
 
 /** Undefined where the stored bytes are damaged. */
-function eventOf(entry: LogEntry): JudgeEvent | undefined {
+function eventOf(entry: LogEntry, marks: readonly number[]): JudgeEvent | undefined {
   try {
-    return judgeEventOf(entry);
+    return judgeEventOf(entry, marks);
   } catch {
     return undefined;
   }

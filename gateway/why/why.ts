@@ -22,6 +22,7 @@ import { eventId } from '../event-id.js';
 import type { Locks } from '../locks.js';
 import { budgetText } from '../mqtt/budget/budget-events.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
+import { judgeEventOf } from '../operator/trace-export.js';
 import type { KeptRefusals } from '../refusals/kept-refusals.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Store, StoredUplink } from '../store/store.js';
@@ -160,8 +161,8 @@ async function stepsOf(parts: Asked, uplink: StoredUplink, urlId?: number): Prom
     const sentence = `Its stored bytes are damaged (${damage}), so nothing more is known of it.`;
     return [step('message', 'damaged', SECTIONS.wire, sentence, uplink.receivedAtMs), ...deliveries];
   }
-  const { deviceId, mac, credentialId: credential, source, receivedAtMs: atMs, boot, sequence } = uplink;
-  const event: UplinkEvent = { type: 'uplink', source, credential, copy: 'new', uplink: decoded.value, atMs };
+  const { deviceId, mac, credentialId: credential, boot, sequence } = uplink;
+  const event = judgeEventOf({ type: 'uplink', uplink }, await parts.store.marks.read(deviceId)) as UplinkEvent;
   const history = await readHistory(parts, { deviceId, mac }, { uplink, event });
   const findings = await parts.store.why.findFindingsOf(deviceId, { credential, boot, sequence });
   const standing = findings.map(({ id, finding }) => ({ label: `finding:${id}`, finding }));

@@ -155,6 +155,12 @@ const DEVICES: readonly CommandCase[] = [
     refused: `${LOCK} --merchant Nobody`,
   },
   {
+    command: 'device reflashed',
+    shows: `${LOCK} --at 2026-11-20T06:00:00Z`,
+    wrong: ['A4:C1', NOT_A_MAC],
+    refused: 'A4:C1:38:F0:E1:FF',
+  },
+  {
     command: 'device remove',
     shows: 'A4:C1:38:F0:E1:D5',
     json: 'A4:C1:38:F0:E1:D6',

@@ -4,14 +4,15 @@ import { DEFAULT_POWER } from '../../proto/ping.js';
 import { judgeInPlace } from '../../proto/power-judge.js';
 import { type Belief, type InitialBelief, newBelief } from '../../proto/power-judge-belief.js';
 import {
+  compareNames,
   type Finding,
   type JudgeEvent,
   newVerdict,
   type UplinkCopy,
-  type UplinkName,
 } from '../../proto/power-judge-event.js';
 import { POWER_MODEL } from '../../proto/power-model.js';
 import { ruleRow } from '../../proto/rules.js';
+import { lifeOf, NO_MARKS } from '../../proto/uplink-life.js';
 
 export const START_MS = Date.UTC(2026, 10, 20, 6);
 
@@ -58,10 +59,17 @@ export function uplink(parts: UplinkParts = {}): Uplink {
 export class JudgedRun {
   readonly belief: Belief;
   readonly findings: Finding[] = [];
-  readonly #contents = new Map<string, Set<string>>();
+  readonly #contents = new Map<string, Map<string, number>>();
+  readonly #marks: readonly number[];
 
-  constructor(atMs = START_MS, initial: InitialBelief = { listeningSinceMs: START_MS }) {
+  /** @param marks when the lock was reflashed, ms since the epoch */
+  constructor(
+    atMs = START_MS,
+    initial: InitialBelief = { listeningSinceMs: START_MS },
+    marks: readonly number[] = NO_MARKS,
+  ) {
     this.belief = newBelief(POWER_MODEL, 'A4:C1:38:F0:E1:D2', atMs, initial);
+    this.#marks = marks;
   }
 
   /** Judges an event, and returns the rules of its findings. */
@@ -69,7 +77,9 @@ export class JudgedRun {
     const out = newVerdict();
     judgeInPlace(POWER_MODEL, this.belief, event, out);
     for (const { rule, about } of out.withdrawn) {
-      const index = this.findings.findIndex((one) => one.rule === rule && isSameName(one.about, about));
+      const index = this.findings.findIndex((one) => {
+        return one.rule === rule && one.about !== null && compareNames(one.about, about) === 0;
+      });
       if (index === -1) throw new Error(`a finding of ${rule} was withdrawn that was never made`);
       this.findings.splice(index, 1);
     }
@@ -79,8 +89,9 @@ export class JudgedRun {
 
   /** Judges an uplink of the lock. What it is a copy of is looked up, as a store would. */
   receive(received: Uplink, atMs: number, credential = 0): string[] {
-    const copy = this.#copyOf(received, credential);
-    return this.judge({ type: 'uplink', source: 'lock', atMs, credential, copy, uplink: received });
+    const life = lifeOf(this.#marks, received.timeMs, atMs);
+    const copy = this.#copyOf(received, credential, life);
+    return this.judge({ type: 'uplink', source: 'lock', atMs, credential, life, copy, uplink: received });
   }
 
   /** The findings that rest on content, each as its rule and its uplink, sorted and without repeats. */
@@ -99,17 +110,13 @@ export class JudgedRun {
     return structuredClone({ power, batteryPercent, lockState, position, highWindow, state, from });
   }
 
-  #copyOf(received: Uplink, credential: number): UplinkCopy {
+  #copyOf(received: Uplink, credential: number, life: number): UplinkCopy {
     const name = `${credential}/${received.boot}/${received.sequence}`;
     const content = JSON.stringify(received);
-    const contents = this.#contents.get(name);
-    if (contents === undefined) this.#contents.set(name, new Set([content]));
-    else if (contents.has(content)) return 'repeat';
-    else contents.add(content);
-    return contents === undefined ? 'new' : 'conflict';
+    const contents = this.#contents.get(name) ?? new Map<string, number>();
+    if (contents.has(content)) return 'repeat';
+    const isConflict = [...contents.values()].includes(life);
+    this.#contents.set(name, contents.set(content, life));
+    return isConflict ? 'conflict' : 'new';
   }
-}
-
-function isSameName(a: UplinkName | null, b: UplinkName): boolean {
-  return a !== null && a.credential === b.credential && a.boot === b.boot && a.sequence === b.sequence;
 }

@@ -1,0 +1,20 @@
+/**
+ * When locks were reflashed: the marks that part a lock's uplinks into lives (protocol.md §1). A lock has few of them,
+ * most have none.
+ */
+import type { Kysely, Migration } from 'kysely';
+import { keepRowSums } from '../row-sum-triggers.js';
+
+async function createMarks(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('reflash_mark')
+    .addColumn('id', 'integer', (column) => column.primaryKey())
+    .addColumn('device_id', 'integer', (column) => column.notNull())
+    .addColumn('mark_ms', 'bigint', (column) => column.notNull())
+    .execute();
+  await keepRowSums(db, 'reflash_mark');
+  const marks = db.schema.createIndex('reflash_mark_of_device').on('reflash_mark').columns(['device_id', 'mark_ms']);
+  await marks.unique().execute();
+}
+
+export const reflashMarks: Migration = { up: createMarks };
