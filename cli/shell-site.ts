@@ -200,11 +200,13 @@ interface SentJson {
 async function waited(clock: Clock, span: Milliseconds, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {
-    const timer = clock.after(span, resolve);
     const end = (): void => {
       timer.cancel();
+      // The signal lasts for the whole session: a listener of each wait would pile up there.
+      signal.removeEventListener('abort', end);
       resolve();
     };
+    const timer = clock.after(span, end);
     signal.addEventListener('abort', end, { once: true });
   });
 }

@@ -2,6 +2,7 @@
  * The merchants' interface from outside: who gets in, what is a stranger's and what another merchant's, limits, and how
  * it says no (specification, Authentication and Errors; interfaces.md §2).
  */
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -12,6 +13,7 @@ import { KEYS_PER_MERCHANT } from '../gateway/store/access-store.js';
 import { type Store, StoreFailure } from '../gateway/store/store.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../proto/clock.js';
 import { accessToken, apiKey, basic, call, type MerchantAnswer, type MerchantCall } from './helpers/merchant-call.js';
+import { root } from './helpers/our-files.js';
 import { overriding } from './helpers/sabotage.js';
 import { sqliteError } from './helpers/store-faults.js';
 import { tempFolder } from './helpers/temp-folder.js';
@@ -256,7 +258,7 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
   for (const body of [...broken, `{"name":${good}`, `${good}1e999999999`])
     t.match(await pet(body), { status: 400, headers: PROBLEM, body: { status: 400 } }, JSON.stringify(body));
   t.match(await pet(Buffer.from('{"name":"\xff"}', 'latin1')), { status: 400, body: { detail: /UTF-8/ } });
-  const members = ['[]', '1', 'null', '"x"', '{"name":""}', '{"name":1}', '{}', '{"name":"a","species":null}'];
+  const members = ['[]', '1', 'null', '"x"', '{"name":""}', '{"name":1}', '{}', '{"name":"a","species":[]}'];
   for (const body of [...members, '{"name":"\\udc00"}', '{"name":"a","owner":[]}', '{"__proto__":{"name":"a"}}'])
     t.match(await pet(body), { status: 400, body: { errors: [{ pointer: String, detail: String }] } }, body);
   const depth = 500_000;
@@ -303,6 +305,15 @@ t.test('how much there may be in a body', async (t) => {
   const long = (count: number) => `{"name":"Rex","x":[${'1e18,'.repeat(count - 1)}1e18]}`;
   t.match(await pet(long(MOST_LONG_NUMBERS)), { status: 201 });
   t.match(await pet(long(MOST_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
+});
+
+t.test('README.md and docs/http.md say how much there may be in a body', (t) => {
+  const [values, numbers] = [MOST_VALUES, MOST_LONG_NUMBERS].map((most) => most.toLocaleString('en'));
+  const said = (file: string): string => readFileSync(path.join(root, file), 'utf8').replaceAll(/\s+/g, ' ');
+  t.ok(said('README.md').includes(`1 MiB and ${values} values a body`), 'README.md');
+  t.ok(said('docs/http.md').includes(` ${values} values (`), 'docs/http.md');
+  t.ok(said('docs/http.md').includes(` ${numbers} numbers of over 15 digits`));
+  t.end();
 });
 
 t.test('a list of numbers is read exactly, and fast enough where it is long', async (t) => {

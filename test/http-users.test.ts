@@ -67,7 +67,7 @@ t.test('users are created all or none, by either operation', async (t) => {
       [{ pointer: '/1/id' }, { pointer: '/1/userStatus' }],
     ],
     ['[{"username":"x"},{"id":9223372036854775808}]', 400, [{ pointer: '/1/id' }]],
-    ['[{"username":"x"},{"phone":7,"email":null}]', 400, [{ pointer: '/1/email' }, { pointer: '/1/phone' }]],
+    ['[{"username":"x"},{"phone":7,"email":[]}]', 400, [{ pointer: '/1/email' }, { pointer: '/1/phone' }]],
     ['[{"username":"\\ud800"}]', 400, [{ pointer: '/0/username' }]],
     ['[{"username":"x"},{"username":"x"}]', 409, [{ pointer: '/1/username', detail: 'it stands at 0 already' }]],
     ['[{"id":7},{"id":7.0}]', 409, [{ pointer: '/1/id' }]],
@@ -99,6 +99,14 @@ t.test('texts are kept as they are', async (t) => {
   t.same(await names(gateway), texts);
   const odd = '[{"__proto__":{"username":"x"},"constructor":1,"username":"y"}]';
   t.match(await call(gateway, LIST, { key, body: odd }), { status: 200 });
+});
+
+t.test('null is as good as absent in a user', async (t) => {
+  const { gateway, key } = await setting(t);
+  const members = ['id', 'username', 'firstName', 'lastName', 'email', 'password', 'phone', 'userStatus'];
+  const nothing = Object.fromEntries(members.map((name) => [name, null]));
+  t.match(await call(gateway, LIST, { key, body: [nothing, nothing] }), { status: 200 });
+  t.same(await names(gateway), [null, null]);
 });
 
 t.test('a login gives a session, and a logout ends it at once', async (t) => {

@@ -144,6 +144,16 @@ t.test('nothing but the token in its header opens the interface, and every no is
   t.match(code, /timingSafeEqual\(hashOf\(given\), /, 'compared in constant time, by hashes of one length');
 });
 
+t.test('null is as good as absent where a member is optional', async (t) => {
+  const gateway = await testGateway(t);
+  const mac = 'A4C138F0E1D2';
+  t.match(await ask(gateway, 'POST', '/devices', { mac, merchant: null, simulated: null }), { status: 201 });
+  const command = { macs: [mac], merchant: null, all: null, type: 'unlock', parameters: null, not_before: null };
+  t.match(await ask(gateway, 'POST', '/commands', command), { status: 201 });
+  t.match(await ask(gateway, 'POST', '/users', { username: 'ada', password: null, email: null }), { status: 201 });
+  t.match(await ask(gateway, 'POST', '/users', { username: null }), { status: 400 }, 'not where it is required');
+});
+
 t.test('bad input is told by member: which, where, and what was expected', async (t) => {
   const gateway = await testGateway(t);
   const users = { username: 'ada', password: 'canary-1' };

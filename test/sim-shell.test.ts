@@ -241,4 +241,11 @@ t.test('live: what is typed reaches a gateway', async (t) => {
   const pings = live.flatMap(({ ping }) => (ping === undefined ? [] : [ping.reason]));
   t.same([pings[0], pings.at(-1)], ['REASON_STATE_PING', 'REASON_CLOSE_CONNECTION']);
   t.match(await shell(['unlock by command'], ...line), { code: 2, errors: /line 1: a command needs the operator/ });
+  // Each wait once left a listener behind, of which Node warns from the eleventh on.
+  const { code, errors } = await shell(
+    Array.from({ length: 15 }, () => 'wait 1 s'),
+    ...line,
+  );
+  t.equal(code, 0);
+  t.notMatch(errors, /warning|node:/i);
 });

@@ -26,6 +26,7 @@ import { HEALTH_ROUTES } from './health-routes.js';
 import { readJsonBody } from './json-body.js';
 import { HTTP_LIMITS } from './limits.js';
 import { listen } from './listen.js';
+import { dropNulls } from './null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from './problem.js';
 import { Refusal } from './refusal.js';
 import { FORM_TYPE, type HttpAnswer, JSON_TYPE, type MerchantRoute } from './route.js';
@@ -275,6 +276,7 @@ function checkInput(row: MerchantRoute, { query, body }: FastifyRequest): void {
       code: 'too-many-items',
       detail: `the list has ${body.length} items: at most ${row.mostItems} are taken in one call`,
     });
+  if (row.body !== undefined) dropNulls(row.body, body);
   const faults = [
     ...(row.query === undefined ? [] : faultsOf(row.query, query)),
     ...(row.body === undefined ? [] : faultsOf(row.body, body)),

@@ -11,6 +11,7 @@ import type { HttpConnections } from '../http/connections/connections.js';
 import { checkHost } from '../http/connections/host-header.js';
 import { HTTP_LIMITS } from '../http/limits.js';
 import { listen } from '../http/listen.js';
+import { dropNulls } from '../http/null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../http/problem.js';
 import type { TrustedProxies } from '../network/trusted-proxies.js';
 import type { AuditWho } from '../store/audit-store.js';
@@ -183,6 +184,7 @@ export class OperatorServer {
           // Nothing at all is null, as in JSON.
           body: request.body ?? null,
         };
+        if (body !== undefined) dropNulls(body, asked.body);
         const work = async (): Promise<unknown> => {
           await checkQuery(asked.query);
           await checkBody?.(asked.body);
