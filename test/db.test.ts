@@ -49,7 +49,7 @@ t.test('a store with something in every table is sound, and is not changed by lo
   const { checks, damage, schema } = await checkDatabase(file);
   t.same(damage, []);
   t.equal(schema, STEPS.at(-1));
-  for (const name of ['blocks', 'pages', 'foreign keys', 'schema', 'rows', 'log', 'outbox', 'usage'])
+  for (const name of ['blocks', 'pages', 'foreign keys', 'schema', 'rows', 'log', 'outbox', 'usage', 'kept'])
     t.ok((checks.find((check) => check.name === name)?.count ?? 0) > 0, `it looked at ${name}`);
   t.ok(readFileSync(file).equals(bytes));
   const rows = new SqliteDatabase(file, { readonly: true });

@@ -10,6 +10,7 @@ import t from 'tap';
 import { type DeviceState, noteUplink } from '../gateway/device-state.js';
 import { openDurable } from '../gateway/store/durable-file.js';
 import { packCommit } from '../gateway/store/packed-commit.js';
+import { registerUsernameKey } from '../gateway/store/people/username-key.js';
 import { registerRowSum } from '../gateway/store/row-sum.js';
 import { LogWriter } from '../gateway/store/sqlite-log.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
@@ -71,6 +72,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
     },
   });
   registerRowSum(db);
+  registerUsernameKey(db);
   addUplinkSum(db);
   t.teardown(() => db.close());
   const writer = new LogWriter(db, { least: 2000, perCredential: 1, most: 2000 });

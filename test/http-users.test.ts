@@ -84,17 +84,7 @@ t.test('users are created all or none, by either operation', async (t) => {
 
 t.test('texts are kept as they are', async (t) => {
   const { gateway, key } = await setting(t);
-  const texts = [
-    'a\u0000b',
-    '😀',
-    "'; DROP TABLE user_account; --",
-    '__proto__',
-    '',
-    'Ada',
-    'ada',
-    'e\u0301',
-    '\u00e9',
-  ];
+  const texts = ['a\u0000b', '😀', "'; DROP TABLE user_account; --", '__proto__', '', ' Ada  ', 'e\u0301'];
   t.match(await call(gateway, LIST, { key, body: texts.map((username) => ({ username })) }), { status: 200 });
   t.same(await names(gateway), texts);
   const odd = '[{"__proto__":{"username":"x"},"constructor":1,"username":"y"}]';
@@ -107,6 +97,26 @@ t.test('null is as good as absent in a user', async (t) => {
   const nothing = Object.fromEntries(members.map((name) => [name, null]));
   t.match(await call(gateway, LIST, { key, body: [nothing, nothing] }), { status: 200 });
   t.same(await names(gateway), [null, null]);
+});
+
+t.test('user names are compared without case, spaces around them, and ways to spell a letter', async (t) => {
+  const { gateway, key } = await setting(t);
+  const add = (...usernames: string[]) =>
+    call(gateway, LIST, { key, body: usernames.map((username) => ({ username })) });
+  t.match(await call(gateway, LIST, { key, body: [{ username: ' Zo\u00eb ', password: 'x' }] }), { status: 200 });
+  for (const same of ['zo\u00eb', 'ZOE\u0308', 'zoe\u0308', '\uff3aoe\u0308', '\tZo\u00eb'])
+    t.match(await add(same), { status: 409, body: { errors: [{ pointer: '/0/username' }] } }, same);
+  t.match(await add('Stra\u00dfe', 'STRASSE'), { status: 409, body: { errors: [{ pointer: '/1/username' }] } });
+  t.match(await add('zoe', '\u03a3\u03ac\u03c2'), { status: 200 }, 'another letter is another name');
+  t.match(await add('\u03c3\u03ac\u03c3'), { status: 409 });
+  for (const typed of [' Zo\u00eb ', 'zo\u00eb', 'ZOE\u0308'])
+    t.match(await logIn({ gateway, key }, typed, 'x'), { status: 200 }, typed);
+  t.match(await logIn({ gateway, key }, 'zoe', 'x'), INVALID);
+  t.same(await names(gateway), [' Zo\u00eb ', 'zoe', '\u03a3\u03ac\u03c2'], 'each is kept as it was typed');
+  // However it is spelled, it is one account to whoever guesses.
+  const guesses = ['zo\u00eb', 'ZO\u00cb'].flatMap((name) => Array.from({ length: 5 }, () => name));
+  for (const name of guesses) t.match(await logIn({ gateway, key }, name, 'y'), INVALID);
+  t.match(await logIn({ gateway, key }, 'Zoe\u0308', 'x'), { status: 429 });
 });
 
 t.test('a login gives a session, and a logout ends it at once', async (t) => {

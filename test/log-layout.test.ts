@@ -186,7 +186,7 @@ t.test('what a full disk turned back is put into the tables all the same', async
     const pages = db.pragma('page_count', { simple: true }) as number;
     const incoming = nextBatch(chance, sent);
     const packed = packCommit({ incoming, judged: [], states: new Map() });
-    const commit = (): void => writer.write([{ type: 'append', commit: packed }]);
+    const commit = (): unknown => writer.write([{ type: 'append', commit: packed }]);
     db.pragma(`max_page_count = ${pages}`);
     try {
       commit();

@@ -5,7 +5,9 @@ import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { openDurable } from '../gateway/store/durable-file.js';
 import { packCommit } from '../gateway/store/packed-commit.js';
+import type { NewUser } from '../gateway/store/people-store.js';
 import { openSqliteStore } from '../gateway/store/sqlite-store.js';
+import type { NewDevice } from '../gateway/store/store.js';
 import { ThreadLog } from '../gateway/store/thread-log.js';
 import type { UsageDelta } from '../gateway/store/usage-store.js';
 import { WalEmptier } from '../gateway/store/wal-emptier.js';
@@ -16,6 +18,22 @@ import { ManualClock } from '../proto/clock.js';
 import { AppendFleet } from './helpers/append-fleet.js';
 import { type Teardown, tempFolder } from './helpers/temp-folder.js';
 import { testMac } from './helpers/test-gateway.js';
+
+const NOBODY: NewUser = {
+  id: null,
+  username: null,
+  firstName: null,
+  lastName: null,
+  email: null,
+  phone: null,
+  userStatus: null,
+  passwordHash: null,
+};
+
+/** The lock of this number; AppendFleet's have these ids. */
+const newDevice = (number: number): NewDevice => {
+  return { mac: testMac(number), merchant: 'Amber', simulated: false, secretHash: Buffer.alloc(32, number), nowMs: 0 };
+};
 
 const PAGE = 4096;
 const FRAME = 24 + PAGE;
@@ -60,6 +78,47 @@ t.test('what is written beside uplinks shares their commits', async (t) => {
     'also where none comes',
   );
   await log.close();
+});
+
+t.test('what merchants write at once shares commits, with uplinks where there are some', async (t) => {
+  const folder = tempFolder(t);
+  const store = await openSqliteStore(folder, { logThread: true });
+  const file = path.join(folder, 'lockgate.sqlite');
+  const { id: merchantId } = await store.addMerchant('Amber', 0);
+  await store.addDevices([1, 2, 3, 4].map(newDevice));
+  const before = commitsIn(file);
+  const pet = { name: 'Rex', ownerId: null, species: null, breed: null };
+  const pets = 300;
+  const fleet = new AppendFleet(4);
+  const [, added] = await Promise.all([
+    store.append(fleet.batch(4)),
+    Promise.all(Array.from({ length: pets }, () => store.people.addPet(merchantId, pet, 0))),
+  ]);
+  t.same(new Set(added.map(({ id }) => id)).size, pets, 'each has an id of its own');
+  t.ok(commitsIn(file) - before <= 6, `${commitsIn(file) - before} commits for ${pets} pets and a ping`);
+  await store.close();
+});
+
+t.test('a refusal among merchants’ writes takes nothing back of those that shared its commit', async (t) => {
+  const store = await openSqliteStore(tempFolder(t), { logThread: true });
+  t.teardown(() => store.close());
+  const { id: merchantId } = await store.addMerchant('Amber', 0);
+  const user = (username: string): NewUser => ({ ...NOBODY, username });
+  const outcomes = await Promise.allSettled([
+    store.people.addUsers(merchantId, [user('ada')], 0),
+    store.people.addUsers(merchantId, [user('bo'), user('ADA')], 0),
+    store.people.addUsers(merchantId, [user('cy')], 0),
+  ]);
+  t.match(outcomes, [
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { code: 'user-exists', faults: [{ pointer: '/1/username' }] } },
+    { status: 'fulfilled' },
+  ]);
+  const users = await store.people.listUsers({ merchant: 'Amber', afterId: null, limit: 9 });
+  t.same(
+    users.map(({ username }) => username),
+    ['ada', 'cy'],
+  );
 });
 
 t.test('a write that can’t be made takes none of those with it that shared its commit', async (t) => {

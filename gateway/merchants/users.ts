@@ -4,6 +4,7 @@ import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
 import { FAULTS_TOLD, type Fault, ManyFaults } from '../faults.js';
 import type { Keys } from '../keys.js';
 import { addressGroup } from '../network/address-group.js';
+import { usernameKey } from '../store/people/username-key.js';
 import type { NewUser } from '../store/people-store.js';
 import type { Store } from '../store/store.js';
 import { LoginGuard } from './login-guard.js';
@@ -57,12 +58,14 @@ export class Users {
    *
    * @param signal ends it early, with nothing added
    * @throws ManyFaults `user-exists` for a name or an id that stands twice in the list or is taken
+   * @throws OverBudget where the merchant would keep more than it may
    * @throws LockgateError `busy`
    */
   async add(merchantId: number, users: readonly TypedUser[], signal: AbortSignal): Promise<void> {
     refuseTwice(users);
     const { store, clock } = this.#parts;
     await store.people.findTaken(merchantId, users);
+    await store.people.findRoom(merchantId, users.length);
     const hashes = await this.#passwords.hashAll(
       users.map(({ password }) => password),
       signal,
@@ -75,7 +78,8 @@ export class Users {
 
   /** @throws LockgateError `busy` */
   async logIn({ merchantId, username, password, address }: Login): Promise<LoginOutcome> {
-    const attempt = await this.#guard.begin(merchantId, username, address);
+    // However a name is spelled, it is one account to whoever guesses.
+    const attempt = await this.#guard.begin(merchantId, usernameKey(username), address);
     let became: 'right' | 'wrong' | 'undecided' = 'undecided';
     try {
       if (attempt.retryAfterMs !== undefined) return { became: 'later', retryAfterMs: attempt.retryAfterMs };
@@ -120,8 +124,9 @@ function refuseTwice(users: readonly TypedUser[]): void {
   for (const member of ['id', 'username'] as const) {
     const firstAt = new Map<bigint | string, number>();
     for (const [index, user] of users.entries()) {
-      const value = user[member];
-      if (value === null) continue;
+      const given = user[member];
+      if (given === null) continue;
+      const value = typeof given === 'string' ? usernameKey(given) : given;
       const first = firstAt.get(value);
       if (first === undefined) firstAt.set(value, index);
       else faults.push({ pointer: `/${index}/${member}`, detail: `it stands at ${first} already` });

@@ -1,4 +1,8 @@
-/** API keys and tokens in the SQLite store, through Kysely; whatever writes takes its turn on the store's lane. */
+/**
+ * API keys and tokens in the SQLite store. What operators change goes through Kysely and takes its turn on the store's
+ * lane; what merchants' calls leave behind goes to the log's writer, which commits it in groups.
+ */
+import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../proto/errors.js';
 import {
@@ -10,9 +14,9 @@ import {
   type NewApiKey,
   SCOPES,
   type StoredApiKey,
-  TOKENS_PER_KEY,
 } from './access-store.js';
 import type { Lane } from './lane.js';
+import type { WriteForMerchant } from './people-sqlite.js';
 import { merchantNamed } from './registry-tables.js';
 import type { ApiKeyTable, Tables } from './schema.js';
 
@@ -23,11 +27,28 @@ export interface TableParts {
   readonly readTables: Kysely<Tables>;
 }
 
-export class SqliteAccess implements AccessStore {
-  readonly #parts: TableParts;
+export interface AccessParts extends TableParts {
+  readonly reader: Database;
+  /** Writes what calls of merchants leave behind; what operators change goes through the tables. */
+  readonly write: WriteForMerchant;
+}
 
-  constructor(parts: TableParts) {
+export class SqliteAccess implements AccessStore {
+  readonly #parts: AccessParts;
+  /** Each call of a merchant's looks up a key or a token, and so does each guess of a stranger's: by hand it is quick. */
+  readonly #key: Statement;
+  readonly #token: Statement;
+
+  constructor(parts: AccessParts) {
     this.#parts = parts;
+    this.#key = parts.reader.prepare(
+      `SELECT k.*, m.name AS merchant_name FROM api_key k JOIN merchant m ON m.id = k.merchant_id
+       WHERE k.public_id = ?`,
+    );
+    this.#token = parts.reader.prepare(
+      `SELECT k.merchant_id, t.scopes FROM access_token t JOIN api_key k ON k.id = t.key_id
+       WHERE t.token_hash = ? AND t.expires_at_ms > ? AND k.revoked_at_ms IS NULL`,
+    );
   }
 
   addKey({ merchant: name, ...key }: NewApiKey): Promise<ApiKey> {
@@ -59,7 +80,7 @@ export class SqliteAccess implements AccessStore {
   }
 
   async findKey(publicId: string): Promise<StoredApiKey | null> {
-    const row = await keys(this.#parts.readTables).where('api_key.public_id', '=', publicId).executeTakeFirst();
+    const row = this.#key.get(publicId) as KeyRow | undefined;
     return row === undefined ? null : { ...toApiKey(row), secretHash: row.secret_hash };
   }
 
@@ -81,35 +102,16 @@ export class SqliteAccess implements AccessStore {
     });
   }
 
-  noteKeyUse(keyId: number, atMs: number): Promise<void> {
-    return this.#transaction(async (db) => {
-      await db.updateTable('api_key').set({ last_used_at_ms: atMs }).where('id', '=', keyId).execute();
-    });
+  async noteKeyUse(keyId: number, atMs: number): Promise<void> {
+    await this.#parts.write('note the use of a key', { op: 'note-key-use', keyId, atMs });
   }
 
-  addToken({ keyId, tokenHash, scopes, nowMs, expiresAtMs }: NewAccessToken): Promise<void> {
-    return this.#transaction(async (db) => {
-      await db.deleteFrom('access_token').where('expires_at_ms', '<=', nowMs).execute();
-      const row = { key_id: keyId, token_hash: tokenHash, scopes: scopes.join(' '), expires_at_ms: expiresAtMs };
-      await db.insertInto('access_token').values(row).execute();
-      const kept = db.selectFrom('access_token').select('id').where('key_id', '=', keyId).orderBy('id', 'desc');
-      await db
-        .deleteFrom('access_token')
-        .where('key_id', '=', keyId)
-        .where('id', 'not in', kept.limit(TOKENS_PER_KEY))
-        .execute();
-    });
+  async addToken(token: NewAccessToken): Promise<void> {
+    await this.#parts.write('add a token', { op: 'add-token', token });
   }
 
   async findToken(tokenHash: Buffer, nowMs: number): Promise<AccessToken | null> {
-    const row = await this.#parts.readTables
-      .selectFrom('access_token')
-      .innerJoin('api_key', 'api_key.id', 'access_token.key_id')
-      .select(['api_key.merchant_id', 'access_token.scopes'])
-      .where('access_token.token_hash', '=', tokenHash)
-      .where('access_token.expires_at_ms', '>', nowMs)
-      .where('api_key.revoked_at_ms', 'is', null)
-      .executeTakeFirst();
+    const row = this.#token.get(tokenHash, nowMs) as { merchant_id: number; scopes: string } | undefined;
     if (row === undefined) return null;
     const given = row.scopes.split(' ');
     return { merchantId: row.merchant_id, scopes: SCOPES.filter((scope) => given.includes(scope)) };
@@ -128,7 +130,9 @@ function keys(db: Kysely<Tables>) {
     .select('merchant.name as merchant_name');
 }
 
-function toApiKey(row: Selectable<ApiKeyTable> & { merchant_name: string }): ApiKey {
+type KeyRow = Selectable<ApiKeyTable> & { merchant_name: string };
+
+function toApiKey(row: KeyRow): ApiKey {
   return {
     id: row.id,
     publicId: row.public_id,

@@ -5,6 +5,7 @@
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../proto/errors.js';
 import { dropSums } from './block-sums.js';
+import { registerUsernameKey } from './people/username-key.js';
 import { registerRowSum } from './row-sum.js';
 import { addUplinkSum } from './uplink-sum.js';
 
@@ -28,6 +29,7 @@ export function openDurable(file: string): Database {
   // What is deleted or overwritten is gone from the file, not merely let go of: positions are meant to be forgettable.
   db.pragma('secure_delete = ON');
   registerRowSum(db);
+  registerUsernameKey(db);
   const synchronous = db.pragma('synchronous', { simple: true });
   // A WAL that once grew long, beside a reader that was slow, becomes short again.
   db.pragma(`journal_size_limit = ${WAL_KEPT}`);

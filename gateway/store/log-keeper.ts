@@ -1,6 +1,7 @@
 /** Who writes the log: this thread, or one of its own. The code that writes is the same. */
 import type { Database } from 'better-sqlite3';
 import type { PackedCommit } from './packed-commit.js';
+import type { MerchantOutcome, MerchantWrite } from './people/merchant-write.js';
 import type { SideWrite } from './side-write.js';
 import { LogWriter } from './sqlite-log.js';
 import type { AgedPiece, AgingPiece } from './store.js';
@@ -13,6 +14,8 @@ export interface LogKeeper {
   append(commit: PackedCommit): Promise<void>;
   /** What is no part of the log. It may wait a little, to share a transaction. */
   writeBeside(write: SideWrite): Promise<void>;
+  /** The same for what a merchant writes over HTTP; such writes wait for each other, and never hold up a commit. */
+  writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome>;
   /** Puts all uplinks into the tables by name and by lock. */
   settle(): Promise<void>;
   /** Deletes what is too old, a piece. */
@@ -41,6 +44,10 @@ export class InlineLog implements LogKeeper {
 
   async writeBeside(write: SideWrite): Promise<void> {
     this.#writer.write([write]);
+  }
+
+  async writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome> {
+    return this.#writer.write([write])[0] ?? {};
   }
 
   async settle(): Promise<void> {

@@ -1,5 +1,6 @@
 /** What the store and the thread that writes its log say to each other. Every request gets one answer, in order. */
 import type { PackedCommit } from './packed-commit.js';
+import type { MerchantOutcome } from './people/merchant-write.js';
 import type { SideWrite } from './side-write.js';
 import type { AgedPiece, AgingPiece } from './store.js';
 import type { RunSize, TailMark } from './uplink-tail.js';
@@ -30,6 +31,8 @@ export interface LogDone {
   readonly error?: undefined;
   /** The uplinks of a commit, given back with their ids. */
   readonly uplinks?: ArrayBuffer | undefined;
+  /** What came of a merchant's write. */
+  readonly merchant?: MerchantOutcome | undefined;
   /** What deleting a piece came to. */
   readonly aged?: AgedPiece | undefined;
 }

@@ -6,6 +6,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { openDurable } from './durable-file.js';
 import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
+import type { MerchantOutcome } from './people/merchant-write.js';
 import { LogWriter } from './sqlite-log.js';
 import { failureKind } from './store.js';
 import { WalEmptier } from './wal-emptier.js';
@@ -34,15 +35,16 @@ function uplinksOf({ writes }: WriteRequest): number {
   return writes.reduce((sum, write) => sum + (write.type === 'append' ? write.commit.count : 0), 0);
 }
 
-function done(write: LogWrite): LogOutcome {
+function done(write: LogWrite, merchants: Iterator<MerchantOutcome>): LogOutcome {
+  if (write.type === 'merchant') return { merchant: merchants.next().value as MerchantOutcome };
   return { uplinks: write.type === 'append' ? write.commit.uplinks : undefined };
 }
 
 /** The writes, durable together; where one of them can't be, each by itself. */
 function carryOut(writer: LogWriter, writes: readonly LogWrite[]): LogOutcome[] {
   try {
-    writer.write(writes);
-    return writes.map(done);
+    const merchants = writer.write(writes).values();
+    return writes.map((write) => done(write, merchants));
   } catch (error) {
     // A full disk is full for all. After an I/O error nobody knows what is on the disk, and nothing is tried again.
     if (writes.length > 1 && failureKind(error) === 'other') return writes.flatMap((each) => carryOut(writer, [each]));

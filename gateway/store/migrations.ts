@@ -19,6 +19,7 @@ import { statePlace } from './migrations/0012-state-place.js';
 import { seenAndHeld } from './migrations/0013-seen-and-held.js';
 import { refusals } from './migrations/0014-refusals.js';
 import { reflashMarks } from './migrations/0015-reflash-marks.js';
+import { kept } from './migrations/0016-kept.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -36,6 +37,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0013-seen-and-held': seenAndHeld,
   '0014-refusals': refusals,
   '0015-reflash-marks': reflashMarks,
+  '0016-kept': kept,
 };
 
 /** The names of all steps, in their order. */

@@ -83,14 +83,20 @@ export interface PeopleStore {
   /**
    * Adds all of them or none.
    *
-   * @throws ManyFaults `user-exists` for an id or a user name that is taken
+   * @throws ManyFaults `user-exists` for an id or a user name that is taken, however the name is spelled
+   * @throws OverBudget where the merchant would keep more than it may
    */
   addUsers(merchantId: number, users: readonly NewUser[], nowMs: number): Promise<void>;
   /** The same check, without adding: before work that would be in vain. @throws ManyFaults `user-exists` */
   findTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void>;
+  /** Whether so many more users are within the quota. @throws OverBudget where they are not */
+  findRoom(merchantId: number, users: number): Promise<void>;
   /** @throws LockgateError `no-such-merchant` */
   listUsers(page: UserPage): Promise<ListedUser[]>;
-  /** The user of this name, and the hash to compare a password with. */
+  /**
+   * The user of this name, and the hash to compare a password with: the one that is spelled so, else the only one that
+   * is compared so (people/username-key.ts).
+   */
   findLogin(
     merchantId: number,
     username: string,
@@ -103,7 +109,12 @@ export interface PeopleStore {
   /** Ends a session; where there is none, nothing happens. */
   endSession(merchantId: number, tokenHash: Buffer): Promise<void>;
 
+  /** @throws OverBudget where the merchant would keep more than it may */
   addPet(merchantId: number, pet: NewPet, nowMs: number): Promise<Pet>;
-  /** Replaces what the profile has; null where the merchant has no such pet. */
+  /**
+   * Replaces what the profile has; null where the merchant has no such pet.
+   *
+   * @throws OverBudget, PetTooLarge where the pet grows beyond what may be kept
+   */
   updatePet(merchantId: number, id: bigint, profile: PetProfile, nowMs: number): Promise<Pet | null>;
 }

@@ -3,6 +3,7 @@ import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../proto/errors.js';
 import { Kysely, Migrator, SqliteDialect } from './kysely.js';
 import { migrationProvider, STEPS } from './migrations.js';
+import { registerUsernameKey } from './people/username-key.js';
 import { registerRowSum } from './row-sum.js';
 
 /** A table, an index or a trigger, as SQLite lists it. */
@@ -44,6 +45,7 @@ export async function schemaAfter(last: string): Promise<SchemaItem[]> {
   const db = new SqliteDatabase(':memory:');
   try {
     registerRowSum(db);
+    registerUsernameKey(db);
     const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
     const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo(last);
     if (error !== undefined) throw error;

@@ -322,6 +322,8 @@ export interface UserAccountTable {
   merchant_id: number;
   id: bigint;
   username: string | null;
+  /** The name as it is compared (people/username-key.ts). */
+  username_key: string | null;
   first_name: string | null;
   last_name: string | null;
   email: string | null;

@@ -1,11 +1,12 @@
 /**
  * What is written beside the log, often or on a regular beat: outcomes of deliveries, what was counted for the bill,
- * SIMs, facts, what was refused of locks. Nobody's acknowledgement waits for any of it, but each commit of its own
- * would make pings wait for one more fsync. So the log's writer does it, and takes it along in the transaction of
- * uplinks where there are some.
+ * SIMs, facts, what was refused of locks, and what merchants write over HTTP. Nobody's acknowledgement waits for any of
+ * it, but each commit of its own would make pings wait for one more fsync. So the log's writer does it, and takes it
+ * along in the transaction of uplinks where there are some.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Mac } from '../../proto/mac.js';
+import type { MerchantWrite } from './people/merchant-write.js';
 import { type RefusalsWrite, RefusalWriter } from './refusals/refusal-writer.js';
 import type { DeliveryProgress } from './store.js';
 import type { UsageDelta } from './usage-store.js';
@@ -38,7 +39,7 @@ interface FactWrite {
 /** What needs no more than the tables that it is for. */
 export type PlainWrite = UsageWrite | SimsWrite | FactWrite | RefusalsWrite;
 
-export type SideWrite = ProgressWrite | PlainWrite;
+export type SideWrite = ProgressWrite | PlainWrite | MerchantWrite;
 
 /** Writes what has no part in the log, over one connection; whoever calls has begun a transaction. */
 export class PlainWriter {

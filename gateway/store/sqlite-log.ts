@@ -10,6 +10,8 @@ import { CommandChanges } from './command-changes.js';
 import { inTransaction } from './durable-file.js';
 import type { LogWrite } from './log-thread-message.js';
 import type { Beside, PackedCommit } from './packed-commit.js';
+import type { MerchantOutcome } from './people/merchant-write.js';
+import { MerchantWriter } from './people/merchant-writer.js';
 import { rowSum } from './row-sum.js';
 import { PlainWriter } from './side-write.js';
 import { Forgetting } from './sqlite-forgetting.js';
@@ -115,11 +117,13 @@ export class LogWriter {
   readonly #hold: Statement;
   readonly #commands: CommandChanges;
   readonly #plain: PlainWriter;
+  readonly #merchants: MerchantWriter;
   readonly #forgetting: Forgetting;
 
   constructor(db: Database, runSize?: RunSize) {
     this.#commands = new CommandChanges(db);
     this.#plain = new PlainWriter(db);
+    this.#merchants = new MerchantWriter(db);
     this.#forgetting = new Forgetting(db);
     this.#db = db;
     this.#uplinks = new UplinkWriter(db, runSize);
@@ -185,15 +189,22 @@ export class LogWriter {
     return this.#uplinks.tail;
   }
 
-  /** One durable transaction for all of them, in order. @throws what SQLite throws; nothing of it is kept */
-  write(writes: readonly LogWrite[]): void {
+  /**
+   * One durable transaction for all of them, in order. Answers what came of those of merchants, in their order.
+   *
+   * @throws what SQLite throws; nothing of it is kept
+   */
+  write(writes: readonly LogWrite[]): MerchantOutcome[] {
+    const outcomes: MerchantOutcome[] = [];
     this.#during(() => {
       for (const write of writes) {
         if (write.type === 'append') this.#append(write.commit);
+        else if (write.type === 'merchant') outcomes.push(this.#merchants.write(write.operation));
         else if (write.type === 'progress') for (const each of write.progress) this.#recordProgress(each);
         else this.#plain.write(write);
       }
     });
+    return outcomes;
   }
 
   #append(commit: PackedCommit): void {

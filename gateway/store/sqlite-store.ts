@@ -31,7 +31,8 @@ import { migrate } from './migrate.js';
 import { SqliteNotices } from './notice-sqlite.js';
 import type { NoticeStore } from './notice-store.js';
 import { packCommit } from './packed-commit.js';
-import { SqlitePeople } from './people-sqlite.js';
+import { DEFAULT_QUOTA, type Quota } from './people/quota.js';
+import { SqlitePeople, type WriteForMerchant } from './people-sqlite.js';
 import type { PeopleStore } from './people-store.js';
 import { type TakeOptions, takeFolder } from './place/take-folder.js';
 import { emptyWal, markRunning, nameStore, unmarkRunning } from './place/wal-presence.js';
@@ -98,6 +99,8 @@ export interface SqliteOptions extends TakeOptions {
   readonly logThread?: boolean;
   /** Another size of the log's runs, for tests. */
   readonly runSize?: RunSize;
+  /** How much each merchant may keep. */
+  readonly quota?: Quota;
   /** Told how far a large store from an older version is with what it needs before it can be used. */
   readonly onCatchUp?: (progress: CatchUp) => void;
 }
@@ -109,7 +112,7 @@ export interface SqliteOptions extends TakeOptions {
  * `store-unsafe` when the file system can't give the durability that acknowledging rests on.
  */
 export async function openSqliteStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
-  const { logThread = false, runSize, onCatchUp = () => undefined } = options;
+  const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
   const { file, isNew, lock } = await takeFolder(folder, options);
   try {
     const writer = openDurable(file);
@@ -122,7 +125,7 @@ export async function openSqliteStore(folder: string, options: SqliteOptions = {
     // The thread copies the WAL into the file; this connection does only where that can't keep up.
     if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * WAL_PAGES_MOST}`);
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
-    return new SqliteStore({ file, lock, writer, reader, tables, log });
+    return new SqliteStore({ file, lock, writer, reader, tables, log, quota });
   } catch (error) {
     lock.release();
     throw error;
@@ -136,6 +139,7 @@ interface Parts {
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
   readonly log: LogKeeper;
+  readonly quota: Quota;
 }
 
 class SqliteStore implements Store {
@@ -181,8 +185,12 @@ class SqliteStore implements Store {
     const writeBeside = (what: string, write: SideWrite): Promise<void> => this.#writeBeside(what, write);
     this.usage = new SqliteUsage({ lane: this.#lane, tables: parts.tables, readTables, writeBeside });
     this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables, lookup });
-    this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables });
-    this.people = new SqlitePeople({ lane: this.#lane, tables: parts.tables, readTables });
+    const write: WriteForMerchant = (what, operation) => {
+      return this.#writeLog(what, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
+    };
+    const { reader, quota } = parts;
+    this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables, reader, write });
+    this.people = new SqlitePeople({ readTables, reader, write, quota });
     this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
     this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
     this.why = new SqliteWhy(parts.reader, this.#log, lookup);
@@ -207,10 +215,10 @@ class SqliteStore implements Store {
   }
 
   /** One durable transaction on the hot path: made ready at once, sent when its turn comes. */
-  async #writeLog(what: string, ready: () => (log: LogKeeper) => Promise<void>): Promise<void> {
+  async #writeLog<T>(what: string, ready: () => (log: LogKeeper) => Promise<T>): Promise<T> {
     try {
       const send = ready();
-      await this.#lane.runLog(() => send(this.#parts.log));
+      return await this.#lane.runLog(() => send(this.#parts.log));
     } catch (error) {
       throw new StoreFailure(what, error);
     }

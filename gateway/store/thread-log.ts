@@ -3,8 +3,9 @@ import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, systemClock, type Timer } from '../../proto/clock.js';
 import type { LogKeeper } from './log-keeper.js';
-import type { LogAnswer, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
+import type { LogAnswer, LogDone, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import type { PackedCommit } from './packed-commit.js';
+import { type MerchantOutcome, type MerchantWrite, rowsOf } from './people/merchant-write.js';
 import type { SideWrite } from './side-write.js';
 import type { AgedPiece, AgingPiece } from './store.js';
 import type { UplinkTail } from './uplink-tail.js';
@@ -16,10 +17,23 @@ import { loadTail } from './uplink-writer.js';
  */
 const RIDES_WITHIN: Milliseconds = 20;
 
+/**
+ * Rows of merchants' writes from which on what else waits is left for a later transaction. One list of users may have
+ * more: it is whole or not there.
+ */
+const MERCHANT_ROWS_TOGETHER = 200;
+
 interface Asked {
-  resolve(aged?: AgedPiece): void;
+  resolve(done: LogDone): void;
   reject(error: Error): void;
 }
+
+interface Riding<Write extends LogWrite = LogWrite> {
+  readonly write: Write;
+  readonly asked: Asked;
+}
+
+const NOTHING: readonly Riding<MerchantWrite>[] = [];
 
 export class ThreadLog implements LogKeeper {
   readonly tail: UplinkTail;
@@ -27,7 +41,11 @@ export class ThreadLog implements LogKeeper {
   /** What has no outcome yet and was sent, oldest first. Whoever writes has limits of its own for what may wait. */
   readonly #asked: Asked[] = [];
   /** What waits for the next commit of uplinks, and who waits for it. */
-  #riding: { readonly write: SideWrite; readonly asked: Asked }[] = [];
+  #riding: Riding<SideWrite>[] = [];
+  /** What merchants write and has not set out. A part of it goes at a time, the next when that is on the disk. */
+  readonly #ofMerchants: Riding<MerchantWrite>[] = [];
+  /** Merchants' writes that are under way. */
+  #merchantsAway = 0;
   #departure: Timer | undefined;
   #appendedAtMs = Number.NEGATIVE_INFINITY;
   readonly #ended: Promise<void>;
@@ -54,7 +72,7 @@ export class ThreadLog implements LogKeeper {
   static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
     const log = new ThreadLog(data, loadTail(reader));
     try {
-      await new Promise<unknown>((resolve, reject) => log.#asked.push({ resolve, reject }));
+      await new Promise<LogDone>((resolve, reject) => log.#asked.push({ resolve, reject }));
     } catch (error) {
       await log.#thread.terminate();
       throw error;
@@ -64,18 +82,56 @@ export class ThreadLog implements LogKeeper {
 
   async append(commit: PackedCommit): Promise<void> {
     this.#appendedAtMs = monotonicMs();
-    await new Promise<unknown>((resolve, reject) => {
+    await new Promise<LogDone>((resolve, reject) => {
       this.#depart([{ write: { type: 'append', commit }, asked: { resolve, reject } }], [commit.uplinks]);
     });
   }
 
   async writeBeside(write: SideWrite): Promise<void> {
-    await new Promise<unknown>((resolve, reject) => {
+    await new Promise<LogDone>((resolve, reject) => {
       this.#riding.push({ write, asked: { resolve, reject } });
       // A lock waits for its CONNACK until its SIM is activated; for the rest nobody waits.
-      if (write.type === 'sims' || monotonicMs() - this.#appendedAtMs > RIDES_WITHIN) this.#depart();
-      else this.#departure ??= systemClock.after(RIDES_WITHIN, () => this.#depart());
+      if (write.type === 'sims') this.#depart();
+      else this.#departSoon();
     });
+  }
+
+  async writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome> {
+    const { merchant } = await new Promise<LogDone>((resolve, reject) => {
+      this.#ofMerchants.push({ write, asked: { resolve, reject } });
+      if (this.#merchantsAway === 0) this.#departSoon();
+    });
+    return merchant ?? {};
+  }
+
+  /** With the next commit of uplinks, where one is likely to follow; else at once. */
+  #departSoon(): void {
+    if (monotonicMs() - this.#appendedAtMs > RIDES_WITHIN) this.#depart();
+    else this.#departure ??= systemClock.after(RIDES_WITHIN, () => this.#depart());
+  }
+
+  /** Those of merchants' writes that go now. */
+  #nextOfMerchants(): readonly Riding<MerchantWrite>[] {
+    if (this.#merchantsAway > 0 || this.#ofMerchants.length === 0) return NOTHING;
+    let [count, rows] = [0, 0];
+    for (const { write } of this.#ofMerchants) {
+      if (count > 0 && rows + rowsOf(write) > MERCHANT_ROWS_TOGETHER) break;
+      rows += rowsOf(write);
+      count += 1;
+    }
+    this.#merchantsAway = count;
+    return this.#ofMerchants.splice(0, count).map(({ write, asked }) => {
+      return { write, asked: { resolve: this.#back(asked.resolve), reject: this.#back(asked.reject) } };
+    });
+  }
+
+  /** Settles a merchant's write, and sends the next ones after the last of those that went with it. */
+  #back<Value>(settle: (value: Value) => void): (value: Value) => void {
+    return (value) => {
+      this.#merchantsAway -= 1;
+      settle(value);
+      if (this.#merchantsAway === 0 && this.#ofMerchants.length > 0) this.#departSoon();
+    };
   }
 
   async settle(): Promise<void> {
@@ -83,7 +139,8 @@ export class ThreadLog implements LogKeeper {
   }
 
   async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
-    return (await this.#ask({ type: 'age', piece })) as AgedPiece;
+    const { aged } = await this.#ask({ type: 'age', piece });
+    return aged as AgedPiece;
   }
 
   async rest(): Promise<void> {
@@ -96,20 +153,17 @@ export class ThreadLog implements LogKeeper {
   }
 
   /** Sends what rides, and what it rides with. */
-  #depart(
-    more: readonly { readonly write: LogWrite; readonly asked: Asked }[] = [],
-    given: readonly ArrayBuffer[] = [],
-  ): void {
+  #depart(more: readonly Riding[] = [], given: readonly ArrayBuffer[] = []): void {
     this.#departure?.cancel();
     this.#departure = undefined;
-    const all = [...this.#riding, ...more];
+    const all = [...this.#riding, ...this.#nextOfMerchants(), ...more];
     this.#riding = [];
     if (all.length === 0) return;
     const asked = all.map((each) => each.asked);
     this.#send({ type: 'write', writes: all.map(({ write }) => write) }, asked, given);
   }
 
-  #ask(request: LogRequest): Promise<AgedPiece | undefined> {
+  #ask(request: LogRequest): Promise<LogDone> {
     this.#depart();
     return new Promise((resolve, reject) => this.#send(request, [{ resolve, reject }]));
   }
@@ -131,7 +185,7 @@ export class ThreadLog implements LogKeeper {
     if (mark !== undefined) this.tail.follow(mark);
     for (const outcome of outcomes) {
       const asked = this.#asked.shift();
-      if (outcome.error === undefined) asked?.resolve(outcome.aged);
+      if (outcome.error === undefined) asked?.resolve(outcome);
       else asked?.reject(thrown(outcome.error));
     }
   }

@@ -23,6 +23,7 @@ import {
   type Looked,
 } from './check-context.js';
 import { checkForeignKeys, checkPages, checkSchema } from './check-file.js';
+import { checkKept } from './check-kept.js';
 import { checkLog } from './check-log.js';
 import { checkOutbox } from './check-outbox.js';
 import { checkRows } from './check-rows.js';
@@ -61,6 +62,7 @@ const UNITS: Readonly<Record<string, string>> = {
   log: 'rows',
   outbox: 'events',
   usage: 'rows',
+  kept: 'merchants',
   wal: 'frames',
 };
 
@@ -112,6 +114,7 @@ async function checkContent(run: CheckRun, db: Database, file: string): Promise<
   run.check('log', db, checkLog);
   run.check('outbox', db, checkOutbox);
   run.check('usage', db, checkUsage);
+  run.check('kept', db, checkKept);
   return last;
 }
 
