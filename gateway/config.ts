@@ -4,11 +4,12 @@
  */
 import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
+import { FAIRNESS_SETTINGS, type Fairness, type FairnessKey, readFairness } from './fairness/fairness-settings.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
 import { type AddressRange, parseRange } from './webhooks/address-rule.js';
 
 /** A setting by the name that flags, environment and table share. */
-export type SettingKey = Exclude<keyof Config, 'mqttTls'> | 'mqttTlsCert' | 'mqttTlsKey';
+export type SettingKey = Exclude<keyof Config, 'mqttTls' | 'fairness'> | 'mqttTlsCert' | 'mqttTlsKey' | FairnessKey;
 
 export interface Setting {
   readonly key: SettingKey;
@@ -46,6 +47,8 @@ export interface Config {
   readonly trustedProxies: readonly AddressRange[];
   /** Whose pages may call from a browser. */
   readonly httpCorsOrigin: readonly string[];
+  /** What one merchant, or one stranger, may do and keep; the defaults where it is absent. */
+  readonly fairness?: Fairness;
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
@@ -204,6 +207,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     unit: 'address ranges, separated by commas',
     meaning: 'Proxies before the HTTP ports whose X-Forwarded-For and X-Forwarded-Proto count; nobody else’s do.',
   },
+  ...FAIRNESS_SETTINGS,
   {
     key: 'operatorHost',
     flag: '--operator-host',
@@ -362,6 +366,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     httpCorsOrigin: readOrigins(text('httpCorsOrigin')),
     httpPerAddress: readCount(text('httpPerAddress')),
     trustedProxies: readProxies(text('trustedProxies')),
+    fairness: readFairness((key) => readLimit(text(key))),
     operatorHost: text('operatorHost').text,
     operatorPort: readPort(text('operatorPort')),
     allowWebhookRange: text('allowWebhookRange')
@@ -430,6 +435,22 @@ function readTlsFiles(certificate: string, key: string): TlsFiles | null {
   if (certificate !== '' && key !== '') return { certificate, key };
   const [set, missing] = certificate === '' ? ['key', 'certificate'] : ['certificate', 'key'];
   throw new LockgateError('input-setting', `a TLS ${set} is set, but no ${missing}: TLS needs both`);
+}
+
+/** Bodies are at most 1 MiB, so a pet can't be larger; and a burst of nothing would let nobody in. */
+const LEAST_AND_MOST: Readonly<Partial<Record<SettingKey, readonly [least: number, most: number]>>> = {
+  merchantPetBytes: [256, 1024 * 1024],
+  merchantRequestsBurst: [1, 10 ** 12],
+  merchantBytesBurst: [1024, 10 ** 12],
+  merchantHashesBurst: [1, 10 ** 12],
+  strangerRequestsBurst: [1, 10 ** 12],
+};
+
+function readLimit(resolved: ResolvedSetting): number {
+  const [least, most] = LEAST_AND_MOST[resolved.setting.key] ?? [0, 10 ** 12];
+  const limit = Number(resolved.text);
+  if (/^\d{1,13}$/.test(resolved.text) && limit >= least && limit <= most) return limit;
+  throw wrongSetting(resolved, `a whole number, ${least.toLocaleString('en')} to ${most.toLocaleString('en')}`);
 }
 
 function readCount(resolved: ResolvedSetting, least = 0, mostDigits = 7): number {

@@ -17,6 +17,8 @@ import { type Config, type ResolvedSetting, settingsInForce } from './config.js'
 import { withCurrentStates } from './current-states.js';
 import { OWNER } from './data-folder.js';
 import { GatewayEvents, type StateRebuilt } from './events.js';
+import { DEFAULT_FAIRNESS } from './fairness/fairness-settings.js';
+import { HttpBudgets } from './fairness/http-budgets.js';
 import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
 import { Health } from './health.js';
 import { watchEventLoop } from './health-event-loop.js';
@@ -87,6 +89,8 @@ export interface GatewayOptions {
   readonly judging?: Judging;
   /** Other limits of the MQTT listeners, for tests. */
   readonly doorLimits?: Partial<DoorLimits>;
+  /** What merchants' and strangers' budgets over HTTP fill by: real time, but in tests. */
+  readonly httpBudgetClock?: Clock;
   /** The clock that months and bills go by: the date, but in tests. */
   readonly usageClock?: Clock;
   /** Whether a thread of its own writes the store's log; it does, but in tests that start gateways by the hundred. */
@@ -168,6 +172,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     logThread: options.logThread ?? true,
     makeNew: options.makeNew,
     onMended: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
+    ...(config.fairness === undefined ? {} : { quota: config.fairness.quota }),
     ...(options.runSize === undefined ? {} : { runSize: options.runSize }),
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
   }).catch((error: unknown) => {
@@ -216,7 +221,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const metrics = new Metrics(events, health, descriptors.descriptors);
   const keys = await openSecrets(store, config);
   const { clocks, clock, wallClock } = await startClocks(options, ground);
-  const interfaces = await startInterfaces(config, ground, metrics);
+  const interfaces = await startInterfaces(config, options, ground, metrics);
   const audit = await startAudit(ground, wallClock);
   const notices = await startNotices(ground, wallClock);
   // It stops after the last connection has, to have counted that too.
@@ -245,8 +250,8 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   outlet.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets: told.budgets, doubt }));
-  const merchants = makeMerchantParts({ store, keys, clock: wallClock, tester: webhooks.tester });
-  interfaces.merchants = merchants;
+  const { tester } = webhooks;
+  const merchants = startMerchants({ store, keys, clock: wallClock, tester }, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,
@@ -391,6 +396,16 @@ async function startIdentity(
   return { broker, accounts };
 }
 
+/** From now on merchants are served. */
+function startMerchants(
+  parts: Omit<Parameters<typeof makeMerchantParts>[0], 'budgets'>,
+  interfaces: Interfaces,
+): MerchantParts {
+  const merchants = makeMerchantParts({ ...parts, budgets: interfaces.budgets });
+  interfaces.merchants = merchants;
+  return merchants;
+}
+
 function startOperator(
   config: Config,
   parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpDoor> & {
@@ -432,10 +447,19 @@ interface Interfaces {
   operator: OperatorServer | undefined;
   /** The same for what merchants call. */
   merchants: MerchantParts | undefined;
+  /** What merchants and strangers may do over HTTP. */
+  readonly budgets: HttpBudgets;
 }
 
-async function startInterfaces(config: Config, ground: Ground, metrics: Metrics): Promise<Interfaces> {
+async function startInterfaces(
+  config: Config,
+  options: GatewayOptions,
+  ground: Ground,
+  metrics: Metrics,
+): Promise<Interfaces> {
   const { health, started, events, now, descriptors } = ground;
+  const fairness = config.fairness ?? DEFAULT_FAIRNESS;
+  const budgets = new HttpBudgets(fairness, options.httpBudgetClock ?? new RunClock(0));
   const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay: (delay) => metrics.noteDelay(delay) });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
   let interfaces: Interfaces | undefined;
@@ -445,10 +469,12 @@ async function startInterfaces(config: Config, ground: Ground, metrics: Metrics)
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
     health,
+    fairness,
+    budgets,
     merchants: () => interfaces?.merchants,
     onAnswered: (answered) => events.emit('request', { atMs: now(), ...answered }),
   });
-  const made: Interfaces = { http, operator: undefined, merchants: undefined };
+  const made: Interfaces = { http, operator: undefined, merchants: undefined, budgets };
   interfaces = made;
   started.push(stopStep('the merchants’ interface', () => http.close()));
   started.push(stopStep('the operator’s interface', async () => await made.operator?.close()));

@@ -261,24 +261,26 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
   const members = ['[]', '1', 'null', '"x"', '{"name":""}', '{"name":1}', '{}', '{"name":"a","species":[]}'];
   for (const body of [...members, '{"name":"\\udc00"}', '{"name":"a","owner":[]}', '{"__proto__":{"name":"a"}}'])
     t.match(await pet(body), { status: 400, body: { errors: [{ pointer: String, detail: String }] } }, body);
-  const depth = 500_000;
-  t.match(await pet(`{"name":"a","x":${'['.repeat(depth)}${']'.repeat(depth)}}`), {
-    status: 400,
-    body: { detail: /64 deep/ },
-  });
+  const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
+  const nested = (depth: number): string => `[{"x":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
+  t.match(await users(nested(500_000)), { status: 400, body: { detail: /64 deep/ } });
+  t.match(await pet(nested(500_000)), { status: 413 }, 'nobody looks how deep it is');
   const wide = JSON.stringify({
-    ...PET,
+    username: 'wide',
     ...Object.fromEntries(Array.from({ length: 30_000 }, (_, n) => [`m${n}`, n])),
   });
-  t.match(await pet(wide), { status: 201 }, '30,000 members that nobody knows');
+  t.match(await users(`[${wide}]`), { status: 200 }, '30,000 members that nobody knows');
   const mebibyte = 1024 * 1024;
-  const fill = (size: number) => JSON.stringify({ name: 'x'.repeat(size - '{"name":""}'.length) });
-  t.match(await pet(fill(mebibyte)), { status: 201 });
-  t.match(await pet(fill(mebibyte + 1)), {
+  const fill = (size: number, head: string, tail: string) => head + 'x'.repeat(size - head.length - tail.length) + tail;
+  const [many, one] = [['[{"x":"', '"}]'] as const, ['{"name":"Rex","x":"', '"}'] as const];
+  t.match(await users(fill(mebibyte, ...many)), { status: 200 });
+  t.match(await users(fill(mebibyte + 1, ...many)), {
     status: 413,
     headers: PROBLEM,
     body: { detail: /1,048,576 bytes \(1 MiB\)/ },
   });
+  t.match(await pet(fill(16_384, ...one)), { status: 201 });
+  t.match(await pet(fill(16_385, ...one)), { status: 413, body: { detail: /16,384 bytes \(16 KiB\)/ } });
   t.match(await pet(`{"name":"a","owner_id":"1","owner":{"id":"2"}}`), {
     status: 400,
     body: { errors: [{ pointer: '/owner/id' }] },
@@ -293,18 +295,18 @@ t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
 
 t.test('how much there may be in a body', async (t) => {
   const { gateway, key } = await setting(t);
-  const pet = (body: string) => call(gateway, '/v1/pet', { key, body });
-  // Two brackets and a comma, and a comma less than there are items.
-  const items = (count: number) => `{"name":"Rex","x":[${'1e9,'.repeat(count - 1)}1e9]}`;
-  t.match(await pet(items(MOST_VALUES - 2)), { status: 201 });
-  t.match(await pet(items(MOST_VALUES - 1)), {
+  const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
+  // Three brackets, and a comma less than there are items.
+  const items = (count: number) => `[{"x":[${'1e9,'.repeat(count - 1)}1e9]}]`;
+  t.match(await users(items(MOST_VALUES - 2)), { status: 200 });
+  t.match(await users(items(MOST_VALUES - 1)), {
     status: 413,
     headers: PROBLEM,
     body: { code: 'too-many-values', detail: /32,768 values/ },
   });
-  const long = (count: number) => `{"name":"Rex","x":[${'1e18,'.repeat(count - 1)}1e18]}`;
-  t.match(await pet(long(MOST_LONG_NUMBERS)), { status: 201 });
-  t.match(await pet(long(MOST_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
+  const long = (count: number) => `[{"x":[${'1e18,'.repeat(count - 1)}1e18]}]`;
+  t.match(await users(long(MOST_LONG_NUMBERS)), { status: 200 });
+  t.match(await users(long(MOST_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
 });
 
 t.test('README.md and docs/http.md say how much there may be in a body', (t) => {

@@ -9,10 +9,11 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import t, { type Test } from 'tap';
-import type { Gateway } from '../gateway/gateway.js';
+import type { Gateway, GatewayOptions } from '../gateway/gateway.js';
 import { HTTP_ROUTES } from '../gateway/http/routes.js';
 import { GUESSES } from '../gateway/merchants/login-guard.js';
 import { TESTS_PER_MINUTE } from '../gateway/webhooks/webhook-test.js';
+import { ManualClock } from '../proto/clock.js';
 import { formatMac } from '../proto/mac.js';
 import { freePort } from './helpers/free-port.js';
 import { accessToken, apiKey, basic, call } from './helpers/merchant-call.js';
@@ -40,8 +41,11 @@ async function documentOf(gateway: Gateway): Promise<ApiDocument> {
 }
 
 /** A merchant with a lock, an API key, and a receiver that its one URL leads to. */
-async function setting(t: Test): Promise<{ gateway: Gateway; key: string; mac: string; receiver: TestReceiver }> {
-  const gateway = await testGateway(t);
+async function setting(
+  t: Test,
+  options: GatewayOptions = {},
+): Promise<{ gateway: Gateway; key: string; mac: string; receiver: TestReceiver }> {
+  const gateway = await testGateway(t, options);
   const receiver = await testReceiver(t);
   const mac = testMac(1);
   await gateway.accounts.addDevice({ merchant: MERCHANT, mac });
@@ -175,7 +179,8 @@ async function prism(t: Test, gateway: Gateway): Promise<string> {
 }
 
 t.test('a contract tester finds no status and no shape that the document lacks', async (t) => {
-  const { gateway, key, mac, receiver } = await setting(t);
+  // Budgets do not fill up while the test goes on.
+  const { gateway, key, mac, receiver } = await setting(t, { httpBudgetClock: new ManualClock() });
   const proxy = await prism(t, gateway);
   const seen = new Set<string>();
   const ask = async (row: string, terms: RequestInit & { query?: string } = {}): Promise<Proxied> => {
@@ -188,6 +193,7 @@ t.test('a contract tester finds no status and no shape that the document lacks',
     return { status: answer.status, violations };
   };
   await goThrough(ask, { gateway, key, mac, receiver });
+  await goOver(ask, gateway, key);
   const unseen = HTTP_ROUTES.flatMap(({ method, path, responses }) =>
     Object.keys(responses)
       .map((status) => `${method} ${path} ${status}`)
@@ -247,6 +253,30 @@ async function goThrough(ask: Ask, parts: Awaited<ReturnType<typeof setting>>): 
   await ask('GET /v2/user/logout');
 
   await goThroughTests(ask, { json, token, mac, receiver, long, gateway, key });
+}
+
+/** Each row that has no limit of its own, to a caller whose budget is spent. */
+async function goOver(ask: Ask, gateway: Gateway, key: string): Promise<void> {
+  const authorization = basic(key);
+  const bearer = `Bearer ${await accessToken(gateway, key)}`;
+  const { budgets } = gateway.merchants;
+  spend(() => budgets.takeRequest(1, 0));
+  spend(() => budgets.takeStranger('127.0.0.1', 'probe'));
+  for (const row of ['GET /healthz', 'GET /readyz']) await ask(row);
+  for (const row of ['POST /v1/pet', 'POST /oauth/token']) await ask(row, { headers: { authorization } });
+  for (const path of ['createWithList', 'createWithArray'])
+    await ask(`POST /v2/user/${path}`, { headers: { authorization } });
+  await ask('GET /v2/user/logout', { headers: { authorization } });
+  await ask('PUT /v2/pet', { headers: { authorization: bearer } });
+}
+
+/** Takes until nothing is left. */
+function spend(take: () => void): void {
+  try {
+    for (;;) take();
+  } catch {
+    // It is spent.
+  }
 }
 
 async function goThroughTests(

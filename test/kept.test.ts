@@ -122,16 +122,16 @@ t.test('what would be over a quota is refused by its name, and nothing of it is 
   const { people } = store;
   await people.addPet(1, PET, 0);
   await people.addPet(1, PET, 0);
-  await t.rejects(people.addPet(1, PET, 0), { code: 'over-budget', budget: 'pets', message: /more than 2 pets/ });
+  await t.rejects(people.addPet(1, PET, 0), { code: 'quota-full', budget: 'pets', message: /more than 2 pets/ });
   await t.rejects(people.updatePet(1, 1n, { ...PROFILE, name: 'x'.repeat(49) }, 0), { code: 'pet-too-large' });
   await people.addUsers(1, [NOBODY, NOBODY], 0);
-  await t.rejects(people.addUsers(1, [NOBODY, NOBODY], 0), { code: 'over-budget', budget: 'users' });
-  await t.rejects(people.findRoom(1, 2), { code: 'over-budget', budget: 'users' });
+  await t.rejects(people.addUsers(1, [NOBODY, NOBODY], 0), { code: 'quota-full', budget: 'users' });
+  await t.rejects(people.findRoom(1, 2), { code: 'quota-full', budget: 'users' });
   await people.findRoom(1, 1);
   const counts = countsIn(folder);
   t.match(counts, { pets: 2, users: 2 });
   await t.rejects(people.addUsers(1, [{ ...NOBODY, email: 'e'.repeat(2000) }], 0), {
-    code: 'over-budget',
+    code: 'quota-full',
     budget: 'kept-bytes',
   });
   t.same(countsIn(folder), counts);

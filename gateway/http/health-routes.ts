@@ -1,6 +1,6 @@
 /** Whether the gateway is up and ready. Whoever can reach the port may ask, so neither says why (interfaces.md §2). */
 import { Type } from 'typebox';
-import type { HealthRoute } from './route.js';
+import { type HealthRoute, tooMany } from './route.js';
 
 const Status = (values: readonly string[]) =>
   Type.Object({ status: Type.Unsafe<string>({ type: 'string', enum: [...values] }) });
@@ -16,6 +16,7 @@ export const HEALTH_ROUTES: readonly HealthRoute[] = [
     scheme: 'none',
     responses: {
       200: { description: 'It is.', schema: Status(['up', 'down']), example: { status: 'up' } },
+      429: tooMany(),
       503: { description: 'It is not.', schema: Status(['up', 'down']), example: { status: 'down' } },
     },
     tell: ({ isUp }) => ({ status: isUp ? 200 : 503, body: { status: isUp ? 'up' : 'down' } }),
@@ -29,6 +30,7 @@ export const HEALTH_ROUTES: readonly HealthRoute[] = [
     scheme: 'none',
     responses: {
       200: { description: 'It is.', schema: Status(['ready', 'not_ready']), example: { status: 'ready' } },
+      429: tooMany(),
       503: { description: 'It is not.', schema: Status(['ready', 'not_ready']), example: { status: 'not_ready' } },
     },
     tell: ({ isReady }) => ({ status: isReady ? 200 : 503, body: { status: isReady ? 'ready' : 'not_ready' } }),

@@ -1,9 +1,18 @@
 /** The pet registry: operations 1 and 2 (specification; interfaces.md §2). */
 import { type Static, Type } from 'typebox';
+import type { Fairness } from '../fairness/fairness-settings.js';
 import type { NamedId, Pet } from '../store/people-store.js';
 import { toBigInt } from './check-value.js';
 import { Refusal } from './refusal.js';
-import { type MerchantRoute, problemResponse, TOO_LARGE, UNAUTHORIZED, UNAVAILABLE, WRONG_TYPE } from './route.js';
+import {
+  type MerchantRoute,
+  problemResponse,
+  tooLarge,
+  tooMany,
+  UNAUTHORIZED,
+  UNAVAILABLE,
+  WRONG_TYPE,
+} from './route.js';
 
 const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 
@@ -14,40 +23,57 @@ const MOST_OF_A_PET = 1_000;
 export const Int64 = (options: { minimum?: number; description?: string } = {}) =>
   Type.Unsafe<number | bigint>({ type: 'integer', format: 'int64', ...options });
 
-const Category = Type.Object(
-  { id: Type.Optional(Int64()), name: Type.Optional(Type.String()) },
-  { description: 'A name with an id of your own.' },
-);
+/** A name or another short text of somebody's; no limit where `most` is Infinity. */
+export function shortText(most: number, options: { minLength?: number; description?: string } = {}) {
+  return Type.String({ ...options, ...(Number.isFinite(most) && { maxLength: most }) });
+}
+
+function categoryOf(most: number) {
+  return Type.Object(
+    { id: Type.Optional(Int64()), name: Type.Optional(shortText(most)) },
+    { description: 'A name with an id of your own.' },
+  );
+}
+
+/** As it is answered: names from before there was a limit may be longer. */
+const Category = categoryOf(Number.POSITIVE_INFINITY);
 
 const Status = Type.Unsafe<(typeof PET_STATUSES)[number]>({ type: 'string', enum: [...PET_STATUSES] });
 
-const NewPet = Type.Object(
-  {
-    name: Type.String({ minLength: 1, description: 'The name of the pet.' }),
-    owner_id: Type.Optional(Type.String({ description: 'The id of the user who owns the pet.' })),
-    species: Type.Optional(Type.String()),
-    breed: Type.Optional(Type.String()),
-    owner: Type.Optional(
-      Type.Object(
-        { id: Type.Optional(Type.String()), name: Type.Optional(Type.String()) },
-        { description: 'Another way to say owner_id. Where both are there, they have to agree.' },
+function newPetOf(most: number) {
+  return Type.Object(
+    {
+      name: shortText(most, { minLength: 1, description: 'The name of the pet.' }),
+      owner_id: Type.Optional(shortText(most, { description: 'The id of the user who owns the pet.' })),
+      species: Type.Optional(shortText(most)),
+      breed: Type.Optional(shortText(most)),
+      owner: Type.Optional(
+        Type.Object(
+          { id: Type.Optional(shortText(most)), name: Type.Optional(shortText(most)) },
+          { description: 'Another way to say owner_id. Where both are there, they have to agree.' },
+        ),
       ),
-    ),
-  },
-  { title: 'NewPet' },
-);
+    },
+    { title: 'NewPet' },
+  );
+}
 
-const ChangedPet = Type.Object(
-  {
-    id: Int64({ minimum: 1, description: 'As the creation of the pet answered it.' }),
-    name: Type.String({ minLength: 1 }),
-    photoUrls: Type.Array(Type.String(), { maxItems: MOST_OF_A_PET }),
-    status: Type.Optional(Status),
-    category: Type.Optional(Category),
-    tags: Type.Optional(Type.Array(Category, { maxItems: MOST_OF_A_PET })),
-  },
-  { title: 'ChangedPet' },
-);
+function changedPetOf(most: number) {
+  return Type.Object(
+    {
+      id: Int64({ minimum: 1, description: 'As the creation of the pet answered it.' }),
+      name: shortText(most, { minLength: 1 }),
+      photoUrls: Type.Array(Type.String(), { maxItems: MOST_OF_A_PET }),
+      status: Type.Optional(Status),
+      category: Type.Optional(categoryOf(most)),
+      tags: Type.Optional(Type.Array(categoryOf(most), { maxItems: MOST_OF_A_PET })),
+    },
+    { title: 'ChangedPet' },
+  );
+}
+
+type NewPet = Static<ReturnType<typeof newPetOf>>;
+type ChangedPet = Static<ReturnType<typeof changedPetOf>>;
 
 const PetBody = Type.Object(
   {
@@ -74,25 +100,27 @@ const CHANGE = {
   tags: [{ id: 1, name: 'brown' }],
 };
 
-const createPet: MerchantRoute = {
+const createPet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
   method: 'POST',
   path: '/v1/pet',
   operationId: 'createPet',
   tag: 'pets',
   summary: 'Creates a pet.',
   scheme: 'api-key',
-  body: NewPet,
+  body: newPetOf(nameLength),
+  bodyBytes: quota.petBytes,
   bodyExample: { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' },
   responses: {
     201: { description: 'The pet, with its id.', schema: PetBody, example: CREATED },
     400: problemResponse('The body is not JSON, the name is missing or empty, a member has a wrong type.'),
     401: UNAUTHORIZED,
-    413: TOO_LARGE,
+    413: tooLarge(quota.petBytes),
     415: WRONG_TYPE,
+    429: tooMany(),
     503: UNAVAILABLE,
   },
   handle: async ({ parts, merchantId, body }) => {
-    const { name, owner_id: ownerId, owner, species = null, breed = null } = body as Static<typeof NewPet>;
+    const { name, owner_id: ownerId, owner, species = null, breed = null } = body as NewPet;
     if (ownerId !== undefined && owner?.id !== undefined && ownerId !== owner.id)
       throw new Refusal({
         status: 400,
@@ -103,9 +131,9 @@ const createPet: MerchantRoute = {
     const pet = { name, ownerId: ownerId ?? owner?.id ?? null, species, breed };
     return { status: 201, body: petJson(await parts.store.people.addPet(merchantId, pet, parts.clock.now())) };
   },
-};
+});
 
-const updatePet: MerchantRoute = {
+const updatePet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
   method: 'PUT',
   path: '/v2/pet',
   operationId: 'updatePet',
@@ -116,7 +144,8 @@ const updatePet: MerchantRoute = {
     'the creation said beside the name stays. The id is looked at first (400), then the other members (405), then ' +
     'whether there is such a pet (404).',
   scheme: 'bearer',
-  body: ChangedPet,
+  body: changedPetOf(nameLength),
+  bodyBytes: quota.petBytes,
   bodyExample: CHANGE,
   responses: {
     200: { description: 'The pet.', schema: PetBody, example: { ...CREATED, ...CHANGE } },
@@ -127,8 +156,9 @@ const updatePet: MerchantRoute = {
     405: problemResponse('Validation exception: a member is missing or wrong.', {
       allow: { description: 'Always PUT: the method is right.', type: 'string' },
     }),
-    413: TOO_LARGE,
+    413: tooLarge(quota.petBytes, ', or the pet would be larger than that'),
     415: WRONG_TYPE,
+    429: tooMany(),
     503: UNAVAILABLE,
   },
   refuse: (faults) => {
@@ -139,7 +169,7 @@ const updatePet: MerchantRoute = {
     return new Refusal({ status: 405, code: 'input-body', detail: 'Validation exception', faults, headers });
   },
   handle: async ({ parts, merchantId, body }) => {
-    const { id, name, photoUrls, status = null, category, tags } = body as Static<typeof ChangedPet>;
+    const { id, name, photoUrls, status = null, category, tags } = body as ChangedPet;
     const profile = {
       name,
       photoUrls,
@@ -151,13 +181,13 @@ const updatePet: MerchantRoute = {
     if (pet === null) throw new Refusal({ status: 404, code: 'no-such-pet', detail: 'Pet not found' });
     return { status: 200, body: petJson(pet) };
   },
-};
+});
 
 /** Operations 1 and 2. */
-export const PET_ROUTES: readonly MerchantRoute[] = [createPet, updatePet];
+export const petRoutes = (fairness: Fairness): readonly MerchantRoute[] => [createPet(fairness), updatePet(fairness)];
 
 /** What is stored of it, and no member that somebody made up. */
-function toNamedId({ id, name }: Static<typeof Category>): NamedId {
+function toNamedId({ id, name }: NonNullable<ChangedPet['category']>): NamedId {
   return { ...(id !== undefined && { id: toBigInt(id) }), ...(name !== undefined && { name }) };
 }
 

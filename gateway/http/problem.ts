@@ -3,9 +3,10 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply } from 'fastify';
 import { LockgateError } from '../../proto/errors.js';
+import { OverBudget } from '../fairness/over-budget.js';
 import { ManyFaults } from '../faults.js';
+import { PetTooLarge } from '../store/people/quota.js';
 import { StoreFailure } from '../store/store.js';
-import { BODY_BYTES } from './limits.js';
 import { Refusal } from './refusal.js';
 
 const PROBLEM_JSON = 'application/problem+json';
@@ -29,11 +30,12 @@ export function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof Refusal) return error.status;
   // It may have room again soon; what was not stored was not promised.
   if (error instanceof StoreFailure) return error.kind === 'full' || error.kind === 'busy' ? 503 : 500;
+  if (error instanceof OverBudget) return 429;
+  if (error instanceof PetTooLarge) return 413;
   if (error instanceof LockgateError) {
     const { code } = error;
     if (code === 'unauthorized') return 401;
     if (code === 'starting' || code === 'stopping' || code === 'busy') return 503;
-    if (code === 'rate-limited') return 429;
     if (code.startsWith('no-such-')) return 404;
     if (code.endsWith('-exists') || code.startsWith('too-many-') || CONFLICTS.has(code)) return 409;
     return 400;
@@ -42,28 +44,31 @@ export function statusOf(error: FastifyError | LockgateError): number {
 }
 
 /** How long to wait where nobody says otherwise, in seconds. */
-const RETRY_AFTER: Readonly<Record<number, string>> = { 429: '60', 503: '5' };
+const RETRY_AFTER: Readonly<Record<number, string>> = { 503: '5' };
 
 /** Answers with a problem. `code` is ours, for programs; a stack, path or SQL never gets out. */
 export function sendProblem(reply: FastifyReply, status: number, error: Error): void {
   const known = error instanceof LockgateError;
-  const retryAfter = RETRY_AFTER[status];
+  const retryAfter = error instanceof OverBudget ? String(error.retryAfterSeconds) : RETRY_AFTER[status];
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   if (error instanceof Refusal) reply.headers(error.headers);
   else if (status === 401) reply.header('www-authenticate', 'Bearer');
   const faults = error instanceof ManyFaults ? error.faults : [];
-  const members = error instanceof Refusal ? error.members : {};
+  const members = error instanceof Refusal ? error.members : error instanceof OverBudget ? budgetOf(error) : {};
   reply
     .status(status)
     .header('content-type', PROBLEM_JSON)
     .send(problemText(status, detailOf(status, error), known ? error.code : 'request', faults, members));
 }
 
+function budgetOf({ budget }: OverBudget): Readonly<Record<string, string>> {
+  return { budget };
+}
+
 /** A sentence of ours for everything: what others wrote may quote a path, a query or a body. */
 function detailOf(status: number, error: Error & { readonly code?: unknown }): string {
   if (error instanceof LockgateError) return error.message;
-  if (status === 413)
-    return `the body has more than ${BODY_BYTES.toLocaleString('en')} bytes (1 MiB), the most that is taken`;
+  if (status === 413) return 'the body is larger than is taken here';
   if (status === 415) return 'the body is of a type that is not taken here';
   if (status === 503) return 'the store can’t take anything at the moment; nothing was changed';
   return status >= 500 ? 'something of ours broke' : error.message;

@@ -3,6 +3,7 @@
  * document both, so that the three can't differ.
  */
 import { type TSchema, Type } from 'typebox';
+import { BUDGETS, type BudgetName } from '../fairness/over-budget.js';
 import type { Fault } from '../faults.js';
 import type { Health } from '../health.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
@@ -32,6 +33,8 @@ export interface Call {
   readonly address: string;
   /** Whether the caller's connection is said to be over TLS. */
   readonly isHttps: boolean;
+  /** Counts the call for the merchant that its body names, where nothing before the body does. @throws OverBudget */
+  readonly takeRequest: (merchantId: number) => void;
   /** Fires when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
 }
@@ -70,6 +73,8 @@ export interface MerchantRoute extends RouteTerms {
   readonly scheme: Scheme;
   readonly query?: TSchema;
   readonly body?: TSchema;
+  /** The most bytes that a body may have; it holds before anybody is authenticated. */
+  readonly bodyBytes?: number;
   /** JSON unless it says otherwise. */
   readonly bodyType?: typeof JSON_TYPE | typeof FORM_TYPE;
   /** Whether JSON may also come as `text/plain`. */
@@ -93,6 +98,12 @@ export interface HealthRoute extends RouteTerms {
 
 export type HttpRoute = MerchantRoute | HealthRoute;
 
+function budgetsInWords(): string {
+  return Object.entries(BUDGETS)
+    .map(([name, words]) => `${name}: ${words.charAt(0).toLowerCase()}${words.slice(1)}`)
+    .join(' ');
+}
+
 /** An error, as every row answers one (RFC 9457). */
 export const Problem = Type.Object(
   {
@@ -101,6 +112,13 @@ export const Problem = Type.Object(
     status: Type.Integer({ minimum: 400, maximum: 599 }),
     detail: Type.String({ description: 'A sentence for people.' }),
     code: Type.String({ description: 'What it is, for programs.' }),
+    budget: Type.Optional(
+      Type.Unsafe<BudgetName>({
+        type: 'string',
+        enum: Object.keys(BUDGETS),
+        description: `With 429, which budget is spent or which quota is full. ${budgetsInWords()}`,
+      }),
+    ),
     errors: Type.Optional(
       Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() }), {
         description: 'Each bad member by its JSON pointer, with a sentence. At most 100.',
@@ -119,13 +137,27 @@ export const UNAUTHORIZED: ResponseTerms = problemResponse('No API key or token,
   'www-authenticate': { description: 'The scheme that is wanted.', type: 'string' },
 });
 
-export const TOO_LARGE: ResponseTerms = problemResponse(
-  'The body is over 1 MiB, or has over 32,768 values or 4,096 long numbers.',
-);
+/** The answer to a body of more than so many bytes; `also` is what else is too much. */
+export function tooLarge(bytes: number, also = ''): ResponseTerms {
+  return problemResponse(`The body is over ${sizeInWords(bytes)}${also}.`);
+}
+
+/** Bytes in words: 16 KiB, 1 MiB, 1,000 bytes. */
+export function sizeInWords(bytes: number): string {
+  if (bytes % 1024 ** 2 === 0) return `${bytes / 1024 ** 2} MiB`;
+  return bytes % 1024 === 0 ? `${bytes / 1024} KiB` : `${bytes.toLocaleString('en')} bytes`;
+}
+
+const RETRY_AFTER = { 'retry-after': { description: 'When to try again, in seconds.', type: 'integer' } } as const;
+
+/** The answer to what is more than a budget allows; `also` is a limit of the row's own. */
+export function tooMany(also = ''): ResponseTerms {
+  return problemResponse(`${also}A budget is spent or a quota is full; \`budget\` names it.`, RETRY_AFTER);
+}
 
 export const WRONG_TYPE: ResponseTerms = problemResponse('The body is not of the type that is wanted.');
 
 export const UNAVAILABLE: ResponseTerms = problemResponse(
   'The gateway starts or stops, its store takes nothing at the moment, or too much waits. Nothing was changed.',
-  { 'retry-after': { description: 'When to try again, in seconds.', type: 'integer' } },
+  RETRY_AFTER,
 );

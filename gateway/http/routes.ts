@@ -1,20 +1,26 @@
 /** The merchants' port as one table of routes (interfaces.md §2), and what is known of its paths. */
+import { DEFAULT_FAIRNESS, type Fairness } from '../fairness/fairness-settings.js';
 import { HEALTH_ROUTES } from './health-routes.js';
-import { PET_ROUTES } from './pet-routes.js';
+import { petRoutes } from './pet-routes.js';
 import type { HttpRoute, MerchantRoute } from './route.js';
 import { TEST_WEBHOOK_ROUTES } from './test-webhook-routes.js';
 import { TOKEN_ROUTES } from './token-routes.js';
-import { USER_ROUTES } from './user-routes.js';
+import { userRoutes } from './user-routes.js';
 
-/** The rows that merchants call. */
-export const MERCHANT_ROUTES: readonly MerchantRoute[] = [
-  ...PET_ROUTES,
-  ...USER_ROUTES,
-  ...TEST_WEBHOOK_ROUTES,
-  ...TOKEN_ROUTES,
-];
+/** The rows that merchants call, within these limits. */
+export function merchantRoutes(fairness: Fairness): readonly MerchantRoute[] {
+  return [...petRoutes(fairness), ...userRoutes(fairness), ...TEST_WEBHOOK_ROUTES, ...TOKEN_ROUTES];
+}
 
-/** Every row of the port. */
+/** Every row of the port, within these limits. */
+export function httpRoutes(fairness: Fairness): readonly HttpRoute[] {
+  return [...merchantRoutes(fairness), ...HEALTH_ROUTES];
+}
+
+/** The rows that merchants call where nobody set a limit. */
+export const MERCHANT_ROUTES: readonly MerchantRoute[] = merchantRoutes(DEFAULT_FAIRNESS);
+
+/** The same for every row. */
 export const HTTP_ROUTES: readonly HttpRoute[] = [...MERCHANT_ROUTES, ...HEALTH_ROUTES];
 
 /** The methods that a path takes; undefined where there is no such path. HEAD asks for what has no consequences. */

@@ -1,9 +1,11 @@
 /**
  * HTTP for merchants: the routes of routes.ts, within limits. Errors are problems as RFC 9457 says.
  *
- * A request goes through four gates: is there such a route, who calls, is the body of the right type and size, does it
- * fit the row's schemas. So a stranger's body is not read before we know whose it is, and nothing of a request is ever
- * written down but its route, its status and its id: a login has a password in its URL.
+ * A request goes through these gates: is there such a route, is the body short enough for it, who calls and may they
+ * call so often, is the body of the right type, does it fit the row's schemas. So a stranger's body is not read before
+ * we know whose it is, and nothing of a request is ever written down but its route, its status and its id: a login has
+ * a password in its URL. What a merchant does counts against its budgets, and what nobody with a key does against those
+ * of the address (interfaces.md §2, Fairness).
  */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -11,8 +13,12 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { monotonicMs } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { RequestAnswered } from '../events.js';
+import type { Fairness } from '../fairness/fairness-settings.js';
+import type { HttpBudgets } from '../fairness/http-budgets.js';
+import { OverBudget } from '../fairness/over-budget.js';
 import type { Health } from '../health.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
+import { addressGroup } from '../network/address-group.js';
 import type { TrustedProxies } from '../network/trusted-proxies.js';
 import type { ApiKey } from '../store/access-store.js';
 import { answerPreflight, isAllowed, setHeaders } from './answer-headers.js';
@@ -23,15 +29,16 @@ import { checkHost } from './connections/host-header.js';
 import { addDocumentation } from './documentation/documentation.js';
 import { readFormBody } from './form-body.js';
 import { HEALTH_ROUTES } from './health-routes.js';
+import { HeavyTurns } from './heavy-turns.js';
 import { readJsonBody } from './json-body.js';
 import { HTTP_LIMITS } from './limits.js';
 import { listen } from './listen.js';
 import { dropNulls } from './null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from './problem.js';
 import { Refusal } from './refusal.js';
-import { FORM_TYPE, type HttpAnswer, JSON_TYPE, type MerchantRoute } from './route.js';
+import { FORM_TYPE, type HttpAnswer, JSON_TYPE, type MerchantRoute, sizeInWords } from './route.js';
 import { routeSchema } from './route-schema.js';
-import { HTTP_ROUTES, methodsOf } from './routes.js';
+import { httpRoutes, methodsOf } from './routes.js';
 
 export interface HttpServerOptions {
   readonly host: string;
@@ -43,6 +50,8 @@ export interface HttpServerOptions {
   /** Whose `X-Forwarded-For` counts. */
   readonly proxies: TrustedProxies;
   readonly health: Health;
+  readonly fairness: Fairness;
+  readonly budgets: HttpBudgets;
   /** What merchants call; undefined until the gateway has started. */
   readonly merchants: () => MerchantParts | undefined;
   readonly onAnswered: (answered: Omit<RequestAnswered, 'atMs'>) => void;
@@ -65,6 +74,11 @@ export class HttpServer {
   readonly #callers = new WeakMap<FastifyRequest, Caller>();
   readonly #broken = new WeakMap<FastifyRequest, Error>();
   readonly #begun = new WeakMap<FastifyRequest, number>();
+  /** Paths of the rows that merchants call: who that is, each row finds out. */
+  readonly #rows = new Set<string>();
+  /** Requests that were counted for their address. */
+  readonly #counted = new WeakSet<FastifyRequest>();
+  readonly #heavy = new HeavyTurns();
 
   private constructor(fastify: FastifyInstance, options: HttpServerOptions) {
     this.#fastify = fastify;
@@ -109,7 +123,11 @@ export class HttpServer {
     this.#fastify.addContentTypeParser(
       [JSON_TYPE, PLAIN_TYPE],
       { parseAs: 'buffer' },
-      async (_request: FastifyRequest, body: Buffer) => readJsonBody(body),
+      async (request: FastifyRequest, body: Buffer) => {
+        this.#countBody(request, body);
+        await this.#heavy.next(body.length);
+        return readJsonBody(body);
+      },
     );
     this.#fastify.addContentTypeParser(
       FORM_TYPE,
@@ -121,12 +139,52 @@ export class HttpServer {
   }
 
   #answerFailures(): void {
-    this.#fastify.setErrorHandler<FastifyError>((error, request, reply) => {
+    this.#fastify.setErrorHandler<FastifyError>(async (given, request, reply) => {
+      const error = this.#countRefusal(given, request);
       const status = statusOf(error);
       if (status === 500) this.#broken.set(request, error);
-      sendProblem(reply, status, error);
+      if (error instanceof OverBudget) {
+        const gone = new AbortController();
+        reply.raw.once('close', () => gone.abort());
+        await this.#options.budgets.refusalTurn(
+          this.#callers.get(request)?.merchantId ?? this.#placeOf(request),
+          gone.signal,
+        );
+      }
+      sendProblem(reply, status, isTooLong(error) ? tooLong(request) : error);
+      return reply;
     });
     this.#fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+  }
+
+  /** A refusal of somebody whom no merchant answers for counts for the address; the error that is told of. */
+  #countRefusal(error: FastifyError, request: FastifyRequest): FastifyError | LockgateError {
+    const isStranger = !this.#callers.has(request) && !this.#counted.has(request);
+    if (!isStranger || statusOf(error) >= 500) return error;
+    try {
+      this.#countStranger(request, 'request');
+      return error;
+    } catch (spent) {
+      return spent as LockgateError;
+    }
+  }
+
+  /** @throws OverBudget `address` */
+  #countStranger(request: FastifyRequest, kind: 'request' | 'probe'): void {
+    this.#counted.add(request);
+    this.#options.budgets.takeStranger(this.#placeOf(request), kind);
+  }
+
+  /** The address that a stranger's requests count for. */
+  #placeOf(request: FastifyRequest): string {
+    return addressGroup(this.#options.proxies.clientOf(request.raw));
+  }
+
+  /** Bytes whose number no header said. */
+  #countBody(request: FastifyRequest, body: Buffer): void {
+    const caller = this.#callers.get(request);
+    if (caller !== undefined && request.headers['content-length'] === undefined)
+      this.#options.budgets.chargeBytes(caller.merchantId, body.length);
   }
 
   #watch(): void {
@@ -136,6 +194,7 @@ export class HttpServer {
       setHeaders(request, reply, corsOrigins);
       checkHost(request.raw, reply.raw);
       if (connections.isReserved(request.raw)) refuseInReserve(request);
+      if (!this.#rows.has(request.routeOptions.url ?? '')) this.#countStranger(request, kindOf(request));
       if (!request.is404) return;
       if (methodsOf(pathOf(request)) !== undefined && answerPreflight(request, reply, corsOrigins)) return reply;
       // Before a body is read that nobody asked for.
@@ -156,8 +215,8 @@ export class HttpServer {
   }
 
   #addRoutes(): void {
-    const { health } = this.#options;
-    for (const row of HTTP_ROUTES) {
+    const { health, fairness } = this.#options;
+    for (const row of httpRoutes(fairness)) {
       const { method, path: url } = row;
       const schema = routeSchema(row);
       if ('tell' in row) {
@@ -165,7 +224,10 @@ export class HttpServer {
         this.#fastify.route({ method, url, schema, handler });
         // It is the same without a body; the documentation need not have it twice.
         this.#fastify.route({ method: 'HEAD', url, handler });
-      } else this.#addMerchantRoute(row);
+      } else {
+        this.#rows.add(url);
+        this.#addMerchantRoute(row);
+      }
     }
   }
 
@@ -176,8 +238,15 @@ export class HttpServer {
       method: row.method,
       url: row.path,
       schema: routeSchema(row),
+      ...(row.bodyBytes !== undefined && { bodyLimit: row.bodyBytes }),
       onRequest: async (request) => {
-        this.#callers.set(request, await this.#authenticate(row, request));
+        const bytes = lengthOf(request);
+        if (row.bodyBytes !== undefined && bytes > row.bodyBytes) throw tooLong(request);
+        const caller = await this.#authenticate(row, request);
+        if (caller !== NOBODY) {
+          this.#callers.set(request, caller);
+          this.#options.budgets.takeRequest(caller.merchantId, row.body === undefined ? 0 : bytes);
+        }
         if (row.body !== undefined) checkBodyType(request, row, this.#options.corsOrigins);
       },
       handler: async (request, reply) => {
@@ -193,6 +262,10 @@ export class HttpServer {
           address: proxies.clientOf(request.raw),
           // A proxy with TLS stands before it, and says so.
           isHttps: proxies.isHttps(request.raw),
+          takeRequest: (merchantId) => {
+            this.#callers.set(request, { merchantId, key: undefined });
+            this.#options.budgets.takeRequest(merchantId, lengthOf(request));
+          },
           signal: gone.signal,
         });
         return await send(reply, answer);
@@ -221,12 +294,38 @@ export class HttpServer {
   }
 }
 
+/** What load balancers ask: a port which is full still answers it. */
+const PROBES: ReadonlySet<string> = new Set(HEALTH_ROUTES.map(({ path }) => path));
+
+function kindOf(request: FastifyRequest): 'request' | 'probe' {
+  return PROBES.has(pathOf(request)) ? 'probe' : 'request';
+}
+
+/** The bytes of the body, where a header says so; else 0. */
+function lengthOf({ headers }: FastifyRequest): number {
+  return Number(headers['content-length'] ?? 0);
+}
+
+/** Whether Fastify found the body too long while it came. */
+function isTooLong(error: FastifyError | LockgateError): boolean {
+  return error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
+}
+
+/** The connection ends with it: what else comes of the body shall not be read. */
+function tooLong(request: FastifyRequest): Refusal {
+  const most = request.routeOptions.bodyLimit;
+  const size = most % 1024 === 0 ? ` (${sizeInWords(most)})` : '';
+  return new Refusal({
+    status: 413,
+    code: 'body-too-large',
+    detail: `the body has more than ${most.toLocaleString('en')} bytes${size}, the most that is taken here`,
+    headers: { connection: 'close' },
+  });
+}
+
 function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? '';
 }
-
-/** The paths that a port which is full still answers. */
-const PROBES: ReadonlySet<string> = new Set(HEALTH_ROUTES.map(({ path }) => path));
 
 /** @throws LockgateError `busy` where it is no probe */
 function refuseInReserve(request: FastifyRequest): void {

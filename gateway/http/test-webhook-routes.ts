@@ -5,7 +5,18 @@ import { noSuchDevice } from '../store/registry-tables.js';
 import { TESTS_PER_MINUTE, type TestDelivery } from '../webhooks/webhook-test.js';
 import { checkToken, lacksScope } from './authentication.js';
 import { Refusal } from './refusal.js';
-import { type MerchantRoute, problemResponse, TOO_LARGE, UNAUTHORIZED, UNAVAILABLE, WRONG_TYPE } from './route.js';
+import {
+  type MerchantRoute,
+  problemResponse,
+  tooLarge,
+  tooMany,
+  UNAUTHORIZED,
+  UNAVAILABLE,
+  WRONG_TYPE,
+} from './route.js';
+
+/** A token and a MAC have some hundred (interfaces.md §2, Fairness). */
+const BODY_BYTES = 1024;
 
 const TestRequest = Type.Object(
   {
@@ -47,6 +58,7 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
     summary: 'Sends a test webhook to every active URL of the merchant’s and waits for the answers.',
     scheme: 'access-token',
     body: TestRequest,
+    bodyBytes: BODY_BYTES,
     bodyExample: { access_token: 'lgt_…', mac_addr: 'A4:C1:38:F0:E1:D2' },
     responses: {
       200: {
@@ -59,11 +71,9 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       403: problemResponse('The token lacks the scope webhooks:test.'),
       404: problemResponse('The merchant has no such lock.'),
       409: problemResponse('The merchant has no webhook URL that is active.'),
-      413: TOO_LARGE,
+      413: tooLarge(BODY_BYTES),
       415: WRONG_TYPE,
-      429: problemResponse(`Over ${TESTS_PER_MINUTE} tests a minute.`, {
-        'retry-after': { description: 'When to try again, in seconds.', type: 'integer' },
-      }),
+      429: tooMany(`Over ${TESTS_PER_MINUTE} tests a minute. Or: `),
       502: {
         description: 'A URL has not answered 2xx.',
         schema: TestResult,
@@ -71,7 +81,7 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       },
       503: UNAVAILABLE,
     },
-    handle: async ({ parts, body }) => {
+    handle: async ({ parts, body, takeRequest }) => {
       const { access_token: given, mac_addr: text } = body as Static<typeof TestRequest>;
       const mac = parseMac(text);
       if (!mac.ok) {
@@ -79,6 +89,7 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
         throw new Refusal({ status: 400, code: 'input-mac', detail: 'mac_addr is no MAC', faults });
       }
       const token = await checkToken(parts, given);
+      takeRequest(token.merchantId);
       if (!token.scopes.includes('webhooks:test')) throw lacksScope('webhooks:test');
       const reading = await parts.store.findDevice(mac.value);
       if (reading?.device.merchantId !== token.merchantId) throw noSuchDevice(mac.value);

@@ -8,7 +8,8 @@ import {
   FORM_TYPE,
   type MerchantRoute,
   problemResponse,
-  TOO_LARGE,
+  tooLarge,
+  tooMany,
   UNAUTHORIZED,
   UNAVAILABLE,
   WRONG_TYPE,
@@ -31,6 +32,8 @@ const Token = Type.Object(
   { title: 'Token' },
 );
 
+/** A grant and two scopes have some sixty. */
+const FORM_BYTES = 4 * 1024;
 const EXPIRES_IN = TOKEN_LIFE / Seconds(1);
 
 /** The one row. */
@@ -44,6 +47,7 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
     description: 'Errors are problems with OAuth’s `error` and `error_description` (RFC 6749 §5.2) beside our members.',
     scheme: 'api-key',
     body: TokenRequest,
+    bodyBytes: FORM_BYTES,
     bodyType: FORM_TYPE,
     bodyExample: { grant_type: 'client_credentials', scope: 'pets:write' },
     responses: {
@@ -54,8 +58,9 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
       },
       400: problemResponse('invalid_request, unsupported_grant_type or invalid_scope.'),
       401: { ...UNAUTHORIZED, description: 'invalid_client: no API key, or one that is not in force.' },
-      413: { ...TOO_LARGE, description: 'The body is over 1 MiB.' },
+      413: tooLarge(FORM_BYTES),
       415: WRONG_TYPE,
+      429: tooMany(),
       503: UNAVAILABLE,
     },
     refuse: (faults) => oauthRefusal('invalid_request', 'the request lacks a parameter or has one twice', faults),

@@ -2,20 +2,27 @@
 import { type Static, Type } from 'typebox';
 import { Hours, Seconds } from '../../proto/clock.js';
 import { toDate } from '../../proto/ping-json.js';
+import type { Fairness } from '../fairness/fairness-settings.js';
+import { OverBudget } from '../fairness/over-budget.js';
 import { GUESS_WINDOW, GUESSES, GUESSES_OF_STRANGERS } from '../merchants/login-guard.js';
 import { SESSION_LIFE, type TypedUser } from '../merchants/users.js';
 import { toBigInt } from './check-value.js';
-import { Int64 } from './pet-routes.js';
+import { MOST_LONG_NUMBERS, MOST_VALUES } from './json-body.js';
+import { BODY_BYTES } from './limits.js';
+import { Int64, shortText } from './pet-routes.js';
 import { Refusal } from './refusal.js';
 import {
   type Call,
   type MerchantRoute,
   problemResponse,
-  TOO_LARGE,
+  tooLarge,
+  tooMany,
   UNAUTHORIZED,
   UNAVAILABLE,
   WRONG_TYPE,
 } from './route.js';
+
+const MOST = [MOST_VALUES, MOST_LONG_NUMBERS].map((most) => most.toLocaleString('en')).join(' values, ');
 
 /** Users of one call (interfaces.md §2). */
 export const MOST_USERS = 1_000;
@@ -33,23 +40,30 @@ const GUESSES_AN_HOUR = (GUESSES * Hours(1)) / GUESS_WINDOW;
 const TOO_MANY_GUESSES = `Over ${GUESSES} wrong guesses in 5 minutes at this account from this address, or over
 ${GUESSES_OF_STRANGERS} at the account, or from the address at all accounts.`.replaceAll('\n', ' ');
 
-const UserBody = Type.Object(
-  {
-    id: Type.Optional(Int64({ description: 'Any id that is free; where it is left out, we give the next one.' })),
-    username: Type.Optional(Type.String({ description: 'Each at most once.' })),
-    firstName: Type.Optional(Type.String()),
-    lastName: Type.Optional(Type.String()),
-    email: Type.Optional(Type.String()),
-    password: Type.Optional(
-      Type.String({ maxLength: MAX_PASSWORD, description: 'Kept hashed (argon2id). Without one there is no login.' }),
-    ),
-    phone: Type.Optional(Type.String()),
-    userStatus: Type.Optional(Type.Unsafe<number>({ type: 'integer', format: 'int32', description: 'User Status' })),
-  },
-  { title: 'User' },
-);
+const UserStatus = Type.Unsafe<number>({ type: 'integer', format: 'int32', description: 'User Status' });
 
-const UserList = Type.Array(UserBody);
+function userListOf(most: number) {
+  const username = 'Each at most once, whatever its case, the spaces around it and its spelling in Unicode (NFKC).';
+  return Type.Array(
+    Type.Object(
+      {
+        id: Type.Optional(Int64({ description: 'Any id that is free; where it is left out, we give the next one.' })),
+        username: Type.Optional(shortText(most, { description: username })),
+        firstName: Type.Optional(shortText(most)),
+        lastName: Type.Optional(shortText(most)),
+        email: Type.Optional(shortText(most)),
+        password: Type.Optional(
+          shortText(MAX_PASSWORD, { description: 'Kept hashed (argon2id). Without one there is no login.' }),
+        ),
+        phone: Type.Optional(shortText(most)),
+        userStatus: Type.Optional(UserStatus),
+      },
+      { title: 'User' },
+    ),
+  );
+}
+
+type UserList = Static<ReturnType<typeof userListOf>>;
 
 const Credentials = Type.Object({
   username: Type.String({ description: 'The user name for login.' }),
@@ -77,9 +91,7 @@ const logIn: MerchantRoute = {
     },
     400: problemResponse('Invalid username/password supplied.'),
     401: UNAUTHORIZED,
-    429: problemResponse(TOO_MANY_GUESSES, {
-      'retry-after': { description: 'When to try again, in seconds.', type: 'integer' },
-    }),
+    429: tooMany(`${TOO_MANY_GUESSES} Or: `),
     503: UNAVAILABLE,
   },
   refuse: (faults) => wrongCredentials(faults),
@@ -88,12 +100,11 @@ const logIn: MerchantRoute = {
     const outcome = await parts.users.logIn({ merchantId, username, password, address });
     if (outcome.became === 'refused') throw wrongCredentials();
     if (outcome.became === 'later')
-      throw new Refusal({
-        status: 429,
-        code: 'rate-limited',
-        detail: 'too many wrong guesses at this account, or from this address; wait before the next one',
-        headers: { 'retry-after': String(Math.ceil(outcome.retryAfterMs / Seconds(1))) },
-      });
+      throw OverBudget.rate(
+        'login-guesses',
+        'too many wrong guesses at this account, or from this address; wait before the next one',
+        outcome.retryAfterMs,
+      );
     return {
       status: 200,
       headers: {
@@ -119,6 +130,7 @@ const logOut: MerchantRoute = {
   responses: {
     200: { description: 'Successful operation, also where there was no session.' },
     401: UNAUTHORIZED,
+    429: tooMany(),
     503: UNAVAILABLE,
   },
   handle: async ({ parts, merchantId, headers, isHttps }) => {
@@ -127,45 +139,47 @@ const logOut: MerchantRoute = {
   },
 };
 
-const CREATING = {
-  method: 'POST',
-  tag: 'users',
-  scheme: 'api-key',
-  body: UserList,
-  bodyExample: [{ id: 7, username: 'ada', firstName: 'Ada', password: 'correct horse', userStatus: 1 }],
-  mostItems: MOST_USERS,
-  // Clients made of the public Petstore document send it so: it names no type for these two.
-  takesPlainText: true,
-  responses: {
-    200: { description: 'Successful operation: all of them are added.' },
-    400: problemResponse('Not an array of user objects, or a wrong member; the index and member are named.'),
-    401: UNAUTHORIZED,
-    409: problemResponse('A user name or an id stands twice in the list or is taken; no user was added.'),
-    413: {
-      ...TOO_LARGE,
-      description: `The body is over 1 MiB, or has over 32,768 values, 4,096 long numbers or ${MOST_USERS} users.`,
+const creating = ({ nameLength }: Fairness) =>
+  ({
+    method: 'POST',
+    tag: 'users',
+    scheme: 'api-key',
+    body: userListOf(nameLength),
+    bodyBytes: BODY_BYTES,
+    bodyExample: [{ id: 7, username: 'ada', firstName: 'Ada', password: 'correct horse', userStatus: 1 }],
+    mostItems: MOST_USERS,
+    // Clients made of the public Petstore document send it so: it names no type for these two.
+    takesPlainText: true,
+    responses: {
+      200: { description: 'Successful operation: all of them are added.' },
+      400: problemResponse('Not an array of user objects, or a wrong member; the index and member are named.'),
+      401: UNAUTHORIZED,
+      409: problemResponse('A user name or an id stands twice in the list or is taken; no user was added.'),
+      413: tooLarge(BODY_BYTES, `, or has over ${MOST} long numbers or ${MOST_USERS} users`),
+      415: WRONG_TYPE,
+      429: tooMany(),
+      503: UNAVAILABLE,
     },
-    415: WRONG_TYPE,
-    503: UNAVAILABLE,
-  },
-  handle: async ({ parts, merchantId, body, signal }: Call) => {
-    await parts.users.add(merchantId, (body as Static<typeof UserList>).map(toUser), signal);
-    return { status: 200 };
-  },
-} as const satisfies Partial<MerchantRoute>;
+    handle: async ({ parts, merchantId, body, signal }: Call) => {
+      const users = (body as UserList).map(toUser);
+      parts.budgets.chargeUsers(merchantId, users.length);
+      await parts.users.add(merchantId, users, signal);
+      return { status: 200 };
+    },
+  }) as const satisfies Partial<MerchantRoute>;
 
 /** Operations 3 to 6. */
-export const USER_ROUTES: readonly MerchantRoute[] = [
+export const userRoutes = (fairness: Fairness): readonly MerchantRoute[] => [
   logIn,
   logOut,
   {
-    ...CREATING,
+    ...creating(fairness),
     path: '/v2/user/createWithList',
     operationId: 'createUsersWithListInput',
     summary: 'Creates users from a list: all or none.',
   },
   {
-    ...CREATING,
+    ...creating(fairness),
     path: '/v2/user/createWithArray',
     operationId: 'createUsersWithArrayInput',
     summary: 'Creates users from an array: all or none. The same as createWithList.',
@@ -178,7 +192,7 @@ function wrongCredentials(faults?: ConstructorParameters<typeof Refusal>[0]['fau
   return new Refusal({ status: 400, code: 'wrong-credentials', detail, faults });
 }
 
-function toUser(user: Static<typeof UserBody>): TypedUser {
+function toUser(user: UserList[number]): TypedUser {
   const { id, username = null, firstName = null, lastName = null, email = null, phone = null, userStatus } = user;
   return {
     id: id === undefined ? null : toBigInt(id),

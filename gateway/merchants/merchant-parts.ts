@@ -1,5 +1,6 @@
 /** What merchants do over HTTP, each part by its name. */
 import type { Clock } from '../../proto/clock.js';
+import type { HttpBudgets } from '../fairness/http-budgets.js';
 import type { Keys } from '../keys.js';
 import type { Store } from '../store/store.js';
 import type { WebhookTester } from '../webhooks/webhook-test.js';
@@ -15,6 +16,8 @@ export interface MerchantParts {
   readonly accessTokens: AccessTokens;
   readonly users: Users;
   readonly tester: WebhookTester;
+  /** What each of them may do. */
+  readonly budgets: HttpBudgets;
 }
 
 /** Builds them. */
@@ -23,8 +26,9 @@ export function makeMerchantParts(parts: {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly tester: WebhookTester;
+  readonly budgets: HttpBudgets;
 }): MerchantParts {
-  const { store, clock, tester } = parts;
+  const { store, clock, tester, budgets } = parts;
   const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
-  return { store, clock, apiKeys, accessTokens, users, tester };
+  return { store, clock, apiKeys, accessTokens, users, tester, budgets };
 }

@@ -1,6 +1,7 @@
 /** A merchant's users and their sessions: created in one go, logged in and out (specification, operations 3 to 6). */
 import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
+import type { HttpBudgets } from '../fairness/http-budgets.js';
 import { FAULTS_TOLD, type Fault, ManyFaults } from '../faults.js';
 import type { Keys } from '../keys.js';
 import { addressGroup } from '../network/address-group.js';
@@ -40,6 +41,7 @@ export interface UsersParts {
   readonly keys: Keys;
   /** The wall's. */
   readonly clock: Clock;
+  readonly budgets: HttpBudgets;
 }
 
 export class Users {
@@ -57,32 +59,41 @@ export class Users {
    * that, since hashing takes long; the store looks again.
    *
    * @param signal ends it early, with nothing added
+   * @param by whose budget of passwords it counts for: an operator has none
    * @throws ManyFaults `user-exists` for a name or an id that stands twice in the list or is taken
-   * @throws OverBudget where the merchant would keep more than it may
+   * @throws OverBudget where the merchant would keep more than it may, or has had too many passwords hashed
    * @throws LockgateError `busy`
    */
-  async add(merchantId: number, users: readonly TypedUser[], signal: AbortSignal): Promise<void> {
+  async add(
+    merchantId: number,
+    users: readonly TypedUser[],
+    signal: AbortSignal,
+    by: 'merchant' | 'operator' = 'merchant',
+  ): Promise<void> {
     refuseTwice(users);
-    const { store, clock } = this.#parts;
+    const { store, clock, budgets } = this.#parts;
     await store.people.findTaken(merchantId, users);
     await store.people.findRoom(merchantId, users.length);
-    const hashes = await this.#passwords.hashAll(
-      users.map(({ password }) => password),
-      signal,
-    );
+    const passwords = users.map(({ password }) => password);
+    if (by === 'merchant') budgets.takeHashes(merchantId, passwords.filter((password) => password !== null).length);
+    const hashes = await this.#passwords.hashAll(passwords, signal);
     const rows = users.map(({ password: _typed, ...user }, index) => {
       return { ...user, passwordHash: hashes[index] ?? null };
     });
     await store.people.addUsers(merchantId, rows, clock.now());
   }
 
-  /** @throws LockgateError `busy` */
+  /**
+   * @throws OverBudget `password-hashes`
+   * @throws LockgateError `busy`
+   */
   async logIn({ merchantId, username, password, address }: Login): Promise<LoginOutcome> {
     // However a name is spelled, it is one account to whoever guesses.
     const attempt = await this.#guard.begin(merchantId, usernameKey(username), address);
     let became: 'right' | 'wrong' | 'undecided' = 'undecided';
     try {
       if (attempt.retryAfterMs !== undefined) return { became: 'later', retryAfterMs: attempt.retryAfterMs };
+      this.#parts.budgets.takeHashes(merchantId, 1);
       const user = await this.#parts.store.people.findLogin(merchantId, username);
       // Whoever there is or isn't, one password is compared: the time says nothing.
       const fits = await this.#passwords.check(

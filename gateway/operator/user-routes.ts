@@ -53,7 +53,8 @@ export const USER_ROUTES: readonly Route[] = [
       const merchant = await accounts.whichMerchant(body.merchant);
       const merchantId = merchantIdOf(await store.listMerchants(), merchant);
       const nobody = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
-      await merchants.users.add(merchantId, [{ ...nobody, username, password, email }], new AbortController().signal);
+      const user = { ...nobody, username, password, email };
+      await merchants.users.add(merchantId, [user], new AbortController().signal, 'operator');
       return { username, merchant, email, has_password: password !== null };
     }),
   },

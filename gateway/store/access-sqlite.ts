@@ -35,7 +35,7 @@ export interface AccessParts extends TableParts {
 
 export class SqliteAccess implements AccessStore {
   readonly #parts: AccessParts;
-  /** Each call of a merchant's looks up a key or a token, and so does each guess of a stranger's: by hand it is quick. */
+  /** Each call looks up a key or a token, and so does each guess of a stranger's: SQL by hand is quick. */
   readonly #key: Statement;
   readonly #token: Statement;
 

@@ -13,6 +13,7 @@ import { decodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/mac.js';
 import { isPingUplink } from '../../proto/ping.js';
+import { type BudgetName, OverBudget } from '../fairness/over-budget.js';
 import type { Keys } from '../keys.js';
 import { noSuchDevice } from '../store/registry-tables.js';
 import type { Device, Store, StoredUplink, WebhookUrl } from '../store/store.js';
@@ -57,8 +58,8 @@ export class WebhookTester {
   readonly #parts: WebhookTesterParts;
   readonly #abort = new AbortController();
   /** Apart, so that a story takes nothing from what merchants may ask for themselves. */
-  readonly #tests = new Recent(TESTS_PER_MINUTE, 'test webhooks');
-  readonly #given = new Recent(GIVEN_PER_MINUTE, 'pings of stories');
+  readonly #tests = new Recent(TESTS_PER_MINUTE, 'test-webhooks', 'test webhooks');
+  readonly #given = new Recent(GIVEN_PER_MINUTE, 'story-pings', 'pings of stories');
 
   constructor(parts: WebhookTesterParts) {
     this.#parts = parts;
@@ -142,21 +143,25 @@ export class WebhookTester {
 /** How much there was of something in any minute, merchant by merchant. */
 class Recent {
   readonly #most: number;
+  readonly #budget: BudgetName;
   readonly #what: string;
   /** When each merchant's of the last minute began. */
   readonly #times = new Map<number, number[]>();
 
-  constructor(most: number, what: string) {
+  constructor(most: number, budget: BudgetName, what: string) {
     this.#most = most;
+    this.#budget = budget;
     this.#what = what;
   }
 
-  /** Counts one more. @throws LockgateError `rate-limited` where that is too many */
+  /** Counts one more. @throws OverBudget `rate-limited` where that is too many */
   count(merchantId: number, nowMs: number): void {
     const times = (this.#times.get(merchantId) ?? []).filter((atMs) => atMs > nowMs - WINDOW && atMs <= nowMs);
     this.#times.set(merchantId, times);
-    if (times.length >= this.#most)
-      throw new LockgateError('rate-limited', `at most ${this.#most} ${this.#what} a minute; wait a little`);
+    if (times.length >= this.#most) {
+      const message = `at most ${this.#most} ${this.#what} a minute; wait a little`;
+      throw OverBudget.rate(this.#budget, message, (times[0] ?? nowMs) + WINDOW - nowMs);
+    }
     times.push(nowMs);
   }
 }

@@ -10,6 +10,8 @@ export interface MerchantCall {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as it is where it is a text or bytes, else as JSON. */
   readonly body?: unknown;
+  /** Sends the body in chunks, so that nothing announces its length. */
+  readonly isChunked?: boolean;
   /** The address to call from; Linux has all of 127.0.0.0/8. */
   readonly from?: string;
 }
@@ -33,7 +35,7 @@ export function call(
   where: string,
   terms: MerchantCall = {},
 ): Promise<MerchantAnswer> {
-  const { key, token, body, from } = terms;
+  const { key, token, body, isChunked = false, from } = terms;
   const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
   const payload = body === undefined ? undefined : isRaw ? body : JSON.stringify(body);
   const headers = {
@@ -41,7 +43,7 @@ export function call(
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(payload !== undefined && {
       'content-type': 'application/json',
-      'content-length': String(Buffer.byteLength(payload)),
+      ...(isChunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(Buffer.byteLength(payload)) }),
     }),
     ...terms.headers,
   };

@@ -62,7 +62,8 @@ function countTable(kept: KeptTable): string[] {
   const { table, column, measured, merchant } = kept;
   const upsert = (rows: string): string =>
     `INSERT INTO merchant_kept (merchant_id, ${column}, bytes) ${rows}
-     ON CONFLICT (merchant_id) DO UPDATE SET ${column} = ${column} + excluded.${column}, bytes = bytes + excluded.bytes`;
+     ON CONFLICT (merchant_id) DO UPDATE
+       SET ${column} = ${column} + excluded.${column}, bytes = bytes + excluded.bytes`;
   const change = (row: 'NEW' | 'OLD', rows: string, bytes: string): string =>
     `UPDATE merchant_kept SET ${column} = ${column} ${rows}, bytes = bytes + (${bytes})
      WHERE merchant_id = ${merchant(row)}`;

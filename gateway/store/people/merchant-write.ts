@@ -1,7 +1,7 @@
 /**
- * What merchants write over HTTP, as it is handed to the log's writer: it commits them in groups, with pings where there
- * are some, so that none of them costs an fsync of its own (interfaces.md §2, Fairness). What the caller got wrong is a
- * value here, since one refusal must not take back what others write in the same transaction.
+ * What merchants write over HTTP, as it is handed to the log's writer: it commits such writes in groups, with pings
+ * where there are some, so that none of them costs an fsync of its own (interfaces.md §2, Fairness). What the caller
+ * got wrong is a value here, since one refusal must not take back what others write in the same transaction.
  */
 import type { Fault } from '../../faults.js';
 import type { NewAccessToken } from '../access-store.js';

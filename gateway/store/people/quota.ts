@@ -1,6 +1,6 @@
 /** How much a merchant may keep, and the refusal of what would be more (interfaces.md §2, Fairness). */
 import { LockgateError } from '../../../proto/errors.js';
-import { OverBudget, QUOTA_RETRY } from '../../over-budget.js';
+import { OverBudget } from '../../fairness/over-budget.js';
 
 /** What one merchant may keep. */
 export interface Quota {
@@ -42,7 +42,7 @@ export function overQuota(full: FullQuota, quota: Quota): OverBudget {
     users: `${quota.users.toLocaleString('en')} users`,
     'kept-bytes': `${quota.bytes.toLocaleString('en')} bytes in all`,
   }[full];
-  return new OverBudget(full, `the merchant would keep more than ${most}, its quota; nothing was changed`, QUOTA_RETRY);
+  return OverBudget.quota(full, `the merchant would keep more than ${most}, its quota; nothing was changed`);
 }
 
 /** A pet that would have become larger than one may be, by what its creation and its update said together. */

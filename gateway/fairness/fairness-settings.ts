@@ -1,0 +1,172 @@
+/** The limits of what one merchant, or one stranger, may do and keep: their settings (interfaces.md §2, Fairness). */
+import type { Quota } from '../store/people/quota.js';
+
+/** A budget that fills up again: so much a second, and so much at once after a pause. */
+export interface Rate {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** All limits; Infinity where there is none. */
+export interface Fairness {
+  /** Of a merchant. */
+  readonly requests: Rate;
+  /** Of a merchant: bytes of bodies. */
+  readonly bytes: Rate;
+  /** Of a merchant: passwords that are hashed or compared. */
+  readonly passwordHashes: Rate;
+  /** Of an address: requests that no merchant answers for. */
+  readonly strangers: Rate;
+  readonly quota: Quota;
+  /** Names and other short texts, in characters. */
+  readonly nameLength: number;
+}
+
+interface FairnessSetting {
+  readonly key: string;
+  readonly flag: string;
+  readonly environment: string;
+  readonly default: string;
+  readonly unit: string;
+  readonly meaning: string;
+}
+
+/** Rows of the settings table (config.ts). */
+export const FAIRNESS_SETTINGS = [
+  {
+    key: 'merchantRequests',
+    flag: '--merchant-requests',
+    environment: 'LOCKGATE_MERCHANT_REQUESTS',
+    default: '50',
+    unit: 'requests a second',
+    meaning: 'How many HTTP requests a merchant may make, on average; 0 for any number.',
+  },
+  {
+    key: 'merchantRequestsBurst',
+    flag: '--merchant-requests-burst',
+    environment: 'LOCKGATE_MERCHANT_REQUESTS_BURST',
+    default: '200',
+    unit: 'requests',
+    meaning: 'How many at once, after a pause.',
+  },
+  {
+    key: 'merchantBytes',
+    flag: '--merchant-bytes',
+    environment: 'LOCKGATE_MERCHANT_BYTES',
+    default: '1048576',
+    unit: 'bytes a second',
+    meaning: 'How much a merchant may send in bodies, on average; 0 for any amount.',
+  },
+  {
+    key: 'merchantBytesBurst',
+    flag: '--merchant-bytes-burst',
+    environment: 'LOCKGATE_MERCHANT_BYTES_BURST',
+    default: '8388608',
+    unit: 'bytes',
+    meaning: 'How much at once, after a pause.',
+  },
+  {
+    key: 'merchantHashes',
+    flag: '--merchant-hashes',
+    environment: 'LOCKGATE_MERCHANT_HASHES',
+    default: '20',
+    unit: 'passwords a minute',
+    meaning: 'How many passwords a merchant may have hashed or compared, on average; 0 for any number.',
+  },
+  {
+    key: 'merchantHashesBurst',
+    flag: '--merchant-hashes-burst',
+    environment: 'LOCKGATE_MERCHANT_HASHES_BURST',
+    default: '1000',
+    unit: 'passwords',
+    meaning: 'How many at once, after a pause.',
+  },
+  {
+    key: 'merchantPets',
+    flag: '--merchant-pets',
+    environment: 'LOCKGATE_MERCHANT_PETS',
+    default: '100000',
+    unit: 'pets',
+    meaning: 'How many pets a merchant may keep; 0 for any number.',
+  },
+  {
+    key: 'merchantPetBytes',
+    flag: '--merchant-pet-bytes',
+    environment: 'LOCKGATE_MERCHANT_PET_BYTES',
+    default: '16384',
+    unit: 'bytes',
+    meaning: 'How large a pet may be, and the body that says so; at most 1 MiB.',
+  },
+  {
+    key: 'merchantUsers',
+    flag: '--merchant-users',
+    environment: 'LOCKGATE_MERCHANT_USERS',
+    default: '1000000',
+    unit: 'users',
+    meaning: 'How many users a merchant may keep; 0 for any number.',
+  },
+  {
+    key: 'merchantKeptBytes',
+    flag: '--merchant-kept-bytes',
+    environment: 'LOCKGATE_MERCHANT_KEPT_BYTES',
+    default: '1073741824',
+    unit: 'bytes',
+    meaning: 'How much a merchant may keep of pets, users, sessions and tokens together; 0 for any amount.',
+  },
+  {
+    key: 'nameLength',
+    flag: '--name-length',
+    environment: 'LOCKGATE_NAME_LENGTH',
+    default: '256',
+    unit: 'characters',
+    meaning: 'How long names and other short texts of pets and users may be; 0 for any length.',
+  },
+  {
+    key: 'strangerRequests',
+    flag: '--stranger-requests',
+    environment: 'LOCKGATE_STRANGER_REQUESTS',
+    default: '100',
+    unit: 'requests a second',
+    meaning: 'How many HTTP requests an address may make, on average, that no merchant’s key or token is with; 0: any.',
+  },
+  {
+    key: 'strangerRequestsBurst',
+    flag: '--stranger-requests-burst',
+    environment: 'LOCKGATE_STRANGER_REQUESTS_BURST',
+    default: '1000',
+    unit: 'requests',
+    meaning: 'How many at once, after a pause.',
+  },
+] as const satisfies readonly FairnessSetting[];
+
+export type FairnessKey = (typeof FAIRNESS_SETTINGS)[number]['key'];
+
+const SECONDS_OF_A_MINUTE = 60;
+
+/** @param numberOf reads a setting: a whole number, 0 or more */
+export function readFairness(numberOf: (key: FairnessKey) => number): Fairness {
+  /** 0 is no limit. */
+  const limit = (key: FairnessKey): number => numberOf(key) || Number.POSITIVE_INFINITY;
+  const rate = (key: FairnessKey, burstKey: FairnessKey, seconds = 1): Rate => {
+    const perSecond = limit(key) / seconds;
+    return { perSecond, burst: perSecond === Number.POSITIVE_INFINITY ? perSecond : limit(burstKey) };
+  };
+  return {
+    requests: rate('merchantRequests', 'merchantRequestsBurst'),
+    bytes: rate('merchantBytes', 'merchantBytesBurst'),
+    passwordHashes: rate('merchantHashes', 'merchantHashesBurst', SECONDS_OF_A_MINUTE),
+    strangers: rate('strangerRequests', 'strangerRequestsBurst'),
+    quota: {
+      pets: limit('merchantPets'),
+      petBytes: numberOf('merchantPetBytes'),
+      users: limit('merchantUsers'),
+      bytes: limit('merchantKeptBytes'),
+    },
+    nameLength: limit('nameLength'),
+  };
+}
+
+/** As the settings are where nobody set them. */
+export const DEFAULT_FAIRNESS: Fairness = readFairness((key) =>
+  Number(FAIRNESS_SETTINGS.find((setting) => setting.key === key)?.default),
+);

@@ -1,0 +1,53 @@
+/**
+ * What is refused because a budget is spent or a quota is full (interfaces.md §2, Fairness): over HTTP a 429 with
+ * `Retry-After` and the budget's name.
+ */
+import { Hours, type Milliseconds, Seconds } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
+
+/** Every budget, by the name that callers see, and what it limits. */
+export const BUDGETS = {
+  requests: 'Requests of a merchant a second.',
+  bytes: 'Bytes of the bodies that a merchant sends a second.',
+  'password-hashes': 'Passwords of a merchant that are hashed or compared a minute.',
+  pets: 'Pets that a merchant keeps.',
+  users: 'Users that a merchant keeps.',
+  'kept-bytes': 'Bytes that a merchant keeps in all.',
+  address: 'Requests of one address a second that no merchant answers for.',
+  'login-guesses': 'Wrong passwords at an account from an address in 5 minutes.',
+  'test-webhooks': 'Test webhooks of a merchant a minute.',
+  'story-pings': 'Pings of stories that an operator sends a merchant a minute.',
+} as const;
+
+export type BudgetName = keyof typeof BUDGETS;
+
+/** What is kept makes room only when somebody deletes or the operator raises the quota: nobody knows when. */
+const QUOTA_RETRY: Milliseconds = Hours(1);
+
+export class OverBudget extends LockgateError {
+  readonly budget: BudgetName;
+  /** From when on it is worth another try. */
+  readonly retryAfterMs: Milliseconds;
+
+  private constructor(code: string, budget: BudgetName, message: string, retryAfterMs: Milliseconds) {
+    super(code, message);
+    this.name = 'OverBudget';
+    this.budget = budget;
+    this.retryAfterMs = retryAfterMs;
+  }
+
+  /** What came too often: `rate-limited`. @param message a sentence for people that says which limit it is */
+  static rate(budget: BudgetName, message: string, retryAfterMs: Milliseconds): OverBudget {
+    return new OverBudget('rate-limited', budget, message, retryAfterMs);
+  }
+
+  /** What would be too much to keep: `quota-full`. @param message as above */
+  static quota(budget: BudgetName, message: string): OverBudget {
+    return new OverBudget('quota-full', budget, message, QUOTA_RETRY);
+  }
+
+  /** For the header `Retry-After`: whole seconds, at least one. */
+  get retryAfterSeconds(): number {
+    return Math.max(1, Math.ceil(this.retryAfterMs / Seconds(1)));
+  }
+}
