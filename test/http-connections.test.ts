@@ -4,6 +4,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { GatewayEvents } from '../gateway/events.js';
+import { DEFAULT_FAIRNESS } from '../gateway/fairness/fairness-settings.js';
+import { HttpBudgets } from '../gateway/fairness/http-budgets.js';
 import type { Gateway } from '../gateway/gateway.js';
 import { Health } from '../gateway/health.js';
 import { HttpConnections } from '../gateway/http/connections/connections.js';
@@ -305,6 +307,7 @@ t.test('a port whose places are all busy answers probes and nothing else', async
   health.end('starting');
   const server = await HttpServer.start({
     ...{ host: '127.0.0.1', port: 0, corsOrigins: [], connections, proxies, health },
+    ...{ fairness: DEFAULT_FAIRNESS, budgets: new HttpBudgets(DEFAULT_FAIRNESS, new ManualClock()) },
     merchants: () => undefined,
     onAnswered: () => undefined,
   });
