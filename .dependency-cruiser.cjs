@@ -9,7 +9,7 @@
 
 const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 // Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
-const threads = 'gateway/store/(log|upkeep|wal)-thread';
+const threads = 'gateway/store/((log|upkeep|wal)-thread|figures/figures-thread)';
 const entries = `^(cli/main\\.ts|${threads}\\.ts|test/bench/(main|store-append)\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
 
 /** `folder` may import, of ours, only from `allowed` (and itself). */

@@ -60,6 +60,10 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     const style = state === 'closed' ? 'green' : 'red';
     return { kind: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
   },
+  backlog: ({ url_id: id, state, why }) => {
+    const text = state === 'behind' ? 'is far behind' : 'has caught up';
+    return { kind: 'hook', style: state === 'behind' ? 'red' : 'green', text: `URL ${id} ${text}: ${why}` };
+  },
   'cannot-send': ({ state, why }) => {
     const text = state === 'began' ? `webhooks can't be sent: ${why}` : `webhooks: ${why}`;
     return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text };

@@ -166,6 +166,15 @@ export interface CircuitTurned {
   readonly why: string;
 }
 
+/** A webhook URL is far behind, or is so no longer (webhooks/backlogs.ts). */
+export interface BacklogTurned {
+  readonly atMs: number;
+  readonly urlId: number;
+  readonly state: 'behind' | 'caught-up';
+  /** How far, for people. */
+  readonly why: string;
+}
+
 /** Attempts at webhooks can't be made for a reason of our own; or they are made again. */
 export interface CannotSend {
   readonly atMs: number;
@@ -374,6 +383,7 @@ export interface GatewayEventMap {
   'url-disabled': [UrlDisabled];
   'url-changed': [UrlChanged];
   circuit: [CircuitTurned];
+  backlog: [BacklogTurned];
   'cannot-send': [CannotSend];
   'cannot-record': [CannotRecord];
   swept: [Swept];

@@ -19,9 +19,10 @@ import { OWNER } from './data-folder.js';
 import { GatewayEvents, type StateRebuilt } from './events.js';
 import { DEFAULT_FAIRNESS } from './fairness/fairness-settings.js';
 import { HttpBudgets } from './fairness/http-budgets.js';
+import { Figures } from './figures.js';
 import { type StopStep, stopAll, stopStep } from './graceful-stop.js';
 import { Health } from './health.js';
-import { watchEventLoop } from './health-event-loop.js';
+import { WorstDelay, watchEventLoop } from './health-event-loop.js';
 import { StoreWatch } from './health-store.js';
 import { HttpConnections } from './http/connections/connections.js';
 import { MAX_CONNECTIONS, RESERVED_CONNECTIONS } from './http/limits.js';
@@ -46,6 +47,7 @@ import { Notices } from './notices/notices.js';
 import { loadRequestChecks } from './operator/check-request.js';
 import { clockJson } from './operator/clock-json.js';
 import { OperatorServer, type OperatorServerOptions } from './operator/server.js';
+import { endJson, figuresJson } from './operator/status.js';
 import { OperatorToken } from './operator/token.js';
 import { KeptRefusals } from './refusals/kept-refusals.js';
 import { Retention } from './retention.js';
@@ -55,6 +57,7 @@ import { failureKind, type Store, StoreFailure } from './store/store.js';
 import type { RunSize } from './store/uplink-tail.js';
 import { Usage } from './usage/usage.js';
 import { VERSION } from './version.js';
+import { Backlogs } from './webhooks/backlogs.js';
 import { DeliveryClock } from './webhooks/delivery-clock.js';
 import { Dispatcher, type DispatcherParts } from './webhooks/dispatcher.js';
 import { makeGuardedAgents } from './webhooks/guarded-agents.js';
@@ -227,8 +230,10 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   // It stops after the last connection has, to have counted that too.
   const usage = await Usage.start({ store, clock: options.usageClock ?? clocks.wall, runClock: clock, events });
   started.push(stopStep('the counting of usage', () => usage.stop()));
-  const { dispatcher, webhooks } = makeWebhooks(config, options, { store, keys, events, runClock: clock });
+  const delivering = { store, keys, events, runClock: clock };
+  const { dispatcher, webhooks } = makeWebhooks(config, options, clocks.wall, delivering);
   await startDeliveries(dispatcher, webhooks, started);
+  const figures = startFigures(config, options, delivering, dispatcher, started);
 
   // Commands leave by a broker that can't be there before what takes the uplinks is.
   const outlet: { broker?: Broker } = {};
@@ -249,13 +254,14 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const { broker, accounts } = await startIdentity(config, options, work, started);
   outlet.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
-  metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets: told.budgets, doubt }));
+  const { budgets } = told;
+  metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { tester } = webhooks;
   const merchants = startMerchants({ store, keys, clock: wallClock, tester }, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,
-    { ...work, webhooks, merchants, notices, audit, accounts, clocks, broker, health, metrics, token },
+    { ...work, webhooks, merchants, notices, audit, accounts, clocks, broker, health, metrics, token, figures },
     interfaces,
     options.settings ?? [],
   );
@@ -311,21 +317,36 @@ function makeBudgets(config: Config, options: GatewayOptions, events: GatewayEve
   return new UplinkBudgets({ limits, clock: budgetClock, watcher: budgetWatcher(events, clock, limits) });
 }
 
-/** What delivers, and what operators do with it. */
+/** What delivers, and what operators do with it. `dates`: the wall's clock as it is believed. */
 function makeWebhooks(
   config: Config,
   options: GatewayOptions,
+  dates: Clock,
   parts: Pick<DispatcherParts, 'store' | 'keys' | 'events' | 'runClock'>,
 ): { dispatcher: Dispatcher; webhooks: Webhooks } {
   const delivering: DispatcherParts = {
     ...parts,
     agents: makeGuardedAgents(config.allowWebhookRange, options.lookUp),
-    waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock, options.deliveryClock),
+    waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
     userAgent: `lockgate/${VERSION}`,
     random: options.random ?? cryptoRandom,
   };
   const dispatcher = new Dispatcher(delivering);
   return { dispatcher, webhooks: new Webhooks({ ...delivering, dispatcher }) };
+}
+
+/** What is counted when somebody asks, and the watch on URLs that are far behind. */
+function startFigures(
+  { data }: Config,
+  { speed = 1 }: GatewayOptions,
+  { store, events, runClock }: Pick<DispatcherParts, 'store' | 'events' | 'runClock'>,
+  dispatcher: Dispatcher,
+  started: StopStep[],
+): Figures {
+  const backlogs = new Backlogs({ store, events, clock: systemClock, runClock, speed });
+  backlogs.start();
+  started.push(stopStep('the watch on backlogs', () => backlogs.stop()));
+  return new Figures({ backlogs, data, settled: () => dispatcher.settled(), clock: systemClock });
 }
 
 async function startDeliveries(dispatcher: Dispatcher, { tester }: Webhooks, started: StopStep[]): Promise<void> {
@@ -411,11 +432,13 @@ function startOperator(
   parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpDoor> & {
     readonly broker: Broker;
     readonly descriptors: DescriptorWatch;
+    readonly locks: Locks;
+    readonly dispatcher: Dispatcher;
   },
-  { http }: Interfaces,
+  { http, delays }: Interfaces,
   settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
-  const { broker, store, clock, clocks, descriptors } = parts;
+  const { broker, store, clock, clocks, descriptors, figures, locks, dispatcher } = parts;
   const { limit = null } = descriptors.descriptors;
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
@@ -427,12 +450,24 @@ function startOperator(
       const ports = { mqttPort: broker.port, mqttTlsPort: broker.tlsPort, httpPort: http.port, operatorPort };
       return settingsInForce(settings, ports);
     },
-    status: () => ({
+    status: async () => ({
       version: VERSION,
       store: store.description,
-      mqtt: { host: config.mqttHost, port: broker.port, connected: broker.connected, refused: broker.refusals },
+      mqtt: {
+        host: config.mqttHost,
+        port: broker.port,
+        connected: broker.connected,
+        refused: { ...broker.refusals },
+        certificate_end: endJson(broker.certificateEndMs),
+      },
       http: { host: config.httpHost, port: http.port },
       descriptors: { open: descriptors.descriptors.open ?? null, limit },
+      ...figuresJson({
+        figures: await figures.read(),
+        presences: [...locks.all()].map(({ presence }) => presence.presence),
+        isCircuitOpen: (urlId) => dispatcher.isCircuitOpen(urlId),
+        worstDelayMs: delays.ms,
+      }),
       run_clock: new Date(clock.now()).toISOString(),
       clock: clockJson(clocks.reading()),
     }),
@@ -442,6 +477,8 @@ function startOperator(
 
 /** What can be asked from outside: it tells of the start and of the stop, so it begins first and ends last. */
 interface Interfaces {
+  /** How late the event loop was. */
+  readonly delays: WorstDelay;
   readonly http: HttpServer;
   /** Undefined until everything it tells of has begun. */
   operator: OperatorServer | undefined;
@@ -460,7 +497,12 @@ async function startInterfaces(
   const { health, started, events, now, descriptors } = ground;
   const fairness = config.fairness ?? DEFAULT_FAIRNESS;
   const budgets = new HttpBudgets(fairness, options.httpBudgetClock ?? new RunClock(0));
-  const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay: (delay) => metrics.noteDelay(delay) });
+  const delays = new WorstDelay();
+  const onDelay = (delay: number): void => {
+    metrics.noteDelay(delay);
+    delays.note(delay);
+  };
+  const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({
@@ -474,7 +516,7 @@ async function startInterfaces(
     merchants: () => interfaces?.merchants,
     onAnswered: (answered) => events.emit('request', { atMs: now(), ...answered }),
   });
-  const made: Interfaces = { http, operator: undefined, merchants: undefined, budgets };
+  const made: Interfaces = { delays, http, operator: undefined, merchants: undefined, budgets };
   interfaces = made;
   started.push(stopStep('the merchants’ interface', () => http.close()));
   started.push(stopStep('the operator’s interface', async () => await made.operator?.close()));
@@ -539,11 +581,14 @@ function metricSources(of: {
   readonly notices: Notices;
   readonly budgets: UplinkBudgets;
   readonly doubt: ClockDoubt;
+  readonly figures: Figures;
 }): MetricSources {
   return {
     connections: () => [...of.broker.sessions.all()].map(({ sender }) => sender.source),
     ingestWaiting: () => of.ingest.waiting,
-    deliveriesWaiting: () => of.dispatcher.waiting(),
+    figures: () => of.figures.read(),
+    isCircuitOpen: (urlId) => of.dispatcher.isCircuitOpen(urlId),
+    certificateEndMs: () => of.broker.certificateEndMs,
     noticesUnread: () => of.notices.unread(),
     locksOverBudget: () => of.budgets.countOver(),
     presences: () => [...of.locks.all()].map(({ presence }) => presence.presence),

@@ -11,6 +11,46 @@ const SAMPLE_EVERY = Seconds(0.1);
 const TOO_LATE = Seconds(2);
 /** So long without such a lateness, and it is ready again. */
 const CALM_AFTER = Seconds(5);
+/** {@link WorstDelay} remembers so many pieces of this length. */
+const PIECES = 6;
+const PIECE = Seconds(10);
+
+/** The worst lateness of the last minute, in pieces of ten seconds. */
+export class WorstDelay {
+  readonly #worst = new Array<number>(PIECES).fill(0);
+  readonly #monotonic: () => number;
+  #piece = 0;
+
+  /** `monotonic` reads ms; another one for tests. */
+  constructor(monotonic: () => number = monotonicMs) {
+    this.#monotonic = monotonic;
+    this.#piece = this.#now();
+  }
+
+  note(delay: Milliseconds): void {
+    this.#turn();
+    const at = this.#piece % PIECES;
+    this.#worst[at] = Math.max(this.#worst[at] ?? 0, delay);
+  }
+
+  /** In ms, of the last 50 to 60 s. */
+  get ms(): Milliseconds {
+    this.#turn();
+    return Math.max(...this.#worst);
+  }
+
+  #now(): number {
+    return Math.floor(this.#monotonic() / PIECE);
+  }
+
+  /** Forgets the pieces that are over a minute old. */
+  #turn(): void {
+    const now = this.#now();
+    const passed = Math.min(now - this.#piece, PIECES);
+    for (let each = 1; each <= passed; each += 1) this.#worst[(this.#piece + each) % PIECES] = 0;
+    this.#piece = now;
+  }
+}
 
 export interface EventLoopParts {
   /** The wall's clock. */

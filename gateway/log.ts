@@ -135,6 +135,11 @@ function logDeliveries(log: Logger, { each, some }: Listening): void {
     if (state === 'opened') log.warn(what, 'a webhook URL fails: probes alone are sent there');
     else log.info(what, 'a webhook URL takes events again');
   });
+  each('backlog', ({ urlId, state, why }) => {
+    const what = { event: 'backlog', url_id: urlId, state, why };
+    if (state === 'behind') log.warn(what, 'a webhook URL is far behind');
+    else log.info(what, 'a webhook URL has caught up');
+  });
 }
 
 /** What keeps deliveries from being made or noted, on our side. */

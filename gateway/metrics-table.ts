@@ -71,7 +71,7 @@ export const METRICS = [
     name: 'lockgate_presence',
     type: 'gauge',
     labels: ['presence'],
-    help: 'Locks that were ever heard of, by what their connection or silence means now.',
+    help: 'Locks in service, by what their connection or silence means now.',
   },
   {
     name: 'lockgate_budgets_over',
@@ -103,7 +103,31 @@ export const METRICS = [
     name: 'lockgate_deliveries_waiting',
     type: 'gauge',
     labels: ['url_id'],
-    help: 'Deliveries read and without an outcome, for the first 100 URLs each and the others together.',
+    help: 'Events without an outcome, read or not, for the first 100 URLs each and the others together.',
+  },
+  {
+    name: 'lockgate_url_events',
+    type: 'gauge',
+    labels: ['url_id', 'state'],
+    help: 'Events that a URL has not got: behind its cursor, pending (to be tried again), dead or damaged.',
+  },
+  {
+    name: 'lockgate_url_oldest_seconds',
+    type: 'gauge',
+    labels: ['url_id'],
+    help: 'Age of the oldest event without an outcome, by the run’s clock; 0 where there is none.',
+  },
+  {
+    name: 'lockgate_url_circuit_open',
+    type: 'gauge',
+    labels: ['url_id'],
+    help: 'Whether the URL only fails and gets probes alone: 1 or 0.',
+  },
+  {
+    name: 'lockgate_url_disabled',
+    type: 'gauge',
+    labels: ['url_id'],
+    help: 'Whether the URL is disabled: 1 or 0.',
   },
   {
     name: 'lockgate_delivery_attempts_total',
@@ -167,6 +191,24 @@ export const METRICS = [
   },
   { name: 'process_open_fds', type: 'gauge', labels: [], help: 'Descriptors in use: open files and connections.' },
   { name: 'process_max_fds', type: 'gauge', labels: [], help: 'Descriptors that the process may have at most.' },
+  {
+    name: 'lockgate_store_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'What the files of the store take on the disk, its WAL included.',
+  },
+  {
+    name: 'lockgate_disk_free_bytes',
+    type: 'gauge',
+    labels: [],
+    help: 'What is free on the disk of the data folder.',
+  },
+  {
+    name: 'lockgate_certificate_end_seconds',
+    type: 'gauge',
+    labels: [],
+    help: 'When the certificate of the MQTT port ends, in seconds since 1970; absent without TLS.',
+  },
   {
     name: 'process_resident_memory_bytes',
     type: 'gauge',

@@ -7,10 +7,12 @@ import { isPingUplink, type Source } from '../proto/ping.js';
 import type { Presence } from '../proto/power-judge-presence.js';
 import { REASONS } from '../proto/reasons.js';
 import type { GatewayEvents } from './events.js';
+import type { ReadFigures } from './figures.js';
 import type { Health } from './health.js';
 import { MetricRegistry, type Reading } from './metrics-registry.js';
 import { refusalReason } from './mqtt/refusal-reason.js';
 import type { Descriptors } from './network/descriptors.js';
+import type { UrlBacklog } from './store/figures/store-figures.js';
 import { VERSION } from './version.js';
 
 /** So many URLs have a value of their own; those after them share one. */
@@ -22,8 +24,11 @@ const KNOWN_REASONS: ReadonlySet<string> = new Set(REASONS.map(({ name }) => nam
 export interface MetricSources {
   readonly connections: () => Iterable<Source>;
   readonly ingestWaiting: () => number;
-  /** By the id of the URL, in the order of the ids. */
-  readonly deliveriesWaiting: () => Iterable<readonly [urlId: number, waiting: number]>;
+  /** What has to be asked for, and is there once it was. */
+  readonly figures: () => Promise<ReadFigures>;
+  readonly isCircuitOpen: (urlId: number) => boolean;
+  /** When the certificate of the MQTT port ends, ms since the epoch; null without TLS. */
+  readonly certificateEndMs: () => number | null;
   /** By kind. */
   readonly noticesUnread: () => Iterable<readonly [kind: string, unread: number]>;
   /** Locks' budgets, and those of their phones. */
@@ -36,6 +41,7 @@ export interface MetricSources {
 
 export class Metrics {
   readonly #registry = new MetricRegistry();
+  #sources: MetricSources | undefined;
 
   constructor(events: GatewayEvents, health: Health, descriptors: Pick<Descriptors, 'open' | 'limit'>) {
     const registry = this.#registry;
@@ -60,12 +66,36 @@ export class Metrics {
     const registry = this.#registry;
     registry.read('lockgate_connections', () => countEach(['lock', 'phone'], sources.connections()));
     registry.read('lockgate_ingest_waiting', () => [[sources.ingestWaiting()]]);
-    registry.read('lockgate_deliveries_waiting', () => boundUrls(sources.deliveriesWaiting()));
     registry.read('lockgate_notices_unread', () => [...sources.noticesUnread()].map(([kind, count]) => [count, kind]));
     registry.read('lockgate_budgets_over', () => [[sources.locksOverBudget()]]);
     registry.read('lockgate_clock_ahead_seconds', () => [[sources.clockAheadMs() / Seconds(1)]]);
     registry.read('lockgate_locks_unjudged', () => [[sources.locksUnjudged()]]);
-    registry.read('lockgate_presence', () => countEach(PRESENCES, sources.presences()));
+    registry.read('lockgate_certificate_end_seconds', () => {
+      const endMs = sources.certificateEndMs();
+      return endMs === null ? [] : [[endMs / Seconds(1)]];
+    });
+    this.#sources = sources;
+  }
+
+  /** What was asked for at this scrape. */
+  #readScraped({ store, disk, oldestAgeMs }: ReadFigures, sources: MetricSources): void {
+    const registry = this.#registry;
+    const known = [...sources.presences()];
+    const silent = Math.max((store?.locksInService ?? 0) - known.length, 0);
+    registry.read('lockgate_presence', () => addNeverSeen(countEach(PRESENCES, known), silent));
+    registry.read('lockgate_store_bytes', () => (disk === undefined ? [] : [[disk.storeBytes]]));
+    registry.read('lockgate_disk_free_bytes', () => (disk === undefined ? [] : [[disk.freeBytes]]));
+    const backlogs = store?.backlogs ?? [];
+    const each = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
+      boundUrls(backlogs.map((backlog) => [backlog.urlId, value(backlog)]));
+    registry.read('lockgate_deliveries_waiting', () => each(({ behind, pending }) => behind + pending));
+    registry.read('lockgate_url_events', () => urlEvents(each));
+    const first = backlogs.slice(0, MOST_URLS);
+    const ofFirst = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
+      first.map((backlog) => [value(backlog), String(backlog.urlId)]);
+    registry.read('lockgate_url_oldest_seconds', () => ofFirst((url) => (oldestAgeMs(url) ?? 0) / Seconds(1)));
+    registry.read('lockgate_url_circuit_open', () => ofFirst(({ urlId }) => Number(sources.isCircuitOpen(urlId))));
+    registry.read('lockgate_url_disabled', () => ofFirst(({ isDisabled }) => Number(isDisabled)));
   }
 
   /** Notes one lateness of the event loop. */
@@ -74,8 +104,9 @@ export class Metrics {
   }
 
   /** Everything, in Prometheus' text format. */
-  text(): Promise<{ readonly contentType: string; readonly body: string }> {
-    return this.#registry.text();
+  async text(): Promise<{ readonly contentType: string; readonly body: string }> {
+    if (this.#sources !== undefined) this.#readScraped(await this.#sources.figures(), this.#sources);
+    return await this.#registry.text();
   }
 }
 
@@ -159,6 +190,19 @@ function* countEach<Name extends string>(names: readonly Name[], each: Iterable<
   const counts = new Map<Name, number>(names.map((name) => [name, 0]));
   for (const name of each) counts.set(name, (counts.get(name) ?? 0) + 1);
   for (const [name, count] of counts) yield [count, name];
+}
+
+/** Known locks by their presence; those that the gateway knows nothing of yet were never seen. */
+function* addNeverSeen(readings: Iterable<Reading>, silent: number): Iterable<Reading> {
+  for (const [count, presence = ''] of readings) yield [presence === 'never-seen' ? count + silent : count, presence];
+}
+
+const URL_STATES = ['behind', 'pending', 'dead', 'damaged'] as const;
+
+function* urlEvents(each: (value: (backlog: UrlBacklog) => number) => Iterable<Reading>): Iterable<Reading> {
+  for (const state of URL_STATES) {
+    for (const [count, urlId = ''] of each((backlog) => backlog[state])) yield [count, urlId, state];
+  }
 }
 
 function* boundUrls(waiting: Iterable<readonly [urlId: number, waiting: number]>): Iterable<Reading> {

@@ -16,6 +16,7 @@ import { accessToken, apiKey, call } from './helpers/merchant-call.js';
 import { tempFolder } from './helpers/temp-folder.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from './helpers/test-gateway.js';
 import { TestLock } from './helpers/test-lock.js';
+import { testReceiver } from './helpers/test-receiver.js';
 
 const START = Date.UTC(2026, 10, 20, 12);
 const YEARS_10 = Days(3652);
@@ -400,4 +401,18 @@ t.test('what has expired does not come back with a clock that goes back', async 
   const fresh = await accessToken(next, key);
   const put = { method: 'PUT', token: fresh, body: { id: 1, name: 'a', photoUrls: [] } };
   t.equal((await call(next, '/v2/pet', put)).status, 404, 'a new one is good');
+});
+
+t.test('while the machine’s date is in doubt, webhooks are signed by the believed one', async (t) => {
+  const { folder, secret, gateway: first } = await firstLife(t);
+  const receiver = await testReceiver(t);
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  await first.close();
+  const { gateway, machine } = await live(t, folder, Days(401));
+  const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+  await lock.send(testBytes(2, { timeMs: START }));
+  await receiver.received(1);
+  const signedMs = Number(receiver.requests[0]?.headers['webhook-timestamp']) * 1000;
+  t.equal(signedMs, Math.floor(gateway.clocks.wall.now() / 1000) * 1000);
+  t.ok(machine.wall() - signedMs > Days(399), 'the machine says something else');
 });

@@ -29,6 +29,7 @@ interface Page {
 const KINDS = [
   'url-disabled',
   'circuit-open',
+  'url-behind',
   'cannot-send',
   'cannot-record',
   'statement',

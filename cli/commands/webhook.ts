@@ -26,6 +26,11 @@ interface WebhookJson {
   readonly old_secrets_until: readonly string[];
 }
 
+/** With what it has not got yet; null where that can't be counted just now. */
+interface ListedWebhookJson extends WebhookJson {
+  readonly backlog: { readonly behind: number; readonly pending: number } | null;
+}
+
 /** `lockgate webhook …`: the URLs here, the rest in files of their own. */
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('Where merchants get their pings.');
@@ -126,7 +131,7 @@ function readHeader(text: string): [string, string] {
 }
 
 async function list(flags: Flags): Promise<void> {
-  const { webhooks } = await new GatewayClient(flags).get<{ webhooks: WebhookJson[] }>('/webhooks');
+  const { webhooks } = await new GatewayClient(flags).get<{ webhooks: ListedWebhookJson[] }>('/webhooks');
   if (flags.json) return printJson({ webhooks });
   if (webhooks.length === 0) return note('There is no webhook URL yet. Add one: lockgate webhook add URL');
   printTable(webhooks, [
@@ -134,6 +139,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'MERCHANT', show: (row) => row.merchant },
     { title: 'URL', show: (row) => row.url },
     { title: 'STATE', show: (row) => row.state },
+    { title: 'WAITING', show: ({ backlog }) => (backlog === null ? '?' : String(backlog.behind + backlog.pending)) },
     { title: 'ORDERED', show: (row) => (row.ordered ? 'yes' : 'no'), optional: true },
     { title: 'HEADERS', show: (row) => row.headers.join(', '), optional: true },
     { title: 'NOTE', show: noteOf, prose: true },

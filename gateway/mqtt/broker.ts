@@ -143,6 +143,11 @@ export class Broker {
     return this.#identity;
   }
 
+  /** When the certificate in force ends, ms since the epoch; null without TLS. */
+  get certificateEndMs(): number | null {
+    return this.#identity === undefined ? null : Date.parse(this.#identity.validTo);
+  }
+
   /** How many locks and phones are connected now. */
   get connected(): number {
     return this.sessions.count;

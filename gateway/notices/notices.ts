@@ -37,6 +37,7 @@ const TEXT_LIMIT = 500;
 /** What is over when the gateway starts, until it happens again. */
 const ENDED_BY_A_START: ReadonlySet<NoticeKind> = new Set([
   'circuit-open',
+  'url-behind',
   'cannot-send',
   'cannot-record',
   'degraded',
@@ -189,6 +190,10 @@ export class Notices {
     events.on('circuit', ({ urlId, state, why }) => {
       if (state === 'closed') this.#end('circuit-open', String(urlId));
       else this.#note('circuit-open', String(urlId), `URL ${urlId} fails and gets probes alone: ${why}`);
+    });
+    events.on('backlog', ({ urlId, state, why }) => {
+      if (state === 'caught-up') this.#end('url-behind', String(urlId));
+      else this.#note('url-behind', String(urlId), `URL ${urlId} is far behind: ${why}`);
     });
     events.on('cannot-send', ({ what, state, why }) => {
       if (state === 'ended') this.#end('cannot-send', what);

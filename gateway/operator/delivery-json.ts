@@ -15,7 +15,7 @@ import {
   type DeliveryReading,
   type StoredAttempt,
 } from '../store/webhook-store.js';
-import type { DeliveryClock } from '../webhooks/delivery-clock.js';
+import type { Webhooks } from '../webhooks/webhooks.js';
 import { limitOf, readDate, readId, textOf, wordOf } from './query.js';
 import { type OperatorParts, type Query, readMac } from './routes.js';
 import { DateText, Exact, Limit, MacText, MaybeText, MaybeTime, OneMac, OneOf, OrNull, Time } from './schemas.js';
@@ -94,11 +94,12 @@ async function findDevice(store: OperatorParts['store'], text: string) {
 /** The answer to `GET /deliveries`. */
 export async function showDeliveries({ store, webhooks }: OperatorParts, filter: DeliveryFilter): Promise<unknown> {
   const deliveries = await store.webhooks.readDeliveries(filter);
-  return { deliveries: deliveries.map((each) => deliveryJson(each, webhooks.waits)) };
+  return { deliveries: deliveries.map((each) => deliveryJson(each, webhooks)) };
 }
 
-function deliveryJson(reading: DeliveryReading, waits: DeliveryClock) {
-  const { urlId, uplink, state, nextAttemptAtMs, attempts } = reading;
+function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
+  const { urlId, uplink, state, attempts } = reading;
+  const nextAtMs = webhooks.nextAttemptAtMs(reading);
   return {
     event_id: eventId(uplink),
     url_id: urlId,
@@ -107,7 +108,7 @@ function deliveryJson(reading: DeliveryReading, waits: DeliveryClock) {
     received_at: toDate(uplink.receivedAtMs),
     state,
     damaged: uplink.isDamaged,
-    next_attempt_at: nextAttemptAtMs === null ? null : toDate(waits.toDate(nextAttemptAtMs)),
+    next_attempt_at: nextAtMs === null ? null : toDate(nextAtMs),
     attempts: attempts.map(attemptJson),
   };
 }

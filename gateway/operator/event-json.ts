@@ -68,6 +68,7 @@ const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
   'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
   'url-changed': ({ atMs, urlId, state }) => ({ at: toDate(atMs), event: 'url-changed', url_id: urlId, state }),
   circuit: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'circuit', url_id: urlId, state, why }),
+  backlog: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'backlog', url_id: urlId, state, why }),
   'cannot-send': ({ atMs, what, state, why }) => ({ at: toDate(atMs), event: 'cannot-send', what, state, why }),
   'cannot-record': ({ atMs, urlId, state, why }) => {
     return { at: toDate(atMs), event: 'cannot-record', url_id: urlId, state, why };

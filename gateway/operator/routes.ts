@@ -19,6 +19,7 @@ import { readTwin } from '../commands/twin.js';
 import type { SettingInForce } from '../config.js';
 import { type DeviceState, parseDeviceState } from '../device-state.js';
 import { eventId } from '../event-id.js';
+import type { Figures } from '../figures.js';
 import type { Unjudged } from '../judging/judging.js';
 import type { Locks } from '../locks.js';
 import type { MerchantParts } from '../merchants/merchant-parts.js';
@@ -33,21 +34,9 @@ import { addCounts, countsJson, NO_USAGE } from '../usage/counts.js';
 import type { Usage } from '../usage/usage.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { type AuditTerms, pick } from './audit-terms.js';
-import { ClockAnswer } from './clock-json.js';
 import { findingJson, presenceJson } from './event-json.js';
-import {
-  Count,
-  Described,
-  DeviceAnswer,
-  DeviceDetailAnswer,
-  Exact,
-  MacText,
-  MerchantAnswer,
-  Name,
-  NewDeviceAnswer,
-  OrNull,
-  Time,
-} from './schemas.js';
+import { DeviceAnswer, DeviceDetailAnswer, Exact, MacText, MerchantAnswer, Name, NewDeviceAnswer } from './schemas.js';
+import { type Status, StatusAnswer } from './status.js';
 
 /** Pings and quarantined messages that `GET /devices/:mac` shows. */
 const SHOWN_UPLINKS = 20;
@@ -76,7 +65,8 @@ export interface OperatorParts {
   /** The wall's, by which credentials expire. */
   readonly wallClock: Clock;
   /** What there is to say of the gateway itself. */
-  readonly status: () => Record<string, unknown>;
+  readonly status: () => Promise<Status>;
+  readonly figures: Figures;
 }
 
 /** What there is to say of a row, streams and figures included (streams.ts, health-routes.ts). */
@@ -146,23 +136,10 @@ export const ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/status',
     operation: 'status.show',
-    summary: 'The gateway: version, ports, store, connections.',
+    summary: 'The gateway: version, ports, store, connections, locks, webhook URLs, disk.',
     success: 200,
-    answer: Type.Object({
-      version: Type.String(),
-      store: Type.String(),
-      mqtt: Type.Object({
-        host: Type.String(),
-        port: Type.Integer(),
-        connected: Count,
-        refused: Described('Refusals by their kind.'),
-      }),
-      http: Type.Object({ host: Type.String(), port: Type.Integer() }),
-      descriptors: Type.Object({ open: OrNull(Count), limit: OrNull(Count) }),
-      run_clock: Time,
-      clock: ClockAnswer,
-    }),
-    handle: async ({ status }) => status(),
+    answer: StatusAnswer,
+    handle: async ({ status }) => await status(),
   },
   {
     method: 'POST',

@@ -12,6 +12,7 @@ import { DeliveriesAnswer, DeliveryQuery, readDeliveryQuery, showDeliveries } fr
 import { readDate, readId } from './query.js';
 import { type ChangingRoute, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from './routes.js';
 import { Count, DateText, Described, Exact, MaybeText, MaybeTime, Name, OneOf, OrNull, Time } from './schemas.js';
+import { BacklogAnswer, backlogJson } from './status.js';
 
 const Headers = Type.Record(Type.String(), Type.String());
 const NewWebhook = Exact({
@@ -98,10 +99,15 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     summary: 'All webhook URLs.',
     operation: 'webhook.list',
     success: 200,
-    answer: Type.Object({ webhooks: Type.Array(Type.Object(webhook)) }),
-    handle: async ({ store, webhooks }) => {
+    answer: Type.Object({ webhooks: Type.Array(Type.Object({ ...webhook, backlog: OrNull(BacklogAnswer) })) }),
+    handle: async ({ store, webhooks, figures }) => {
       const readings = (await store.listWebhookUrls()).map((url) => webhooks.settings.read(url));
-      return { webhooks: (await Promise.all(readings)).map(webhookJson) };
+      const { store: counted, oldestAgeMs } = await figures.read();
+      const backlogs = new Map(counted?.backlogs.map((each) => [each.urlId, backlogJson(each, oldestAgeMs(each))]));
+      const listed = (await Promise.all(readings)).map((reading) => {
+        return { ...webhookJson(reading), backlog: backlogs.get(reading.url.id) ?? null };
+      });
+      return { webhooks: listed };
     },
   },
   {

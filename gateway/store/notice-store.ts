@@ -7,6 +7,7 @@
 export const NOTICE_KINDS = [
   'url-disabled',
   'circuit-open',
+  'url-behind',
   'cannot-send',
   'cannot-record',
   'statement',

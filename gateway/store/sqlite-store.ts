@@ -19,6 +19,8 @@ import type { DataLock } from './data-lock.js';
 import { DeviceTables } from './device-tables.js';
 import { DueDeliveries } from './due-deliveries.js';
 import { inTransaction, openDurable } from './durable-file.js';
+import { FiguresThread } from './figures/figures-in-thread.js';
+import type { StoreFigures } from './figures/store-figures.js';
 import { Kysely, SqliteDialect } from './kysely.js';
 import { Lane } from './lane.js';
 import { latestByLife } from './lives/latest-by-life.js';
@@ -166,11 +168,13 @@ class SqliteStore implements Store {
   readonly #devices: DeviceTables;
   readonly #readDevices: DeviceTables;
   readonly #copies: LiveCopies;
+  readonly #figures: FiguresThread;
 
   constructor(parts: Parts) {
     this.description = `SQLite, ${parts.file}`;
     this.#parts = parts;
     this.#copies = new LiveCopies(parts.file);
+    this.#figures = new FiguresThread(parts.file);
     this.#log = new LogReader(parts.reader);
     this.#lookup = new UplinkLookup(parts.reader, parts.log.tail);
     const lookup = this.#lookup;
@@ -233,6 +237,10 @@ class SqliteStore implements Store {
         throw new StoreFailure(what, error);
       }
     });
+  }
+
+  async readFigures(): Promise<StoreFigures> {
+    return await this.#figures.read();
   }
 
   async readDeviceState(deviceId: number): Promise<string | null> {
@@ -433,6 +441,7 @@ class SqliteStore implements Store {
 
   async close(): Promise<void> {
     await this.#copies.stop();
+    await this.#figures.close();
     await this.#lane.idle();
     const { log } = this.#parts;
     // The next start need not read them then. Where it can't be done, it does.

@@ -10,6 +10,7 @@ import type { Finding, Withdrawal } from '../../proto/power-judge-event.js';
 import type { AccessStore } from './access-store.js';
 import type { AuditStore } from './audit-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { StoreFigures } from './figures/store-figures.js';
 import type { MarkStore } from './lives/mark-store.js';
 import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { NoticeStore } from './notice-store.js';
@@ -424,6 +425,9 @@ export interface Store {
   readonly commands: CommandStore;
 
   /* Facts about the store itself. */
+
+  /** Figures as of now. They are counted in a thread, however much there is to count. */
+  readFigures(): Promise<StoreFigures>;
 
   /** When the newest uplink in the log was received, ms since the epoch; null where there is none. */
   readLastReceivedAtMs(): Promise<number | null>;

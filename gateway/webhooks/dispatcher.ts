@@ -67,6 +67,8 @@ export class Dispatcher {
 
   /** A disabled URL stays where it is. */
   #begin(url: WebhookUrl, oldSecrets: readonly OldSecret[]): void {
+    // Of one that is disabled nothing is known but what the store has: no circuit, no probe.
+    this.#workers.delete(url.id);
     if (url.state !== 'active' || this.#stopping) return;
     const secrets = openUrlSecrets(this.#parts.keys, url, oldSecrets);
     const record: WorkerParts['record'] = (progress, by) => this.#recorder.record(progress, by);
@@ -90,6 +92,17 @@ export class Dispatcher {
   /** Until when the URL's receiver asked to be left alone, by the wall's clock; null where it takes what comes. */
   heldUntilMs(urlId: number): number | null {
     return this.#dateOf(this.#workers.get(urlId)?.heldUntilMs);
+  }
+
+  /**
+   * The earliest that an attempt which is due at `dueAtMs` can be made, by the wall's clock: not before the receiver
+   * wants it, the open circuit lets it through, or now. Null at a URL that gets none, since it is disabled.
+   */
+  nextAttemptAtMs(urlId: number, dueAtMs: number): number | null {
+    const worker = this.#workers.get(urlId);
+    if (worker === undefined || worker.isStopped) return null;
+    const { probeAtMs = dueAtMs, heldUntilMs = dueAtMs } = worker;
+    return this.#dateOf(Math.max(dueAtMs, probeAtMs, heldUntilMs, this.#parts.waits.now()));
   }
 
   #dateOf(atMs: number | undefined): number | null {
@@ -145,11 +158,6 @@ export class Dispatcher {
         await new Promise<void>((resolve) => waits.after(AFTER_STORE_FAILURE, resolve));
       }
     }
-  }
-
-  /** How many deliveries of each URL have no outcome yet, in the order in which the URLs came. */
-  *waiting(): Iterable<readonly [urlId: number, waiting: number]> {
-    for (const [urlId, worker] of this.#workers) yield [urlId, worker.waiting];
   }
 
   /** To be called after a commit that stored so many uplinks, with the merchants that have new events. */

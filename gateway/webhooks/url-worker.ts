@@ -102,12 +102,12 @@ export class UrlWorker implements Recording {
 
   /** When its open circuit lets one attempt through; undefined while it is closed. */
   get probeAtMs(): number | undefined {
-    return this.#gate.probeAtMs;
+    return this.#stopped ? undefined : this.#gate.probeAtMs;
   }
 
   /** Until when the receiver asked to be left alone; undefined where it takes what comes. */
   get heldUntilMs(): number | undefined {
-    return this.#gate.heldUntilMs(this.#parts.waits.now());
+    return this.#stopped ? undefined : this.#gate.heldUntilMs(this.#parts.waits.now());
   }
 
   /** Events that were read and wait for their attempt. */
@@ -115,9 +115,9 @@ export class UrlWorker implements Recording {
     return this.#line.length;
   }
 
-  /** Deliveries that were read or are under way and have no outcome yet. */
-  get waiting(): number {
-    return (this.#stopped ? 0 : this.#line.length) + this.#underWay + this.#unnoted;
+  /** It starts nothing any more: the URL was changed or disabled, or the gateway stops. */
+  get isStopped(): boolean {
+    return this.#stopped;
   }
 
   /** Deliveries were made due behind its back. */

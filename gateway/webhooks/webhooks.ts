@@ -1,4 +1,5 @@
 /** What operators and merchants do with webhooks, each part by its name. */
+import type { DeliveryReading } from '../store/webhook-store.js';
 import type { DeliveryClock } from './delivery-clock.js';
 import type { Dispatcher } from './dispatcher.js';
 import { Redelivery } from './redelivery.js';
@@ -15,11 +16,18 @@ export class Webhooks {
   readonly tester: WebhookTester;
   /** The clock of due times. */
   readonly waits: DeliveryClock;
+  readonly #dispatcher: Dispatcher;
 
   constructor(parts: WebhooksParts) {
     this.settings = new WebhookSettings(parts);
     this.redelivery = new Redelivery(parts);
     this.waits = parts.waits;
     this.tester = new WebhookTester(parts);
+    this.#dispatcher = parts.dispatcher;
+  }
+
+  /** When a delivery is attempted next, at the earliest, by the wall's clock; null where none is planned. */
+  nextAttemptAtMs({ urlId, nextAttemptAtMs: dueAtMs }: DeliveryReading): number | null {
+    return dueAtMs === null ? null : this.#dispatcher.nextAttemptAtMs(urlId, dueAtMs);
   }
 }

@@ -56,9 +56,10 @@ async function caseOf(
 }
 
 /** With the date of its next attempt, by the wall's clock. */
-function dated<Reading extends DeliveryReading | null>(reading: Reading, { waits }: Webhooks): Reading {
+function dated<Reading extends DeliveryReading | null>(reading: Reading, webhooks: Webhooks): Reading {
   if (reading === null || reading.nextAttemptAtMs === null) return reading;
-  return { ...reading, nextAttemptAtMs: waits.toDate(reading.nextAttemptAtMs) };
+  const dueAtMs = webhooks.waits.toDate(reading.nextAttemptAtMs);
+  return { ...reading, nextAttemptAtMs: webhooks.nextAttemptAtMs(reading) ?? dueAtMs };
 }
 
 async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Promise<DeliveryReading | null> {

@@ -1,0 +1,24 @@
+/** What the store counts for operators: figures that are read from its tables when somebody asks. */
+
+/** What a webhook URL has not delivered. */
+export interface UrlBacklog {
+  readonly urlId: number;
+  readonly isDisabled: boolean;
+  /** Events behind its cursor that have no outcome; of a disabled URL, those that are kept for it. */
+  readonly behind: number;
+  /** Events that wait for a retry, or behind another one of their lock. */
+  readonly pending: number;
+  readonly dead: number;
+  /** Events whose stored pings are damaged. */
+  readonly damaged: number;
+  /** When the oldest that is behind or pending was received, by the run's clock; null where there is none. */
+  readonly oldestReceivedAtMs: number | null;
+}
+
+/** All figures as of one moment. */
+export interface StoreFigures {
+  /** Of every webhook URL, by their ids. */
+  readonly backlogs: readonly UrlBacklog[];
+  /** Locks that are in service, those too that were never heard of. */
+  readonly locksInService: number;
+}
