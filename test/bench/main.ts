@@ -15,6 +15,7 @@ import { benchIdleLocks, benchReconnect } from './idle-locks.js';
 import { benchIngest, benchUrls } from './ingest.js';
 import { benchIngestPath } from './ingest-path.js';
 import { benchLiveLocks } from './live-locks.js';
+import { benchNeighbour } from './neighbour/neighbour.js';
 import { profileLines } from './profile-shares.js';
 import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines } from './report.js';
 import { benchRetention } from './retention.js';
@@ -42,6 +43,7 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Row>>>
   growth: benchGrowth,
   start: benchStart,
   'bad-receivers': benchBadReceivers,
+  neighbour: benchNeighbour,
   live: benchLiveLocks,
 };
 

@@ -52,6 +52,8 @@ const SHUTDOWN_SECONDS = 30;
 
 export class ServeSite {
   readonly data: string;
+  /** The merchants' port. */
+  readonly httpPort: number;
   readonly stored: StoredPings;
   readonly generator: Generator;
   /** The operator's interface. */
@@ -61,11 +63,12 @@ export class ServeSite {
 
   private constructor(
     data: string,
-    program: Program,
+    { program, httpPort }: { readonly program: Program; readonly httpPort: number },
     generator: Generator,
     receivers: { readonly host: Obedient; readonly urls: readonly string[] } | undefined,
   ) {
     this.data = data;
+    this.httpPort = httpPort;
     this.#program = program;
     this.generator = generator;
     this.#receivers = receivers;
@@ -77,10 +80,10 @@ export class ServeSite {
   static async open(stage: Stage, request: ServeRequest): Promise<ServeSite> {
     const data = request.data ?? stage.folder();
     if (request.data === undefined) await provisionCrowd(data, request.locks);
-    const { program, port } = await startServe(stage, data, request);
+    const { program, port, httpPort } = await startServe(stage, data, request);
     const generator = await Generator.start(stage, { port, locks: crowdLocks(request.locks) });
     const receivers = request.urls === 0 ? undefined : await startReceivers(stage, request.urls);
-    const site = new ServeSite(data, program, generator, receivers);
+    const site = new ServeSite(data, { program, httpPort }, generator, receivers);
     stage.teardown(() => site.stored.close());
     return site;
   }
@@ -145,7 +148,7 @@ export async function startServe(
   stage: Stage,
   data: string,
   { args = [], profiles = null, nodeArgs = [], environment = {} }: ServeOptions = {},
-): Promise<{ readonly program: Program; readonly port: number }> {
+): Promise<{ readonly program: Program; readonly port: number; readonly httpPort: number }> {
   const profiling = profiles === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
   const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
   // What is measured is the gateway, not the budget of the few locks that a bench has.
@@ -153,8 +156,9 @@ export async function startServe(
   const serve = [LOCKGATE, 'serve', ...places, '--allow-webhook-range', '127.0.0.0/8', ...unlimited, ...args];
   const program = new Program(stage, process.execPath, [...profiling, ...nodeArgs, ...serve], environment);
   const port = Number(/:(\d+)$/.exec(await program.line(/mqtt:/))?.[1]);
+  const httpPort = Number(/:(\d+)$/.exec(await program.line(/merchants +http:/))?.[1]);
   await program.line(/Next:/);
-  return { program, port };
+  return { program, port, httpPort };
 }
 
 /** Receivers in a process of their own. */
