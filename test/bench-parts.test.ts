@@ -3,14 +3,19 @@
  * figures themselves are `npm run bench`'s.
  */
 import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import t from 'tap';
+import { HTTP_ROUTES } from '../gateway/http/routes.js';
 import { ManualClock, systemClock } from '../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../proto/codec.js';
 import { crowdLocks } from './bench/crowd-accounts.js';
 import { readFlags } from './bench/flags.js';
 import { Generator, type GeneratorKind } from './bench/generator.js';
 import { inTurns, percentile, ratesOf } from './bench/measure.js';
+import { floods } from './bench/neighbour/floods.js';
+import { type Answered, type Flood, startFlood } from './bench/neighbour/http-flood.js';
 import { dueCount, dueMs, type Paced, pace } from './bench/pace-schedule.js';
 import { FIRST_SEQUENCE, nextBoot, rideUplink, SEQUENCE_LIMIT } from './bench/ping-template.js';
 import { ownShares } from './bench/profile-shares.js';
@@ -19,6 +24,7 @@ import { atLeast, atMost, atMostOver, fixedBar, notMeasured, overThat, type Row,
 import { onStage } from './bench/stage.js';
 import { CountingBroker } from './helpers/counting-broker.js';
 import { JudgedRun } from './helpers/judged-uplinks.js';
+import { basic } from './helpers/merchant-call.js';
 import { root } from './helpers/our-files.js';
 
 const BENCH = path.join(root, 'dist/test/bench/main.js');
@@ -298,4 +304,42 @@ t.test('a profile’s shares are of the busy time', async (t) => {
     ['judge judge.js:10', 0.6],
     ['(program)', 0.4],
   ]);
+});
+
+t.test('the neighbour floods every route, with a key where there is one, and counts what is answered', async (t) => {
+  const named = floods();
+  const rows = HTTP_ROUTES.map(({ method, path: where }) => `${method} ${where}`);
+  const without = rows.filter((row) => !named.some(({ name }) => name.startsWith(row)));
+  t.same(without, [], 'no route is left out');
+  const [key, token] = ['lgk_key', 'lgt_token'];
+  for (const { name, hasKey, make } of named) {
+    const text = JSON.stringify(make({ key, token }));
+    const isKnown = text.includes(basic(key)) || text.includes(token);
+    t.equal(isKnown, hasKey, name);
+  }
+
+  let asked = 0;
+  let enough: () => void = () => undefined;
+  const server = createServer((request, response) => {
+    asked += 1;
+    if (asked === 60) enough();
+    // Some answers end the connection, and some come in pieces.
+    if (asked % 7 === 0) response.setHeader('connection', 'close');
+    request.resume().on('end', () => response.writeHead(asked % 2 === 0 ? 200 : 429, { 'content-length': '4' }));
+    request.on('end', () => response.write('ab')).on('end', () => response.end('cd'));
+  });
+  t.teardown(() => server.closeAllConnections());
+  t.teardown(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const sixty = new Promise<void>((resolve) => {
+    enough = resolve;
+  });
+  const terms = { port, from: '127.0.0.1', connections: 3, method: 'POST', path: '/', headers: {}, body: 'x' };
+  const end = startFlood(terms satisfies Flood);
+  await sixty;
+  const answered: Answered = end();
+  t.same(Object.keys(answered).sort(), ['200', '429']);
+  const count = (answered['200'] ?? 0) + (answered['429'] ?? 0);
+  t.ok(count > 50 && count <= 60, `${count} of 60 were answered when it ended`);
 });

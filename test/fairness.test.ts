@@ -173,6 +173,9 @@ t.test('a body that is too long for its route is refused before anybody is authe
     const [method = '', where = ''] = row.split(' ');
     t.equal(await announce(gateway, method, where, bytes + 1), 413, row);
   }
+  const list = JSON.stringify([{ x: 'x'.repeat(100_000) }]);
+  const unread = await call(gateway, LIST, { body: list });
+  t.match(unread, { status: 401, headers: { connection: 'close' } }, 'a stranger’s long body is not read to its end');
   const long = `{"access_token":"x","mac_addr":"${'x'.repeat(1000)}"}`;
   const chunked = await call(gateway, '/test_webhook', { body: long, isChunked: true });
   t.match(chunked, { status: 413, headers: { connection: 'close' }, body: { detail: /1,024 bytes \(1 KiB\)/ } });

@@ -151,6 +151,7 @@ export class HttpServer {
           gone.signal,
         );
       }
+      if (hasMuchUnread(request)) reply.header('connection', 'close');
       sendProblem(reply, status, isTooLong(error) ? tooLong(request) : error);
       return reply;
     });
@@ -304,6 +305,15 @@ function kindOf(request: FastifyRequest): 'request' | 'probe' {
 /** The bytes of the body, where a header says so; else 0. */
 function lengthOf({ headers }: FastifyRequest): number {
   return Number(headers['content-length'] ?? 0);
+}
+
+/** What is left of a short body that nobody asked for is read to its end, so that the connection goes on. */
+const READ_TO_ITS_END = 64 * 1024;
+
+/** Whether a body has not been read, and is too long, or of unknown length, to be read for nothing. */
+function hasMuchUnread(request: FastifyRequest): boolean {
+  if (request.body !== undefined) return false;
+  return lengthOf(request) > READ_TO_ITS_END || request.headers['transfer-encoding'] !== undefined;
 }
 
 /** Whether Fastify found the body too long while it came. */

@@ -1,7 +1,7 @@
 /** The log's writer in a thread of its own, as the store sees it: requests go there, answers come back in order. */
 import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
-import { type Milliseconds, monotonicMs, systemClock, type Timer } from '../../proto/clock.js';
+import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import type { LogKeeper } from './log-keeper.js';
 import type { LogAnswer, LogDone, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import type { PackedCommit } from './packed-commit.js';
@@ -22,6 +22,13 @@ const RIDES_WITHIN: Milliseconds = 20;
  * more: it is whole or not there.
  */
 const MERCHANT_ROWS_TOGETHER = 200;
+/**
+ * How long merchants' writes wait after such a list while pings come in: a transaction with a thousand users takes some
+ * 25 ms, and the pings of one in four or five wait for it, not those of all.
+ */
+const AFTER_LONG_LIST: Milliseconds = 100;
+/** Pings come in where the last ones are no older. */
+const PINGS_WITHIN: Milliseconds = Seconds(1);
 
 interface Asked {
   resolve(done: LogDone): void;
@@ -46,6 +53,8 @@ export class ThreadLog implements LogKeeper {
   readonly #ofMerchants: Riding<MerchantWrite>[] = [];
   /** Merchants' writes that are under way. */
   #merchantsAway = 0;
+  #isListLong = false;
+  #pause: Timer | undefined;
   #departure: Timer | undefined;
   #appendedAtMs = Number.NEGATIVE_INFINITY;
   readonly #ended: Promise<void>;
@@ -99,7 +108,7 @@ export class ThreadLog implements LogKeeper {
   async writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome> {
     const { merchant } = await new Promise<LogDone>((resolve, reject) => {
       this.#ofMerchants.push({ write, asked: { resolve, reject } });
-      if (this.#merchantsAway === 0) this.#departSoon();
+      if (this.#mayMerchantsGo) this.#departSoon();
     });
     return merchant ?? {};
   }
@@ -112,7 +121,7 @@ export class ThreadLog implements LogKeeper {
 
   /** Those of merchants' writes that go now. */
   #nextOfMerchants(): readonly Riding<MerchantWrite>[] {
-    if (this.#merchantsAway > 0 || this.#ofMerchants.length === 0) return NOTHING;
+    if (!this.#mayMerchantsGo || this.#ofMerchants.length === 0) return NOTHING;
     let [count, rows] = [0, 0];
     for (const { write } of this.#ofMerchants) {
       if (count > 0 && rows + rowsOf(write) > MERCHANT_ROWS_TOGETHER) break;
@@ -120,9 +129,24 @@ export class ThreadLog implements LogKeeper {
       count += 1;
     }
     this.#merchantsAway = count;
+    this.#isListLong = rows > MERCHANT_ROWS_TOGETHER;
     return this.#ofMerchants.splice(0, count).map(({ write, asked }) => {
       return { write, asked: { resolve: this.#back(asked.resolve), reject: this.#back(asked.reject) } };
     });
+  }
+
+  get #mayMerchantsGo(): boolean {
+    return this.#merchantsAway === 0 && this.#pause === undefined;
+  }
+
+  #afterMerchants(): void {
+    const goOn = (): void => {
+      this.#pause = undefined;
+      if (this.#ofMerchants.length > 0) this.#departSoon();
+    };
+    const arePingsComing = monotonicMs() - this.#appendedAtMs < PINGS_WITHIN;
+    if (this.#isListLong && arePingsComing) this.#pause = systemClock.after(AFTER_LONG_LIST, goOn);
+    else goOn();
   }
 
   /** Settles a merchant's write, and sends the next ones after the last of those that went with it. */
@@ -130,7 +154,7 @@ export class ThreadLog implements LogKeeper {
     return (value) => {
       this.#merchantsAway -= 1;
       settle(value);
-      if (this.#merchantsAway === 0 && this.#ofMerchants.length > 0) this.#departSoon();
+      if (this.#merchantsAway === 0) this.#afterMerchants();
     };
   }
 
@@ -148,6 +172,8 @@ export class ThreadLog implements LogKeeper {
   }
 
   async close(): Promise<void> {
+    // Nothing waits for its end: whoever closes has waited for all writes.
+    this.#pause?.cancel();
     await this.#ask({ type: 'close' });
     await this.#ended;
   }

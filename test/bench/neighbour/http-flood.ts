@@ -3,6 +3,7 @@
  * nothing of HTTP but where an answer ends, so that it takes less CPU than what answers.
  */
 import { connect, type Socket } from 'node:net';
+import { afterThisTurn } from '../../../proto/clock.js';
 
 /** One request, over and over. */
 export interface Flood {
@@ -67,7 +68,7 @@ class Flooder {
     // What was not sent to its end is refused all the same: the answer has come by then.
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      if (!this.#isOver) setImmediate(() => this.#open());
+      if (!this.#isOver) afterThisTurn(() => this.#open());
     });
   }
 

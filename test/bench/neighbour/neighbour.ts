@@ -104,8 +104,8 @@ function rowOf(seen: readonly Seen[]): Row {
       ratioTo('the same floods at another server', rates, peer, null, atMost(2)),
     ],
     details: [
-      `${seen.length} floods of ${CONNECTIONS} connections, each at this gateway and at another server; the figure is ` +
-        `of the floods, ${requests.toLocaleString('en')} requests were answered here`,
+      `${seen.length} floods of ${CONNECTIONS} connections, each at this gateway and at another server; the figure ` +
+        `is of the floods, ${requests.toLocaleString('en')} requests were answered here`,
     ],
   };
 }
