@@ -2,7 +2,7 @@
  * The CLI's side of the operator's interface. Where the gateway is, and its token: flags, then the environment, then
  * the data folder that `serve` writes.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { userInfo } from 'node:os';
 import path from 'node:path';
@@ -38,7 +38,7 @@ export class GatewayClient {
   readonly #base: string;
   readonly #token: string;
 
-  /** @throws LockgateError `gateway-token` where no token can be found */
+  /** @throws LockgateError `gateway-address`, `gateway-token` where the folder's files can't be read */
   constructor(flags: ConnectionFlags) {
     const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN, LOCKGATE_DATA } = process.env;
     const folder = flags.data ?? (LOCKGATE_DATA || './data');
@@ -186,7 +186,18 @@ export function addressFile(folder: string): string {
 
 function readAddress(folder: string): string | undefined {
   const file = addressFile(folder);
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Nobody has started a gateway there.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw new LockgateError(
+      'gateway-address',
+      `${file}, which says where the gateway is, can't be read (${code}). Run this as the user who runs the ` +
+        'gateway, or give --gateway and --token',
+    );
+  }
 }
 
 function readToken(folder: string): string {

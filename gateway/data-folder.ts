@@ -9,7 +9,7 @@ import { makeNoted, type Told } from './audit.js';
 import type { AuditWho } from './store/audit-store.js';
 import type { TakeOptions } from './store/place/take-folder.js';
 import { openSqliteStore } from './store/sqlite-store.js';
-import type { Store } from './store/store.js';
+import { openFailure, type Store } from './store/store.js';
 
 /** Whoever can write the folder's files, where no more is known. */
 export const OWNER: AuditWho = { actor: 'owner', address: null, agent: null, osUser: null, token: null };
@@ -46,7 +46,9 @@ export async function workOnFolder<T>(
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   checkFolder(folder);
-  const store = await openSqliteStore(folder, { onMended, onDamage });
+  const store = await openSqliteStore(folder, { onMended, onDamage }).catch((error: unknown) => {
+    throw openFailure(error);
+  });
   try {
     return await makeNoted(store.audit, clock, {
       change: { who, action, object: '', before: null },

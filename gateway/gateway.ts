@@ -53,7 +53,7 @@ import { KeptRefusals } from './refusals/kept-refusals.js';
 import { Retention } from './retention.js';
 import { openSecrets } from './secrets.js';
 import { openSqliteStore } from './store/sqlite-store.js';
-import { failureKind, type Store, StoreFailure } from './store/store.js';
+import { openFailure, type Store, type StoreFailure } from './store/store.js';
 import type { RunSize } from './store/uplink-tail.js';
 import { Usage } from './usage/usage.js';
 import { VERSION } from './version.js';
@@ -179,7 +179,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     ...(options.runSize === undefined ? {} : { runSize: options.runSize }),
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
   }).catch((error: unknown) => {
-    throw failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
+    throw openFailure(error);
   });
   let stamp: Clock = systemClock;
   const now = (): number => stamp.now();

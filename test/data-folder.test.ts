@@ -11,6 +11,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -139,6 +140,12 @@ t.test('serve and demo say it in one sentence, and end with 3', async (t) => {
   }
 });
 
+t.test('a folder in the place of the store is refused in one sentence', async (t) => {
+  const folder = tempFolder(t);
+  mkdirSync(path.join(folder, FILE));
+  await t.rejects(started(t, folder), { code: 'store-foreign', message: /lockgate\.sqlite is no store .*not a file/ });
+});
+
 t.test('a file that is no store of lockgate’s is refused, and left as it is', async (t) => {
   const folder = tempFolder(t);
   const file = path.join(folder, FILE);
@@ -221,6 +228,45 @@ t.test('whoever accepts the damage goes on, and what proves it is kept', async (
   t.match(await gateway.notices.list({ kind: 'store-damaged' as never, limit: 9 }), [{ text: /sums\.failed/ }]);
   await gateway.close();
   t.ok(existsSync(kept[0]));
+});
+
+t.test('damage that can not be lived with is not accepted, and what proves it stays where it was', async (t) => {
+  const { folder, file } = await lived(t);
+  truncateSync(file, 4096);
+  const before = readdirSync(folder).sort();
+  const sums = readFileSync(`${file}.sums`);
+  const { ended, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+  t.match(stderr.join('\n'), /^lockgate: the store could not open: [^\n]*$/, 'one sentence');
+  t.equal(ended?.code, 4);
+  t.same(readdirSync(folder).sort(), before);
+  t.ok(readFileSync(`${file}.sums`).equals(sums));
+  await t.rejects(started(t, folder), { code: 'store-damaged' });
+});
+
+t.test('a start that fails after a kill does not make the log look lost', async (t) => {
+  const { folder, file } = await killed(t);
+  const db = new SqliteDatabase(file);
+  db.prepare("INSERT INTO kysely_migration VALUES ('9999-of-tomorrow', '2026-11-22')").run();
+  const newer = tempFolder(t);
+  for (const name of readdirSync(folder)) copyFileSync(path.join(folder, name), path.join(newer, name));
+  db.close();
+  for (let start = 1; start <= 2; start++) {
+    const { ended, stderr } = await lockgate(t, 'serve', '--data', newer, ...PORTS);
+    t.equal(ended?.code, 3);
+    t.match(stderr.join('\n'), /newer version/, `start ${start}`);
+  }
+});
+
+t.test('--new changes nothing of a folder that a gateway runs on, though its store was removed', async (t) => {
+  const { folder } = await lived(t);
+  const gateway = await started(t, folder);
+  const elsewhere = path.join(tempFolder(t), FILE);
+  renameSync(path.join(folder, FILE), elsewhere);
+  const before = readdirSync(folder).sort();
+  await t.rejects(started(t, folder, { makeNew: true }), { code: 'data-in-use' });
+  t.same(readdirSync(folder).sort(), before);
+  renameSync(elsewhere, path.join(folder, FILE));
+  await gateway.close();
 });
 
 t.test('what was committed and is not in the file yet must be there after a kill, and be this store’s', async (t) => {
@@ -324,6 +370,10 @@ t.test('a folder that is another user’s, or read-only, is told in one sentence
     t.equal(code, 3, stderr);
     t.match(stderr, /^lockgate: the data folder .* can't be used: this user may not write there\n$/);
   }
+  writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1', { mode: 0o600 });
+  const asked = await asStranger(folder, 'device', 'list', '--data', folder);
+  t.equal(asked.code, 3, asked.stderr);
+  t.match(asked.stderr, /^lockgate: [^\n]*operator-address[^\n]*can't be read[^\n]*--gateway[^\n]*\n$/);
   for (const name of [FILE, `${FILE}.sums`]) chmodSync(path.join(folder, name), 0o644);
   const before = readdirSync(folder);
   const checked = await asStranger(folder, 'db', 'check', file);

@@ -6,6 +6,7 @@ import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../proto/errors.js';
 import { dropSums } from './block-sums.js';
 import { registerUsernameKey } from './people/username-key.js';
+import { closeUnopened } from './place/wal-presence.js';
 import { registerRowSum } from './row-sum.js';
 import { addUplinkSum } from './uplink-sum.js';
 
@@ -23,6 +24,15 @@ const WAL_KEPT = 64 * 1024 * 1024;
 export function openDurable(file: string): Database {
   dropSums(file);
   const db = new SqliteDatabase(file);
+  try {
+    return madeDurable(db, file);
+  } catch (error) {
+    closeUnopened(db, file);
+    throw error;
+  }
+}
+
+function madeDurable(db: Database, file: string): Database {
   const journal = db.pragma('journal_mode = WAL', { simple: true });
   db.pragma('synchronous = FULL');
   db.pragma('foreign_keys = ON');
@@ -35,7 +45,6 @@ export function openDurable(file: string): Database {
   db.pragma(`journal_size_limit = ${WAL_KEPT}`);
   addUplinkSum(db);
   if (journal === 'wal' && synchronous === SYNCHRONOUS_FULL) return db;
-  db.close();
   throw new LockgateError(
     'store-unsafe',
     `${file} can't be made durable: expected journal mode wal and synchronous FULL, got ${journal} and ${synchronous}`,

@@ -37,7 +37,7 @@ import { DEFAULT_QUOTA, type Quota } from './people/quota.js';
 import { SqlitePeople, type WriteForMerchant } from './people-sqlite.js';
 import type { PeopleStore } from './people-store.js';
 import { type TakeOptions, takeFolder } from './place/take-folder.js';
-import { emptyWal, markRunning, nameStore, unmarkRunning } from './place/wal-presence.js';
+import { closeUnopened, emptyWal, markRunning, nameStore, unmarkRunning } from './place/wal-presence.js';
 import { SqliteRefusals } from './refusals/refusal-sqlite.js';
 import type { RefusalStore } from './refusals/refusal-store.js';
 import { Registry } from './registry-tables.js';
@@ -115,9 +115,10 @@ export interface SqliteOptions extends TakeOptions {
  */
 export async function openSqliteStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
   const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
-  const { file, isNew, lock } = await takeFolder(folder, options);
+  const { file, isNew, lock, putBack } = await takeFolder(folder, options);
+  let writer: Database | undefined;
   try {
-    const writer = openDurable(file);
+    writer = openDurable(file);
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
     await migrate(writer, file, isNew ? 'make' : 'open');
     await catchUp(writer, onCatchUp);
@@ -129,6 +130,8 @@ export async function openSqliteStore(folder: string, options: SqliteOptions = {
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
     return new SqliteStore({ file, lock, writer, reader, tables, log, quota });
   } catch (error) {
+    if (writer !== undefined) closeUnopened(writer, file);
+    putBack();
     lock.release();
     throw error;
   }

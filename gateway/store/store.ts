@@ -55,6 +55,11 @@ export function failureKind(error: unknown): StoreFailureKind {
   return /^SQLITE_(BUSY|LOCKED)/.test(code) ? 'busy' : 'other';
 }
 
+/** What is thrown where a store can't be opened: an engine's error as a {@link StoreFailure}, others as they are. */
+export function openFailure(error: unknown): unknown {
+  return failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
+}
+
 export interface Merchant {
   readonly id: number;
   readonly name: string;

@@ -63,6 +63,15 @@ export function putDamageAside({ proof }: StoreDamage): string[] {
   });
 }
 
+/** Puts it back, so that the next start finds the damage. To be called with no connection to the store open. */
+export function putDamageBack({ proof }: StoreDamage, kept: readonly string[]): void {
+  for (const [index, { file }] of proof.entries()) {
+    const aside = kept[index];
+    if (aside !== undefined) renameSync(aside, file);
+    if (file.endsWith('-wal')) rmSync(file.replace(/-wal$/, '-shm'), { force: true });
+  }
+}
+
 type Found = { readonly what: string; readonly proof: Proof };
 
 function findWalDamage(file: string): Found[] {

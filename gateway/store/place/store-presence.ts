@@ -55,6 +55,8 @@ export function wantStore(folder: string, makeNew: boolean): boolean {
  * @throws LockgateError `store-foreign`
  */
 export function wantOurs(file: string): void {
+  if (!statSync(file).isFile())
+    throw new LockgateError('store-foreign', `${file} is no store of lockgate's: it is not a file`);
   const header = readHeader(file);
   if (header.subarray(0, MAGIC.length).toString('latin1') !== MAGIC)
     throw new LockgateError('store-foreign', `${file} is no store of lockgate's: it is not an SQLite database`);

@@ -10,7 +10,7 @@ import { isAtRest } from '../block-sums.js';
 import { type DataLock, lockData } from '../data-lock.js';
 import { readSchemaVersion } from '../schema-version.js';
 import { closeToOthers, openFolder, STORE_NAME } from './folder-access.js';
-import { findStoreDamage, putDamageAside, refuseDamage, type StoreDamage } from './start-check.js';
+import { findStoreDamage, putDamageAside, putDamageBack, refuseDamage, type StoreDamage } from './start-check.js';
 import { wantOurs, wantStore } from './store-presence.js';
 import { isWalLost } from './wal-presence.js';
 
@@ -32,6 +32,8 @@ export interface TakenFolder {
   readonly file: string;
   readonly isNew: boolean;
   readonly lock: DataLock;
+  /** To be called where the store could not be opened after all: what proves its damage stands where it stood. */
+  readonly putBack: () => void;
 }
 
 /**
@@ -42,15 +44,18 @@ export interface TakenFolder {
  */
 export async function takeFolder(folder: string, options: TakeOptions = {}): Promise<TakenFolder> {
   openFolder(folder);
-  const isNew = wantStore(folder, options.makeNew === true);
   const mended = closeToOthers(folder);
   if (mended !== null) options.onMended?.(mended);
+  // Before anything is put aside, since it may be in use.
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
     const file = path.join(folder, STORE_NAME);
-    if (isNew) closeSync(openSync(file, 'a', 0o600));
-    else await wantWhole(file, options.onDamage);
-    return { file, isNew, lock };
+    const isNew = wantStore(folder, options.makeNew === true);
+    if (isNew) {
+      closeSync(openSync(file, 'a', 0o600));
+      return { file, isNew, lock, putBack: () => undefined };
+    }
+    return { file, isNew, lock, putBack: await wantWhole(file, options.onDamage) };
   } catch (error) {
     lock.release();
     throw error;
@@ -71,7 +76,8 @@ function wantOlder(file: string): void {
   }
 }
 
-async function wantWhole(file: string, onDamage: TakeOptions['onDamage']): Promise<void> {
+/** Returns how to put the proof of damage back. */
+async function wantWhole(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
   const damage = await findStoreDamage(file);
   if (damage !== null && onDamage === undefined) {
     // To look would make an empty log where one was lost.
@@ -79,5 +85,8 @@ async function wantWhole(file: string, onDamage: TakeOptions['onDamage']): Promi
     refuseDamage(file, damage);
   }
   wantOurs(file);
-  if (damage !== null) onDamage?.(damage, putDamageAside(damage));
+  if (damage === null) return () => undefined;
+  const kept = putDamageAside(damage);
+  onDamage?.(damage, kept);
+  return () => putDamageBack(damage, kept);
 }

@@ -45,6 +45,17 @@ export function unmarkRunning(file: string): void {
   if (existsSync(runningFileOf(file))) dropSecretFile(runningFileOf(file));
 }
 
+/**
+ * Closes the only connection of a store that could not be opened for use. SQLite may take the log away with it, so
+ * that the store is no longer said to be open; where a log is left, it is.
+ */
+export function closeUnopened(writer: Database, file: string): void {
+  const wasRunning = existsSync(runningFileOf(file));
+  unmarkRunning(file);
+  writer.close();
+  if (wasRunning) markRunning(file);
+}
+
 /** Gives a store its number, and the mark of lockgate's stores, where it has none yet; and the log its page 1. */
 export function nameStore(writer: Database): void {
   if (writer.pragma('user_version', { simple: true }) === 0) {
