@@ -1,6 +1,6 @@
 /**
  * Ctrl-C and polite kills: what they mean to a command that ends by itself, and to one that goes on until it is told
- * to end. And SIGHUP, by which a service is told to read its files again.
+ * to end. And SIGHUP, which asks a service to read its files again.
  */
 
 /** What Ctrl-C (or a polite kill) means to a command that goes on until it is told to end. */

@@ -8,7 +8,7 @@ import { endAtSignals, holdHangUps } from './interrupt.js';
 import { calledGroups, makeProgram } from './program.js';
 
 async function run(words: readonly string[]): Promise<void> {
-  // A service that is told to read its files again while it starts must not end.
+  // A service that is asked to read its files again while it starts must not end.
   if (words.find((word) => !word.startsWith('-')) === 'serve') holdHangUps();
   // Whoever reads what we print may have seen enough (`| head`).
   for (const stream of [process.stdout, process.stderr])

@@ -236,7 +236,7 @@ export class DeviceAccounts {
     // Most of the log is judged while pings go on; what came meanwhile, when nothing else does.
     await relived.catchUp();
     await ingest.alone(device.id, () => this.#relive(device.id, mac, markMs, marks, relived), false);
-    // Presence is told of with the next event, and what has lapsed is found then.
+    // Presence is reported with the next event, and what has lapsed is found then.
     ingest.happen(device.id, mac, { type: 'tick', atMs: runClock.now() });
     return marks;
   }

@@ -204,7 +204,7 @@ export class Ingest {
    */
   async rejudge(deviceId: number, mac: Mac): Promise<void> {
     await this.alone(deviceId, () => this.#parts.locks.rejudge(deviceId, mac), false);
-    // So that its presence is told, and that it is woken when something is due.
+    // So that its presence is reported, and it is woken when something is due.
     this.happen(deviceId, mac, { type: 'tick', atMs: this.#parts.clock.now() });
     this.#startCommitting();
   }

@@ -55,7 +55,7 @@ t.test('what is believed by itself, and what is not', async (t) => {
   t.same(look(Seconds(30)), [0, 0], 'a step forward is followed');
   t.same(steps, [], 'a short one without a word');
   t.same(look(Hours(23)), [0, 0], 'up to a day');
-  t.same(steps, [Hours(23)], 'which is told');
+  t.same(steps, [Hours(23)], 'which is reported');
   t.same(look(-Minutes(4)), [Minutes(4), Minutes(4)], 'a step back is not: time goes on');
   t.same(look(Minutes(4)), [0, 0]);
   t.same(turns, []);
@@ -71,7 +71,7 @@ t.test('what is believed by itself, and what is not', async (t) => {
   t.equal(guard.wall.now(), START + Seconds(30) + Hours(23) + Minutes(3), 'but time goes on');
   t.match(guard.reading(), { state: 'ahead', sinceMs: guard.wall.now() - Minutes(3) });
   look(Days(400));
-  t.same(turns.splice(0), Array(2).fill(['ahead', null]), 'another leap is told too');
+  t.same(turns.splice(0), Array(2).fill(['ahead', null]), 'another leap is reported too');
   look(-Days(400) - Hours(25));
   t.same(turns, [['agrees', 'machine']]);
   t.equal(guard.run.now(), machine.wall(), 'nothing is left of it');
@@ -226,7 +226,7 @@ t.test('a sped-up run goes by its own clock, and nobody is asked', async (t) => 
   await demo.stop();
   const later = new ManualMachine(START + Days(401));
   const again = await KeptClocks.start({ store, speed: 60, machine: later });
-  again.listen({ turned: () => t.fail('nobody is told'), stepping: () => t.fail('it makes no step') });
+  again.listen({ turned: () => t.fail('nobody hears of it'), stepping: () => t.fail('it makes no step') });
   later.advance(Hours(1));
   t.equal(again.run.now(), START + Hours(120), 'it goes on from where it was');
   t.equal(again.wall.now(), later.wall(), 'and the date is the machine’s');

@@ -116,7 +116,7 @@ t.test('over HTTP: asked for, listed, shown, taken back', async (t) => {
   t.match(await ask(gateway, 'POST', '/commands', []), { status: 400 });
 });
 
-t.test('a lock that is connected and not subscribed to down is not told of as “not connected”', async (t) => {
+t.test('a lock that is connected and not subscribed to down is not shown as “not connected”', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));

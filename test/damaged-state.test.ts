@@ -97,7 +97,7 @@ t.test('a state that is another than was written, and yet a state, is made anew 
   t.same(await stateOf(gateway), known);
 });
 
-t.test('an uplink that is damaged is left out of what is judged at the start, and told of', async (t) => {
+t.test('an uplink that is damaged is left out of what is judged at the start, and reported', async (t) => {
   const folder = tempFolder(t);
   await lived(t, folder);
   // The state is as of the first uplink, and the log has the others.

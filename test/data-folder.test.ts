@@ -189,7 +189,7 @@ t.test('serve does not start on what its checksums call damaged, and never write
   t.ok(readFileSync(file).equals(bytes));
 });
 
-t.test('sums that are damaged themselves, and a file that is too short, are told as such', async (t) => {
+t.test('sums that are damaged themselves, and a file that is too short, are reported as such', async (t) => {
   const { folder, file } = await lived(t);
   const sums = readFileSync(`${file}.sums`);
   flipBit(`${file}.sums`, 40);
@@ -361,7 +361,7 @@ async function canStrangersRun(folder: string): Promise<boolean> {
   return process.platform !== 'win32' && (await asStranger(folder, '--version')).code === 0;
 }
 
-t.test('a folder that is another user’s, or read-only, is told in one sentence', async (t) => {
+t.test('a folder that is another user’s, or read-only, is refused in one sentence', async (t) => {
   const { folder, file } = await lived(t);
   chmodSync(folder, 0o755);
   if (!(await canStrangersRun(folder))) return t.comment('skipped: the program can not be run as another user here');

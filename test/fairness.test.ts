@@ -1,5 +1,5 @@
 /**
- * What one merchant or one stranger may do over HTTP, and how they are told no (interfaces.md §2, Fairness): budgets
+ * What one merchant or one stranger may do over HTTP, and how they are refused (interfaces.md §2, Fairness): budgets
  * that fill again, body limits that hold before anybody is authenticated, and what the documents say of both.
  */
 import { readFileSync } from 'node:fs';
@@ -65,7 +65,7 @@ t.test('a bucket fills at its rate up to its burst, and what is more than the bu
   t.end();
 });
 
-t.test('a merchant that asks too often is told when to come back, and no other merchant notices', async (t) => {
+t.test('a merchant that asks too often learns when to come back, and no other merchant notices', async (t) => {
   const { gateway, clock, key, otherKey } = await setting(t, { requests: { perSecond: 0.5, burst: 3 } });
   const create = (by: string) => call(gateway, '/v1/pet', { key: by, body: { name: 'Rex' } });
   t.same(await often(3, () => create(key)), [201, 201, 201]);

@@ -197,33 +197,36 @@ t.test('of an address with too many silent connections the oldest makes room, an
   t.notOk(newcomer.isClosed);
 });
 
-t.test('without a descriptor to spare a lock is told to come back; a silent stranger makes room for it', async (t) => {
-  let room: DescriptorRoom = 'short';
-  const clock = new ManualClock(Seconds(1000));
-  const { broker, addLock } = await brokerSite(t, { doorClock: clock, roomFor: () => room });
-  const claim = await addLock(MAC);
-  const knock = async (): Promise<RawLock> => {
-    const lock = await RawLock.open(t, broker.port);
-    lock.write(connectPacket(claim));
-    return lock;
-  };
-  const refused = await knock();
-  t.equal(await refused.answered(), UNAVAILABLE);
-  await refused.ended();
-  room = 'none';
-  const closed = await knock();
-  await closed.ended();
-  t.equal(closed.heard, '', 'there is not even one to answer with');
-  room = 'enough';
-  const silent = await RawLock.open(t, broker.port);
-  const lock = await knock();
-  t.equal(await lock.answered(), TAKEN);
-  room = 'none';
-  clock.advance(Seconds(1.5));
-  const instead = await knock();
-  t.equal(await instead.answered(), TAKEN);
-  await silent.ended();
-});
+t.test(
+  'without a descriptor to spare a lock is turned away for now; a silent stranger makes room for it',
+  async (t) => {
+    let room: DescriptorRoom = 'short';
+    const clock = new ManualClock(Seconds(1000));
+    const { broker, addLock } = await brokerSite(t, { doorClock: clock, roomFor: () => room });
+    const claim = await addLock(MAC);
+    const knock = async (): Promise<RawLock> => {
+      const lock = await RawLock.open(t, broker.port);
+      lock.write(connectPacket(claim));
+      return lock;
+    };
+    const refused = await knock();
+    t.equal(await refused.answered(), UNAVAILABLE);
+    await refused.ended();
+    room = 'none';
+    const closed = await knock();
+    await closed.ended();
+    t.equal(closed.heard, '', 'there is not even one to answer with');
+    room = 'enough';
+    const silent = await RawLock.open(t, broker.port);
+    const lock = await knock();
+    t.equal(await lock.answered(), TAKEN);
+    room = 'none';
+    clock.advance(Seconds(1.5));
+    const instead = await knock();
+    t.equal(await instead.answered(), TAKEN);
+    await silent.ended();
+  },
+);
 
 t.test('right behind the CONNECT anything may come, but not before it is accepted', async (t) => {
   const { gateway, open, claim } = await place(t);

@@ -323,7 +323,7 @@ t.test('a port whose places are all busy answers probes and nothing else', async
   t.match(await call(asked, '/openapi.json'), { status: 503, headers: { 'retry-after': '5' }, body: { code: 'busy' } });
 });
 
-t.test('descriptors: who has room, and when operators are told', async (t) => {
+t.test('descriptors: who has room, and when operators hear of it', async (t) => {
   const descriptors = new Descriptors(200);
   t.equal(descriptors.reserve, 32);
   const rooms = (number: number) => {

@@ -66,7 +66,7 @@ interface Row {
   readonly ends?: true;
   /** The payloads that are stored; none where they are left out. */
   readonly stores?: readonly string[];
-  /** What operators are told, where something is refused. */
+  /** What operators see, where something is refused. */
   readonly why?: RegExp;
 }
 
@@ -572,7 +572,7 @@ async function faultOf(
   if (JSON.stringify(seen) !== JSON.stringify(wanted))
     return `${JSON.stringify(seen)} and not ${JSON.stringify(wanted)}; told ${JSON.stringify(told)}`;
   const isTold = why === undefined ? told.length === 0 : told.some((each) => why.test(each));
-  return isTold ? undefined : `operators are told ${JSON.stringify(told)}`;
+  return isTold ? undefined : `operators see ${JSON.stringify(told)}`;
 }
 
 async function holdTo(t: Test, rows: readonly Row[], isLetIn: boolean): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * A bit that flips in a stored ping (quality.md §2): its bytes are sent to nobody, what is around it goes on, and
- * whoever looks is told. Once the row is as it was written, it is delivered.
+ * whoever looks can see it. Once the row is as it was written, it is delivered.
  */
 import path from 'node:path';
 import t, { type Test } from 'tap';
@@ -95,7 +95,7 @@ for (const ordered of [false, true])
     t.same(more, []);
   });
 
-t.test('whoever looks is told that it is damaged', async (t) => {
+t.test('whoever looks can see that it is damaged', async (t) => {
   const { clock, gateway } = await rotten(t);
   const damaged = eventsOf(gateway, 'event-damaged', 1);
   await toNextTimer(clock);

@@ -153,7 +153,7 @@ async function noticesOf(gateway: Gateway): Promise<string[]> {
   );
 }
 
-t.test('a lock that floods is read at its budget’s pace, loses nothing, and is told of', async (t) => {
+t.test('a lock that floods is read at its budget’s pace, loses nothing, and is reported', async (t) => {
   const { clock, gateway, turned, flood, overOr, acked } = await place(t);
   const lock = await flood(COUNT);
   await overOr(lock, COUNT);

@@ -1,5 +1,5 @@
 /**
- * What operators are told of events that are not delivered (quality.md §2): figures and status agree with what the
+ * What operators see of events that are not delivered (quality.md §2): figures and status agree with what the
  * receivers wrote down, and times and states are of now.
  */
 import got from 'got';

@@ -19,7 +19,7 @@ import { deliveriesOf, eventually, sequencesOf, toNextTimer, webhookBench } from
 
 const MAC = testMac();
 
-/** A name service that answers as it is told; every name leads to loopback until then. */
+/** A name service that answers as the test says; every name leads to loopback until then. */
 class TestNames {
   /** The code of the error that a name gets; undefined where it is found, null where no answer comes. */
   failure: (name: string) => string | null | undefined = () => undefined;
@@ -46,7 +46,7 @@ async function noticesOf(gateway: Gateway, kind: string) {
   return notices.filter((notice) => notice.kind === kind);
 }
 
-t.test('our own failures count for no attempt, open no circuit, and are told of until they are over', async (t) => {
+t.test('our own failures count for no attempt, open no circuit, and are reported until they are over', async (t) => {
   const rows = [
     ['EMFILE', 'descriptors'],
     ['ENFILE', 'descriptors'],
@@ -199,7 +199,7 @@ t.test('an ordered URL whose pending locks can’t be read at first keeps their 
   t.same(sequencesOf(receiver), [1, 1, 2]);
 });
 
-/** A store that refuses to note what came of one event while it is told to. */
+/** A store that refuses to note what came of one event while the test says so. */
 function refusing(uplinkId: number, isRefusing: () => boolean): (store: Store) => Store {
   const isBad = ({ attempts, cursor = 0 }: DeliveryProgress): boolean =>
     attempts.some((attempt) => attempt.uplinkId === uplinkId) && cursor >= 0;

@@ -95,7 +95,7 @@ async function runGateway(flags: RunFlags): Promise<void> {
     const gateway = await startGateway(config, { events, settings, onBroken: exitBroken, makeNew: flags.new === true });
     noteAddress(config, gateway);
     printReady(config, gateway);
-    // Whoever calls first shall not wait for it, nor find too few descriptors for it; then they are told.
+    // Loaded now, so that the first call neither waits for it nor lacks descriptors for it; a failure shows then.
     void loadRequestChecks().catch(() => undefined);
     onHangUp(() => rereadFiles(config, gateway, log));
     // On a terminal the lines above have said it.

@@ -22,7 +22,7 @@ import { SteadyClock } from './steady-clock.js';
 
 /** A machine's clock further ahead than this is not believed by itself. */
 export const LEAP_OVER: Milliseconds = Days(1);
-/** One that is further behind than this is told of. */
+/** A clock that is further behind than this is reported. */
 export const BEHIND_OVER: Milliseconds = Minutes(5);
 /** A step of the run's clock that is longer is not taken for silence of the locks. */
 const SILENT_STEP: Milliseconds = Minutes(1);
@@ -162,7 +162,7 @@ export class ClockGuard {
     return expiresAtMs <= this.run.now() + this.#doubt.aheadMs;
   }
 
-  /** The two agree: the run's clock follows, and whoever was told otherwise is told. */
+  /** The two agree: the run's clock follows, and whoever heard of the doubt hears that it is over. */
   #agree(by: ClockAuthority): void {
     const doubtedSinceMs = this.#doubt?.sinceRunMs ?? null;
     const wasDoubted = this.#doubt !== undefined;

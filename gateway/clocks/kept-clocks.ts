@@ -12,7 +12,7 @@ import { type ClockAuthority, ClockGuard, type ClockReading, type RunStep } from
 import type { Testimony } from './clock-witnesses.js';
 import { type MachineClock, systemMachine } from './machine-clock.js';
 
-/** How often the store is told where the clocks stand. */
+/** How often the clocks are noted in the store. */
 const NOTE_EVERY: Milliseconds = Seconds(5);
 /** How often they are held against the machine's. */
 const LOOK_EVERY: Milliseconds = Seconds(1);
@@ -111,7 +111,7 @@ export class KeptClocks {
     return { ...reading, state: 'agrees', confirmedMs: reading.machineMs, sinceMs: null, agreeing: 0, needed: null };
   }
 
-  /** From now on this one is told, until the step; at once, where the machine's clock is not believed. */
+  /** From now on this listener hears of turns and steps; at once, where the machine's clock is not believed. */
   listen(listener: ClockListener): StopStep {
     this.#listener = listener;
     const reading = this.reading();
@@ -159,7 +159,7 @@ export class KeptClocks {
       const simulated = devices.filter(({ device }) => device.simulated).length;
       this.#guard.expect({ real: devices.length - simulated, simulated });
     } catch {
-      // The watch on the store has told of it; they are counted again soon.
+      // The watch on the store has reported it; they are counted again soon.
     }
   }
 

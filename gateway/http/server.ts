@@ -158,7 +158,7 @@ export class HttpServer {
     this.#fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   }
 
-  /** A refusal of somebody whom no merchant answers for counts for the address; the error that is told of. */
+  /** A refusal of somebody whom no merchant answers for counts for the address. Returns the error to answer with. */
   #countRefusal(error: FastifyError, request: FastifyRequest): FastifyError | LockgateError {
     const isStranger = !this.#callers.has(request) && !this.#counted.has(request);
     if (!isStranger || statusOf(error) >= 500) return error;

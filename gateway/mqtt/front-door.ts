@@ -71,7 +71,7 @@ const SPARED_FOR: Milliseconds = Seconds(1);
 /** A CONNACK but for its return code: its type, its length, no session (MQTT 3.1.1, 3.2). */
 const CONNACK = [0x20, 2, 0] as const;
 
-/** The CONNACK of who is told to come back (MQTT 3.1.1, 3.2.2.3). */
+/** The CONNACK of a lock that should come back later (MQTT 3.1.1, 3.2.2.3). */
 const SERVER_UNAVAILABLE = 3;
 
 /** MQTT 3.1.1, 3.1.2.10: one and a half times the keepalive. */

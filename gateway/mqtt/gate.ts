@@ -124,7 +124,7 @@ export class Gate implements Connection, OnWheel {
   slot = 0;
   /** How long it may be silent, once it is open. */
   idleLimit: Milliseconds = 0;
-  /** There is no descriptor for it: it is told to come back as soon as its CONNECT is there. */
+  /** There is no descriptor for it: it is turned away, to come back later, as soon as its CONNECT is there. */
   isSurplus = false;
   /** When its last packet came, by the door's clock; before that, when it connected. */
   heardAtMs = 0;

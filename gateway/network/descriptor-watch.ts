@@ -39,7 +39,7 @@ export class DescriptorWatch {
     if (this.descriptors.limit !== undefined) this.#arm();
   }
 
-  /** What there is for a connection that has just come; that there is not enough is noted. */
+  /** What there is for a connection that has just come. A shortage is noted. */
   roomFor(caller: Caller, socket: Socket): DescriptorRoom {
     const room = this.descriptors.roomFor(caller, socket);
     if (room !== 'enough') this.#short();
@@ -93,7 +93,7 @@ export class DescriptorWatch {
     this.#tell(
       'short',
       `of the ${limit} descriptors (open files and connections) that this process may have, only the ${reserve} that ` +
-        'are kept for operators and files are free: new locks are told to come back; raise the limit (ulimit -n)',
+        'are kept for operators and files are free: new locks are turned away for now; raise the limit (ulimit -n)',
     );
   }
 

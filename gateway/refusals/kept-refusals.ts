@@ -25,7 +25,7 @@ const SWEEP_EVERY = Hours(1);
 export interface KeptRefusalsParts {
   readonly store: RefusalStore;
   readonly events: Pick<GatewayEvents, 'on'>;
-  /** The wall's, for the pace. */
+  /** The wall clock, for the pace of writes. */
   readonly clock: Clock;
   /** Stamps: the run's clock. */
   readonly now: () => number;
@@ -110,7 +110,7 @@ export class KeptRefusals {
     try {
       await store.write([...proven, ...claimed], now());
     } catch {
-      // The watch on the store has told of it. Nobody else is to suffer for what was refused.
+      // The watch on the store has reported it. Nobody else is to suffer for what was refused.
       for (const change of proven) this.#add(this.#proven, change);
       for (const change of claimed) this.#add(this.#claimed, change);
       return this.#arm(AFTER_STORE_FAILURE);

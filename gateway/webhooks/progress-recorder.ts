@@ -3,7 +3,7 @@
  * again where the store fails, in order, so that no cursor passes an outcome that isn't kept.
  *
  * Where the store as a whole can write and refuses one outcome, that one is refused for its own sake. It is found by
- * halving the commit, and taken out of the line: it is tried alone a few times and then set aside, told of, and tried
+ * halving the commit, and taken out of the line: it is tried alone a few times and then set aside, reported, and tried
  * now and then as long as the gateway runs. Until it is kept, the cursor of its URL stays before its event, so the next
  * start attempts the event again should it never be.
  */

@@ -1,4 +1,4 @@
-/** Which URLs can't be sent to for a reason of our own: told of when the first can't, and when all can again. */
+/** Which URLs can't be sent to for a reason of our own: reported when the first can't, and when all can again. */
 import type { Clock } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
 import type { OwnFailure } from './own-failure.js';

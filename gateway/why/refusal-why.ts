@@ -4,7 +4,7 @@ import { SECTIONS, step, type WhyStep } from '../../proto/why-step.js';
 import type { RefusalReason } from '../mqtt/refusal-reason.js';
 import type { Refusal } from '../store/refusals/refusal-store.js';
 
-/** Refusals that are told of, at the most. */
+/** Refusals that are shown, at the most. */
 const REFUSALS_TOLD = 3;
 
 /** Why a CONNECT was refused, where the sentence for operators would not read on behind "because". */

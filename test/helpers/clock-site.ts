@@ -48,7 +48,7 @@ export class ClockSite {
   serve!: ServeProgram;
   client!: GatewayClient;
   readonly #test: Teardown;
-  /** What the gateway told of since its start, as far as nobody has asked for it. */
+  /** What the gateway reported since its start, as far as nobody has asked for it. */
   readonly #told: Told[] = [];
   readonly #bell = new Bell();
 

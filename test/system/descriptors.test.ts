@@ -61,9 +61,9 @@ t.test('400 locks at a gateway with 200 descriptors', { skip }, async (t) => {
   const knocked = await Promise.all(claims.map((claim) => knock(t, port, claim)));
   const taken = knocked.filter(({ told }) => told === TAKEN).map(({ lock }) => lock);
   t.ok(taken.length >= LIMIT / 2 && taken.length < LIMIT, `${taken.length} locks are in`);
-  // One that comes by itself, and not with a crowd, is told no in MQTT's own words.
+  // One that comes by itself, and not with a crowd, is refused in MQTT's own words.
   const late = await knock(t, port, claims[0] as Site['claims'][number]);
-  t.ok([UNAVAILABLE, TAKEN].includes(late.told), `the next one is told ${JSON.stringify(late.told)}`);
+  t.ok([UNAVAILABLE, TAKEN].includes(late.told), `the next one hears ${JSON.stringify(late.told)}`);
   for (const [at, lock] of taken.entries()) lock.write(publishPacket('up', testBytes(1), at + 1));
   for (const [at, lock] of taken.entries()) await lock.hears(puback(at + 1));
 

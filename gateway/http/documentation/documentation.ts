@@ -95,7 +95,7 @@ function addPage(fastify: FastifyInstance): void {
   const html = (base: string) => once(() => makeMemoryFile('text/html; charset=utf-8', pageHtml(base)));
   serveFile(fastify, PAGE_PATH, html(`${PAGE_PATH}/`), PAGE_CSP);
   serveFile(fastify, `${PAGE_PATH}/`, html('./'), PAGE_CSP);
-  // Begun now, so that nobody waits for it; where it fails, whoever asks tries again and is told.
+  // Begun now, so that nobody waits for it; where it fails, whoever asks tries again and gets the error.
   loadPageFiles().catch(() => undefined);
   for (const name of PAGE_FILES) {
     const file = async (): Promise<MemoryFile> => (await loadPageFiles()).get(name) as MemoryFile;

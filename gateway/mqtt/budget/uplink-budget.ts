@@ -8,7 +8,7 @@
  * - *within*: everything that comes is read.
  * - *spent*: one of the buckets is empty. Nothing more is read from the lock's connections until there is a token
  *   again. What one read brought is all taken, so a bucket may be overdrawn, and the wait is as much longer.
- * - *over*: it was spent within the last minute. This is what operators are told, since a lock that goes on flooding is
+ * - *over*: it was spent within the last minute. This is what operators see, since a lock that goes on flooding is
  *   spent and not spent many times a second.
  */
 import { type Clock, Days, type Milliseconds, Minutes, Seconds, type Timer } from '../../../proto/clock.js';

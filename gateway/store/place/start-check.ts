@@ -14,7 +14,7 @@ import { isWalForeign, isWalLost, runningFileOf } from './wal-presence.js';
 
 /** Bytes that are read at once, while those before are summed: the event loop stands still for a millisecond. */
 const PIECE_BYTES = 2 * 1024 * 1024;
-/** Blocks that are told of one by one. */
+/** Blocks that are named one by one. */
 const BLOCKS_TOLD = 5;
 
 /** What is wrong with a store that is about to be opened. */

@@ -67,7 +67,7 @@ export function wantOurs(file: string): void {
   try {
     tables = tablesOf(db);
   } catch {
-    // What is damaged is told of when it is opened.
+    // Damage is reported when the store is opened.
     return;
   } finally {
     db.close();

@@ -21,8 +21,8 @@ export interface TakeOptions {
   /** Told a sentence where files could be read by others. */
   readonly onMended?: ((sentence: string) => void) | undefined;
   /**
-   * Where it is given, a damaged store is opened all the same: it is told of the damage, and of the files that prove
-   * it, which were put aside.
+   * Where it is given, a damaged store is opened all the same. It gets the damage, and the names of the files that
+   * prove it, which were put aside.
    */
   readonly onDamage?: ((damage: StoreDamage, kept: readonly string[]) => void) | undefined;
 }
@@ -62,7 +62,7 @@ export async function takeFolder(folder: string, options: TakeOptions = {}): Pro
   }
 }
 
-/** Nobody is to be told of damage where a newer version may know better. @throws LockgateError `store-newer` */
+/** A store of a newer version is refused as such before any word of damage. @throws LockgateError `store-newer` */
 function wantOlder(file: string): void {
   try {
     const db = new SqliteDatabase(file, { readonly: true });
