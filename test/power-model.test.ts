@@ -94,6 +94,7 @@ t.test('the bounds are those of the rules', async (t) => {
     connectionUnexplainedOver: Minutes(10),
     windowOfflineOver: Minutes(10),
     recoveryOfflineOver: Minutes(10),
+    bootBackOver: Minutes(5),
     gapPatienceUplinks: 100,
     gapPatience: Hours(24),
     bufferedOver: Seconds(60),
