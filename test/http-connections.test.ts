@@ -300,6 +300,59 @@ t.test('places: who makes room for whom', async (t) => {
   t.same(ended.slice(4), ['busy']);
 });
 
+/** Far more than the system keeps of what a connection was sent. */
+const ENDLESS_BYTES = 64 * 1024 * 1024;
+const CHUNK_BYTES = 64 * 1024;
+
+/** Sends a body in chunks until the connection ends, or that is hopeless; resolves with how many bytes went. */
+async function sendEndless({ socket }: RawHttp): Promise<number> {
+  const chunk = `${CHUNK_BYTES.toString(16)}\r\n${'x'.repeat(CHUNK_BYTES)}\r\n`;
+  let wake: () => void = () => undefined;
+  socket.once('close', () => wake());
+  let sent = 0;
+  while (socket.writable && sent < ENDLESS_BYTES) {
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      socket.write(chunk, () => afterThisTurn(resolve));
+    });
+    sent += chunk.length;
+  }
+  return sent;
+}
+
+t.test('a body that nobody reads is not read without an end', async (t) => {
+  const gateway = await testGateway(t);
+  const json = ['host: a', 'content-type: application/json', 'transfer-encoding: chunked'];
+  const cases: readonly (readonly [what: string, status: string, port?: number])[] = [
+    ['GET /healthz', '200'],
+    ['GET /docs', '200'],
+    ['POST /nowhere', '404'],
+    ['DELETE /v1/pet', '405'],
+    ['POST /v1/pet', '401'],
+    ['POST /v2/user/createWithList', '401'],
+    ['POST /merchants', '401', gateway.operatorPort],
+  ];
+  for (const [what, status, port = gateway.httpPort] of cases) {
+    const client = await RawHttp.open(port);
+    await client.flush(`${[`${what} HTTP/1.1`, ...json].join('\r\n')}\r\n\r\n`);
+    await client.hears(new RegExp(`^HTTP/1\\.1 ${status} `));
+    t.ok((await sendEndless(client)) < ENDLESS_BYTES, what);
+    client.socket.destroy();
+  }
+});
+
+t.test('a short body that nobody reads leaves its connection as it is', async (t) => {
+  const gateway = await testGateway(t);
+  const client = await RawHttp.open(gateway.httpPort);
+  const body = 'x'.repeat(CHUNK_BYTES);
+  await client.flush(`POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`);
+  await client.hears(/^HTTP\/1\.1 404 /);
+  await client.flush(body + getRequest('/healthz'));
+  await client.hears(/HTTP\/1\.1 200 /);
+  t.same(client.statuses, [404, 200]);
+  client.socket.destroy();
+});
+
 t.test('a port whose places are all busy answers probes and nothing else', async (t) => {
   const proxies = new TrustedProxies([]);
   const connections = new HttpConnections({ limits: { most: 1, perAddress: 0, reserve: 2 }, proxies });

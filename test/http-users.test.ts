@@ -106,7 +106,10 @@ t.test('user names are compared without case, spaces around them, and ways to sp
   t.match(await call(gateway, LIST, { key, body: [{ username: ' Zo\u00eb ', password: 'x' }] }), { status: 200 });
   for (const same of ['zo\u00eb', 'ZOE\u0308', 'zoe\u0308', '\uff3aoe\u0308', '\tZo\u00eb'])
     t.match(await add(same), { status: 409, body: { errors: [{ pointer: '/0/username' }] } }, same);
-  t.match(await add('Stra\u00dfe', 'STRASSE'), { status: 409, body: { errors: [{ pointer: '/1/username' }] } });
+  for (const capitals of ['STRASSE', 'STRA\u1e9eE'])
+    t.match(await add('Stra\u00dfe', capitals), { status: 409, body: { errors: [{ pointer: '/1/username' }] } });
+  for (const unseen of ['zo\u00eb\u200b', 'zo\u00ad\u00eb', '\u2060zo\u00eb', '\u202ezo\u00eb'])
+    t.match(await add(unseen), { status: 409, body: { errors: [{ pointer: '/0/username' }] } }, escape(unseen));
   t.match(await add('zoe', '\u03a3\u03ac\u03c2'), { status: 200 }, 'another letter is another name');
   t.match(await add('\u03c3\u03ac\u03c3'), { status: 409 });
   for (const typed of [' Zo\u00eb ', 'zo\u00eb', 'ZOE\u0308'])
@@ -261,7 +264,8 @@ t.test('one address that tries many accounts is held, but where it was before', 
 });
 
 t.test('behind a trusted proxy guesses count by client, and nobody else’s forwarded headers count', async (t) => {
-  const trustedProxies = [parseRange('127.0.0.5'), parseRange('10.1.0.0/16')];
+  // The last two are IPv4 addresses in IPv6 spelling.
+  const trustedProxies = ['127.0.0.5', '10.1.0.0/16', '::ffff:10.9.0.0/112', '::ffff:192.0.2.1'].map(parseRange);
   const gateway = await openGateway(t, tempFolder(t), {}, { trustedProxies });
   await gateway.accounts.addMerchant(MERCHANT);
   const key = await apiKey(gateway, MERCHANT);
@@ -276,6 +280,8 @@ t.test('behind a trusted proxy guesses count by client, and nobody else’s forw
     t.match(await through('127.0.0.5', `198.51.100.${guess}, 203.0.113.9, 10.1.2.3`, 'wrong'), { status: 400 });
   t.match(await through('127.0.0.5', '198.51.100.77, 203.0.113.9:4711, 10.1.2.3', 'x'), { status: 429 });
   t.match(await through('127.0.0.5', '203.0.113.10, 10.1.2.3', 'x'), { status: 200, isSecure: true });
+  for (const proxy of ['10.9.1.2', '::ffff:10.9.1.2', '192.0.2.1'])
+    t.match(await through('127.0.0.5', `203.0.113.9, ${proxy}`, 'x'), { status: 429 }, proxy);
   t.match(await through('127.0.0.5', '[2001:db8::1]:443', 'x'), { status: 200 });
   for (let guess = 0; guess < 10; guess += 1)
     t.match(await through('127.0.0.6', `198.51.100.${guess}`, 'wrong'), { status: 400 });

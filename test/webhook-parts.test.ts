@@ -152,7 +152,8 @@ t.test('webhooks go to public addresses, or where the operator allows', async (t
   for (const address of ['127.9.9.9', '::ffff:127.0.0.1', 'fd12::1', '10.0.0.7'])
     t.equal(isAllowedAddress(address, ranges), true, `${address} is in a range that is allowed`);
   t.equal(isAllowedAddress('10.0.0.8', ranges), false);
-  t.throws(() => parseRange('127.0.0.0/33'), { code: 'input-range' });
+  for (const wrong of ['127.0.0.0/33', '10/8', '10.1/16', '0x7f.0.0.1', '10.0.0.0/', '10.0.0.0/8/8', ''])
+    t.throws(() => parseRange(wrong), { code: 'input-range' }, wrong);
 });
 
 t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as many when it is too much', async (t) => {

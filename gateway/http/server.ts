@@ -26,6 +26,7 @@ import { checkApiKey, checkBearer } from './authentication.js';
 import { assertChecked, faultsOf } from './check-value.js';
 import type { HttpConnections } from './connections/connections.js';
 import { checkHost } from './connections/host-header.js';
+import { UNREAD_BODY_BYTES } from './connections/unread-body.js';
 import { addDocumentation } from './documentation/documentation.js';
 import { readFormBody } from './form-body.js';
 import { HEALTH_ROUTES } from './health-routes.js';
@@ -307,13 +308,10 @@ function lengthOf({ headers }: FastifyRequest): number {
   return Number(headers['content-length'] ?? 0);
 }
 
-/** What is left of a short body that nobody asked for is read to its end, so that the connection goes on. */
-const READ_TO_ITS_END = 64 * 1024;
-
 /** Whether a body has not been read, and is too long, or of unknown length, to be read for nothing. */
 function hasMuchUnread(request: FastifyRequest): boolean {
   if (request.body !== undefined) return false;
-  return lengthOf(request) > READ_TO_ITS_END || request.headers['transfer-encoding'] !== undefined;
+  return lengthOf(request) > UNREAD_BODY_BYTES || request.headers['transfer-encoding'] !== undefined;
 }
 
 /** Whether Fastify found the body too long while it came. */

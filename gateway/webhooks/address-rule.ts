@@ -14,12 +14,26 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /** An address range: base and prefix length. */
 export type AddressRange = [Address, number];
 
-/** Reads `127.0.0.0/8`, `::1/128` or a single address. @throws LockgateError `input-range` */
+/** IPv4 addresses in IPv6 spelling have so many bits before them (RFC 4291 §2.5.5.2). */
+const MAPPED_BITS = 96;
+
+/**
+ * Reads `127.0.0.0/8`, `::1/128` or a single address. `::ffff:10.0.0.0/104` is 10.0.0.0/8, as which its addresses are
+ * looked up.
+ *
+ * @throws LockgateError `input-range`
+ */
 export function parseRange(text: string): AddressRange {
   try {
-    if (text.includes('/')) return ipaddr.parseCIDR(text);
-    const address = ipaddr.parse(text);
-    return [address, address.kind() === 'ipv4' ? 32 : 128];
+    const [base = '', bits] = text.split('/');
+    // ipaddr.js alone reads 10 as an address too, 0.0.0.10, and with it 10/8.
+    if (isIP(base) === 0) throw new Error('no address');
+    const address = ipaddr.parse(base);
+    const range: AddressRange =
+      bits === undefined ? [address, address.kind() === 'ipv4' ? 32 : 128] : ipaddr.parseCIDR(text);
+    const isMapped = address.kind() === 'ipv6' && (address as ipaddr.IPv6).isIPv4MappedAddress();
+    if (!isMapped || range[1] < MAPPED_BITS) return range;
+    return [(address as ipaddr.IPv6).toIPv4Address(), range[1] - MAPPED_BITS];
   } catch {
     throw new LockgateError(
       'input-range',

@@ -9,6 +9,7 @@ import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import { HTTP_LIMITS } from '../limits.js';
 import { type PlaceLimits, Places, type Tenant } from './places.js';
 import { type RequestHandler, RequestTurns, WaitingCount } from './request-turns.js';
+import { limitUnreadBody } from './unread-body.js';
 
 export interface ConnectionsOptions {
   readonly limits: PlaceLimits;
@@ -103,6 +104,7 @@ export class HttpConnections {
     // A place in the reserve is for one request.
     if (this.#places.isReserved(connection)) response.shouldKeepAlive = false;
     this.#places.note(connection, 'busy');
+    limitUnreadBody(request, response);
     if (connection.turns.take(request, response)) return;
     this.ended.pipelined += 1;
     socket.destroy();
