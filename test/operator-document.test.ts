@@ -6,12 +6,14 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import t from 'tap';
+import { DEFAULT_FAIRNESS } from '../gateway/fairness/fairness-settings.js';
 import type { Gateway } from '../gateway/gateway.js';
 import type { Judging } from '../gateway/judging/judging.js';
 import { OPERATOR_ROUTES } from '../gateway/operator/server.js';
 import { judgeInPlace } from '../proto/power-judge.js';
 import { type Answered, ask } from './helpers/operator-call.js';
-import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
+import { tempFolder } from './helpers/temp-folder.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 import { connectedLock } from './helpers/test-lock.js';
 import { testReceiver } from './helpers/test-receiver.js';
 
@@ -201,4 +203,17 @@ t.test('every answer is as the document says', async (t) => {
     content: { 'application/problem+json': { schema: problem } },
   });
   t.match(await ask(gateway, 'GET', '/devices/A4C138F0E1FF'), { status: 404, type: 'application/problem+json' });
+});
+
+t.test('a quota that is full is in the document of what it refuses', async (t) => {
+  const fairness = { ...DEFAULT_FAIRNESS, quota: { ...DEFAULT_FAIRNESS.quota, users: 1 } };
+  const gateway = await openGateway(t, tempFolder(t), {}, { fairness });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const add = (username: string) => ask(gateway, 'POST', '/users', { username, merchant: MERCHANT });
+  t.match(await add('ada'), { status: 201 });
+  t.match(await add('bo'), { status: 429, body: { code: 'quota-full', budget: 'users' } });
+  const { paths } = await documentOf(gateway);
+  const refused = { content: { 'application/problem+json': {} }, headers: { 'retry-after': {} } };
+  for (const row of ['/users', '/devices/{mac}/test-webhook'])
+    t.match(paths[row]?.post?.responses, { 429: refused }, row);
 });

@@ -36,7 +36,11 @@ const FOR_CHANGES = {
   409: 'The state of things does not allow it: a name that is taken, a limit that is reached.',
   413: 'The body is too large.',
   415: 'The body is not of the type that is wanted.',
+  429: 'What it would add or send is over a quota or budget of the merchant; `budget` names it. Nothing was changed.',
 };
+/** Those that say when to try again. */
+const RETRIED: ReadonlySet<string> = new Set(['429', '503']);
+const RETRY_AFTER = { description: 'When to try again, in seconds.', schema: { type: 'integer' } };
 
 /** The whole document. */
 export function operatorDocument(routes: readonly DocumentedRoute[]): object {
@@ -107,7 +111,11 @@ function problemsOf(isReading: boolean, isNamed: boolean): object {
   return Object.fromEntries(
     Object.entries(told).map(([status, description]) => [
       status,
-      { description, content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } },
+      {
+        description,
+        ...(RETRIED.has(status) && { headers: { 'retry-after': RETRY_AFTER } }),
+        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+      },
     ]),
   );
 }
