@@ -220,11 +220,24 @@ t.test(
     const silent = await RawLock.open(t, broker.port);
     const lock = await knock();
     t.equal(await lock.answered(), TAKEN);
-    room = 'none';
+    room = 'short';
     clock.advance(Seconds(1.5));
     const instead = await knock();
     t.equal(await instead.answered(), TAKEN);
     await silent.ended();
+
+    room = 'enough';
+    const another = await RawLock.open(t, broker.port);
+    // Its CONNACK shows that the broker has seen the silent one too.
+    await (await knock()).answered();
+    room = 'none';
+    clock.advance(Seconds(1.5));
+    const kept = await knock();
+    await kept.ended();
+    t.equal(kept.heard, '', 'nobody stays on a descriptor that is kept for others');
+    await another.ended();
+    room = 'enough';
+    t.equal(await (await knock()).answered(), TAKEN, 'but the next one has the room that was made');
   },
 );
 

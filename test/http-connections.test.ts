@@ -296,8 +296,11 @@ t.test('places: who makes room for whom', async (t) => {
   places.leave(idle);
   t.notOk(places.admit(make('short', '10.0.0.5'), 'short'), 'a place without a descriptor is none');
   places.note(busy, 'idle');
-  t.ok(places.admit(make('instead', '10.0.0.5'), 'none'), 'but another’s descriptor will do');
-  t.same(ended.slice(4), ['busy']);
+  t.notOk(
+    places.admit(make('instead', '10.0.0.5'), 'none'),
+    'nor can one stay on a descriptor that is kept for others',
+  );
+  t.same(ended.slice(4), ['busy'], 'but another makes room for the next');
 });
 
 /** Far more than the system keeps of what a connection was sent. */

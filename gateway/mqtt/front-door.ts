@@ -238,9 +238,12 @@ export class FrontDoor implements GateWatcher {
   /** Why there is no descriptor for a new connection; one that can still be answered is marked for it. */
   #shortage(gate: Gate): string | undefined {
     const room = this.#options.roomFor?.(gate.raw) ?? 'enough';
-    if (room === 'enough' || this.#endSilent(this.#silent.oldestOfMost(), NO_DESCRIPTOR)) return undefined;
-    gate.isSurplus = room === 'short';
-    return gate.isSurplus ? undefined : NO_DESCRIPTOR;
+    if (room === 'enough') return undefined;
+    const hasEnded = this.#endSilent(this.#silent.oldestOfMost(), NO_DESCRIPTOR);
+    // Its own descriptor is one of those kept for others, so it can't stay: what was ended is room for the next one.
+    if (room === 'none') return NO_DESCRIPTOR;
+    gate.isSurplus = !hasEnded;
+    return undefined;
   }
 
   /** Ends one that has been silent for a while, so that another has room. */

@@ -13,6 +13,8 @@ import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/test-gatew
 
 const LIMIT = 200;
 const LOCKS = 400;
+/** On each of two ports. */
+const SILENT = 250;
 /** CONNACK: server unavailable. */
 const UNAVAILABLE = '20020003';
 
@@ -94,6 +96,26 @@ t.test('400 locks at a gateway with 200 descriptors', { skip }, async (t) => {
   const gateway = await openGateway(t, data);
   t.equal((await gateway.store.readEvents(1, 0, LOCKS)).length, taken.length, 'what was acknowledged is there');
 });
+
+t.test('silent sockets on both ports leave operators a way in', { skip }, async (t) => {
+  const { serve, data, port } = await place(t);
+  const httpPort = Number(/:(\d+)/.exec((await serve.line(/http:/)).split('http:')[1] ?? '')?.[1]);
+  t.ok(httpPort > 0, `merchants call port ${httpPort}`);
+  const crowd = await Promise.all(
+    Array.from({ length: 2 * SILENT }, (_, at) => RawLock.open(t, at % 2 === 0 ? port : httpPort)),
+  );
+  const calls = [];
+  for (let each = 0; each < 5; each += 1) calls.push((await operator(data, '/status').catch(failedCall)).status);
+  t.same(calls, Array(5).fill(200), 'every call is answered');
+  for (const { socket } of crowd) socket.destroy();
+  serve.kill('SIGTERM');
+  t.match(await serve.end(), { code: 0 });
+});
+
+/** A call that got no answer. */
+function failedCall(error: Error): { readonly status: string } {
+  return { status: error.message };
+}
 
 interface Figures {
   readonly open: number;

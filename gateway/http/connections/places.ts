@@ -78,14 +78,17 @@ export class Places {
   /**
    * Gives a new connection a place. False where there is none, and the connection is to be closed.
    *
-   * @param descriptors what the process has for it (descriptors.ts); where that is not enough, it needs the place of
-   * another, or of the reserve as long as there is something left for that
+   * @param descriptors what the process has for it (descriptors.ts). Where that is short, it needs the place of another
+   * or of the reserve. Where there is none, its own is one of those kept for others and it can't stay; another is ended
+   * all the same, which is room for the next one
    */
   admit(tenant: Tenant, descriptors: DescriptorRoom = 'enough'): boolean {
     const room = this.#roomOf(tenant);
     const reserve = this.#reserve;
-    const hasReserve = descriptors !== 'none' && reserve.count < this.#limits.reserve;
-    if (this.#makeRoom(room, descriptors === 'enough')) this.#enter(tenant, room);
+    const hasRoom = this.#makeRoom(room, descriptors === 'enough');
+    if (descriptors === 'none') return false;
+    const hasReserve = reserve.count < this.#limits.reserve;
+    if (hasRoom) this.#enter(tenant, room);
     else if (hasReserve || this.#end(reserve)) this.#enter(tenant, reserve);
     else return false;
     return true;
