@@ -4,13 +4,8 @@ import { type DiskSpace, readDiskSpace } from './store/figures/disk-space.js';
 import type { StoreFigures, UrlBacklog } from './store/figures/store-figures.js';
 import type { Backlogs } from './webhooks/backlogs.js';
 
-/**
- * So long a question waits for deliveries that are being noted, so that they count as delivered. While the store can't
- * write they are not, and an answer that came late would say how things were.
- */
-const SETTLE_AT_MOST: Milliseconds = Seconds(0.2);
-/** So long a start waits for the first count: usually some milliseconds, more where a URL is millions behind. */
-const READY_WITHIN: Milliseconds = Seconds(1);
+/** So long a question waits for deliveries that are being noted, so that they count as delivered. */
+const SETTLE_AT_MOST: Milliseconds = Seconds(1);
 
 /** What was asked for. A part that can't be read just now is left out. */
 export interface ReadFigures {
@@ -34,18 +29,6 @@ export class Figures {
 
   constructor(parts: FiguresParts) {
     this.#parts = parts;
-  }
-
-  /** Resolves when the thread that counts has its descriptors, or is not there in time: nobody starts later for it. */
-  async ready(): Promise<void> {
-    const { backlogs, clock } = this.#parts;
-    await new Promise<void>((resolve) => {
-      const limit = clock.after(READY_WITHIN, resolve);
-      void backlogs.looked().finally(() => {
-        limit.cancel();
-        resolve();
-      });
-    });
   }
 
   /** As of now. It never rejects: scrapes go on while the store or the disk fails. */

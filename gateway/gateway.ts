@@ -266,7 +266,6 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
     options.settings ?? [],
   );
   interfaces.operator = operator;
-  await figures.ready();
   health.end('starting');
   tellOfRebuilt(events, rebuilt);
   return {

@@ -152,7 +152,7 @@ t.test('a URL that is far behind is reported, once, and once more when it has ca
   const events = new GatewayEvents();
   const turned: string[] = [];
   events.on('backlog', ({ urlId, state }) => turned.push(`${urlId} ${state}`));
-  const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1 });
+  const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1, monotonic: () => clock.now() });
   watch.start();
   t.teardown(() => watch.stop());
   const look = async (next: Partial<UrlBacklog>): Promise<readonly string[]> => {
