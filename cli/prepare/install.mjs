@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { at, fingerprint, readOrNull, Stop, say } from './workplace.mjs';
 
 const stampFile = at('node_modules', '.lockgate-install');
@@ -62,6 +62,23 @@ function npmCommand() {
   return running && basename(running) === 'npm-cli.js' ? [process.execPath, running] : ['npm'];
 }
 
+/**
+ * The environment that npm runs in. Where no prebuilt driver is to be had, node-gyp compiles one and would download
+ * Node.js's headers for it, which a closed network refuses. Most installations of Node.js bring their own headers; when
+ * they are those of the Node.js that runs us, node-gyp is pointed at them, unless somebody has configured another place.
+ */
+function npmEnvironment() {
+  const { env, execPath, version } = process;
+  if (Object.keys(env).some((name) => name.toLowerCase() === 'npm_config_nodedir')) return env;
+  const root = dirname(dirname(execPath));
+  const headers = readOrNull(join(root, 'include', 'node', 'node_version.h')) ?? '';
+  const numberOf = (part) => headers.match(new RegExp(`^#define NODE_${part}_VERSION (\\d+)$`, 'm'))?.[1];
+  const theirs = `v${['MAJOR', 'MINOR', 'PATCH'].map(numberOf).join('.')}`;
+  if (theirs !== version) return env;
+  // By both names: npm 12 will drop the first, which is the only one that older node-gyps read.
+  return { ...env, npm_config_nodedir: root, npm_package_config_node_gyp_nodedir: root };
+}
+
 async function cleanInstall() {
   // A stamp must not outlive the packages it vouches for, even when npm is killed half-way.
   rmSync(stampFile, { force: true });
@@ -74,7 +91,12 @@ async function cleanInstall() {
   const flags = ['ci', '--include=dev', '--no-audit', '--no-fund', '--foreground-scripts', '--loglevel=notice'];
   const how = await new Promise((resolve) => {
     const shell = process.platform === 'win32';
-    const child = spawn(command, [...first, ...flags], { cwd: at(), stdio: ['ignore', log, log], shell });
+    const child = spawn(command, [...first, ...flags], {
+      cwd: at(),
+      env: npmEnvironment(),
+      stdio: ['ignore', log, log],
+      shell,
+    });
     child.on('error', (error) => resolve(error.message));
     child.on('close', (code, signal) => resolve(code === 0 ? null : (signal ?? `status ${code}`)));
   });
