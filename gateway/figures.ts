@@ -21,6 +21,8 @@ export interface FiguresParts {
   readonly data: string;
   /** Resolves when what came of deliveries so far is in the store. */
   readonly settled: () => Promise<void>;
+  /** Whether the store can't write: what came of deliveries waits until it can, and nobody waits for that. */
+  readonly isStoreFailing: () => boolean;
   readonly clock: Clock;
 }
 
@@ -34,7 +36,7 @@ export class Figures {
   /** As of now. It never rejects: scrapes go on while the store or the disk fails. */
   async read(): Promise<ReadFigures> {
     const { backlogs, data } = this.#parts;
-    await this.#settled();
+    if (!this.#parts.isStoreFailing()) await this.#settled();
     const [store, disk] = await Promise.all([
       backlogs.read().catch(() => undefined),
       readDiskSpace(data).catch(() => undefined),

@@ -173,6 +173,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const events = options.events ?? new GatewayEvents();
   const opened = await openSqliteStore(config.data, {
     logThread: options.logThread ?? true,
+    figuresThread: true,
     makeNew: options.makeNew,
     onMended: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
     ...(config.fairness === undefined ? {} : { quota: config.fairness.quota }),
@@ -233,11 +234,11 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const delivering = { store, keys, events, runClock: clock };
   const { dispatcher, webhooks } = makeWebhooks(config, options, clocks.wall, delivering);
   await startDeliveries(dispatcher, webhooks, started);
-  const figures = startFigures(config, options, delivering, dispatcher, started);
+  const isStoreFailing = (): boolean => health.isStoreFailing;
+  const figures = startFigures(config, options, delivering, dispatcher, isStoreFailing, started);
 
   // Commands leave by a broker that can't be there before what takes the uplinks is.
   const outlet: { broker?: Broker } = {};
-  const isStoreFailing = (): boolean => health.isStoreFailing;
   const onStored: IngestParts['onStored'] = (ids, uplinks) => dispatcher.wake(ids, uplinks);
   const { lastRanMs, doubt } = clocks;
   const { ingest, locks, commands, rebuilt } = await startIngest(
@@ -341,12 +342,13 @@ function startFigures(
   { speed = 1 }: GatewayOptions,
   { store, events, runClock }: Pick<DispatcherParts, 'store' | 'events' | 'runClock'>,
   dispatcher: Dispatcher,
+  isStoreFailing: () => boolean,
   started: StopStep[],
 ): Figures {
   const backlogs = new Backlogs({ store, events, clock: systemClock, runClock, speed });
   backlogs.start();
   started.push(stopStep('the watch on backlogs', () => backlogs.stop()));
-  return new Figures({ backlogs, data, settled: () => dispatcher.settled(), clock: systemClock });
+  return new Figures({ backlogs, data, settled: () => dispatcher.settled(), isStoreFailing, clock: systemClock });
 }
 
 async function startDeliveries(dispatcher: Dispatcher, { tester }: Webhooks, started: StopStep[]): Promise<void> {

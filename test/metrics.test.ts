@@ -96,14 +96,19 @@ t.test('what happens is counted, and no label has a MAC, a URL or what a strange
 });
 
 t.test('a write that fails is counted by its kind', async (t) => {
+  let isFull = false;
+  const full = (): never => {
+    throw sqliteError('SQLITE_FULL', 'database or disk is full');
+  };
+  // All writes fail, the probes of the watch on the store too: it stays unready, however long the scrape takes.
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
       overriding(store, {
-        replaceLockCredential: async () => {
-          throw sqliteError('SQLITE_FULL', 'database or disk is full');
-        },
+        replaceLockCredential: async () => full(),
+        append: async (commit) => (isFull ? full() : await store.append(commit)),
       }),
   });
+  isFull = true;
   await t.rejects(gateway.accounts.rotateLockSecret(MAC), { name: 'StoreFailure' });
   const text = await scrape(gateway);
   t.equal(value(text, 'lockgate_store_failures_total{what="other",kind="full"}'), 1);

@@ -2,16 +2,24 @@
  * What operators see of events that are not delivered (quality.md §2): figures and status agree with what the
  * receivers wrote down, and times and states are of now.
  */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
 import got from 'got';
 import t from 'tap';
 import { GatewayEvents } from '../gateway/events.js';
+import { Figures } from '../gateway/figures.js';
 import type { Gateway } from '../gateway/gateway.js';
 import { WorstDelay } from '../gateway/health-event-loop.js';
+import { FiguresThread } from '../gateway/store/figures/figures-in-thread.js';
 import type { UrlBacklog } from '../gateway/store/figures/store-figures.js';
 import { Backlogs, FAR_AGE, FAR_EVENTS } from '../gateway/webhooks/backlogs.js';
 import { OPENS_AFTER } from '../gateway/webhooks/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../proto/clock.js';
-import { testBytes, testMac } from './helpers/test-gateway.js';
+import { within } from './helpers/bell.js';
+import { makeStore } from './helpers/new-store.js';
+import { openDescriptors } from './helpers/raw-http.js';
+import { tempFolder } from './helpers/temp-folder.js';
+import { testBytes, testGateway, testMac } from './helpers/test-gateway.js';
 import { connectedLock } from './helpers/test-lock.js';
 import { eventually, webhookBench } from './helpers/webhook-bench.js';
 
@@ -93,13 +101,50 @@ t.test('locks that were never heard of count too', async (t) => {
   const { gateway } = await webhookBench(t);
   const { in_service: before } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
   for (const number of [50, 51, 52]) await gateway.accounts.addDevice({ mac: testMac(number) });
-  await eventually('three more', async () => {
-    const { locks } = await ask<{ locks: { in_service: number } }>(gateway, '/status');
-    return locks.in_service === before + 3;
-  });
+  const { in_service: after } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
+  t.equal(after, before + 3, 'at once');
   const presence = (name: string, text: string): number =>
     Number(new RegExp(`lockgate_presence\\{presence="${name}"\\} (\\d+)`).exec(text)?.[1]);
   t.ok(presence('never-seen', await metrics(gateway)) >= 3);
+});
+
+t.test('the thread that counts is there before the gateway is, with all its descriptors', async (t) => {
+  const gateway = await testGateway(t);
+  const before = openDescriptors();
+  await gateway.store.readFigures();
+  t.equal(openDescriptors(), before);
+});
+
+t.test('who asks while another question is answered gets what was written in between', async (t) => {
+  const folder = tempFolder(t);
+  await makeStore(folder);
+  const file = path.join(folder, 'lockgate.sqlite');
+  const db = new SqliteDatabase(file);
+  const thread = new FiguresThread(file);
+  t.teardown(() => thread.close().then(() => db.close()));
+  await thread.open();
+  db.pragma('synchronous = OFF');
+  db.function('row_sum', { varargs: true }, () => 0);
+  const merchant = db.prepare("INSERT INTO merchant (name, created_at_ms, sum) VALUES ('Figures', 0, 0) RETURNING id");
+  const merchantId = merchant.pluck().get();
+  const lock = db.prepare(
+    'INSERT INTO device (mac, merchant_id, simulated, created_at_ms, sum) VALUES (?, ?, 0, 0, 0)',
+  );
+  for (let locks = 1; locks <= 100; locks += 1) {
+    const first = thread.read();
+    lock.run(testMac(locks), merchantId);
+    const [, { locksInService }] = await Promise.all([first, thread.read()]);
+    t.equal(locksInService, locks);
+  }
+});
+
+t.test('nobody waits for outcomes that a failing store can not keep', async (t) => {
+  const clock = new ManualClock(0);
+  const store = { readFigures: async () => ({ backlogs: [], locksInService: 2 }) };
+  const backlogs = new Backlogs({ store, events: new GatewayEvents(), clock, runClock: clock, speed: 1 });
+  const settled = (): Promise<void> => new Promise(() => undefined);
+  const figures = new Figures({ backlogs, data: tempFolder(t), settled, isStoreFailing: () => true, clock });
+  t.match(await within(20, () => 'no answer while the store fails', figures.read()), { store: { locksInService: 2 } });
 });
 
 t.test('a disabled URL has no circuit and no next attempt, and none lies in the past', async (t) => {
@@ -152,7 +197,7 @@ t.test('a URL that is far behind is reported, once, and once more when it has ca
   const events = new GatewayEvents();
   const turned: string[] = [];
   events.on('backlog', ({ urlId, state }) => turned.push(`${urlId} ${state}`));
-  const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1, monotonic: () => clock.now() });
+  const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1 });
   watch.start();
   t.teardown(() => watch.stop());
   const look = async (next: Partial<UrlBacklog>): Promise<readonly string[]> => {

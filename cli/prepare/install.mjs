@@ -65,7 +65,7 @@ function npmCommand() {
 /**
  * The environment that npm runs in. Where no prebuilt driver is to be had, node-gyp compiles one and would download
  * Node.js's headers for it, which a closed network refuses. Most installations of Node.js bring their own headers; when
- * they are those of the Node.js that runs us, node-gyp is pointed at them, unless somebody has configured another place.
+ * they are those of the Node.js that runs us, node-gyp is pointed at them, unless somebody configured another place.
  */
 function npmEnvironment() {
   const { env, execPath, version } = process;

@@ -99,6 +99,11 @@ export interface SqliteOptions extends TakeOptions {
    * it a store opens sooner, and writes the same.
    */
   readonly logThread?: boolean;
+  /**
+   * Whether the thread that counts figures starts now, so that it has its descriptors before they can be short. Without
+   * it, it starts at the first question.
+   */
+  readonly figuresThread?: boolean;
   /** Another size of the log's runs, for tests. */
   readonly runSize?: RunSize;
   /** How much each merchant may keep. */
@@ -116,6 +121,7 @@ export interface SqliteOptions extends TakeOptions {
 export async function openSqliteStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
   const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
   const { file, isNew, lock, putBack } = await takeFolder(folder, options);
+  const figures = new FiguresThread(file);
   let writer: Database | undefined;
   try {
     writer = openDurable(file);
@@ -127,9 +133,12 @@ export async function openSqliteStore(folder: string, options: SqliteOptions = {
     const reader = new SqliteDatabase(file, { readonly: true });
     // The thread copies the WAL into the file; this connection does only where that can't keep up.
     if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * WAL_PAGES_MOST}`);
+    const counting = options.figuresThread === true ? figures.open() : undefined;
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
-    return new SqliteStore({ file, lock, writer, reader, tables, log, quota });
+    await counting;
+    return new SqliteStore({ file, lock, writer, reader, tables, log, figures, quota });
   } catch (error) {
+    await figures.close();
     if (writer !== undefined) closeUnopened(writer, file);
     putBack();
     lock.release();
@@ -144,6 +153,7 @@ interface Parts {
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
   readonly log: LogKeeper;
+  readonly figures: FiguresThread;
   readonly quota: Quota;
 }
 
@@ -171,13 +181,11 @@ class SqliteStore implements Store {
   readonly #devices: DeviceTables;
   readonly #readDevices: DeviceTables;
   readonly #copies: LiveCopies;
-  readonly #figures: FiguresThread;
 
   constructor(parts: Parts) {
     this.description = `SQLite, ${parts.file}`;
     this.#parts = parts;
     this.#copies = new LiveCopies(parts.file);
-    this.#figures = new FiguresThread(parts.file);
     this.#log = new LogReader(parts.reader);
     this.#lookup = new UplinkLookup(parts.reader, parts.log.tail);
     const lookup = this.#lookup;
@@ -243,7 +251,7 @@ class SqliteStore implements Store {
   }
 
   async readFigures(): Promise<StoreFigures> {
-    return await this.#figures.read();
+    return await this.#parts.figures.read();
   }
 
   async readDeviceState(deviceId: number): Promise<string | null> {
@@ -444,7 +452,7 @@ class SqliteStore implements Store {
 
   async close(): Promise<void> {
     await this.#copies.stop();
-    await this.#figures.close();
+    await this.#parts.figures.close();
     await this.#lane.idle();
     const { log } = this.#parts;
     // The next start need not read them then. Where it can't be done, it does.

@@ -2,17 +2,15 @@
  * The store's figures for whoever asks, and a word to operators where a webhook URL is too far behind (quality.md §2,
  * undelivered events).
  *
- * They are read in a thread, and an answer serves everybody who asks within half a second. Every ten seconds each URL's
+ * They are read in a thread, and one answer serves all who ask while another one is made. Every ten seconds each URL's
  * backlog is held against two bounds; a URL that is past one of them is *far behind* until it is within half of both,
  * so that one at the bound does not come and go.
  */
-import { type Clock, Hours, type Milliseconds, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
+import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
 import type { StoreFigures, UrlBacklog } from '../store/figures/store-figures.js';
 import type { Store } from '../store/store.js';
 
-/** So long an answer is taken for the present. */
-const FRESH_FOR: Milliseconds = Seconds(0.5);
 const LOOK_EVERY: Milliseconds = Seconds(10);
 /** From so many undelivered events on a URL is far behind. */
 export const FAR_EVENTS = 10_000;
@@ -28,14 +26,10 @@ export interface BacklogsParts {
   readonly runClock: Clock;
   /** How fast the run's clock goes, 1 for real life. */
   readonly speed: number;
-  /** A monotonic reading in ms; another one for tests. */
-  readonly monotonic?: () => number;
 }
 
 export class Backlogs {
   readonly #parts: BacklogsParts;
-  #latest: StoreFigures = { backlogs: [], locksInService: 0 };
-  #readAtMs = Number.NEGATIVE_INFINITY;
   readonly #far = new Set<number>();
   #timer: Timer | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -47,7 +41,6 @@ export class Backlogs {
 
   /** Watches from now on. */
   start(): void {
-    // At once too: later there may be no descriptor left to begin reading with.
     this.#looking = this.#look().finally(() => this.#arm());
   }
 
@@ -63,14 +56,9 @@ export class Backlogs {
     await this.#looking;
   }
 
-  /** The figures as they are, or were half a second ago. Rejects where the store can't be read. */
+  /** The figures as of now. Rejects where the store can't be read. */
   async read(): Promise<StoreFigures> {
-    const { monotonic = monotonicMs } = this.#parts;
-    const askedAtMs = monotonic();
-    if (askedAtMs - this.#readAtMs < FRESH_FOR) return this.#latest;
-    this.#latest = await this.#parts.store.readFigures();
-    this.#readAtMs = askedAtMs;
-    return this.#latest;
+    return await this.#parts.store.readFigures();
   }
 
   /** How long the oldest undelivered event has waited, in ms by the run's clock; null where none waits. */

@@ -1,7 +1,7 @@
 /** A thread that reads the store's figures, over a connection of its own that only reads. One answer a question. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
-import type { FiguresAnswer } from './figures-in-thread.js';
+import { type FiguresAnswer, OPENED } from './figures-in-thread.js';
 import type { StoreFigures } from './store-figures.js';
 import { UrlBacklogs } from './url-backlogs.js';
 
@@ -13,6 +13,9 @@ const locksInService = db.prepare('SELECT count(*) FROM device WHERE removed_at_
 const readAll = db.transaction(
   (): StoreFigures => ({ backlogs: backlogs.read(), locksInService: locksInService.get() as number }),
 );
+
+// Preparing has read the schema, so the WAL and its index are open too.
+port.postMessage(OPENED);
 
 function answer(): FiguresAnswer {
   try {
