@@ -9,8 +9,8 @@
 
 const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 // Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
-const threads = 'gateway/store/((log|upkeep|wal)-thread|figures/figures-thread)';
-const entries = `^(cli/main\\.ts|${threads}\\.ts|test/bench/(main|store-append)\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
+const threads = 'gateway/store/sqlite/(log/(log|wal)-thread|upkeep-thread|figures/figures-thread)';
+const entries = `^(cli/main\\.ts|${threads}\\.ts|test/bench/(main|beside/store-append)\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
 
 /** `folder` may import, of ours, only from `allowed` (and itself). */
 function only(folder, allowed, why) {
@@ -40,20 +40,20 @@ module.exports = {
       // The simulator is tried against a broker that isn't ours to bend, and the gateway is measured beside one.
       {
         path: ours,
-        pathNot: '^(gateway/mqtt/broker\\.ts$|test/firmware-sim-mqtt\\.test\\.ts$|test/bench/bare-aedes\\.ts$)',
+        pathNot: '^(gateway/mqtt/broker\\.ts$|test/firmware-sim/mqtt\\.test\\.ts$|test/bench/beside/bare-aedes\\.ts$)',
       },
       { path: '(^|/)node_modules/aedes' },
     ),
     forbid(
       'one-codec',
-      'the generated code is used through proto/codec.ts, which knows its traps (64-bit numbers, absent fields)',
-      { path: ours, pathNot: '^proto/(codec\\.ts$|gen/)' },
+      'the generated code is used through proto/wire/codec.ts, which knows its traps (64-bit numbers, absent fields)',
+      { path: ours, pathNot: '^proto/(wire/codec\\.ts$|gen/)' },
       { path: '^(proto/gen/|#lock-pb)' },
     ),
     forbid(
       'one-kysely',
-      'gateway/store/kysely.ts loads Kysely, the cheap way; from the package itself come only its types',
-      { path: ours, pathNot: '^gateway/store/kysely\\.ts$' },
+      'gateway/store/sqlite/kysely.ts loads Kysely, the cheap way; from the package itself come only its types',
+      { path: ours, pathNot: '^gateway/store/sqlite/kysely\\.ts$' },
       { path: '(^|/)node_modules/kysely', dependencyTypesNot: ['type-only'] },
     ),
     forbid(

@@ -6,11 +6,11 @@ import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { userInfo } from 'node:os';
 import path from 'node:path';
-import type { AuditWho } from '../gateway/store/audit-store.js';
+import type { AuditWho } from '../gateway/store/contract/audit-store.js';
 import { VERSION } from '../gateway/version.js';
 import { LockgateError } from '../proto/errors.js';
-import { note } from './output.js';
-import { ProgressLine } from './progress-line.js';
+import { note } from './terminal/output.js';
+import { ProgressLine } from './terminal/progress-line.js';
 
 /** Flags that every command which talks to a gateway has. */
 export interface ConnectionFlags {

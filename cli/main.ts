@@ -2,10 +2,11 @@
  * The process of the command line: its streams, its signals, and what shells ask. What a command line does is in
  * command-line.ts.
  */
-import { runCommandLine } from './command-line.js';
-import { EXIT } from './exit-codes.js';
-import { endAtSignals, holdHangUps } from './interrupt.js';
+
 import { calledGroups, makeProgram } from './program.js';
+import { runCommandLine } from './terminal/command-line.js';
+import { EXIT } from './terminal/exit-codes.js';
+import { endAtSignals, holdHangUps } from './terminal/interrupt.js';
 
 async function run(words: readonly string[]): Promise<void> {
   // A service that is asked to read its files again while it starts must not end.
@@ -21,7 +22,7 @@ async function run(words: readonly string[]): Promise<void> {
   endAtSignals();
   // What shells ask when somebody types Tab; it must say nothing else, whatever happens.
   if (words[0] === '__complete') {
-    const { printCompletions } = await import('./completion.js');
+    const { printCompletions } = await import('./commands/completion/completion.js');
     return await printCompletions(words.slice(1), async (first) => await makeProgram(calledGroups(first)));
   }
   await runCommandLine(words);

@@ -5,10 +5,10 @@
 import { Command, type ErrorOptions } from 'commander';
 import { VERSION } from '../gateway/version.js';
 import { COMMAND_GROUPS } from './command-groups.js';
-import { readMacText } from './mac-argument.js';
-import { terminalWidth } from './output.js';
-import { fitWords } from './text-width.js';
-import { wrongWordText } from './wrong-word.js';
+import { readMacText } from './terminal/mac-argument.js';
+import { terminalWidth } from './terminal/output.js';
+import { fitWords } from './terminal/text-width.js';
+import { wrongWordText } from './terminal/wrong-word.js';
 
 const ROOT_HELP = `
 Exit codes: 0 done, 1 it ran and the answer is no, 2 the command line or an input file is wrong, 3 the gateway can't be

@@ -1,4 +1,4 @@
-// Generated from gateway/webhooks/payload-schema.ts by `npm run gen`. Change the schema and run it again instead
+// Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead
 // of editing this.
 
 /** The body of a webhook: ping_type says which. Let pass members that you don’t know: more may come. */

@@ -6,7 +6,7 @@ import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 import { FAIRNESS_SETTINGS, type Fairness, type FairnessKey, readFairness } from './fairness/fairness-settings.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
-import { type AddressRange, parseRange } from './webhooks/address-rule.js';
+import { type AddressRange, parseRange } from './webhooks/sending/address-rule.js';
 
 /** A setting by the name that flags, environment and table share. */
 export type SettingKey = Exclude<keyof Config, 'mqttTls' | 'fairness'> | 'mqttTlsCert' | 'mqttTlsKey' | FairnessKey;

@@ -3,14 +3,14 @@
  * Times are by the run's clock, ms since the epoch.
  */
 import { EventEmitter } from 'node:events';
-import type { Mac } from '../proto/mac.js';
-import type { Source, Uplink } from '../proto/ping.js';
-import type { DisconnectCause, Finding } from '../proto/power-judge-event.js';
-import type { Presence } from '../proto/power-judge-presence.js';
-import type { AuditActor, AuditOutcome } from './store/audit-store.js';
-import type { CommandRecord } from './store/command-record.js';
-import type { RefusedWhat } from './store/refusals/refusal-store.js';
-import type { StoreFailureKind } from './store/store.js';
+import type { DisconnectCause, Finding } from '../proto/power/judge/event.js';
+import type { Presence } from '../proto/power/judge/presence.js';
+import type { Mac } from '../proto/wire/mac.js';
+import type { Source, Uplink } from '../proto/wire/ping.js';
+import type { AuditActor, AuditOutcome } from './store/contract/audit-store.js';
+import type { CommandRecord } from './store/contract/command-record.js';
+import type { RefusedWhat } from './store/contract/refusal-store.js';
+import type { StoreFailureKind } from './store/contract/store.js';
 
 export interface LockConnected {
   readonly atMs: number;
@@ -226,13 +226,13 @@ export interface Swept {
   readonly held: number;
 }
 
-/** The store is not to be believed any more: the process has to end (gateway/health-store.ts). */
+/** The store is not to be believed any more: the process has to end (gateway/health/store.ts). */
 export interface StoreBroken {
   readonly atMs: number;
   readonly why: string;
 }
 
-/** Why a gateway is not ready (gateway/health.ts). */
+/** Why a gateway is not ready (gateway/health/health.ts). */
 export type ReasonCode = 'starting' | 'stopping' | 'store' | 'store-broken' | 'event-loop';
 
 /** The gateway is no longer ready, or for one reason more. */
@@ -272,7 +272,9 @@ export interface StatementClosed {
   readonly byItself: boolean;
 }
 
-/** Something was changed, or should have been, and the audit log has it (gateway/audit.ts). No secret stands here. */
+/**
+ * Something was changed, or should have been, and the audit log has it (gateway/audit/audit.ts). No secret stands here.
+ */
 export interface Audited {
   readonly atMs: number;
   readonly actor: AuditActor;

@@ -7,7 +7,7 @@
  */
 import { type Clock, Days, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
 import type { GatewayEvents, Swept } from './events.js';
-import { AGING_TABLES, type Store } from './store/store.js';
+import { AGING_TABLES, type Store } from './store/contract/store.js';
 
 /** Rows looked at in one step, which is one transaction of some milliseconds. */
 const STEP_ROWS = 200;

@@ -6,7 +6,7 @@ import { oneAtATime } from '../cli/prepare/one-at-a-time.mjs';
 import { at, endWith, filesBelow, readOrNull, root, runTool, Stop, say } from '../cli/prepare/workplace.mjs';
 
 // Of what was compiled, so it can't be imported above, before a build was made sure of.
-const counter = new URL('../dist/test/helpers/count-tap.js', import.meta.url).href;
+const counter = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
 const builtTap = 'node_modules/@tapjs/test/test-built/dist/esm/index.js';
 const longFolder = 'dist/test/long/';
 const longTimeoutSeconds = 900;

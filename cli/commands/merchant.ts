@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../proto/clock.js';
-import { agoText } from '../ago-text.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
-import { withConnection } from '../connection-flags.js';
-import { note, paint, print, printJson, printTable } from '../output.js';
-import { watched, withWatch } from '../watch.js';
+import { agoText } from '../terminal/ago-text.js';
+import { withConnection } from '../terminal/connection-flags.js';
+import { note, paint, print, printJson, printTable } from '../terminal/output.js';
+import { watched, withWatch } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 

@@ -11,7 +11,7 @@ const steps = [
   ['types', types],
   ['boundaries', boundaries],
   ['generated code', () => findings(run(process.execPath, ['proto/generate.mjs', '--check'], captured))],
-  ['payload', () => findings(run(process.execPath, ['gateway/webhooks/generate.mjs', '--check'], captured))],
+  ['payload', () => findings(run(process.execPath, ['gateway/webhooks/payload/generate.mjs', '--check'], captured))],
   ['schema', () => findings(runTool('buf', ['lint', 'proto'], captured))],
   ['nothing unused', () => findings(runTool('knip', ['--no-progress', '--no-config-hints'], captured))],
 ];

@@ -1,7 +1,7 @@
 /** What the gateway does when the machine's clock is believed no longer, or again, and when its own makes a step. */
 import type { Commands } from '../commands/commands.js';
 import type { GatewayEvents } from '../events.js';
-import { type ListeningParts, listenOverStep } from '../listening.js';
+import { type ListeningParts, listenOverStep } from '../locks/listening.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import { believedText, clockText } from './clock-words.js';
 import type { ClockListener } from './kept-clocks.js';

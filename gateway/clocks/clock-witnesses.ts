@@ -6,7 +6,7 @@
  * as this one, so they know no better.
  */
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
-import type { Source } from '../../proto/ping.js';
+import type { Source } from '../../proto/wire/ping.js';
 
 /** How many locks are believed. */
 export const WITNESSES_NEEDED = 5;

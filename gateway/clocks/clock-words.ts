@@ -1,6 +1,7 @@
 /** What there is to say of a clock that leapt, for people. Pure. */
-import { isDatable, toDate } from '../../proto/ping-json.js';
-import { describeSpan } from '../../proto/power-judge-words.js';
+
+import { describeSpan } from '../../proto/power/judge/words.js';
+import { isDatable, toDate } from '../../proto/wire/ping-json.js';
 import type { ClockAuthority, ClockReading } from './clock-guard.js';
 
 /** How the machine's clock stands, and what follows from that, as one sentence. */

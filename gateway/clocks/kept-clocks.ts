@@ -7,7 +7,7 @@
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import { type StopStep, stopStep } from '../graceful-stop.js';
-import type { Store } from '../store/store.js';
+import type { Store } from '../store/contract/store.js';
 import { type ClockAuthority, ClockGuard, type ClockReading, type RunStep } from './clock-guard.js';
 import type { Testimony } from './clock-witnesses.js';
 import { type MachineClock, systemMachine } from './machine-clock.js';

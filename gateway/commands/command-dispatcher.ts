@@ -6,19 +6,19 @@
  * so `judge` hears of it before the answer to it, and what may have reached a lock never passes for unsent.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
-import { encodeDownlink } from '../../proto/codec.js';
 import { Deadlines } from '../../proto/deadlines.js';
-import type { Mac } from '../../proto/mac.js';
-import { NEVER, rowOf } from '../../proto/power-judge-state.js';
-import { POWER_MODEL } from '../../proto/power-model.js';
+import { NEVER, rowOf } from '../../proto/power/judge/state.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { encodeDownlink } from '../../proto/wire/codec.js';
+import type { Mac } from '../../proto/wire/mac.js';
 import type { RunStep } from '../clocks/clock-guard.js';
 import type { ClockDoubt } from '../clocks/kept-clocks.js';
 import type { GatewayEvents } from '../events.js';
-import type { Acknowledgement, Happening } from '../ingest.js';
-import type { KnownLock } from '../locks.js';
+import type { Acknowledgement, Happening } from '../ingest/ingest.js';
+import type { KnownLock } from '../locks/locks.js';
 import type { Session } from '../mqtt/sessions.js';
-import type { CommandRecord } from '../store/command-record.js';
-import type { Store } from '../store/store.js';
+import type { CommandRecord } from '../store/contract/command-record.js';
+import type { Store } from '../store/contract/store.js';
 import {
   type CommandQueue,
   type IsHeld,

@@ -5,9 +5,9 @@
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { isObject, type JsonObject, JsonReader } from '../../proto/json-reader.js';
-import { type Mac, parseMac } from '../../proto/mac.js';
-import type { Command } from '../../proto/ping.js';
-import { COMMAND_TYPES, readCommand } from '../../proto/ping-from-json.js';
+import { type Mac, parseMac } from '../../proto/wire/mac.js';
+import type { Command } from '../../proto/wire/ping.js';
+import { COMMAND_TYPES, readCommand } from '../../proto/wire/ping-from-json.js';
 import {
   FARTHEST_SCHEDULE,
   LONGEST_LIFE,

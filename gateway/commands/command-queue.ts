@@ -2,10 +2,10 @@
  * What waits for one lock, and which of it comes next. Pure: times are given, nothing is sent or stored here.
  */
 import type { Due } from '../../proto/deadlines.js';
-import type { Mac } from '../../proto/mac.js';
-import { NEVER } from '../../proto/power-judge-state.js';
+import { NEVER } from '../../proto/power/judge/state.js';
+import type { Mac } from '../../proto/wire/mac.js';
 import type { Session } from '../mqtt/sessions.js';
-import type { CommandRecord } from '../store/command-record.js';
+import type { CommandRecord } from '../store/contract/command-record.js';
 import { resendAfter } from './command-terms.js';
 
 /** A command that is neither answered nor over. */

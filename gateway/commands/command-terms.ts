@@ -3,8 +3,8 @@
  * run's clock, since locks live by it, but for the one that is about MQTT.
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
-import type { Command } from '../../proto/ping.js';
-import { POWER_MODEL } from '../../proto/power-model.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import type { Command } from '../../proto/wire/ping.js';
 
 /** What moves or sounds a lock dies young: one that wakes at dawn must not spring open for last night's tap. */
 const SHORT_LIFE = Minutes(2);

@@ -1,11 +1,11 @@
 /** Why a command waits, for people who look at a list of them. */
 
-import { isDatable, toDate } from '../../proto/ping-json.js';
-import type { Belief } from '../../proto/power-judge-belief.js';
-import { presence } from '../../proto/power-judge-presence.js';
-import { POWER_MODEL } from '../../proto/power-model.js';
+import type { Belief } from '../../proto/power/judge/belief.js';
+import { presence } from '../../proto/power/judge/presence.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { isDatable, toDate } from '../../proto/wire/ping-json.js';
 import type { Session } from '../mqtt/sessions.js';
-import type { CommandRecord } from '../store/command-record.js';
+import type { CommandRecord } from '../store/contract/command-record.js';
 import { type CommandQueue, type IsHeld, nextCommand } from './command-queue.js';
 
 /** What a command waits for, as a word for programs and a phrase for people. */

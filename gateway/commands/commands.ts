@@ -3,14 +3,14 @@
  * interfaces.md §4). Accepted means durable; command-dispatcher.ts does the sending.
  */
 import { LockgateError } from '../../proto/errors.js';
-import { formatMac, type Mac } from '../../proto/mac.js';
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { RunStep } from '../clocks/clock-guard.js';
-import type { Acknowledgement, CommandListener } from '../ingest.js';
-import type { KnownLock } from '../locks.js';
+import type { Acknowledgement, CommandListener } from '../ingest/ingest.js';
+import type { KnownLock } from '../locks/locks.js';
 import type { Session } from '../mqtt/sessions.js';
-import type { CommandRecord, NewCommand } from '../store/command-record.js';
-import { noSuchDevice } from '../store/registry-tables.js';
-import type { LockAccount, Store } from '../store/store.js';
+import type { CommandRecord, NewCommand } from '../store/contract/command-record.js';
+import type { LockAccount, Store } from '../store/contract/store.js';
+import { noSuchDevice } from '../store/sqlite/tables/registry.js';
 import { CommandDispatcher, type DispatcherParts } from './command-dispatcher.js';
 import type { CommandRequest, CommandTargets } from './command-input.js';
 import { MOST_WAITING_PER_LOCK } from './command-terms.js';

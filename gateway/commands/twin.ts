@@ -2,10 +2,11 @@
  * A lock's twin: the power settings that were asked of it beside those that it last reported, and where they differ
  * (protocol.md §1, set power).
  */
-import type { HighWindow, PowerChange } from '../../proto/ping.js';
-import { type HighWindowJson, highWindowToJson } from '../../proto/ping-json.js';
-import type { Belief } from '../../proto/power-judge-belief.js';
-import type { CommandStore } from '../store/command-record.js';
+
+import type { Belief } from '../../proto/power/judge/belief.js';
+import type { HighWindow, PowerChange } from '../../proto/wire/ping.js';
+import { type HighWindowJson, highWindowToJson } from '../../proto/wire/ping-json.js';
+import type { CommandStore } from '../store/contract/command-record.js';
 import { TWIN_WISHES } from './command-terms.js';
 
 /** Settings as JSON; what is absent was never asked for. */

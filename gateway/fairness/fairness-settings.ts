@@ -1,5 +1,5 @@
 /** The limits of what one merchant, or one stranger, may do and keep: their settings (interfaces.md §2, Fairness). */
-import type { Quota } from '../store/people/quota.js';
+import type { Quota } from '../store/contract/quota.js';
 
 /** A budget that fills up again: so much a second, and so much at once after a pause. */
 export interface Rate {

@@ -7,11 +7,11 @@
  * constant time whatever there is to compare with. The reason is for operators alone.
  */
 import { timingSafeEqual } from 'node:crypto';
-import { type Mac, macFromWire } from '../../proto/mac.js';
-import type { Source } from '../../proto/ping.js';
-import type { Sender } from '../ingest.js';
-import type { Keys } from '../keys.js';
-import { PHONES_PER_LOCK, type Store, type StoredCredential } from '../store/store.js';
+import { type Mac, macFromWire } from '../../proto/wire/mac.js';
+import type { Source } from '../../proto/wire/ping.js';
+import type { Keys } from '../data-folder/keys.js';
+import type { Sender } from '../ingest/ingest.js';
+import { PHONES_PER_LOCK, type Store, type StoredCredential } from '../store/contract/store.js';
 
 /** What a CONNECT says of itself. */
 export interface ConnectClaim {

@@ -1,14 +1,14 @@
 /** What the broker is given: where it listens, what it works on, and who hears of it. */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../proto/clock.js';
+import type { Keys } from '../data-folder/keys.js';
 import type { GatewayEvents } from '../events.js';
-import type { Ingest } from '../ingest.js';
-import type { Keys } from '../keys.js';
+import type { Ingest } from '../ingest/ingest.js';
 import type { DescriptorRoom } from '../network/descriptors.js';
-import type { Store } from '../store/store.js';
+import type { Store } from '../store/contract/store.js';
 import type { Usage } from '../usage/usage.js';
 import type { UplinkBudgets } from './budget/uplink-budgets.js';
-import type { DoorLimits } from './front-door.js';
+import type { DoorLimits } from './connection-guard.js';
 import type { Session } from './sessions.js';
 import type { TlsFiles } from './tls-identity.js';
 

@@ -4,7 +4,7 @@
  * aedes writes the PUBACK before it publishes, persists or calls `published`, so whatever is stored there can be lost
  * after the lock was told that it's safe. It does wait for `authorizePublish`, and closes the connection without a
  * PUBACK where that fails. So an uplink is decoded and committed inside `authorizePublish`, and its callback is the
- * acknowledgement. Uplinks as locks send them go past aedes, with the same promise (fast-lane.ts).
+ * acknowledgement. Uplinks as locks send them go past aedes, with the same promise (uplink-fast-path.ts).
  *
  * The connection is the identity (protocol.md §1): who speaks is settled at CONNECT, and no topic carries a MAC.
  */
@@ -22,22 +22,22 @@ import {
 import mqttPacket from 'mqtt-packet';
 import { afterThisTurn, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import type { DisconnectCause } from '../../proto/power-judge-event.js';
+import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Refused } from '../events.js';
 import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
 import type { BrokerOptions } from './broker-options.js';
-import { type FastLane, Lanes } from './fast-lane.js';
-import { DOOR_LIMITS, FrontDoor } from './front-door.js';
-import { type Gate, gateOf } from './gate.js';
+import { type Gate, gateOf } from './connection-filter.js';
+import { DOOR_LIMITS, FrontDoor } from './connection-guard.js';
 import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
 import { DeafEmitter, NoPersistence } from './no-routing.js';
-import { type RefusalCounts, Refusals, type RefusedClient } from './refusals.js';
-import { filterOf, keepRepeatedFilters } from './repeated-filters.js';
+import { filterOf, keepRepeatedFilters } from './packets/repeated-filters.js';
+import { DOWN_TOPIC, publishFault, subscribeFault } from './packets/topics.js';
+import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/refusals.js';
 import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
 import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
-import { DOWN_TOPIC, publishFault, subscribeFault } from './topics.js';
+import { type FastLane, Lanes } from './uplink-fast-path.js';
 
 /**
  * What aedes does by itself is of no use here: it routes nothing, keeps nothing, and what takes too long the front door

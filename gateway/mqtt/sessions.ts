@@ -2,8 +2,8 @@
  * The authenticated connections of this moment: whose they are, how to end them. A lock has at most one of its own, and
  * phones that act for it have theirs beside it.
  */
-import type { DisconnectCause } from '../../proto/power-judge-event.js';
-import type { Sender } from '../ingest.js';
+import type { DisconnectCause } from '../../proto/power/judge/event.js';
+import type { Sender } from '../ingest/ingest.js';
 import type { MessageCounts } from '../usage/meter.js';
 import type { Connection } from './listener.js';
 

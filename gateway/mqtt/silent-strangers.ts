@@ -4,7 +4,7 @@
  * CONNECT at once.
  */
 import { addressGroup } from '../network/address-group.js';
-import type { Gate } from './gate.js';
+import type { Gate } from './connection-filter.js';
 
 export class SilentStrangers {
   /** Of each address, the longest silent first. */

@@ -7,7 +7,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import type { AddressRange } from '../webhooks/address-rule.js';
+import type { AddressRange } from '../webhooks/sending/address-rule.js';
 import { plainAddress } from './address-group.js';
 
 /** Entries of the header that are looked at, from its end: no chain of proxies is longer. */

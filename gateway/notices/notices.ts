@@ -8,15 +8,15 @@
  * are late.
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
-import { formatMac } from '../../proto/mac.js';
-import type { Source } from '../../proto/ping.js';
-import { toDate } from '../../proto/ping-json.js';
-import { backSinceMs } from '../../proto/power-judge-boots.js';
-import type { Presence } from '../../proto/power-judge-presence.js';
+import { backSinceMs } from '../../proto/power/judge/boots.js';
+import type { Presence } from '../../proto/power/judge/presence.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import type { Source } from '../../proto/wire/ping.js';
+import { toDate } from '../../proto/wire/ping-json.js';
 import type { BudgetTurned, GatewayEvents } from '../events.js';
-import type { KnownLock } from '../locks.js';
-import { NOTICE_KINDS, type Notice, type NoticeFilter, type NoticeKind } from '../store/notice-store.js';
-import type { Store, WebhookUrl } from '../store/store.js';
+import type { KnownLock } from '../locks/locks.js';
+import { NOTICE_KINDS, type Notice, type NoticeFilter, type NoticeKind } from '../store/contract/notice-store.js';
+import type { Store, WebhookUrl } from '../store/contract/store.js';
 import { DISABLED_BY_HAND } from '../webhooks/webhook-settings.js';
 import { LockNotices } from './lock-notices.js';
 import { PendingNotices } from './pending-notices.js';

@@ -2,7 +2,7 @@
  * Notices that wait for their write: what happened to one kind and subject meanwhile is one change, however often it
  * happened. Bounded: past the limit, a kind's new subjects are counted together.
  */
-import type { NoticeChange, NoticeKind } from '../store/notice-store.js';
+import type { NoticeChange, NoticeKind } from '../store/contract/notice-store.js';
 
 /** Kinds and subjects that may wait, what ended not counted: that is at most as much as goes on. */
 export const MOST_PENDING = 5_000;

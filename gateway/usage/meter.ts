@@ -9,8 +9,8 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../proto/clock.js';
-import type { Sender } from '../ingest.js';
-import type { UsageDelta } from '../store/usage-store.js';
+import type { Sender } from '../ingest/ingest.js';
+import type { UsageDelta } from '../store/contract/usage-store.js';
 import { addCounts, isNothing, NO_USAGE, type UsageCounts } from './counts.js';
 import { type Month, monthEndMs, monthOf } from './month.js';
 import { RawBytes } from './raw-bytes.js';

@@ -6,8 +6,8 @@
  * lock's very first connection one commit; all that connect at the same time share it.
  */
 import type { Clock } from '../../proto/clock.js';
-import type { Mac } from '../../proto/mac.js';
-import type { UsageStore } from '../store/usage-store.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { UsageStore } from '../store/contract/usage-store.js';
 
 export class SimCards {
   readonly #store: Pick<UsageStore, 'activate' | 'readActivations'>;

@@ -2,8 +2,8 @@
  * A month's statement for a merchant, made of what the store has (interfaces.md §5). Pure: the same basis gives the
  * same statement. It is stored as it is made here and never made again.
  */
-import { formatMac, type Mac } from '../../proto/mac.js';
-import { toDate } from '../../proto/ping-json.js';
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
+import { toDate } from '../../proto/wire/ping-json.js';
 import { addCounts, bytesOf, type CountsJson, countsJson, NO_USAGE, type UsageCounts } from './counts.js';
 import { type Month, monthEndMs, monthStartMs } from './month.js';
 import {

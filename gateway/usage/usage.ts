@@ -7,16 +7,16 @@
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { toDate } from '../../proto/ping-json.js';
+import { toDate } from '../../proto/wire/ping-json.js';
 import type { GatewayEvents } from '../events.js';
-import type { Merchant, Store } from '../store/store.js';
+import type { Merchant, Store } from '../store/contract/store.js';
 import {
   COUNTING_SINCE_FACT,
   type DatedPlan,
   type StoredStatement,
   type UsageFilter,
   type UsageRow,
-} from '../store/usage-store.js';
+} from '../store/contract/usage-store.js';
 import { Meter } from './meter.js';
 import { type Month, monthEndMs, monthOf, monthsBetween, previousMonth } from './month.js';
 import { checkPlan, type PricePlan } from './price.js';

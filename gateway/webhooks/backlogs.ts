@@ -8,8 +8,8 @@
  */
 import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
-import type { StoreFigures, UrlBacklog } from '../store/figures/store-figures.js';
-import type { Store } from '../store/store.js';
+import type { Store } from '../store/contract/store.js';
+import type { StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
 
 const LOOK_EVERY: Milliseconds = Seconds(10);
 /** From so many undelivered events on a URL is far behind. */

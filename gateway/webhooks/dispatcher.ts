@@ -1,14 +1,14 @@
 /** All webhook URLs at work, each on its own: a worker for each, woken when its merchant has new events. */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
-import type { Keys } from '../keys.js';
-import type { WebhookUrl } from '../store/store.js';
-import type { OldSecret } from '../store/webhook-store.js';
-import type { UrlSecrets } from './courier.js';
-import { unsealHeaders } from './custom-headers.js';
-import { Pace } from './pace.js';
-import { ProgressRecorder } from './progress-recorder.js';
-import { StalledUrls } from './stalled-urls.js';
-import { UrlWorker, type WorkerParts } from './url-worker.js';
+import type { Keys } from '../data-folder/keys.js';
+import type { WebhookUrl } from '../store/contract/store.js';
+import type { OldSecret } from '../store/contract/webhook-store.js';
+import type { UrlSecrets } from './delivery-sender.js';
+import { Pace } from './delivery-throttle.js';
+import { unsealHeaders } from './payload/custom-headers.js';
+import { ProgressRecorder } from './url/progress-recorder.js';
+import { StalledUrls } from './url/stalled-urls.js';
+import { UrlWorker, type WorkerParts } from './url/url-worker.js';
 
 /** Events that all URLs together may have read ahead: some 16 MB. */
 const AHEAD_OF_ALL = 32_768;

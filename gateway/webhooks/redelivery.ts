@@ -4,11 +4,11 @@
  */
 import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { parseEventId } from '../event-id.js';
-import type { Store, StoredUplink, WebhookUrl } from '../store/store.js';
-import { noSuchWebhook } from '../store/webhook-sqlite.js';
-import type { Resent } from '../store/webhook-store.js';
+import type { Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
+import type { Resent } from '../store/contract/webhook-store.js';
+import { noSuchWebhook } from '../store/sqlite/tables/webhooks/webhooks.js';
 import type { Dispatcher } from './dispatcher.js';
+import { parseEventId } from './event-id.js';
 
 /** Events that become due in one commit, so that pings wait for no more than that. */
 const RECOVERED_AT_ONCE = 500;

@@ -2,13 +2,14 @@
  * The pings that tests send, as if they stood in the log: one that a lock might send first, or one that an operator
  * gives. They are nobody's uplinks, so they have no row and no credential.
  */
-import { encodeUplink, UPLINK_MAX_BYTES } from '../../proto/codec.js';
+
 import { LockgateError } from '../../proto/errors.js';
-import { DEFAULT_POWER, isPingUplink, type PingUplink } from '../../proto/ping.js';
-import { uplinkFromJson } from '../../proto/ping-from-json.js';
-import { POWER_MODEL } from '../../proto/power-model.js';
-import { digestOf } from '../event-id.js';
-import type { Device, StoredUplink } from '../store/store.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { encodeUplink, UPLINK_MAX_BYTES } from '../../proto/wire/codec.js';
+import { DEFAULT_POWER, isPingUplink, type PingUplink } from '../../proto/wire/ping.js';
+import { uplinkFromJson } from '../../proto/wire/ping-from-json.js';
+import type { Device, StoredUplink } from '../store/contract/store.js';
+import { digestOf } from './event-id.js';
 
 /** A locked lock's cellular ping of this moment: what a lock that never sent anything might send first. */
 export function plausiblePing(device: Device, nowMs: number): StoredUplink {

@@ -4,16 +4,16 @@
  */
 import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { checkUrl } from '../accounts.js';
+import { checkUrl } from '../accounts/accounts.js';
+import type { Keys } from '../data-folder/keys.js';
 import type { GatewayEvents, UrlChanged } from '../events.js';
-import type { Keys } from '../keys.js';
-import type { Store, WebhookUrl } from '../store/store.js';
-import { noSuchWebhook } from '../store/webhook-sqlite.js';
-import type { WebhookChange } from '../store/webhook-store.js';
-import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './custom-headers.js';
-import type { DeliveryClock } from './delivery-clock.js';
+import type { Store, WebhookUrl } from '../store/contract/store.js';
+import type { WebhookChange } from '../store/contract/webhook-store.js';
+import { noSuchWebhook } from '../store/sqlite/tables/webhooks/webhooks.js';
 import type { Dispatcher } from './dispatcher.js';
-import { makeWebhookSecret } from './signature.js';
+import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './payload/custom-headers.js';
+import { makeWebhookSecret } from './payload/signature.js';
+import type { DeliveryClock } from './url/delivery-clock.js';
 
 /** How long the secrets before a new one stay valid, where nobody says otherwise, and at the most. */
 const DEFAULT_GRACE: Milliseconds = Hours(24);

@@ -9,19 +9,19 @@
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
-import { decodeUplink } from '../../proto/codec.js';
 import { LockgateError } from '../../proto/errors.js';
-import { formatMac, type Mac } from '../../proto/mac.js';
-import { isPingUplink } from '../../proto/ping.js';
+import { decodeUplink } from '../../proto/wire/codec.js';
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
+import { isPingUplink } from '../../proto/wire/ping.js';
+import type { Keys } from '../data-folder/keys.js';
 import { type BudgetName, OverBudget } from '../fairness/over-budget.js';
-import type { Keys } from '../keys.js';
-import { noSuchDevice } from '../store/registry-tables.js';
-import type { Device, Store, StoredUplink, WebhookUrl } from '../store/store.js';
-import { noSuchWebhook } from '../store/webhook-sqlite.js';
-import { ADDRESS_REFUSED } from './attempt.js';
-import { webhookBody } from './body.js';
-import { Courier, type CourierParts } from './courier.js';
+import type { Device, Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
+import { noSuchDevice } from '../store/sqlite/tables/registry.js';
+import { noSuchWebhook } from '../store/sqlite/tables/webhooks/webhooks.js';
+import { Courier, type CourierParts } from './delivery-sender.js';
 import { openUrlSecrets } from './dispatcher.js';
+import { webhookBody } from './payload/body.js';
+import { ADDRESS_REFUSED } from './sending/attempt.js';
 import { type GivenPing, givenPing, plausiblePing } from './test-ping.js';
 
 /** Tests of one merchant in any minute. */

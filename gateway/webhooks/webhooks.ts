@@ -1,8 +1,8 @@
 /** What operators and merchants do with webhooks, each part by its name. */
-import type { DeliveryReading } from '../store/webhook-store.js';
-import type { DeliveryClock } from './delivery-clock.js';
+import type { DeliveryReading } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { Redelivery } from './redelivery.js';
+import type { DeliveryClock } from './url/delivery-clock.js';
 import { WebhookSettings, type WebhookSettingsParts } from './webhook-settings.js';
 import { WebhookTester, type WebhookTesterParts } from './webhook-test.js';
 

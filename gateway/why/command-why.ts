@@ -2,13 +2,14 @@
  * Why a command was sent, or waits, or is over: a row for each type, for each state and for whatever it may wait for
  * (protocol.md §1 and §2). Pure.
  */
-import { formatMac } from '../../proto/mac.js';
-import type { Command } from '../../proto/ping.js';
-import { toDate } from '../../proto/ping-json.js';
-import { describeSpan } from '../../proto/power-judge-words.js';
-import { SECTIONS, type Section, step, type WhyStep } from '../../proto/why-step.js';
+
+import { describeSpan } from '../../proto/power/judge/words.js';
+import { SECTIONS, type Section, step, type WhyStep } from '../../proto/why/step.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import type { Command } from '../../proto/wire/ping.js';
+import { toDate } from '../../proto/wire/ping-json.js';
 import type { Wait } from '../commands/command-wait.js';
-import type { CommandRecord, CommandState } from '../store/command-record.js';
+import type { CommandRecord, CommandState } from '../store/contract/command-record.js';
 
 /** What a command asks of the lock. */
 export const TYPE_WHY: Readonly<Record<Command['type'], string>> = Object.freeze({

@@ -1,12 +1,13 @@
 /**
  * What became of an event at a webhook URL, and why: a row for each outcome (interfaces.md §3). Pure.
  */
-import { toDate } from '../../proto/ping-json.js';
-import { SECTIONS, step, type WhyStep } from '../../proto/why-step.js';
-import type { DeliveryReading, StoredAttempt, WebhookUrl } from '../store/webhook-store.js';
-import { ADDRESS_REFUSED } from '../webhooks/attempt.js';
-import { LONGEST_PROBE_WAIT } from '../webhooks/circuit.js';
-import { RETRY_DELAYS } from '../webhooks/schedule.js';
+
+import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
+import { toDate } from '../../proto/wire/ping-json.js';
+import type { DeliveryReading, StoredAttempt, WebhookUrl } from '../store/contract/webhook-store.js';
+import { ADDRESS_REFUSED } from '../webhooks/sending/attempt.js';
+import { LONGEST_PROBE_WAIT } from '../webhooks/url/circuit.js';
+import { RETRY_DELAYS } from '../webhooks/url/schedule.js';
 
 /** Every way in which it may stand; the first that applies is the one. */
 export const OUTCOMES = [

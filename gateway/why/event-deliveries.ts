@@ -1,9 +1,9 @@
 /** What became of an event at each webhook URL of the merchant that it was made for, looked up. */
-import { SECTIONS, step, type WhyStep } from '../../proto/why-step.js';
-import { eventId } from '../event-id.js';
-import type { Store, StoredUplink } from '../store/store.js';
-import { noSuchWebhook } from '../store/webhook-sqlite.js';
-import { DELIVERY_STATES, type DeliveryReading, type WebhookUrl } from '../store/webhook-store.js';
+import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
+import type { Store, StoredUplink } from '../store/contract/store.js';
+import { DELIVERY_STATES, type DeliveryReading, type WebhookUrl } from '../store/contract/webhook-store.js';
+import { noSuchWebhook } from '../store/sqlite/tables/webhooks/webhooks.js';
+import { eventId } from '../webhooks/event-id.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { type DeliveryCase, deliverySteps } from './delivery-why.js';
 

@@ -3,13 +3,13 @@
  * bounded, and read in pieces between which the gateway goes on with its work.
  */
 import { afterThisTurn } from '../../proto/clock.js';
-import { formatMac, type Mac } from '../../proto/mac.js';
-import type { JudgeEvent, UplinkEvent } from '../../proto/power-judge-event.js';
-import { POWER_MODEL } from '../../proto/power-model.js';
-import { HistoryReplay, type JudgedHistory } from '../../proto/why-history.js';
-import type { Judging } from '../judging/judging.js';
-import { judgeEventOf } from '../operator/trace-export.js';
-import type { LogEntry, Store, StoredUplink } from '../store/store.js';
+import type { JudgeEvent, UplinkEvent } from '../../proto/power/judge/event.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { HistoryReplay, type JudgedHistory } from '../../proto/why/history.js';
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
+import { judgeEventOf } from '../http/operator/trace-export.js';
+import type { Judging } from '../ingest/judging.js';
+import type { LogEntry, Store, StoredUplink } from '../store/contract/store.js';
 
 /** Uplinks that are judged once more, at the most, and as many events of connections: weeks of a busy lock. */
 export const REPLAYED_MOST = 2_500;

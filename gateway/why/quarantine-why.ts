@@ -1,8 +1,9 @@
 /** Why bytes were put into quarantine: a row for each reason that codec.ts has (protocol.md §1). Pure. */
-import type { UplinkRejection } from '../../proto/codec.js';
-import { toDate } from '../../proto/ping-json.js';
-import { SECTIONS, step, type WhyStep } from '../../proto/why-step.js';
-import { QUARANTINE_PER_LOCK, type QuarantinedMessage } from '../store/store.js';
+
+import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
+import type { UplinkRejection } from '../../proto/wire/codec.js';
+import { toDate } from '../../proto/wire/ping-json.js';
+import { QUARANTINE_PER_LOCK, type QuarantinedMessage } from '../store/contract/store.js';
 
 /** What each code says of the bytes. */
 export const REJECTION_WHY: Readonly<Record<UplinkRejection['code'], string>> = Object.freeze({

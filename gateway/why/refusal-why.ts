@@ -1,8 +1,9 @@
 /** What was refused of a lock before a moment, newest first: a sentence each, with its reason in plain words. Pure. */
-import { toDate } from '../../proto/ping-json.js';
-import { SECTIONS, step, type WhyStep } from '../../proto/why-step.js';
-import type { RefusalReason } from '../mqtt/refusal-reason.js';
-import type { Refusal } from '../store/refusals/refusal-store.js';
+
+import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
+import { toDate } from '../../proto/wire/ping-json.js';
+import type { RefusalReason } from '../mqtt/refusals/refusal-reason.js';
+import type { Refusal } from '../store/contract/refusal-store.js';
 
 /** Refusals that are shown, at the most. */
 const REFUSALS_TOLD = 3;

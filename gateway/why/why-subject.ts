@@ -3,8 +3,8 @@
  * a finding, a command, a quarantined message, or a lock. Pure.
  */
 import { LockgateError } from '../../proto/errors.js';
-import { type Mac, parseMac } from '../../proto/mac.js';
-import { type EventName, parseEventId } from '../event-id.js';
+import { type Mac, parseMac } from '../../proto/wire/mac.js';
+import { type EventName, parseEventId } from '../webhooks/event-id.js';
 
 export type Subject =
   | { readonly kind: 'event'; readonly id: string; readonly name: EventName; readonly urlId?: number }

@@ -2,7 +2,7 @@
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
-import { isDatable, toDate } from '../../proto/ping-json.js';
+import { isDatable, toDate } from '../../proto/wire/ping-json.js';
 
 const SPAN = /^(\d{1,6}) ?(s|min|m|h|d|w)(?: ago)?$/;
 const UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {

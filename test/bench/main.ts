@@ -6,25 +6,25 @@
 import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { wrapped } from '../../cli/wrapped-text.js';
-import { benchAck } from './ack.js';
-import { benchBadReceivers } from './bad-receivers.js';
+import { wrapped } from '../../cli/terminal/wrapped-text.js';
 import { type Flags, readFlags } from './flags.js';
-import { benchConnections, benchGrowth } from './growth.js';
-import { benchIdleLocks, benchReconnect } from './idle-locks.js';
-import { benchIngest, benchUrls } from './ingest.js';
-import { benchIngestPath } from './ingest-path.js';
-import { benchLiveLocks } from './live-locks.js';
 import { benchNeighbour } from './neighbour/neighbour.js';
 import { profileLines } from './profile-shares.js';
 import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines } from './report.js';
-import { benchRetention } from './retention.js';
 import type { BenchOptions, Row } from './row.js';
+import { benchAck } from './rows/ack.js';
+import { benchBadReceivers } from './rows/bad-receivers.js';
+import { benchConnections, benchGrowth } from './rows/growth.js';
+import { benchIdleLocks, benchReconnect } from './rows/idle-locks.js';
+import { benchIngest, benchUrls } from './rows/ingest.js';
+import { benchIngestPath } from './rows/ingest-path.js';
+import { benchLiveLocks } from './rows/live-locks.js';
+import { benchRetention } from './rows/retention.js';
+import { benchStart } from './rows/start.js';
+import { benchTraceCheck } from './rows/trace-check.js';
+import { benchVirtual } from './rows/virtual.js';
+import { benchArrival, benchDeliveries } from './rows/webhooks.js';
 import { endAllStages, isInterrupted } from './stage.js';
-import { benchStart } from './start.js';
-import { benchTraceCheck } from './trace-check.js';
-import { benchVirtual } from './virtual.js';
-import { benchArrival, benchDeliveries } from './webhooks.js';
 
 /** In the order of quality.md §1; what makes a large store comes together. */
 const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<Row>>> = {

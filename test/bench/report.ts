@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { wrapped } from '../../cli/wrapped-text.js';
+import { wrapped } from '../../cli/terminal/wrapped-text.js';
 import { VERSION } from '../../gateway/version.js';
-import { root } from '../helpers/our-files.js';
+import { root } from '../helpers/house/our-files.js';
 import type { Rates } from './measure.js';
 import { type Bar, type Comparison, holds, type Row } from './row.js';
 

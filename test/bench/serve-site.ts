@@ -4,15 +4,15 @@
  */
 import { readFileSync } from 'node:fs';
 import { GatewayClient } from '../../cli/client.js';
-import { LOCKGATE, Program } from '../helpers/program.js';
+import { LOCKGATE, Program } from '../helpers/cli/program.js';
+import { StoredPings } from './beside/stored-pings.js';
 import { type CpuTime, cpuPerPing, cpuTime } from './cpu-share.js';
-import { crowdLocks, provisionCrowd } from './crowd-accounts.js';
-import { Generator } from './generator.js';
-import type { Played } from './node-generator.js';
-import type { Obedient } from './obedient.js';
+import { crowdLocks, provisionCrowd } from './load/crowd-accounts.js';
+import { Generator } from './load/generator.js';
+import type { Played } from './load/node-generator.js';
+import type { Obedient } from './load/obedient.js';
+import type { HostRequest, Manner, ToldSoFar } from './load/webhook-host.js';
 import type { Stage } from './stage.js';
-import { StoredPings } from './stored-pings.js';
-import type { HostRequest, Manner, ToldSoFar } from './webhook-host.js';
 
 /** How `serve` is started. */
 export interface ServeOptions {
@@ -167,6 +167,6 @@ export async function startReceivers(
   receivers: number | readonly Manner[],
 ): Promise<{ readonly host: Obedient; readonly urls: readonly string[] }> {
   const manners = typeof receivers === 'number' ? Array.from({ length: receivers }, () => 'good' as const) : receivers;
-  const host = stage.script('./webhook-host.js', { receivers: manners } satisfies HostRequest);
+  const host = stage.script('./load/webhook-host.js', { receivers: manners } satisfies HostRequest);
   return { host, ...(await host.answer<{ urls: string[] }>()) };
 }

@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Teardown } from '../helpers/temp-folder.js';
-import { Obedient } from './obedient.js';
+import type { Teardown } from '../helpers/store/temp-folder.js';
+import { Obedient } from './load/obedient.js';
 
 const open = new Set<Stage>();
 let isEnding = false;

@@ -4,9 +4,9 @@
  */
 import { cpSync } from 'node:fs';
 import { systemClock } from '../../proto/clock.js';
-import { provisionCrowd } from './crowd-accounts.js';
-import type { FillRequest } from './fill-store.js';
-import { LOCKS } from './ingest.js';
+import type { FillRequest } from './beside/fill-store.js';
+import { provisionCrowd } from './load/crowd-accounts.js';
+import { LOCKS } from './rows/ingest.js';
 import { Stage } from './stage.js';
 
 /** Data folders that know the crowd, by how many pings they have. */
@@ -42,7 +42,7 @@ async function make(share: number): Promise<Stock> {
 
 /** Appends so many pings at each call, and says how long it took. */
 export async function filler(stage: Stage, request: FillRequest): Promise<(pings: number) => Promise<void>> {
-  const program = stage.script('./fill-store.js', request);
+  const program = stage.script('./beside/fill-store.js', request);
   return async (pings) => {
     const beganAt = performance.now();
     await program.answer(String(pings));

@@ -2,9 +2,9 @@
 // that the codec is held to something else than itself. A bug report becomes a line here before it is fixed.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Downlink, PowerChange, Uplink } from '../../proto/ping.js';
-import { highWindowToJson, pingToJson, powerToJson } from '../../proto/ping-json.js';
-import { root } from './our-files.js';
+import type { Downlink, PowerChange, Uplink } from '../../proto/wire/ping.js';
+import { highWindowToJson, pingToJson, powerToJson } from '../../proto/wire/ping-json.js';
+import { root } from './house/our-files.js';
 
 /** One sample: the bytes, and what they say or why they can't be taken. */
 export interface Vector {

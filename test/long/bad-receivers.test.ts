@@ -1,9 +1,10 @@
 /**
  * A hundred receivers, ninety of them bad, as the bench has them (quality.md §2); the quick form is
- * test/webhook-bad-receivers.test.ts. Times are told and judged by people: `npm run bench -- --only bad-receivers`.
+ * test/gateway/webhooks/bad-receivers.test.ts. Times are told and judged by people: `npm run bench -- --only
+ * bad-receivers`.
  */
 import t from 'tap';
-import { runBadReceivers } from '../bench/bad-receivers.js';
+import { runBadReceivers } from '../bench/rows/bad-receivers.js';
 
 const MEGABYTES = 1e6;
 

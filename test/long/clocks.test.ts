@@ -1,7 +1,7 @@
 /** A start with the machine's clock 401 days ahead deletes nothing: the first sweep comes a minute after the start. */
 import t from 'tap';
-import { ClockSite } from '../helpers/clock-site.js';
-import { whyNoSetClock } from '../helpers/set-clock.js';
+import { ClockSite } from '../helpers/clocks/clock-site.js';
+import { whyNoSetClock } from '../helpers/clocks/set-clock.js';
 
 /** Longer than the first sweep takes to come, and to tell of what it did. */
 const SWEPT_WITHIN_SECONDS = 75;

@@ -1,7 +1,7 @@
 /** The long form of test/system/commands.test.ts: the ten thousand commands of quality.md §2. */
 import t from 'tap';
-import { testCommandsDown } from '../helpers/commands-down.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+import { testCommandsDown } from '../helpers/commands/commands-down.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const options = { seed: chooseSeed(), locks: 200, commandsPerLock: 50, kills: 2, stillSeconds: 20 };
 testCommandsDown(t, options, 'dist/test/long/commands.test.js');

@@ -2,12 +2,12 @@
 import { copyFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
-import { runBackup } from '../helpers/backup-run.js';
-import { flipBits, flipWalBits } from '../helpers/bit-flips.js';
-import { killedStore } from '../helpers/killed-store.js';
-import { chooseSeed, SeededChance } from '../helpers/seeded-chance.js';
-import { stockStore } from '../helpers/stocked-store.js';
-import { tempFolder } from '../helpers/temp-folder.js';
+import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
+import { runBackup } from '../helpers/store/backup-run.js';
+import { flipBits, flipWalBits } from '../helpers/store/bit-flips.js';
+import { killedStore } from '../helpers/store/killed-store.js';
+import { stockStore } from '../helpers/store/stocked-store.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const seed = chooseSeed();
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/long/db.test.js`);

@@ -1,6 +1,6 @@
 /** The long form of test/system/delivery-kill.test.ts: the twenty kills of quality.md §2. */
 import t from 'tap';
-import { testDeliveryKills, testSkippedEvents } from '../helpers/delivery-kill.js';
+import { testDeliveryKills, testSkippedEvents } from '../helpers/durability/delivery-kill.js';
 
 testDeliveryKills(t, 20, 'dist/test/long/delivery-kill.test.js');
 testSkippedEvents(t, 'dist/test/long/delivery-kill.test.js');

@@ -1,8 +1,9 @@
-// The long form of test/fast-lane.test.ts: 50,000 streams. LOCKGATE_SEED and LOCKGATE_STREAMS choose others.
+// The long form of test/gateway/mqtt/uplink-fast-path.test.ts: 50,000 streams. LOCKGATE_SEED and LOCKGATE_STREAMS
+// choose others.
 import t from 'tap';
 import { Minutes } from '../../proto/clock.js';
-import { compareLanes } from '../helpers/lane-streams.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+import { compareLanes } from '../helpers/mqtt/fast-path-streams.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const STREAMS = Number(process.env.LOCKGATE_STREAMS ?? 50_000);
 /** Each lot with brokers of its own. */

@@ -6,15 +6,15 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t, { type Test } from 'tap';
-import { oddMoment } from '../helpers/bell.js';
-import { dyingThread } from '../helpers/dying-thread.js';
-import { floodFaults } from '../helpers/flood-check.js';
-import { FloodCrowd } from '../helpers/flood-crowd.js';
-import { fillDisk } from '../helpers/full-disk.js';
-import { GatewayChild } from '../helpers/gateway-child.js';
-import { root } from '../helpers/our-files.js';
-import { SeededChance } from '../helpers/seeded-chance.js';
-import { tempFolder } from '../helpers/temp-folder.js';
+import { oddMoment } from '../helpers/clocks/bell.js';
+import { floodFaults } from '../helpers/durability/flood-check.js';
+import { FloodCrowd } from '../helpers/durability/flood-crowd.js';
+import { GatewayChild } from '../helpers/gateway/gateway-child.js';
+import { root } from '../helpers/house/our-files.js';
+import { SeededChance } from '../helpers/pair/seeded-chance.js';
+import { dyingThread } from '../helpers/store/dying-thread.js';
+import { fillDisk } from '../helpers/store/full-disk.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const LOCKS = 300;
 const RUNS = { least: 2000, perCredential: 1, most: 6000 };
@@ -32,7 +32,7 @@ t.setTimeout(900_000);
 
 const folder = tempFolder(t);
 const library = path.join(folder, 'failing-fsync.so');
-const source = path.join(root, 'test/helpers/failing-fsync.cc');
+const source = path.join(root, 'test/helpers/store/failing-fsync.cc');
 const isBuilt =
   process.platform === 'linux' && spawnSync('g++', ['-shared', '-fPIC', '-o', library, source]).status === 0;
 const skip = isBuilt ? false : 'there is no g++';

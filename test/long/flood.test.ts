@@ -3,7 +3,7 @@
  * and again. LOCKGATE_KILLS makes it smaller or larger.
  */
 import t from 'tap';
-import { testFlood } from '../helpers/flood-test.js';
+import { testFlood } from '../helpers/durability/flood-test.js';
 
 const kills = Number(process.env.LOCKGATE_KILLS ?? 20);
 

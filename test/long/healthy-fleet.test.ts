@@ -1,9 +1,9 @@
-// The long form of test/healthy-fleet.test.ts: a year of a hundred mixed locks, a month of lively ones, and each bug in
-// more of both. HEALTHY_SEED chooses another year, HEALTHY_DAYS a shorter one.
+// The long form of test/firmware-sim/healthy-fleet.test.ts: a year of a hundred mixed locks, a month of lively ones,
+// and each bug in more of both. HEALTHY_SEED chooses another year, HEALTHY_DAYS a shorter one.
 import t from 'tap';
-import { BUGS } from '../../firmware-sim/bugs.js';
+import { BUGS } from '../../firmware-sim/faults/bugs.js';
 import { Minutes } from '../../proto/clock.js';
-import { type HealthyRun, healthyRun, rulesUnexplained } from '../helpers/healthy-run.js';
+import { type HealthyRun, healthyRun, rulesUnexplained } from '../helpers/sim/healthy-run.js';
 
 const SEED = process.env.HEALTHY_SEED ?? 'year';
 const DAYS = Number(process.env.HEALTHY_DAYS ?? 365);

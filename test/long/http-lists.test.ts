@@ -4,10 +4,10 @@
  */
 import t, { type Test } from 'tap';
 import { monotonicMs, systemClock } from '../../proto/clock.js';
-import { call } from '../helpers/merchant-call.js';
-import { chooseSeed, SeededChance } from '../helpers/seeded-chance.js';
-import { ServeProgram } from '../helpers/serve-program.js';
-import { tempFolder } from '../helpers/temp-folder.js';
+import { ServeProgram } from '../helpers/cli/serve-program.js';
+import { call } from '../helpers/http/merchant-call.js';
+import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const seed = chooseSeed();
 const KILLS = Number(process.env.LOCKGATE_KILLS ?? 40);

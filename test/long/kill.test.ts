@@ -3,9 +3,9 @@
  * LOCKGATE_ACKED make it smaller, to try it.
  */
 import t from 'tap';
-import { summarize } from '../helpers/delivery-check.js';
-import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+import { summarize } from '../helpers/durability/delivery-check.js';
+import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
 const kills = Number(process.env.LOCKGATE_KILLS ?? 200);

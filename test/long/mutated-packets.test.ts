@@ -1,14 +1,14 @@
 /**
- * The long form of the mutated packets in test/mqtt-conformance.test.ts (quality.md §2, "MQTT 3.1.1 conformance"): a
- * million of them over real sockets, before and after authentication, while honest locks ping. LOCKGATE_SEED and
- * LOCKGATE_MUTATED (how many) choose others; a fault says which seed repeats it.
+ * The long form of the mutated packets in test/gateway/mqtt/conformance.test.ts (quality.md §2, "MQTT 3.1.1
+ * conformance"): a million of them over real sockets, before and after authentication, while honest locks ping.
+ * LOCKGATE_SEED and LOCKGATE_MUTATED (how many) choose others; a fault says which seed repeats it.
  */
 import t from 'tap';
 import { Minutes } from '../../proto/clock.js';
-import { GatewayChild } from '../helpers/gateway-child.js';
-import { runMutated } from '../helpers/mutated-run.js';
-import { runOverSockets, settledDescriptors } from '../helpers/mutated-sockets.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+import { GatewayChild } from '../helpers/gateway/gateway-child.js';
+import { runMutated } from '../helpers/mqtt/mutated-run.js';
+import { runOverSockets, settledDescriptors } from '../helpers/mqtt/mutated-sockets.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const MUTATED = Number(process.env.LOCKGATE_MUTATED ?? 1_000_000);
 /** Of those, how many the first part sends, behind which the gateway has the memory that it needs. */

@@ -1,9 +1,9 @@
-// The long form of test/pair-check.test.ts: 10,000 walks of 30 days, and each case watched until after its next Period
-// Ping. PAIR_FROM and PAIR_WALKS choose other walks.
+// The long form of test/proto/power/pair-check.test.ts: 10,000 walks of 30 days, and each case watched until after its
+// next Period Ping. PAIR_FROM and PAIR_WALKS choose other walks.
 import t from 'tap';
 import { Hours, Minutes } from '../../proto/clock.js';
-import { cases, happenings } from '../helpers/pair-cases.js';
-import { PairSeen, wrongInCase, wrongOnWalk } from '../helpers/pair-report.js';
+import { cases, happenings } from '../helpers/pair/cases.js';
+import { PairSeen, wrongInCase, wrongOnWalk } from '../helpers/pair/report.js';
 
 const FROM = Number(process.env.PAIR_FROM ?? 1);
 const WALKS = Number(process.env.PAIR_WALKS ?? 10_000);

@@ -10,9 +10,9 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { ServeSite } from '../bench/serve-site.js';
 import { onStage } from '../bench/stage.js';
-import type { StatementCount } from '../helpers/counting-statements.js';
-import { root } from '../helpers/our-files.js';
-import { tempFolder } from '../helpers/temp-folder.js';
+import { root } from '../helpers/house/our-files.js';
+import type { StatementCount } from '../helpers/store/counting-statements.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const PINGS = 20_000;
 const LOCKS = 1000;
@@ -28,7 +28,7 @@ const PINGS_AN_FSYNC = 50;
 
 t.setTimeout(300_000);
 
-const PRELOAD = fileURLToPath(new URL('../helpers/counting-statements.js', import.meta.url));
+const PRELOAD = fileURLToPath(new URL('../helpers/store/counting-statements.js', import.meta.url));
 
 function sum(folder: string): StatementCount {
   const counts = readdirSync(folder).map(
@@ -46,7 +46,7 @@ const noCompiler = spawnSync('g++', ['--version']).error !== undefined && 'g++ i
 
 t.test('a ping costs few statements, few bytes and a share of an fsync', { skip: noCompiler }, async (t) => {
   const [library, statements] = [path.join(tempFolder(t), 'counting-fsync.so'), tempFolder(t)];
-  const source = path.join(root, 'test/helpers/counting-fsync.cc');
+  const source = path.join(root, 'test/helpers/store/counting-fsync.cc');
   t.equal(spawnSync('g++', ['-O2', '-shared', '-fPIC', '-o', library, source]).status, 0);
   const fsyncs = path.join(tempFolder(t), 'fsyncs');
   await onStage(async (stage) => {

@@ -2,9 +2,9 @@
 // same pings in the same order as without a gateway. That needs a machine with little else to do: what it stops for
 // counts 240 times. The month is played in step: its 31 days would take 12 minutes at the highest speed there is.
 import t from 'tap';
-import { stockNames } from '../../firmware-sim/stock-scenarios.js';
-import { playInStep, playLiveAgainst, sameAsVirtual } from '../helpers/scenario-live.js';
-import { testGateway } from '../helpers/test-gateway.js';
+import { stockNames } from '../../firmware-sim/scenario/stock.js';
+import { testGateway } from '../helpers/gateway/test-gateway.js';
+import { playInStep, playLiveAgainst, sameAsVirtual } from '../helpers/sim/scenario-live.js';
 
 const SPEED = 240;
 const names = stockNames().filter((name) => name !== 'month');

@@ -4,7 +4,7 @@
  * safe, each once. LOCKGATE_SOAK_MINUTES makes it shorter, to try it. The quick form is test/system/soak.test.ts.
  */
 import t from 'tap';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 import { heapSlope, runSoak } from '../helpers/soak/soak-run.js';
 
 const seed = chooseSeed();

@@ -6,17 +6,17 @@
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { provisionCrowd } from '../bench/crowd-accounts.js';
-import type { CrowdRequest } from '../bench/lock-crowd.js';
-import { Obedient } from '../bench/obedient.js';
-import { GatewayChild } from '../helpers/gateway-child.js';
+import { provisionCrowd } from '../bench/load/crowd-accounts.js';
+import type { CrowdRequest } from '../bench/load/lock-crowd.js';
+import { Obedient } from '../bench/load/obedient.js';
+import { GatewayChild } from '../helpers/gateway/gateway-child.js';
+import { eventually } from '../helpers/gateway/webhook-bench.js';
 import { establishedOn } from '../helpers/soak/soak-run.js';
-import { eventually } from '../helpers/webhook-bench.js';
 
 const LOCKS = Number(process.env.LOCKGATE_LOCKS ?? 10_000);
 const STORMS = 5;
 /** Both ends of a socket are on this machine, each in a process of its own. */
-const CROWD = fileURLToPath(new URL('../bench/lock-crowd.js', import.meta.url));
+const CROWD = fileURLToPath(new URL('../bench/load/lock-crowd.js', import.meta.url));
 const MEGABYTE = 1e6;
 /** What two collections of the same state may differ by. */
 const MOST_GROWTH_BYTES = 10 * MEGABYTE;

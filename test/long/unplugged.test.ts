@@ -1,10 +1,10 @@
 /** The long form of system/unplugged.test.ts: a larger fleet at 60 times speed, unplugged for ten minutes six times. */
 import t from 'tap';
 import { Minutes } from '../../proto/clock.js';
-import { summarize } from '../helpers/delivery-check.js';
-import { livelyLife } from '../helpers/lively-life.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
-import { type Outage, UnplugRun } from '../helpers/unplug-run.js';
+import { summarize } from '../helpers/durability/delivery-check.js';
+import { type Outage, UnplugRun } from '../helpers/durability/unplug-run.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
+import { livelyLife } from '../helpers/sim/lively-life.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npx tap --timeout=900 dist/test/long/unplugged.test.js`;

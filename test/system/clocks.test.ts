@@ -5,9 +5,9 @@
 import t, { type Test } from 'tap';
 import { monthOf } from '../../gateway/usage/month.js';
 import { Days, Hours, systemClock } from '../../proto/clock.js';
-import { formatMac } from '../../proto/mac.js';
-import { ClockSite } from '../helpers/clock-site.js';
-import { whyNoSetClock } from '../helpers/set-clock.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import { ClockSite } from '../helpers/clocks/clock-site.js';
+import { whyNoSetClock } from '../helpers/clocks/set-clock.js';
 
 const skip = whyNoSetClock() ?? false;
 const LEAP = Days(401);

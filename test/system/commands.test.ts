@@ -10,10 +10,10 @@ import {
   CommandRun,
   type CommandRunOptions,
   checkCommands,
-} from '../helpers/command-run.js';
-import { testCommandsDown } from '../helpers/commands-down.js';
-import type { SabotageName } from '../helpers/sabotage.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+} from '../helpers/cli/command-run.js';
+import { testCommandsDown } from '../helpers/commands/commands-down.js';
+import type { SabotageName } from '../helpers/durability/sabotage.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
 const FILE = 'dist/test/system/commands.test.js';

@@ -3,6 +3,6 @@
  * check finds skipped events is shown there, and by kill-sabotage.test.ts.
  */
 import t from 'tap';
-import { testDeliveryKills } from '../helpers/delivery-kill.js';
+import { testDeliveryKills } from '../helpers/durability/delivery-kill.js';
 
 testDeliveryKills(t, 4, 'dist/test/system/delivery-kill.test.js');

@@ -5,11 +5,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import t, { type Test } from 'tap';
-import { call } from '../helpers/merchant-call.js';
-import { LOCKGATE, lockgateJson, Program } from '../helpers/program.js';
-import { connectPacket, puback, publishPacket, RawLock, TAKEN } from '../helpers/raw-lock.js';
-import { tempFolder } from '../helpers/temp-folder.js';
-import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/test-gateway.js';
+import { LOCKGATE, lockgateJson, Program } from '../helpers/cli/program.js';
+import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { call } from '../helpers/http/merchant-call.js';
+import { connectPacket, puback, publishPacket, RawLock, TAKEN } from '../helpers/mqtt/raw-lock.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const LIMIT = 200;
 const LOCKS = 400;

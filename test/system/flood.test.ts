@@ -1,6 +1,6 @@
 /** Durability at the highest rate (quality.md §2), in its quick form; test/long/flood.test.ts has the long one. */
 import t from 'tap';
-import { testFlood } from '../helpers/flood-test.js';
+import { testFlood } from '../helpers/durability/flood-test.js';
 
 t.setTimeout(170_000);
 const load = { locks: 200, heard: 2, kills: 1, lifeMs: 500 };

@@ -1,9 +1,9 @@
 /** What strangers can make a gateway in a process of its own hold (quality.md §2, "before authentication"). */
 import { existsSync } from 'node:fs';
 import t, { type Test } from 'tap';
-import { GatewayChild } from '../helpers/gateway-child.js';
-import { connectPacket, lengthOf, puback, publishPacket, RawLock } from '../helpers/raw-lock.js';
-import { testBytes, testMac } from '../helpers/test-gateway.js';
+import { GatewayChild } from '../helpers/gateway/gateway-child.js';
+import { testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { connectPacket, lengthOf, puback, publishPacket, RawLock } from '../helpers/mqtt/raw-lock.js';
 
 const KIB = 1024;
 const MIB = KIB * KIB;

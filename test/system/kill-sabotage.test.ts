@@ -3,10 +3,10 @@
  * of kill.test.ts has to find it (quality.md §2).
  */
 import t from 'tap';
-import { type BrokenPromise, checkDeliveries, summarize } from '../helpers/delivery-check.js';
-import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
-import type { EventSabotageName } from '../helpers/sabotage.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+import { type BrokenPromise, checkDeliveries, summarize } from '../helpers/durability/delivery-check.js';
+import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
+import type { EventSabotageName } from '../helpers/durability/sabotage.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/kill-sabotage.test.js`;

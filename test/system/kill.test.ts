@@ -3,11 +3,11 @@
  * (quality.md §2). kill-sabotage.test.ts shows that the same check can fail; the long form is test/long/kill.test.ts.
  */
 import t from 'tap';
-import { oddMoment } from '../helpers/bell.js';
-import { summarize } from '../helpers/delivery-check.js';
-import { GatewayChild } from '../helpers/gateway-child.js';
-import { KillRun, type KillRunOptions } from '../helpers/kill-run.js';
-import { chooseSeed, SeededChance } from '../helpers/seeded-chance.js';
+import { oddMoment } from '../helpers/clocks/bell.js';
+import { summarize } from '../helpers/durability/delivery-check.js';
+import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
+import { GatewayChild } from '../helpers/gateway/gateway-child.js';
+import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/kill.test.js`;

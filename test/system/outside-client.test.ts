@@ -6,11 +6,11 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
-import { freePort } from '../helpers/free-port.js';
-import { type MosquittoIdentity, mosquitto, mosquittoIsMissing } from '../helpers/mosquitto.js';
-import { LOCKGATE, Program } from '../helpers/program.js';
-import { ServeProgram } from '../helpers/serve-program.js';
-import { tempFolder } from '../helpers/temp-folder.js';
+import { LOCKGATE, Program } from '../helpers/cli/program.js';
+import { ServeProgram } from '../helpers/cli/serve-program.js';
+import { freePort } from '../helpers/http/free-port.js';
+import { type MosquittoIdentity, mosquitto, mosquittoIsMissing } from '../helpers/mqtt/mosquitto.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAC = 'A4:C1:38:F0:E1:D2';
 const WIRE_MAC = 'A4C138F0E1D2';

@@ -1,6 +1,6 @@
 /** Durability when the power goes (quality.md §2), in its quick form; test/long/power-loss.test.ts has the long one. */
 import t from 'tap';
-import { testPowerLoss } from '../helpers/power-run.js';
+import { testPowerLoss } from '../helpers/durability/power-run.js';
 
 const load = { locks: 20, inFlight: 3, kills: 3, linesPerLife: 150, backlog: 5000, floor: 400 };
 testPowerLoss(t, { ...load, faultShare: 0, slowestMs: 0 }, 1, 'dist/test/system/power-loss.test.js');

@@ -1,6 +1,6 @@
 /** The quick form of test/long/soak.test.ts: some seconds of load whose connections come and go (quality.md §2). */
 import t from 'tap';
-import { chooseSeed } from '../helpers/seeded-chance.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 import { runSoak } from '../helpers/soak/soak-run.js';
 
 const seed = chooseSeed();

@@ -8,10 +8,10 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import path from 'node:path';
 import mqtt from 'mqtt';
 import t, { type Test } from 'tap';
-import { Bell } from '../helpers/bell.js';
-import { ServeProgram } from '../helpers/serve-program.js';
-import { tempFolder } from '../helpers/temp-folder.js';
-import { testBytes } from '../helpers/test-gateway.js';
+import { ServeProgram } from '../helpers/cli/serve-program.js';
+import { Bell } from '../helpers/clocks/bell.js';
+import { testBytes } from '../helpers/gateway/test-gateway.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const WIRE_MAC = 'A4C138F0E1D2';
 /** quality.md §2. */

@@ -8,16 +8,16 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import got from 'got';
 import t, { type Test } from 'tap';
-import { Bell } from '../helpers/bell.js';
-import { DiaryLock } from '../helpers/diary-lock.js';
-import { fillDisk } from '../helpers/full-disk.js';
-import { GatewayChild } from '../helpers/gateway-child.js';
-import { root } from '../helpers/our-files.js';
-import { LOCKGATE, Program } from '../helpers/program.js';
-import { SeededChance } from '../helpers/seeded-chance.js';
-import { ServeProgram } from '../helpers/serve-program.js';
-import { beginFault, endFault } from '../helpers/store-faults.js';
-import { tempFolder } from '../helpers/temp-folder.js';
+import { LOCKGATE, Program } from '../helpers/cli/program.js';
+import { ServeProgram } from '../helpers/cli/serve-program.js';
+import { Bell } from '../helpers/clocks/bell.js';
+import { DiaryLock } from '../helpers/durability/diary-lock.js';
+import { GatewayChild } from '../helpers/gateway/gateway-child.js';
+import { root } from '../helpers/house/our-files.js';
+import { SeededChance } from '../helpers/pair/seeded-chance.js';
+import { fillDisk } from '../helpers/store/full-disk.js';
+import { beginFault, endFault } from '../helpers/store/store-faults.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const WIRE_MAC = 'A4C138F0E1D2';
 
@@ -99,7 +99,7 @@ t.test('a store that never answers keeps no process going for ever', async (t) =
 /** Builds the library that lets fsync fail; undefined where there is no compiler. */
 function buildFailingFsync(folder: string): string | undefined {
   const library = path.join(folder, 'failing-fsync.so');
-  const source = path.join(root, 'test/helpers/failing-fsync.cc');
+  const source = path.join(root, 'test/helpers/store/failing-fsync.cc');
   const { status } = spawnSync('g++', ['-shared', '-fPIC', '-O1', '-o', library, source]);
   return status === 0 ? library : undefined;
 }

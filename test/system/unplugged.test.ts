@@ -3,14 +3,14 @@
  * agree, within the buffer's stated limit (protocol.md §2). Politely or by kill -9; with a buffer that overflows, too.
  */
 import t, { type Test } from 'tap';
-import { ScriptedWorld, type World, type WorldChange } from '../../firmware-sim/world.js';
+import { ScriptedWorld, type World, type WorldChange } from '../../firmware-sim/world/world.js';
 import { Minutes } from '../../proto/clock.js';
-import { POWER_MODEL } from '../../proto/power-model.js';
-import { summarize } from '../helpers/delivery-check.js';
-import { livelyLife } from '../helpers/lively-life.js';
-import { PARKED, PARKED_AT } from '../helpers/parked-bicycle.js';
-import { chooseSeed } from '../helpers/seeded-chance.js';
-import { UnplugRun, type UnplugRunOptions, type UnplugRunResult } from '../helpers/unplug-run.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { summarize } from '../helpers/durability/delivery-check.js';
+import { UnplugRun, type UnplugRunOptions, type UnplugRunResult } from '../helpers/durability/unplug-run.js';
+import { chooseSeed } from '../helpers/pair/seeded-chance.js';
+import { livelyLife } from '../helpers/sim/lively-life.js';
+import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/unplugged.test.js`;

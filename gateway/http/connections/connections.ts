@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { DescriptorRoom } from '../../network/descriptors.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
-import { HTTP_LIMITS } from '../limits.js';
+import { HTTP_LIMITS } from '../shared/limits.js';
 import { type PlaceLimits, Places, type Tenant } from './places.js';
 import { type RequestHandler, RequestTurns, WaitingCount } from './request-turns.js';
 import { limitUnreadBody } from './unread-body.js';

@@ -1,6 +1,6 @@
 /** Says when a lock's budget is over, and when it is not any more: for `tail`, the log, notices and figures. */
 import type { Clock } from '../../../proto/clock.js';
-import type { Source } from '../../../proto/ping.js';
+import type { Source } from '../../../proto/wire/ping.js';
 import type { GatewayEvents } from '../../events.js';
 import type { BudgetLimit, BudgetLimits, BudgetWatcher } from './uplink-budget.js';
 

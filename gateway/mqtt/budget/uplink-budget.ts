@@ -12,7 +12,7 @@
  *   spent and not spent many times a second.
  */
 import { type Clock, Days, type Milliseconds, Minutes, Seconds, type Timer } from '../../../proto/clock.js';
-import type { Sender } from '../../ingest.js';
+import type { Sender } from '../../ingest/ingest.js';
 
 /** What a lock may send, and what all its phones together may. */
 export interface BudgetLimits {

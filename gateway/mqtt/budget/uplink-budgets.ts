@@ -7,8 +7,8 @@
  * no lock, and many phones store no more than one.
  */
 import type { Clock } from '../../../proto/clock.js';
-import type { Source } from '../../../proto/ping.js';
-import type { Sender } from '../../ingest.js';
+import type { Source } from '../../../proto/wire/ping.js';
+import type { Sender } from '../../ingest/ingest.js';
 import { type BudgetLimit, type BudgetLimits, type BudgetWatcher, UplinkBudget } from './uplink-budget.js';
 
 export interface UplinkBudgetsOptions {

@@ -1,7 +1,7 @@
 /** What the neighbour floods with: each route of the merchants' port in turn, with a key and without one. */
-import type { HttpRoute } from '../../../gateway/http/route.js';
-import { HTTP_ROUTES } from '../../../gateway/http/routes.js';
-import { basic } from '../../helpers/merchant-call.js';
+import type { HttpRoute } from '../../../gateway/http/merchant/route.js';
+import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
+import { basic } from '../../helpers/http/merchant-call.js';
 import type { Flood } from './http-flood.js';
 
 /** What the neighbour has, where it has something. */

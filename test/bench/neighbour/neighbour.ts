@@ -3,9 +3,9 @@
  * with a key, or a stranger without one, each route in turn; beside the same lock while the same flood hits another
  * server on this machine, which takes the CPU and none of the gateway (quality.md §1).
  */
-import { call } from '../../helpers/merchant-call.js';
+import { call } from '../../helpers/http/merchant-call.js';
+import type { Obedient } from '../load/obedient.js';
 import { ratesOf } from '../measure.js';
-import type { Obedient } from '../obedient.js';
 import { atMost, type BenchOptions, fixedBar, type Row, ratioTo } from '../row.js';
 import { ServeSite } from '../serve-site.js';
 import { onStage } from '../stage.js';

@@ -10,7 +10,7 @@
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../../proto/clock.js';
-import { crowdLocks } from '../../bench/crowd-accounts.js';
+import { crowdLocks } from '../../bench/load/crowd-accounts.js';
 import {
   FIRST_SEQUENCE,
   pingTemplate,
@@ -18,9 +18,9 @@ import {
   SEQUENCE_BYTES,
   SEQUENCE_LIMIT,
   TIME_BYTES,
-} from '../../bench/ping-template.js';
-import { connectPacket, puback, publishPacket, TAKEN } from '../raw-lock.js';
-import { SeededChance } from '../seeded-chance.js';
+} from '../../bench/load/ping-template.js';
+import { connectPacket, puback, publishPacket, TAKEN } from '../mqtt/raw-lock.js';
+import { SeededChance } from '../pair/seeded-chance.js';
 
 export interface SoakRequest {
   readonly port: number;

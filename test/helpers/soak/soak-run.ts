@@ -5,13 +5,13 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { crowdLocks, MERCHANT, provisionCrowd } from '../../bench/crowd-accounts.js';
-import { Obedient } from '../../bench/obedient.js';
-import { FIRST_SEQUENCE, nextBoot } from '../../bench/ping-template.js';
-import { Bell, oddMoment } from '../bell.js';
-import { GatewayChild } from '../gateway-child.js';
-import type { SabotageName } from '../sabotage.js';
-import type { Teardown } from '../temp-folder.js';
+import { crowdLocks, MERCHANT, provisionCrowd } from '../../bench/load/crowd-accounts.js';
+import { Obedient } from '../../bench/load/obedient.js';
+import { FIRST_SEQUENCE, nextBoot } from '../../bench/load/ping-template.js';
+import { Bell, oddMoment } from '../clocks/bell.js';
+import type { SabotageName } from '../durability/sabotage.js';
+import { GatewayChild } from '../gateway/gateway-child.js';
+import type { Teardown } from '../store/temp-folder.js';
 import type { SoakRequest, SoakTally } from './soak-crowd.js';
 import { SoakMerchant } from './soak-merchant.js';
 

@@ -1,0 +1,106 @@
+/** `lockgate audit`: the audit log, as a table or as JSON. */
+import { systemClock } from '../../../proto/clock.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { agoText } from '../../terminal/ago-text.js';
+import { type Column, note, printJson, printTable } from '../../terminal/output.js';
+import { readPast } from '../../terminal/span-text.js';
+
+/** The flags of `lockgate audit`. */
+export interface AuditFlags extends ConnectionFlags {
+  readonly since?: string;
+  readonly action?: string;
+  readonly object?: string;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** An entry as the operator's interface answers it. */
+interface EntryJson {
+  readonly id: number;
+  readonly at: string;
+  readonly actor: string;
+  readonly address: string | null;
+  readonly agent: string | null;
+  readonly os_user: string | null;
+  readonly action: string;
+  readonly object: string;
+  readonly before: Members | null;
+  readonly after: Members | null;
+  readonly outcome: string;
+  readonly code: string | null;
+}
+
+interface Page {
+  readonly entries: readonly EntryJson[];
+  readonly next: string | null;
+}
+
+/** What the gateway gives in one answer at the most. */
+const PAGE = 500;
+
+/** Prints the entries that fit. */
+export async function listAudit(flags: AuditFlags): Promise<void> {
+  const since = flags.since === undefined ? undefined : readPast('--since', flags.since, systemClock.now());
+  const { action, object } = flags;
+  const entries = await fetchEntries(new GatewayClient(flags), { since, action, object }, flags.limit);
+  if (flags.json === true) return printJson({ entries });
+  if (entries.length === 0) note('Nothing that fits is in the audit log.');
+  else printTable(entries, columns(systemClock.now()));
+}
+
+/** Follows the pages until there are `limit`. */
+async function fetchEntries(
+  client: GatewayClient,
+  filter: Readonly<Record<string, string | undefined>>,
+  limit: number,
+): Promise<EntryJson[]> {
+  const entries: EntryJson[] = [];
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
+  for (;;) {
+    query.set('limit', String(Math.min(limit - entries.length, PAGE)));
+    const page = await client.get<Page>(`/audit?${query}`);
+    entries.push(...page.entries);
+    if (page.next === null || entries.length >= limit) return entries;
+    query.set('cursor', page.next);
+  }
+}
+
+function columns(nowMs: number): readonly Column<EntryJson>[] {
+  return [
+    { title: 'ID', show: ({ id }) => String(id) },
+    { title: 'WHEN', show: ({ at }) => agoText(at, nowMs) },
+    { title: 'WHO', show: whoText },
+    { title: 'ACTION', show: ({ action }) => action },
+    { title: 'OBJECT', show: ({ object }) => object || '–' },
+    { title: 'OUTCOME', show: ({ outcome, code }) => (code === null ? outcome : `${outcome} (${code})`) },
+    { title: 'CHANGE', show: changeText, optional: true },
+    {
+      title: 'FROM',
+      show: ({ address, agent }) => [address, agent].filter((each) => each !== null).join(' ') || '–',
+      optional: true,
+    },
+  ];
+}
+
+function whoText({ actor, os_user: user }: EntryJson): string {
+  return user === null ? actor : `${actor} ${user}`;
+}
+
+/** What was and what is, where they differ; what was asked for, where nobody knows what was. */
+function changeText({ before, after }: EntryJson): string {
+  const names = Object.keys({ ...before, ...after });
+  const parts = names.map((name) => {
+    const [was, is] = [textOf(before?.[name]), textOf(after?.[name])];
+    if (was === undefined || is === undefined) return `${name} ${is ?? was}`;
+    return was === is ? undefined : `${name} ${was} → ${is}`;
+  });
+  return parts.filter((part) => part !== undefined).join(', ') || '–';
+}
+
+function textOf(value: unknown): string | undefined {
+  if (value === undefined || typeof value === 'string') return value;
+  return JSON.stringify(value);
+}

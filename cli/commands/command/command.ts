@@ -1,0 +1,104 @@
+/** `lockgate command …`: names, flags and help. What a command does is loaded when it is called. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { ConnectionFlags } from '../../client.js';
+import { withConnection } from '../../terminal/connection-flags.js';
+import { watched, withWatch } from '../../terminal/watch.js';
+import type { ListFlags } from './listing.js';
+import type { SendFlags } from './sending.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+/** Adds the group to the program. */
+export function addCommandCommands(program: Command): void {
+  const command = program.command('command').description('What locks are asked to do, once each.');
+  addSend(command);
+  addList(command);
+  withConnection(command.command('show').description('Show one command: its times, its state, what it waits for.'))
+    .argument('<id>', 'Its id.', readId)
+    .addHelpText('after', '\nExample:\n  $ lockgate command show 7')
+    .action(async (id: number, flags: Flags) => {
+      const { showCommand } = await import('./listing.js');
+      await showCommand(id, flags);
+    });
+  withConnection(command.command('cancel').description('Take a command back that has not been sent.'))
+    .argument('<id>', 'Its id.', readId)
+    .addHelpText('after', '\nExample:\n  $ lockgate command cancel 7')
+    .action(async (id: number, flags: Flags) => {
+      const { cancelCommand } = await import('./listing.js');
+      await cancelCommand(id, flags);
+    });
+}
+
+const SEND_HELP = `
+Types and what goes with them:
+  unlock, lock, locate-gps, locate-cell, reset
+  siren       --seconds
+  set-power   --mode, --ride-tracking, --airplane, --recovery, --high-window with --utc-offset; one at least
+
+A lock gets its commands one at a time, in order, when it is next reachable, and carries each out once. Unlock, lock
+and siren expire after 2 minutes, the others after 24 hours; --expires says otherwise, counted from --at where given.
+None is sent while the lock's battery is below 10 %. Airplane mode can't be switched off by a command: nothing reaches
+the lock then, so it is asked for twice.
+
+Exit codes: 0 queued (with --wait: done), 1 refused for some lock (with --wait: not done), 2 the command line is wrong,
+3 the gateway can't be reached or refuses.
+
+Example:
+  $ lockgate command send A4:C1:38:F0:E1:D2 unlock --wait
+  $ lockgate command send A4C138F0E1D2 A4C138F0E1D3 siren --seconds 20
+  $ lockgate command send A4C138F0E1D2 set-power --mode HIGH --high-window 07:00-19:00 --utc-offset +01:00
+  $ lockgate command send lock --merchant "Amber Bikes" --all --count 1204 --at 2026-11-21T22:00:00Z --expires 2h`;
+
+function addSend(command: Command): void {
+  withConnection(command.command('send').description('Ask locks to do something; the type comes last.'))
+    .usage('[options] <mac...> <type>')
+    .argument('<words...>', 'MACs in any common spelling, then the type: unlock, lock, siren, locate-gps, …')
+    .option('--merchant <name>', 'Instead of MACs, with --all: the locks of this merchant.')
+    .option('--all', 'Every lock of the merchant; asks for their number first.')
+    .option('--count <n>', 'How many locks --all is meant for; refused where they are not as many.', readId)
+    .option('--yes', 'Ask nothing: neither for the number of locks nor about airplane mode.')
+    .option('--seconds <n>', 'How long the siren sounds.', readNumber)
+    .addOption(new Option('--mode <mode>', 'The power mode.').choices(['MID', 'HIGH']))
+    .addOption(new Option('--ride-tracking <switch>', 'GPS pings during rides.').choices(['on', 'off']))
+    .addOption(new Option('--airplane <switch>', 'Silence the lock for good.').choices(['on']))
+    .addOption(new Option('--recovery <switch>', 'Keep the lock connected at all times.').choices(['on', 'off']))
+    .option('--high-window <from-to>', 'When HIGH keeps the connection, such as 07:00-19:00.')
+    .option('--utc-offset <offset>', 'The UTC offset of that window, such as +01:00 (default: +00:00).')
+    .option('--expires <span>', 'How long it may wait for the lock, such as 90s, 10m, 6h or 2d.')
+    .option('--at <date>', 'Not before this time (RFC 3339).')
+    .option('--wait', 'Wait until it is done, rejected, failed or expired.')
+    .addHelpText('after', SEND_HELP)
+    .action(async (words: string[], flags: SendFlags) => {
+      const { sendCommand } = await import('./sending.js');
+      await sendCommand(words, flags);
+    });
+}
+
+function addList(command: Command): void {
+  withWatch(withConnection(command.command('list').description('List commands, the newest first, and why they wait.')))
+    .option('--mac <mac>', 'This lock’s only.')
+    .addOption(
+      new Option('--state <state>', 'Those in this state only.').choices([
+        ...['queued', 'sent', 'done', 'rejected', 'failed', 'expired', 'cancelled'],
+      ]),
+    )
+    .option('--limit <n>', 'At most so many (default: 50).', readId)
+    .addHelpText('after', '\nExample:\n  $ lockgate command list --mac A4:C1:38:F0:E1:D2 --state queued')
+    .action(
+      watched(async (flags: ListFlags) => {
+        const { listCommands } = await import('./listing.js');
+        await listCommands(flags);
+      }),
+    );
+}
+
+function readId(text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Expected a number.');
+}
+
+function readNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value)) return value;
+  throw new InvalidArgumentError('Expected a number.');
+}

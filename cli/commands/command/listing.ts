@@ -1,0 +1,99 @@
+/** What there is to see of commands: lists, and one at a time. */
+import { systemClock } from '../../../proto/clock.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { agoText, whenText } from '../../terminal/ago-text.js';
+import { note, oneLine, paint, print, printJson, printTable } from '../../terminal/output.js';
+
+/** A command as the operator's interface has it. */
+export interface CommandJson {
+  readonly id: number;
+  readonly mac: string;
+  readonly type: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly state: string;
+  readonly detail: string;
+  readonly waits: { readonly for: string; readonly text: string; readonly due_at: string | null } | null;
+  readonly asked_by: string;
+  readonly created_at: string;
+  readonly not_before: string | null;
+  readonly expires_at: string;
+  readonly first_sent_at: string | null;
+  readonly last_sent_at: string | null;
+  readonly sent_count: number;
+  readonly finished_at: string | null;
+}
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+export interface ListFlags extends Flags {
+  readonly mac?: string;
+  readonly state?: string;
+  readonly limit?: number;
+}
+
+/** `lockgate command list` */
+export async function listCommands(flags: ListFlags): Promise<void> {
+  const query = new URLSearchParams();
+  if (flags.mac !== undefined) query.set('mac', flags.mac);
+  if (flags.state !== undefined) query.set('state', flags.state);
+  if (flags.limit !== undefined) query.set('limit', String(flags.limit));
+  const { commands } = await new GatewayClient(flags).get<{ commands: CommandJson[] }>(`/commands?${query}`);
+  if (flags.json) return printJson({ commands });
+  if (commands.length === 0) return note('There is no such command. Send one: lockgate command send MAC TYPE');
+  const nowMs = systemClock.now();
+  printTable(commands, [
+    { title: 'ID', show: (row) => String(row.id) },
+    { title: 'MAC', show: (row) => row.mac, whole: true },
+    { title: 'COMMAND', show: commandText },
+    { title: 'STATE', show: (row) => row.state },
+    { title: 'WHY', show: whyText },
+    { title: 'CREATED', show: (row) => agoText(row.created_at, nowMs), optional: true },
+    { title: 'EXPIRES', show: (row) => whenText(row.expires_at, nowMs), optional: true },
+    { title: 'SENT', show: (row) => String(row.sent_count), optional: true },
+    { title: 'FINISHED', show: (row) => (row.finished_at ? agoText(row.finished_at, nowMs) : '–'), optional: true },
+  ]);
+}
+
+/** `lockgate command show` */
+export async function showCommand(id: number, flags: Flags): Promise<void> {
+  const command = await new GatewayClient(flags).get<CommandJson>(`/commands/${id}`);
+  if (flags.json) return printJson(command);
+  print(`${paint('bold', `Command ${command.id}`)}  ${commandText(command)}  ${command.mac}`);
+  print(oneLine(stateText(command)));
+  print(oneLine(`asked for at ${command.created_at} by ${command.asked_by}`));
+  if (command.not_before !== null) print(`not before ${command.not_before}`);
+  if (command.first_sent_at !== null) {
+    const again = command.sent_count > 1 ? `, ${command.sent_count} times, last at ${command.last_sent_at}` : '';
+    print(`sent at ${command.first_sent_at}${again}`);
+  }
+  print(command.finished_at === null ? `expires at ${command.expires_at}` : `over at ${command.finished_at}`);
+}
+
+/** `lockgate command cancel` */
+export async function cancelCommand(id: number, flags: Flags): Promise<void> {
+  const command = await new GatewayClient(flags).post<CommandJson>(`/commands/${id}/cancel`, {});
+  if (flags.json) return printJson(command);
+  print(`Command ${command.id} (${commandText(command)} for ${command.mac}) is cancelled.`);
+}
+
+/** The type and its parameters in a few words. */
+export function commandText({ type, parameters }: Pick<CommandJson, 'type' | 'parameters'>): string {
+  const words = Object.entries(parameters).map(([name, value]) => `${name}=${parameterText(value)}`);
+  return [type, ...words].join(' ');
+}
+
+function parameterText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value);
+  const { from, to, utc_offset_minutes: offset } = value as Readonly<Record<string, unknown>>;
+  return `${from}-${to}${Number(offset) < 0 ? '' : '+'}${offset}min`;
+}
+
+/** The state, and why it is that one still. */
+export function stateText(command: CommandJson): string {
+  const why = whyText(command);
+  return why === '' ? command.state : `${command.state} (${why})`;
+}
+
+function whyText({ waits, detail }: CommandJson): string {
+  return waits === null ? detail : `waits: ${waits.text}`;
+}

@@ -1,0 +1,180 @@
+/** `lockgate command send`: reads the flags, asks where a mistake would cost much, sends, and waits where asked to. */
+import { Seconds, systemClock } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { confirm } from '../../terminal/confirmation.js';
+import { EXIT } from '../../terminal/exit-codes.js';
+import { note, oneLine, print, printJson, printTable } from '../../terminal/output.js';
+import { type CommandJson, commandText, stateText } from './listing.js';
+
+export interface SendFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly merchant?: string;
+  readonly all?: boolean;
+  readonly count?: number;
+  readonly yes?: boolean;
+  readonly seconds?: number;
+  readonly mode?: string;
+  readonly rideTracking?: string;
+  readonly airplane?: string;
+  readonly recovery?: string;
+  readonly highWindow?: string;
+  readonly utcOffset?: string;
+  readonly expires?: string;
+  readonly at?: string;
+  readonly wait?: boolean;
+}
+
+/** For one lock: the command, or why there is none. */
+type Outcome =
+  | CommandJson
+  | { readonly mac: string; readonly error: { readonly code: string; readonly detail: string } };
+
+/** How often a command that is waited for is looked at, in ms: a quarter of a second is at once to a person. */
+const LOOK_EVERY = Seconds(0.25);
+
+/** Sends a command to the locks that `words` names before its type. */
+export async function sendCommand(words: readonly string[], flags: SendFlags): Promise<void> {
+  const client = new GatewayClient(flags);
+  const body = await readBody(client, words, flags);
+  const { commands } = await post(client, body, flags);
+  const outcomes = flags.wait === true ? await waitForAll(client, commands, flags) : commands;
+  if (flags.json) printJson({ commands: outcomes });
+  else show(outcomes);
+  const isFine = (outcome: Outcome): boolean => 'id' in outcome && (flags.wait !== true || outcome.state === 'done');
+  process.exitCode = outcomes.every(isFine) ? EXIT.done : EXIT.no;
+}
+
+async function readBody(client: GatewayClient, words: readonly string[], flags: SendFlags): Promise<object> {
+  const type = words.at(-1) ?? '';
+  const macs = words.slice(0, -1);
+  const parameters = readParameters(flags);
+  return {
+    type,
+    ...(Object.keys(parameters).length > 0 && { parameters }),
+    ...(flags.all === true || flags.merchant !== undefined
+      ? await readFleet(client, type, macs, flags)
+      : { macs: someMacs(macs, type), ...(flags.count !== undefined && { expected_count: flags.count }) }),
+    ...(flags.expires !== undefined && { expires_in: readSpan(flags.expires) }),
+    ...(flags.at !== undefined && { not_before: flags.at }),
+    ...(flags.yes === true && { confirm_airplane: true }),
+    asked_by: (process.env.USER ?? 'operator').slice(0, 100),
+  };
+}
+
+function someMacs(macs: readonly string[], type: string): readonly string[] {
+  if (macs.length > 0) return macs;
+  const meant = `expected MACs and then the type, or --merchant NAME --all; got ${JSON.stringify(type)} alone`;
+  throw new LockgateError('input-command', `which lock? ${meant}`);
+}
+
+/** A whole fleet, with its number, which whoever asks has to know or to type. */
+async function readFleet(
+  client: GatewayClient,
+  type: string,
+  macs: readonly string[],
+  { merchant, all, count, yes }: SendFlags,
+): Promise<object> {
+  if (merchant === undefined || all !== true || macs.length > 0)
+    throw new LockgateError('input-command', '--merchant NAME and --all go together, and without MACs');
+  if (count !== undefined) return { merchant, all, expected_count: count };
+  const { locks } = await client.get<{ locks: number }>(`/merchants/${encodeURIComponent(merchant)}/fleet`);
+  if (yes !== true) {
+    const question = `Send ${type} to ${locks.toLocaleString('en-US')} locks of ${merchant}? Type ${locks}: `;
+    const otherwise = `say --count ${locks} if all ${locks} locks of ${merchant} are meant`;
+    await confirm({ question, expected: String(locks), otherwise, undone: 'nothing was sent' });
+  }
+  return { merchant, all, expected_count: locks };
+}
+
+/** Airplane mode is asked about by the gateway, which says why. */
+async function post(client: GatewayClient, body: object, flags: SendFlags): Promise<{ commands: Outcome[] }> {
+  try {
+    return await client.post('/commands', body);
+  } catch (error) {
+    if (!(error instanceof LockgateError) || error.code !== 'airplane-unconfirmed' || flags.yes === true) throw error;
+    const otherwise = `${error.message} (--yes)`;
+    if (process.stdin.isTTY) note(oneLine(error.message));
+    const question = 'Switch airplane mode on? Type airplane: ';
+    await confirm({ question, expected: 'airplane', otherwise, undone: 'nothing was sent' });
+    return await client.post('/commands', { ...body, confirm_airplane: true });
+  }
+}
+
+function readParameters(flags: SendFlags): Readonly<Record<string, unknown>> {
+  const isOn = (text: string): boolean => text === 'on';
+  if (flags.utcOffset !== undefined && flags.highWindow === undefined)
+    throw new LockgateError('input-command', '--utc-offset belongs to --high-window, which is missing');
+  return {
+    ...(flags.seconds !== undefined && { seconds: flags.seconds }),
+    ...(flags.mode !== undefined && { mode: flags.mode }),
+    ...(flags.rideTracking !== undefined && { ride_tracking: isOn(flags.rideTracking) }),
+    ...(flags.airplane !== undefined && { airplane: isOn(flags.airplane) }),
+    ...(flags.recovery !== undefined && { recovery: isOn(flags.recovery) }),
+    ...(flags.highWindow !== undefined && { high_window: readWindow(flags.highWindow, flags.utcOffset ?? '+00:00') }),
+  };
+}
+
+function readWindow(text: string, offset: string): object {
+  const [from, to, ...more] = text.split('-');
+  if (to === undefined || more.length > 0)
+    throw new LockgateError('input-command', `--high-window is ${JSON.stringify(text)}: expected 07:00-19:00 or alike`);
+  return { from, to, utc_offset_minutes: readOffset(offset) };
+}
+
+function readOffset(text: string): number {
+  const match = /^([+-])(\d\d):([0-5]\d)$/.exec(text);
+  if (match === null)
+    throw new LockgateError('input-command', `--utc-offset is ${JSON.stringify(text)}: expected +01:00 or alike`);
+  const minutes = Number(match[2]) * 60 + Number(match[3]);
+  return match[1] === '-' ? -minutes : minutes;
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+function readSpan(text: string): number {
+  const match = /^(\d{1,7})([smhd])$/.exec(text);
+  if (match !== null) return Number(match[1]) * (UNIT_SECONDS[match[2] ?? ''] ?? 1);
+  throw new LockgateError(
+    'input-command',
+    `--expires is ${JSON.stringify(text)}: expected a span such as 90s, 10m or 6h`,
+  );
+}
+
+function show(outcomes: readonly Outcome[]): void {
+  const [only, ...others] = outcomes;
+  if (only === undefined) note('There is no such lock: nothing was sent.');
+  else if (others.length === 0) print(oneLine(outcomeText(only)));
+  else showTable(outcomes);
+}
+
+function showTable(outcomes: readonly Outcome[]): void {
+  printTable(outcomes, [
+    { title: 'MAC', show: (row) => row.mac },
+    { title: 'ID', show: (row) => ('id' in row ? String(row.id) : '–') },
+    { title: 'STATE', show: (row) => ('id' in row ? stateText(row) : row.error.detail) },
+  ]);
+}
+
+function outcomeText(outcome: Outcome): string {
+  if ('error' in outcome) return `${outcome.mac}: ${outcome.error.detail}`;
+  return `Command ${outcome.id}, ${commandText(outcome)} for ${outcome.mac}: ${stateText(outcome)}`;
+}
+
+/** Looks until every command is over, and says what it waits for meanwhile where that changes. */
+async function waitForAll(client: GatewayClient, commands: Outcome[], flags: SendFlags): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  let told = '';
+  for (const outcome of commands) {
+    let now = outcome;
+    while ('id' in now && (now.state === 'queued' || now.state === 'sent')) {
+      const text = stateText(now);
+      if (!flags.json && text !== told) note(oneLine(`Command ${now.id}: ${text}`));
+      told = text;
+      await new Promise<void>((resolve) => systemClock.after(LOOK_EVERY, resolve));
+      now = await client.get<CommandJson>(`/commands/${now.id}`);
+    }
+    outcomes.push(now);
+  }
+  return outcomes;
+}

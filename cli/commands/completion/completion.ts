@@ -1,0 +1,159 @@
+/**
+ * What Tab offers: the words of the command tree as it is at that moment, and values that a running gateway knows. The
+ * shells' scripts (scripts.ts) ask for it with every Tab, so that they are never stale.
+ *
+ * The answer is a line for each word, with a tab and what it means where that is known; a last line that begins with a
+ * colon says whether names of files or folders fit too. Nothing else is printed, whatever goes wrong.
+ */
+import type { Argument, Command, Option } from 'commander';
+import { print } from '../../terminal/output.js';
+import { readBashLine } from './bash-line.js';
+import { valuesFor, type WordValue } from './values.js';
+
+/** Builds the tree, with the groups that these words call. */
+type LoadTree = (words: readonly string[]) => Promise<Command>;
+
+/** What may stand at a place. */
+interface Offer {
+  readonly values: readonly WordValue[];
+  readonly paths?: 'files' | 'folders';
+}
+
+/**
+ * Answers a shell: `bash` and the line up to the cursor, or `zsh` or `fish` and the words after the program's name, the
+ * last of them the one that is being typed.
+ */
+export async function printCompletions([shell, ...rest]: readonly string[], load: LoadTree): Promise<void> {
+  try {
+    const line = shell === 'bash' ? readBashLine(rest[0] ?? '') : null;
+    const words = line?.words.slice(1) ?? [...rest];
+    const typed = words.pop() ?? '';
+    const { values, paths } = await offerFor(await load(words), words, typed);
+    for (const { value, means = '' } of values.filter((each) => begins(each.value, typed))) {
+      if (line === null) print(means === '' ? value : `${value}\t${means}`);
+      else print(line.inShell(value));
+    }
+    if (paths !== undefined) print(`:${paths}`);
+  } catch {
+    // Who types Tab asked for words, and there are none.
+  }
+}
+
+const MAC = /^[0-9A-F]{2}(?::[0-9A-F]{2}){5}$/;
+
+/** A MAC may be typed in any spelling. */
+function begins(value: string, typed: string): boolean {
+  if (value.startsWith(typed)) return true;
+  const digits = typed.replace(/[:.-]/g, '').toUpperCase();
+  return MAC.test(value) && digits !== '' && value.replaceAll(':', '').startsWith(digits);
+}
+
+async function offerFor(program: Command, before: readonly string[], typed: string): Promise<Offer> {
+  const { command, place, flags, afterDashes } = walk(program, before);
+  const given = { flags, words: before };
+  if (place !== undefined) return await valuesOf(command, place, given);
+  if (!afterDashes && typed.startsWith('-')) {
+    const [flag, value] = splitFlag(typed);
+    if (value === undefined) return { values: flagsOf(command) };
+    const option = findOption(command, flag);
+    if (option === undefined) return { values: [] };
+    const { values } = await valuesOf(command, option, given);
+    return { values: values.map((each) => ({ ...each, value: `${flag}=${each.value}` })) };
+  }
+  const commands = command.commands.map((each) => ({ value: each.name(), means: each.description() }));
+  const argument = argumentAt(command, positionals(command, before));
+  const own = argument === undefined ? { values: [] } : await valuesOf(command, argument, given);
+  const isGroup = command.commands.length > 0;
+  const help = isGroup && command.parent === null ? [{ value: 'help', means: 'Show help for a command.' }] : [];
+  return { ...own, values: [...commands, ...help, ...own.values] };
+}
+
+interface Walk {
+  readonly command: Command;
+  /** The flag whose value is typed. */
+  readonly place: Option | undefined;
+  readonly flags: ReadonlyMap<string, string>;
+  readonly afterDashes: boolean;
+}
+
+/** Goes along the words that stand before the cursor. */
+function walk(program: Command, before: readonly string[]): Walk {
+  let command = program;
+  let place: Option | undefined;
+  let afterDashes = false;
+  const flags = new Map<string, string>();
+  for (const word of before) {
+    if (place !== undefined) {
+      flags.set(place.long ?? '', word);
+      place = undefined;
+    } else if (word === '--') afterDashes = true;
+    else if (!afterDashes && word.startsWith('-')) {
+      const [flag, value] = splitFlag(word);
+      const option = findOption(command, flag);
+      if (value !== undefined) flags.set(flag, value);
+      else if (option?.required) place = option;
+    } else command = command.commands.find((each) => each.name() === word) ?? command;
+  }
+  return { command, place, flags, afterDashes };
+}
+
+/** How many words of the command's own stand there already. */
+function positionals(command: Command, before: readonly string[]): number {
+  const path = depthOf(command);
+  let count = -path;
+  let isValue = false;
+  for (const word of before) {
+    if (isValue) isValue = false;
+    else if (word.startsWith('-')) {
+      const [flag, value] = splitFlag(word);
+      isValue = value === undefined && findOption(command, flag)?.required === true;
+    } else count += 1;
+  }
+  return Math.max(count, 0);
+}
+
+function depthOf(command: Command): number {
+  return command.parent === null ? 0 : 1 + depthOf(command.parent);
+}
+
+function argumentAt(command: Command, index: number): Argument | undefined {
+  const all = command.registeredArguments;
+  const last = all.at(-1);
+  return all[index] ?? (last?.variadic ? last : undefined);
+}
+
+function splitFlag(word: string): [flag: string, value?: string] {
+  const at = word.indexOf('=');
+  return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
+}
+
+/** A group's flags hold for its commands too. */
+function findOption(command: Command, flag: string): Option | undefined {
+  const own = command.options.find(({ long, short }) => long === flag || short === flag);
+  return own ?? (command.parent === null ? undefined : findOption(command.parent, flag));
+}
+
+function flagsOf(command: Command): WordValue[] {
+  const own = command.options.filter(({ hidden }) => !hidden);
+  const flags = own.map(({ long, description }) => ({ value: long ?? '', means: description }));
+  return [...flags, { value: '--help', means: 'Show help.' }];
+}
+
+async function valuesOf(
+  command: Command,
+  place: Argument | Option,
+  given: { readonly flags: ReadonlyMap<string, string>; readonly words: readonly string[] },
+): Promise<Offer> {
+  if (place.argChoices !== undefined) return { values: place.argChoices.map((value) => ({ value })) };
+  // An option's own name leaves out what its value is: <file>, <folder>.
+  const what = 'flags' in place ? (/<([^>]+)>$/.exec(place.flags)?.[1] ?? '') : place.name();
+  if (what === 'file' || what === 'folder') return { values: [], paths: `${what}s` };
+  const name = 'flags' in place ? (place.long ?? '') : `<${place.name()}>`;
+  return { values: await valuesFor(pathOf(command), name, what, given) };
+}
+
+/** Without the program's name: `device show`. */
+function pathOf(command: Command): string {
+  if (command.parent === null) return '';
+  return `${pathOf(command.parent)} ${command.name()}`.trim();
+}

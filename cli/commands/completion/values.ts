@@ -1,0 +1,141 @@
+/**
+ * Values that Tab offers where the tree itself doesn't say them: names that our own files know, and what a running
+ * gateway knows (MACs, merchants, ids), which is asked for shortly and in silence.
+ */
+import { Seconds, systemClock } from '../../../proto/clock.js';
+
+/** A word, and what it means. */
+export interface WordValue {
+  readonly value: string;
+  readonly means?: string;
+}
+
+/** What stands on the line already. */
+interface Given {
+  readonly flags: ReadonlyMap<string, string>;
+  readonly words: readonly string[];
+}
+
+type Source = (given: Given) => Promise<readonly WordValue[]>;
+
+/** How long a gateway may take to answer: nobody waits longer for a Tab. */
+const GATEWAY_BOUND = Seconds(0.5);
+/** So many values are offered at most; beyond, typing on is quicker than reading. */
+const MOST_VALUES = 500;
+
+/** By the command's words and the flag or argument. A test holds that each stands in the tree. */
+export const VALUE_SOURCES: Readonly<Record<string, Source>> = {
+  'trace check --ignore': rules,
+  'sim run --bug': bugs,
+  'sim run --fault': faults,
+  'sim run --scenario': scenarios,
+  'sim scenarios <name>': scenarios,
+  'webhook trigger <story>': stories,
+  'webhook set <id>': urls,
+  'webhook remove <id>': urls,
+  'webhook rotate-secret <id>': urls,
+  'usage plan set <merchant>': merchants,
+  'usage plan show <merchant>': merchants,
+  'key revoke <id>': keys,
+  'command show <id>': commands,
+  'command cancel <id>': commands,
+  'command send <words>': macsAndTypes,
+  'trace show --reason': reasons,
+};
+
+/** The values for a place; none where none are known. @param what between the angle brackets of the flag */
+export async function valuesFor(path: string, name: string, what: string, given: Given): Promise<readonly WordValue[]> {
+  const source = VALUE_SOURCES[`${path} ${name}`] ?? sourceByName(name, what);
+  return source === undefined ? [] : (await source(given)).slice(0, MOST_VALUES);
+}
+
+function sourceByName(name: string, what: string): Source | undefined {
+  if (what === 'mac') return macs;
+  if (name === '--merchant') return merchants;
+  if (name === '--url' && what === 'id') return urls;
+  return what === 'on|off' ? async () => [{ value: 'on' }, { value: 'off' }] : undefined;
+}
+
+async function rules(): Promise<readonly WordValue[]> {
+  const { RULES } = await import('../../../proto/power/rules.js');
+  return RULES.map(({ rule, brokenWhen }) => ({ value: rule, means: brokenWhen }));
+}
+
+async function bugs(): Promise<readonly WordValue[]> {
+  const { BUGS } = await import('../../../firmware-sim/faults/bugs.js');
+  return BUGS.map(({ name, sentence }) => ({ value: name, means: sentence }));
+}
+
+async function faults(): Promise<readonly WordValue[]> {
+  const { FAULTS } = await import('../../../firmware-sim/faults/faults.js');
+  return FAULTS.map(({ name, sentence }) => ({ value: name, means: sentence }));
+}
+
+async function scenarios(): Promise<readonly WordValue[]> {
+  const { stockNames } = await import('../../../firmware-sim/scenario/stock.js');
+  return stockNames().map((value) => ({ value }));
+}
+
+async function stories(): Promise<readonly WordValue[]> {
+  const { STORIES } = await import('../../../firmware-sim/world/story.js');
+  return STORIES.map(({ name }) => ({ value: name }));
+}
+
+async function reasons(): Promise<readonly WordValue[]> {
+  const { REASONS } = await import('../../../proto/wire/reasons.js');
+  return REASONS.map(({ name }) => ({ value: name }));
+}
+
+async function macs(given: Given): Promise<readonly WordValue[]> {
+  const { devices } = await ask<{ devices: { mac: string; merchant: string }[] }>('/devices', given);
+  const wanted = given.flags.get('--merchant');
+  const some = devices.filter(({ merchant }) => wanted === undefined || merchant === wanted);
+  return some.map(({ mac, merchant }) => ({ value: mac, means: merchant }));
+}
+
+async function macsAndTypes(given: Given): Promise<readonly WordValue[]> {
+  const types = ['unlock', 'lock', 'siren', 'locate-gps', 'locate-cell', 'set-power', 'reset'];
+  const offered = types.map((value) => ({ value }));
+  try {
+    return [...offered, ...(await macs(given)).filter(({ value }) => !given.words.includes(value))];
+  } catch {
+    return offered;
+  }
+}
+
+async function merchants(given: Given): Promise<readonly WordValue[]> {
+  const answer = await ask<{ merchants: { name: string }[] }>('/merchants', given);
+  return answer.merchants.map(({ name }) => ({ value: name }));
+}
+
+async function urls(given: Given): Promise<readonly WordValue[]> {
+  const { webhooks } = await ask<{ webhooks: { id: number; url: string; merchant: string }[] }>('/webhooks', given);
+  return webhooks.map(({ id, url, merchant }) => ({ value: String(id), means: `${url} (${merchant})` }));
+}
+
+async function keys(given: Given): Promise<readonly WordValue[]> {
+  const answer = await ask<{ keys: { id: string; name: string; state: string }[] }>('/keys', given);
+  return answer.keys.map(({ id, name, state }) => ({ value: id, means: `${name}, ${state}` }));
+}
+
+async function commands(given: Given): Promise<readonly WordValue[]> {
+  const answer = await ask<{ commands: { id: number; type: string; mac: string; state: string }[] }>(
+    '/commands?limit=50',
+    given,
+  );
+  return answer.commands.map(({ id, type, mac, state }) => ({ value: String(id), means: `${type} ${mac}, ${state}` }));
+}
+
+/** The gateway that the line names, or the one that any command would take. */
+async function ask<T>(where: string, { flags }: Given): Promise<T> {
+  const { GatewayClient } = await import('../../client.js');
+  const [gateway, token, data] = ['--gateway', '--token', '--data'].map((flag) => flags.get(flag));
+  const client = new GatewayClient({ ...(gateway && { gateway }), ...(token && { token }), ...(data && { data }) });
+  const late = new AbortController();
+  const timer = systemClock.after(GATEWAY_BOUND, () => late.abort());
+  try {
+    return await client.get<T>(where, late.signal);
+  } finally {
+    timer.cancel();
+  }
+}

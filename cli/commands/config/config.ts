@@ -1,0 +1,161 @@
+import type { Command } from 'commander';
+import type { SettingKey } from '../../../gateway/config.js';
+import type { Forgotten } from '../../../gateway/store/contract/secret-store.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { ownerHere } from '../../client.js';
+import { withConnection } from '../../terminal/connection-flags.js';
+import { note, print, printJson, printTable } from '../../terminal/output.js';
+import { SETTING_FLAGS } from '../serve/serve.js';
+import type { ConfirmFlags } from './confirm-clock.js';
+import type { ShowFlags } from './listing.js';
+
+type Flags = Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean; readonly yes?: boolean };
+
+/**
+ * `lockgate config`: the settings; `config confirm-clock`; `config reset-operator-token`, `rotate-key` and
+ * `forget-secrets`, for whoever owns the data folder.
+ */
+export function addConfigCommands(program: Command): void {
+  const config = program.command('config').description('The settings in force; the clock, the token and the key.');
+  addShow(config);
+  addConfirmClock(config);
+  config
+    .command('reset-operator-token')
+    .description('Give the data folder another operator’s token; the one before is dead at once.')
+    .option('--data <folder>', 'The data folder (default: ./data).')
+    .option('--json', 'One JSON document.')
+    .addHelpText('after', '\nFor whoever owns the folder; a running gateway takes it as it runs.')
+    .addHelpText('after', '\nExample:\n  $ lockgate config reset-operator-token --data ./data')
+    .action(async (flags: Flags) => {
+      const { resetToken } = await import('./token-reset.js');
+      await resetToken(flags);
+    });
+  withPlace(config.command('rotate-key').description('Encrypt all secrets under a new key; locks keep theirs.'))
+    .addHelpText('after', '\nNo gateway may run on the folder. Back the new key up, apart from the store.')
+    .addHelpText('after', '\nExample:\n  $ lockgate config rotate-key --data ./data')
+    .action(rotate);
+  withPlace(config.command('forget-secrets').description('Go on without a key that is lost: every secret ends.'))
+    .option(
+      '--yes',
+      'It is meant: webhook URLs are disabled, API keys end, and no lock can connect before it has a new secret.',
+    )
+    .addHelpText('after', '\nRefused where the key is there. Lists who needs a new secret.')
+    .addHelpText('after', '\nExample:\n  $ lockgate config forget-secrets --data ./data --yes')
+    .action(forget);
+}
+
+const SHOW_HELP = `
+Of the running gateway of the data folder, or of the one that --gateway names. Where none runs, or a setting is given
+as a flag: what "lockgate serve" would use. A flag wins over the environment, which wins over the default.
+
+Exit codes: 0 shown, 2 a setting is wrong, 3 the gateway that was named can't be reached or refuses.
+
+Example:
+  $ lockgate config
+  $ lockgate config show --mqtt-port 1884 --json`;
+
+/** It is what `config` does by itself. */
+function addShow(config: Command): void {
+  const show = config
+    .command('show', { isDefault: true })
+    .description('Show every setting, its value in force, and where that came from.');
+  withConnection(show);
+  for (const [flag, help] of SETTING_FLAGS) if (!flag.startsWith('--data ')) show.option(flag, help);
+  show.addHelpText('after', SHOW_HELP).action(async (flags: ShowFlags) => {
+    const { showConfig } = await import('./listing.js');
+    await showConfig(flags);
+  });
+}
+
+const CLOCK_HELP = `
+A clock that leapt by over a day is not believed by itself: until it is confirmed nothing is deleted for its age, no
+month is closed and nothing expires by it, while pings are stored and delivered as ever. Fresh pings of five locks, or
+of all where there are fewer, confirm it without you. So does this, once you have looked at the date; it can't be
+undone.
+
+Exit codes: 0 confirmed, or there was nothing to confirm; 3 the gateway can't be reached or refuses.
+
+Example:
+  $ lockgate config confirm-clock --dry-run
+  $ lockgate config confirm-clock`;
+
+function addConfirmClock(config: Command): void {
+  withConnection(config.command('confirm-clock').description('Say that the machine’s clock, which leapt, is right.'))
+    .option('--dry-run', 'Only show what the clock says and what was last noted.')
+    .addHelpText('after', CLOCK_HELP)
+    .action(async (flags: ConfirmFlags) => {
+      const { confirmClock } = await import('./confirm-clock.js');
+      await confirmClock(flags);
+    });
+}
+
+function withPlace(command: Command): Command {
+  return command
+    .option('--data <folder>', 'The data folder (default: ./data).')
+    .option('--key-file <file>', 'The key’s file (default: key in the data folder).')
+    .option('--json', 'One JSON document.');
+}
+
+async function placeOf(flags: Flags) {
+  const { readConfig, resolveSettings } = await import('../../../gateway/config.js');
+  const { data, keyFile } = readConfig(resolveSettings({ data: flags.data, keyFile: flags.keyFile }, process.env));
+  return { data, keyFile };
+}
+
+async function rotate(flags: Flags): Promise<void> {
+  const { rotateKey } = await import('../../../gateway/data-folder/key-change.js');
+  const { count, file } = await rotateKey(await placeOf(flags), { who: ownerHere(), onMended: note });
+  if (flags.json) return printJson({ rotated: true, secrets: count, key_file: file });
+  print(`A new key is in ${file}; ${count} secrets and header values are under it.`);
+  note('Back it up, apart from the store. Backups of the store from before need the key from before.');
+}
+
+async function forget(flags: Flags): Promise<void> {
+  if (flags.yes !== true)
+    throw new LockgateError(
+      'input-confirmation',
+      'every webhook URL and API key would end and every lock be shut out until it has a new one: say --yes if meant',
+    );
+  const { forgetSecrets } = await import('../../../gateway/data-folder/key-change.js');
+  const forgotten = await forgetSecrets(await placeOf(flags), { who: ownerHere(), onMended: note });
+  if (flags.json) printJson(forgottenJson(forgotten));
+  else printForgotten(forgotten);
+}
+
+function forgottenJson({ urls, locks, phones, apiKeys }: Forgotten) {
+  return {
+    webhooks: urls,
+    locks: locks.map(formatMac),
+    phones: phones.map(({ mac, name }) => ({ mac: formatMac(mac), name })),
+    api_keys: apiKeys,
+  };
+}
+
+function printForgotten({ urls, locks, phones, apiKeys }: Forgotten): void {
+  const rows = [
+    ...urls.map(({ id, merchant, headers }) => {
+      const lost = headers.length > 0 ? `, with new values for ${headers.join(', ')}` : '';
+      return {
+        who: `webhook URL ${id} (${merchant})`,
+        how: `webhook rotate-secret ${id} --now, then set --enable${lost}`,
+      };
+    }),
+    ...locks.map((mac) => ({ who: `lock ${formatMac(mac)}`, how: `device rotate-secret ${formatMac(mac)}` })),
+    ...phones.map(({ mac, name }) => {
+      return { who: `phone ${name} of ${formatMac(mac)}`, how: `device phone add ${formatMac(mac)} …` };
+    }),
+    ...apiKeys.map(({ id, merchant, name }) => {
+      return {
+        who: `API key ${id}, ${name} (${merchant})`,
+        how: `key create ${JSON.stringify(name)} --merchant ${JSON.stringify(merchant)}`,
+      };
+    }),
+  ];
+  if (rows.length === 0) print('A new key is there. Nothing rested on the old one.');
+  else
+    printTable(rows, [
+      { title: 'NEEDS A NEW SECRET', show: ({ who }) => who },
+      { title: 'HOW', show: ({ how }) => how },
+    ]);
+}

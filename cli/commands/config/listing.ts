@@ -1,0 +1,73 @@
+/** `lockgate config`: the settings of a running gateway, or those that `serve` would run with. */
+import type { SettingInForce, SettingKey } from '../../../gateway/config.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { type Column, note, oneLine, printJson, printTable } from '../../terminal/output.js';
+
+/** The flags of `config`: those of a connection, and those of the settings. */
+export type ShowFlags = ConnectionFlags & Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean };
+
+/** Which gateway it was, and its settings. */
+interface Running {
+  readonly origin: string;
+  readonly settings: readonly SettingInForce[];
+}
+
+const COLUMNS: readonly Column<SettingInForce>[] = [
+  { title: 'SETTING', show: ({ flag }) => flag },
+  { title: 'VALUE', show: ({ value }) => (value === '' ? '–' : value) },
+  { title: 'FROM', show: fromText },
+  { title: 'UNIT', show: ({ unit }) => unit, optional: true },
+  { title: 'MEANING', show: ({ meaning }) => meaning, optional: true },
+];
+
+/**
+ * Prints them.
+ *
+ * @throws LockgateError `input-setting`, `input-range` for a wrong one; `input-config` for a gateway and a setting at
+ * once; `gateway-…` where one was named that can't be asked
+ */
+export async function showConfig(flags: ShowFlags): Promise<void> {
+  const { gateway, token, json, data, ...given } = flags;
+  const isGiven = Object.keys(given).length > 0;
+  if (isGiven && (gateway !== undefined || token !== undefined))
+    throw new LockgateError('input-config', 'a running gateway has its settings: name it, or give settings, not both');
+  const running = isGiven ? undefined : await askGateway(flags);
+  const settings = running?.settings ?? (await localSettings({ ...given, data }));
+  if (json === true) return printJson({ running: running !== undefined, gateway: running?.origin ?? null, settings });
+  note(
+    running === undefined
+      ? 'What "lockgate serve" would run with, here and now:'
+      : `What the gateway at ${running.origin} runs with:`,
+  );
+  printTable(settings, COLUMNS);
+}
+
+/** Undefined where none runs; but whoever names one shall hear of it. */
+async function askGateway(flags: ConnectionFlags): Promise<Running | undefined> {
+  const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN } = process.env;
+  const isNamed = [flags.gateway, flags.token, LOCKGATE_GATEWAY, LOCKGATE_TOKEN].some((each) => (each ?? '') !== '');
+  try {
+    const client = new GatewayClient(flags);
+    return { ...(await client.get<{ settings: SettingInForce[] }>('/config')), origin: client.origin };
+  } catch (error) {
+    const isDown = error instanceof LockgateError && ['gateway-down', 'gateway-token'].includes(error.code);
+    if (isDown && !isNamed) return undefined;
+    throw error;
+  }
+}
+
+async function localSettings(flags: Readonly<Partial<Record<SettingKey, string | undefined>>>) {
+  const { misspeltVariables, readConfig, resolveSettings, settingsInForce } = await import(
+    '../../../gateway/config.js'
+  );
+  const resolved = resolveSettings(flags, process.env);
+  // A wrong one is told here, as the start would tell it.
+  readConfig(resolved);
+  for (const sentence of misspeltVariables(process.env)) note(oneLine(`Beware: ${sentence}`));
+  return settingsInForce(resolved);
+}
+
+function fromText({ source, environment }: SettingInForce): string {
+  return source === 'environment' ? environment : source;
+}

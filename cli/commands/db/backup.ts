@@ -1,0 +1,193 @@
+/**
+ * `lockgate db backup`: by way of the gateway that runs on the data folder, or from the folder itself where none does.
+ * What comes is written beside its place, and put there once it is whole and on the disk.
+ */
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { moveSecretFile } from '../../../gateway/data-folder/secret-file.js';
+import { SUM_HEADER } from '../../../gateway/http/operator/routes/backup-route.js';
+import { copyDatabase, describeCopy, removeCopy } from '../../../gateway/store/sqlite/backup/copy.js';
+import {
+  BlockSummer,
+  type BlockSums,
+  dropSums,
+  sumOfSums,
+  sumsFileOf,
+  writeSums,
+} from '../../../gateway/store/sqlite/block-sums.js';
+import { type DataLock, lockData } from '../../../gateway/store/sqlite/place/data-lock.js';
+import { findStoreDamage, refuseDamage } from '../../../gateway/store/sqlite/place/start-check.js';
+import { systemClock } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { toDate } from '../../../proto/wire/ping-json.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { untilInterrupted } from '../../terminal/interrupt.js';
+import { note, print, printJson } from '../../terminal/output.js';
+import { ProgressLine } from '../../terminal/progress-line.js';
+import { dataFolder } from './check.js';
+
+export interface BackupFlags extends ConnectionFlags {
+  readonly out: string;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+const NOT_INCLUDED = ['the key', 'the operator’s token', 'TLS certificates'] as const;
+
+/** Makes a backup at `--out`. */
+export async function backUp(flags: BackupFlags): Promise<void> {
+  const out = path.resolve(flags.out);
+  if (!existsSync(path.dirname(out)))
+    throw new LockgateError('input-out', `there is no folder ${path.dirname(out)} for ${flags.out}`);
+  if (existsSync(out) && !statSync(out).isFile())
+    throw new LockgateError('input-out', `${flags.out} is no file: expected one, or a name that is free`);
+  if (existsSync(out) && flags.force !== true)
+    throw new LockgateError('input-out', `${flags.out} is there already; --force takes its place`);
+  const beganAtMs = systemClock.now();
+  const part = `${out}.part`;
+  const { from, sums, schema, keyId } = await place(part, out, flags).catch((error: unknown) => {
+    cleanUp(part);
+    throw asSentence(error, flags.out);
+  });
+  const began = toDate(beganAtMs);
+  if (flags.json)
+    return printJson({
+      file: out,
+      bytes: sums.bytes,
+      schema,
+      from,
+      began_at: began,
+      key_id: keyId,
+      not_included: ['key', 'operator-token', 'tls'],
+    });
+  print(`${flags.out} has all that was acknowledged before ${began}: ${sums.bytes.toLocaleString('en')} bytes.`);
+  const key = keyId === null ? 'The key' : `The key (${keyId})`;
+  note(`${key} is not in it: keep the data folder’s key, or --key-file’s, apart from it. Without it nothing starts.`);
+  note(`Also not in it: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
+}
+
+/** Makes it, and puts it in its place. */
+async function place(part: string, out: string, flags: BackupFlags) {
+  const made = await makePart(part, flags);
+  const described = describeCopy(part);
+  writeSums(part, made.sums);
+  // Whatever is cut off here leaves no sums beside a file that they aren't of.
+  dropSums(out);
+  renameSync(part, out);
+  moveSecretFile(sumsFileOf(part), sumsFileOf(out));
+  return { ...made, ...described };
+}
+
+function cleanUp(part: string): void {
+  try {
+    removeCopy(part);
+    dropSums(part);
+  } catch {
+    // What can't be removed could not be made either.
+  }
+}
+
+/** What the place of the backup doesn't allow is nothing of ours that broke. */
+function asSentence(error: unknown, out: string): unknown {
+  // The file of the sums is a secret's, whose errors are sentences already.
+  const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new LockgateError('no-room', `${out} can’t be written: its disk is full`, { cause: error });
+  const why = WRITE_REFUSALS[code ?? ''];
+  if (why === undefined) return error;
+  return new LockgateError('input-out', `${out} can’t be written: ${why}`, { cause: error });
+}
+
+const WRITE_REFUSALS: Readonly<Record<string, string>> = {
+  EACCES: 'you may not write there',
+  EPERM: 'you may not write there',
+  EROFS: 'its disk is read-only',
+  ENOENT: 'there is no such place',
+  EISDIR: 'there is a folder of that name',
+  ENOTDIR: 'its folder is no folder',
+  ENAMETOOLONG: 'its name is too long',
+};
+
+async function makePart(part: string, flags: BackupFlags): Promise<{ from: string; sums: BlockSums }> {
+  const lock = takeFolder(flags);
+  try {
+    if (lock === null) return { from: 'gateway', sums: await download(part, flags) };
+    return { from: 'folder', sums: await copyFolder(part, dataFolder(flags)) };
+  } finally {
+    lock?.release();
+  }
+}
+
+/** The hold on the data folder; null where a gateway is to be asked instead. */
+function takeFolder(flags: BackupFlags): DataLock | null {
+  if (flags.gateway !== undefined || process.env.LOCKGATE_GATEWAY !== undefined) return null;
+  const folder = dataFolder(flags);
+  if (!existsSync(path.join(folder, 'lockgate.sqlite')))
+    throw new LockgateError('input-data', `there is no store in ${folder}: name its folder, or a gateway`);
+  try {
+    return lockData(path.join(folder, 'gateway.lock'));
+  } catch (error) {
+    if (error instanceof LockgateError && error.code === 'data-in-use') return null;
+    throw error;
+  }
+}
+
+async function copyFolder(part: string, folder: string): Promise<BlockSums> {
+  let text = 'Copying';
+  const progress = new ProgressLine(() => text);
+  const tell = (done: number, total: number): void => {
+    text = `Copying: ${percent(done, total)} of ${total.toLocaleString('en')} pages`;
+  };
+  const file = path.join(folder, 'lockgate.sqlite');
+  try {
+    // A copy of what is damaged would get checksums that call it whole.
+    const damage = await findStoreDamage(file);
+    if (damage !== null) refuseDamage(file, damage);
+    return await copyDatabase(file, part, tell);
+  } finally {
+    progress.end();
+  }
+}
+
+async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
+  const client = new GatewayClient(flags);
+  let text = 'The gateway copies its store';
+  const progress = new ProgressLine(() => text);
+  const handle = openSync(part, 'w', 0o600);
+  try {
+    chmodSync(part, 0o600);
+    const interrupted = untilInterrupted();
+    const answer = await client.download('/backup', interrupted.signal);
+    const total = Number(answer.headers['content-length']);
+    const summer = new BlockSummer();
+    let bytes = 0;
+    // A connection that breaks ends it early: the checksum tells.
+    await pipeline(answer, async (pieces: AsyncIterable<Buffer>) => {
+      for await (const piece of pieces) {
+        summer.add(piece);
+        writeAll(handle, piece);
+        bytes += piece.length;
+        text = `Receiving: ${percent(bytes, total)} of ${total.toLocaleString('en')} bytes`;
+      }
+    }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ECONNRESET' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    });
+    const sums = summer.end();
+    if (sumOfSums(sums) !== answer.headers[SUM_HEADER])
+      throw new LockgateError('gateway-answer', `the backup did not arrive whole: ${bytes} bytes of ${total}`);
+    fsyncSync(handle);
+    return sums;
+  } finally {
+    progress.end();
+    closeSync(handle);
+  }
+}
+
+function writeAll(handle: number, piece: Buffer): void {
+  for (let at = 0; at < piece.length; ) at += writeSync(handle, piece, at);
+}
+
+function percent(done: number, total: number): string {
+  return `${Math.floor((100 * done) / Math.max(total, 1))} %`;
+}

@@ -1,0 +1,72 @@
+/** `lockgate db check`: what was looked at, as a table, and each damage on a line of its own. */
+import path from 'node:path';
+import type { CheckReport } from '../../../gateway/store/sqlite/check/check.js';
+import { checkInThread } from '../../../gateway/store/sqlite/upkeep.js';
+import { EXIT } from '../../terminal/exit-codes.js';
+import { paint, print, printJson, printTable } from '../../terminal/output.js';
+import { ProgressLine } from '../../terminal/progress-line.js';
+
+export interface CheckFlags {
+  readonly data?: string;
+  readonly json?: boolean;
+}
+
+/** The data folder that a command means. */
+export function dataFolder(flags: { readonly data?: string }): string {
+  return flags.data ?? (process.env.LOCKGATE_DATA || './data');
+}
+
+/** Checks a file, or the store in the data folder; sets the exit code. */
+export async function checkStore(file: string | undefined, flags: CheckFlags): Promise<void> {
+  let text = 'Checking';
+  const progress = new ProgressLine(() => text);
+  const place = file ?? path.join(dataFolder(flags), 'lockgate.sqlite');
+  const report = await checkInThread(place, (what, done) => {
+    text = done === 0 ? `Checking ${what}` : `Checking ${what}: ${done.toLocaleString('en')}`;
+  }).finally(() => progress.end());
+  if (flags.json) printJson(reportJson(report));
+  else printReport(report);
+  if (damagedOf(report) > 0) process.exitCode = EXIT.no;
+}
+
+function damagedOf({ checks }: CheckReport): number {
+  return checks.reduce((sum, { damaged }) => sum + damaged, 0);
+}
+
+function reportJson(report: CheckReport) {
+  const { file, bytes, schema, walBytes, checks, damage } = report;
+  const damaged = damagedOf(report);
+  return {
+    file,
+    sound: damaged === 0,
+    bytes,
+    wal_bytes: walBytes,
+    schema,
+    checks: checks.map(({ name, count, unit, damaged, note }) => ({ name, count, unit, damaged, note })),
+    damaged,
+    damage,
+  };
+}
+
+function printReport(report: CheckReport): void {
+  const { file, bytes, schema, checks, damage } = report;
+  printTable(checks, [
+    { title: 'CHECK', show: ({ name }) => name },
+    { title: 'LOOKED AT', show: ({ count, unit }) => `${count.toLocaleString('en')} ${unit}` },
+    { title: 'DAMAGED', show: ({ damaged }) => damaged.toLocaleString('en') },
+    { title: 'NOTE', show: ({ note }) => note ?? '', optional: true },
+  ]);
+  for (const { check, table, row, what } of damage) {
+    const place = [table, row === null ? null : `row ${row}`].filter((part) => part !== null).join(', ');
+    print(`${paint('red', check)}${place === '' ? '' : `  ${place}`}: ${what}`);
+  }
+  const damaged = damagedOf(report);
+  const rest = damaged - damage.length;
+  if (rest > 0) print(`… and ${rest.toLocaleString('en')} more of the same.`);
+  const of = `${file} (${bytes.toLocaleString('en')} bytes, schema ${schema ?? 'unknown'})`;
+  if (damaged === 0) print(paint('green', `Sound: ${of}.`));
+  else {
+    const places = damaged === 1 ? 'one place' : `${damaged.toLocaleString('en')} places`;
+    print(paint('red', `Damaged in ${places}: ${of}. Restore a backup that is sound.`));
+  }
+}

@@ -1,0 +1,23 @@
+/** `lockgate db migrate`: what was done to a store, or would be. */
+import { migrateFolder } from '../../../gateway/store/sqlite/migrate.js';
+import { note, print, printJson } from '../../terminal/output.js';
+import { dataFolder } from './check.js';
+
+export interface MigrateFlags {
+  readonly data?: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+/** Migrates the store in the data folder. */
+export async function migrateStore(flags: MigrateFlags): Promise<void> {
+  const isDry = flags.dryRun === true;
+  const folder = dataFolder(flags);
+  const { from, steps, copy } = await migrateFolder(folder, { isDry, onMended: note });
+  if (flags.json) return printJson({ data: folder, from, to: steps.at(-1) ?? from, steps, copy, dry_run: isDry });
+  if (steps.length === 0) return print(`Nothing to do: the store in ${folder} is at ${from ?? 'its beginning'}.`);
+  print(`${isDry ? 'To be done' : 'Done'}, from ${from ?? 'nothing'}:`);
+  for (const step of steps) print(`  ${step}`);
+  if (isDry) note('Nothing was changed. A copy of the file as it is would be kept beside it.');
+  if (copy !== null) print(`The store as it was is kept in ${copy}; delete it once all is well.`);
+}

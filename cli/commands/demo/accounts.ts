@@ -1,0 +1,112 @@
+/**
+ * The demo's merchant, its locks and its webhook URL: made at the first start, remembered for the next.
+ */
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { LockgateError } from '../../../proto/errors.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+
+const MERCHANT = 'Demo';
+
+export interface DemoAccounts {
+  readonly seed: string;
+  readonly locks: readonly { readonly mac: Mac; readonly secret: string }[];
+  readonly webhookPort: number;
+  readonly webhookSecret: string;
+  /** An API key of the demo's merchant. */
+  readonly apiKey: string;
+  /** Whether they were made just now. */
+  readonly isNew: boolean;
+}
+
+/** What a first start wants. */
+export interface DemoWishes {
+  readonly seed: string;
+  readonly locks: number;
+}
+
+/**
+ * The accounts that are remembered in the data folder, or new ones.
+ *
+ * @param choosePort asked at the first start: where the receiver shall listen; 0 for any free port
+ * @throws LockgateError `bad-demo-file` where what is remembered can't be read
+ */
+export async function openDemoAccounts(
+  gateway: Gateway,
+  data: string,
+  wishes: DemoWishes,
+  choosePort: () => Promise<number>,
+): Promise<DemoAccounts> {
+  const file = path.join(data, 'demo', 'accounts.json');
+  if (!existsSync(file)) return write(file, await make(gateway, wishes, await choosePort()));
+  const known = read(file);
+  // Somebody may have revoked it, and a demo from before there were keys has none.
+  const { apiKey } = known;
+  if (apiKey !== undefined && (await gateway.merchants.apiKeys.check(apiKey)) !== undefined)
+    return { ...known, apiKey, isNew: false };
+  return { ...write(file, { ...known, apiKey: await makeKey(gateway) }), isNew: false };
+}
+
+function write(file: string, accounts: DemoAccounts): DemoAccounts {
+  mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  writeFileSync(`${file}.new`, `${JSON.stringify(accounts, null, 2)}\n`, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+  return accounts;
+}
+
+async function makeKey(gateway: Gateway): Promise<string> {
+  return (await gateway.merchants.apiKeys.create(MERCHANT, 'demo')).text;
+}
+
+function read(file: string): Omit<DemoAccounts, 'apiKey'> & { readonly apiKey?: string } {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as DemoAccounts;
+  } catch {
+    throw new LockgateError('bad-demo-file', `${file} can't be read: remove it, and the demo makes a new one`);
+  }
+}
+
+async function make(gateway: Gateway, { seed, locks }: DemoWishes, port: number): Promise<DemoAccounts> {
+  const minuteOfDay = Math.floor(gateway.clock.now() / 60_000) % 1440;
+  const webhookPort = port === 0 ? await anyFreePort() : port;
+  await unless('merchant-exists', () => gateway.accounts.addMerchant(MERCHANT));
+  const { secret } = await gateway.accounts.addWebhookUrl({
+    merchant: MERCHANT,
+    url: `http://127.0.0.1:${webhookPort}/`,
+  });
+  const provisioned: { mac: Mac; secret: string }[] = [];
+  for (const mac of fleetMacs(seed, locks, minuteOfDay))
+    provisioned.push({ mac, secret: await provision(gateway, mac) });
+  const apiKey = await makeKey(gateway);
+  return { seed, locks: provisioned, webhookPort, webhookSecret: secret, apiKey, isNew: true };
+}
+
+/** A first start that was cut short may have left the lock there, without anybody who knows its secret. */
+async function provision(gateway: Gateway, mac: Mac): Promise<string> {
+  const added = await unless('device-exists', () => {
+    return gateway.accounts.addDevice({ mac, merchant: MERCHANT, simulated: true });
+  });
+  return added?.secret ?? (await gateway.accounts.rotateLockSecret(mac));
+}
+
+async function unless<T>(code: string, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof LockgateError && error.code === code) return undefined;
+    throw error;
+  }
+}
+
+async function anyFreePort(): Promise<number> {
+  const { createServer } = await import('node:net');
+  return await new Promise((resolve) => {
+    const probe = createServer();
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}

@@ -1,0 +1,165 @@
+/**
+ * The demo: a gateway on an embedded store, a merchant with a fleet of simulated locks that live at 60 × speed, and
+ * the merchant's webhook receiver, all real: MQTT, SQLite and HTTP over loopback.
+ *
+ * What the locks and the merchant would keep (secrets, the receiver's port) stands in `demo/` of the data folder, so
+ * that a second start goes on with the same fleet, and each lock with its own flash.
+ */
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { Fleet } from '../../../firmware-sim/fleet/fleet.js';
+import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
+import { DirectoryFlash } from '../../../firmware-sim/lock/flash.js';
+import {
+  type Config,
+  type ResolvedSetting,
+  readConfig,
+  resolveSettings,
+  type SettingKey,
+} from '../../../gateway/config.js';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { type Gateway, startGateway } from '../../../gateway/gateway.js';
+import { listenToAll } from '../../../gateway/http/operator/json/event.js';
+import { logEvents } from '../../../gateway/log/log.js';
+import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
+import { systemClock } from '../../../proto/clock.js';
+import { untilInterrupted } from '../../terminal/interrupt.js';
+import { note, paint, print } from '../../terminal/output.js';
+import { closeGateway, exitBroken } from '../serve/gateway-end.js';
+import { noteAddress } from '../serve/serve.js';
+import { openLog } from '../serve/serve-log.js';
+import { eventLines } from '../tail/event-line.js';
+import { type Receiver, startReceiver } from '../webhook/receiver.js';
+import { webhookLine } from '../webhook/webhook-line.js';
+import { type DemoAccounts, openDemoAccounts } from './accounts.js';
+import type { DemoFlags } from './flags.js';
+
+const HOST = '127.0.0.1';
+const DEFAULT_WEBHOOK_PORT = 9000;
+
+/** Runs until Ctrl-C. @throws LockgateError where a setting, the data folder or a port does not allow it */
+export async function runDemo(flags: DemoFlags): Promise<void> {
+  const interrupted = untilInterrupted();
+  const { config, settings } = await demoConfig(flags);
+  const onBroken = (failure: Error): void => {
+    note(`lockgate: ${failure.message}; what is on the disk is uncertain now, so the demo ends`);
+    exitBroken();
+  };
+  // What happens is shown anyway; the log is for programs.
+  const events = new GatewayEvents();
+  const stopLogging =
+    config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
+  events.on('files-mended', ({ what }) => note(what));
+  const { speed, new: makeNew = false } = flags;
+  const gateway = await startGateway(config, { speed, events, settings, onBroken, makeNew });
+  const stops: (() => Promise<void>)[] = [
+    async () => stopLogging(),
+    () => closeGateway(gateway, (why) => note(`lockgate: ${why}`)),
+  ];
+  try {
+    noteAddress(config, gateway);
+    const accounts = await openDemoAccounts(gateway, config.data, flags, () => choosePort(flags.webhookPort));
+    const receiver = await startDemoReceiver(accounts);
+    // The receiver outlives the gateway, so that what is under way still arrives.
+    stops.unshift(() => receiver.close());
+    printReady(config, gateway, accounts, flags);
+    listenToAll(gateway.events, (event) => {
+      // A delivery that went well is the receiver's line to tell.
+      if (event.event === 'delivery' && event.outcome === 'delivered') return;
+      // Nor need it be said twice that a lock connected.
+      if (event.event === 'presence' && (event.presence === 'online' || event.presence === 'asleep')) return;
+      for (const line of eventLines(event, lineWidth())) print(line);
+    });
+    const fleet = startFleet(gateway, config, accounts);
+    stops.push(() => fleet.stop());
+    await interrupted.happened;
+    note('\nStopping: locks first, then what they sent is delivered, then the store.');
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+  }
+  const again = config.data === './data' ? 'npm start' : `lockgate demo --data ${config.data}`;
+  note(`Stopped. The data is in ${config.data}; ${again} goes on with it.`);
+}
+
+function lineWidth(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
+}
+
+/** Where the demo's own receiver is. */
+const LOOPBACK = '127.0.0.0/8';
+
+/** The settings, with ports that are free where nobody asked for a certain one, and loopback allowed for webhooks. */
+async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings: ResolvedSetting[] }> {
+  const resolved = resolveSettings(flags, process.env);
+  const config = readConfig(resolved);
+  const isChosen = (key: SettingKey): boolean => {
+    return resolved.some(({ setting, source }) => setting.key === key && source !== 'default');
+  };
+  const free = async (key: 'mqttPort' | 'httpPort' | 'operatorPort', host: string): Promise<number> => {
+    return isChosen(key) || (await isFree(config[key], host)) ? config[key] : 0;
+  };
+  const demo = {
+    ...config,
+    mqttPort: await free('mqttPort', config.mqttHost),
+    httpPort: await free('httpPort', config.httpHost),
+    operatorPort: await free('operatorPort', config.operatorHost),
+    allowWebhookRange: [...config.allowWebhookRange, parseRange(LOOPBACK)],
+  };
+  const settings = resolved.map((each) => {
+    if (each.setting.key !== 'allowWebhookRange') return each;
+    return { ...each, text: [each.text, LOOPBACK].filter((range) => range !== '').join(',') };
+  });
+  return { config: demo, settings };
+}
+
+async function choosePort(wanted: number | undefined): Promise<number> {
+  if (wanted !== undefined) return wanted;
+  return (await isFree(DEFAULT_WEBHOOK_PORT, HOST)) ? DEFAULT_WEBHOOK_PORT : 0;
+}
+
+function isFree(port: number, host: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, host, () => probe.close(() => resolve(true)));
+  });
+}
+
+function startDemoReceiver(accounts: DemoAccounts): Promise<Receiver> {
+  return startReceiver({
+    host: HOST,
+    port: accounts.webhookPort,
+    secrets: [accounts.webhookSecret],
+    clock: systemClock,
+    onWebhook: (webhook) => print(webhookLine(webhook, lineWidth())),
+  });
+}
+
+function startFleet(gateway: Gateway, config: Config, accounts: DemoAccounts): Fleet {
+  const secrets = new Map(accounts.locks.map(({ mac, secret }) => [mac, secret]));
+  const fleet = new Fleet({
+    seed: accounts.seed,
+    clock: gateway.clock,
+    macs: accounts.locks.map(({ mac }) => mac),
+    pace: 'lively',
+    flash: new DirectoryFlash(path.join(config.data, 'demo', 'flash')),
+    openLink: mqttLinks({ host: HOST, port: gateway.mqttPort }, (mac) => secrets.get(mac) ?? ''),
+  });
+  fleet.start();
+  return fleet;
+}
+
+function printReady(config: Config, gateway: Gateway, accounts: DemoAccounts, { speed }: DemoFlags): void {
+  const { locks, webhookPort, isNew, apiKey } = accounts;
+  print(paint('bold', `lockgate demo: ${locks.length} simulated locks at ${speed} × speed`));
+  print(`  data       ${config.data}${isNew ? '' : ' (going on with what is there)'}`);
+  print(`  locks      mqtt://${HOST}:${gateway.mqttPort}`);
+  print(`  webhooks   http://${HOST}:${webhookPort}/ (a receiver that verifies and prints)`);
+  print(`  merchants  http://${HOST}:${gateway.httpPort}`);
+  print(`  operators  http://${HOST}:${gateway.operatorPort}`);
+  print(`  API key    ${apiKey} (of the merchant Demo)`);
+  print(`Try it: curl -u ${apiKey}: http://${HOST}:${gateway.httpPort}/v1/pet \\`);
+  print(`  -H 'content-type: application/json' -d '{"name":"Rex"}'`);
+  print('In another terminal: npx lockgate device list, npx lockgate tail. Ctrl-C stops the demo.');
+  print(paint('dim', 'time is the run’s clock, UTC; conn = connection, ping = decoded ping, hook = webhook received'));
+}

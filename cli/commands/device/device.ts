@@ -1,0 +1,236 @@
+import type { Command } from 'commander';
+import { Seconds, systemClock } from '../../../proto/clock.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { agoText } from '../../terminal/ago-text.js';
+import { withConnection } from '../../terminal/connection-flags.js';
+import { note, oneLine, paint, print, printJson, printTable } from '../../terminal/output.js';
+import { readSpan } from '../../terminal/span-text.js';
+import { watched, withWatch } from '../../terminal/watch.js';
+import { commandText } from '../command/listing.js';
+import { presenceText } from '../tail/event-line.js';
+import { byteText } from '../usage/text.js';
+import { addKeepingCommands } from './keeping.js';
+import { addPhoneCommands } from './phone.js';
+
+/** Refusals that `show` prints; --json has all. */
+const SHOWN_REFUSALS = 5;
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+interface StateJson {
+  readonly received_at: string | null;
+  readonly power_state: string;
+  readonly power: { readonly mode: string };
+  readonly reason: string | null;
+  readonly lock_state: string | null;
+  readonly battery_percent: number | null;
+  readonly latitude: number | null;
+  readonly longitude: number | null;
+}
+
+interface DeviceJson {
+  readonly mac: string;
+  readonly merchant: string;
+  readonly simulated: boolean;
+  readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
+  /** Why it is not judged, where it isn't. */
+  readonly unjudged: { readonly since: string; readonly why: string } | null;
+  /** And with it, as the presence has them: since, due, rule. */
+  readonly presence: string;
+  readonly state: StateJson | null;
+}
+
+interface UplinkJson {
+  readonly received_at: string;
+  readonly boot: number;
+  readonly sequence: number;
+  readonly ping?: { readonly ping_type: string; readonly reason: string; readonly battery_percent: number };
+}
+
+interface ShownDevice extends DeviceJson {
+  readonly uplinks: readonly UplinkJson[];
+  readonly phone_uplinks: readonly UplinkJson[];
+  readonly twin: {
+    readonly wanted: Readonly<Record<string, unknown>>;
+    /** The members of `wanted` that the lock has otherwise, or has not reported. */
+    readonly differs: readonly string[];
+  };
+  /** Of the month under way. */
+  readonly usage: {
+    readonly month: string;
+    readonly messages: number;
+    readonly connections: number;
+    readonly bytes: number;
+  };
+  readonly over_budget: readonly { readonly since: string; readonly why: string }[];
+  readonly findings: readonly {
+    readonly id: number;
+    readonly at: string;
+    readonly rule: string;
+    readonly severity: string;
+    readonly message: string;
+  }[];
+  /** The latest first. */
+  readonly refusals: readonly {
+    readonly source: 'lock' | 'phone';
+    readonly what: string;
+    readonly why: string;
+    readonly address: string;
+    readonly count: number;
+    readonly first_at: string;
+    readonly last_at: string;
+  }[];
+  readonly quarantine: readonly {
+    readonly id: number;
+    readonly received_at: string;
+    readonly code: string;
+    readonly message: string;
+    readonly raw: string;
+  }[];
+}
+
+/** `lockgate device add|list|show|rotate-secret`, and what stands in the files beside this one. */
+export function addDeviceCommands(program: Command): void {
+  const device = program.command('device').description('The locks, and what they prove themselves with.');
+  withConnection(device.command('add').description('Add a lock; prints its secret, once.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .option('--merchant <name>', 'Whose lock it is; may be left out where there is one merchant only.')
+    .option('--simulated', 'A simulator plays it: judged and delivered, never billed.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device add A4:C1:38:F0:E1:D2 --merchant "Amber Bikes"')
+    .action(add);
+  withWatch(withConnection(device.command('list').description('List the locks with their last state.')))
+    .addHelpText('after', '\nExample:\n  $ lockgate device list')
+    .action(watched(list));
+  withConnection(
+    device.command('show').description('Show one lock: state, latest uplinks, findings, what was refused.'),
+  )
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
+    .action(show);
+  withConnection(device.command('rotate-secret').description('Give a lock a new secret; prints it, once.'))
+    .argument('<mac>', 'Its MAC, in any common spelling.')
+    .option('--keep-old-for <span>', 'Let the old secret hold that long, such as 1h; else it ends at once.')
+    .addHelpText(
+      'after',
+      '\nThe lock’s connection ends. How the new secret gets to the lock is yours: none goes over the air.' +
+        '\n\nExample:\n  $ lockgate device rotate-secret A4:C1:38:F0:E1:D2 --keep-old-for 1h',
+    )
+    .action(rotate);
+  addKeepingCommands(device);
+  addPhoneCommands(device);
+}
+
+async function add(mac: string, flags: Flags & { merchant?: string; simulated?: boolean }): Promise<void> {
+  const { merchant, simulated } = flags;
+  const device = await new GatewayClient(flags).post<DeviceJson & { secret: string }>('/devices', {
+    mac,
+    ...(merchant !== undefined && { merchant }),
+    ...(simulated !== undefined && { simulated }),
+  });
+  if (flags.json) return printJson(device);
+  print(`Added lock ${paint('bold', device.mac)} of ${device.merchant}.`);
+  printSecret(device.mac, device.secret);
+}
+
+function printSecret(mac: string, secret: string): void {
+  const wire = mac.replaceAll(':', '');
+  print(`Secret: ${paint('bold', secret)}`);
+  note('It is shown this once. The lock connects with it over MQTT:');
+  note(`  client id and user name ${wire}, password the secret; it publishes to "up".`);
+}
+
+async function list(flags: Flags): Promise<void> {
+  const { devices } = await new GatewayClient(flags).get<{ devices: DeviceJson[] }>('/devices');
+  if (flags.json) return printJson({ devices });
+  if (devices.length === 0) return note('There is no lock yet. Add one: lockgate device add MAC');
+  printTable(devices, [
+    { title: 'MAC', show: (row) => row.mac },
+    { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
+    { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
+    { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
+    { title: 'PRESENCE', show: (row) => `${presenceText({ ...row })}${row.unjudged === null ? '' : ', unjudged'}` },
+    { title: 'SIM', show: (row) => row.sim.state, optional: true },
+    { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
+    { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
+    { title: 'RECEIVED', show: (row) => receivedText(row, systemClock.now()), optional: true },
+  ]);
+}
+
+function receivedText({ state }: DeviceJson, nowMs: number): string {
+  return state?.received_at ? agoText(state.received_at, nowMs) : '–';
+}
+
+function percent(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : `${value}%`;
+}
+
+async function show(mac: string, flags: Flags): Promise<void> {
+  const device = await new GatewayClient(flags).get<ShownDevice>(`/devices/${encodeURIComponent(mac)}`);
+  if (flags.json) return printJson(device);
+  const { state } = device;
+  print(`${paint('bold', device.mac)}  ${device.merchant}${device.simulated ? '  (simulated)' : ''}`);
+  if (state === null) print('It has never sent anything.');
+  else {
+    const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;
+    print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
+    print(presenceText({ ...device }));
+  }
+  if (device.unjudged !== null)
+    print(paint('red', oneLine(`not judged since ${device.unjudged.since}: ${device.unjudged.why}`)));
+  for (const { since, why } of device.over_budget) print(paint('yellow', `over budget since ${since}: ${why}`));
+  for (const line of usageLines(device)) print(line);
+  for (const [name, value] of Object.entries(device.twin.wanted)) {
+    const wanted = commandText({ type: 'wanted:', parameters: { [name]: value } });
+    print(`${wanted}${device.twin.differs.includes(name) ? '  (not reported yet)' : ''}`);
+  }
+  printUplinks('Latest uplinks', device.uplinks);
+  printUplinks('From phones', device.phone_uplinks);
+  if (device.findings.length > 0) print(paint('bold', '\nFindings'));
+  for (const { id, at, rule, severity, message } of device.findings)
+    print(oneLine(`${at}  finding:${id}  ${severity} ${rule}: ${message}`));
+  printRefusals(device);
+  if (device.quarantine.length > 0) print(paint('bold', '\nIn quarantine'));
+  for (const { id, received_at, message, raw } of device.quarantine)
+    print(oneLine(`${received_at}  quarantine:${id}  ${message}  base64:${raw.slice(0, 60)}`));
+}
+
+function printRefusals({ refusals }: ShownDevice): void {
+  if (refusals.length > 0) print(paint('bold', '\nRefused'));
+  for (const { source, what, why, address, count, first_at, last_at } of refusals.slice(0, SHOWN_REFUSALS)) {
+    const who = source === 'phone' ? 'phone ' : '';
+    const times = count === 1 ? '' : `, ${counted(count, 'time')} since ${first_at}`;
+    print(oneLine(`${last_at}  ${who}${what}: ${why} (from ${address}${times})`));
+  }
+  const more = refusals.length - SHOWN_REFUSALS;
+  if (more > 0) print(`and ${counted(more, 'more reason')}: --json has all`);
+}
+
+function printUplinks(title: string, uplinks: readonly UplinkJson[]): void {
+  if (uplinks.length > 0) print(paint('bold', `\n${title}`));
+  for (const { received_at, boot, sequence, ping } of uplinks)
+    print(`${received_at}  ${boot}/${sequence}  ${ping ? `${ping.ping_type} ${ping.reason}` : 'acknowledgement'}`);
+}
+
+function usageLines({ sim, usage }: ShownDevice): string[] {
+  const { month, bytes, messages, connections } = usage;
+  const since = sim.activated_at === null ? '' : ` since ${sim.activated_at}`;
+  const used = `${byteText(bytes)}, ${counted(messages, 'message')}, ${counted(connections, 'connection')}`;
+  return [`SIM ${sim.state}${since}`, `used in ${month}: ${used}`];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+async function rotate(mac: string, flags: Flags & { keepOldFor?: string }): Promise<void> {
+  const { keepOldFor } = flags;
+  const keepOldMs = keepOldFor === undefined ? 0 : readSpan('--keep-old-for', keepOldFor);
+  const answer = await new GatewayClient(flags).post<{ mac: string; secret: string }>(
+    `/devices/${encodeURIComponent(mac)}/rotate-secret`,
+    keepOldMs > 0 ? { keep_old_seconds: keepOldMs / Seconds(1) } : {},
+  );
+  if (flags.json) return printJson(answer);
+  print(`Lock ${paint('bold', answer.mac)} has a new secret.`);
+  if (keepOldFor !== undefined) print(`The old one holds for ${keepOldFor} more.`);
+  printSecret(answer.mac, answer.secret);
+}

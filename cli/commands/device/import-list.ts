@@ -1,0 +1,129 @@
+/**
+ * The list of locks that `device import` reads: CSV with a MAC in each line, and maybe whose lock it is. Every line
+ * that can't be taken is named, not the first alone, so that a list is mended in one go.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { CsvError, parse } from 'csv-parse/sync';
+import { LockgateError } from '../../../proto/errors.js';
+import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
+
+/** As many as a gateway takes at once. */
+const LOCKS_MOST = 100_000;
+const LIST_BYTES = 16 * 1024 * 1024;
+/** The longest line, in characters. */
+const LINE_MOST = 10_000;
+/** Bad lines that are told one by one. */
+const FAULTS_TOLD = 20;
+const COLUMNS = ['mac', 'merchant'];
+
+/** One lock of the list. */
+export interface ListedLock {
+  readonly mac: Mac;
+  /** The merchant's name. */
+  readonly merchant?: string;
+  /** Where it stands, from 1. */
+  readonly line: number;
+}
+
+/** Something that is wrong with a line. */
+export interface LineFault {
+  readonly line: number;
+  readonly message: string;
+}
+
+interface CsvRecord {
+  readonly info: { readonly lines: number };
+  readonly record: readonly string[];
+}
+
+/** @throws LockgateError `input-import` with the file, and each bad line with what was expected */
+export function readImportList(file: string): ListedLock[] {
+  const name = file === '-' ? 'standard input' : file;
+  const [first, ...rest] = readRecords(name, readText(file));
+  if (first === undefined)
+    throw new LockgateError('input-import', `${name} lists no lock: expected a MAC in each line`);
+  const columns = readHeader(name, first);
+  const records = columns === undefined ? [first, ...rest] : rest;
+  const locks: ListedLock[] = [];
+  const faults: LineFault[] = [];
+  const lineOf = new Map<Mac, number>();
+  for (const { info, record } of records) {
+    const lock = readLine(record, columns ?? COLUMNS, info.lines);
+    if ('message' in lock) faults.push(lock);
+    else {
+      const before = lineOf.get(lock.mac);
+      if (before === undefined) lineOf.set(lock.mac, lock.line);
+      else faults.push({ line: lock.line, message: twice(lock.mac, before) });
+      locks.push(lock);
+    }
+  }
+  if (faults.length > 0) throw badLines(name, faults);
+  if (locks.length === 0) throw new LockgateError('input-import', `${name} lists no lock below its header`);
+  if (locks.length > LOCKS_MOST)
+    throw new LockgateError('input-import', `${name} lists ${locks.length} locks: at most ${LOCKS_MOST} at once`);
+  return locks;
+}
+
+/** One sentence for all of them, a line each. */
+export function badLines(name: string, faults: readonly LineFault[]): LockgateError {
+  const told = faults.slice(0, FAULTS_TOLD).map(({ line, message }) => `${name}:${line}: ${message}`);
+  if (faults.length > FAULTS_TOLD) told.push(`and ${faults.length - FAULTS_TOLD} more bad lines`);
+  return new LockgateError('input-import', `no lock was added. ${told.join('; ')}`);
+}
+
+function twice(mac: Mac, before: number): string {
+  return `${formatMac(mac)} stands in line ${before} already: expected each lock once`;
+}
+
+/** The columns that a header names; undefined where the first line is none. */
+function readHeader(name: string, { info, record }: CsvRecord): readonly string[] | undefined {
+  const columns = record.map((cell) => cell.toLowerCase());
+  if (!columns.includes('mac')) return undefined;
+  const strange = columns.find((column, index) => !COLUMNS.includes(column) || columns.indexOf(column) !== index);
+  if (strange === undefined) return columns;
+  const message = `column ${JSON.stringify(strange)}: expected mac, and maybe merchant, once each`;
+  throw badLines(name, [{ line: info.lines, message }]);
+}
+
+function readLine(record: readonly string[], columns: readonly string[], line: number): ListedLock | LineFault {
+  if (record.slice(columns.length).some((cell) => cell !== ''))
+    return { line, message: `${record.length} cells: expected ${columns.join(',')}` };
+  const mac = parseMac(record[columns.indexOf('mac')] ?? '');
+  if (!mac.ok) return { line, message: mac.error.message };
+  const merchant = record[columns.indexOf('merchant')] ?? '';
+  return { mac: mac.value, line, ...(merchant !== '' && { merchant }) };
+}
+
+function readRecords(name: string, text: string): CsvRecord[] {
+  try {
+    return parse(text, {
+      bom: true,
+      trim: true,
+      info: true,
+      skip_empty_lines: true,
+      skip_records_with_empty_values: true,
+      relax_column_count: true,
+      max_record_size: LINE_MOST,
+    }) as unknown as CsvRecord[];
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const line = typeof error.lines === 'number' ? error.lines : 1;
+    throw badLines(name, [{ line, message: `no CSV: ${error.message}` }]);
+  }
+}
+
+function readText(file: string): string {
+  try {
+    if (file !== '-' && statSync(file).size > LIST_BYTES) throw tooLong(file);
+    const text = readFileSync(file === '-' ? 0 : file, 'utf8');
+    if (text.length > LIST_BYTES) throw tooLong(file);
+    return text;
+  } catch (error) {
+    if (error instanceof LockgateError) throw error;
+    throw new LockgateError('input-import', `${file} can’t be read: ${(error as Error).message}`);
+  }
+}
+
+function tooLong(file: string): LockgateError {
+  return new LockgateError('input-import', `${file} has more than ${LIST_BYTES / 1024 / 1024} MiB`);
+}

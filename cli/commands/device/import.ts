@@ -1,0 +1,125 @@
+/**
+ * What `lockgate device import` does: a list of locks in, their secrets out. The file for the secrets is made before a
+ * lock is added, so that no secret is made that could not be written down; it is readable for its owner alone and never
+ * goes over another file.
+ */
+import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { stringify } from 'csv-stringify/sync';
+import { LockgateError } from '../../../proto/errors.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { type ConnectionFlags, GatewayClient, GatewayRefusal } from '../../client.js';
+import { note, print, printJson } from '../../terminal/output.js';
+import { ProgressLine } from '../../terminal/progress-line.js';
+import { badLines, type LineFault, type ListedLock, readImportList } from './import-list.js';
+
+export interface ImportFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly merchant?: string;
+  readonly simulated?: boolean;
+  readonly out?: string;
+}
+
+interface Imported {
+  readonly mac: string;
+  readonly merchant: string;
+  readonly secret: string;
+}
+
+/** @throws LockgateError `input-import` for a bad list, `input-out` for a file that can't be made, or the gateway's */
+export async function importLocks(file: string, flags: ImportFlags): Promise<void> {
+  const locks = readImportList(file);
+  const out = flags.out === undefined ? undefined : openNew(flags.out);
+  try {
+    const imported = await sendOrUndo(file, locks, flags);
+    if (flags.out !== undefined && out !== undefined) keep(flags.out, out, imported);
+    report(imported, flags);
+  } finally {
+    if (out !== undefined) closeSync(out);
+  }
+}
+
+async function sendOrUndo(
+  file: string,
+  locks: readonly ListedLock[],
+  flags: ImportFlags,
+): Promise<readonly Imported[]> {
+  const progress = new ProgressLine(() => `adding ${locks.length} locks`);
+  try {
+    return await send(file, locks, flags);
+  } catch (error) {
+    // Nothing was added, so there is nothing to write down.
+    if (flags.out !== undefined) rmSync(flags.out, { force: true });
+    throw error;
+  } finally {
+    progress.end();
+  }
+}
+
+async function send(file: string, locks: readonly ListedLock[], flags: ImportFlags): Promise<readonly Imported[]> {
+  const { merchant, simulated } = flags;
+  try {
+    const answer = await new GatewayClient(flags).post<{ devices: readonly Imported[] }>('/devices/import', {
+      devices: locks.map((lock) => ({
+        mac: formatMac(lock.mac),
+        ...(lock.merchant !== undefined && { merchant: lock.merchant }),
+      })),
+      ...(merchant !== undefined && { merchant }),
+      ...(simulated === true && { simulated }),
+    });
+    return answer.devices;
+  } catch (error) {
+    const faults = error instanceof GatewayRefusal ? lineFaults(error, locks) : [];
+    if (faults.length > 0) throw badLines(file === '-' ? 'standard input' : file, faults);
+    throw error;
+  }
+}
+
+/** What the gateway says of members of the list, by the lines that they came from. */
+function lineFaults({ errors }: GatewayRefusal, locks: readonly ListedLock[]): LineFault[] {
+  return errors.flatMap(({ pointer, detail }) => {
+    const index = /^\/devices\/(\d+)\//.exec(pointer)?.[1];
+    const line = index === undefined ? undefined : locks[Number(index)]?.line;
+    return line === undefined ? [] : [{ line, message: detail }];
+  });
+}
+
+function openNew(file: string): number {
+  try {
+    return openSync(file, 'wx', 0o600);
+  } catch (error) {
+    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    const why = exists ? 'is there already, and is not written over' : `can’t be made: ${(error as Error).message}`;
+    throw new LockgateError('input-out', `${file} ${why}. No lock was added`);
+  }
+}
+
+function keep(file: string, handle: number, imported: readonly Imported[]): void {
+  try {
+    writeFileSync(handle, csvOf(imported));
+    fsyncSync(handle);
+  } catch (error) {
+    process.stdout.write(csvOf(imported));
+    throw new LockgateError(
+      'out-unwritten',
+      `${file} can’t be written (${(error as Error).message}): the locks are added, and their secrets are on the ` +
+        'standard output, this once',
+    );
+  }
+}
+
+function csvOf(imported: readonly Imported[]): string {
+  return stringify([['mac', 'secret'], ...imported.map(({ mac, secret }) => [mac, secret])]);
+}
+
+function report(imported: readonly Imported[], { out, json }: ImportFlags): void {
+  const count = imported.length;
+  const devices = out === undefined ? imported : imported.map(({ mac, merchant }) => ({ mac, merchant }));
+  if (json) {
+    printJson({ imported: count, out: out ?? null, devices });
+    return;
+  }
+  if (out === undefined) process.stdout.write(csvOf(imported));
+  const what = `Added ${count} ${count === 1 ? 'lock' : 'locks'}`;
+  if (out !== undefined) print(`${what}; their secrets are in ${out}, which only you can read.`);
+  else note(`${what}. The secrets are shown this once.`);
+}

@@ -1,0 +1,80 @@
+import type { Command } from 'commander';
+import { systemClock } from '../../../proto/clock.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { agoText, whenText } from '../../terminal/ago-text.js';
+import { withConnection } from '../../terminal/connection-flags.js';
+import { note, paint, print, printJson, printTable } from '../../terminal/output.js';
+import { readMoment } from '../../terminal/span-text.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+interface PhoneJson {
+  readonly name: string;
+  readonly state: string;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly revoked_at: string | null;
+}
+
+/** `lockgate device phone add|list|revoke` */
+export function addPhoneCommands(device: Command): void {
+  const phone = device.command('phone').description('The phones that may speak for a lock.');
+  withConnection(phone.command('add').description('Add a phone; prints its credential, once.'))
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
+    .argument('<name>', 'What you call the phone: a person, a ticket, a device.')
+    .option('--expires <when>', 'A span such as 30d, or a date; without it, it holds until it is revoked.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device phone add A4:C1:38:F0:E1:D2 "Ada’s phone" --expires 30d')
+    .action(add);
+  withConnection(phone.command('list').description('List a lock’s phones.'))
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device phone list A4:C1:38:F0:E1:D2')
+    .action(list);
+  withConnection(phone.command('revoke').description('Revoke a phone’s credential; its connections end.'))
+    .argument('<mac>', 'The lock’s MAC, in any common spelling.')
+    .argument('<name>', 'The phone’s name, as it was added.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device phone revoke A4:C1:38:F0:E1:D2 "Ada’s phone"')
+    .action(revoke);
+}
+
+function phonesPath(mac: string): string {
+  return `/devices/${encodeURIComponent(mac)}/phones`;
+}
+
+async function add(mac: string, name: string, flags: Flags & { expires?: string }): Promise<void> {
+  const expiresAt = flags.expires === undefined ? undefined : readMoment('--expires', flags.expires, systemClock.now());
+  const phone = await new GatewayClient(flags).post<PhoneJson & { mac: string; secret: string }>(phonesPath(mac), {
+    name,
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+  });
+  if (flags.json) return printJson(phone);
+  const until = phone.expires_at === null ? 'until it is revoked' : `until ${phone.expires_at}`;
+  print(`Added phone ${paint('bold', phone.name)} of lock ${phone.mac}, ${until}.`);
+  const wire = phone.mac.replaceAll(':', '');
+  print(`Credential: ${paint('bold', phone.secret)}`);
+  note('It is shown this once. The phone connects with it over MQTT:');
+  note(`  client id phone-${wire}- and 1 to 32 letters or digits of its own, user name ${wire}, password the`);
+  note('  credential; it publishes to "up" and subscribes to nothing.');
+}
+
+async function list(mac: string, flags: Flags): Promise<void> {
+  const answer = await new GatewayClient(flags).get<{ mac: string; phones: readonly PhoneJson[] }>(phonesPath(mac));
+  if (flags.json) return printJson(answer);
+  if (answer.phones.length === 0)
+    return note(`${answer.mac} has no phone. Add one: lockgate device phone add MAC NAME`);
+  const nowMs = systemClock.now();
+  printTable(answer.phones, [
+    { title: 'NAME', show: (row) => row.name },
+    { title: 'STATE', show: (row) => row.state },
+    { title: 'EXPIRES', show: (row) => (row.expires_at ? whenText(row.expires_at, nowMs) : '–') },
+    { title: 'ADDED', show: (row) => agoText(row.created_at, nowMs), optional: true },
+    { title: 'REVOKED', show: (row) => (row.revoked_at ? agoText(row.revoked_at, nowMs) : '–'), optional: true },
+  ]);
+}
+
+async function revoke(mac: string, name: string, flags: Flags): Promise<void> {
+  const answer = await new GatewayClient(flags).delete<{ mac: string; name: string }>(
+    `${phonesPath(mac)}/${encodeURIComponent(name)}`,
+  );
+  if (flags.json) return printJson(answer);
+  print(`Revoked phone ${paint('bold', answer.name)} of lock ${answer.mac}.`);
+}

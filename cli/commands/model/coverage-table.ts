@@ -1,0 +1,58 @@
+/** Coverage as a table: a row for each trigger and reason, a column for each state. */
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import type { CoverageCell } from '../../../proto/trace/coverage.js';
+import { paint, print, printTable, terminalWidth } from '../../terminal/output.js';
+
+/** The columns that the whole table takes. */
+const WIDE = 112;
+
+interface Row {
+  readonly trigger: string;
+  readonly reason: string;
+  readonly pingType: string;
+  readonly cells: ReadonlyMap<string, CoverageCell>;
+}
+
+/** Prints how many pings of each kind were seen in each state, and which the model allows were not. */
+export function printCoverage(cells: readonly CoverageCell[]): void {
+  const rows = rowsOf(cells);
+  const shown = (row: Row, state: string): string => {
+    const cell = row.cells.get(state);
+    // Not allowed and not seen; allowed and not seen; seen.
+    if (cell === undefined) return '–';
+    if (cell.pings === 0) return '0';
+    return cell.isAllowed ? String(cell.pings) : `${cell.pings}!`;
+  };
+  print('');
+  const isNarrow = terminalWidth() < WIDE;
+  printTable(rows, [
+    { title: 'TRIGGER', show: (row) => row.trigger, optional: true },
+    { title: 'REASON', show: (row) => row.reason },
+    // On 80 columns every letter counts; what is closed is always a connection.
+    { title: 'PING', show: (row) => (isNarrow ? row.pingType.replace('_connection', '') : row.pingType) },
+    ...POWER_MODEL.states.map(({ state }) => ({ title: state, show: (row: Row) => shown(row, state) })),
+  ]);
+  const allowed = cells.filter((cell) => cell.isAllowed);
+  const seen = allowed.filter((cell) => cell.pings > 0).length;
+  print(paint('dim', `${seen} of ${allowed.length} that the model allows were seen; ! is seen and not allowed.`));
+  print('');
+}
+
+function rowsOf(cells: readonly CoverageCell[]): Row[] {
+  const rows = new Map<string, { row: Row; cells: Map<string, CoverageCell> }>();
+  for (const cell of cells) {
+    const key = `${cell.trigger} ${cell.reason} ${cell.pingType}`;
+    let entry = rows.get(key);
+    if (entry === undefined) {
+      const own = new Map<string, CoverageCell>();
+      entry = {
+        cells: own,
+        row: { trigger: cell.trigger ?? '–', reason: cell.reason, pingType: cell.pingType, cells: own },
+      };
+      rows.set(key, entry);
+    }
+    entry.cells.set(cell.state, cell);
+  }
+  // What no trigger explains comes last.
+  return [...rows.values()].map(({ row }) => row).sort((a, b) => Number(a.trigger === '–') - Number(b.trigger === '–'));
+}

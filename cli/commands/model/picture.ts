@@ -1,0 +1,158 @@
+/** What `lockgate model show` does: the power model and the rules as text, data or a diagram. */
+import type { Milliseconds } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { describeSpan } from '../../../proto/power/judge/words.js';
+import { type Condition, POWER_MODEL, type StateRow } from '../../../proto/power/model.js';
+import { RULES } from '../../../proto/power/rules.js';
+import { highWindowToJson } from '../../../proto/wire/ping-json.js';
+import { paint, print, printJson, printTable, terminalWidth } from '../../terminal/output.js';
+
+export interface ModelFlags {
+  readonly rules?: boolean;
+  readonly format: 'text' | 'json' | 'mermaid' | 'dot';
+  readonly json?: boolean;
+}
+
+/** @throws LockgateError `input-format` for a diagram of the rules, which there isn't */
+export function showModel(flags: ModelFlags): void {
+  const format = flags.json ? 'json' : flags.format;
+  if (flags.rules && (format === 'mermaid' || format === 'dot'))
+    throw new LockgateError('input-format', `the rules have no ${format} diagram: expected --format text or json`);
+  if (format === 'json') printJson(flags.rules ? { rules: RULES } : modelToJson());
+  else if (flags.rules) printRules();
+  else if (format === 'text') printModel();
+  else for (const line of format === 'mermaid' ? mermaidLines() : dotLines()) print(line);
+}
+
+function printRules(): void {
+  printTable(RULES, [
+    { title: 'RULE', show: (row) => row.rule },
+    { title: 'SEVERITY', show: (row) => row.severity },
+    { title: 'BROKEN WHEN', show: (row) => row.brokenWhen, prose: true },
+  ]);
+}
+
+/** The table as it is, but for the window, which people write as times of the day. */
+function modelToJson(): object {
+  return { ...POWER_MODEL, highWindow: highWindowToJson(POWER_MODEL.highWindow) };
+}
+
+function printModel(): void {
+  print('The effective state is the first that applies.');
+  print('');
+  printStates();
+  print('');
+  print('What makes a lock speak, the first of those due first:');
+  print('');
+  printTable(POWER_MODEL.triggers, [
+    { title: 'TRIGGER', show: (row) => row.trigger },
+    { title: 'STARTS', show: (row) => row.starts, prose: true },
+    { title: 'SENDS', show: sendsText, prose: true },
+    { title: 'ENDS', show: (row) => row.ends, prose: true },
+  ]);
+  printNumbers('Times', POWER_MODEL.timings);
+  printNumbers('Bounds of the rules', POWER_MODEL.bounds);
+}
+
+/** What a state lets a lock do, under the titles of the table. */
+const ABILITIES: readonly (readonly [title: string, show: (state: StateRow) => string])[] = [
+  ['WHEN', (state) => describeCondition(state.when)],
+  ['THEFT', (state) => yes(state.theft)],
+  ['PERIOD', (state) => yes(state.period)],
+  ['STATE CHANGE', (state) => yes(state.stateChange)],
+  ['CELL ON IN A RIDE', (state) => yes(state.cellOnInRide)],
+  ['RIDE TRACKING', (state) => (state.rideTracking ? 'if on' : '–')],
+  ['COMMANDS', (state) => yes(state.commands)],
+  ['CONNECTION KEPT', (state) => (state.connectionKept === 'never' ? '–' : state.connectionKept)],
+];
+/** The columns that a row for each state takes. */
+const WIDE = 122;
+
+function yes(is: boolean): string {
+  return is ? 'yes' : '–';
+}
+
+/** A row for each state, or on a narrow terminal a column. */
+function printStates(): void {
+  if (terminalWidth() >= WIDE) {
+    const columns = ABILITIES.map(([title, show]) => ({ title, show }));
+    printTable(POWER_MODEL.states, [{ title: 'STATE', show: ({ state }) => state }, ...columns]);
+    return;
+  }
+  const columns = POWER_MODEL.states.map((state) => {
+    return { title: state.state, show: ([, show]: (typeof ABILITIES)[number]) => show(state), prose: true };
+  });
+  printTable(ABILITIES, [{ title: 'STATE', show: ([title]) => title }, ...columns]);
+}
+
+/** Which pings a trigger makes, cellular and GPS. */
+function sendsText({ cellularReason, gpsReason }: (typeof POWER_MODEL.triggers)[number]): string {
+  if (cellularReason === gpsReason) return `cellular and gps ${gpsReason}`;
+  const parts = [cellularReason && `cellular ${cellularReason}`, gpsReason && `gps ${gpsReason}`];
+  return parts.filter(Boolean).join(', ');
+}
+
+/** Numbers of the model by name: spans as such, the rest as they are. */
+function printNumbers(title: string, numbers: object): void {
+  print('');
+  print(paint('bold', `${title}:`));
+  for (const [name, value] of Object.entries(numbers)) print(`  ${wordsOf(name)}: ${describeNumber(name, value)}`);
+}
+
+function describeNumber(name: string, value: number | readonly Milliseconds[]): string {
+  if (typeof value !== 'number') return value.map(describeSpan).join(', ');
+  if (name === 'retryJitter') return `± ${value * 100} %`;
+  return name === 'gapPatienceUplinks' ? `${value} uplinks` : describeSpan(value);
+}
+
+/** `theftGpsEvery` as `theft gps every`. */
+function wordsOf(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+function describeCondition(when: Condition): string {
+  if ('switch' in when) return `${wordsOf(when.switch)} on`;
+  return 'mode' in when ? `mode ${when.mode}` : `battery below ${when.batteryBelowPercent} %`;
+}
+
+interface Edge {
+  readonly from: StateRow;
+  readonly to: StateRow;
+  readonly label: string;
+}
+
+/**
+ * From any state to one of higher rank when its condition comes true; back down when it no longer holds, to the first
+ * of the others that applies.
+ */
+function edges(): Edge[] {
+  const found: Edge[] = [];
+  const { states } = POWER_MODEL;
+  for (const [rank, higher] of states.entries()) {
+    for (const lower of states.slice(rank + 1)) {
+      found.push({ from: lower, to: higher, label: describeCondition(higher.when) });
+      found.push({ from: higher, to: lower, label: `no longer; ${describeCondition(lower.when)}` });
+    }
+  }
+  return found;
+}
+
+function mermaidLines(): string[] {
+  return [
+    'stateDiagram-v2',
+    ...POWER_MODEL.states.map((row) => `  ${row.state}: ${row.state} (${describeCondition(row.when)})`),
+    '  [*] --> MID',
+    ...edges().map(({ from, to, label }) => `  ${from.state} --> ${to.state}: ${label.replace(';', ',')}`),
+  ];
+}
+
+function dotLines(): string[] {
+  return [
+    'digraph power {',
+    '  rankdir=TB;',
+    '  node [shape=box, style=rounded];',
+    ...POWER_MODEL.states.map((row) => `  ${row.state} [tooltip="${row.sentence}"];`),
+    ...edges().map(({ from, to, label }) => `  ${from.state} -> ${to.state} [label="${label}"];`),
+    '}',
+  ];
+}

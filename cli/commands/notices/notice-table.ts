@@ -1,0 +1,35 @@
+/** The table of `lockgate notices`: what is unread is marked, and on a narrow terminal the sentence is folded. */
+import { agoText } from '../../terminal/ago-text.js';
+import type { Column } from '../../terminal/output.js';
+
+/** A notice as the operator's interface answers it. */
+export interface NoticeJson {
+  readonly id: number;
+  readonly kind: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly count: number;
+  readonly at: string;
+  readonly last_at: string;
+  readonly read_at: string | null;
+  readonly resolved_at: string | null;
+}
+
+/** Its columns; `nowMs` is by the wall's clock. */
+export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
+  return [
+    { title: '', show: (row) => (row.read_at === null ? '*' : ' ') },
+    { title: 'ID', show: (row) => String(row.id), whole: true },
+    { title: 'LAST', show: (row) => agoText(row.last_at, nowMs) },
+    { title: 'KIND', show: (row) => row.kind },
+    { title: 'STATE', show: stateText },
+    { title: 'TIMES', show: (row) => String(row.count), optional: true },
+    { title: 'WHAT', show: (row) => row.text, prose: true },
+  ];
+}
+
+/** A closed statement is nothing that goes on. */
+function stateText({ kind, resolved_at: resolvedAt }: NoticeJson): string {
+  if (kind === 'statement') return '–';
+  return resolvedAt === null ? 'open' : 'over';
+}

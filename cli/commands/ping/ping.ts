@@ -1,0 +1,40 @@
+/** `lockgate ping decode|encode`: names, flags and help. */
+import { type Command, Option } from 'commander';
+import type { DecodeFlags, EncodeFlags } from './uplink-text.js';
+
+/** Adds the group to the program. */
+export function addPingCommands(program: Command): void {
+  const ping = program.command('ping').description('One uplink: from its bytes to JSON and back.');
+  ping
+    .command('decode')
+    .description('Show what the bytes of an uplink say, and their size on the air.')
+    .argument('[bytes]', 'Hex or base64; without it, the standard input.')
+    .addOption(
+      new Option('--from <form>', 'How the bytes are written, where it is not plain.').choices(['hex', 'base64']),
+    )
+    .option('--json', 'Print one JSON document.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ lockgate ping decode 0829100e18b8b4acbc9f344a0408011051\n' +
+        '  $ xxd -p uplink.bin | lockgate ping decode --json',
+    )
+    .action(async (bytes: string | undefined, flags: DecodeFlags) => {
+      const { decodePing } = await import('./uplink-text.js');
+      await decodePing(bytes, flags);
+    });
+  ping
+    .command('encode')
+    .description('Write the bytes of an uplink from its JSON; their size on the air goes to the standard error.')
+    .argument('[json]', 'A ping or an acknowledgement as traces have it; without it, the standard input.')
+    .addOption(new Option('--to <form>', 'How to write the bytes.').choices(['hex', 'base64']).default('hex'))
+    .option('--json', 'Print one JSON document.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ lockgate ping encode \'{"ping_type":"close_connection","lock_state":"locked",' +
+        '"battery_percent":81,"boot":41,"sequence":14,"date":"2026-11-20T06:00:51.000Z"}\'',
+    )
+    .action(async (json: string | undefined, flags: EncodeFlags) => {
+      const { encodePing } = await import('./uplink-text.js');
+      await encodePing(json, flags);
+    });
+}

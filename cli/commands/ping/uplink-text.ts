@@ -1,0 +1,132 @@
+/** What `lockgate ping decode|encode` does. */
+
+import { LockgateError } from '../../../proto/errors.js';
+import { isObject } from '../../../proto/json-reader.js';
+import { decodeUplink, describeUplink, encodeUplink } from '../../../proto/wire/codec.js';
+import type { Uplink } from '../../../proto/wire/ping.js';
+import { uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
+import { ackUplinkToJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
+import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
+
+export interface DecodeFlags {
+  readonly from?: 'hex' | 'base64';
+  readonly json?: boolean;
+}
+
+export interface EncodeFlags {
+  readonly to: 'hex' | 'base64';
+  readonly json?: boolean;
+}
+
+/** More is no uplink in any spelling. */
+const INPUT_BYTES = 64 * 1024;
+
+/**
+ * Prints what the bytes say.
+ *
+ * @throws LockgateError `input-…` where they are neither hex nor base64, or no uplink
+ */
+export async function decodePing(given: string | undefined, flags: DecodeFlags): Promise<void> {
+  const bytes = readBytes(given ?? (await readInput()), flags.from);
+  const uplink = decodeUplink(bytes);
+  if (!uplink.ok) throw new LockgateError('input-uplink', uplink.error.message);
+  const json = toJson(uplink.value);
+  const sizes = sizesOf(bytes);
+  if (flags.json) return printJson({ ...json, ...sizes });
+  print(paint('bold', oneLine(describeUplink(uplink.value))));
+  print(JSON.stringify(json.ping ?? json.ack, null, 2));
+  print(describeSizes(sizes));
+}
+
+/**
+ * Prints the bytes of what the JSON says.
+ *
+ * @throws LockgateError `input-…` where it is no JSON, no uplink, or does not fit the wire
+ */
+export async function encodePing(given: string | undefined, flags: EncodeFlags): Promise<void> {
+  const bytes = encode(readJson(given ?? (await readInput())));
+  const buffer = Buffer.from(bytes);
+  const sizes = sizesOf(bytes);
+  if (flags.json) return printJson({ hex: buffer.toString('hex'), base64: buffer.toString('base64'), ...sizes });
+  print(buffer.toString(flags.to));
+  note(describeSizes(sizes));
+}
+
+function toJson(uplink: Uplink): { readonly ping?: object; readonly ack?: object } {
+  const { body } = uplink;
+  if (body.kind === 'ack') return { ack: ackUplinkToJson({ ...uplink, body }) };
+  return { ping: pingUplinkToJson({ ...uplink, body }) };
+}
+
+const HEX = /^(?:[0-9a-f]{2})*$/i;
+const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?$/;
+
+/** What could be either is hex, because that is what loggers of bytes print. */
+function readBytes(text: string, form: DecodeFlags['from']): Buffer {
+  const compact = text.replace(/[\s:]|0x/g, '');
+  if (compact === '') throw new LockgateError('input-bytes', 'there are no bytes: expected hex or base64');
+  if (form !== 'base64' && HEX.test(compact)) return Buffer.from(compact, 'hex');
+  const trimmed = text.replace(/\s/g, '');
+  if (form !== 'hex' && BASE64.test(trimmed)) return Buffer.from(trimmed, 'base64');
+  throw new LockgateError(
+    'input-bytes',
+    `the text is no ${form ?? 'hex and no base64'}: expected the bytes of an uplink`,
+  );
+}
+
+/** Takes what `ping decode --json` prints and a line of a trace as well: the uplink stands in `ping` or `ack` there. */
+function readJson(text: string): Uplink {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    throw new LockgateError('input-json', `the text is no JSON (${(error as Error).message})`);
+  }
+  const inner = isObject(json) ? (json.ping ?? json.ack ?? json) : json;
+  const uplink = uplinkFromJson(inner);
+  if (!uplink.ok) throw new LockgateError('input-uplink', uplink.error.message);
+  return uplink.value;
+}
+
+/** What doesn't fit the wire is the caller's input here. */
+function encode(uplink: Uplink): Uint8Array {
+  try {
+    return encodeUplink(uplink);
+  } catch (error) {
+    if (error instanceof LockgateError) throw new LockgateError('input-uplink', error.message);
+    throw error;
+  }
+}
+
+interface Sizes {
+  readonly protobuf_bytes: number;
+  readonly publish_bytes: number;
+}
+
+/** The topic `up` with its length, and the packet identifier of QoS 1 (MQTT 3.1.1 §3.3). */
+const TOPIC_BYTES = 2 + 2;
+const PACKET_ID_BYTES = 2;
+
+function sizesOf(bytes: Uint8Array): Sizes {
+  const remaining = TOPIC_BYTES + PACKET_ID_BYTES + bytes.length;
+  // The remaining length takes a byte for each 7 bits (MQTT 3.1.1 §2.2.3).
+  const lengthBytes = remaining < 2 ** 7 ? 1 : remaining < 2 ** 14 ? 2 : 3;
+  return { protobuf_bytes: bytes.length, publish_bytes: 1 + lengthBytes + remaining };
+}
+
+function describeSizes(sizes: Sizes): string {
+  const { protobuf_bytes: protobuf, publish_bytes: publish } = sizes;
+  return `${protobuf} bytes of protobuf; ${publish} bytes as an MQTT PUBLISH at QoS 1, before TLS and TCP/IP.`;
+}
+
+async function readInput(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of process.stdin) {
+    size += (chunk as Buffer).length;
+    if (size > INPUT_BYTES)
+      throw new LockgateError('input-long', 'the input is longer than 64 KiB: expected one uplink');
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

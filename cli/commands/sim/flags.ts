@@ -1,0 +1,58 @@
+import type { BugOrder } from '../../../firmware-sim/faults/bugs.js';
+import type { FaultName } from '../../../firmware-sim/faults/faults.js';
+import type { MixPart } from '../../../firmware-sim/fleet/mix.js';
+import type { ConnectionFlags } from '../../client.js';
+import type { SimPlace } from './place.js';
+
+/** What `lockgate sim run` can be told, as commander reads it. */
+export interface SimFlags extends ConnectionFlags {
+  readonly virtual?: boolean;
+  readonly locks?: number;
+  readonly days?: number;
+  readonly seed: string;
+  /** Whether somebody said it; a scenario has a seed of its own. */
+  readonly isSeedGiven?: boolean;
+  /** A stock scenario's name, or a file. */
+  readonly scenario?: string;
+  readonly pace: 'everyday' | 'lively';
+  readonly mix?: string;
+  readonly route?: string;
+  readonly around?: string;
+  readonly bug: readonly string[];
+  readonly fault: readonly string[];
+  readonly out?: string;
+  readonly start?: string;
+  readonly world?: boolean;
+  readonly speed: number;
+  readonly secrets?: string;
+  readonly merchant?: string;
+  readonly ca?: string;
+  readonly fromTrace?: string;
+  readonly listBugs?: boolean;
+  readonly json?: boolean;
+}
+
+/** What of it says how the locks live, read. */
+export interface FleetPlan extends SimPlace {
+  readonly mix: readonly MixPart[] | undefined;
+  readonly bugs: readonly BugOrder[];
+  readonly faults: readonly FaultName[];
+}
+
+/** What `lockgate sim plan` can be told, as commander reads it. */
+export interface PlanFlags {
+  readonly locks: number;
+  readonly days: number;
+  readonly seed: string;
+  readonly pace: 'everyday' | 'lively';
+  readonly mix: string;
+  readonly sample: number;
+  readonly commands: number;
+  readonly tls?: boolean;
+  readonly chain?: number;
+  readonly perMb?: string;
+  readonly perSim?: string;
+  readonly currency?: string;
+  readonly svg?: string;
+  readonly json?: boolean;
+}

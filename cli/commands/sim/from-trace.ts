@@ -1,0 +1,119 @@
+/** `lockgate sim run --from-trace`: the locks of a trace live again, without a gateway or against one. */
+
+import { TracedRun, tracedLockOptions } from '../../../firmware-sim/inference/traced-run.js';
+import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
+import { Lock } from '../../../firmware-sim/lock/lock.js';
+import { Minutes, monotonicMs, RunClock, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import type { Interruption } from '../../terminal/interrupt.js';
+import { LineSink } from '../../terminal/line-sink.js';
+import { note, print, printJson } from '../../terminal/output.js';
+import { goOn } from '../../terminal/run-slices.js';
+import type { SimFlags } from './flags.js';
+import { findGateway } from './gateway.js';
+import { showing } from './live.js';
+import { plural, quoted } from './summary.js';
+import { SimTally } from './tally.js';
+import { comparisonToJson, printComparison, readTraceRecord, TracedLocks } from './traced-locks.js';
+
+type TraceFlags = SimFlags & { readonly fromTrace: string };
+
+/** Runs the locks of a trace as fast as they go, and prints what they did beside what the trace has. */
+export async function runTracedVirtually(flags: TraceFlags, interrupted: Interruption): Promise<void> {
+  const record = await readTraceRecord(flags.fromTrace);
+  const { fromMs, untilMs } = record;
+  const traced = new TracedLocks(record, 'sent');
+  const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
+  const begunAt = monotonicMs();
+  const made = { locks: traced.locks, fromMs, untilMs, note: againOf(flags), world: flags.world ?? false };
+  const write = sink === undefined ? null : (line: string): void => sink.write(line);
+  const run = new TracedRun({ ...made, made: traced.made }, write);
+  const progress = (): string => {
+    const share = Math.floor((100 * (run.nowMs - fromMs)) / Math.max(1, untilMs - fromMs));
+    return `${share} % of the trace, ${plural(run.uplinks, 'uplink')}`;
+  };
+  await goOn(run, progress, interrupted.signal);
+  sink?.end();
+  const seconds = (monotonicMs() - begunAt) / Seconds(1);
+  if (flags.out === '-') note(`${plural(run.uplinks, 'uplink')} of ${plural(traced.locks.length, 'lock')}.`);
+  else report(flags, traced, { out: flags.out ?? null, connections: run.connections, uplinks: run.uplinks, seconds });
+  if (!interrupted.signal.aborted) return;
+  note('Interrupted: what came after is missing.');
+  process.exitCode = interrupted.exitCode;
+}
+
+/**
+ * Runs the locks of a trace against a gateway, all their times moved to now. What commands did is done by hand, since
+ * it is the gateway that sends them.
+ */
+export async function runTracedLive(flags: TraceFlags, interrupted: Interruption): Promise<void> {
+  const record = await readTraceRecord(flags.fromTrace);
+  const macs = record.locks.map(({ mac }) => mac);
+  const gateway = await findGateway(flags, interrupted.signal, undefined, macs);
+  if (interrupted.signal.aborted) {
+    process.exitCode = interrupted.exitCode;
+    return;
+  }
+  const { fromMs, untilMs } = record;
+  const clock = new RunClock(gateway.startMs, flags.speed);
+  const traced = new TracedLocks(record, 'done-by-hand', gateway.startMs - fromMs);
+  const span = untilMs - fromMs;
+  const endMs = gateway.startMs + span;
+  const lasts = `${(span / Minutes(1) / flags.speed).toFixed(1)} min`;
+  if (!flags.json) note(`${plural(traced.locks.length, 'lock')} of ${flags.fromTrace}, for ${lasts}. Ctrl-C ends it.`);
+  const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
+  const openLink = mqttLinks(gateway.address, (mac) => gateway.secrets.get(mac) ?? '');
+  // A name that was used must not be used again: seconds never repeat.
+  const boot = Math.floor(systemClock.now() / Seconds(1));
+  const timers: Timer[] = [];
+  const locks = traced.locks.map((one) => {
+    const lock = new Lock({
+      ...tracedLockOptions({ ...one, flash: { ...one.flash, boot } }),
+      clock,
+      openLink,
+      diary: (mac, _atMs, entry) => {
+        tally.note(entry);
+        if (entry.type !== 'did' || entry.effect.type !== 'made') return;
+        // The alarm that ends the run rings late, by more with more speed: what came meanwhile is not of the trace.
+        if (entry.effect.uplink.timeMs <= endMs) traced.made(mac, entry.effect.uplink);
+      },
+    });
+    timers.push(clock.after(one.startMs - clock.now(), () => lock.start()));
+    return lock;
+  });
+  tally.locks = locks;
+  const listening = new AbortController();
+  if (gateway.client !== null) await tally.listen(gateway.client, listening.signal);
+  const shown = showing(tally);
+  const over = new Promise<void>((resolve) => {
+    timers.push(clock.after(endMs - clock.now(), resolve));
+  });
+  await Promise.race([interrupted.happened, over]);
+  for (const timer of timers) timer.cancel();
+  // What was due by then, and whose own alarm is late.
+  for (const lock of locks) lock.look();
+  shown.end();
+  await Promise.all(locks.map((lock) => lock.stop()));
+  listening.abort();
+  report(flags, traced, { gateway: gateway.url, ...tally.toJson() });
+  if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
+}
+
+function report(flags: TraceFlags, traced: TracedLocks, counts: object): void {
+  const comparison = traced.compare();
+  const again = againOf(flags);
+  if (flags.json) {
+    const run = { from_trace: flags.fromTrace, virtual: flags.virtual ?? false, locks: traced.locks.length, ...counts };
+    printJson({ ...run, comparison: comparisonToJson(comparison), repeat: again });
+    return;
+  }
+  printComparison(comparison);
+  print(`Again: ${again}`);
+}
+
+function againOf({ fromTrace, virtual, speed, gateway }: TraceFlags): string {
+  const words = ['lockgate sim run', ...(virtual ? ['--virtual'] : []), `--from-trace ${quoted(fromTrace)}`];
+  if (!virtual && speed !== 1) words.push(`--speed ${speed}`);
+  if (!virtual && gateway !== undefined) words.push(`--gateway ${quoted(gateway)}`);
+  return words.join(' ');
+}

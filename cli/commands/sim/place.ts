@@ -1,0 +1,40 @@
+/** Where the locks of a run live, and what way they are ridden: the flags --around and --route, read. */
+import { type City, cityAround } from '../../../firmware-sim/world/routes/city.js';
+import { readRouteFile } from '../../../firmware-sim/world/routes/route-file.js';
+import { WaypointPath } from '../../../firmware-sim/world/routes/waypoint-route.js';
+import { MOST_LATITUDE } from '../../../firmware-sim/world/routes/waypoints.js';
+import { LockgateError } from '../../../proto/errors.js';
+
+/** What a fleet needs of it; what is left out is as without the flags. */
+export interface SimPlace {
+  readonly city?: City;
+  readonly path?: WaypointPath;
+}
+
+/** As far as the streets around a point may be from a way: further, metres are reckoned too wrongly. */
+const MOST_METERS_AWAY = 100_000;
+
+/** Reads both. @throws LockgateError `input-…` for a point or a file that is wrong */
+export async function readPlace(route: string | undefined, around: string | undefined): Promise<SimPlace> {
+  const city = around === undefined ? undefined : parseAround(around);
+  if (route === undefined) return city === undefined ? {} : { city };
+  const path = new WaypointPath(await readRouteFile(route), city);
+  if (city !== undefined && isFar(path)) {
+    const most = MOST_METERS_AWAY / 1000;
+    throw new LockgateError('input-around', `--around is ${around}: expected a point within ${most} km of ${route}`);
+  }
+  return { city: path.city, path };
+}
+
+function parseAround(text: string): City {
+  const match = /^([+-]?\d+(?:\.\d+)?),([+-]?\d+(?:\.\d+)?)$/.exec(text.replaceAll(' ', ''));
+  const [latitude, longitude] = [Number(match?.[1]), Number(match?.[2])];
+  if (Math.abs(latitude) <= MOST_LATITUDE && Math.abs(longitude) <= 180) return cityAround(latitude, longitude);
+  const expected = `LAT,LON in degrees such as 52.37,4.89, LAT from -${MOST_LATITUDE} to ${MOST_LATITUDE}`;
+  throw new LockgateError('input-around', `--around is ${JSON.stringify(text)}: expected ${expected}`);
+}
+
+/** The start is enough: a way has at most 500 km, of which nobody means the far end. */
+function isFar({ start }: WaypointPath): boolean {
+  return Math.sqrt(start.eastMeters ** 2 + start.northMeters ** 2) > MOST_METERS_AWAY;
+}

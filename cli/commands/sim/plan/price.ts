@@ -1,0 +1,58 @@
+/** What a planned fleet's data costs: by the very code that makes statements (gateway/usage/price.ts). */
+import type { MonthSize } from '../../../../firmware-sim/plan/sizing.js';
+import {
+  type Amount,
+  checkPlan,
+  formatAmount,
+  type PricePlan,
+  priceOfBytes,
+  priceOfSims,
+  roundAmount,
+} from '../../../../gateway/usage/price.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import type { PlanFlags } from '../flags.js';
+
+/** Reads the prices; null where none are given. @throws LockgateError `input-price`, `input-currency` */
+export function readPrices({ perMb, perSim, currency }: PlanFlags): PricePlan | null {
+  if (perMb === undefined && perSim === undefined && currency === undefined) return null;
+  if (perMb === undefined || perSim === undefined || currency === undefined)
+    throw new LockgateError(
+      'input-price',
+      '--per-mb, --per-sim and --currency go together: expected all three or none',
+    );
+  return checkPlan({ perMb, perSim, currency });
+}
+
+/** What locks cost in a month, in decimal text. */
+export interface MonthPrice {
+  /** Of all of them, rounded to the currency's minor unit as a statement's total is. */
+  readonly total: string;
+  /** Of one on the average, to a ten-thousandth of the currency. */
+  readonly perLock: string;
+}
+
+/** Each lock's SIM counts as active. */
+export function priceOf(prices: PricePlan, { bytes }: MonthSize, locks: number): MonthPrice {
+  const price = (ofBytes: number, sims: number): Amount => {
+    return priceOfBytes(prices, Math.round(ofBytes)) + priceOfSims(prices, sims);
+  };
+  const { currency } = prices;
+  return {
+    total: formatAmount(roundAmount(price(bytes.value, locks), currency), currency),
+    perLock: withDecimals(formatAmount(toTenThousandth(price(bytes.value / locks, 1)), currency)),
+  };
+}
+
+/** Amounts are in 10^-12 of the currency. */
+const TEN_THOUSANDTH = 10n ** 8n;
+const DECIMALS = 4;
+
+/** A column of amounts is read by its decimals. */
+function withDecimals(amount: string): string {
+  const [whole = '', fraction = ''] = amount.split('.');
+  return `${whole}.${fraction.padEnd(DECIMALS, '0')}`;
+}
+
+function toTenThousandth(amount: Amount): Amount {
+  return ((amount + TEN_THOUSANDTH / 2n) / TEN_THOUSANDTH) * TEN_THOUSANDTH;
+}

@@ -1,0 +1,233 @@
+/** A fleet's plan for people and for programs. */
+import type { BatterySize } from '../../../../firmware-sim/plan/battery-size.js';
+import type { Estimate } from '../../../../firmware-sim/plan/sample.js';
+import {
+  type HourSize,
+  MONTH_DAYS,
+  type MonthSize,
+  RATE_WINDOW,
+  type Sizing,
+} from '../../../../firmware-sim/plan/sizing.js';
+import type { PricePlan } from '../../../../gateway/usage/price.js';
+import { Seconds } from '../../../../proto/clock.js';
+import { type Column, paint, print, printTable } from '../../../terminal/output.js';
+import { bar, byteText } from '../../usage/text.js';
+import type { PlanFlags } from '../flags.js';
+import { plural } from '../summary.js';
+import { priceOf } from './price.js';
+
+/** What is said beside the measures. */
+export interface PlanReport {
+  /** Seed and options, in lines. */
+  readonly title: readonly string[];
+  readonly flags: PlanFlags;
+  readonly prices: PricePlan | null;
+  readonly seconds: number;
+  readonly repeat: string;
+}
+
+/**
+ * What a stored ping adds to the gateway's store, indexes and all, over weeks of a fleet, in bytes. It was measured;
+ * test/cli/sim-plan.test.ts measures it again. Deliveries to webhook URLs are not in it.
+ */
+export const STORED_PING_BYTES = 265;
+/** Of a plan's month, in a day. */
+const PER_DAY = 1 / MONTH_DAYS;
+
+/** Prints the tables. In 80 columns they fit. */
+export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: PlanReport): void {
+  for (const line of title) print(paint('bold', line));
+  print(paint('bold', `\nA lock in a month of ${MONTH_DAYS} days, on the average of its part of the mix`));
+  printParts(sizing, prices);
+  if (prices !== null) {
+    const { total } = priceOf(prices, sizing.total, sizing.locks);
+    print(`\nThe fleet's month: ${byteText(sizing.total.bytes.value)}, ${total} ${prices.currency},`);
+    print(`at ${prices.perMb} ${prices.currency} an MB and ${prices.perSim} ${prices.currency} a SIM, all active.`);
+  } else
+    print(`\nThe fleet's month: ${byteText(sizing.total.bytes.value)}. Its price: --per-mb, --per-sim, --currency.`);
+  print(`The gateway's store grows by about ${byteText(storedPerDay(sizing))} a day, without webhook deliveries.`);
+  print(paint('bold', '\nBy the hour of the day (UTC)'));
+  printHours(sizing.hours);
+  print('');
+  for (const line of peakLines(sizing)) print(line);
+  for (const line of notes(sizing)) print(paint('dim', line));
+  print(`Made in ${seconds.toFixed(1)} s. Again: ${repeat}`);
+}
+
+/** Bytes. */
+function storedPerDay({ total }: Sizing): number {
+  return total.messagesUp.value * PER_DAY * STORED_PING_BYTES;
+}
+
+interface PartRow {
+  readonly name: string;
+  readonly locks: number;
+  readonly month: MonthSize;
+  readonly battery: BatterySize | null;
+}
+
+function printParts({ parts, total, battery, locks, sampled }: Sizing, prices: PricePlan | null): void {
+  const rows: PartRow[] = [...parts, { name: 'ALL', locks, month: total, battery }];
+  const each = (name: keyof MonthSize): Column<PartRow>['show'] => {
+    return (row) => count(row.month[name].value / row.locks);
+  };
+  const columns: Column<PartRow>[] = [
+    { title: 'PART', show: ({ name }) => name },
+    { title: 'LOCKS', show: (row) => row.locks.toLocaleString('en-US') },
+    { title: 'CONNECTS', show: each('connections') },
+    { title: 'UPLINKS', show: each('messagesUp') },
+    { title: 'KEEPALIVES', show: each('keepalives'), optional: true },
+    { title: 'UP', show: (row) => byteText(Math.round(row.month.bytesUp.value / row.locks)), optional: true },
+    { title: 'DOWN', show: (row) => byteText(Math.round(row.month.bytesDown.value / row.locks)), optional: true },
+    { title: 'MB', show: (row) => megabytes(row.month.bytes.value / row.locks) },
+  ];
+  if (sampled < locks) columns.push({ title: '±', show: (row) => percent(row.month.bytes) });
+  columns.push({ title: 'BATTERY', show: ({ battery }) => (battery === null ? '–' : `${count(battery.days)} d`) });
+  if (prices !== null)
+    columns.push({ title: prices.currency, show: (row) => priceOf(prices, row.month, row.locks).perLock });
+  printTable(rows, columns);
+}
+
+function printHours(hours: readonly HourSize[]): void {
+  const most = Math.max(...hours.map(({ connectedPeak }) => connectedPeak));
+  printTable(hours, [
+    { title: 'HOUR', show: ({ hour }) => String(hour).padStart(2, '0') },
+    { title: 'CONNECTED', show: ({ connected }) => count(connected.value) },
+    { title: 'PEAK', show: (row) => count(row.connectedPeak) },
+    { title: 'CONNECTS/MIN', show: (row) => count(row.connectsPerMinutePeak) },
+    { title: 'PINGS/S', show: (row) => count(row.uplinksPerSecond) },
+    { title: 'PINGS/S PEAK', show: (row) => count(row.uplinksPerSecondPeak) },
+    { title: '', show: (row) => bar(row.connectedPeak, most), optional: true },
+  ]);
+}
+
+function peakLines({ hours }: Sizing): string[] {
+  const at = (name: 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak'): [string, string] => {
+    const { hour, [name]: value } = peakHour(hours, name);
+    return [count(value), `${String(hour).padStart(2, '0')}:00`];
+  };
+  const [connected, connectedAt] = at('connectedPeak');
+  const [connects, connectsAt] = at('connectsPerMinutePeak');
+  const [pings, pingsAt] = at('uplinksPerSecondPeak');
+  return [
+    paint('bold', `At its peak: ${connected} connections at once (in the hour from ${connectedAt}),`),
+    paint(
+      'bold',
+      `${connects} connects in a minute (${connectsAt}), ${pings} pings/s over ${windowText()} (${pingsAt}).`,
+    ),
+  ];
+}
+
+type PeakName = 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak';
+
+function peakHour(hours: readonly HourSize[], name: PeakName): HourSize {
+  return hours.reduce((most, one) => (one[name] > most[name] ? one : most));
+}
+
+function windowText(): string {
+  return `${RATE_WINDOW / Seconds(1)} s`;
+}
+
+function notes({ locks, sampled, total }: Sizing): string[] {
+  const lines = [
+    'Bytes are those of the TCP connection, as statements have them, without TCP/IP.',
+    'BATTERY: days from full to 10 %, by figures of public data sheets.',
+  ];
+  if (sampled === locks) return [...lines, 'All locks were simulated: nothing is scaled.'];
+  return [
+    ...lines,
+    `Scaled from ${plural(sampled, 'simulated lock')}; ± is the standard error, of all bytes ${percent(total.bytes)}.`,
+    'Peaks are means and three standard deviations of locks that act independently,',
+    'and rushes of locks that act together.',
+  ];
+}
+
+/** Three digits where there are that few. */
+function count(value: number): string {
+  if (value === 0) return '0';
+  if (value >= 100) return Math.round(value).toLocaleString('en-US');
+  return String(Number(value.toPrecision(value < 1 ? 2 : 3)));
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1e6).toFixed(4);
+}
+
+function percent({ value, standardError }: Estimate): string {
+  return value === 0 ? '–' : `${((100 * standardError) / value).toFixed(1)} %`;
+}
+
+/** The plan as `--json` has it. */
+export function planJson(sizing: Sizing, { flags, prices, seconds, repeat }: PlanReport): object {
+  const { locks, sampled, days, parts, total, hours } = sizing;
+  const month = (size: MonthSize, of: number): object => ({
+    ...monthJson(size),
+    ...(prices !== null && priceJson(prices, size, of)),
+  });
+  return {
+    seed: flags.seed,
+    locks,
+    simulated_locks: sampled,
+    scaled: sampled < locks,
+    days,
+    month_days: MONTH_DAYS,
+    pace: flags.pace,
+    mix: flags.mix,
+    tls: flags.tls ?? false,
+    prices: prices && { per_mb: prices.perMb, per_sim: prices.perSim, currency: prices.currency },
+    parts: parts.map((part) => {
+      return {
+        part: part.name,
+        locks: part.locks,
+        simulated_locks: part.sampled,
+        month: month(part.month, part.locks),
+        battery: batteryJson(part.battery),
+      };
+    }),
+    month: month(total, locks),
+    battery: batteryJson(sizing.battery),
+    stored_bytes_per_day: storedPerDay(sizing),
+    rate_window_seconds: RATE_WINDOW / Seconds(1),
+    peak: {
+      connected: peakHour(hours, 'connectedPeak').connectedPeak,
+      connects_per_minute: peakHour(hours, 'connectsPerMinutePeak').connectsPerMinutePeak,
+      pings_per_second: peakHour(hours, 'uplinksPerSecondPeak').uplinksPerSecondPeak,
+    },
+    hours: hours.map((hour) => ({
+      hour: hour.hour,
+      connected: hour.connected.value,
+      connected_standard_error: hour.connected.standardError,
+      connected_peak: hour.connectedPeak,
+      connects_per_minute_peak: hour.connectsPerMinutePeak,
+      pings_per_second: hour.uplinksPerSecond,
+      pings_per_second_peak: hour.uplinksPerSecondPeak,
+    })),
+    seconds,
+    repeat,
+  };
+}
+
+function monthJson(size: MonthSize): object {
+  return {
+    connections: size.connections.value,
+    messages_up: size.messagesUp.value,
+    messages_down: size.messagesDown.value,
+    keepalives: size.keepalives.value,
+    bytes_up: size.bytesUp.value,
+    bytes_down: size.bytesDown.value,
+    bytes: size.bytes.value,
+    bytes_standard_error: size.bytes.standardError,
+  };
+}
+
+function batteryJson(battery: BatterySize | null): object | null {
+  if (battery === null) return null;
+  const { days, mahPerDay, byCause } = battery;
+  const { selfDischarge, ...rest } = byCause;
+  return { days, mah_per_day: mahPerDay, mah_per_day_by_cause: { ...rest, self_discharge: selfDischarge } };
+}
+
+function priceJson(prices: PricePlan, size: MonthSize, locks: number): object {
+  const { total, perLock } = priceOf(prices, size, locks);
+  return { price: total, price_per_lock: perLock };
+}

@@ -1,0 +1,158 @@
+/**
+ * A plan as a chart: connections and pings a second by the hour of the day. Plain SVG, with the colours of a light or a
+ * dark page, whichever its reader has; what shows no media queries shows the light ones.
+ */
+import type { HourSize, Sizing } from '../../../../firmware-sim/plan/sizing.js';
+
+const WIDTH = 860;
+const LEFT = 84;
+const RIGHT = 20;
+const TOP = 84;
+const PANEL_HEIGHT = 190;
+const PANEL_GAP = 56;
+const BOTTOM = 52;
+const HEIGHT = TOP + 2 * PANEL_HEIGHT + PANEL_GAP + BOTTOM;
+/** Of an hour's room, how much its bar takes. */
+const BAR_SHARE = 0.72;
+/** The mean's bar stands within the peak's. */
+const MEAN_SHARE = 0.36;
+const TICKS = 4;
+const TITLE_LETTERS = 110;
+
+const STYLE = `
+    text { font: 12px system-ui, sans-serif; fill: #24292f }
+    .title { font-size: 16px; font-weight: 600 }
+    .page { fill: #ffffff }
+    .grid { stroke: #d0d7de; stroke-width: 1 }
+    .peak { fill: #a8c7fa }
+    .mean { fill: #0b57d0 }
+    @media (prefers-color-scheme: dark) {
+      text { fill: #e6edf3 }
+      .page { fill: #0d1117 }
+      .grid { stroke: #3d444d }
+      .peak { fill: #264a7d }
+      .mean { fill: #8ab4f8 }
+    }
+`;
+
+interface Panel {
+  readonly title: string;
+  readonly top: number;
+  readonly mean: (hour: HourSize) => number;
+  readonly peak: (hour: HourSize) => number;
+}
+
+const PANELS: readonly Panel[] = [
+  {
+    title: 'Connections at once',
+    top: TOP,
+    mean: ({ connected }) => connected.value,
+    peak: ({ connectedPeak }) => connectedPeak,
+  },
+  {
+    title: 'Pings a second (peak: over 60 s)',
+    top: TOP + PANEL_HEIGHT + PANEL_GAP,
+    mean: ({ uplinksPerSecond }) => uplinksPerSecond,
+    peak: ({ uplinksPerSecondPeak }) => uplinksPerSecondPeak,
+  },
+];
+
+/** The whole document. `title` says what was run, and may be anything that somebody typed. */
+export function planSvg({ hours, locks }: Sizing, title: string): string {
+  const size = `${WIDTH} ${HEIGHT}`;
+  const heading = `What ${locks.toLocaleString('en-US')} locks ask of a gateway, by the hour of the day`;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size}" ${sizeOf(WIDTH, HEIGHT)} role="img">`,
+    `  <title>${xmlText(heading)}</title>`,
+    `  <style>${STYLE}  </style>`,
+    `  <rect class="page" ${sizeOf(WIDTH, HEIGHT)}/>`,
+    `  <text class="title" x="${LEFT}" y="28">${xmlText(heading)}</text>`,
+    `  <text x="${LEFT}" y="48">${xmlText(shortened(title))}</text>`,
+    ...legend(),
+    ...PANELS.flatMap((panel) => panelLines(panel, hours)),
+    ...hourLabels(hours),
+    '</svg>',
+    '',
+  ].join('\n');
+}
+
+function legend(): string[] {
+  const x = WIDTH - RIGHT - 150;
+  const y = TOP - 24;
+  return [
+    `  <rect class="mean" x="${x}" y="${y}" width="12" height="12"/>`,
+    `  <text x="${x + 18}" y="${y + 10}">mean</text>`,
+    `  <rect class="peak" x="${x + 76}" y="${y}" width="12" height="12"/>`,
+    `  <text x="${x + 94}" y="${y + 10}">peak</text>`,
+  ];
+}
+
+function panelLines({ title, top, mean, peak }: Panel, hours: readonly HourSize[]): string[] {
+  const step = niceStep(Math.max(...hours.map((hour) => Math.max(peak(hour), mean(hour)))) / TICKS);
+  const most = step * Math.ceil(Math.max(...hours.map(peak), ...hours.map(mean), step) / step - 1e-9);
+  const yOf = (value: number): number => top + PANEL_HEIGHT * (1 - value / most);
+  const lines = [`  <text x="${LEFT}" y="${top - 10}">${xmlText(title)}</text>`];
+  for (let tick = 0; tick * step <= most + step / 1e6; tick += 1) {
+    const y = round(yOf(tick * step));
+    lines.push(`  <line class="grid" x1="${LEFT}" y1="${y}" x2="${WIDTH - RIGHT}" y2="${y}"/>`);
+    lines.push(`  <text x="${LEFT - 8}" y="${y + 4}" text-anchor="end">${tickText(tick * step)}</text>`);
+  }
+  for (const hour of hours) {
+    lines.push(barOf('peak', hour.hour, BAR_SHARE, peak(hour), yOf));
+    lines.push(barOf('mean', hour.hour, MEAN_SHARE, mean(hour), yOf));
+  }
+  return lines;
+}
+
+function barOf(name: string, hour: number, share: number, value: number, yOf: (value: number) => number): string {
+  const room = (WIDTH - LEFT - RIGHT) / 24;
+  const x = LEFT + room * (hour + (1 - share) / 2);
+  const height = yOf(0) - yOf(value);
+  return `  <rect class="${name}" x="${round(x)}" y="${round(yOf(value))}" ${sizeOf(room * share, height)}/>`;
+}
+
+function sizeOf(width: number, height: number): string {
+  return `width="${round(width)}" height="${round(height)}"`;
+}
+
+function hourLabels(hours: readonly HourSize[]): string[] {
+  const room = (WIDTH - LEFT - RIGHT) / 24;
+  const labels = PANELS.flatMap(({ top }) => {
+    return hours.map(({ hour }) => {
+      const x = round(LEFT + room * (hour + 0.5));
+      const label = String(hour).padStart(2, '0');
+      return `  <text x="${x}" y="${top + PANEL_HEIGHT + 16}" text-anchor="middle">${label}</text>`;
+    });
+  });
+  const middle = (LEFT + WIDTH - RIGHT) / 2;
+  return [...labels, `  <text x="${middle}" y="${HEIGHT - 14}" text-anchor="middle">hour of the day (UTC)</text>`];
+}
+
+/** 1, 2 or 5 times a power of ten, at least as much. */
+function niceStep(least: number): number {
+  if (least <= 0) return 1;
+  const power = 10 ** Math.floor(Math.log10(least));
+  return ([1, 2, 5, 10].find((times) => times * power >= least * (1 - 1e-9)) ?? 10) * power;
+}
+
+function tickText(value: number): string {
+  return Number(value.toPrecision(6)).toLocaleString('en-US', { maximumFractionDigits: 6 });
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+function shortened(text: string): string {
+  const letters = [...text];
+  return letters.length <= TITLE_LETTERS ? text : `${letters.slice(0, TITLE_LETTERS - 1).join('')}…`;
+}
+
+/** XML has no place for control characters at all. */
+function xmlText(text: string): string {
+  return text
+    .replace(/\p{Cc}/gu, '\ufffd')
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
+}

@@ -1,0 +1,49 @@
+/** What `lockgate sim run` does: reads what was ordered, and runs it without a gateway or against one. */
+import { parseBugOrder } from '../../../firmware-sim/faults/bugs.js';
+import { parseFaults } from '../../../firmware-sim/faults/faults.js';
+import { parseMix } from '../../../firmware-sim/fleet/mix.js';
+import { LockgateError } from '../../../proto/errors.js';
+import type { Interruption } from '../../terminal/interrupt.js';
+import type { FleetPlan, SimFlags } from './flags.js';
+import { runTracedLive, runTracedVirtually } from './from-trace.js';
+import { runLive } from './live.js';
+import { readPlace } from './place.js';
+import { runVirtually } from './virtual.js';
+
+/** Runs the fleet and prints how it went. @throws LockgateError `input-…` for a flag, or what the gateway says */
+export async function runSim(flags: SimFlags, interrupted: Interruption): Promise<void> {
+  const { fromTrace } = flags;
+  if (fromTrace !== undefined) return await runTraced({ ...flags, fromTrace }, interrupted);
+  if (flags.scenario !== undefined) {
+    // Its schema's many modules are more than a process with few open files can load, and no fleet needs them.
+    const { runScenario } = await import('./scenario/run.js');
+    return await runScenario(flags, flags.scenario, interrupted);
+  }
+  const plan: FleetPlan = {
+    mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
+    bugs: flags.bug.map(parseBugOrder),
+    faults: [...new Set(flags.fault.flatMap(parseFaults))],
+    ...(await readPlace(flags.route, flags.around)),
+  };
+  if (flags.virtual) return await runVirtually(flags, plan, interrupted);
+  refuseVirtualOnly(flags, plan);
+  await runLive(flags, plan, interrupted);
+}
+
+async function runTraced(flags: SimFlags & { readonly fromTrace: string }, interrupted: Interruption): Promise<void> {
+  if (flags.virtual) return await runTracedVirtually(flags, interrupted);
+  refuseVirtualOnly(flags, { mix: undefined, bugs: [], faults: [] });
+  await runTracedLive(flags, interrupted);
+}
+
+function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {
+  const refuse = (flag: string, instead: string): LockgateError => {
+    return new LockgateError('input-sim', `${flag} is for --virtual runs alone: ${instead}`);
+  };
+  if (flags.out !== undefined)
+    throw refuse('--out', '"lockgate trace record" writes what a gateway sees of a live one');
+  if (flags.start !== undefined) throw refuse('--start', 'a live run begins now, by the clock of the gateway');
+  if (flags.world) throw refuse('--world', 'a live run writes no trace');
+  const bug = bugs.find((order) => order.bug.virtualLink !== undefined)?.bug.name;
+  if (bug !== undefined) throw refuse(`--bug ${bug}`, 'no MQTT server lets it through');
+}

@@ -1,0 +1,107 @@
+/** `lockgate sim run --scenario`: reads the file, plays it without a gateway or against one, and says how it went. */
+import { parseBugOrder } from '../../../../firmware-sim/faults/bugs.js';
+import { readScenarioFile, ScenarioMistakes } from '../../../../firmware-sim/scenario/reader.js';
+import type { Scenario } from '../../../../firmware-sim/scenario/scenario.js';
+import { scenarioFile } from '../../../../firmware-sim/scenario/stock.js';
+import { VirtualScenario } from '../../../../firmware-sim/scenario/virtual.js';
+import { afterThisTurn, Hours } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { EXIT } from '../../../terminal/exit-codes.js';
+import type { Interruption } from '../../../terminal/interrupt.js';
+import { LineSink } from '../../../terminal/line-sink.js';
+import { note, oneLine, print } from '../../../terminal/output.js';
+import type { SimFlags } from '../flags.js';
+import { quoted } from '../summary.js';
+import { playLive } from './live.js';
+import { isAsExpected, reportScenario, type ScenarioOutcome } from './report.js';
+
+/** How much of a scenario is played before Ctrl-C is looked for. */
+const SLICE = Hours(6);
+
+/**
+ * Plays a scenario; the exit code is 1 where something is not as it expects.
+ *
+ * @throws LockgateError `input-…` for a flag or the file, or what keeps the gateway from being reached
+ */
+export async function runScenario(flags: SimFlags, nameOrFile: string, interrupted: Interruption): Promise<void> {
+  const scenario = await readOrTell(scenarioFile(nameOrFile));
+  const seed = flags.isSeedGiven ? flags.seed : scenario.seed;
+  const bugs = flags.bug.map(parseBugOrder);
+  const repeat = repeatCommand(flags, nameOrFile, seed);
+  if (!flags.json) note(oneLine(`${scenario.name}, seed ${seed}: ${scenario.description}`));
+  if (!flags.virtual) {
+    if (flags.out !== undefined || flags.world)
+      throw new LockgateError('input-sim', '--out and --world are for --virtual runs alone');
+    const outcome = await playLive({ flags, scenario, seed, bugs, repeat, interrupted });
+    if (outcome === undefined) process.exitCode = interrupted.exitCode;
+    else finish(outcome, flags);
+    return;
+  }
+  const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
+  const run = new VirtualScenario({
+    scenario,
+    seed,
+    note: repeatCommand(flags, nameOrFile, seed, false),
+    world: flags.world ?? false,
+    bugs,
+    write: sink === undefined ? null : (line) => sink.write(line),
+  });
+  await goOn(run, scenario, interrupted.signal);
+  sink?.end();
+  if (interrupted.signal.aborted) {
+    process.exitCode = interrupted.exitCode;
+    return;
+  }
+  finish(outcomeOf(run, scenario, { seed, virtual: true, out: flags.out ?? null }, repeat), flags);
+}
+
+async function goOn(run: VirtualScenario, { endMs }: Scenario, signal: AbortSignal): Promise<void> {
+  while (run.nowMs < endMs && !signal.aborted) {
+    run.advance(run.nowMs + SLICE);
+    await new Promise<void>((resolve) => afterThisTurn(resolve));
+  }
+}
+
+function outcomeOf(
+  run: VirtualScenario,
+  scenario: Scenario,
+  members: ScenarioOutcome['run'],
+  repeat: string,
+): ScenarioOutcome {
+  const findings = new Map<string, number>();
+  for (const { rule } of run.findings()) findings.set(rule, (findings.get(rule) ?? 0) + 1);
+  const { records, unacknowledged } = run.play;
+  const pings = [...records.values()].reduce((sum, record) => sum + record.pings.length, 0);
+  return { scenario, verdicts: run.verdicts(), findings, pings, records, unacknowledged, run: members, repeat };
+}
+
+function finish(outcome: ScenarioOutcome, flags: SimFlags): void {
+  // What goes to the standard output is then the trace alone.
+  reportScenario(outcome, flags.json ?? false, flags.out === '-' ? note : print);
+  if (!isAsExpected(outcome)) process.exitCode = EXIT.no;
+}
+
+/** All mistakes of the file are told; the last one ends the command. */
+async function readOrTell(file: string): Promise<Scenario> {
+  try {
+    return await readScenarioFile(file);
+  } catch (error) {
+    if (error instanceof ScenarioMistakes)
+      for (const message of error.messages.slice(0, -1)) note(oneLine(`lockgate: ${message}`));
+    throw error;
+  }
+}
+
+/** @param withOut whether it names the trace's file, which is no part of what is in it */
+function repeatCommand(flags: SimFlags, nameOrFile: string, seed: string, withOut = true): string {
+  const words = [`lockgate sim run${flags.virtual ? ' --virtual' : ''} --scenario ${quoted(nameOrFile)}`];
+  words.push(`--seed ${quoted(seed)}`);
+  for (const bug of flags.bug) words.push(`--bug ${quoted(bug)}`);
+  if (flags.world) words.push('--world');
+  const { gateway, data, secrets, merchant, ca, speed } = flags;
+  const out = withOut ? flags.out : undefined;
+  if (!flags.virtual && speed !== 1) words.push(`--speed ${speed}`);
+  for (const [flag, value] of Object.entries({ gateway, data, secrets, merchant, ca, out }))
+    if (value !== undefined) words.push(`--${flag} ${quoted(value)}`);
+  return words.join(' ');
+}

@@ -1,0 +1,61 @@
+/** `lockgate sim shell`: names, flags and help. */
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ShellFlags } from './shell.js';
+
+const MOST_SPEED = 3600;
+
+const HELP = `
+Type what happens: unlock, lock, ride 2km, steal, recover, battery 9, charge, coverage off, gps off 10 min, airplane on,
+mode HIGH, reset, reboot, wait 10 min; what the lock sends is shown as it goes. "help" in the shell lists all, "state"
+tells what the lock is in and what is due, "save FILE" writes a trace. Tab completes.
+
+Without a gateway time stands while you type: after a verb it goes on until the lock is quiet, or for as long as you say
+("steal for 1 min"). With --gateway the lock is live, over MQTT, as those of "sim run" are.
+
+Where the standard input is no terminal its lines are carried out one after another, without prompts; # begins a
+comment. The lines typed at a terminal are kept in $XDG_STATE_HOME/lockgate/sim-shell-history (mode 600), or under
+~/.local/state; --no-history keeps none.
+
+Exit codes: 0 done, 2 a flag or a line of a script is wrong (the line is named), 3 the gateway can’t be reached or
+refuses, 130 ended by Ctrl-C.
+
+Example:
+  $ lockgate sim shell
+  $ printf 'steal for 1 min\\nstate\\n' | lockgate sim shell
+  $ lockgate sim shell --gateway http://127.0.0.1:8081 --speed 60`;
+
+/** Adds the command to the group. */
+export function addSimShell(sim: Command): void {
+  sim
+    .command('shell')
+    .description('Drive one simulated lock by hand, and see what it sends.')
+    .option('--settings <words>', 'What the lock begins with: mid, high, ride, recovery, airplane, joined by +.', 'mid')
+    .option('--battery <percent>', 'Its battery at the beginning.', percent, 80)
+    .option('--seed <text>', 'What its MAC and its ways are made up from.', '1')
+    .option('--start <date>', 'Without a gateway: when it begins, RFC 3339 (default: 2026-01-05T08:00:00Z).')
+    .option('--gateway <url>', 'Live: mqtt://host:port, mqtts://…, or the operator’s interface.')
+    .option('--token <token>', 'Live: the operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
+    .option('--data <folder>', 'Live: the gateway’s data folder [LOCKGATE_DATA].')
+    .option('--speed <n>', 'Live: how much faster than life.', speed, 1)
+    .option('--secrets <file>', 'Live: the lock and its secret, a line of MAC,SECRET.')
+    .option('--merchant <name>', 'Live: whose the lock is if it is added; may be left out where there is one.')
+    .option('--ca <file>', 'Live: the certificates (PEM) to trust for mqtts://.')
+    .option('--no-history', 'Keep no history of what is typed.')
+    .option('--json', 'Print JSON Lines for programs.')
+    .addHelpText('after', HELP)
+    .action(async (flags: ShellFlags) => {
+      const { runShell } = await import('./shell.js');
+      await runShell(flags);
+    });
+}
+
+function percent(text: string): number {
+  if (/^\d{1,3}$/.test(text) && Number(text) <= 100) return Number(text);
+  throw new InvalidArgumentError('Expected a whole number, 0 to 100.');
+}
+
+function speed(text: string): number {
+  const value = Number(text);
+  if (/^\d+(\.\d+)?$/.test(text) && value > 0 && value <= MOST_SPEED) return value;
+  throw new InvalidArgumentError(`Expected a number above 0, at most ${MOST_SPEED}.`);
+}

@@ -1,0 +1,113 @@
+/** What the shell tells of its lock when it is asked: the state, what is due next, why a ping was sent. */
+
+import { POWER_MODEL, type TriggerRow } from '../../../../proto/power/model.js';
+import { effectiveRow, keepsConnection, nextWindowEdgeMs, rowOf } from '../../../../proto/power/step/reading.js';
+import type { StepState } from '../../../../proto/power/step/state.js';
+import type { PingUplink } from '../../../../proto/wire/ping.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
+import type { ShellSite } from './site.js';
+
+/** What is known of the lock, for programs; the text is made of it. */
+export interface ShellState {
+  readonly event: 'state';
+  readonly at: string;
+  readonly state: string;
+  readonly lock_state: string;
+  readonly battery_percent: number;
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly moving: boolean;
+  readonly coverage: boolean;
+  readonly sky: boolean;
+  readonly connection: 'none' | 'open' | 'kept';
+  readonly buffered: number;
+  /** What comes by itself, soonest first, RFC 3339. */
+  readonly due: readonly { readonly what: string; readonly at: string }[];
+}
+
+/** Asks the lock and its world. */
+export function stateOf(site: ShellSite): ShellState {
+  const { state } = site.lock;
+  const nowMs = site.nowMs();
+  const { position } = site.world.fixAt(nowMs);
+  const keeps = keepsConnection(rowOf(POWER_MODEL, state.stateName), state.highWindow, nowMs);
+  return {
+    event: 'state',
+    at: toDate(nowMs),
+    state: state.stateName,
+    lock_state: state.lockState,
+    battery_percent: state.batteryPercent,
+    latitude: position.latitudeDegrees,
+    longitude: position.longitudeDegrees,
+    moving: state.moving,
+    coverage: state.covered,
+    sky: state.skyOpen,
+    connection: state.link !== 'up' ? 'none' : keeps ? 'kept' : 'open',
+    buffered: state.waiting.length,
+    due: dueOf(state, nowMs).map(({ what, atMs }) => ({ what, at: toDate(atMs) })),
+  };
+}
+
+/** The same for people. */
+export function stateLines(shown: ShellState): string[] {
+  const { sentence } = rowOf(POWER_MODEL, shown.state as StepState['stateName']);
+  const without = [...(shown.coverage ? [] : ['no coverage']), ...(shown.sky ? [] : ['no GPS'])];
+  const place = `${shown.latitude.toFixed(5)},${shown.longitude.toFixed(5)}${shown.moving ? ', moving' : ''}`;
+  const kept = shown.buffered === 0 ? '' : `, ${shown.buffered} uplinks wait`;
+  const rows: readonly (readonly [string, string])[] = [
+    ['time', shown.at],
+    ['state', sentence],
+    ['lock', `${shown.lock_state}, battery ${shown.battery_percent} %`],
+    ['place', [place, ...without].join(', ')],
+    ['connection', `${shown.connection}${kept}`],
+    ...shown.due.map(({ what, at }): [string, string] => ['next', `${what} at ${spoken(at, shown.at)}`]),
+  ];
+  return rows.map(([name, text]) => `${name.padEnd(11)} ${text}`);
+}
+
+/** The day only where it is another one. */
+function spoken(at: string, now: string): string {
+  return at.slice(0, 10) === now.slice(0, 10) ? at.slice(11, 19) : `${at.slice(11, 19)} on ${at.slice(0, 10)}`;
+}
+
+function dueOf(state: StepState, nowMs: number): { what: string; atMs: number }[] {
+  const { timings } = POWER_MODEL;
+  const row = rowOf(POWER_MODEL, state.stateName);
+  const due: { what: string; atMs: number }[] = [];
+  const add = (what: string, atMs: number): void => {
+    if (atMs >= nowMs && atMs < Number.POSITIVE_INFINITY) due.push({ what, atMs });
+  };
+  if (row.period) add('the Period Ping', state.nextPeriodMs);
+  if (row.connectionKept === 'in-window')
+    add('the high window opens or closes', nextWindowEdgeMs(state.highWindow, nowMs));
+  if (state.tracking !== 'none') {
+    add(`the next cellular ping of the ${state.tracking}`, state.trackCellAtMs + timings.refreshEvery);
+    const every = state.tracking === 'theft' ? timings.theftGpsEvery : timings.rideGpsEvery;
+    if (state.gps === 'fixed' && state.moving)
+      add(`the next GPS ping of the ${state.tracking}`, state.trackGpsAtMs + every);
+  }
+  if (state.link === 'up' && keepsConnection(row, state.highWindow, nowMs))
+    add('REASON_NETWORK_PING', state.networkAtMs + timings.networkPingEvery);
+  else if (state.link === 'up' && state.tracking === 'none' && state.gps === 'off')
+    add('the connection closes, if nothing keeps it,', state.trafficAtMs + timings.closeAfterIdle);
+  if (state.link === 'down' && (state.waiting.length > 0 || state.resetDue))
+    add('the next try to connect', state.retryAtMs);
+  return due.sort((one, other) => one.atMs - other.atMs);
+}
+
+/** Why a lock sent a ping: the trigger's row, and the state in which it was made. */
+export function whyText(ping: PingUplink | undefined): string {
+  if (ping === undefined) return 'The lock has sent nothing yet.';
+  const { kind, reason, batteryPercent } = ping.body;
+  const { state } = effectiveRow(POWER_MODEL, ping.power, batteryPercent);
+  const trigger = POWER_MODEL.triggers.find((row) => isOf(row, reason));
+  if (trigger === undefined && kind === 'close_connection')
+    return `${reason}: nothing keeps the connection any more, or the lock falls silent; in ${state}.`;
+  if (trigger === undefined) return `${reason} is of no trigger of the lock’s own.`;
+  const { trigger: name, starts, ends } = trigger;
+  return `${reason} is of ${name}: it starts when ${starts}, and ends: ${ends}. In ${state}.`;
+}
+
+function isOf({ cellularReason, gpsReason }: TriggerRow, reason: string): boolean {
+  return reason === cellularReason || reason === gpsReason;
+}

@@ -1,0 +1,150 @@
+/** The shell's two ways of being spoken to: by a person at a terminal, or by a script, line by line. */
+import { clearLine, createInterface, cursorTo, type Interface } from 'node:readline';
+import { LockgateError } from '../../../../proto/errors.js';
+import type { Interruption } from '../../../terminal/interrupt.js';
+import { note, oneLine, paint } from '../../../terminal/output.js';
+import { HISTORY_LINES, readHistory, writeHistory } from './history.js';
+import type { ShellSession } from './session.js';
+import type { ShellTape } from './tape.js';
+import { completionsOf } from './words.js';
+
+/** As a shell has it that Ctrl-C ended: 128 and the signal's number. */
+const INTERRUPTED = 130;
+
+/**
+ * Reads lines from the standard input until its end, without prompts, and stops at the first that is wrong.
+ *
+ * @throws LockgateError `input-…`, naming the line
+ */
+export async function runScript(session: ShellSession, interrupted: Interruption): Promise<void> {
+  const { signal } = interrupted;
+  const lines = createInterface({ input: process.stdin, terminal: false });
+  signal.addEventListener('abort', () => lines.close(), { once: true });
+  let number = 0;
+  for await (const line of lines) {
+    number += 1;
+    if (signal.aborted) break;
+    try {
+      if (!(await session.run(line, signal))) break;
+    } catch (error) {
+      if (!(error instanceof LockgateError)) throw error;
+      throw new LockgateError(error.code, `line ${number}: ${error.message}`);
+    }
+  }
+  lines.close();
+  if (signal.aborted) process.exitCode = interrupted.exitCode;
+}
+
+/** What a terminal's shell is made of. */
+export interface TerminalOptions {
+  readonly session: ShellSession;
+  readonly tape: ShellTape;
+  readonly keepsHistory: boolean;
+  /** A polite kill ends it. */
+  readonly interrupted: Interruption;
+}
+
+/** Asks a person for lines until Ctrl-D, `quit`, or Ctrl-C twice. What is wrong is told, and asked again. */
+export async function runTerminal({ session, tape, keepsHistory, interrupted }: TerminalOptions): Promise<void> {
+  const terminal = createInterface({
+    input: process.stdin,
+    output: process.stdout,
+    prompt: paint('bold', 'lock> '),
+    completer: (line: string): [string[], string] => [completionsOf(line), line],
+    history: keepsHistory ? readHistory() : [],
+    historySize: HISTORY_LINES,
+    removeHistoryDuplicates: true,
+  });
+  if (keepsHistory) terminal.on('history', (lines: string[]) => writeHistory(lines));
+  const prompting = new Prompting(terminal);
+  tape.around = (show) => prompting.makeWay(show);
+  interrupted.signal.addEventListener('abort', () => terminal.close(), { once: true });
+  await new Promise<void>((resolve, reject) => {
+    terminal.on('close', resolve);
+    terminal.on('SIGINT', () => prompting.interrupt());
+    terminal.on('line', (line: string) => void prompting.take(line, session).catch(reject));
+    prompting.ask();
+  });
+  tape.around = (show) => show();
+  terminal.close();
+  if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
+}
+
+/** Where the prompt stands, and what is under way. */
+class Prompting {
+  readonly #terminal: Interface;
+  /** What was typed ahead while a line is worked on. */
+  readonly #ahead: string[] = [];
+  #working: AbortController | null = null;
+  #isAsking = false;
+  #wasInterrupted = false;
+
+  constructor(terminal: Interface) {
+    this.#terminal = terminal;
+  }
+
+  ask(): void {
+    this.#isAsking = true;
+    this.#terminal.prompt(true);
+  }
+
+  async take(line: string, session: ShellSession): Promise<void> {
+    this.#wasInterrupted = false;
+    this.#ahead.push(line);
+    if (this.#working !== null) return;
+    this.#isAsking = false;
+    for (let next = this.#ahead.shift(); next !== undefined; next = this.#ahead.shift()) {
+      this.#working = new AbortController();
+      if (!(await this.#run(next, session, this.#working.signal))) {
+        this.#terminal.close();
+        return;
+      }
+    }
+    this.#working = null;
+    this.ask();
+  }
+
+  async #run(line: string, session: ShellSession, signal: AbortSignal): Promise<boolean> {
+    try {
+      return await session.run(line, signal);
+    } catch (error) {
+      if (!(error instanceof LockgateError)) throw error;
+      note(paint('red', oneLine(error.message)));
+      return true;
+    }
+  }
+
+  /** Shows something above the prompt, with what is typed already left as it is. */
+  makeWay(show: () => void): void {
+    if (!this.#isAsking) {
+      show();
+      return;
+    }
+    cursorTo(process.stdout, 0);
+    clearLine(process.stdout, 0);
+    show();
+    this.#terminal.prompt(true);
+  }
+
+  /** Ctrl-C ends a wait; otherwise it clears what is typed; on an empty line the second one ends the shell. */
+  interrupt(): void {
+    if (this.#working !== null) {
+      this.#ahead.length = 0;
+      this.#working.abort();
+      return;
+    }
+    const isEmpty = this.#terminal.line === '';
+    process.stdout.write('^C\n');
+    if (isEmpty && this.#wasInterrupted) {
+      process.exitCode = INTERRUPTED;
+      this.#terminal.close();
+      return;
+    }
+    if (isEmpty) note('Ctrl-C again, or Ctrl-D, ends the shell.');
+    this.#wasInterrupted = isEmpty;
+    // Clears the line without a trace in the history.
+    this.#terminal.write(null, { ctrl: true, name: 'e' });
+    this.#terminal.write(null, { ctrl: true, name: 'u' });
+    this.ask();
+  }
+}

@@ -1,0 +1,80 @@
+/** What can be typed in the shell: its own words beside the verbs, what completes a line, and what was likely meant. */
+
+import { type Happening, parseHappening, VERBS, type Verb } from '../../../../firmware-sim/world/device-event.js';
+import { parseSpan } from '../../../../firmware-sim/world/span-words.js';
+import type { Milliseconds } from '../../../../proto/clock.js';
+import { nearest } from '../../../../proto/did-you-mean.js';
+import { ok, problem, type Result } from '../../../../proto/errors.js';
+
+/** A word of the shell's own. */
+export interface ShellWord {
+  readonly word: 'help' | 'state' | 'why' | 'save' | 'quit';
+  readonly forms: string;
+  readonly sentence: string;
+}
+
+/** Those that are no verbs. */
+export const SHELL_WORDS: readonly ShellWord[] = [
+  { word: 'state', forms: 'state', sentence: 'What the lock is in, where it is, what it does next and when.' },
+  { word: 'why', forms: 'why', sentence: 'Why the lock sent its last ping.' },
+  { word: 'save', forms: 'save FILE', sentence: 'Writes the trace so far (gzipped where the name ends in .gz).' },
+  { word: 'help', forms: 'help or help VERB', sentence: 'This list, or what may follow a verb.' },
+  { word: 'quit', forms: 'quit, exit or Ctrl-D', sentence: 'Ends.' },
+];
+
+/** The verbs that the shell takes: a phone is another device, with a credential of its own. */
+export const SHELL_VERBS: readonly Verb[] = VERBS.filter(({ word }) => word !== 'phone');
+
+/** What was typed. */
+export type ShellLine =
+  | { readonly type: 'nothing' }
+  | { readonly type: 'own'; readonly word: ShellWord['word']; readonly rest: string }
+  /** `span`: for how long time goes on after it; null until the lock is quiet. */
+  | { readonly type: 'happening'; readonly happening: Happening; readonly span: Milliseconds | null };
+
+const FOR_SPAN = /^(.+?)\s+for\s+([\d.]+\s*[a-z].*)$/i;
+/** Commands that a person may well want: each is typed with `by command`. */
+const COMMANDS = ['unlock', 'lock', 'siren 5 s', 'locate gps', 'locate cell', 'reset', 'mode HIGH', 'airplane on'];
+
+/** Reads a line. What is wrong is told with what was expected, or what was likely meant. */
+export function readShellLine(text: string): Result<ShellLine> {
+  const line = text.replace(/^\s*#.*$/, '').trim();
+  if (line === '') return ok({ type: 'nothing' });
+  const [first = '', ...rest] = line.split(/\s+/);
+  const typed = first.toLowerCase() === 'exit' ? 'quit' : first.toLowerCase();
+  const own = SHELL_WORDS.find(({ word }) => word === typed);
+  if (own !== undefined) return readOwn(own, rest.join(' '));
+  const [, before, spanText = ''] = FOR_SPAN.exec(line) ?? [];
+  const span = before === undefined ? undefined : parseSpan(spanText);
+  if (before !== undefined && span === undefined)
+    return problem('shell', `${JSON.stringify(spanText)} is no span: expected one such as "for 30 s" or "for 10 min"`);
+  const happening = parseHappening(before ?? line);
+  if (happening.ok) return ok({ type: 'happening', happening: happening.value, span: span ?? null });
+  const meant = VERBS.some(({ word }) => word === typed) ? undefined : nearest(typed, WORDS)[0];
+  if (meant === undefined) return problem('shell', happening.error.message);
+  return problem('shell', `there is no verb ${JSON.stringify(first)}: did you mean ${meant}? ("help" lists all)`);
+}
+
+function readOwn({ word, forms }: ShellWord, rest: string): Result<ShellLine> {
+  const isBare = word === 'help' || (word === 'save') === (rest !== '');
+  return isBare ? ok({ type: 'own', word, rest }) : problem('shell', `expected ${forms}`);
+}
+
+const WORDS: readonly string[] = [...SHELL_VERBS.map(({ word }) => word), ...SHELL_WORDS.map(({ word }) => word)];
+/** All lines that completion knows: the examples of each verb's forms. */
+const LINES: readonly string[] = [
+  ...SHELL_VERBS.flatMap(({ word, forms }) => {
+    const examples = forms.split(/,\s*or\s+|,\s*|\s+or\s+|;/).map((form) => form.trim());
+    return [word, ...examples.filter((form) => form.startsWith(`${word} `) && !/PLACE|FILE/.test(form))];
+  }),
+  ...SHELL_WORDS.map(({ word }) => word),
+  ...COMMANDS.map((command) => `${command} by command`),
+];
+
+/** What the beginning of a line may become: its first word, or the whole line. */
+export function completionsOf(line: string): string[] {
+  const begun = line.trimStart().replaceAll(/\s+/g, ' ').toLowerCase();
+  if (!begun.includes(' '))
+    return [...new Set(WORDS.filter((word) => word.startsWith(begun)))].map((word) => `${word} `);
+  return [...new Set(LINES.filter((one) => one.toLowerCase().startsWith(begun)))];
+}

@@ -1,0 +1,81 @@
+/** How a run of the simulator is named: its options with the seed first, and the command that repeats it. */
+import type { SimFlags } from './flags.js';
+
+/** Locks of a run where nobody says how many. */
+export const DEFAULT_LOCKS = 12;
+/** Days of a virtual run where nobody says how many. */
+export const DEFAULT_DAYS = 1;
+/** When virtual runs begin where nobody says when: a Monday, and not today, so that they repeat. */
+export const DEFAULT_START = '2026-01-05T00:00:00Z';
+
+/** Options and seed in a few words, for people. */
+export function describeRun(flags: SimFlags, locks: number): string {
+  const parts = [`seed ${flags.seed}`, plural(locks, 'lock')];
+  if (flags.virtual) parts.push(plural(flags.days ?? DEFAULT_DAYS, 'day'), `from ${flags.start ?? DEFAULT_START}`);
+  else parts.push(flags.days === undefined ? 'until Ctrl-C' : plural(flags.days, 'day'), `${flags.speed} × speed`);
+  parts.push(flags.pace);
+  if (flags.mix !== undefined) parts.push(`mix ${flags.mix}`);
+  if (flags.route !== undefined) parts.push(`along ${flags.route}`);
+  if (flags.around !== undefined) parts.push(`around ${flags.around}`);
+  if (flags.bug.length > 0) parts.push(`bugs ${flags.bug.join(' ')}`);
+  if (flags.fault.length > 0) parts.push(`faults ${flags.fault.join(' ')}`);
+  return parts.join(', ');
+}
+
+/** A number as people read it, and what it counts. */
+export function plural(count: number, noun: string): string {
+  // A run may be a small part of a day.
+  return `${count.toLocaleString('en-US', { maximumFractionDigits: 10 })} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** The command that repeats the run. @param withOut whether it names the file, which is no part of what is in it */
+export function repeatCommand(flags: SimFlags, withOut = true): string {
+  const words = ['lockgate sim run'];
+  const add = (flag: string, value: string | number | undefined): void => {
+    if (value !== undefined) words.push(`${flag} ${quoted(String(value))}`);
+  };
+  if (flags.virtual) words.push('--virtual');
+  add('--locks', flags.locks ?? (flags.secrets === undefined ? DEFAULT_LOCKS : undefined));
+  add('--days', flags.days ?? (flags.virtual ? DEFAULT_DAYS : undefined));
+  add('--seed', flags.seed);
+  if (flags.pace !== 'everyday') add('--pace', flags.pace);
+  add('--mix', flags.mix);
+  add('--route', flags.route);
+  add('--around', flags.around);
+  for (const bug of flags.bug) add('--bug', bug);
+  for (const fault of flags.fault) add('--fault', fault);
+  add('--start', flags.start);
+  if (flags.world) words.push('--world');
+  if (!flags.virtual) {
+    if (flags.speed !== 1) add('--speed', flags.speed);
+    add('--gateway', flags.gateway);
+    add('--data', flags.data);
+    add('--secrets', flags.secrets);
+    add('--merchant', flags.merchant);
+    add('--ca', flags.ca);
+  }
+  if (withOut) add('--out', flags.out);
+  return words.join(' ');
+}
+
+/** As a shell takes it. */
+export function quoted(text: string): string {
+  return /^[\w.,:=@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** The options as `--json` has them, the seed first. */
+export function runToJson(flags: SimFlags, locks: number): Record<string, unknown> {
+  return {
+    seed: flags.seed,
+    virtual: flags.virtual ?? false,
+    locks,
+    days: flags.days ?? (flags.virtual ? DEFAULT_DAYS : null),
+    ...(flags.virtual ? { start: flags.start ?? DEFAULT_START } : { speed: flags.speed }),
+    pace: flags.pace,
+    mix: flags.mix ?? null,
+    route: flags.route ?? null,
+    around: flags.around ?? null,
+    bugs: flags.bug,
+    faults: flags.fault,
+  };
+}

@@ -1,0 +1,33 @@
+/** The tables of what can be ordered: firmware bugs and network faults. */
+import { BUGS } from '../../../firmware-sim/faults/bugs.js';
+import { FAULTS } from '../../../firmware-sim/faults/faults.js';
+import { severityOf } from '../../../proto/power/rules.js';
+import { print, printJson, printTable } from '../../terminal/output.js';
+
+/** What `lockgate sim bugs` prints. */
+export function printBugs(asJson = false): void {
+  const rows = BUGS.map(({ name, rule, sentence, shows, virtualLink }) => {
+    return { name, rule, severity: severityOf(rule), sentence, shows, virtual_only: virtualLink !== undefined };
+  });
+  if (asJson) {
+    printJson({ bugs: rows });
+    return;
+  }
+  printTable(rows, [
+    { title: 'BUG', show: (row) => (row.virtual_only ? `${row.name} *` : row.name) },
+    { title: 'BREAKS', show: (row) => row.rule },
+    { title: 'WHAT THE LOCK DOES', show: (row) => row.sentence, prose: true },
+    { title: 'SHOWN BY', show: (row) => row.shows, optional: true },
+  ]);
+  print('\n* in virtual runs only: no MQTT server lets it through.');
+}
+
+/** What `lockgate sim faults` prints. */
+export function printFaults(asJson = false): void {
+  if (asJson) printJson({ faults: FAULTS });
+  else
+    printTable(FAULTS, [
+      { title: 'FAULT', show: (row) => row.name },
+      { title: 'WHAT THE NETWORK DOES', show: (row) => row.sentence, prose: true },
+    ]);
+}

@@ -1,0 +1,139 @@
+/** `lockgate sim run --from-trace`: the locks of a trace file, and what they did beside what the trace has. */
+
+import { locksFromTrace, type TracedLock } from '../../../firmware-sim/inference/from-trace.js';
+import {
+  countReasons,
+  type FirstDifference,
+  firstDifference,
+} from '../../../firmware-sim/inference/ping-comparison.js';
+import type { CommandsAre } from '../../../firmware-sim/inference/switches.js';
+import { type TraceRecord, TraceRecorder } from '../../../firmware-sim/inference/trace-records.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
+import { isPingUplink, type PingUplink, type Uplink } from '../../../proto/wire/ping.js';
+import { isDatable, toDate } from '../../../proto/wire/ping-json.js';
+import { paint, print, printTable } from '../../terminal/output.js';
+import { readTraceFile } from '../trace/trace-file.js';
+import { plural } from './summary.js';
+
+/** Locks whose first difference is told; of the others the number is. */
+const DIFFERENCES_SHOWN = 10;
+
+/**
+ * Reads a trace for its locks.
+ *
+ * @throws LockgateError `input-trace` with file and line for what can't be read, `input-file` for a file that can't
+ */
+export async function readTraceRecord(file: string): Promise<TraceRecord> {
+  let recorder: TraceRecorder | undefined;
+  const inFile = <T>(line: number | null, act: () => T): T => {
+    try {
+      return act();
+    } catch (error) {
+      if (!(error instanceof LockgateError)) throw error;
+      const where = file === '-' ? 'standard input' : file;
+      throw new LockgateError(error.code, `${where}${line === null ? '' : `:${line}`}: ${error.message}`);
+    }
+  };
+  await readTraceFile(file, {
+    header: (header) => {
+      recorder = new TraceRecorder(header);
+    },
+    event: (event, line) => inFile(line, () => recorder?.add(event)),
+  });
+  return inFile(null, () => (recorder as TraceRecorder).end());
+}
+
+/** Makes the locks, and keeps what they make for the comparison at the end. */
+export class TracedLocks {
+  readonly locks: readonly TracedLock[];
+  readonly #made = new Map<Mac, PingUplink[]>();
+
+  constructor(record: TraceRecord, commandsAre: CommandsAre, movedBy = 0) {
+    this.locks = locksFromTrace(record, { commandsAre, movedBy });
+    for (const { mac } of this.locks) this.#made.set(mac, []);
+  }
+
+  /** Takes what a simulated lock has made. */
+  readonly made = (mac: Mac, uplink: Uplink): void => {
+    if (isPingUplink(uplink)) this.#made.get(mac)?.push(uplink);
+  };
+
+  /** How the two differ, lock by lock and by reason. */
+  compare(): TracedComparison {
+    const simulated = [...this.#made.values()].flat();
+    const trace = this.locks.flatMap(({ pings }) => pings);
+    const differing = this.locks.flatMap(({ mac, pings }) => {
+      const difference = firstDifference(pings, this.#made.get(mac) ?? []);
+      return difference === null ? [] : [{ mac, difference }];
+    });
+    const counts = { trace: trace.length, simulated: simulated.length };
+    return { locks: this.locks.length, counts, reasons: countReasons(trace, simulated), differing };
+  }
+}
+
+/** What {@link TracedLocks.compare} comes to. */
+export interface TracedComparison {
+  readonly locks: number;
+  readonly counts: { readonly trace: number; readonly simulated: number };
+  readonly reasons: ReturnType<typeof countReasons>;
+  readonly differing: readonly { readonly mac: Mac; readonly difference: FirstDifference }[];
+}
+
+/** The comparison for people: counts by reason, and where locks first differ. */
+export function printComparison({ locks, counts, reasons, differing }: TracedComparison): void {
+  printTable(
+    [...reasons, { reason: 'all', ...counts }],
+    [
+      { title: 'REASON', show: ({ reason }) => reason },
+      { title: 'TRACE', show: ({ trace }) => String(trace) },
+      { title: 'SIMULATED', show: ({ simulated }) => String(simulated) },
+      { title: 'DIFFERENCE', show: ({ trace, simulated }) => signed(simulated - trace), optional: true },
+    ],
+  );
+  if (differing.length === 0) {
+    print(paint('green', `The same pings in the same order, of ${plural(locks, 'lock')}.`));
+    return;
+  }
+  print(paint('yellow', `${plural(differing.length, 'lock')} of ${locks} did otherwise than in the trace, first:`));
+  for (const { mac, difference } of differing.slice(0, DIFFERENCES_SHOWN)) {
+    print(`  ${formatMac(mac)} ping ${difference.index + 1}`);
+    print(`    trace      ${pingText(difference.trace)}`);
+    print(`    simulated  ${pingText(difference.simulated)}`);
+  }
+  if (differing.length > DIFFERENCES_SHOWN) print(`  and ${differing.length - DIFFERENCES_SHOWN} more`);
+}
+
+/** The same for programs. */
+export function comparisonToJson({ counts, reasons, differing }: TracedComparison): object {
+  return {
+    same: differing.length === 0,
+    pings: counts,
+    reasons,
+    first_differences: differing.map(({ mac, difference: { index, trace, simulated } }) => {
+      return { mac: formatMac(mac), ping: index + 1, trace: pingToJson(trace), simulated: pingToJson(simulated) };
+    }),
+  };
+}
+
+function signed(count: number): string {
+  return count === 0 ? '' : count > 0 ? `+${count}` : String(count);
+}
+
+function pingText(uplink: PingUplink | undefined): string {
+  if (uplink === undefined) return 'no more pings';
+  const { kind, reason, lockState, batteryPercent } = uplink.body;
+  return `${dateOf(uplink) ?? uplink.timeMs} ${kind} ${reason} ${lockState} ${batteryPercent}%`;
+}
+
+function pingToJson(uplink: PingUplink | undefined): object | null {
+  if (uplink === undefined) return null;
+  const { kind, reason, lockState, batteryPercent } = uplink.body;
+  const { boot, sequence } = uplink;
+  const what = { ping_type: kind, reason, lock_state: lockState, battery_percent: batteryPercent };
+  return { date: dateOf(uplink), ...what, boot, sequence };
+}
+
+function dateOf({ timeMs }: PingUplink): string | null {
+  return isDatable(timeMs) ? toDate(timeMs) : null;
+}

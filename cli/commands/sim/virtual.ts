@@ -1,0 +1,86 @@
+/** A fleet without a gateway and without waiting, its trace in a file (interfaces.md §4). */
+import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
+import { Days, type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';
+import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { isDatable } from '../../../proto/wire/ping-json.js';
+import type { Interruption } from '../../terminal/interrupt.js';
+import { LineSink } from '../../terminal/line-sink.js';
+import { note, print } from '../../terminal/output.js';
+import { goOn } from '../../terminal/run-slices.js';
+import type { FleetPlan, SimFlags } from './flags.js';
+import {
+  DEFAULT_DAYS,
+  DEFAULT_LOCKS,
+  DEFAULT_START,
+  describeRun,
+  plural,
+  repeatCommand,
+  runToJson,
+} from './summary.js';
+
+/**
+ * Runs it, and prints how it went: to the standard error where the trace goes to the standard output.
+ *
+ * @throws LockgateError `input-…` for a date or a file
+ */
+export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted: Interruption): Promise<void> {
+  const locks = flags.locks ?? DEFAULT_LOCKS;
+  const days = flags.days ?? DEFAULT_DAYS;
+  const startMs = readStart(flags.start ?? DEFAULT_START, days);
+  if (!flags.json) note(describeRun(flags, locks));
+  const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
+  const begunAt = monotonicMs();
+  const trace = new VirtualTrace(
+    {
+      seed: flags.seed,
+      locks,
+      days,
+      startMs,
+      pace: flags.pace,
+      note: repeatCommand(flags, false),
+      world: flags.world ?? false,
+      bugs: plan.bugs,
+      faults: plan.faults,
+      ...(plan.mix && { mix: plan.mix }),
+      ...(plan.city && { city: plan.city }),
+      ...(plan.path && { path: plan.path }),
+    },
+    sink === undefined ? null : (line) => sink.write(line),
+  );
+  const progress = (): string => {
+    return `${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
+  };
+  await goOn(trace, progress, interrupted.signal);
+  sink?.end();
+  report(flags, trace, locks, (monotonicMs() - begunAt) / Seconds(1));
+  if (!interrupted.signal.aborted) return;
+  note(`Interrupted after ${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}: the trace ends there.`);
+  process.exitCode = interrupted.exitCode;
+}
+
+function readStart(text: string, days: number): number {
+  const startMs = parseDate(text);
+  if (Number.isNaN(startMs)) throw new LockgateError('input-start', `--start is "${text}": expected ${DATE_EXPECTED}`);
+  if (isDatable(startMs) && isDatable(startMs + Days(days))) return startMs;
+  throw new LockgateError('input-start', `--start is "${text}": expected that the run lies within the years 1970–9999`);
+}
+
+function daysOf(span: Milliseconds): string {
+  return (span / Days(1)).toFixed(1);
+}
+
+function report(flags: SimFlags, trace: VirtualTrace, locks: number, seconds: number): void {
+  // What goes to the standard output is the trace alone.
+  const say = flags.out === '-' ? note : print;
+  const { connections, uplinks } = trace;
+  if (flags.json) {
+    const counts = { out: flags.out ?? null, connections, uplinks, seconds };
+    say(JSON.stringify({ ...runToJson(flags, locks), ...counts, repeat: repeatCommand(flags) }));
+    return;
+  }
+  const where = flags.out === undefined || flags.out === '-' ? '' : ` in ${flags.out}`;
+  const counts = `${plural(uplinks, 'uplink')} over ${plural(connections, 'connection')}${where}`;
+  say(`${describeRun(flags, locks)}: ${counts}, made in ${seconds.toFixed(1)} s`);
+  say(`Again: ${repeatCommand(flags)}`);
+}

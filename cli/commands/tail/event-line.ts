@@ -1,0 +1,207 @@
+/**
+ * What happens in a gateway, one readable line each: for `tail` and the demo.
+ */
+
+import { oneLine, paint, type Style } from '../../terminal/output.js';
+import { cutToWidth } from '../../terminal/text-width.js';
+import { commandText } from '../command/listing.js';
+
+/** An event as the operator's interface streams it. */
+export type EventJson = Readonly<Record<string, unknown>>;
+
+interface Words {
+  readonly kind: string;
+  readonly style: Style;
+  readonly text: string;
+}
+
+const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
+  connect: ({ source }) => ({ kind: 'conn', style: 'green', text: `${phone(source)}connected` }),
+  disconnect: ({ source, cause }) => {
+    return { kind: 'conn', style: 'dim', text: `${phone(source)}disconnected (${cause})` };
+  },
+  ping: (event) => ({ kind: 'ping', style: 'cyan', text: pingText(event.ping as EventJson, event) }),
+  ack: (event) => {
+    const { id, result, detail } = event.ack as EventJson;
+    return {
+      kind: 'ack',
+      style: 'blue',
+      text: `command ${id}: ${result}${detail === '' || detail === undefined ? '' : ` (${detail})`}`,
+    };
+  },
+  command: (event) => ({ kind: 'cmd', style: 'blue', text: commandEventText(event) }),
+  'stray-ack': ({ command_id: id, why }) => {
+    return { kind: 'ack', style: 'yellow', text: `command ${id} acknowledged: ${why}` };
+  },
+  finding: (event) => {
+    const finding = event.finding as EventJson;
+    return { kind: 'judge', style: styleOf(finding), text: `${finding.rule}${aboutText(finding)}: ${finding.message}` };
+  },
+  presence: (event) => ({ kind: 'pres', style: event.presence === 'late' ? 'red' : 'dim', text: presenceText(event) }),
+  quarantined: ({ message }) => ({ kind: 'quar', style: 'yellow', text: String(message) }),
+  refused: ({ what, why, client_id: id, address }) => {
+    return { kind: 'no', style: 'yellow', text: `${what} refused: ${why} (${id === '' ? '' : `${id}, `}${address})` };
+  },
+  budget: ({ state, why }) => ({ kind: 'slow', style: state === 'over' ? 'yellow' : 'green', text: String(why) }),
+  judging: ({ state, why }) => {
+    if (state === 'resumed') return { kind: 'judge', style: 'green', text: 'judged again' };
+    return { kind: 'judge', style: 'red', text: `not judged any more: ${why}` };
+  },
+  delivery: (event) => ({
+    kind: 'hook',
+    style: event.outcome === 'delivered' ? 'green' : 'red',
+    text: deliveryText(event),
+  }),
+  'event-damaged': ({ event_id: id, url_id: url }) => {
+    return { kind: 'hook', style: 'red', text: `URL ${url}: ${id} is not sent, its stored ping is damaged` };
+  },
+  'url-disabled': ({ url_id: id, why }) => ({ kind: 'hook', style: 'red', text: `URL ${id} disabled: ${why}` }),
+  'url-changed': ({ url_id: id, state }) => ({ kind: 'hook', style: 'dim', text: `URL ${id} was changed: ${state}` }),
+  circuit: ({ url_id: id, state, why }) => {
+    const style = state === 'closed' ? 'green' : 'red';
+    return { kind: 'hook', style, text: `URL ${id}: circuit ${state} (${why})` };
+  },
+  backlog: ({ url_id: id, state, why }) => {
+    const text = state === 'behind' ? 'is far behind' : 'has caught up';
+    return { kind: 'hook', style: state === 'behind' ? 'red' : 'green', text: `URL ${id} ${text}: ${why}` };
+  },
+  'cannot-send': ({ state, why }) => {
+    const text = state === 'began' ? `webhooks can't be sent: ${why}` : `webhooks: ${why}`;
+    return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text };
+  },
+  'cannot-record': ({ url_id: id, state, why }) => {
+    const text = state === 'began' ? `what came of a delivery is set aside (${why})` : 'nothing is set aside any more';
+    return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text: `URL ${id}: ${text}` };
+  },
+  swept: ({ before, uplinks, others, held }) => {
+    const kept = held === 0 ? '' : `; ${held} events as old wait for their webhook`;
+    return {
+      kind: 'keep',
+      style: 'dim',
+      text: `${uplinks} uplinks and ${others} others before ${before} deleted${kept}`,
+    };
+  },
+  'store-failed': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  'store-broken': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
+  degraded: ({ why }) => ({ kind: 'ready', style: 'red', text: `not ready: ${why}` }),
+  recovered: ({ reason, lasted_ms: ms }) => {
+    return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
+  },
+  clock: ({ state, why }) => ({ kind: 'clock', style: state === 'agrees' ? 'green' : 'red', text: String(why) }),
+  'statement-closed': ({ merchant, month }) => {
+    return { kind: 'usage', style: 'green', text: `${month} closed for ${merchant}` };
+  },
+  descriptors: ({ state, why }) => {
+    return { kind: 'files', style: state === 'enough' ? 'green' : 'red', text: String(why) };
+  },
+  notices: ({ noted, unread }) => {
+    return { kind: 'note', style: 'yellow', text: `${noted} for the operator, ${unread} unread: lockgate notices` };
+  },
+  audited: ({ actor, os_user: user, action, object, outcome, code }) => {
+    const who = user === null ? String(actor) : `${actor} ${user}`;
+    const why = code === null ? '' : ` (${code})`;
+    const text = `${action} ${object === '' ? '' : `${object} `}${outcome}${why}, by ${who}`;
+    return { kind: 'audit', style: outcome === 'done' ? 'dim' : 'yellow', text };
+  },
+  'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
+};
+
+/** Said of what a phone does, and of nothing else. */
+function phone(source: unknown): string {
+  return source === 'phone' ? 'phone ' : '';
+}
+
+function commandEventText({ command, state, sent_count: count }: EventJson): string {
+  const { id, type, ...parameters } = command as EventJson;
+  const again = state === 'sent' && Number(count) > 1 ? `, for the ${count}. time` : '';
+  const how = state === undefined ? '' : `: ${state}`;
+  return `command ${id} ${commandText({ type: String(type), parameters })}${how}${again}`;
+}
+
+function styleOf(finding: EventJson): Style {
+  return finding.severity === 'violation' ? 'red' : 'yellow';
+}
+
+/** The uplink that a finding is about, as `lockgate why MAC 41/12` takes it: its own id is the store's to give. */
+function aboutText({ uplink }: EventJson): string {
+  if (typeof uplink !== 'object' || uplink === null) return '';
+  const { boot, sequence } = uplink as EventJson;
+  return ` ${boot}/${sequence}`;
+}
+
+/** Month, day and time of an RFC 3339 date, UTC: what is due is often due tomorrow. */
+function dayAndTimeOf(date: string): string {
+  return `${date.slice(5, 10)} ${date.slice(11, 16)}`;
+}
+
+/** Presence in a few words. */
+export function presenceText({ presence, since, due, rule }: EventJson): string {
+  if (presence === 'late') return `late since ${dayAndTimeOf(String(since))} (${rule})`;
+  if (presence === 'asleep') return due === null ? 'asleep' : `asleep, due ${dayAndTimeOf(String(due))}`;
+  return String(presence);
+}
+
+/** That a lock's stored state was damaged, and what came of it. */
+export function rebuiltText({ why, from }: { readonly why?: unknown; readonly from?: unknown }): string {
+  const now = from === 'log' ? 'it was made anew from the log' : 'nothing is known of the lock any more';
+  return `${why}; ${now}`;
+}
+
+const PING_NAMES: Readonly<Record<string, string>> = { cellular: 'cell', gps: 'gps', close_connection: 'close' };
+
+function pingText(ping: EventJson, event: EventJson): string {
+  const parts = [PING_NAMES[String(ping.ping_type)] ?? ping.ping_type, ping.reason, ping.lock_state];
+  parts.push(`${ping.battery_percent}%`);
+  if (ping.latitude !== undefined) parts.push(`${fixed(ping.latitude)},${fixed(ping.longitude)} ±${ping.uncertainty}m`);
+  if (ping.speed !== undefined && ping.speed !== 0) parts.push(`${ping.speed} m/s`);
+  if (event.source === 'phone' && ping.reason !== 'PHONE') parts.push('(from a phone)');
+  if (event.repeated === true) parts.push('(again)');
+  else if (event.buffered === true) parts.push('(late)');
+  return parts.join(' ');
+}
+
+function fixed(degrees: unknown): string {
+  return typeof degrees === 'number' ? degrees.toFixed(5) : String(degrees);
+}
+
+function deliveryText({
+  outcome,
+  status,
+  attempt,
+  url_id: url,
+  duration_ms: ms,
+  error,
+  next_attempt_at,
+}: EventJson): string {
+  if (outcome === 'delivered')
+    return `delivered to URL ${url}: ${status} in ${ms} ms${attempt === 1 ? '' : `, attempt ${attempt}`}`;
+  const next = outcome === 'dead' ? 'given up' : `next at ${timeOf(String(next_attempt_at))}`;
+  return `URL ${url}, attempt ${attempt}: ${error}; ${next}`;
+}
+
+/** The time of day of an RFC 3339 date, UTC. */
+function timeOf(date: string): string {
+  return date.slice(11, 19);
+}
+
+/** The lines for an event: its own, and one for each of its findings. `width` cuts them, for a terminal. */
+export function eventLines(event: EventJson, width?: number, hasMac = true): string[] {
+  const findings = Array.isArray(event.findings) ? (event.findings as EventJson[]) : [];
+  const { at, mac } = event;
+  return [event, ...findings.map((finding) => ({ at, mac, event: 'finding', finding }))].map((each) =>
+    eventLine(each, width, hasMac),
+  );
+}
+
+/** The line for an event; `width` cuts it, for a terminal. Where all are of one lock its MAC may be left out. */
+export function eventLine(event: EventJson, width?: number, hasMac = true): string {
+  const { kind, style, text } = WORDS[String(event.event)]?.(event) ?? {
+    kind: '?',
+    style: 'dim' as const,
+    text: JSON.stringify(event),
+  };
+  const who = typeof event.mac === 'string' ? event.mac : '';
+  const head = `${timeOf(String(event.at))} ${hasMac ? `${who.padEnd(17)} ` : ''}`;
+  const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 6;
+  return `${head}${paint(style, kind.padEnd(5))} ${cutToWidth(oneLine(text), room)}`;
+}

@@ -1,0 +1,40 @@
+import type { Command } from 'commander';
+import { LockgateError } from '../../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { withConnection } from '../../terminal/connection-flags.js';
+import { untilInterrupted } from '../../terminal/interrupt.js';
+import { readMacText } from '../../terminal/mac-argument.js';
+import { note, print } from '../../terminal/output.js';
+import { type EventJson, eventLines } from './event-line.js';
+
+interface Flags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly mac?: string;
+}
+
+/** `lockgate tail` */
+export function addTailCommand(program: Command): void {
+  withConnection(program.command('tail').description('Watch what happens, live: one line each.'))
+    .option('--mac <mac>', 'This lock only: its pings, its refused CONNECTs and packets, whatever names it.')
+    .addHelpText('after', '\nExample:\n  $ lockgate tail --mac A4:C1:38:F0:E1:D2\n  $ lockgate tail --json | jq .event')
+    .action(tail);
+}
+
+async function tail(flags: Flags): Promise<void> {
+  const mac = flags.mac === undefined ? undefined : readMacText(flags.mac);
+  const interrupted = untilInterrupted();
+  try {
+    const lines = await new GatewayClient(flags).listen('/events', interrupted.signal);
+    if (!flags.json) note('Watching. Ctrl-C ends it.');
+    for await (const line of lines) {
+      const event = JSON.parse(line) as EventJson;
+      if (mac !== undefined && event.mac !== mac) continue;
+      if (flags.json) print(line);
+      else for (const each of eventLines(event, process.stdout.isTTY ? process.stdout.columns : undefined)) print(each);
+    }
+    if (!interrupted.signal.aborted) throw new LockgateError('gateway-down', 'the gateway ended the stream');
+  } catch (error) {
+    if (!interrupted.signal.aborted) throw error;
+    process.exitCode = interrupted.exitCode;
+  }
+}

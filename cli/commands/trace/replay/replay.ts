@@ -1,0 +1,194 @@
+/**
+ * What `lockgate trace replay` does: a trace against a running gateway, over real MQTT, and what the gateway makes of
+ * it against what the rules say of the file.
+ */
+import { setMaxListeners } from 'node:events';
+import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import { type ConnectionFlags, GatewayClient } from '../../../client.js';
+import { EXIT } from '../../../terminal/exit-codes.js';
+import type { Interruption } from '../../../terminal/interrupt.js';
+import { note, printJson } from '../../../terminal/output.js';
+import { ProgressLine } from '../../../terminal/progress-line.js';
+import type { MqttTarget } from './connection.js';
+import type { Stage } from './lock.js';
+import { lowestBoots, type ReplayPlan, readReplayPlan, renamed } from './plan.js';
+import { playReplay, type ReplaySpeed } from './player.js';
+import { compareWithGateway, type Deviation, printReplay, type ReplayReport } from './report.js';
+import { needSecrets, provision, readSecrets, type Secrets } from './secrets.js';
+import { ReplayWatch } from './watch.js';
+
+export interface ReplayFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly mqtt?: MqttTarget;
+  readonly secrets?: string;
+  readonly provision?: boolean;
+  readonly merchant?: string;
+  readonly speed: ReplaySpeed;
+  readonly asNow?: boolean;
+}
+
+/** How long the gateway may take to tell of uplinks that it has acknowledged. */
+const TOLD_WITHIN = Seconds(3);
+/** What a connection's end leads to is found a commit later, and no event says when all has been found. */
+const FINDINGS_SETTLE: Milliseconds = 250;
+/** Listeners to the end of a replay beside those of its locks. */
+const OTHER_LISTENERS = 10;
+
+interface Status {
+  readonly mqtt: { readonly host: string; readonly port: number };
+  readonly run_clock: string;
+}
+
+/**
+ * Replays the file and prints what differed; the exit code becomes 1 where something did, 130 at Ctrl-C.
+ *
+ * @throws LockgateError as {@link runReplay}
+ */
+export async function replayTrace(file: string, flags: ReplayFlags, interrupted: Interruption): Promise<void> {
+  const report = await runReplay(file, flags, interrupted);
+  if (report === null) {
+    process.exitCode = interrupted.exitCode;
+    return;
+  }
+  if (flags.json) printJson(report);
+  else printReplay(report);
+  if (!report.same) process.exitCode = EXIT.no;
+}
+
+/**
+ * Replays the file; null where it was interrupted.
+ *
+ * @throws LockgateError `input-…` for a file or a flag, or what keeps the gateway from being reached
+ */
+export async function runReplay(
+  file: string,
+  flags: ReplayFlags,
+  interrupted: Interruption,
+): Promise<ReplayReport | null> {
+  if (flags.secrets === undefined && !flags.provision)
+    throw new LockgateError('input-secrets', 'locks prove who they are: give --secrets FILE.csv or --provision');
+  const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
+  const read = await readReplayPlan(file);
+  if (known !== undefined) needSecrets(known, read.macs, flags.secrets as string);
+  const client = new GatewayClient(flags);
+  const status = await client.get<Status>('/status');
+  const target = flags.mqtt ?? targetOf(status, client.host);
+  const secrets = known ?? (await provision(client, read.macs, flags.merchant, interrupted.signal));
+  const plan = flags.asNow ? await planAsNow(client, read) : read;
+  if (interrupted.signal.aborted) return null;
+  return await playAndCompare({ plan, client, target, secrets, speed: flags.speed, interrupted });
+}
+
+/** A gateway that listens on every address is reached where its operator's interface is. */
+function targetOf({ mqtt: { host, port } }: Status, operatorHost: string): MqttTarget {
+  const isEvery = host === '0.0.0.0' || host === '::';
+  return { host: (isEvery ? operatorHost : host).replace(/^\[|\]$/g, ''), port };
+}
+
+/**
+ * The first event becomes now, by the gateway's clock. A lock whose lowest boot is not above the highest one that the
+ * gateway has of it gets all its boots raised by the same number, so that the lowest is the next.
+ */
+async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<ReplayPlan> {
+  const { devices } = await client.get<{ devices: { mac: string }[] }>('/devices');
+  const known = new Set(devices.map(({ mac }) => mac));
+  const bootShifts = new Map<Mac, number>();
+  for (const [mac, lowest] of lowestBoots(plan)) {
+    const spelled = formatMac(mac);
+    if (!known.has(spelled)) continue;
+    const { uplinks } = await client.get<{ uplinks: { boot: number }[] }>(`/devices/${encodeURIComponent(spelled)}`);
+    const highest = Math.max(-1, ...uplinks.map(({ boot }) => boot));
+    if (lowest <= highest) bootShifts.set(mac, highest + 1 - lowest);
+  }
+  const nowMs = Date.parse((await client.get<Status>('/status')).run_clock);
+  return renamed(plan, { shiftMs: nowMs - (plan.steps[0]?.atMs ?? nowMs), bootShifts });
+}
+
+interface Replay {
+  readonly plan: ReplayPlan;
+  readonly client: GatewayClient;
+  readonly target: MqttTarget;
+  readonly secrets: Secrets;
+  readonly speed: ReplaySpeed;
+  readonly interrupted: Interruption;
+}
+
+/** Null where it was interrupted. */
+async function playAndCompare(replay: Replay): Promise<ReplayReport | null> {
+  const { plan, client, target, interrupted } = replay;
+  const stop = new AbortController();
+  const listening = new AbortController();
+  setMaxListeners(plan.macs.size + OTHER_LISTENERS, stop.signal);
+  const watch = await ReplayWatch.start(client, plan.macs, listening.signal);
+  let failure: Error | undefined;
+  const fail = (error: Error): void => {
+    failure ??= error;
+    stop.abort();
+  };
+  void interrupted.happened.then(() => stop.abort());
+  void watch.ended.then(() => {
+    fail(new LockgateError('gateway-down', 'the gateway ended its stream of events, so what it made of it is unknown'));
+  });
+  const differences: Deviation[] = [];
+  const counts = { connections: 0, sent: 0, acknowledged: 0 };
+  try {
+    await play(replay, { target, watch, signal: stop.signal, counts, differences, fail });
+    if (!stop.signal.aborted) await settle(watch, counts.acknowledged, plan.checked.findings().length);
+  } finally {
+    listening.abort();
+  }
+  if (interrupted.signal.aborted) return null;
+  if (failure !== undefined) throw failure;
+  const untold = counts.acknowledged - watch.told;
+  if (untold > 0) differences.push(untoldOf(untold));
+  const compared = compareWithGateway(plan, watch);
+  differences.push(...compared.differences);
+  return {
+    file: plan.file,
+    mqtt: urlOf(target),
+    locks: plan.macs.size,
+    connections: counts.connections,
+    uplinks: { sent: counts.sent, acknowledged: counts.acknowledged },
+    same: differences.length === 0,
+    differences: differences.map((one) => withReason(one, watch)),
+    notes: compared.notes,
+  };
+}
+
+async function play({ plan, secrets, speed, interrupted }: Replay, stage: Stage): Promise<void> {
+  let done = 0;
+  const total = plan.steps.length.toLocaleString('en-US');
+  const progress = new ProgressLine(() => `${done.toLocaleString('en-US')} of ${total} events`);
+  try {
+    await playReplay(plan, secrets, speed, stage, (count) => {
+      done = count;
+    });
+  } finally {
+    progress.end();
+  }
+  if (interrupted.signal.aborted) note(`Interrupted: ${done.toLocaleString('en-US')} of ${total} events were played.`);
+}
+
+/** Lets the gateway tell what it has left to tell: all that was acknowledged, and as many findings as there may be. */
+async function settle(watch: ReplayWatch, acknowledged: number, findings: number): Promise<void> {
+  await watch.until(() => watch.told >= acknowledged, TOLD_WITHIN);
+  await watch.until(() => watch.findings.length >= findings, FINDINGS_SETTLE);
+}
+
+function untoldOf(count: number): Deviation {
+  const message = `${count} uplinks were acknowledged, and the gateway told of no such: is --mqtt another gateway’s?`;
+  return { line: null, mac: null, kind: 'untold', message };
+}
+
+/** The gateway tells operators why it refused a CONNECT. */
+function withReason(deviation: Deviation, watch: ReplayWatch): Deviation {
+  if (deviation.kind !== 'refused') return deviation;
+  const why = watch.refusals.get((deviation.mac ?? '').replaceAll(':', ''));
+  return why === undefined ? deviation : { ...deviation, message: `${deviation.message} (${why})` };
+}
+
+function urlOf({ host, port }: MqttTarget): string {
+  return `mqtt://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

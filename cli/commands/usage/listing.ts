@@ -1,0 +1,133 @@
+/** `lockgate usage show`: what locks used, a row for each lock and month, or summed up by one of the two. */
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { note, oneLine, printJson, printTable, terminalWidth } from '../../terminal/output.js';
+import { type CellStyle, type Column, linesOfTable } from '../../terminal/table.js';
+import { widthOf } from '../../terminal/text-width.js';
+import { bar, byteText } from './text.js';
+
+/** The flags of `lockgate usage show`. */
+export interface UsageFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly merchant?: string;
+  readonly month?: string;
+  readonly by?: 'lock' | 'month';
+  readonly limit?: number;
+}
+
+interface Counts {
+  readonly messages: number;
+  readonly connections: number;
+  readonly bytes: number;
+  readonly bytes_up: number;
+  readonly bytes_down: number;
+}
+
+/** As the operator's interface answers it. */
+interface UsageJson extends Counts {
+  readonly month: string;
+  readonly mac: string;
+  readonly merchant: string;
+  readonly simulated: boolean;
+}
+
+/** A line of the table. What it is summed up over is a number or left out. */
+interface UsageRow extends Counts {
+  readonly mac?: string;
+  readonly month?: string;
+  readonly locks?: number;
+  readonly months?: number;
+  readonly merchant?: string;
+  readonly simulated?: boolean;
+}
+
+/** Of what the other columns leave, the bar takes this part; in columns, not less and not more than these. */
+const BAR_PART = 1 / 3;
+const BAR_LEAST = 6;
+const BAR_MOST = 40;
+
+/** Prints it: the newest month first, and in it who used most; the sum of all below. */
+export async function showUsage(mac: string | undefined, flags: UsageFlags): Promise<void> {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ mac, merchant: flags.merchant, month: flags.month }))
+    if (value !== undefined) query.set(name, value);
+  const { usage } = await new GatewayClient(flags).get<{ usage: UsageJson[] }>(`/usage?${query}`);
+  const rows = flags.by === undefined ? usage : summedUp(usage, flags.by);
+  const shown = [...rows].sort(byMonthAndBytes).slice(0, flags.limit);
+  const total = addAll(usage);
+  if (flags.json) return printJson({ usage: shown, total });
+  if (usage.length === 0) return note('Nothing was used.');
+  printRows(shown, total);
+  if (shown.length < rows.length) note(`${rows.length - shown.length} rows more; --limit shows them. TOTAL has them.`);
+}
+
+function byMonthAndBytes(one: UsageRow, other: UsageRow): number {
+  if (one.month !== other.month) return (one.month ?? '') < (other.month ?? '') ? 1 : -1;
+  return other.bytes - one.bytes || ((one.mac ?? '') < (other.mac ?? '') ? -1 : 1);
+}
+
+function summedUp(usage: readonly UsageJson[], by: 'lock' | 'month'): UsageRow[] {
+  const groups = new Map<string, UsageJson[]>();
+  for (const row of usage) {
+    const key = by === 'lock' ? row.mac : row.month;
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return [...groups].map(([key, rows]) =>
+    by === 'lock'
+      ? { mac: key, months: new Set(rows.map(({ month }) => month)).size, ...addAll(rows) }
+      : { month: key, locks: new Set(rows.map((row) => row.mac)).size, ...addAll(rows) },
+  );
+}
+
+function addAll(rows: readonly Counts[]): Counts {
+  const sum = (of: (row: Counts) => number): number => rows.reduce((all, row) => all + of(row), 0);
+  return {
+    messages: sum((row) => row.messages),
+    connections: sum((row) => row.connections),
+    bytes: sum((row) => row.bytes),
+    bytes_up: sum((row) => row.bytes_up),
+    bytes_down: sum((row) => row.bytes_down),
+  };
+}
+
+function printRows(rows: readonly UsageRow[], total: Counts): void {
+  const has = (name: keyof UsageRow): boolean => rows.some((row) => row[name] !== undefined && row[name] !== false);
+  const isTotal = (row: UsageRow): boolean => row === total;
+  const names = (['mac', 'month', 'locks', 'months'] as const).filter(has);
+  const columns: Column<UsageRow>[] = [
+    ...names.map((name, at) => ({
+      title: name.toUpperCase(),
+      show: (row: UsageRow) => (isTotal(row) && at === 0 ? 'TOTAL' : String(row[name] ?? '')),
+      whole: true,
+    })),
+    { title: 'BYTES', show: (row) => byteText(row.bytes), whole: true },
+    { title: 'MESSAGES', show: (row) => String(row.messages) },
+    ...(has('simulated') ? [{ title: 'BILLED', show: (row: UsageRow) => billedText(row, isTotal(row)) }] : []),
+    { title: 'CONNECTIONS', show: (row) => String(row.connections), optional: true },
+    ...(has('merchant') ? [{ title: 'MERCHANT', show: (row: UsageRow) => row.merchant ?? '', optional: true }] : []),
+    { title: 'UP', show: (row) => byteText(row.bytes_up), optional: true },
+    { title: 'DOWN', show: (row) => byteText(row.bytes_down), optional: true },
+  ];
+  const all = rows.length > 1 ? [...rows, total] : rows;
+  const width = barWidth(all, columns);
+  const most = Math.max(...rows.map(({ bytes }) => bytes));
+  const at = names.length + 1;
+  if (width > 0) columns.splice(at, 0, { title: '', show: (row) => (isTotal(row) ? '' : bar(row.bytes, most, width)) });
+  printTable(all, columns);
+}
+
+function billedText({ simulated }: UsageRow, isTotal: boolean): string {
+  if (isTotal) return '';
+  return simulated === true ? 'no: simulated' : 'yes';
+}
+
+/** It is for eyes: there is none in a pipe, nor where there is no room for it. */
+function barWidth(rows: readonly UsageRow[], columns: readonly Column<UsageRow>[]): number {
+  const room = terminalWidth();
+  if (!Number.isFinite(room)) return 0;
+  const needed = columns.filter(({ optional }) => optional !== true);
+  // In no colours, which take bytes and no columns.
+  const place = { room: Number.POSITIVE_INFINITY, paint: (_style: CellStyle, text: string) => text, clean: oneLine };
+  const widest = Math.max(...linesOfTable(rows, needed, place).map(widthOf));
+  const width = Math.min(Math.floor((room - widest) * BAR_PART), BAR_MOST);
+  return width < BAR_LEAST ? 0 : width;
+}

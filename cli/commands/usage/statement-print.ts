@@ -1,0 +1,110 @@
+/** Monthly statements as a table for people, and as CSV for spreadsheets. What they say is the gateway's. */
+import { stringify } from 'csv-stringify/sync';
+import type { Statement } from '../../../gateway/usage/statement.js';
+import { oneLine, paint, print, printProse, printTable } from '../../terminal/output.js';
+import { byteText } from './text.js';
+
+/** Prints each statement with its plan, its lines, its corrections, its totals and its notes. */
+export function printStatements(statements: readonly Statement[]): void {
+  for (const [index, statement] of statements.entries()) {
+    if (index > 0) print('');
+    printStatement(statement);
+  }
+}
+
+interface Row {
+  readonly name: string;
+  readonly of: Statement['lines'][0] | Statement['corrections'][0] | Statement['totals'];
+  readonly sim: string;
+  readonly amount: string | null;
+}
+
+function printStatement(statement: Statement): void {
+  const { merchant, month, closed_at: closedAt, plan, lines, corrections, totals } = statement;
+  const currency = plan?.currency ?? '';
+  print(`${paint('bold', `Statement ${month}`)}  ${oneLine(merchant)}  closed ${closedAt}`);
+  printProse(
+    plan === null
+      ? 'No price plan: nothing is charged.'
+      : `${plan.per_mb} ${currency} an MB (${plan.bytes_per_mb.toLocaleString('en')} bytes), ` +
+          `${plan.per_sim} ${currency} an active SIM; ${plan.rounding}.`,
+  );
+  print('');
+  const rows: Row[] = [
+    ...lines.map((line) => ({ name: line.mac, of: line, sim: simText(line), amount: line.amount })),
+    ...corrections.map((of) => ({ name: of.mac, of, sim: `late, of ${of.month}`, amount: of.amount })),
+    { name: 'TOTAL', of: totals, sim: `${totals.active_sims} active`, amount: totals.amount },
+  ];
+  printTable(rows, [
+    { title: 'LOCK', show: (row) => row.name },
+    { title: 'SIM', show: (row) => row.sim },
+    { title: 'MESSAGES', show: (row) => String(row.of.messages) },
+    { title: 'CONNECTIONS', show: (row) => String(row.of.connections), optional: true },
+    { title: 'UP', show: (row) => byteText(row.of.bytes_up), optional: true },
+    { title: 'DOWN', show: (row) => byteText(row.of.bytes_down), optional: true },
+    { title: 'BYTES', show: (row) => String(row.of.bytes), whole: true },
+    { title: 'AMOUNT', show: (row) => row.amount ?? '–', whole: true },
+  ]);
+  if (totals.total !== null) print(paint('bold', `\nTo pay: ${totals.total} ${currency}`));
+  print('');
+  if (statement.not_billed.simulated_locks > 0)
+    printProse(
+      `Not billed: ${statement.not_billed.bytes} bytes of ${statement.not_billed.simulated_locks} simulated locks.`,
+    );
+  for (const each of statement.notes) printProse(each, 'dim');
+}
+
+function simText(line: Statement['lines'][0]): string {
+  if (!line.active) return '–';
+  return line.activated_in_month ? `active since ${line.activated_at?.slice(0, 10)}` : 'active';
+}
+
+const COLUMNS = [
+  'kind',
+  'merchant',
+  'month',
+  'of_month',
+  'mac',
+  'messages',
+  'connections',
+  'bytes_up',
+  'bytes_down',
+  'bytes',
+  'activated_at',
+  'activated_in_month',
+  'active',
+  'data_amount',
+  'sim_amount',
+  'amount',
+  'total',
+  'currency',
+  'per_mb',
+  'per_sim',
+  'note',
+] as const;
+
+/**
+ * A row for each line, each correction and each total, and one for each note, so that the file says alone what it is.
+ * A name that begins as a formula does is made text.
+ */
+export function statementsCsv(statements: readonly Statement[]): string {
+  return stringify(statements.flatMap(csvRows), {
+    header: true,
+    columns: [...COLUMNS],
+    escape_formulas: true,
+    cast: { boolean: (value) => (value ? 'yes' : 'no') },
+  });
+}
+
+type CsvRow = Partial<Record<(typeof COLUMNS)[number], unknown>>;
+
+function csvRows(statement: Statement): CsvRow[] {
+  const { merchant, month, plan, lines, corrections, totals, notes } = statement;
+  const head = { merchant, month, currency: plan?.currency, per_mb: plan?.per_mb, per_sim: plan?.per_sim };
+  return [
+    ...lines.map((line) => ({ ...head, ...line, kind: 'line', of_month: month })),
+    ...corrections.map((row) => ({ ...head, ...row, month, kind: 'correction', of_month: row.month })),
+    { ...head, ...totals, kind: 'total', of_month: month, active: totals.active_sims },
+    ...notes.map((text) => ({ kind: 'note', merchant, month, note: text })),
+  ];
+}

@@ -1,0 +1,148 @@
+import { type Command, Option } from 'commander';
+import type { Statement } from '../../../gateway/usage/statement.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { withConnection, withGateway } from '../../terminal/connection-flags.js';
+import { note, oneLine, paint, print, printJson, printTable } from '../../terminal/output.js';
+import { watched, withWatch } from '../../terminal/watch.js';
+import { readCount } from '../webhook/flags.js';
+import type { UsageFlags } from './listing.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+interface PlanJson {
+  readonly merchant: string;
+  readonly from: string;
+  readonly per_mb: string;
+  readonly per_sim: string;
+  readonly currency: string;
+}
+
+const FORMATS = ['table', 'csv', 'json'] as const;
+type Format = (typeof FORMATS)[number];
+
+const BY = ['lock', 'month'];
+
+const SHOW_HELP = `
+The newest month comes first, and in it who used most. The bar shows each row's part of the largest one; it is as wide
+as the terminal allows, and in a pipe there is none. A lock that changed hands in a month has a row for each merchant.
+
+Example:
+  $ lockgate usage show --month 2026-11 --merchant "Amber Bikes"
+  $ lockgate usage show --by month
+  $ lockgate usage show --by lock --limit 10`;
+
+/** `lockgate usage show|statement|close|plan` */
+export function addUsageCommands(program: Command): void {
+  const usage = program.command('usage').description('Cellular data: what locks used, monthly statements, prices.');
+  withWatch(withConnection(usage.command('show').description('Show what locks used, by lock and month.')))
+    .argument('[mac]', 'One lock, in any common spelling.')
+    .option('--merchant <name>', 'Of one merchant alone.')
+    .option('--month <month>', 'In one month alone (UTC), such as 2026-11.')
+    .addOption(new Option('--by <what>', 'Sum up by this: all months of a lock, or all locks of a month.').choices(BY))
+    .option('--limit <n>', 'At most so many rows; the total is of all.', readCount)
+    .addHelpText('after', SHOW_HELP)
+    .action(
+      watched(async (mac: string | undefined, flags: UsageFlags) => {
+        const { showUsage } = await import('./listing.js');
+        await showUsage(mac, flags);
+      }),
+    );
+  withGateway(usage.command('statement').description('Print the closed statements of a month.'))
+    .option('--month <month>', 'Which month (default: the last that ended).')
+    .option('--merchant <name>', 'Of one merchant alone.')
+    .addOption(new Option('--format <format>', 'How (default: table).').choices([...FORMATS]))
+    .option('--json', 'The same as --format json.')
+    .addHelpText('after', '\nExample:\n  $ lockgate usage statement --month 2026-11 --format csv')
+    .action(statement);
+  withConnection(usage.command('close').description('Close a month that has ended; the gateway does so by itself too.'))
+    .option('--month <month>', 'Which month (default: the last that ended).')
+    .addHelpText('after', '\nA month is closed once: doing it again changes nothing.')
+    .addHelpText('after', '\nExample:\n  $ lockgate usage close --month 2026-11')
+    .action(close);
+  addPlanCommands(usage);
+}
+
+function addPlanCommands(usage: Command): void {
+  const plan = usage.command('plan').description('What merchants pay. Without a plan, nothing.');
+  withConnection(plan.command('set').description('Set a merchant’s prices from a month on.'))
+    .argument('<merchant>', 'The merchant’s name.')
+    .requiredOption('--per-mb <price>', 'The price of an MB (1,000,000 bytes), with at most 6 decimals.')
+    .requiredOption('--per-sim <price>', 'The price of an active SIM for a month.')
+    .requiredOption('--currency <code>', 'ISO 4217, three letters.')
+    .option('--from <month>', 'The first month of it (default: this month). A closed month stays as it is.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ lockgate usage plan set "Amber Bikes" --per-mb 0.12 --per-sim 0.80 --currency EUR',
+    )
+    .action(setPlan);
+  withConnection(plan.command('show').description('Show the prices, and from which month on they hold.'))
+    .argument('[merchant]', 'Of one merchant alone.')
+    .addHelpText('after', '\nExample:\n  $ lockgate usage plan show "Amber Bikes"')
+    .action(showPlans);
+}
+
+async function statement(
+  flags: Flags & { readonly merchant?: string; readonly month?: string; readonly format?: Format },
+): Promise<void> {
+  const { printStatements, statementsCsv } = await import('./statement-print.js');
+  const format = flags.json === true ? 'json' : (flags.format ?? 'table');
+  const where = withQuery('/usage/statements', { merchant: flags.merchant, month: flags.month });
+  const { statements } = await new GatewayClient(flags).get<{ statements: Statement[] }>(where);
+  if (format === 'json') printJson({ statements });
+  else if (format === 'csv') process.stdout.write(statementsCsv(statements));
+  else printStatements(statements);
+}
+
+async function close(flags: Flags & { readonly month?: string }): Promise<void> {
+  const { month } = flags;
+  const body = month === undefined ? {} : { month };
+  type Closed = { readonly merchant: string; readonly month: string; readonly new: boolean };
+  const { closed } = await new GatewayClient(flags).post<{ closed: Closed[] }>('/usage/close', body);
+  if (flags.json) return printJson({ closed });
+  if (closed.length === 0) return note('There is no merchant yet.');
+  for (const each of closed)
+    print(oneLine(`${each.month}  ${each.merchant}: ${each.new ? 'closed' : 'closed already, unchanged'}`));
+}
+
+async function setPlan(
+  merchant: string,
+  flags: Flags & {
+    readonly perMb: string;
+    readonly perSim: string;
+    readonly currency: string;
+    readonly from?: string;
+  },
+): Promise<void> {
+  const { perMb, perSim, currency, from } = flags;
+  const plan = await new GatewayClient(flags).post<PlanJson>('/usage/plans', {
+    merchant,
+    per_mb: perMb,
+    per_sim: perSim,
+    currency,
+    ...(from !== undefined && { from }),
+  });
+  if (flags.json) return printJson(plan);
+  print(oneLine(`${plan.merchant} pays ${planText(plan)}, from ${paint('bold', plan.from)} on.`));
+}
+
+async function showPlans(merchant: string | undefined, flags: Flags): Promise<void> {
+  const { plans } = await new GatewayClient(flags).get<{ plans: PlanJson[] }>(withQuery('/usage/plans', { merchant }));
+  if (flags.json) return printJson({ plans });
+  if (plans.length === 0) return note('There is no price plan: nothing is charged. Set one: lockgate usage plan set');
+  printTable(plans, [
+    { title: 'MERCHANT', show: (row) => row.merchant },
+    { title: 'FROM', show: (row) => row.from },
+    { title: 'PER MB', show: (row) => `${row.per_mb} ${row.currency}` },
+    { title: 'PER ACTIVE SIM', show: (row) => `${row.per_sim} ${row.currency}` },
+  ]);
+}
+
+function planText({ per_mb: mb, per_sim: sim, currency }: PlanJson): string {
+  return `${mb} ${currency} for an MB (1,000,000 bytes) and ${sim} ${currency} for an active SIM a month`;
+}
+
+function withQuery(where: string, members: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) query.set(name, value);
+  return query.size === 0 ? where : `${where}?${query}`;
+}

@@ -1,0 +1,99 @@
+/**
+ * A webhook receiver on loopback, as a merchant would have one: verifies the signature, answers, hands on what came.
+ */
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { verifySignature } from '../../../gateway/webhooks/payload/signature.js';
+import type { Clock } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { type Answerer, type ReceivedWebhook, statusOf } from './receiver-answer.js';
+
+/** A webhook is a few hundred bytes; anything over this is not one. */
+const BODY_BYTES = 1024 * 1024;
+
+export interface ReceiverOptions {
+  readonly host: string;
+  readonly port: number;
+  /** The secrets to try, `whsec_…`; none means that nothing can be verified. */
+  readonly secrets: readonly string[];
+  readonly clock: Clock;
+  /** What came, and the answer that it gets: a status, or what happens instead of one. */
+  readonly onWebhook: (webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset') => void;
+  /** What a webhook that is not refused is answered; 204 where nobody says otherwise. */
+  readonly answer?: Answerer;
+  /** What a 429 or 503 asks for in its Retry-After; without it they ask for nothing. */
+  readonly retryAfterSeconds?: number | undefined;
+}
+
+export interface Receiver {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/**
+ * Starts it. What does not verify is answered with 401, so that its sender sees it.
+ *
+ * @throws LockgateError `input-port` where the port is taken
+ */
+export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= BODY_BYTES) chunks.push(chunk);
+      else if (!response.headersSent) response.writeHead(413).end(() => request.destroy());
+    });
+    request.on('end', () => {
+      if (response.headersSent) return;
+      if (request.method !== 'POST') {
+        response.writeHead(405, { allow: 'POST' }).end();
+        return;
+      }
+      const webhook = check(request.headers, Buffer.concat(chunks), options);
+      void respond(webhook, response, options);
+    });
+  });
+  await listen(server, options);
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+async function respond(webhook: ReceivedWebhook, response: ServerResponse, options: ReceiverOptions): Promise<void> {
+  const { answer: decide, onWebhook, retryAfterSeconds } = options;
+  const answer = webhook.verified === false ? 401 : ((await decide?.(webhook)) ?? 204);
+  onWebhook(webhook, statusOf(answer));
+  if (answer === 'reset') response.destroy();
+  if (answer === 'reset' || answer === 'timeout') return;
+  if (typeof answer === 'object') {
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+    return;
+  }
+  const asksForTime = (answer === 429 || answer === 503) && retryAfterSeconds !== undefined;
+  response.writeHead(answer, asksForTime ? { 'retry-after': String(retryAfterSeconds) } : {}).end();
+}
+
+function check(headers: IncomingHttpHeaders, bytes: Buffer, { secrets, clock }: ReceiverOptions): ReceivedWebhook {
+  const id = headers['webhook-id'];
+  const head = { id: typeof id === 'string' ? id : '', headers, body: bytes.toString('utf8'), bytes };
+  if (secrets.length === 0) return { ...head, verified: undefined, why: undefined };
+  const results = secrets.map((secret) => verifySignature(secret, headers, bytes, clock.now()));
+  const failure = results.every((result) => !result.ok) ? results[0] : undefined;
+  if (failure === undefined || failure.ok) return { ...head, verified: true, why: undefined };
+  return { ...head, verified: false, why: failure.error.message };
+}
+
+async function listen(server: Server, { host, port }: ReceiverOptions): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') return reject(error);
+      reject(new LockgateError('input-port', `port ${port} on ${host} is taken; choose another with --port`));
+    });
+    server.listen(port, host, resolve);
+  });
+}

@@ -1,0 +1,18 @@
+import type { Command } from 'commander';
+
+/** `lockgate webhook schema` */
+export function addSchemaCommand(webhook: Command): void {
+  webhook
+    .command('schema')
+    .description('Print the JSON Schema of a webhook’s body, or its TypeScript types.')
+    .option('--types', 'TypeScript types instead.')
+    .option('--json', 'Print JSON for programs: the schema is JSON anyway; types come as {"types":…}.')
+    .addHelpText('after', '\nExample:\n  $ lockgate webhook schema > webhook-payload.schema.json')
+    .action(schema);
+}
+
+async function schema({ types, json }: { types?: boolean; json?: boolean }): Promise<void> {
+  const { payloadSchemaText, payloadTypesText } = await import('../../../gateway/webhooks/payload/documents.js');
+  if (!types) process.stdout.write(payloadSchemaText());
+  else process.stdout.write(json ? `${JSON.stringify({ types: payloadTypesText() })}\n` : payloadTypesText());
+}

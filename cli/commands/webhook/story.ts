@@ -1,0 +1,226 @@
+/** What `lockgate webhook trigger` does: a story's pings, one after the other, as test webhooks (interfaces.md §3). */
+import { STORIES, type Story } from '../../../firmware-sim/world/story.js';
+import { runStory, type StoryLock, type StoryPing } from '../../../firmware-sim/world/story-run.js';
+import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
+import { didYouMean } from '../../../proto/did-you-mean.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { describePing } from '../../../proto/wire/codec.js';
+import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
+import type { TetherState } from '../../../proto/wire/ping.js';
+import { type PingJson, pingUplinkToJson, toDate } from '../../../proto/wire/ping-json.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { EXIT } from '../../terminal/exit-codes.js';
+import type { Interruption } from '../../terminal/interrupt.js';
+import { note, oneLine, paint, print, printJson, printJsonLine, printTable } from '../../terminal/output.js';
+import { ProgressLine } from '../../terminal/progress-line.js';
+import type { TestJson } from './try.js';
+
+export interface TriggerFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly list?: boolean;
+  readonly fast?: boolean;
+  readonly url?: number;
+}
+
+/** The boot of a story's pings: older than a real lock's, so that nobody's order of those is upset by a test. */
+const STORY_BOOT = 0;
+/**
+ * Sequences grow with time, by a hundred a second, faster than stories have pings: each story is newer than the one
+ * before. The wire has room for 497 days of it; then they begin anew.
+ */
+const SEQUENCE_EVERY: Milliseconds = 10;
+const SEQUENCE_LIMIT = 2 ** 32 - 100;
+
+/** What a lock is taken for that was never heard of. */
+const UNKNOWN_LOCK = {
+  firmwareVersion: '2.4.1',
+  batteryPercent: 80,
+  ebikeVolts: null,
+  tetherState: 'detached',
+} as const;
+
+/** Below it a lock is silent, but for a theft (specification, Device power modes and switches). */
+const LEAST_BATTERY_PERCENT = 10;
+
+interface StoryRow {
+  readonly story: string;
+  readonly sentence: string;
+  readonly pings: number;
+  /** From the first ping to the last. */
+  readonly seconds: number;
+}
+
+/** Prints the stories, with what each comes to. */
+export function listStories({ json }: TriggerFlags): void {
+  const mac = parseMac('A4:C1:38:F0:E1:D2');
+  if (!mac.ok) throw new Error(mac.error.message);
+  const rows = STORIES.map((story): StoryRow => {
+    const pings = runStory(
+      story,
+      { mac: mac.value, ...UNKNOWN_LOCK, place: null },
+      { startMs: 0, boot: 0, firstSequence: 1 },
+    );
+    const seconds = Math.round((pings.at(-1)?.afterMs ?? 0) / Seconds(1));
+    return { story: story.name, sentence: story.sentence, pings: pings.length, seconds };
+  });
+  if (json) printJson({ stories: rows });
+  else printStories(rows);
+}
+
+function printStories(rows: readonly StoryRow[]): void {
+  printTable(rows, [
+    { title: 'STORY', show: (row) => row.story },
+    { title: 'PINGS', show: (row) => String(row.pings) },
+    { title: 'LASTS', show: (row) => minutesAndSeconds(Seconds(row.seconds)) },
+    { title: 'WHAT HAPPENS', show: (row) => row.sentence },
+  ]);
+}
+
+/**
+ * Sends a story, and shows each ping and what every URL answered as it goes.
+ *
+ * @throws LockgateError `input-story`, `bad-mac`, or what the gateway says
+ */
+export async function triggerStory(
+  name: string | undefined,
+  macText: string | undefined,
+  flags: TriggerFlags,
+  interrupted: Interruption,
+): Promise<void> {
+  const story = findStory(name);
+  const mac = parseMac(macText ?? '');
+  if (!mac.ok)
+    throw new LockgateError('bad-mac', macText === undefined ? 'whose story? Name a lock' : mac.error.message);
+  const client = new GatewayClient(flags);
+  const lock = readLock(mac.value, await client.get<DeviceJson>(`/devices/${mac.value}`));
+  const nowMs = systemClock.now();
+  const firstSequence = Math.floor(nowMs / SEQUENCE_EVERY) % SEQUENCE_LIMIT;
+  const pingsFrom = (startMs: number) => runStory(story, lock, { startMs, boot: STORY_BOOT, firstSequence });
+  const lasts = pingsFrom(nowMs).at(-1)?.afterMs ?? 0;
+  // What is told without waiting has just happened: nothing of it lies in the future.
+  const startMs = flags.fast ? nowMs - lasts : nowMs;
+  const pings = pingsFrom(startMs);
+  if (!flags.json) {
+    const span = flags.fast ? 'without waiting' : `over ${minutesAndSeconds(lasts)}`;
+    note(`${story.name}: ${pings.length} pings of ${formatMac(lock.mac)}, ${span}. ${story.sentence}`);
+  }
+  const outcome = await tell({ client, mac: lock.mac, startMs, flags, interrupted }, pings);
+  if (interrupted.signal.aborted) {
+    note(`Interrupted: ${outcome.sent} of ${pings.length} pings were sent.`);
+    process.exitCode = interrupted.exitCode;
+  } else if (outcome.failed > 0) {
+    note(`${outcome.failed} of ${pings.length} pings were not taken by every URL.`);
+    process.exitCode = EXIT.no;
+  }
+}
+
+function findStory(name: string | undefined): Story {
+  const story = STORIES.find((each) => each.name === name);
+  if (story !== undefined) return story;
+  const names = STORIES.map((each) => each.name);
+  const what = name === undefined ? 'Which story?' : `there is no story ${JSON.stringify(name)}.`;
+  throw new LockgateError(
+    'input-story',
+    `${what} Expected one of ${names.join(', ')}.${didYouMean(name ?? '', names)}`,
+  );
+}
+
+/** As much of `GET /devices/:mac` as a story needs. */
+interface DeviceJson {
+  readonly state: {
+    readonly battery_percent: number | null;
+    readonly latitude: number | null;
+    readonly longitude: number | null;
+  } | null;
+  readonly uplinks: readonly { readonly ping?: PingJson }[];
+}
+
+/** The lock as it was last heard of. With a low battery it would say next to nothing: then it counts as charged. */
+function readLock(mac: Mac, { state, uplinks }: DeviceJson): StoryLock {
+  const pings = uplinks.flatMap(({ ping }) => (ping === undefined ? [] : [ping]));
+  const cellular = pings.find((ping) => ping.ping_type === 'cellular');
+  const equipped = pings.find((ping) => ping.ping_type !== 'close_connection');
+  const { battery_percent: battery = null, latitude = null, longitude = null } = state ?? {};
+  const isCharged = battery !== null && battery >= LEAST_BATTERY_PERCENT && battery <= 100;
+  return {
+    mac,
+    firmwareVersion: cellular?.firmware_version ?? UNKNOWN_LOCK.firmwareVersion,
+    batteryPercent: isCharged ? battery : UNKNOWN_LOCK.batteryPercent,
+    ebikeVolts: equipped?.ebike_voltage ?? null,
+    tetherState: (equipped?.tether_state ?? UNKNOWN_LOCK.tetherState) as TetherState,
+    place: latitude === null || longitude === null ? null : { latitudeDegrees: latitude, longitudeDegrees: longitude },
+  };
+}
+
+interface Teller {
+  readonly client: GatewayClient;
+  readonly mac: Mac;
+  /** When the first ping counts as received, ms since the epoch. */
+  readonly startMs: number;
+  readonly flags: TriggerFlags;
+  readonly interrupted: Interruption;
+}
+
+/** Sends one ping after the other, each when its time has come and all have answered to the one before. */
+async function tell(teller: Teller, pings: readonly StoryPing[]): Promise<{ sent: number; failed: number }> {
+  const { client, mac, startMs, flags, interrupted } = teller;
+  let sent = 0;
+  let failed = 0;
+  for (const ping of pings) {
+    const atMs = startMs + ping.afterMs;
+    if (!flags.fast) await untilTime(atMs, interrupted, `ping ${sent + 1} of ${pings.length}`);
+    if (interrupted.signal.aborted) break;
+    const body = {
+      ping: pingUplinkToJson(ping.uplink),
+      received_at: toDate(atMs),
+      ...(flags.url !== undefined && { url_id: flags.url }),
+    };
+    const answer = await client
+      .post<TestJson>(`/devices/${mac}/test-webhook`, body, interrupted.signal)
+      .catch((error: Error) => {
+        if (interrupted.signal.aborted) return undefined;
+        throw error;
+      });
+    if (answer === undefined) break;
+    sent += 1;
+    if (answer.status !== 'success') failed += 1;
+    show(ping, answer, flags);
+  }
+  return { sent, failed };
+}
+
+/** Waits until a time by the wall's clock, or until Ctrl-C. */
+async function untilTime(atMs: number, interrupted: Interruption, what: string): Promise<void> {
+  const left = (): Milliseconds => atMs - systemClock.now();
+  if (left() <= 0) return;
+  const progress = new ProgressLine(() => `${what} in ${minutesAndSeconds(left())}`);
+  await new Promise<void>((resolve) => {
+    const timer = systemClock.after(left(), resolve);
+    void interrupted.happened.then(() => {
+      timer.cancel();
+      resolve();
+    });
+  });
+  progress.end();
+}
+
+function show({ afterMs, uplink }: StoryPing, answer: TestJson, { json }: TriggerFlags): void {
+  const { event_id, status, deliveries } = answer;
+  if (json) {
+    const { ping_type, reason, date } = pingUplinkToJson(uplink);
+    printJsonLine({ after_seconds: afterMs / Seconds(1), ping_type, reason, date, event_id, status, deliveries });
+    return;
+  }
+  print(`${minutesAndSeconds(afterMs).padStart(6)}  ${oneLine(describePing(uplink.body))}`);
+  for (const { url_id, origin, status: code, duration_ms: took, error } of deliveries) {
+    const came = `${code ?? 'no answer'}${took === null ? '' : ` in ${took} ms`}`;
+    const verdict = error === null ? paint('green', 'received') : paint('red', oneLine(error));
+    print(`        URL ${url_id}  ${origin}  ${came}  ${verdict}`);
+  }
+}
+
+/** `3:24` */
+function minutesAndSeconds(span: Milliseconds): string {
+  const seconds = Math.max(0, Math.round(span / Seconds(1)));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}

@@ -1,0 +1,53 @@
+import type { Command } from 'commander';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { withConnection } from '../../terminal/connection-flags.js';
+import { EXIT } from '../../terminal/exit-codes.js';
+import { printJson, printTable } from '../../terminal/output.js';
+import { readCount } from './flags.js';
+
+interface Flags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly url?: number;
+}
+
+/** What came of a test webhook: as `POST /test_webhook` answers (interfaces.md §2). */
+export interface TestJson {
+  readonly status: 'success' | 'error';
+  readonly event_id: string;
+  readonly deliveries: readonly {
+    readonly url_id: number;
+    readonly origin: string;
+    readonly status: number | null;
+    readonly duration_ms: number | null;
+    readonly error: string | null;
+  }[];
+}
+
+/** `lockgate webhook test` */
+export function addTestCommand(webhook: Command): void {
+  withConnection(webhook.command('test').description('Send a test webhook and wait for the answers.'))
+    .argument('<mac>', 'The lock whose latest ping is sent, to its merchant’s URLs.')
+    .option('--url <id>', 'To this webhook URL only, disabled or not.', readCount)
+    .addHelpText('after', '\nExample:\n  $ lockgate webhook test A4:C1:38:F0:E1:D2')
+    .action(test);
+}
+
+async function test(mac: string, flags: Flags): Promise<void> {
+  const answer = await new GatewayClient(flags).post<TestJson>(`/devices/${encodeURIComponent(mac)}/test-webhook`, {
+    ...(flags.url !== undefined && { url_id: flags.url }),
+  });
+  if (answer.status !== 'success') process.exitCode = EXIT.no;
+  if (flags.json) return printJson(answer);
+  printTable(answer.deliveries, [
+    { title: 'URL', show: (row) => String(row.url_id) },
+    { title: 'ORIGIN', show: (row) => row.origin },
+    { title: 'STATUS', show: (row) => String(row.status ?? '–') },
+    { title: 'TIME', show: (row) => (row.duration_ms === null ? '–' : `${row.duration_ms} ms`) },
+    {
+      title: 'RESULT',
+      show: (row) => row.error ?? 'received',
+      style: (row) => (row.error ? 'red' : 'green'),
+      prose: true,
+    },
+  ]);
+}

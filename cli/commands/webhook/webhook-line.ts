@@ -1,0 +1,32 @@
+import { oneLine, paint } from '../../terminal/output.js';
+import { cutToWidth } from '../../terminal/text-width.js';
+import type { ReceivedWebhook } from './receiver-answer.js';
+
+/** One readable line for a webhook that came in; `answer` is what it got, where that is worth a word. */
+export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = ''): string {
+  const body = parse(webhook.body);
+  const verdict = {
+    true: ['green', 'verified'],
+    false: ['red', 'NOT VERIFIED'],
+    undefined: ['yellow', 'unverified'],
+  } as const;
+  const [style, word] = verdict[`${webhook.verified}`];
+  const at = typeof body.received_at === 'string' ? body.received_at.slice(11, 19) : '--:--:--';
+  const mac = typeof body.mac_addr === 'string' ? body.mac_addr : '?';
+  const head = `${at} ${mac.padEnd(17)} `;
+  const test = body.test === true ? 'test' : '';
+  const what = [test, body.reason, body.lock_state, `${body.battery_percent}%`, webhook.why ?? '', answer, webhook.id];
+  const text = oneLine(what.filter((part) => part !== '').join(' '));
+  const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 5 - word.length - 2;
+  const shown = cutToWidth(text, room);
+  return `${head}${paint('magenta', 'hook')}  ${paint(style, word)} ${shown}`;
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

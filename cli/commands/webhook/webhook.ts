@@ -1,0 +1,205 @@
+import type { Command } from 'commander';
+import { LockgateError } from '../../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { withConnection } from '../../terminal/connection-flags.js';
+import { note, paint, print, printJson, printTable } from '../../terminal/output.js';
+import { watched, withWatch } from '../../terminal/watch.js';
+import { addDeliveryCommands } from './deliveries.js';
+import { collect, readCount, readOnOff, readSpan } from './flags.js';
+import { addListenCommand } from './listen.js';
+import { addSchemaCommand } from './schema.js';
+import { addTriggerCommand } from './trigger.js';
+import { addTestCommand } from './try.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+interface WebhookJson {
+  readonly id: number;
+  readonly merchant: string;
+  readonly url: string;
+  readonly headers: readonly string[];
+  readonly ordered: boolean;
+  readonly state: string;
+  readonly disabled_why: string | null;
+  readonly circuit: string;
+  readonly failing_since: string | null;
+  readonly old_secrets_until: readonly string[];
+}
+
+/** With what it has not got yet; null where that can't be counted just now. */
+interface ListedWebhookJson extends WebhookJson {
+  readonly backlog: { readonly behind: number; readonly pending: number } | null;
+}
+
+/** `lockgate webhook …`: the URLs here, the rest in files of their own. */
+export function addWebhookCommands(program: Command): void {
+  const webhook = program.command('webhook').description('Where merchants get their pings.');
+  withConnection(webhook.command('add').description('Add a webhook URL; prints its signing secret, once.'))
+    .argument('<url>', 'http or https.')
+    .option('--merchant <name>', 'Whose URL it is; may be left out where there is one merchant only.')
+    .option('--header <name: value>', 'A custom header for every request; can be repeated.', collect, [])
+    .option('--ordered', 'Hold a lock’s later events behind one that fails.')
+    .option('--since <time>', 'Send what was received from this time on, too; otherwise what comes from now on.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ lockgate webhook add https://hooks.example.com/locks --header "X-Team: bikes"',
+    )
+    .action(add);
+  withWatch(withConnection(webhook.command('list').description('List the webhook URLs.')))
+    .addHelpText('after', '\nExample:\n  $ lockgate webhook list')
+    .action(watched(list));
+  addChangeCommands(webhook);
+  addDeliveryCommands(webhook);
+  addTestCommand(webhook);
+  addTriggerCommand(webhook);
+  addListenCommand(webhook);
+  addSchemaCommand(webhook);
+}
+
+function addChangeCommands(webhook: Command): void {
+  withConnection(webhook.command('set').description('Change a webhook URL.'))
+    .argument('<id>', 'Its number, from "webhook list".', readCount)
+    .option('--url <url>', 'Another address, http or https.')
+    .option('--header <name: value>', 'Add a header, or replace it; can be repeated.', collect, [])
+    .option('--remove-header <name>', 'Take a header away; can be repeated.', collect, [])
+    .option('--ordered <on|off>', 'Whether a lock’s later events wait behind one that fails.', readOnOff)
+    .option('--enable', 'Send to it again: what comes from now on. "webhook recover" sends what was kept meanwhile.')
+    .option('--disable', 'Send nothing to it; events are kept.')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ lockgate webhook set 1 --enable --header "X-Team: bikes" && lockgate webhook recover --url 1 ' +
+        '--since 2026-11-20T06:00:00Z',
+    )
+    .action(set);
+  withConnection(webhook.command('remove').description('End a URL’s deliveries and forget them.'))
+    .argument('<id>', 'Its number, from "webhook list".', readCount)
+    .addHelpText('after', '\nExample:\n  $ lockgate webhook remove 1')
+    .action(remove);
+  withConnection(webhook.command('rotate-secret').description('Give a URL a new signing secret; prints it, once.'))
+    .argument('<id>', 'Its number, from "webhook list".', readCount)
+    .option(
+      '--grace <span>',
+      'How long the old secret signs beside it, such as 90s, 1h or 2d (default: 24h).',
+      readSpan,
+    )
+    .option('--now', 'End the old secret at once.')
+    .addHelpText('after', '\nExample:\n  $ lockgate webhook rotate-secret 1 --grace 1h')
+    .action(rotate);
+}
+
+interface AddFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly merchant?: string;
+  readonly header: readonly string[];
+  readonly ordered?: boolean;
+  readonly since?: string;
+}
+
+async function add(url: string, flags: AddFlags): Promise<void> {
+  const { merchant, ordered, since } = flags;
+  const headers = readHeaders(flags.header);
+  const webhook = await new GatewayClient(flags).post<WebhookJson & { secret: string }>('/webhooks', {
+    url,
+    headers,
+    ...(merchant !== undefined && { merchant }),
+    ...(ordered !== undefined && { ordered }),
+    ...(since !== undefined && { since }),
+  });
+  if (flags.json) return printJson(webhook);
+  print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
+  print(`Signing secret: ${paint('bold', webhook.secret)}`);
+  note('It is shown this once. The receiver verifies with it, as Standard Webhooks says.');
+}
+
+/** The `--header` flags of a call. @throws LockgateError `input-header` where one is no header, or comes twice */
+function readHeaders(flags: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of flags.map(readHeader)) {
+    const twin = Object.keys(headers).find((each) => each.toLowerCase() === name.toLowerCase());
+    if (twin !== undefined)
+      throw new LockgateError('input-header', `--header names ${JSON.stringify(name)} twice: give each header once`);
+    headers[name] = value;
+  }
+  return headers;
+}
+
+function readHeader(text: string): [string, string] {
+  const colon = text.indexOf(':');
+  if (colon < 1)
+    throw new LockgateError('input-header', `${JSON.stringify(text)} is no header: expected "Name: value"`);
+  return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
+}
+
+async function list(flags: Flags): Promise<void> {
+  const { webhooks } = await new GatewayClient(flags).get<{ webhooks: ListedWebhookJson[] }>('/webhooks');
+  if (flags.json) return printJson({ webhooks });
+  if (webhooks.length === 0) return note('There is no webhook URL yet. Add one: lockgate webhook add URL');
+  printTable(webhooks, [
+    { title: 'ID', show: (row) => String(row.id) },
+    { title: 'MERCHANT', show: (row) => row.merchant },
+    { title: 'URL', show: (row) => row.url },
+    { title: 'STATE', show: (row) => row.state },
+    { title: 'WAITING', show: ({ backlog }) => (backlog === null ? '?' : String(backlog.behind + backlog.pending)) },
+    { title: 'ORDERED', show: (row) => (row.ordered ? 'yes' : 'no'), optional: true },
+    { title: 'HEADERS', show: (row) => row.headers.join(', '), optional: true },
+    { title: 'NOTE', show: noteOf, prose: true },
+  ]);
+}
+
+/** What is not as it should be, or not for long. */
+function noteOf(webhook: WebhookJson): string {
+  const { disabled_why: why, circuit, failing_since: since, old_secrets_until: until } = webhook;
+  if (why !== null) return why;
+  if (circuit === 'open') return `circuit open, failing since ${since}`;
+  if (since !== null) return `failing since ${since}`;
+  return until.length === 0 ? '' : `${until.length + 1} secrets valid, until ${until[0]}`;
+}
+
+interface SetFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly url?: string;
+  readonly header: readonly string[];
+  readonly removeHeader: readonly string[];
+  readonly ordered?: boolean;
+  readonly enable?: boolean;
+  readonly disable?: boolean;
+}
+
+async function set(id: number, flags: SetFlags): Promise<void> {
+  const { url, header, removeHeader, ordered, enable, disable } = flags;
+  if (enable && disable) throw new LockgateError('input-webhook', 'either --enable or --disable, not both');
+  const state = enable ? 'active' : disable ? 'disabled' : undefined;
+  const webhook = await new GatewayClient(flags).post<WebhookJson>(`/webhooks/${id}`, {
+    ...(url !== undefined && { url }),
+    ...(header.length > 0 && { set_headers: readHeaders(header) }),
+    ...(removeHeader.length > 0 && { remove_headers: removeHeader }),
+    ...(ordered !== undefined && { ordered }),
+    ...(state !== undefined && { state }),
+  });
+  if (flags.json) return printJson(webhook);
+  print(`Webhook URL ${webhook.id} is ${webhook.state}: ${webhook.url}`);
+  if (webhook.headers.length > 0) print(`Headers: ${webhook.headers.join(', ')}`);
+  print(webhook.ordered ? 'A lock’s later events wait behind one that fails.' : 'What fails holds nothing up.');
+  if (enable) note(`What was kept meanwhile is sent by: lockgate webhook recover --url ${webhook.id} --since TIME`);
+}
+
+async function remove(id: number, flags: Flags): Promise<void> {
+  const removed = await new GatewayClient(flags).post<{ id: number; url: string }>(`/webhooks/${id}/remove`, {});
+  if (flags.json) return printJson(removed);
+  print(`Removed webhook URL ${removed.id}: ${removed.url}`);
+}
+
+async function rotate(id: number, flags: Flags & { grace?: number; now?: boolean }): Promise<void> {
+  const { grace, now } = flags;
+  if (now && grace !== undefined) throw new LockgateError('input-grace', 'either --grace or --now, not both');
+  const seconds = now ? 0 : grace;
+  const answer = await new GatewayClient(flags).post<WebhookJson & { secret: string }>(
+    `/webhooks/${id}/rotate-secret`,
+    { ...(seconds !== undefined && { grace_seconds: seconds }) },
+  );
+  if (flags.json) return printJson(answer);
+  print(`New signing secret of webhook URL ${answer.id}: ${paint('bold', answer.secret)}`);
+  const [until] = answer.old_secrets_until;
+  note(until === undefined ? 'The old one signs nothing any more.' : `The old one signs beside it until ${until}.`);
+  note('The new one is shown this once.');
+}

@@ -1,0 +1,71 @@
+/** An answer to "why" for people: each step its sentence, wrapped, and below it what it rests on and when it was. */
+import { toDate } from '../../../proto/wire/ping-json.js';
+import { agoText } from '../../terminal/ago-text.js';
+import { oneLine, paint, print, type Style } from '../../terminal/output.js';
+import { wrapped } from '../../terminal/wrapped-text.js';
+
+/** An answer as the operator's interface gives it. */
+export interface WhyJson {
+  readonly about: { readonly kind: string; readonly id: string; readonly mac: string | null };
+  /** By the run's clock, and by the wall's. */
+  readonly now: string;
+  readonly wall_now: string;
+  readonly steps: readonly WhyStepJson[];
+}
+
+interface WhyStepJson {
+  readonly kind: string;
+  readonly code: string;
+  readonly sentence: string;
+  readonly rests_on: string;
+  readonly at: string | null;
+  readonly clock: 'run' | 'wall' | 'lock';
+}
+
+/** Where nobody says how wide the terminal is. */
+const WIDTH = 100;
+const NARROWEST = 40;
+/** Where sentences begin. */
+const INDENT = 14;
+
+const STYLES: Readonly<Record<string, Style>> = {
+  'rule-broken': 'red',
+  'rule-kept': 'green',
+  'rules-kept': 'green',
+  silence: 'yellow',
+  next: 'cyan',
+  delivery: 'blue',
+};
+
+/** Prints the answer, as wide as the terminal. */
+export function printWhy(answer: WhyJson): void {
+  const { id, mac } = answer.about;
+  const width = Math.max(process.stdout.columns ?? WIDTH, NARROWEST);
+  print(paint('bold', oneLine(mac === null || mac === id ? id : `${id}  ${mac}`)));
+  for (const step of answer.steps) for (const line of stepLines(step, answer, width)) print(line);
+}
+
+function stepLines(step: WhyStepJson, answer: WhyJson, width: number): string[] {
+  const { kind, sentence, rests_on: restsOn } = step;
+  const [first = '', ...rest] = wrapped(oneLine(sentence), width - INDENT);
+  const head = paint(STYLES[kind] ?? 'bold', kind.padEnd(INDENT - 1));
+  const below = wrapped(`${restsOn}${timeText(step, answer)}`, width - INDENT);
+  const indented = (line: string): string => ' '.repeat(INDENT) + line;
+  return [`${head} ${first}`, ...rest.map(indented), ...below.map((line) => indented(paint('dim', line)))];
+}
+
+/** The exact time, and beside it how far it is from now, by the clock that it is by. */
+function timeText({ at, clock }: WhyStepJson, { now, wall_now: wallNow }: WhyJson): string {
+  if (at === null) return '';
+  const nowMs = Date.parse(clock === 'wall' ? wallNow : now);
+  const whose = clock === 'lock' ? ' by the lock’s clock' : '';
+  return `; ${at}${whose} (${distance(at, nowMs)})`;
+}
+
+/** As `3 min ago` or `in 3 min`. */
+function distance(at: string, nowMs: number): string {
+  if (Date.parse(at) <= nowMs) return agoText(at, nowMs);
+  const mirrored = toDate(2 * nowMs - Date.parse(at));
+  const ago = agoText(mirrored, nowMs);
+  return ago === 'now' ? ago : `in ${ago.replace(/ ago$/, '')}`;
+}

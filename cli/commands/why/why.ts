@@ -1,0 +1,64 @@
+/** `lockgate why`: the whole chain behind what a lock did, or did not, and what became of it. */
+import type { Command } from 'commander';
+import { LockgateError } from '../../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { withConnection } from '../../terminal/connection-flags.js';
+import { EXIT } from '../../terminal/exit-codes.js';
+import { note, oneLine, printJson } from '../../terminal/output.js';
+import { printWhy, type WhyJson } from './print.js';
+
+interface WhyFlags extends ConnectionFlags {
+  readonly json?: boolean;
+  readonly at?: string;
+  readonly url?: string;
+}
+
+const HELP = `
+What it may be about, as other commands print it:
+  evt_…                      an event: a ping, and its way to each webhook URL
+  evt_…/1, or --url 1        its delivery to URL 1                (webhook deliveries, webhook list)
+  MAC 41/12                  an uplink by boot and sequence       (device show)
+  finding:12                 what the judge found                 (device show)
+  command:7                  a command                            (command list)
+  quarantine:3               what could not be taken              (device show)
+  MAC                        a lock now: why it is silent, or isn’t
+  MAC --at TIME              the same at a time: a date, a time of day as tail shows it, or 2h for two hours ago
+
+Times are by the gateway’s clock, which is faster in a sped-up run; deliveries keep the wall’s.
+
+Exit codes: 0 told, 1 there is no such thing, 2 the command line is wrong, 3 the gateway can’t be reached or refuses.
+
+Example:
+  $ lockgate why evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6
+  $ lockgate why A4:C1:38:F0:E1:D2 --at 2026-11-21T10:00Z
+  $ lockgate why finding:12 --json`;
+
+/** Adds the command to the program. */
+export function addWhyCommand(program: Command): void {
+  withConnection(program.command('why').description('Say why: what a lock did or did not, and what became of it.'))
+    .argument('<id...>', 'What it is about; see below.')
+    .option('--at <time>', 'With a MAC: when.')
+    .option('--url <id>', 'With an event: its delivery to this webhook URL alone.')
+    .addHelpText('after', HELP)
+    .action(why);
+}
+
+async function why(words: readonly string[], flags: WhyFlags): Promise<void> {
+  const id = words.join(' ');
+  if (flags.url !== undefined && !/^evt_[^/@]+$/.test(id))
+    throw new LockgateError('input-why', '--url goes with an event’s id, evt_…');
+  const query = new URLSearchParams({ id: flags.url === undefined ? id : `${id}/${flags.url}` });
+  if (flags.at !== undefined) query.set('at', flags.at);
+  try {
+    const answer = await new GatewayClient(flags).get<WhyJson>(`/why?${query}`);
+    if (flags.json) printJson(answer);
+    else printWhy(answer);
+  } catch (error) {
+    if (!(error instanceof LockgateError) || !NOT_FOUND.test(error.code)) throw error;
+    note(oneLine(`lockgate: ${error.message}`));
+    process.exitCode = EXIT.no;
+  }
+}
+
+/** A gateway that does not know the question at all is another one's version: that is no answer. */
+const NOT_FOUND = /^no-such-(?!route)/;

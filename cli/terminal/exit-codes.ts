@@ -1,0 +1,27 @@
+/**
+ * What a command's end means to a program (interfaces.md §4).
+ */
+import { LockgateError } from '../../proto/errors.js';
+
+export const EXIT = {
+  /** Done. */
+  done: 0,
+  /** It ran, and the answer is no: violations found, a webhook failed, traces differ. */
+  no: 1,
+  /** The command line or an input file is wrong. */
+  input: 2,
+  /** The gateway can't be reached, or refuses. */
+  gateway: 3,
+  /** Anything of ours that broke. */
+  broken: 4,
+} as const;
+
+const INPUT_CODES = new Set(['merchant-needed', 'bad-mac']);
+
+/** The exit code for what a command threw. */
+export function exitCodeOf(error: unknown): number {
+  if (!(error instanceof LockgateError)) return EXIT.broken;
+  const { code } = error;
+  if (code.startsWith('input-') || INPUT_CODES.has(code)) return EXIT.input;
+  return EXIT.gateway;
+}

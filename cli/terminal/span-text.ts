@@ -1,0 +1,56 @@
+/** Spans and dates as people type them: `30d`, `1h`, or a date. */
+import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
+import { parseDate } from '../../proto/date.js';
+import { LockgateError } from '../../proto/errors.js';
+import { toDate } from '../../proto/wire/ping-json.js';
+
+const UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
+  s: Seconds,
+  m: Minutes,
+  h: Hours,
+  d: Days,
+  w: (count) => Days(7 * count),
+};
+
+const SPAN = /^(\d{1,6})([smhdw])$/;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** A span such as `90s`, `30m`, `1h`, `30d`, `2w`. @throws LockgateError `input-span`, naming the flag */
+export function readSpan(flag: string, text: string): Milliseconds {
+  const span = spanOf(text);
+  if (span !== undefined) return span;
+  throw new LockgateError('input-span', `${flag} is ${JSON.stringify(text)}: expected a span such as 90s, 1h or 30d`);
+}
+
+/**
+ * A moment: a span from `nowMs` on, or a date, of which a day alone means its beginning in UTC.
+ *
+ * @returns RFC 3339
+ * @throws LockgateError `input-expiry`, naming the flag
+ */
+export function readMoment(flag: string, text: string, nowMs: number): string {
+  const span = spanOf(text);
+  const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : nowMs + span;
+  if (!Number.isNaN(timeMs)) return toDate(timeMs);
+  const expected = 'a span such as 30d, or a date such as 2026-12-24 or 2026-12-24T18:00:00Z';
+  throw new LockgateError('input-expiry', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);
+}
+
+/**
+ * A moment that has passed: a span back from `nowMs`, or a date, of which a day alone means its beginning in UTC.
+ *
+ * @returns RFC 3339
+ * @throws LockgateError `input-since`, naming the flag
+ */
+export function readPast(flag: string, text: string, nowMs: number): string {
+  const span = spanOf(text);
+  const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : nowMs - span;
+  if (!Number.isNaN(timeMs)) return toDate(timeMs);
+  const expected = 'a span such as 24h, or a date such as 2026-11-20 or 2026-11-20T18:00:00Z';
+  throw new LockgateError('input-since', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);
+}
+
+function spanOf(text: string): Milliseconds | undefined {
+  const [, count, unit = ''] = SPAN.exec(text) ?? [];
+  return count === undefined ? undefined : UNITS[unit]?.(Number(count));
+}

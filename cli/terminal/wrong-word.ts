@@ -1,0 +1,30 @@
+/** What commander says of a wrong command line, as a sentence of ours, and what was likely meant. */
+import { didYouMean } from '../../proto/did-you-mean.js';
+import { oneLine } from './output.js';
+
+const UNKNOWN_WORD = /^unknown command '(.*)'$/s;
+const UNKNOWN_FLAG = /^unknown option '(.*)'$/s;
+/** A flag's value, or an argument's. */
+const WRONG_CHOICE = new RegExp(
+  "^(?:option '([^' ]*).*' argument|command-argument value) '(.*)' is invalid(?: for argument '(.*)')?\\. " +
+    'Allowed choices are (.*)$',
+  's',
+);
+
+/** @param known what stands there: the names of commands, and of flags with their dashes */
+export function wrongWordText(
+  message: string,
+  known: { readonly words: readonly string[]; readonly flags: readonly string[] },
+): string {
+  const told = message.replace(/^error: /, '').replace(/\.$/, '');
+  const [, flag, value = '', argument = '', choices] = WRONG_CHOICE.exec(told) ?? [];
+  if (choices === undefined) return oneLine(`${told}.${meantText(told, known)}`);
+  return oneLine(`${flag ?? argument} is "${value}": expected ${choices}.${didYouMean(value, choices.split(', '))}`);
+}
+
+function meantText(told: string, { words, flags }: Parameters<typeof wrongWordText>[1]): string {
+  const [, word] = UNKNOWN_WORD.exec(told) ?? [];
+  if (word !== undefined) return didYouMean(word, words);
+  const [, flag] = UNKNOWN_FLAG.exec(told) ?? [];
+  return flag === undefined ? '' : didYouMean(flag.replace(/=.*$/s, ''), flags);
+}

@@ -1,0 +1,299 @@
+/**
+ * Firmware bugs to order: for each rule of the judge (proto/power/rules.ts) a lock that breaks it, and no other. They
+ * are apart from what the network does (faults.ts): a lock with a bug is wrong on the best of lines.
+ *
+ * A bug shows where a healthy lock would have something to do with it: one in thefts is not seen in a fleet without
+ * thieves. Bugs may be combined; then one may hide what another would show.
+ */
+import { Hours, Minutes } from '../../proto/clock.js';
+import { didYouMean } from '../../proto/did-you-mean.js';
+import { LockgateError } from '../../proto/errors.js';
+import type { RuleName } from '../../proto/power/rules.js';
+import type { Draft } from '../../proto/power/step/state.js';
+import type { Ping, Uplink } from '../../proto/wire/ping.js';
+import type { OpenLink } from '../link/link.js';
+import type { Act } from '../lock/lock.js';
+import {
+  asInMid,
+  byModel,
+  byPeriod,
+  byPings,
+  byUplinks,
+  closesTooLate,
+  isRidePing,
+  isToBeSilent,
+  leavesWithoutClose,
+  misreadsBoot,
+  outranked,
+  type Spoil,
+  talksAfterClose,
+  withRow,
+} from './bug-acts.js';
+
+export interface Bug {
+  readonly name: string;
+  /** The rule that it breaks, alone. */
+  readonly rule: RuleName;
+  /** What the lock does. */
+  readonly sentence: string;
+  /** Which locks show it, and when. */
+  readonly shows: string;
+  readonly act?: Spoil;
+  /** What no MQTT server lets through, so that it is for virtual runs alone. */
+  readonly virtualLink?: (open: OpenLink) => OpenLink;
+}
+
+/** The position that a receiver leaves in memory that nobody has written to: 2³¹−1 in each of the wire's integers. */
+const GARBAGE_DEGREES = (2 ** 31 - 1) / 1e7;
+
+/** A GPS ping of a state change: each lock makes one now and then. */
+function isStateGps(ping: Ping): boolean {
+  return ping.kind === 'gps' && ping.reason === 'REASON_STATE_PING';
+}
+
+/** Numbers the GPS ping of a state change so many further, or back, and goes on from there. */
+function misnumbers(by: number): Spoil {
+  return byUplinks((uplink: Uplink, state: Draft) => {
+    const isLast = uplink.sequence === state.sequence && uplink.sequence > 1;
+    if (uplink.body.kind === 'ack' || !isStateGps(uplink.body) || !isLast) return uplink;
+    state.sequence += by;
+    return { ...uplink, sequence: state.sequence };
+  });
+}
+
+const IN_RIDES = 'each lock, in its rides';
+const AT_STATE_CHANGES = 'each lock, when it is locked or unlocked under an open sky';
+
+/** The table, in the order of the rules. */
+export const BUGS: readonly Bug[] = Object.freeze([
+  {
+    name: 'talks-in-airplane',
+    rule: 'airplane-silence',
+    sentence: 'Airplane mode is on, and the lock goes on as if it were in MID.',
+    shows: 'a lock in airplane mode, when something happens to it (--mix airplane)',
+    // Behind low battery, so that a lock with both keeps at least to that.
+    act: byModel((model) => outranked(withRow(model, 'AIRPLANE', asInMid(model)), 'AIRPLANE', 'LOW_BATTERY')),
+  },
+  {
+    name: 'talks-on-empty',
+    rule: 'low-battery-theft-only',
+    sentence: 'The battery is below 10 %, and the lock goes on as if it were in MID.',
+    shows: 'a lock whose battery is low, when something happens to it (--mix low-battery)',
+    act: byModel((model) => withRow(model, 'LOW_BATTERY', asInMid(model))),
+  },
+  {
+    name: 'theft-while-unlocked',
+    rule: 'theft-while-unlocked',
+    sentence: 'The lock takes its owner for a thief: the pings of a ride say REASON_THEFT.',
+    shows: IN_RIDES,
+    act: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_THEFT' } : ping)),
+  },
+  {
+    name: 'period-every-6h',
+    rule: 'period-too-soon',
+    sentence: 'The daily ping comes every 6 h.',
+    shows: 'each lock, from 6 h after its first daily ping on',
+    act: byPeriod(Hours(6)),
+  },
+  {
+    name: 'state-ping-in-rides',
+    rule: 'state-unchanged',
+    sentence: 'Moving off counts as a change of the lock state: the pings of a ride say REASON_STATE_PING.',
+    shows: IN_RIDES,
+    act: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_STATE_PING' } : ping)),
+  },
+  {
+    name: 'misreports-ride-tracking',
+    rule: 'ride-tracking-off',
+    sentence: 'The positions of a ride say that ride tracking is off.',
+    shows: 'a lock with ride tracking, in its rides (--mix mid+ride)',
+    act: byUplinks((uplink) => {
+      if (uplink.body.kind !== 'gps' || uplink.body.reason !== 'REASON_UNLOCKED_PING') return uplink;
+      return { ...uplink, power: { ...uplink.power, rideTracking: false } };
+    }),
+  },
+  {
+    name: 'ride-while-locked',
+    rule: 'ride-while-locked',
+    sentence: 'The lock takes a thief for its owner: the cellular pings of a theft say REASON_UNLOCKED_MOVEMENT.',
+    shows: 'each lock, in a theft while its battery is not low (--pace lively has thieves)',
+    act: byPings((ping, state) => {
+      if (ping.kind !== 'cellular' || ping.reason !== 'REASON_THEFT' || isToBeSilent(state)) return ping;
+      return { ...ping, reason: 'REASON_UNLOCKED_MOVEMENT' };
+    }),
+  },
+  {
+    name: 'gps-ping-without-place',
+    rule: 'position-missing',
+    sentence: 'The GPS ping of a state change comes as a cellular REASON_GPS_PING, without a position.',
+    shows: AT_STATE_CHANGES,
+    act: byPings((ping, { firmwareVersion }) => {
+      if (ping.kind !== 'gps' || !isStateGps(ping)) return ping;
+      const { lockState, batteryPercent, ebikeVolts, tetherState } = ping;
+      const senses = { lockState, batteryPercent, ebikeVolts, tetherState };
+      return { kind: 'cellular', reason: 'REASON_GPS_PING', ...senses, firmwareVersion, position: null };
+    }),
+  },
+  {
+    name: 'closes-too-late',
+    rule: 'outside-connection',
+    sentence: 'The lock disconnects first and says so afterwards, without a connection.',
+    shows: 'each lock, at the end of each connection',
+    virtualLink: closesTooLate,
+  },
+  {
+    name: 'talks-after-close',
+    rule: 'after-close',
+    sentence: 'After its close-connection ping the lock sends a REASON_NETWORK_PING.',
+    shows: 'each lock, at the end of each connection',
+    act: talksAfterClose,
+  },
+  {
+    name: 'poses-as-phone',
+    rule: 'wrong-source',
+    sentence: 'The pings of a ride say PHONE.',
+    shows: IN_RIDES,
+    act: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'PHONE' } : ping)),
+  },
+  {
+    name: 'unheard-of-reason',
+    rule: 'unknown-reason',
+    sentence: 'The pings of a ride have a reason that no table has, 42.',
+    shows: IN_RIDES,
+    act: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_UNRECOGNIZED_42' } : ping)),
+  },
+  {
+    name: 'garbage-position',
+    rule: 'out-of-range',
+    sentence: 'The GPS ping of a state change has the position 214.7483647°, 214.7483647°: memory never written to.',
+    shows: AT_STATE_CHANGES,
+    act: byPings((ping) => {
+      if (ping.kind !== 'gps' || !isStateGps(ping)) return ping;
+      const position = { latitudeDegrees: GARBAGE_DEGREES, longitudeDegrees: GARBAGE_DEGREES, uncertaintyMeters: 0 };
+      return { ...ping, position };
+    }),
+  },
+  {
+    name: 'sequence-repeats',
+    rule: 'sequence-conflict',
+    sentence: 'The GPS ping of a state change has the number of the uplink before it.',
+    shows: AT_STATE_CHANGES,
+    act: misnumbers(-1),
+  },
+  {
+    name: 'held-for-ever',
+    rule: 'connection-unexplained',
+    sentence: 'A connection that nothing keeps open is closed after 1 h, not after 20 s.',
+    shows: 'each lock, after each connection that it need not keep',
+    act: byModel((model) => ({ ...model, timings: { ...model.timings, closeAfterIdle: Hours(1) } })),
+  },
+  {
+    name: 'sequence-skips',
+    rule: 'sequence-gap',
+    sentence: 'The GPS ping of a state change leaves three numbers out.',
+    shows: AT_STATE_CHANGES,
+    act: misnumbers(3),
+  },
+  {
+    name: 'clock-ahead',
+    rule: 'clock-ahead',
+    sentence: 'The clock of the lock is 10 min ahead.',
+    shows: 'each lock, in all that it sends at once',
+    act: byUplinks((uplink) => ({ ...uplink, timeMs: uplink.timeMs + Minutes(10) })),
+  },
+  {
+    name: 'forgets-to-close',
+    rule: 'not-closed',
+    sentence: 'The lock leaves an idle connection without a word: no close-connection ping, no DISCONNECT.',
+    shows: 'each lock, at the end of each connection but those in which it says that it falls silent',
+    act: leavesWithoutClose,
+  },
+  {
+    name: 'forgets-period',
+    rule: 'period-overdue',
+    sentence: 'The daily ping never comes.',
+    shows: 'each lock, 25 h after its first connection or later',
+    act: byModel((model) => ({ ...model, states: model.states.map((row) => ({ ...row, period: false })) })),
+  },
+  {
+    name: 'sleeps-in-window',
+    rule: 'window-offline',
+    sentence: 'In HIGH the lock closes its connection within the high window, as if it were in MID.',
+    shows: 'a lock in HIGH, in its window (--mix high)',
+    act: byModel((model) => withRow(model, 'HIGH', { connectionKept: 'never' })),
+  },
+  {
+    name: 'sleeps-in-recovery',
+    rule: 'recovery-offline',
+    sentence: 'In recovery mode the lock closes its connection, as if it were in MID.',
+    shows: 'a lock in recovery mode (--mix recovery)',
+    act: byModel((model) => withRow(model, 'RECOVERY', { connectionKept: 'never' })),
+  },
+  {
+    name: 'flash-wiped',
+    rule: 'boot-back',
+    sentence:
+      'The page of the flash in which the lock counts its boots is wiped: the GPS ping of a state change is of ' +
+      'boot 1 again, after 40 boots.',
+    shows: AT_STATE_CHANGES,
+    act: misreadsBoot(({ body }) => body.kind !== 'ack' && isStateGps(body)),
+  },
+] satisfies Bug[]);
+
+/** A bug, and how many locks of a fleet have it; null for all of them. */
+export interface BugOrder {
+  readonly bug: Bug;
+  readonly locks: number | null;
+}
+
+/**
+ * Reads `NAME` or `NAME:LOCKS`.
+ *
+ * @throws LockgateError `input-bug` for a name that is in no row, or a number that is none
+ */
+export function parseBugOrder(text: string): BugOrder {
+  const [name = '', count, ...more] = text.split(':');
+  const bug = BUGS.find((row) => row.name === name);
+  if (bug === undefined) {
+    const names = BUGS.map((row) => row.name).join(', ');
+    const meant = didYouMean(
+      name,
+      BUGS.map((row) => row.name),
+    );
+    throw new LockgateError('input-bug', `there is no bug ${JSON.stringify(name)}: expected one of ${names}.${meant}`);
+  }
+  if (count === undefined) return { bug, locks: null };
+  if (!/^[1-9]\d{0,6}$/.test(count) || more.length > 0)
+    throw new LockgateError(
+      'input-bug',
+      `the bug ${JSON.stringify(text)}: expected NAME or NAME:LOCKS, such as ${name}:3`,
+    );
+  return { bug, locks: Number(count) };
+}
+
+/**
+ * Which bugs each lock of a fleet has. Those ordered for a number of locks are given to that many, from the first lock
+ * on and each order after the one before, so that the locks with one bug are others than those with another as long as
+ * there are enough.
+ */
+export function shareBugs(orders: readonly BugOrder[], locks: number): readonly (readonly Bug[])[] {
+  const shared = Array.from({ length: locks }, (): Bug[] => []);
+  let next = 0;
+  for (const { bug, locks: wanted } of orders) {
+    const count = Math.min(wanted ?? locks, locks);
+    const from = wanted === null ? 0 : next;
+    for (let index = 0; index < count; index++) shared[(from + index) % locks]?.push(bug);
+    if (wanted !== null) next += count;
+  }
+  return shared;
+}
+
+/** How a lock with these bugs acts. */
+export function actWith(bugs: readonly Bug[], healthy: Act): Act {
+  return bugs.reduce((act, bug) => bug.act?.(act) ?? act, healthy);
+}
+
+/** How a lock with these bugs uses its link. */
+export function linkWith(bugs: readonly Bug[], open: OpenLink): OpenLink {
+  return bugs.reduce((link, bug) => bug.virtualLink?.(link) ?? link, open);
+}

@@ -1,0 +1,84 @@
+/**
+ * Network faults to order: what lies between a healthy lock and the gateway, and can do no worse than delay what the
+ * lock has to say (protocol.md §2, §3). This is the table; fault-link.ts is what befalls one lock, fault-network.ts the
+ * network that all of them share.
+ */
+import { Hours, Minutes, Seconds } from '../../proto/clock.js';
+import { didYouMean } from '../../proto/did-you-mean.js';
+import { LockgateError } from '../../proto/errors.js';
+
+export type FaultName =
+  | 'lost-connect'
+  | 'lost-puback'
+  | 'delay'
+  | 'duplicate'
+  | 'reorder'
+  | 'cut'
+  | 'gap'
+  | 'nat-timeout'
+  | 'storm';
+
+export interface Fault {
+  readonly name: FaultName;
+  readonly sentence: string;
+}
+
+/** How likely and how long. Chances are for each time that it could happen. */
+export const FAULT_ODDS = Object.freeze({
+  lostConnect: 0.1,
+  connectTimesOutAfter: [Seconds(2), Seconds(10)] as const,
+  lostPuback: 0.01,
+  delay: 0.25,
+  delayed: [Seconds(0.2), Seconds(8)] as const,
+  duplicate: 0.05,
+  reorder: 0.02,
+  cut: 0.02,
+  /** The most bytes of a packet that still get through before a cut; a short uplink has some 50. */
+  cutAfterBytes: 48,
+  gapEvery: [Hours(2), Hours(14)] as const,
+  gapLasts: [Minutes(1), Minutes(20)] as const,
+  natTimeout: 0.05,
+  natForgetsAfter: [Seconds(30), Seconds(280)] as const,
+  stormEvery: [Hours(3), Hours(9)] as const,
+});
+
+const percent = (share: number): string => `${share * 100} %`;
+
+/** The table. */
+export const FAULTS: readonly Fault[] = Object.freeze([
+  { name: 'lost-connect', sentence: `A try to connect comes to nothing, ${percent(FAULT_ODDS.lostConnect)} of them.` },
+  { name: 'lost-puback', sentence: `The uplink arrives, its PUBACK does not: ${percent(FAULT_ODDS.lostPuback)}.` },
+  { name: 'delay', sentence: `An uplink or its PUBACK takes up to 8 s: ${percent(FAULT_ODDS.delay)}.` },
+  { name: 'duplicate', sentence: `An uplink arrives twice: ${percent(FAULT_ODDS.duplicate)}.` },
+  {
+    name: 'reorder',
+    sentence: `The connection breaks, and an uplink of it arrives late in the next: ${percent(FAULT_ODDS.reorder)}.`,
+  },
+  { name: 'cut', sentence: `The connection breaks in the middle of an uplink: ${percent(FAULT_ODDS.cut)}.` },
+  { name: 'gap', sentence: 'The network does not reach a lock for 1 to 20 min, every 2 to 14 h.' },
+  {
+    name: 'nat-timeout',
+    sentence: `A silent connection dies and the gateway goes on believing in it: ${percent(FAULT_ODDS.natTimeout)}.`,
+  },
+  { name: 'storm', sentence: 'All connections break at once, and all locks come again at once, every 3 to 9 h.' },
+]);
+
+/** Stands for every fault of the table. */
+const ALL = 'all';
+
+/**
+ * Reads the name of a fault, or `all`.
+ *
+ * @throws LockgateError `input-fault` for a name that is in no row
+ */
+export function parseFaults(name: string): readonly FaultName[] {
+  if (name === ALL) return FAULTS.map((fault) => fault.name);
+  const fault = FAULTS.find((row) => row.name === name);
+  if (fault !== undefined) return [fault.name];
+  const names = FAULTS.map((row) => row.name);
+  const meant = didYouMean(name, names);
+  throw new LockgateError(
+    'input-fault',
+    `there is no fault ${JSON.stringify(name)}: expected ${ALL} or one of ${names.join(', ')}.${meant}`,
+  );
+}

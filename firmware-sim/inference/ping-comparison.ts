@@ -1,0 +1,56 @@
+/** Two lists of a lock's pings beside each other: those of a trace, and those of the lock that was made from it. */
+import type { Ping, PingUplink } from '../../proto/wire/ping.js';
+
+/** Where two lists differ first. A side is undefined where its list has ended. */
+export interface FirstDifference {
+  /** From 0. */
+  readonly index: number;
+  readonly trace: PingUplink | undefined;
+  readonly simulated: PingUplink | undefined;
+}
+
+/** How often a reason stands in each. */
+export interface ReasonCount {
+  readonly reason: string;
+  trace: number;
+  simulated: number;
+}
+
+/** Where they first differ in type, reason, lock state or battery; null where they don't. Times and places may. */
+export function firstDifference(
+  trace: readonly PingUplink[],
+  simulated: readonly PingUplink[],
+): FirstDifference | null {
+  const most = Math.max(trace.length, simulated.length);
+  for (let index = 0; index < most; index++) {
+    const [one, other] = [trace[index], simulated[index]];
+    if (one === undefined || other === undefined || !isAlike(one.body, other.body))
+      return { index, trace: one, simulated: other };
+  }
+  return null;
+}
+
+function isAlike(one: Ping, other: Ping): boolean {
+  return (
+    one.kind === other.kind &&
+    one.reason === other.reason &&
+    one.lockState === other.lockState &&
+    one.batteryPercent === other.batteryPercent
+  );
+}
+
+/** Counts by reason, in the order of the alphabet. */
+export function countReasons(trace: Iterable<PingUplink>, simulated: Iterable<PingUplink>): ReasonCount[] {
+  const counts = new Map<string, ReasonCount>();
+  const countOf = ({ body: { reason } }: PingUplink): ReasonCount => {
+    let count = counts.get(reason);
+    if (count === undefined) {
+      count = { reason, trace: 0, simulated: 0 };
+      counts.set(reason, count);
+    }
+    return count;
+  };
+  for (const uplink of trace) countOf(uplink).trace += 1;
+  for (const uplink of simulated) countOf(uplink).simulated += 1;
+  return [...counts.values()].sort((one, other) => (one.reason < other.reason ? -1 : 1));
+}

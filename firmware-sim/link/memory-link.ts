@@ -1,0 +1,153 @@
+/** A link within the process: for tests, and for runs without a gateway. All that it does, it does at once. */
+import type { Clock, Timer } from '../../proto/clock.js';
+import type { DisconnectCause } from '../../proto/power/judge/event.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { Downlink, Uplink } from '../../proto/wire/ping.js';
+import type { Link, LinkEvents, OpenLink } from './link.js';
+
+/** What the other side of memory links gets to know. */
+export interface MemoryListener {
+  connected?(mac: Mac): void;
+  uplink?(mac: Mac, uplink: Uplink): void;
+  ended?(mac: Mac, cause: LinkEnd): void;
+}
+
+/** How a connection ends: `closed`, the lock said that it goes; otherwise it broke, or was found dead. */
+export type LinkEnd = Exclude<DisconnectCause, 'gateway'>;
+
+/** A server ends a connection that is silent for one and a half times its keepalive (MQTT 3.1.1, 3.1.2.10). */
+const { keepalive: KEEPALIVE } = POWER_MODEL.timings;
+const KEEPALIVE_ENDS_AFTER = 1.5 * KEEPALIVE;
+
+/** The other side. It takes every lock, and can be made to refuse, to swallow or to break. */
+export class MemoryGateway {
+  /** Whether it lets locks connect. */
+  accepts = true;
+  /** Whether it acknowledges what it gets. */
+  acknowledges = true;
+  /** Whether it hears what a lock says without a connection, as no MQTT server can. */
+  hearsUnconnected = false;
+  readonly #listener: MemoryListener;
+  readonly #clock: Clock | undefined;
+  readonly #links = new Map<Mac, MemoryLink>();
+
+  /** @param clock by which abandoned connections run out; without it, they wait to be taken over */
+  constructor(listener: MemoryListener = {}, clock?: Clock) {
+    this.#listener = listener;
+    this.#clock = clock;
+  }
+
+  /** Makes links to this gateway. */
+  readonly open: OpenLink = (mac, events) => {
+    const link = new MemoryLink(mac, events, this, this.#listener, this.#clock);
+    this.#links.set(mac, link);
+    return link;
+  };
+
+  /** Sends a command to a lock; false where it isn't connected. */
+  send(mac: Mac, downlink: Downlink): boolean {
+    return this.#links.get(mac)?.deliver(downlink) ?? false;
+  }
+
+  /** Breaks the connection of one lock, as a network does. */
+  cut(mac: Mac): void {
+    this.#links.get(mac)?.cut();
+  }
+
+  isConnected(mac: Mac): boolean {
+    return this.#links.get(mac)?.isUp ?? false;
+  }
+}
+
+class MemoryLink implements Link {
+  readonly #mac: Mac;
+  readonly #events: LinkEvents;
+  readonly #gateway: MemoryGateway;
+  readonly #listener: MemoryListener;
+  readonly #clock: Clock | undefined;
+  /** Runs while the other side believes in a connection that the lock has not. */
+  #abandoned: Timer | undefined;
+  /** When the last uplink passed, or the connection began. */
+  #packetMs = 0;
+  isUp = false;
+
+  constructor(
+    mac: Mac,
+    events: LinkEvents,
+    gateway: MemoryGateway,
+    listener: MemoryListener,
+    clock: Clock | undefined,
+  ) {
+    this.#mac = mac;
+    this.#events = events;
+    this.#gateway = gateway;
+    this.#listener = listener;
+    this.#clock = clock;
+  }
+
+  connect(): void {
+    if (!this.#gateway.accepts) {
+      this.#events.failed({ message: 'refused' });
+      return;
+    }
+    this.#endAbandoned('takeover');
+    this.isUp = true;
+    this.#packetMs = this.#clock?.now() ?? 0;
+    this.#listener.connected?.(this.#mac);
+    this.#events.connected();
+  }
+
+  publish(uplink: Uplink): void {
+    if (!this.isUp && !this.#gateway.hearsUnconnected) return;
+    if (this.#clock !== undefined) this.#packetMs = this.#clock.now();
+    this.#listener.uplink?.(this.#mac, uplink);
+    if (this.isUp && this.#gateway.acknowledges) this.#events.acknowledged(uplink);
+  }
+
+  disconnect(): void {
+    if (!this.#end('closed')) return;
+    this.#events.ended(null);
+  }
+
+  drop(): void {
+    this.#end('dropped');
+  }
+
+  abandon(): void {
+    if (!this.isUp) return;
+    this.isUp = false;
+    const expire = (): void => this.#endAbandoned('keepalive');
+    // While it was silent the lock has pinged once in each keepalive, and the other side counts from the last of them.
+    const silentFor = ((this.#clock?.now() ?? 0) - this.#packetMs) % KEEPALIVE;
+    this.#abandoned = this.#clock?.after(KEEPALIVE_ENDS_AFTER - silentFor, expire) ?? { cancel: () => undefined };
+  }
+
+  async close(): Promise<void> {
+    this.#end('closed');
+    this.#endAbandoned('dropped');
+  }
+
+  cut(): void {
+    if (this.#end('dropped')) this.#events.ended({ message: 'cut' });
+  }
+
+  deliver(downlink: Downlink): boolean {
+    if (this.isUp) this.#events.command(downlink);
+    return this.isUp;
+  }
+
+  #endAbandoned(cause: LinkEnd): void {
+    if (this.#abandoned === undefined) return;
+    this.#abandoned.cancel();
+    this.#abandoned = undefined;
+    this.#listener.ended?.(this.#mac, cause);
+  }
+
+  #end(cause: 'closed' | 'dropped'): boolean {
+    if (!this.isUp) return false;
+    this.isUp = false;
+    this.#listener.ended?.(this.#mac, cause);
+    return true;
+  }
+}

@@ -1,0 +1,264 @@
+/**
+ * A link over MQTT 3.1.1 (protocol.md §1): client id = user name = the MAC in its wire form, the secret as password,
+ * clean sessions, `up` and `down` at QoS 1. Each connection is a client of its own, so that nothing of an old one can
+ * be sent on a new one: the lock itself keeps what was not acknowledged, and sends the same bytes again.
+ */
+import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt';
+import { Seconds, systemClock } from '../../proto/clock.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { decodeDownlink, encodeUplink } from '../../proto/wire/codec.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { Uplink } from '../../proto/wire/ping.js';
+import { ConnectQueue, type Place } from './connect-queue.js';
+import type { Link, LinkEvents, LinkTrouble, OpenLink } from './link.js';
+
+/** Where the gateway listens. */
+export interface MqttAddress {
+  readonly host: string;
+  readonly port: number;
+  /** TLS with these certificates to trust (PEM); plain TCP where it is left out. */
+  readonly tls?: { readonly ca?: string | Buffer; readonly servername?: string };
+}
+
+/** How long a try to connect may take. In real time, like all of MQTT: a run's clock may be faster. */
+const CONNECT_ENDS_AFTER = Seconds(10);
+/** How long a link that is closed for good waits for the other side. */
+const CLOSE_ENDS_AFTER = Seconds(1);
+
+/**
+ * How many locks of one process are connecting at once. A gateway takes in one of them with each turn of its event
+ * loop, and one that commits to a slow disk turns some hundred times a second.
+ */
+const CONNECTING_AT_ONCE = 100;
+
+/** Makes links to a gateway. `secretOf` gives a lock's password. */
+export function mqttLinks(address: MqttAddress, secretOf: (mac: Mac) => string): OpenLink {
+  const queue = new ConnectQueue(CONNECTING_AT_ONCE);
+  return (mac, events) =>
+    new MqttLink(mqttOptions(address, { clientId: mac, mac, secret: secretOf(mac) }), events, queue);
+}
+
+/** Who connects: a lock, or a phone that acts for it (protocol.md §1). */
+export interface MqttIdentity {
+  readonly clientId: string;
+  /** The user name is the lock's MAC either way. */
+  readonly mac: Mac;
+  readonly secret: string;
+}
+
+/** How a client connects: clean sessions, and no tries of its own to connect again. */
+export function mqttOptions({ host, port, tls }: MqttAddress, { clientId, mac, secret }: MqttIdentity): IClientOptions {
+  return {
+    host,
+    port,
+    protocol: tls === undefined ? 'mqtt' : 'mqtts',
+    ...tls,
+    protocolVersion: 4,
+    clientId,
+    username: mac,
+    password: secret,
+    clean: true,
+    keepalive: POWER_MODEL.timings.keepalive / Seconds(1),
+    connectTimeout: CONNECT_ENDS_AFTER,
+    reconnectPeriod: 0,
+    resubscribe: false,
+    queueQoSZero: false,
+  };
+}
+
+class MqttLink implements Link {
+  readonly #options: IClientOptions;
+  readonly #events: LinkEvents;
+  readonly #queue: ConnectQueue;
+  /** Of the try to connect that is under way, or waits to be. */
+  #place: Place | undefined;
+  /** The connection that counts; what an older one still says is not heard. */
+  #line: Line | undefined;
+  /** One that the lock has given up and the gateway has not. */
+  #abandoned: Line | undefined;
+
+  constructor(options: IClientOptions, events: LinkEvents, queue: ConnectQueue) {
+    this.#options = options;
+    this.#events = events;
+    this.#queue = queue;
+  }
+
+  connect(): void {
+    this.#place?.leave();
+    this.#place = this.#queue.enter(() => this.#open());
+  }
+
+  #open(): void {
+    const line: Line = new Line(connectMqtt(this.#options), {
+      ...this.#events,
+      connected: () => {
+        this.#place?.leave();
+        this.#events.connected();
+      },
+      failed: (trouble) => this.#over(line, () => this.#events.failed(trouble)),
+      ended: (trouble) => this.#over(line, () => this.#events.ended(trouble)),
+    });
+    this.#line = line;
+  }
+
+  #over(line: Line, tell: () => void): void {
+    if (this.#line !== line) return;
+    this.#line = undefined;
+    this.#place?.leave();
+    tell();
+  }
+
+  publish(uplink: Uplink): void {
+    this.#line?.publish(uplink);
+  }
+
+  disconnect(): void {
+    this.#line?.disconnect();
+  }
+
+  drop(): void {
+    this.#line?.drop();
+    this.#line = undefined;
+    this.#place?.leave();
+  }
+
+  cut(afterBytes: number): void {
+    this.#line?.cut(afterBytes);
+  }
+
+  abandon(): void {
+    this.#abandoned?.drop();
+    this.#abandoned = this.#line;
+    this.#line = undefined;
+    this.#abandoned?.abandon();
+    this.#place?.leave();
+  }
+
+  async close(): Promise<void> {
+    const line = this.#line;
+    this.#line = undefined;
+    this.#place?.leave();
+    this.#abandoned?.drop();
+    await line?.close();
+  }
+}
+
+/** One connection, from the first byte to the last. */
+class Line {
+  readonly #client: MqttClient;
+  readonly #events: LinkEvents;
+  #phase: 'connecting' | 'up' | 'ending' | 'over' = 'connecting';
+  #trouble: LinkTrouble = { message: 'the connection was closed' };
+
+  constructor(client: MqttClient, events: LinkEvents) {
+    this.#client = client;
+    this.#events = events;
+    client.on('error', (error) => {
+      this.#trouble = troubleOf(error);
+      // One who refuses is to close the connection (MQTT 3.1.1, 3.2.2.3). One who forgets must not keep us waiting.
+      if (this.#phase === 'connecting') client.end(true);
+    });
+    client.on('connect', () => this.#subscribe());
+    client.on('message', (_topic, payload) => this.#receive(payload));
+    client.on('close', () => this.#closed());
+  }
+
+  /** Only a lock that hears commands is connected. */
+  #subscribe(): void {
+    this.#client.subscribe('down', { qos: 1 }, (error, granted) => {
+      if (this.#phase !== 'connecting') return;
+      if (error !== null || granted?.[0]?.qos !== 1) {
+        this.#trouble = { message: `the subscription to down was refused${error ? `: ${error.message}` : ''}` };
+        this.#client.end(true);
+        return;
+      }
+      this.#phase = 'up';
+      this.#events.connected();
+    });
+  }
+
+  #receive(payload: Uint8Array): void {
+    if (this.#phase !== 'up') return;
+    const downlink = decodeDownlink(payload);
+    if (downlink.ok) this.#events.command(downlink.value);
+    else this.#events.unreadable(downlink.error.message);
+  }
+
+  #closed(): void {
+    const phase = this.#phase;
+    this.#phase = 'over';
+    if (phase === 'connecting') this.#events.failed(this.#trouble);
+    else if (phase === 'up') this.#events.ended(this.#trouble);
+    else if (phase === 'ending') this.#events.ended(null);
+  }
+
+  publish(uplink: Uplink): void {
+    this.#client.publish('up', Buffer.from(encodeUplink(uplink)), { qos: 1 }, (error) => {
+      if (!error && this.#phase === 'up') this.#events.acknowledged(uplink);
+    });
+  }
+
+  disconnect(): void {
+    if (this.#phase !== 'up') return;
+    this.#phase = 'ending';
+    this.#client.end();
+  }
+
+  drop(): void {
+    this.#phase = 'over';
+    this.#client.end(true);
+  }
+
+  /** Lets so many bytes more out, and destroys the socket in the middle of whatever comes then. */
+  cut(afterBytes: number): void {
+    const { stream } = this.#client;
+    if (afterBytes <= 0) stream.destroy();
+    else limitBytes(stream, afterBytes, () => stream.destroy());
+  }
+
+  /** Nothing more gets out and nothing is heard, but the socket stays open until the gateway ends it. */
+  abandon(): void {
+    this.#phase = 'over';
+    limitBytes(this.#client.stream, 0, () => undefined);
+    this.#client.once('close', () => this.#client.end(true));
+  }
+
+  /** In good order where there is a connection; by force where the other side doesn't answer in time. */
+  close(): Promise<void> {
+    const isUp = this.#phase === 'up' || this.#phase === 'ending';
+    this.#phase = 'over';
+    return new Promise((resolve) => {
+      const force = systemClock.after(CLOSE_ENDS_AFTER, () => {
+        this.#client.stream.destroy();
+        resolve();
+      });
+      const done = (): void => {
+        force.cancel();
+        resolve();
+      };
+      // An uplink whose acknowledgement never comes must not hold the end up.
+      if (isUp) this.#client.stream.once('close', done);
+      this.#client.end(!isUp, isUp ? undefined : done);
+    });
+  }
+}
+
+/** From now on the stream sends so many bytes; the rest is lost, and `then` is called once they are out. */
+function limitBytes(stream: MqttClient['stream'], bytes: number, then: () => void): void {
+  const write = stream.write.bind(stream) as (chunk: Uint8Array, done: () => void) => boolean;
+  let left = bytes;
+  const limited = (chunk: Uint8Array | string, encoding?: BufferEncoding): boolean => {
+    const whole = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
+    const part = whole.subarray(0, left);
+    if (part.length > 0) write(part, left <= whole.length ? then : () => undefined);
+    left -= part.length;
+    return true;
+  };
+  stream.write = limited as typeof stream.write;
+}
+
+/** mqtt.js puts the CONNACK's return code, a number, where Node puts its error names. */
+function troubleOf(error: Error & { code?: unknown }): LinkTrouble {
+  if (error.code === 'EMFILE') return { message: 'this process has too many open files: raise "ulimit -n"' };
+  return typeof error.code === 'number' ? { message: error.message, code: error.code } : { message: error.message };
+}

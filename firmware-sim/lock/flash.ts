@@ -1,0 +1,65 @@
+/** A lock's flash: what it still knows after it had no power (protocol.md §1, §2). */
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LockgateError } from '../../proto/errors.js';
+import type { LockFlash } from '../../proto/power/step/state.js';
+import type { Mac } from '../../proto/wire/mac.js';
+
+export interface Flash {
+  /** What the lock last kept; undefined for a new one. */
+  load(mac: Mac): LockFlash | undefined;
+  /** Keeps it. A lock calls this before it acts on what it has come to know. */
+  save(mac: Mac, flash: LockFlash): void;
+}
+
+/** A flash that lasts as long as the process: for tests, and for runs that begin anew. */
+export class MemoryFlash implements Flash {
+  readonly #kept = new Map<Mac, LockFlash>();
+
+  load(mac: Mac): LockFlash | undefined {
+    return this.#kept.get(mac);
+  }
+
+  save(mac: Mac, flash: LockFlash): void {
+    this.#kept.set(mac, flash);
+  }
+}
+
+/** One file a lock in a directory, written whole and put in its place by a rename. For fleets of up to hundreds. */
+export class DirectoryFlash implements Flash {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  }
+
+  /** @throws LockgateError `bad-flash` where the file is none that a lock wrote. */
+  load(mac: Mac): LockFlash | undefined {
+    const path = this.#path(mac);
+    let text: string;
+    try {
+      text = readFileSync(path, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+    try {
+      const flash: LockFlash = JSON.parse(text);
+      if (Number.isInteger(flash.boot) && Array.isArray(flash.waiting)) return flash;
+    } catch {
+      // Told below, with what to do about it.
+    }
+    throw new LockgateError('bad-flash', `${path} is no flash of a simulated lock: remove it to begin with a new lock`);
+  }
+
+  save(mac: Mac, flash: LockFlash): void {
+    const path = this.#path(mac);
+    writeFileSync(`${path}.new`, JSON.stringify(flash), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+
+  #path(mac: Mac): string {
+    return join(this.#directory, `${mac}.json`);
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * How much goes on at once in a fleet, by the hour of the day (UTC): connections that stand, connects and uplinks. It
+ * is the sink of a run. A lock may stand for many: then what it does counts so many times.
+ */
+import { Days, Hours, Minutes } from '../../proto/clock.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { VirtualSink } from '../fleet/virtual.js';
+
+export const HOURS_OF_DAY = 24;
+const MINUTES_OF_HOUR = 60;
+
+export interface LoadProfileOptions {
+  /** How many locks each stands for, in the order of the run's locks. */
+  readonly weights: ReadonlyMap<Mac, number>;
+  /** Between them it is measured: whole days from midnight, ms since the epoch. What stood before goes on. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+interface Presence {
+  readonly weight: number;
+  sinceMs: number | null;
+  /** How long it was connected in each hour of the day, ms. */
+  readonly connectedMs: Float64Array;
+}
+
+export class LoadProfile implements VirtualSink {
+  /** Connects, and uplinks, in each minute that was measured. */
+  readonly connects: Float64Array;
+  readonly uplinks: Float64Array;
+  /** The most connections that stood at one moment of each hour of the day. */
+  readonly mostConnected = new Float64Array(HOURS_OF_DAY);
+  readonly #locks = new Map<Mac, Presence>();
+  readonly #fromMs: number;
+  readonly #toMs: number;
+  #connected = 0;
+  #seenMs: number;
+
+  constructor({ weights, fromMs, toMs }: LoadProfileOptions) {
+    this.#fromMs = fromMs;
+    this.#toMs = toMs;
+    // Right before it begins, so that what stands then counts in its first hour.
+    this.#seenMs = fromMs - 1;
+    const minutes = Math.ceil((toMs - fromMs) / Minutes(1));
+    this.connects = new Float64Array(minutes);
+    this.uplinks = new Float64Array(minutes);
+    for (const [mac, weight] of weights)
+      this.#locks.set(mac, { weight, sinceMs: null, connectedMs: new Float64Array(HOURS_OF_DAY) });
+  }
+
+  connect(mac: Mac, atMs: number): void {
+    const lock = this.#lock(mac);
+    if (lock.sinceMs !== null) return;
+    this.#passUntil(atMs);
+    lock.sinceMs = atMs;
+    this.#connected += lock.weight;
+    this.#noteMost(atMs);
+    this.#countIn(this.connects, lock, atMs);
+  }
+
+  uplink(mac: Mac, atMs: number): void {
+    this.#countIn(this.uplinks, this.#lock(mac), atMs);
+  }
+
+  disconnect(mac: Mac, atMs: number): void {
+    const lock = this.#lock(mac);
+    if (lock.sinceMs === null) return;
+    this.#passUntil(atMs);
+    this.#addSpan(lock, lock.sinceMs, atMs);
+    lock.sinceMs = null;
+    this.#connected -= lock.weight;
+  }
+
+  /** Counts the connections that still stand. To be called at the end of the run. */
+  settle(): void {
+    this.#passUntil(this.#toMs);
+    for (const lock of this.#locks.values()) {
+      if (lock.sinceMs === null) continue;
+      this.#addSpan(lock, lock.sinceMs, this.#toMs);
+      lock.sinceMs = this.#toMs;
+    }
+  }
+
+  /** The share of each hour of the day in which the lock was connected, 0…1. */
+  connectedShares(mac: Mac): number[] {
+    // Each hour of the day comes as often as there are days.
+    const hourMs = Hours(1) * ((this.#toMs - this.#fromMs) / Days(1));
+    return Array.from(this.#lock(mac).connectedMs, (span) => span / hourMs);
+  }
+
+  #lock(mac: Mac): Presence {
+    const lock = this.#locks.get(mac);
+    if (lock === undefined) throw new Error(`${mac} has no weight`);
+    return lock;
+  }
+
+  /** What stands goes on through each hour that has begun since anything changed. */
+  #passUntil(atMs: number): void {
+    const hourAfterMs = Math.floor(this.#seenMs / Hours(1)) * Hours(1) + Hours(1);
+    for (let ms = hourAfterMs; ms <= Math.min(atMs, this.#toMs - 1); ms += Hours(1)) this.#noteMost(ms);
+    this.#seenMs = Math.max(this.#seenMs, atMs);
+  }
+
+  #noteMost(atMs: number): void {
+    if (atMs < this.#fromMs || atMs >= this.#toMs) return;
+    const hour = hourOf(atMs);
+    this.mostConnected[hour] = Math.max(this.mostConnected[hour] ?? 0, this.#connected);
+  }
+
+  #countIn(minutes: Float64Array, { weight }: Presence, atMs: number): void {
+    if (atMs < this.#fromMs || atMs >= this.#toMs) return;
+    const minute = Math.floor((atMs - this.#fromMs) / Minutes(1));
+    minutes[minute] = (minutes[minute] ?? 0) + weight;
+  }
+
+  #addSpan({ connectedMs }: Presence, sinceMs: number, untilMs: number): void {
+    const endMs = Math.min(untilMs, this.#toMs);
+    for (let ms = Math.max(sinceMs, this.#fromMs); ms < endMs; ) {
+      const nextMs = Math.min(Math.floor(ms / Hours(1)) * Hours(1) + Hours(1), endMs);
+      connectedMs[hourOf(ms)] = (connectedMs[hourOf(ms)] ?? 0) + nextMs - ms;
+      ms = nextMs;
+    }
+  }
+}
+
+/** Of the UTC day. */
+export function hourOf(atMs: number): number {
+  return Math.floor(atMs / Hours(1)) % HOURS_OF_DAY;
+}
+
+/** The mean of each minute of the day, over all days. `minutes` begins at midnight. */
+export function byMinuteOfDay(minutes: Float64Array): Float64Array {
+  const ofDay = HOURS_OF_DAY * MINUTES_OF_HOUR;
+  const days = minutes.length / ofDay;
+  const means = new Float64Array(ofDay);
+  for (const [index, count] of minutes.entries()) means[index % ofDay] = (means[index % ofDay] ?? 0) + count / days;
+  return means;
+}

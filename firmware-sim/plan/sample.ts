@@ -1,0 +1,81 @@
+/**
+ * A fleet too large to be simulated whole: which locks stand for it, and how sure what they show is of it. The parts of
+ * the mix are strata: each is sampled for itself, since locks of one part are alike and those of two are not.
+ */
+import { dealMix, type MixPart } from '../fleet/mix.js';
+
+/** A part of the fleet. */
+export interface Stratum {
+  readonly part: MixPart;
+  /** How many locks it has, and how many of them are simulated. */
+  readonly locks: number;
+  readonly sampled: number;
+}
+
+/** A number that was measured, or reckoned from a sample. */
+export interface Estimate {
+  readonly value: number;
+  /** Of the scaling from the sample to the fleet; 0 where all locks were simulated. */
+  readonly standardError: number;
+}
+
+/** A part is simulated with at least so many of its locks: fewer say nothing of how much they differ. */
+const LEAST_OF_PART = 30;
+
+/** Shares `most` simulated locks among the parts, by their size. Small parts get more than their share. */
+export function drawStrata(mix: readonly MixPart[], locks: number, most: number): Stratum[] {
+  const counts = new Map<MixPart, number>(mix.map((part) => [part, 0]));
+  for (const part of dealMix(mix, locks)) counts.set(part, (counts.get(part) ?? 0) + 1);
+  const share = Math.min(1, most / locks);
+  return [...counts]
+    .filter(([, count]) => count > 0)
+    .map(([part, count]) => {
+      const sampled = Math.min(count, Math.max(LEAST_OF_PART, Math.round(count * share)));
+      return { part, locks: count, sampled };
+    });
+}
+
+/** How many locks of the fleet each simulated one of the part stands for. */
+export function weightOf({ locks, sampled }: Stratum): number {
+  return locks / sampled;
+}
+
+/**
+ * The sum over a part's locks from the values of those that were simulated, with the standard error of simple random
+ * sampling without replacement.
+ */
+export function totalOf({ locks, sampled }: Stratum, values: readonly number[]): Estimate {
+  const sum = values.reduce((a, b) => a + b, 0);
+  const mean = sum / sampled;
+  if (locks === sampled) return { value: sum, standardError: 0 };
+  const squares = values.reduce((a, value) => a + (value - mean) ** 2, 0);
+  const variance = squares / (sampled - 1);
+  return { value: mean * locks, standardError: locks * Math.sqrt((variance / sampled) * (1 - sampled / locks)) };
+}
+
+/**
+ * The same of shares of one, 0…1. Where all that were simulated are alike, that is no proof that all are: the error is
+ * reckoned as if two more had been seen, one of each extreme (Agresti and Coull, The American Statistician 52, 1998).
+ */
+export function shareTotalOf(stratum: Stratum, shares: readonly number[]): Estimate {
+  const { locks, sampled } = stratum;
+  const total = totalOf(stratum, shares);
+  if (locks === sampled) return total;
+  const more = [...shares, 0, 1];
+  const mean = more.reduce((a, b) => a + b, 0) / more.length;
+  const variance = more.reduce((a, share) => a + (share - mean) ** 2, 0) / (more.length - 1);
+  return { ...total, standardError: locks * Math.sqrt((variance / more.length) * (1 - sampled / locks)) };
+}
+
+/** The sum of parts, which are sampled independently. */
+export function sumOf(estimates: readonly Estimate[]): Estimate {
+  return {
+    value: estimates.reduce((sum, { value }) => sum + value, 0),
+    standardError: Math.sqrt(estimates.reduce((sum, { standardError }) => sum + standardError ** 2, 0)),
+  };
+}
+
+/** So many times the estimate. */
+export function timesOf({ value, standardError }: Estimate, factor: number): Estimate {
+  return { value: value * factor, standardError: standardError * factor };
+}

@@ -1,0 +1,304 @@
+/**
+ * What a fleet asks of a gateway and of a network, before there is one: a virtual run that measures connections,
+ * connects and uplinks by the hour of the day, and bytes and batteries by the parts of the mix. Prices are
+ * not known here (cli/commands/sim/plan/price.ts).
+ *
+ * A day passes before anything is measured: all locks get power at one moment, as no fleet does, and the connects of
+ * that moment would be the peak of every run.
+ */
+import { Days, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { CommandOrder } from '../fleet/command-orders.js';
+import { dealMix, type MixPart } from '../fleet/mix.js';
+import { type VirtualOptions, VirtualRun } from '../fleet/virtual.js';
+import type { WireSize } from '../link/wire-size.js';
+import { type BatterySize, byCause, meanBattery, type UsedCharge } from './battery-size.js';
+import { byMinuteOfDay, HOURS_OF_DAY, LoadProfile } from './load-profile.js';
+import { drawStrata, type Estimate, type Stratum, shareTotalOf, sumOf, timesOf, totalOf, weightOf } from './sample.js';
+import { type LockTraffic, Traffic } from './traffic.js';
+
+/** A month of a plan. */
+export const MONTH_DAYS = 30;
+/** What passes before anything is measured. */
+const WARM_UP: Milliseconds = Days(1);
+/** Over which uplinks are counted for uplinks a second. */
+export const RATE_WINDOW: Milliseconds = Minutes(1);
+/** Independent locks exceed their mean by more than three standard deviations at about one moment of a thousand. */
+const DEVIATIONS = 3;
+/**
+ * A minute of the day is a rush, and no accident of who is in the sample, where it counts more of the sample than the
+ * hour's mean, five deviations of chance, and five. Days do not add up here: a lock's daily ping keeps its minute.
+ */
+const RUSH = { deviations: 5, least: 5 } as const;
+
+export interface SizingOptions extends Pick<VirtualOptions, 'seed' | 'pace' | 'worldOf'> {
+  readonly locks: number;
+  /** The most locks to simulate; a larger fleet is reckoned from them. */
+  readonly sample: number;
+  /** How long is measured, in whole days. */
+  readonly days: number;
+  /** When it begins: a midnight (UTC), ms since the epoch. */
+  readonly startMs: number;
+  readonly mix: readonly MixPart[];
+  readonly wire: WireSize;
+  readonly orders?: CommandOrder;
+}
+
+/** What a part of the fleet moves in a month of 30 days. */
+export interface PartSize {
+  /** As it was typed in the mix. */
+  readonly name: string;
+  readonly locks: number;
+  readonly sampled: number;
+  /** Of all its locks together. */
+  readonly month: MonthSize;
+  /** Null where the locks' world has no battery of its own. */
+  readonly battery: BatterySize | null;
+}
+
+export interface MonthSize {
+  readonly connections: Estimate;
+  readonly messagesUp: Estimate;
+  readonly messagesDown: Estimate;
+  readonly keepalives: Estimate;
+  readonly bytesUp: Estimate;
+  readonly bytesDown: Estimate;
+  readonly bytes: Estimate;
+}
+
+/** An hour of the day (UTC). */
+export interface HourSize {
+  readonly hour: number;
+  /** Connections that stand at once, on the average. */
+  readonly connected: Estimate;
+  readonly connectedPeak: number;
+  /** In the hour's busiest minute. */
+  readonly connectsPerMinutePeak: number;
+  readonly uplinksPerSecond: number;
+  /** In the hour's busiest minute. */
+  readonly uplinksPerSecondPeak: number;
+}
+
+export interface Sizing {
+  readonly locks: number;
+  readonly sampled: number;
+  readonly days: number;
+  readonly parts: readonly PartSize[];
+  readonly total: MonthSize;
+  readonly battery: BatterySize | null;
+  readonly hours: readonly HourSize[];
+}
+
+/** A run that goes on as far as it is told to, and says at its end what it measured. */
+export class SizingRun {
+  readonly endMs: number;
+  readonly #options: SizingOptions;
+  readonly #strata: readonly Stratum[];
+  readonly #locksOf: ReadonlyMap<Stratum, readonly Mac[]>;
+  readonly #run: VirtualRun;
+  readonly #traffic: Traffic;
+  readonly #load: LoadProfile;
+  /** Of each lock, when the measure begins; undefined until then. */
+  #usedBefore: ReadonlyMap<Mac, UsedCharge | null> | undefined;
+
+  constructor(options: SizingOptions) {
+    const { seed, pace, worldOf, startMs, days, orders, mix } = options;
+    this.#options = options;
+    this.endMs = startMs + Days(days);
+    this.#strata = drawStrata(mix, options.locks, options.sample);
+    this.#run = new VirtualRun({
+      seed,
+      locks: this.#strata.reduce((sum, { sampled }) => sum + sampled, 0),
+      days: days + WARM_UP / Days(1),
+      startMs: startMs - WARM_UP,
+      mix: mixOf(this.#strata),
+      sink: {
+        connect: (mac, atMs) => {
+          this.#traffic.connect(mac, atMs);
+          this.#load.connect(mac, atMs);
+        },
+        uplink: (mac, atMs, uplink) => {
+          this.#traffic.uplink(mac, atMs, uplink);
+          this.#load.uplink(mac, atMs);
+        },
+        command: (mac, atMs, downlink) => this.#traffic.command(mac, atMs, downlink),
+        disconnect: (mac, atMs, cause) => {
+          this.#traffic.disconnect(mac, atMs, cause);
+          this.#load.disconnect(mac, atMs);
+        },
+      },
+      ...(pace && { pace }),
+      ...(worldOf && { worldOf }),
+      ...(orders && { orders }),
+    });
+    this.#locksOf = dealt(this.#run, this.#strata);
+    const weights = new Map<Mac, number>();
+    for (const [stratum, macs] of this.#locksOf) for (const mac of macs) weights.set(mac, weightOf(stratum));
+    this.#traffic = new Traffic(options.wire, startMs, this.endMs);
+    this.#load = new LoadProfile({ weights, fromMs: startMs, toMs: this.endMs });
+  }
+
+  get nowMs(): number {
+    return this.#run.nowMs;
+  }
+
+  /** How many locks are simulated. */
+  get sampled(): number {
+    return this.#run.locks.length;
+  }
+
+  /** Goes on to `untilMs`, at most to the end. */
+  advance(untilMs: number): void {
+    const { startMs } = this.#options;
+    if (this.#usedBefore === undefined && untilMs >= startMs) {
+      this.#run.advance(startMs);
+      this.#usedBefore = this.#used(startMs);
+    }
+    this.#run.advance(untilMs);
+  }
+
+  /** What each lock has taken out of its battery; null for one whose world has none. */
+  #used(atMs: number): ReadonlyMap<Mac, UsedCharge | null> {
+    return new Map(this.#run.locks.map(({ mac, battery }) => [mac, battery?.used(atMs) ?? null]));
+  }
+
+  /** What was measured. To be asked once, when the run is over. */
+  finish(): Sizing {
+    this.#traffic.settle();
+    this.#load.settle();
+    const { locks, days } = this.#options;
+    const parts = this.#strata.map((stratum) => this.#partSize(stratum));
+    const total = monthSize((name) => sumOf(parts.map(({ month }) => month[name])));
+    const battery = meanBattery(parts.map((part) => ({ locks: part.locks, used: part.battery?.byCause ?? null })));
+    return { locks, sampled: this.sampled, days, parts, total, battery, hours: this.#hours() };
+  }
+
+  #batterySize(macs: readonly Mac[]): BatterySize | null {
+    const after = this.#used(this.endMs);
+    const { days } = this.#options;
+    return meanBattery(
+      macs.map((mac) => {
+        const [from, to] = [this.#usedBefore?.get(mac) ?? null, after.get(mac) ?? null];
+        return { locks: 1, used: from && to && byCause((cause) => (to[cause] - from[cause]) / days) };
+      }),
+    );
+  }
+
+  #partSize(stratum: Stratum): PartSize {
+    const { part, locks, sampled } = stratum;
+    const traffic = (this.#locksOf.get(stratum) ?? []).map((mac) => this.#traffic.of(mac));
+    const toMonth = MONTH_DAYS / this.#options.days;
+    const month = monthSize((name) => timesOf(totalOf(stratum, traffic.map(COUNTS[name])), toMonth));
+    const battery = this.#batterySize(this.#locksOf.get(stratum) ?? []);
+    return { name: part.name, locks, sampled, month, battery };
+  }
+
+  #hours(): HourSize[] {
+    const isWhole = this.#strata.every(({ locks, sampled }) => locks === sampled);
+    const shares = new Map(
+      [...this.#locksOf].map(([stratum, macs]) => [stratum, macs.map((mac) => this.#load.connectedShares(mac))]),
+    );
+    const connects = this.#peaks(this.#load.connects, isWhole);
+    const uplinks = this.#peaks(this.#load.uplinks, isWhole);
+    return Array.from({ length: HOURS_OF_DAY }, (_, hour) => {
+      const ofHour = [...shares].map(([stratum, locks]) => ({
+        stratum,
+        shares: locks.map((share) => share[hour] ?? 0),
+      }));
+      const connected = sumOf(ofHour.map(({ stratum, shares }) => shareTotalOf(stratum, shares)));
+      const spread = sumOf(
+        ofHour.map(({ stratum, shares }) =>
+          totalOf(
+            stratum,
+            shares.map((p) => p * (1 - p)),
+          ),
+        ),
+      );
+      const reckoned = Math.min(
+        this.#options.locks,
+        connected.value + DEVIATIONS * Math.sqrt(Math.max(0, spread.value)),
+      );
+      return {
+        hour,
+        connected,
+        connectedPeak: isWhole ? (this.#load.mostConnected[hour] ?? 0) : reckoned,
+        connectsPerMinutePeak: connects[hour]?.peak ?? 0,
+        uplinksPerSecond: (uplinks[hour]?.mean ?? 0) / (RATE_WINDOW / Seconds(1)),
+        uplinksPerSecondPeak: (uplinks[hour]?.peak ?? 0) / (RATE_WINDOW / Seconds(1)),
+      };
+    });
+  }
+
+  /**
+   * A mean and a busiest minute for each hour of the day. Where all locks were simulated the minute was measured. A
+   * sample's busiest minute would say more of the sample than of the fleet: there it is the hour's mean, or that of a
+   * minute of the day in which locks act together, and what chance adds to as many locks that act each for itself.
+   */
+  #peaks(minutes: Float64Array, isWhole: boolean): { mean: number; peak: number }[] {
+    const { locks } = this.#options;
+    const means = byMinuteOfDay(minutes);
+    const ofHour = means.length / HOURS_OF_DAY;
+    return Array.from({ length: HOURS_OF_DAY }, (_, hour) => {
+      const mine = means.subarray(hour * ofHour, (hour + 1) * ofHour);
+      const mean = mine.reduce((a, b) => a + b, 0) / ofHour;
+      if (isWhole) return { mean, peak: busiestOf(minutes, hour, ofHour) };
+      const sampleMean = (mean * this.sampled) / locks;
+      const rush = (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.least) * (locks / this.sampled);
+      const most = mine.reduce((a, b) => Math.max(a, b), 0);
+      const typical = most > rush ? most : mean;
+      // A rush is the same each day: chance adds to what the others do.
+      return { mean, peak: typical + DEVIATIONS * Math.sqrt(mean) };
+    });
+  }
+}
+
+/** Of so many locks in all, each part is dealt just as many as are simulated of it. */
+function mixOf(strata: readonly Stratum[]): MixPart[] {
+  return strata.map(({ part, sampled }) => ({ ...part, weight: sampled }));
+}
+
+/** The simulated locks of each part: the fleet deals its mix in the order of its locks. */
+function dealt(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMap<Stratum, readonly Mac[]> {
+  const mix = mixOf(strata);
+  const locksOf = new Map<Stratum, Mac[]>(strata.map((stratum) => [stratum, []]));
+  const order = dealMix(mix, run.locks.length);
+  for (const [index, { mac }] of run.locks.entries()) {
+    const stratum = strata[mix.indexOf(order[index] as MixPart)];
+    if (stratum !== undefined) locksOf.get(stratum)?.push(mac);
+  }
+  for (const [{ sampled }, macs] of locksOf)
+    if (macs.length !== sampled) throw new Error('the mix was not dealt as it was drawn');
+  return locksOf;
+}
+
+function busiestOf(minutes: Float64Array, hour: number, ofHour: number): number {
+  let most = 0;
+  for (let first = hour * ofHour; first < minutes.length; first += ofHour * HOURS_OF_DAY) {
+    for (const count of minutes.subarray(first, first + ofHour)) most = Math.max(most, count);
+  }
+  return most;
+}
+
+type CountName = keyof MonthSize;
+
+const COUNTS: Readonly<Record<CountName, (traffic: LockTraffic) => number>> = {
+  connections: ({ connections }) => connections,
+  messagesUp: ({ messagesUp }) => messagesUp,
+  messagesDown: ({ messagesDown }) => messagesDown,
+  keepalives: ({ keepalives }) => keepalives,
+  bytesUp: ({ bytesUp }) => bytesUp,
+  bytesDown: ({ bytesDown }) => bytesDown,
+  bytes: ({ bytesUp, bytesDown }) => bytesUp + bytesDown,
+};
+
+function monthSize(of: (name: CountName) => Estimate): MonthSize {
+  return {
+    connections: of('connections'),
+    messagesUp: of('messagesUp'),
+    messagesDown: of('messagesDown'),
+    keepalives: of('keepalives'),
+    bytesUp: of('bytesUp'),
+    bytesDown: of('bytesDown'),
+    bytes: of('bytes'),
+  };
+}

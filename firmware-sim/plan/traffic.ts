@@ -1,0 +1,128 @@
+/**
+ * Counts the traffic of locks in a virtual run, as the gateway would meter it (the sizes are those of
+ * wire-size.ts): connections, messages, keepalives and bytes, lock by lock.
+ *
+ * A lock says PINGREQ after each keepalive in which it had nothing else to say (MQTT 3.1.1, 3.1.2.10). No lock makes an
+ * event of that, so they are reckoned from the silence before each event.
+ */
+
+import { POWER_MODEL } from '../../proto/power/model.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { Downlink, Uplink } from '../../proto/wire/ping.js';
+import type { VirtualSink } from '../fleet/virtual.js';
+import type { LinkEnd } from '../link/memory-link.js';
+import type { WireBytes, WireSize } from '../link/wire-size.js';
+
+/** What one lock moved. */
+export interface LockTraffic {
+  readonly connections: number;
+  readonly messagesUp: number;
+  readonly messagesDown: number;
+  /** PINGREQs, each with its answer. */
+  readonly keepalives: number;
+  readonly bytesUp: number;
+  readonly bytesDown: number;
+}
+
+type Counting = { -readonly [Name in keyof LockTraffic]: LockTraffic[Name] } & {
+  /** When the lock last said or heard something on its connection, ms since the epoch; null while there is none. */
+  lastMs: number | null;
+};
+
+const { keepalive: KEEPALIVE } = POWER_MODEL.timings;
+
+/** See the head of this file. It is the sink of a run, or part of one. */
+export class Traffic implements Required<VirtualSink> {
+  readonly #wire: WireSize;
+  readonly #fromMs: number;
+  readonly #toMs: number;
+  readonly #locks = new Map<Mac, Counting>();
+
+  /**
+   * What happens before `fromMs`, or at `toMs` or later, is not counted, though connections may go on through either;
+   * ms since the epoch.
+   */
+  constructor(wire: WireSize, fromMs: number, toMs: number) {
+    this.#wire = wire;
+    this.#fromMs = fromMs;
+    this.#toMs = toMs;
+  }
+
+  connect(mac: Mac, atMs: number): void {
+    const lock = this.#lock(mac);
+    lock.lastMs = atMs;
+    if (!this.#isMeasured(atMs)) return;
+    lock.connections += 1;
+    add(lock, this.#wire.connect);
+  }
+
+  uplink(mac: Mac, atMs: number, uplink: Uplink): void {
+    const lock = this.#lock(mac);
+    this.#silentUntil(lock, atMs);
+    if (!this.#isMeasured(atMs)) return;
+    lock.messagesUp += 1;
+    add(lock, this.#wire.uplink(uplink));
+  }
+
+  command(mac: Mac, atMs: number, downlink: Downlink): void {
+    const lock = this.#lock(mac);
+    this.#silentUntil(lock, atMs);
+    if (!this.#isMeasured(atMs)) return;
+    lock.messagesDown += 1;
+    add(lock, this.#wire.downlink(downlink));
+  }
+
+  disconnect(mac: Mac, atMs: number, cause: LinkEnd): void {
+    const lock = this.#lock(mac);
+    this.#silentUntil(lock, atMs);
+    lock.lastMs = null;
+    if (this.#isMeasured(atMs) && cause === 'closed') add(lock, this.#wire.close);
+  }
+
+  /** Reckons what is due by now on connections that still stand. To be called at the end of the run. */
+  settle(): void {
+    for (const lock of this.#locks.values()) this.#silentUntil(lock, this.#toMs);
+  }
+
+  /** What a lock moved; nothing where it was never heard of. */
+  of(mac: Mac): LockTraffic {
+    return this.#lock(mac);
+  }
+
+  #isMeasured(atMs: number): boolean {
+    return atMs >= this.#fromMs && atMs < this.#toMs;
+  }
+
+  #lock(mac: Mac): Counting {
+    let lock = this.#locks.get(mac);
+    if (lock === undefined) {
+      lock = {
+        connections: 0,
+        messagesUp: 0,
+        messagesDown: 0,
+        keepalives: 0,
+        bytesUp: 0,
+        bytesDown: 0,
+        lastMs: null,
+      };
+      this.#locks.set(mac, lock);
+    }
+    return lock;
+  }
+
+  /** What is said at the very moment at which a PINGREQ would be due takes its place. */
+  #silentUntil(lock: Counting, atMs: number): void {
+    if (lock.lastMs === null) return;
+    for (let dueMs = lock.lastMs + KEEPALIVE; dueMs < atMs; dueMs += KEEPALIVE) {
+      if (!this.#isMeasured(dueMs)) continue;
+      lock.keepalives += 1;
+      add(lock, this.#wire.keepalive);
+    }
+    lock.lastMs = atMs;
+  }
+}
+
+function add(lock: Counting, { up, down }: WireBytes): void {
+  lock.bytesUp += up;
+  lock.bytesDown += down;
+}

@@ -1,0 +1,251 @@
+/** Holds what the locks wrote down against what a scenario expects. Pure: it reads a record and says what it finds. */
+import { placeOf } from '../world/routes/city.js';
+import type {
+  Carried,
+  Comparison,
+  ExpectedPing,
+  PingPattern,
+  PingsInARow,
+  ScenarioExpectation,
+} from './expectation.js';
+import { type LockRecord, pingText, type RecordedPing } from './record.js';
+import { momentText, type Scenario } from './scenario.js';
+
+/** What came of one expectation. */
+export interface ScenarioVerdict {
+  readonly expectation: ScenarioExpectation;
+  readonly isMet: boolean;
+  /** What was seen instead, for people; empty where it is met. */
+  readonly seen: string;
+}
+
+/** How far from a place a ping is near it. */
+const NEAR_METERS = 150;
+/** Pings that a message shows. */
+const SHOWN = 6;
+
+/** Judges all expectations, in their order. */
+export function checkScenario(scenario: Scenario, records: ReadonlyMap<string, LockRecord>): ScenarioVerdict[] {
+  const check = new Check(scenario, records);
+  return scenario.expectations.map((expectation) => check.judge(expectation));
+}
+
+class Check {
+  readonly #scenario: Scenario;
+  readonly #records: ReadonlyMap<string, LockRecord>;
+  /** The ping that the expectation before found, by lock; undefined where it found none. */
+  readonly #found = new Map<string, RecordedPing | undefined>();
+
+  constructor(scenario: Scenario, records: ReadonlyMap<string, LockRecord>) {
+    this.#scenario = scenario;
+    this.#records = records;
+  }
+
+  judge(expectation: ScenarioExpectation): ScenarioVerdict {
+    const record = this.#records.get(expectation.lock);
+    if (record === undefined) throw new Error(`the lock ${expectation.lock} has no record`);
+    const seen = this.#seenInstead(expectation, record);
+    return { expectation, isMet: seen === undefined, seen: seen ?? '' };
+  }
+
+  /** Undefined where it is met. */
+  #seenInstead(expectation: ScenarioExpectation, record: LockRecord): string | undefined {
+    switch (expectation.kind) {
+      case 'ping':
+        return this.#pingInstead(expectation, record);
+      case 'never': {
+        const [first] = this.#matching(record, expectation, expectation.pattern, expectation.carried);
+        return first && `it came at ${this.#pingAt(first)}`;
+      }
+      case 'exactly':
+        return this.#rowInstead(expectation.row, this.#between(record, expectation));
+      case 'command':
+        return this.#commandInstead(expectation, record);
+      default:
+        return this.#linkInstead(expectation, record);
+    }
+  }
+
+  #pingInstead(expected: ExpectedPing, record: LockRecord): string | undefined {
+    const { lock, isNext, within } = expected;
+    const before = this.#found.get(lock);
+    this.#found.set(lock, undefined);
+    if (isNext && before === undefined) return 'the ping before it was not found';
+    const afterMs = isNext && before !== undefined ? before.madeMs : expected.afterMs;
+    const span = { afterMs, untilMs: expected.untilMs };
+    // What was made at the same moment may be next all the same.
+    const from = isNext && before !== undefined ? record.pings.indexOf(before) + 1 : 0;
+    const rest = { pings: record.pings.slice(from) };
+    const matching = this.#matching(rest, span, expected.pattern, expected.carried);
+    const [first] = matching;
+    const nearby = (): string => this.#nearby(record, afterMs);
+    if (first === undefined && expected.atLeast > 0) return `none came; ${nearby()}`;
+    if (matching.length < expected.atLeast || matching.length > expected.atMost)
+      return `${matching.length} came; ${nearby()}`;
+    if (first === undefined) return undefined;
+    if (within !== null && first.madeMs > afterMs + within)
+      return `the first came at ${this.#at(first.madeMs)}, ${seconds(first.madeMs - afterMs)} after; ${nearby()}`;
+    const uneven = expected.every && this.#uneven(matching, expected.every);
+    if (uneven) return uneven;
+    const early = this.#early(matching, expected.arrivesAfterMs);
+    if (early !== undefined) return early;
+    this.#found.set(lock, first);
+    return undefined;
+  }
+
+  /** Where pings do not follow each other as they should; undefined where they do. */
+  #uneven(
+    pings: readonly RecordedPing[],
+    { span, give, lasts }: NonNullable<ExpectedPing['every']>,
+  ): string | undefined {
+    const firstMs = pings[0]?.madeMs ?? 0;
+    let lastMs = firstMs;
+    for (const { madeMs } of pings.slice(1)) {
+      if (lastMs >= firstMs + lasts) break;
+      const gap = madeMs - lastMs;
+      if (gap < span - give || gap > span + give)
+        return `after the one at ${this.#at(lastMs)} the next came at ${this.#at(madeMs)}, ${seconds(gap)} later`;
+      lastMs = madeMs;
+    }
+    return lastMs + span + give >= firstMs + lasts ? undefined : `after the one at ${this.#at(lastMs)} no more came`;
+  }
+
+  #early(pings: readonly RecordedPing[], arrivesAfterMs: number | null): string | undefined {
+    if (arrivesAfterMs === null) return undefined;
+    const early = pings.find(({ acknowledgedMs }) => acknowledgedMs === null || acknowledgedMs < arrivesAfterMs);
+    if (early === undefined) return undefined;
+    const when = early.acknowledgedMs === null ? 'never arrived' : `arrived at ${this.#at(early.acknowledgedMs)}`;
+    return `the one of ${this.#at(early.madeMs)} ${when}`;
+  }
+
+  #rowInstead(row: readonly PingsInARow[], pings: readonly RecordedPing[]): string | undefined {
+    let index = 0;
+    for (const wanted of row) {
+      let times = 0;
+      const most = wanted.times === 'repeated' ? Number.POSITIVE_INFINITY : wanted.times;
+      while (times < most && index < pings.length && fits(pings[index] as RecordedPing, wanted)) {
+        index += 1;
+        times += 1;
+      }
+      if (times > 0 && (wanted.times === 'repeated' || times === most)) continue;
+      const what = `${wanted.reason}${wanted.kind === null ? '' : ` ${wanted.kind}`}`;
+      return `in place of ${what} ${this.#fromOn(pings, index)}`;
+    }
+    return index === pings.length ? undefined : `besides ${this.#fromOn(pings, index)}`;
+  }
+
+  #fromOn(pings: readonly RecordedPing[], index: number): string {
+    const shown = pings.slice(index, index + SHOWN).map((ping) => this.#pingAt(ping));
+    return shown.length === 0 ? 'nothing more came' : `came ${shown.join(', ')}`;
+  }
+
+  #commandInstead(expected: Extract<ScenarioExpectation, { kind: 'command' }>, record: LockRecord): string | undefined {
+    const latestMs = expected.within === null ? expected.untilMs : expected.afterMs + expected.within;
+    const of = record.commands.filter(({ type }) => type === expected.type);
+    const met = of.some(({ receivedMs, result }) => {
+      return receivedMs >= expected.afterMs && receivedMs <= latestMs && result === expected.result;
+    });
+    if (met) return undefined;
+    const list = of.map(({ receivedMs, result }) => `${this.#at(receivedMs)} (${result ?? 'not finished'})`);
+    return list.length === 0 ? 'none reached the lock' : `it reached the lock at ${list.slice(0, SHOWN).join(', ')}`;
+  }
+
+  #linkInstead(
+    { kind, afterMs, untilMs, give }: Extract<ScenarioExpectation, { kind: 'connected' | 'silent' }>,
+    record: LockRecord,
+  ): string | undefined {
+    if (kind === 'connected') {
+      const isKept = record.connections.some(({ fromMs, toMs }) => fromMs <= afterMs + give && toMs >= untilMs - give);
+      return isKept ? undefined : `its connections: ${this.#connections(record) || 'none'}`;
+    }
+    const open = record.connections.find(({ fromMs, toMs }) => fromMs < untilMs && toMs > afterMs + give);
+    if (open !== undefined) return `connected ${this.#connection(open)}`;
+    const spoke = record.pings.find(({ madeMs, source }) => {
+      return source === 'lock' && madeMs > afterMs + give && madeMs < untilMs;
+    });
+    return spoke && `it made ${this.#pingAt(spoke)}`;
+  }
+
+  #connections({ connections }: LockRecord): string {
+    return connections
+      .slice(0, SHOWN)
+      .map((connection) => this.#connection(connection))
+      .join(', ');
+  }
+
+  #connection({ fromMs, toMs }: { readonly fromMs: number; readonly toMs: number }): string {
+    return `from ${this.#at(fromMs)} ${Number.isFinite(toMs) ? `to ${this.#at(toMs)}` : 'on'}`;
+  }
+
+  #between(
+    { pings }: Pick<LockRecord, 'pings'>,
+    { afterMs, untilMs }: { afterMs: number; untilMs: number },
+  ): RecordedPing[] {
+    return pings.filter(({ madeMs }) => madeMs >= afterMs && madeMs < untilMs);
+  }
+
+  #matching(
+    record: Pick<LockRecord, 'pings'>,
+    span: { readonly afterMs: number; readonly untilMs: number },
+    pattern: PingPattern,
+    carried: Carried,
+  ): RecordedPing[] {
+    return this.#between(record, span).filter((ping) => fits(ping, pattern) && this.#carries(ping, carried));
+  }
+
+  #carries({ uplink }: RecordedPing, { words, numbers, near }: Carried): boolean {
+    const members = membersOf(uplink);
+    if (!words.every(([member, value]) => members[member] === value)) return false;
+    if (!numbers.every(([member, comparison]) => compares(members[member], comparison))) return false;
+    if (near === null) return true;
+    const { body } = uplink;
+    if (body.kind === 'close_connection' || body.position === null) return false;
+    const { latitudeDegrees, longitudeDegrees } = body.position;
+    const place = placeOf(this.#scenario.city, latitudeDegrees, longitudeDegrees);
+    const [east, north] = [place.eastMeters - near.eastMeters, place.northMeters - near.northMeters];
+    return east * east + north * north <= NEAR_METERS * NEAR_METERS;
+  }
+
+  /** The pings around a moment, so that who reads sees what came instead. */
+  #nearby({ pings }: LockRecord, atMs: number): string {
+    if (pings.length === 0) return 'the lock made no ping at all';
+    const next = pings.findIndex(({ madeMs }) => madeMs >= atMs);
+    const from = Math.max(0, (next === -1 ? pings.length : next) - SHOWN / 3);
+    const shown = pings.slice(from, from + SHOWN).map((ping) => this.#pingAt(ping));
+    return `seen: ${shown.join(', ')}${from + SHOWN < pings.length ? ', …' : ''}`;
+  }
+
+  #pingAt(ping: RecordedPing): string {
+    return `${this.#at(ping.madeMs)} ${pingText(ping)}`;
+  }
+
+  #at(atMs: number): string {
+    return momentText(this.#scenario, atMs);
+  }
+}
+
+function fits({ uplink: { body } }: RecordedPing, { reason, kind }: PingPattern): boolean {
+  return body.reason === reason && (kind === null || body.kind === kind);
+}
+
+/** What a ping carries, by the names that people read in JSON. */
+function membersOf({ body, power }: RecordedPing['uplink']): Readonly<Record<string, unknown>> {
+  const { mode, rideTracking, airplane, recovery } = power;
+  const settings = { mode, ride_tracking: rideTracking, airplane, recovery };
+  const all = { ...settings, lock_state: body.lockState, battery_percent: body.batteryPercent };
+  if (body.kind === 'close_connection') return all;
+  const more = { ...all, tether_state: body.tetherState, ebike_voltage: body.ebikeVolts };
+  return body.kind === 'gps' ? { ...more, speed: body.speedMetersPerSecond } : more;
+}
+
+function compares(value: unknown, { relation, value: bound }: Comparison): boolean {
+  if (relation === '=') return value === bound;
+  if (typeof value !== 'number' || bound === null) return false;
+  if (relation === '<') return value < bound;
+  if (relation === '<=') return value <= bound;
+  return relation === '>' ? value > bound : value >= bound;
+}
+
+function seconds(span: number): string {
+  return `${(span / 1000).toLocaleString('en-US', { maximumFractionDigits: 3 })} s`;
+}

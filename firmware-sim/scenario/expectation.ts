@@ -1,0 +1,268 @@
+/** What is expected of a scenario's run: read from what a person wrote, and said again in a sentence. */
+import type { Milliseconds } from '../../proto/clock.js';
+import type { Command, CommandResult, Ping } from '../../proto/wire/ping.js';
+import type { Place } from '../world/routes/city.js';
+import { parseSpan } from '../world/span-words.js';
+import type { ExpectationText } from './schema.js';
+
+/** Which pings are meant. */
+export interface PingPattern {
+  readonly reason: string;
+  /** Null for whatever type. */
+  readonly kind: Ping['kind'] | null;
+}
+
+/** One of a row of pings: so many, or one or more. */
+export interface PingsInARow extends PingPattern {
+  readonly times: number | 'repeated';
+}
+
+/** A number, or a bound. */
+export interface Comparison {
+  readonly relation: '<' | '<=' | '>' | '>=' | '=';
+  readonly value: number | null;
+}
+
+/** What pings must carry besides. */
+export interface Carried {
+  readonly words: readonly (readonly [member: string, value: string | boolean])[];
+  readonly numbers: readonly (readonly [member: string, comparison: Comparison])[];
+  readonly near: Place | null;
+}
+
+/** What all expectations have. Times are ms since the epoch; a span's last moment does not belong to it. */
+interface Expected {
+  readonly line: number;
+  /** The name of the lock. */
+  readonly lock: string;
+  readonly afterMs: number;
+  readonly untilMs: number;
+  /** For people. */
+  readonly sentence: string;
+}
+
+export interface ExpectedPing extends Expected {
+  readonly kind: 'ping';
+  readonly pattern: PingPattern;
+  readonly carried: Carried;
+  /** Whether the span begins with the ping that the expectation before found. */
+  readonly isNext: boolean;
+  /** The first must come this soon; null where that is not asked. */
+  readonly within: Milliseconds | null;
+  readonly every: { readonly span: Milliseconds; readonly give: Milliseconds; readonly lasts: Milliseconds } | null;
+  readonly atLeast: number;
+  readonly atMost: number;
+  /** The other side gets them no sooner; null where that is not asked. */
+  readonly arrivesAfterMs: number | null;
+}
+
+export type ScenarioExpectation =
+  | ExpectedPing
+  | (Expected & { readonly kind: 'never'; readonly pattern: PingPattern; readonly carried: Carried })
+  | (Expected & { readonly kind: 'exactly'; readonly row: readonly PingsInARow[] })
+  | (Expected & {
+      readonly kind: 'command';
+      readonly type: Command['type'];
+      readonly within: Milliseconds | null;
+      readonly result: CommandResult;
+    })
+  | (Expected & { readonly kind: 'connected' | 'silent'; readonly give: Milliseconds });
+
+type Key = keyof ExpectationText;
+
+/** What may go with each kind, and must. */
+const KINDS: readonly { readonly key: Key; readonly may: readonly Key[] }[] = [
+  {
+    key: 'ping',
+    may: [
+      ...(['after', 'until', 'within', 'every', 'give', 'for', 'count', 'at_least', 'at_most', 'with'] as const),
+      'arrives_after',
+    ],
+  },
+  {
+    key: 'next',
+    may: [
+      ...(['until', 'within', 'every', 'give', 'for', 'count', 'at_least', 'at_most', 'with'] as const),
+      'arrives_after',
+    ],
+  },
+  { key: 'never', may: ['after', 'until', 'with'] },
+  { key: 'exactly', may: ['after', 'until'] },
+  { key: 'command', may: ['after', 'until', 'within', 'result'] },
+  { key: 'connected', may: ['after', 'until', 'give'] },
+  { key: 'silent', may: ['after', 'until', 'give'] },
+];
+
+/** How much earlier or later than `every` says a ping may come, where nothing else is said. */
+const GIVE: Milliseconds = 1000;
+/** How long a connection may take to be made or ended, where nothing else is said. */
+const LINK_GIVE: Milliseconds = 60_000;
+
+/** What reading an expectation needs of the scenario around it. */
+export interface ExpectationContext {
+  readonly line: number;
+  readonly lock: string;
+  /** The lock's name where there are several, as a sentence begins. */
+  readonly subject: string;
+  readonly startMs: number;
+  readonly endMs: number;
+  /** The moment that a text names; tells of a mistake, and gives undefined, where it names none. */
+  readonly moment: (text: string, key: Key) => number | undefined;
+  readonly place: (name: string) => Place | undefined;
+  readonly wrong: (message: string, key?: Key) => undefined;
+}
+
+/** Reads one; mistakes are told, and then it gives undefined. */
+export function readExpectation(text: ExpectationText, context: ExpectationContext): ScenarioExpectation | undefined {
+  const kinds = KINDS.filter(({ key }) => text[key] !== undefined);
+  const [kind] = kinds;
+  if (kind === undefined || kinds.length > 1) {
+    const names = KINDS.map(({ key }) => key).join(', ');
+    return context.wrong(`an expectation is one of ${names}: expected ${kind === undefined ? 'one' : 'only one'}`);
+  }
+  const other = (Object.keys(text) as Key[]).find(
+    (key) => key !== kind.key && key !== 'lock' && !kind.may.includes(key),
+  );
+  if (other !== undefined)
+    return context.wrong(`${other} does not go with ${kind.key}: expected ${kind.may.join(', ')}`, other);
+  const expected = readSpanOfTime(text, context);
+  if (expected === undefined) return undefined;
+  switch (kind.key) {
+    case 'ping':
+    case 'next':
+      return readPing(text, kind.key, expected, context);
+    case 'never': {
+      const carried = readCarried(text, context);
+      return carried && { ...expected, kind: 'never', pattern: patternOf(text.never ?? ''), carried };
+    }
+    case 'exactly':
+      return { ...expected, kind: 'exactly', row: (text.exactly ?? []).map(rowOf) };
+    case 'command': {
+      const [within, result] = [readSpan(text, 'within', context), text.result ?? 'ok'];
+      const type = text.command as Command['type'];
+      return within === undefined ? undefined : { ...expected, kind: 'command', type, within, result };
+    }
+    default: {
+      const give = readSpan(text, 'give', context);
+      if (give === undefined) return undefined;
+      return { ...expected, kind: kind.key === 'connected' ? 'connected' : 'silent', give: give ?? LINK_GIVE };
+    }
+  }
+}
+
+function readSpanOfTime(text: ExpectationText, context: ExpectationContext): Expected | undefined {
+  const { line, lock, startMs, endMs } = context;
+  const afterMs = text.after === undefined ? startMs : context.moment(text.after, 'after');
+  const untilMs = text.until === undefined ? endMs : context.moment(text.until, 'until');
+  if (afterMs === undefined || untilMs === undefined) return undefined;
+  if (untilMs < afterMs) return context.wrong('until lies before after: expected a later time', 'until');
+  return { line, lock, afterMs, untilMs, sentence: sentenceOf(text, context.subject) };
+}
+
+function readPing(
+  text: ExpectationText,
+  key: 'ping' | 'next',
+  expected: Expected,
+  context: ExpectationContext,
+): ExpectedPing | undefined {
+  const [within, every, give, lasts] = (['within', 'every', 'give', 'for'] as const).map((name) =>
+    readSpan(text, name, context),
+  );
+  const carried = readCarried(text, context);
+  if (within === undefined || every === undefined || give === undefined || lasts === undefined) return undefined;
+  if (carried === undefined) return undefined;
+  if ((every === null) !== (lasts === null))
+    return context.wrong('every and for go together: expected both, such as every: 10 s and for: 1 min');
+  if (every === 0) return context.wrong('every is 0: expected more', 'every');
+  if (text.count !== undefined && (text.at_least ?? text.at_most) !== undefined)
+    return context.wrong('count says it all: expected no at_least or at_most beside it', 'count');
+  if ((text.at_most ?? Number.POSITIVE_INFINITY) < (text.at_least ?? 0))
+    return context.wrong(`at_most is ${text.at_most}: expected no less than at_least`, 'at_most');
+  if (give !== null && every === null) return context.wrong('give goes with every: expected both', 'give');
+  const arrives = text.arrives_after === undefined ? null : context.moment(text.arrives_after, 'arrives_after');
+  if (arrives === undefined) return undefined;
+  return {
+    ...expected,
+    kind: 'ping',
+    pattern: patternOf(text[key] ?? ''),
+    carried,
+    isNext: key === 'next',
+    within,
+    every: every === null || lasts === null ? null : { span: every, give: give ?? GIVE, lasts },
+    atLeast: text.count ?? text.at_least ?? (text.at_most === undefined ? 1 : 0),
+    atMost: text.count ?? text.at_most ?? Number.POSITIVE_INFINITY,
+    arrivesAfterMs: arrives,
+  };
+}
+
+/** Null where it is left out; undefined where it is wrong, which has been told then. */
+function readSpan(
+  text: ExpectationText,
+  key: 'within' | 'every' | 'give' | 'for',
+  context: ExpectationContext,
+): Milliseconds | null | undefined {
+  const spelled = text[key];
+  if (spelled === undefined) return null;
+  const span = parseSpan(spelled);
+  if (span !== undefined) return span;
+  return context.wrong(`${key} is ${JSON.stringify(spelled)}: expected a span such as 90 s, 10 min or 2 h`, key);
+}
+
+function readCarried(text: ExpectationText, context: ExpectationContext): Carried | undefined {
+  const words: (readonly [string, string | boolean])[] = [];
+  const numbers: (readonly [string, Comparison])[] = [];
+  const { near, ...members } = text.with ?? {};
+  for (const [member, value] of Object.entries(members)) {
+    const isNumber = member === 'battery_percent' || member === 'ebike_voltage' || member === 'speed';
+    if (isNumber) numbers.push([member, comparisonOf(value as number | string | null)]);
+    else words.push([member, value as string | boolean]);
+  }
+  const place = near === undefined ? null : context.place(near);
+  return place === undefined ? undefined : { words, numbers, near: place };
+}
+
+function comparisonOf(text: number | string | null): Comparison {
+  if (typeof text !== 'string') return { relation: '=', value: text };
+  const [, relation, value] = /^\s*(<=|>=|<|>|=)\s*(\S+)\s*$/.exec(text) ?? [];
+  return { relation: relation as Comparison['relation'], value: Number(value) };
+}
+
+function patternOf(text: string): PingPattern {
+  const [reason = '', kind] = text.split(' ');
+  return { reason, kind: (kind as Ping['kind'] | undefined) ?? null };
+}
+
+function rowOf(text: string): PingsInARow {
+  const words = text.split(' ');
+  const last = words.at(-1) ?? '';
+  if (last === 'repeated') return { ...patternOf(words.slice(0, -1).join(' ')), times: 'repeated' };
+  if (/^x\d+$/.test(last)) return { ...patternOf(words.slice(0, -1).join(' ')), times: Number(last.slice(1)) };
+  return { ...patternOf(text), times: 1 };
+}
+
+/** An expectation as a sentence, in the words in which it was written. */
+function sentenceOf(text: ExpectationText, subject: string): string {
+  const parts: string[] = [];
+  if (text.never !== undefined) parts.push(`never ${text.never}`);
+  else if (text.exactly !== undefined) parts.push(`exactly ${text.exactly.join(', ') || 'nothing'}`);
+  else if (text.command !== undefined) parts.push(`command ${text.command} ends ${text.result ?? 'ok'}`);
+  else if (text.connected !== undefined) parts.push('connected');
+  else if (text.silent !== undefined) parts.push('silent');
+  else parts.push(text.ping ?? `then ${text.next}`);
+  if (text.with !== undefined) parts.push(`with ${carriedText(text.with)}`);
+  if (text.every !== undefined) parts.push(`every ${text.every} for ${text.for}`);
+  if (text.count !== undefined) parts.push(`${text.count} of them`);
+  if (text.at_least !== undefined) parts.push(`at least ${text.at_least}`);
+  if (text.at_most !== undefined) parts.push(`at most ${text.at_most}`);
+  if (text.within !== undefined) parts.push(`within ${text.within}`);
+  if (text.after !== undefined) parts.push(`after ${text.after}`);
+  if (text.until !== undefined) parts.push(`until ${text.until}`);
+  if (text.arrives_after !== undefined) parts.push(`arriving after ${text.arrives_after}`);
+  return `${subject}${parts.join(' ')}`;
+}
+
+function carriedText(carried: NonNullable<ExpectationText['with']>): string {
+  return Object.entries(carried)
+    .map(([member, value]) => `${member} ${value}`)
+    .join(', ');
+}

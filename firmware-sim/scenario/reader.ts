@@ -1,0 +1,366 @@
+/**
+ * Reads a scenario file: YAML, held to the schema, then to what only its whole can tell (places, locks, times, the
+ * order of things). All mistakes of a file are told at once, each with its line and what was expected there.
+ */
+import path from 'node:path';
+import { Errors } from 'typebox/value';
+import { Days, Minutes } from '../../proto/clock.js';
+import { DATE_EXPECTED, parseDate } from '../../proto/date.js';
+import { LockgateError } from '../../proto/errors.js';
+import { ruleRow } from '../../proto/power/rules.js';
+import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
+import { isDatable } from '../../proto/wire/ping-json.js';
+import { type Goal, type Happening, parseHappening } from '../world/device-event.js';
+import { AMSTERDAM, type City, type Place, placeOf } from '../world/routes/city.js';
+import { FARTHEST_METERS, readWayFile } from '../world/routes/way-file.js';
+import type { WaypointPath } from '../world/routes/waypoint-route.js';
+import { parseMoment, parseSpan, parseTimeOfDay } from '../world/span-words.js';
+import { readTextFile } from '../world/text-file.js';
+import { readExpectation, type ScenarioExpectation } from './expectation.js';
+import type { Scenario, ScenarioEvent, ScenarioLock } from './scenario.js';
+import { type EventText, type ExpectationText, type LockText, SCENARIO_SCHEMA, type ScenarioText } from './schema.js';
+import { mistakesOf } from './schema-mistakes.js';
+import { escaped, type Mistake, MOST_SCENARIO_BYTES, readYaml } from './yaml.js';
+
+/** When scenarios begin where they don't say: a Monday morning, and not today, so that they repeat. */
+const DEFAULT_START = '2026-01-05T08:00:00Z';
+const DEFAULT_BATTERY = 80;
+/** Mistakes that are told of one file. */
+const MOST_MISTAKES = 20;
+/** Events of a scenario, repeated ones counted each time: bounds what a run holds. */
+const MOST_EVENTS = 20_000;
+const MOST_DAYS = 366;
+const MOST_WAY_FILES = 50;
+const MOMENT_EXPECTED = 'a time such as 08:10, day 2 08:10 or +90 s, or the name of an event';
+
+/** A scenario that can't be played. `messages` has all mistakes, each as `FILE:LINE: …`. */
+export class ScenarioMistakes extends LockgateError {
+  readonly messages: readonly string[];
+
+  constructor(messages: readonly string[]) {
+    super('input-scenario', messages.at(-1) ?? '');
+    this.name = 'ScenarioMistakes';
+    this.messages = messages;
+  }
+}
+
+/**
+ * Reads a file.
+ *
+ * @throws ScenarioMistakes for what is in it
+ * @throws LockgateError `input-file` where it can't be read
+ */
+export async function readScenarioFile(file: string): Promise<Scenario> {
+  return await parseScenario(await readTextFile(file, MOST_SCENARIO_BYTES), file);
+}
+
+/**
+ * Reads the text of a file. Ways that it names are looked for beside it.
+ *
+ * @throws ScenarioMistakes for what is in it
+ */
+export async function parseScenario(text: string, file: string): Promise<Scenario> {
+  const { value, lineOf, mistakes } = readYaml(text);
+  const found: readonly Mistake[] =
+    mistakes.length > 0 ? mistakes : mistakesOf(Errors(SCENARIO_SCHEMA, value), value, lineOf);
+  if (found.length > 0) throw refusal(file, found);
+  const reading = new Reading(value as ScenarioText, file, lineOf);
+  const scenario = await reading.read();
+  if (reading.mistakes.length > 0 || scenario === undefined) throw refusal(file, reading.mistakes);
+  return scenario;
+}
+
+function refusal(file: string, mistakes: readonly Mistake[]): ScenarioMistakes {
+  const ordered = [...mistakes].sort((one, other) => one.line - other.line).slice(0, MOST_MISTAKES);
+  return new ScenarioMistakes(ordered.map(({ line, message }) => `${file}:${line}: ${message}`));
+}
+
+/** One file that the schema has let through. */
+class Reading {
+  readonly mistakes: Mistake[] = [];
+  readonly #text: ScenarioText;
+  readonly #file: string;
+  readonly #lineOf: (pointer: string) => number;
+  readonly #places = new Map<string, Place>();
+  readonly #files = new Map<string, WaypointPath>();
+  /** When events that have a name happen first. */
+  readonly #named = new Map<string, number>();
+  #city: City = AMSTERDAM;
+  #startMs = 0;
+  #endMs = 0;
+
+  constructor(text: ScenarioText, file: string, lineOf: (pointer: string) => number) {
+    this.#text = text;
+    this.#file = file;
+    this.#lineOf = lineOf;
+  }
+
+  async read(): Promise<Scenario | undefined> {
+    const text = this.#text;
+    if (!this.#readSpan()) return undefined;
+    if (text.city !== undefined) {
+      const { latitude, longitude, turned = 0 } = text.city;
+      this.#city = { ...AMSTERDAM, latitudeDegrees: latitude, longitudeDegrees: longitude, turnedDegrees: turned };
+    }
+    this.#readPlaces();
+    const locks = this.#readLocks();
+    if (locks.length === 0) this.#wrong('/locks', 'there is no lock: expected at least one');
+    const events = await this.#readEvents(locks);
+    const expectations = this.#readExpectations(locks);
+    for (const [index, rule] of (text.warnings ?? []).entries()) {
+      if (ruleRow(rule)?.severity !== 'warning')
+        this.#wrong(`/warnings/${index}`, `${JSON.stringify(rule)}: expected a rule whose findings are warnings`);
+    }
+    return {
+      file: this.#file,
+      name: text.name ?? path.basename(this.#file).replace(/\.ya?ml$/, ''),
+      description: text.description,
+      seed: String(text.seed ?? '1'),
+      startMs: this.#startMs,
+      endMs: this.#endMs,
+      city: this.#city,
+      places: this.#places,
+      files: this.#files,
+      locks,
+      events,
+      expectations,
+      warnings: new Set(text.warnings ?? []),
+      isBoundToHours: isBoundToHours(locks, events),
+    };
+  }
+
+  #wrong(pointer: string, message: string): undefined {
+    this.mistakes.push({ line: this.#lineOf(pointer), message });
+    return undefined;
+  }
+
+  #readSpan(): boolean {
+    const { start = DEFAULT_START, lasts } = this.#text;
+    this.#startMs = parseDate(start);
+    const span = parseSpan(lasts);
+    if (Number.isNaN(this.#startMs) || !isDatable(this.#startMs + Days(MOST_DAYS)))
+      this.#wrong('/start', `start is ${JSON.stringify(start)}: expected ${DATE_EXPECTED}`);
+    if (span === undefined || span === 0 || span > Days(MOST_DAYS))
+      this.#wrong('/lasts', `lasts is ${JSON.stringify(lasts)}: expected a span of at most ${MOST_DAYS} days`);
+    this.#endMs = this.#startMs + (span ?? 0);
+    return this.mistakes.length === 0;
+  }
+
+  #readPlaces(): void {
+    for (const [name, text] of Object.entries(this.#text.places ?? {})) {
+      const place =
+        'latitude' in text
+          ? placeOf(this.#city, text.latitude, text.longitude)
+          : { eastMeters: text.east, northMeters: text.north };
+      this.#places.set(name, place);
+      const isFar = Math.abs(place.eastMeters) > FARTHEST_METERS || Math.abs(place.northMeters) > FARTHEST_METERS;
+      if (isFar) this.#wrong(`/places/${escaped(name)}`, `${name} is far away: expected within 100 km of the middle`);
+    }
+  }
+
+  #place(name: string, pointer: string): Place | undefined {
+    const place = this.#places.get(name);
+    if (place !== undefined) return place;
+    const names = [...this.#places.keys()];
+    const expected = names.length === 0 ? 'one that stands under places' : `one of ${names.join(', ')}`;
+    return this.#wrong(pointer, `there is no place ${JSON.stringify(name)}: expected ${expected}`);
+  }
+
+  #readLocks(): ScenarioLock[] {
+    return Object.entries(this.#text.locks).map(([name, text]) => {
+      const pointer = `/locks/${escaped(name)}`;
+      const place = text?.place === undefined ? undefined : this.#place(text.place, `${pointer}/place`);
+      return {
+        name,
+        place: place ?? { eastMeters: 0, northMeters: 0 },
+        dailyPingMinute: this.#dailyPing(text, `${pointer}/daily_ping`),
+        beginning: {
+          lockState: text?.lock_state ?? 'locked',
+          batteryPercent: text?.battery ?? DEFAULT_BATTERY,
+          power: powerOf(text),
+          ebikeVolts: text?.ebike ?? null,
+          tetherState: text?.tether ?? 'detached',
+          covered: text?.coverage ?? true,
+          skyOpen: text?.gps ?? true,
+        },
+      };
+    });
+  }
+
+  /** Where nothing is said an hour before the start, so that nothing disturbs a short scenario. */
+  #dailyPing(text: LockText | null, pointer: string): number {
+    if (text?.daily_ping === undefined) return ((((this.#startMs / Minutes(1) - 60) % 1440) + 1440) % 1440) | 0;
+    const ofDay = parseTimeOfDay(text.daily_ping);
+    if (ofDay === undefined) this.#wrong(pointer, `${JSON.stringify(text.daily_ping)}: expected a time such as 06:00`);
+    return Math.floor((ofDay ?? 0) / Minutes(1));
+  }
+
+  /** @returns the names, all locks where there is one only and none is named */
+  #lockNames(text: string | readonly string[] | undefined, locks: readonly ScenarioLock[], pointer: string): string[] {
+    const known = locks.map(({ name }) => name);
+    if (text === undefined) {
+      if (known.length > 1) this.#wrong(pointer, `which lock? expected lock: with one of ${known.join(', ')}`);
+      return known.slice(0, 1);
+    }
+    const names = typeof text === 'string' ? [text] : text;
+    for (const name of names) {
+      if (!known.includes(name))
+        this.#wrong(`${pointer}/lock`, `there is no lock ${JSON.stringify(name)}: expected one of ${known.join(', ')}`);
+    }
+    return names.filter((name) => known.includes(name));
+  }
+
+  async #readEvents(locks: readonly ScenarioLock[]): Promise<ScenarioEvent[]> {
+    const events: ScenarioEvent[] = [];
+    for (const [index, text] of (this.#text.events ?? []).entries()) {
+      const pointer = `/events/${index}`;
+      const names = this.#lockNames(text.lock, locks, pointer);
+      const times = this.#times(text, pointer);
+      if (text.name !== undefined) this.#name(text.name, times[0], `${pointer}/name`);
+      const spelled = typeof text.do === 'string' ? [text.do] : text.do;
+      for (const [order, one] of spelled.entries()) {
+        const where = typeof text.do === 'string' ? `${pointer}/do` : `${pointer}/do/${order}`;
+        const happening = await this.#happening(one, where);
+        if (happening === undefined) continue;
+        for (const atMs of times) events.push({ atMs, locks: names, happening, text: one, line: this.#lineOf(where) });
+      }
+    }
+    if (events.length > MOST_EVENTS)
+      this.#wrong('/events', `${events.length} events, repeated ones counted: expected at most ${MOST_EVENTS}`);
+    return events.sort((one, other) => one.atMs - other.atMs);
+  }
+
+  #name(name: string, atMs: number | undefined, pointer: string): void {
+    if (this.#named.has(name)) this.#wrong(pointer, `two events are called ${JSON.stringify(name)}: expected one`);
+    else if (atMs !== undefined) this.#named.set(name, atMs);
+  }
+
+  /** When an event happens: once, or on each of its days. */
+  #times(text: EventText, pointer: string): number[] {
+    if (text.days !== undefined) return this.#timesOnDays(text, pointer);
+    const atMs = this.#moment(text.at, `${pointer}/at`);
+    if (atMs === undefined) return [];
+    if (atMs < this.#startMs) this.#wrong(`${pointer}/at`, `${text.at} is before the start: expected a later time`);
+    else if (atMs >= this.#endMs) this.#wrong(`${pointer}/at`, `${text.at} is after the end: expected an earlier time`);
+    return [atMs];
+  }
+
+  #timesOnDays({ at, days = 'every day' }: EventText, pointer: string): number[] {
+    const ofDay = parseTimeOfDay(at);
+    if (ofDay === undefined) {
+      this.#wrong(`${pointer}/at`, `${JSON.stringify(at)}: expected a time of the day such as 08:10 beside days`);
+      return [];
+    }
+    const times: number[] = [];
+    const first = Math.floor(this.#startMs / Days(1)) * Days(1);
+    for (let midnight = first; midnight + ofDay < this.#endMs; midnight += Days(1)) {
+      if (midnight + ofDay >= this.#startMs && isOn(days, midnight)) times.push(midnight + ofDay);
+    }
+    if (times.length === 0) this.#wrong(`${pointer}/days`, `${days} never comes: expected it before the end`);
+    return times;
+  }
+
+  /** A moment by its time, or by the event's name and what comes after it. */
+  #moment(text: string, pointer: string): number | undefined {
+    const byTime = parseMoment(text, this.#startMs);
+    if (byTime !== undefined) return byTime;
+    const [name = '', span] = text.split('+').map((part) => part.trim());
+    const namedMs = this.#named.get(name);
+    const after = span === undefined ? 0 : parseSpan(span);
+    if (namedMs !== undefined && after !== undefined) return namedMs + after;
+    const known = this.#named.size === 0 ? '' : ` (${[...this.#named.keys()].join(', ')})`;
+    return this.#wrong(pointer, `${JSON.stringify(text)}: expected ${MOMENT_EXPECTED}${known}`);
+  }
+
+  async #happening(text: string, pointer: string): Promise<ScenarioEvent['happening'] | undefined> {
+    const read = parseHappening(text);
+    if (!read.ok) return this.#wrong(pointer, read.error.message);
+    const happening = read.value;
+    if (happening.type === 'wait') return this.#wrong(pointer, `${JSON.stringify(text)}: expected an event of its own`);
+    const goal = goalOf(happening);
+    if (goal?.type === 'place') this.#place(goal.name, pointer);
+    if (goal?.type === 'file') await this.#readWay(goal.file, pointer);
+    return happening;
+  }
+
+  async #readWay(name: string, pointer: string): Promise<void> {
+    if (this.#files.has(name)) return;
+    if (this.#files.size >= MOST_WAY_FILES) {
+      this.#wrong(pointer, `a way too many: expected at most ${MOST_WAY_FILES}`);
+      return;
+    }
+    const file = path.resolve(path.dirname(this.#file), name);
+    try {
+      this.#files.set(name, await readWayFile(file, this.#city, name));
+    } catch (error) {
+      if (!(error instanceof LockgateError)) throw error;
+      this.#wrong(pointer, error.message);
+    }
+  }
+
+  #readExpectations(locks: readonly ScenarioLock[]): ScenarioExpectation[] {
+    const expectations: ScenarioExpectation[] = [];
+    const withPing = new Set<string>();
+    for (const [index, text] of (this.#text.expect ?? []).entries()) {
+      const pointer = `/expect/${index}`;
+      for (const lock of this.#lockNames(text.lock, locks, pointer)) {
+        if (text.ping !== undefined) withPing.add(lock);
+        else if (text.next !== undefined && !withPing.has(lock))
+          this.#wrong(`${pointer}/next`, `nothing comes before next: expected ping for the first of ${lock}`);
+        const read = this.#expectation(text, lock, locks.length > 1 ? `${lock}: ` : '', pointer);
+        if (read !== undefined) expectations.push(read);
+      }
+    }
+    return expectations;
+  }
+
+  #expectation(text: ExpectationText, lock: string, subject: string, pointer: string): ScenarioExpectation | undefined {
+    const at = (key: string | undefined): string => (key === undefined ? pointer : `${pointer}/${key}`);
+    return readExpectation(text, {
+      line: this.#lineOf(pointer),
+      lock,
+      subject,
+      startMs: this.#startMs,
+      endMs: this.#endMs,
+      moment: (spelled, key) => this.#moment(spelled, at(key)),
+      place: (name) => this.#place(name, `${pointer}/with/near`),
+      wrong: (message, key) => this.#wrong(at(key), message),
+    });
+  }
+}
+
+function goalOf(happening: Happening): Goal | undefined {
+  return happening.type === 'ride' || happening.type === 'theft' ? happening.goal : undefined;
+}
+
+function powerOf(text: LockText | null): PowerSettings {
+  const power = text?.power ?? {};
+  return {
+    mode: power.mode ?? DEFAULT_POWER.mode,
+    rideTracking: power.ride_tracking ?? DEFAULT_POWER.rideTracking,
+    airplane: power.airplane ?? DEFAULT_POWER.airplane,
+    recovery: power.recovery ?? DEFAULT_POWER.recovery,
+  };
+}
+
+const WEEK = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday'] as const;
+
+/** Whether a day, by its midnight, is one of those that are meant. 1970 began on a Thursday. */
+function isOn(days: string, midnightMs: number): boolean {
+  const name = WEEK[(midnightMs / Days(1)) % 7];
+  const isWeekend = name === 'saturday' || name === 'sunday';
+  return days === 'every day' || days === name || days === (isWeekend ? 'weekends' : 'weekdays');
+}
+
+/** Mode HIGH keeps its connection at hours of the day. */
+function isBoundToHours(locks: readonly ScenarioLock[], events: readonly ScenarioEvent[]): boolean {
+  return (
+    locks.some(({ beginning }) => beginning.power.mode === 'HIGH') ||
+    events.some(({ happening }) => {
+      if (happening.type === 'settings') return happening.change.mode === 'HIGH';
+      return (
+        happening.type === 'command' && happening.command.type === 'set-power' && happening.command.mode === 'HIGH'
+      );
+    })
+  );
+}

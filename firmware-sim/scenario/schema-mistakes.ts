@@ -1,0 +1,121 @@
+/** What a schema finds of a scenario file, as sentences with lines: what stands there, and what was expected. */
+import type { TLocalizedValidationError } from 'typebox/error';
+import { didYouMean } from '../../proto/did-you-mean.js';
+import { SCENARIO_SCHEMA } from './schema.js';
+import type { Mistake } from './yaml.js';
+
+interface SchemaNode {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly patternProperties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+  readonly anyOf?: readonly SchemaNode[];
+}
+
+/** The longest value that a message quotes. */
+const QUOTED_MOST = 60;
+
+/** One mistake for each place, in the order of the lines. */
+export function mistakesOf(
+  errors: readonly TLocalizedValidationError[],
+  value: unknown,
+  lineOf: (pointer: string) => number,
+): Mistake[] {
+  const mistakes = new Map<string, Mistake>();
+  const pointers = new Set(errors.map(({ instancePath }) => instancePath));
+  const either = new Set(errors.filter(isEither).map(({ instancePath }) => instancePath));
+  const tell = (pointer: string, line: string, message: string): void => {
+    if (!mistakes.has(pointer)) mistakes.set(pointer, { line: lineOf(line), message });
+  };
+  for (const error of errors) {
+    const { keyword, instancePath: pointer } = error;
+    // Which kind of a union was meant nobody knows, so its description is told and not what each kind lacks.
+    const isWithin = [...either].some((union) => pointer.startsWith(`${union}/`));
+    const isOuter = !either.has(pointer) && [...pointers].some((other) => other.startsWith(`${pointer}/`));
+    if (keyword === 'additionalProperties' || isWithin) continue;
+    if (keyword === 'required' && !either.has(pointer)) {
+      for (const name of error.params.requiredProperties) {
+        const missing = `${pointer}/${name}`;
+        tell(missing, pointer, `${name} is missing: expected ${expectedAt(missing)}`);
+      }
+    } else if (keyword === 'boolean') {
+      tell(pointer, pointer, unknownKey(pointer, unescaped(pointer.slice(pointer.lastIndexOf('/') + 1))));
+    } else if (!isOuter && keyword !== 'required') {
+      tell(pointer, pointer, `${nameOf(pointer)} is ${quoted(at(value, pointer))}: expected ${expectedAt(pointer)}`);
+    }
+  }
+  return [...mistakes.values()];
+}
+
+/** Whether it is a union of several kinds of objects that none fits. */
+function isEither({ keyword, instancePath }: TLocalizedValidationError): boolean {
+  if (keyword !== 'anyOf') return false;
+  const kinds = nodesAt(instancePath).flatMap(({ anyOf }) => anyOf ?? []);
+  return kinds.filter(({ properties }) => properties !== undefined).length > 1;
+}
+
+function unknownKey(pointer: string, name: string): string {
+  const parent = pointer.slice(0, pointer.lastIndexOf('/'));
+  const nodes = nodesAt(parent);
+  const names = [...new Set(nodes.flatMap((node) => Object.keys(node.properties ?? {})))];
+  const meant = didYouMean(name, names);
+  if (names.length > 0)
+    return `there is no key ${JSON.stringify(name)} here: expected one of ${names.join(', ')}${meant && `.${meant}`}`;
+  return `${JSON.stringify(name)} is no name: expected a letter, then up to 49 letters, digits, blanks, _ or -`;
+}
+
+/** The schema's description of what stands at a pointer. */
+function expectedAt(pointer: string): string {
+  return nodesAt(pointer)[0]?.description ?? 'something else';
+}
+
+/** The schema's nodes for a pointer, all kinds of a union among them. */
+function nodesAt(pointer: string): SchemaNode[] {
+  let nodes: SchemaNode[] = [SCENARIO_SCHEMA as unknown as SchemaNode];
+  for (const part of partsOf(pointer)) {
+    nodes = nodes.flatMap((node) => kindsOf(node)).flatMap((node) => childOf(node, part));
+  }
+  return [...nodes, ...nodes.flatMap((node) => [...(node.anyOf ?? [])])];
+}
+
+function kindsOf(node: SchemaNode): SchemaNode[] {
+  return [node, ...(node.anyOf ?? []).flatMap(kindsOf)];
+}
+
+function childOf(node: SchemaNode, part: string): SchemaNode[] {
+  if (node.properties !== undefined && Object.hasOwn(node.properties, part)) {
+    const child = node.properties[part];
+    return child === undefined ? [] : [child];
+  }
+  if (node.items !== undefined && /^\d+$/.test(part)) return [node.items];
+  return Object.values(node.patternProperties ?? {}).slice(0, 1);
+}
+
+function partsOf(pointer: string): string[] {
+  return pointer.split('/').slice(1).map(unescaped);
+}
+
+function unescaped(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+/** As people say it: the last names, without the place in a list. */
+function nameOf(pointer: string): string {
+  const name = partsOf(pointer).findLast((part) => !/^\d+$/.test(part));
+  return name ?? 'the file';
+}
+
+function at(value: unknown, pointer: string): unknown {
+  let inner = value;
+  for (const part of partsOf(pointer)) {
+    if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, part)) return undefined;
+    inner = (inner as Record<string, unknown>)[part];
+  }
+  return inner;
+}
+
+function quoted(value: unknown): string {
+  if (value === null || value === undefined) return 'empty';
+  const text = JSON.stringify(value);
+  return text.length <= QUOTED_MOST ? text : `${text.slice(0, QUOTED_MOST)}…`;
+}

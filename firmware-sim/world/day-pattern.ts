@@ -1,0 +1,110 @@
+/**
+ * When somebody rides, and why: to work on the days that are theirs, out at the weekend, not at all while they are
+ * away. Each person has habits of their own, drawn once from their seed; each day is drawn from its number, so that a
+ * ride that did not happen changes no other day.
+ */
+import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
+import type { Prng } from '../prng.js';
+
+/** What a ride is for. `any`: between home and work, or somewhere. */
+export type Goal = 'work' | 'home' | 'out' | 'any';
+
+export interface Departure {
+  /** Ms since the epoch. */
+  readonly atMs: number;
+  readonly goal: Goal;
+}
+
+export interface DayPattern {
+  /** The next ride at least 15 minutes after `fromMs`. */
+  next(fromMs: number): Departure;
+}
+
+const REST: Milliseconds = Minutes(15);
+const SUNDAY = 0;
+const SATURDAY = 6;
+/** Who is away is away for some days of a span of this many. */
+const SPAN_DAYS = 14;
+const AWAY_IN_SPAN = 0.06;
+
+/** A week as most have it. Its hours are those of the clock on the wall there. */
+export class CommuterWeek implements DayPattern {
+  readonly #prng: Prng;
+  readonly #utcOffset: Milliseconds;
+  /** When they leave for work, after midnight, and how long they stay. */
+  readonly #leaves: Milliseconds;
+  readonly #works: Milliseconds;
+  /** How likely they take the bicycle to work, and go out on a day of the weekend. */
+  readonly #commutes: number;
+  readonly #goesOut: number;
+  /** A day of the week that is free for those who work four; 7 is none. */
+  readonly #freeDay: number;
+  #day = Number.NaN;
+  #rides: readonly Departure[] = [];
+  #span = Number.NaN;
+  #away: readonly [number, number] = [0, 0];
+
+  constructor(prng: Prng, utcOffset: Milliseconds) {
+    this.#prng = prng;
+    this.#utcOffset = utcOffset;
+    this.#leaves = prng.between(Hours(6.5), Hours(9.5));
+    this.#works = prng.between(Hours(4), Hours(9));
+    this.#commutes = prng.between(0.3, 0.9);
+    this.#goesOut = prng.between(0.2, 0.7);
+    this.#freeDay = prng.chance(0.25) ? prng.whole(1, 5) : 7;
+  }
+
+  next(fromMs: number): Departure {
+    // Who went out in the evening may come home after midnight.
+    for (let day = Math.floor((fromMs + this.#utcOffset) / Days(1)) - 1; ; day++) {
+      const next = this.#ridesOf(day).find(({ atMs }) => atMs >= fromMs + REST);
+      if (next !== undefined) return next;
+    }
+  }
+
+  /** In order of time. */
+  #ridesOf(day: number): readonly Departure[] {
+    if (day !== this.#day) {
+      this.#rides = this.#isAway(day) ? [] : this.#draw(day).sort((one, other) => one.atMs - other.atMs);
+      this.#day = day;
+    }
+    return this.#rides;
+  }
+
+  #draw(day: number): Departure[] {
+    const prng = this.#prng.fork(day);
+    const midnightMs = Days(day) - this.#utcOffset;
+    const rides: Departure[] = [];
+    const goes = (goal: Goal, after: Milliseconds): void => {
+      rides.push({ atMs: Math.round(midnightMs + after), goal });
+    };
+    const goesOut = (from: Milliseconds, until: Milliseconds): void => {
+      const out = prng.between(from, until);
+      goes('out', out);
+      goes('home', out + prng.between(Hours(0.7), Hours(4)));
+    };
+    // The first of January 1970 was a Thursday.
+    const weekday = (((day + 4) % 7) + 7) % 7;
+    const isWeekend = weekday === SATURDAY || weekday === SUNDAY;
+    if (isWeekend || weekday === this.#freeDay) {
+      if (prng.chance(this.#goesOut)) goesOut(Hours(10), Hours(16));
+    } else if (prng.chance(this.#commutes)) {
+      const leaves = this.#leaves + prng.between(-Minutes(12), Minutes(12));
+      goes('work', leaves);
+      goes('home', leaves + this.#works + prng.between(-Minutes(25), Minutes(25)));
+    }
+    if (prng.chance(weekday === SATURDAY ? 0.25 : 0.1)) goesOut(Hours(19), Hours(21));
+    return rides;
+  }
+
+  #isAway(day: number): boolean {
+    const span = Math.floor(day / SPAN_DAYS);
+    if (span !== this.#span) {
+      const prng = this.#prng.fork(`away/${span}`);
+      const first = span * SPAN_DAYS + prng.whole(0, 5);
+      this.#away = prng.chance(AWAY_IN_SPAN) ? [first, first + prng.whole(3, 9)] : [0, 0];
+      this.#span = span;
+    }
+    return day >= this.#away[0] && day < this.#away[1];
+  }
+}

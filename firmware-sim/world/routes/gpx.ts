@@ -1,0 +1,139 @@
+/**
+ * Reads GPX (https://www.topografix.com/gpx/1/1/): the points of its tracks, or where it has none those of its routes,
+ * one after another. Waypoints that stand alone are no way and are passed over, as are heights and extensions.
+ *
+ * No document type is taken: no GPX file needs one, and entities of one's own are how a small file becomes a huge one.
+ */
+import { type SaxesAttributePlain, SaxesParser, type SaxesTagPlain } from 'saxes';
+import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
+import { type Waypoint, WaypointList, type Waypoints } from './waypoints.js';
+
+/** How deep elements may lie in each other. A track point lies in four. */
+const MOST_DEPTH = 64;
+/** Longer than any date is. */
+const MOST_TIME_LETTERS = 64;
+const EXPECTED = 'a track (trk) or route (rte) with at least two points (trkpt, rtept)';
+
+/** The point whose element is open. */
+interface OpenPoint {
+  readonly kind: 'trkpt' | 'rtept';
+  readonly line: number;
+  readonly latitudeDegrees: number;
+  readonly longitudeDegrees: number;
+  atMs: number | null;
+}
+
+/** Reads a whole file. @throws LockgateError `input-route`, with the line and what was expected */
+export function parseGpx(text: string, name: string): Waypoints {
+  return new GpxReader(name).read(text);
+}
+
+class GpxReader {
+  readonly #parser = new SaxesParser();
+  readonly #tracks: WaypointList;
+  readonly #routes: WaypointList;
+  /** The names of the elements that are open, without the file's own prefix. */
+  readonly #open: string[] = [];
+  #prefix = '';
+  #tagLine = 1;
+  #point: OpenPoint | undefined;
+  #hasTracks = false;
+  /** The text of a time that is open. */
+  #time = '';
+
+  constructor(name: string) {
+    this.#tracks = new WaypointList(name);
+    this.#routes = new WaypointList(name);
+    const parser = this.#parser;
+    parser.on('error', (error) => {
+      throw this.#bad(`this is no XML (${error.message.replace(/^\d+:\d+: /, '')})`, 'a GPX file');
+    });
+    parser.on('doctype', () => {
+      throw this.#bad('the file has a document type', 'GPX, which has none (and no entities of its own)');
+    });
+    parser.on('opentagstart', () => {
+      // The letter after the name has been read, and may have ended the line.
+      this.#tagLine = parser.column === 0 ? parser.line - 1 : parser.line;
+    });
+    parser.on('opentag', (tag) => this.#opens(tag));
+    parser.on('closetag', () => this.#closes());
+    parser.on('text', (more) => this.#reads(more));
+    parser.on('cdata', (more) => this.#reads(more));
+  }
+
+  read(text: string): Waypoints {
+    const parser = this.#parser.write(text);
+    const lastLine = parser.line;
+    parser.close();
+    const points = this.#hasTracks ? this.#tracks : this.#routes;
+    return points.finish(`:${lastLine}`, EXPECTED);
+  }
+
+  #opens({ name, attributes }: SaxesTagPlain): void {
+    if (this.#open.length === 0) this.#begins(name);
+    if (this.#open.length >= MOST_DEPTH)
+      throw this.#bad('elements lie too deep in each other', `at most ${MOST_DEPTH}, one in another`);
+    // What has another prefix is an extension, whatever its name is.
+    const own = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : `?${name}`;
+    this.#open.push(own);
+    if (own === 'trkpt' || own === 'rtept') this.#point = this.#pointOf(own, attributes);
+    else if (this.#isTime()) this.#time = '';
+  }
+
+  #begins(name: string): void {
+    if (name !== 'gpx' && !name.endsWith(':gpx')) throw this.#bad(`the file is <${name}>`, '<gpx>');
+    this.#prefix = name.slice(0, -'gpx'.length);
+  }
+
+  #pointOf(kind: OpenPoint['kind'], attributes: Record<string, SaxesAttributePlain | string>): OpenPoint {
+    const degrees = (name: 'lat' | 'lon', most: number): number => {
+      const text = String(attributes[name] ?? '').trim();
+      const value = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
+      if (Math.abs(value) <= most) return value;
+      const what = attributes[name] === undefined ? `<${kind}> has no ${name}` : `${name} is ${JSON.stringify(text)}`;
+      throw this.#bad(what, `degrees from -${most} to ${most}`);
+    };
+    const [latitudeDegrees, longitudeDegrees] = [degrees('lat', 90), degrees('lon', 180)];
+    return { kind, line: this.#tagLine, latitudeDegrees, longitudeDegrees, atMs: null };
+  }
+
+  /** Whether what is open is the time of a point. Those of a file or of an extension are others. */
+  #isTime(): boolean {
+    return this.#point !== undefined && this.#open.at(-1) === 'time' && this.#open.at(-2) === this.#point.kind;
+  }
+
+  #reads(more: string): void {
+    if (!this.#isTime()) return;
+    this.#time = (this.#time + more).slice(0, MOST_TIME_LETTERS);
+  }
+
+  #closes(): void {
+    const point = this.#point;
+    if (point !== undefined && this.#isTime()) {
+      point.atMs = this.#timeOf(this.#time.trim());
+    } else if (point !== undefined && this.#open.at(-1) === point.kind) {
+      this.#take(point);
+      this.#point = undefined;
+    }
+    this.#open.pop();
+  }
+
+  /** A time without a zone is in UTC, as GPX has it. */
+  #timeOf(text: string): number {
+    const atMs = parseDate(/[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
+    if (!Number.isNaN(atMs)) return atMs;
+    this.#tagLine = this.#parser.line;
+    throw this.#bad(`the time is ${JSON.stringify(text)}`, DATE_EXPECTED);
+  }
+
+  #take({ kind, line, latitudeDegrees, longitudeDegrees, atMs }: OpenPoint): void {
+    const point: Waypoint = { latitudeDegrees, longitudeDegrees, atMs };
+    if (kind === 'trkpt') this.#hasTracks = true;
+    (kind === 'trkpt' ? this.#tracks : this.#routes).add(point, `:${line}`);
+  }
+
+  #bad(what: string, expected: string): Error {
+    const line = what.startsWith('this is no XML') ? this.#parser.line : this.#tagLine;
+    return this.#tracks.bad(`:${line}`, what, expected);
+  }
+}

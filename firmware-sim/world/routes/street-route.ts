@@ -1,0 +1,155 @@
+/** A way through the streets: blocks and corners, with a stop now and then. Speed and heading follow from it. */
+import { Seconds } from '../../../proto/clock.js';
+import type { Prng } from '../../prng.js';
+import { cosineOf, sineOf } from './angle.js';
+import type { City, Place } from './city.js';
+import type { Motion, Route, Stop } from './route.js';
+
+export interface StreetRouteOptions {
+  readonly city: City;
+  readonly from: Place;
+  readonly to: Place;
+  readonly startMs: number;
+  readonly speedMetersPerSecond: number;
+  /** Whether whoever rides waits at a light now and then; they do where it is left out. */
+  readonly hasStops?: boolean;
+}
+
+/** More corners than a way through a city has. The last piece beyond them is straight. */
+const MOST_CORNERS = 120;
+const BLOCK_METERS = [60, 220] as const;
+
+/** Which way a street goes, and the sine and cosine of it, so that they are not reckoned anew at each corner. */
+interface Heading {
+  /** Clockwise from north, [0, 360). */
+  readonly directionDegrees: number;
+  readonly east: number;
+  readonly north: number;
+}
+
+/**
+ * The numbers of a leg, a straight piece or a stop, in a row with those of all others of its way: when it begins,
+ * where, how fast, and which of the headings it has (in a stop that of before). A way lives for as long as its bicycle
+ * stands at its end, and as objects its legs would be most of what a fleet's memory is swept for.
+ */
+const LEG = { startMs: 0, east: 1, north: 2, speed: 3, heading: 4 } as const;
+const LEG_NUMBERS = 5;
+
+/** A way from one place to another that follows the city's streets. */
+export class StreetRoute implements Route {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly meters: number;
+  readonly end: Motion;
+  readonly #legs: readonly number[];
+  readonly #headings: readonly Heading[];
+
+  constructor(prng: Prng, options: StreetRouteOptions) {
+    const headings = headingsOf(options.city);
+    const { legs, endMs, meters } = legsOf(prng, options, headings);
+    this.#legs = legs;
+    this.#headings = headings;
+    this.startMs = options.startMs;
+    this.endMs = endMs;
+    this.meters = meters;
+    const directionDegrees = headings[legs.at(LEG.heading - LEG_NUMBERS) ?? 0]?.directionDegrees ?? 0;
+    this.end = {
+      place: options.to,
+      speedMetersPerSecond: 0,
+      directionDegrees: legs.length === 0 ? 0 : directionDegrees,
+    };
+  }
+
+  at(atMs: number): Motion {
+    if (this.#legs.length === 0 || atMs >= this.endMs) return this.end;
+    const leg = this.#legAt(atMs);
+    const speedMetersPerSecond = this.#of(leg, LEG.speed);
+    const meters = (speedMetersPerSecond * Math.max(0, atMs - this.#of(leg, LEG.startMs))) / 1000;
+    const heading = this.#headings[this.#of(leg, LEG.heading)] as Heading;
+    return {
+      place: {
+        eastMeters: this.#of(leg, LEG.east) + heading.east * meters,
+        northMeters: this.#of(leg, LEG.north) + heading.north * meters,
+      },
+      speedMetersPerSecond,
+      directionDegrees: heading.directionDegrees,
+    };
+  }
+
+  stops(atLeastMs: number): Stop[] {
+    const stops: Stop[] = [];
+    const count = this.#legs.length / LEG_NUMBERS;
+    for (let leg = 0; leg < count; leg++) {
+      if (this.#of(leg, LEG.speed) !== 0) continue;
+      const startMs = this.#of(leg, LEG.startMs);
+      const endMs = leg + 1 < count ? this.#of(leg + 1, LEG.startMs) : this.endMs;
+      if (endMs - startMs >= atLeastMs) stops.push({ startMs, endMs });
+    }
+    return stops;
+  }
+
+  #of(leg: number, member: number): number {
+    return this.#legs[leg * LEG_NUMBERS + member] ?? 0;
+  }
+
+  /** The last leg that begins at or before `atMs`, by halving. */
+  #legAt(atMs: number): number {
+    let low = 0;
+    let high = this.#legs.length / LEG_NUMBERS - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if (this.#of(middle, LEG.startMs) <= atMs) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+/** Along the streets and across, there (0 and 1) and back (2 and 3). */
+function headingsOf({ turnedDegrees }: City): Heading[] {
+  return [0, 90, 180, 270].map((more) => {
+    const directionDegrees = (turnedDegrees + more + 360) % 360;
+    return { directionDegrees, east: sineOf(directionDegrees), north: cosineOf(directionDegrees) };
+  });
+}
+
+function legsOf(
+  prng: Prng,
+  options: StreetRouteOptions,
+  headings: readonly Heading[],
+): { readonly legs: readonly number[]; readonly endMs: number; readonly meters: number } {
+  const { to, hasStops = true } = options;
+  const alongStreets = headings[0] as Heading;
+  const acrossStreets = headings[1] as Heading;
+  let { eastMeters: east, northMeters: north } = options.from;
+  let atMs = options.startMs;
+  let ridden = 0;
+  const legs: number[] = [];
+  for (let corner = 0; corner < MOST_CORNERS; corner++) {
+    const toEast = to.eastMeters - east;
+    const toNorth = to.northMeters - north;
+    const along = toEast * alongStreets.east + toNorth * alongStreets.north;
+    const across = toEast * acrossStreets.east + toNorth * acrossStreets.north;
+    if (Math.abs(along) < 1 && Math.abs(across) < 1) break;
+    // Towards the goal, mostly by the longer side; now and then a block around something.
+    const isAlong = prng.chance(Math.abs(along) / (Math.abs(along) + Math.abs(across)));
+    const isDetour = corner < MOST_CORNERS / 4 && prng.chance(0.08);
+    const left = isAlong ? along : across;
+    const block = prng.between(...BLOCK_METERS);
+    const meters = Math.max(isDetour ? block : Math.min(Math.abs(left), block), 1);
+    const isBack = left < 0 !== isDetour;
+    const speedMetersPerSecond = options.speedMetersPerSecond * prng.between(0.8, 1.2);
+    const which = (isAlong ? 0 : 1) + (isBack ? 2 : 0);
+    const heading = headings[which] as Heading;
+    legs.push(atMs, east, north, speedMetersPerSecond, which);
+    east += heading.east * meters;
+    north += heading.north * meters;
+    ridden += meters;
+    atMs += Math.max(1, Math.round((meters / speedMetersPerSecond) * 1000));
+    if (prng.chance(0.12) && hasStops) {
+      legs.push(atMs, east, north, 0, which);
+      atMs += Math.round(prng.between(Seconds(5), Seconds(45)));
+    }
+  }
+  return { legs, endMs: atMs, meters: ridden };
+}

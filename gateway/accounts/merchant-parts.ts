@@ -1,0 +1,34 @@
+/** What merchants do over HTTP, each part by its name. */
+import type { Clock } from '../../proto/clock.js';
+import type { Keys } from '../data-folder/keys.js';
+import type { HttpBudgets } from '../fairness/http-budgets.js';
+import type { Store } from '../store/contract/store.js';
+import type { WebhookTester } from '../webhooks/webhook-test.js';
+import { AccessTokens } from './access-tokens.js';
+import { ApiKeys } from './api-keys.js';
+import { Users } from './users.js';
+
+export interface MerchantParts {
+  readonly store: Store;
+  /** The wall's, by which tokens and sessions expire. */
+  readonly clock: Clock;
+  readonly apiKeys: ApiKeys;
+  readonly accessTokens: AccessTokens;
+  readonly users: Users;
+  readonly tester: WebhookTester;
+  /** What each of them may do. */
+  readonly budgets: HttpBudgets;
+}
+
+/** Builds them. */
+export function makeMerchantParts(parts: {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly tester: WebhookTester;
+  readonly budgets: HttpBudgets;
+}): MerchantParts {
+  const { store, clock, tester, budgets } = parts;
+  const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
+  return { store, clock, apiKeys, accessTokens, users, tester, budgets };
+}

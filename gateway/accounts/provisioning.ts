@@ -1,0 +1,96 @@
+/**
+ * Many locks at once: all of a list are checked before one of them is added, and either all are added or none.
+ */
+import { afterThisTurn, type Clock } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
+import { formatMac, type Mac, parseMac } from '../../proto/wire/mac.js';
+import { type Keys, makeLockSecret } from '../data-folder/keys.js';
+import { FAULTS_TOLD, type Fault, ManyFaults } from '../faults.js';
+import type { NewDevice, Store } from '../store/contract/store.js';
+
+/** Locks of one list. They are added in one transaction, which keeps pings waiting for some 4 s. */
+export const IMPORT_MOST = 100_000;
+/** Secrets made between two turns of the event loop. */
+const SECRETS_A_TURN = 1000;
+export interface ImportedDevice {
+  readonly mac: string;
+  /** The merchant's name. */
+  readonly merchant?: string | undefined;
+}
+
+export interface ImportRequest {
+  readonly devices: readonly ImportedDevice[];
+  /** Whose those are that name no merchant. */
+  readonly merchant: () => Promise<string>;
+  readonly simulated: boolean;
+}
+
+/**
+ * @returns the locks' secrets, in the order of the list
+ * @throws ManyFaults `input-import` for what can't be read or stands twice, `device-exists`, `no-such-merchant`
+ */
+export async function importDevices(
+  { store, keys, clock }: { readonly store: Store; readonly keys: Keys; readonly clock: Clock },
+  { devices, merchant, simulated }: ImportRequest,
+): Promise<{ readonly mac: Mac; readonly merchant: string; readonly secret: string }[]> {
+  if (devices.length === 0 || devices.length > IMPORT_MOST)
+    throw new LockgateError('input-import', `${devices.length} locks: expected 1 to ${IMPORT_MOST} at once`);
+  const macs = readMacs(devices);
+  const names = new Set((await store.listMerchants()).map(({ name }) => name));
+  refuse('no-such-merchant', devices, ({ merchant }) =>
+    merchant !== undefined && !names.has(merchant)
+      ? { member: 'merchant', detail: `there is no merchant named ${JSON.stringify(merchant)}` }
+      : undefined,
+  );
+  const taken = new Set(await store.findTakenMacs(macs));
+  refuse('device-exists', macs, (mac) =>
+    taken.has(mac) ? { member: 'mac', detail: `there is a device ${formatMac(mac)} already` } : undefined,
+  );
+  const common = devices.every(({ merchant }) => merchant !== undefined) ? '' : await merchant();
+  const nowMs = clock.now();
+  const made: (NewDevice & { readonly secret: string })[] = [];
+  for (const [index, mac] of macs.entries()) {
+    const secret = makeLockSecret();
+    const owner = devices[index]?.merchant ?? common;
+    made.push({ mac, merchant: owner, simulated, secretHash: keys.hashSecret(secret), nowMs, secret });
+    if (made.length % SECRETS_A_TURN === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  }
+  await store.addDevices(made);
+  return made;
+}
+
+/** The MACs, each of them good and different from the others. */
+function readMacs(devices: readonly ImportedDevice[]): Mac[] {
+  const macs: Mac[] = [];
+  const firstAt = new Map<Mac, number>();
+  refuse('input-import', devices, ({ mac: text }, index) => {
+    const mac = parseMac(text);
+    if (!mac.ok) return { member: 'mac', detail: mac.error.message };
+    macs.push(mac.value);
+    const first = firstAt.get(mac.value);
+    if (first === undefined) firstAt.set(mac.value, index);
+    return first === undefined
+      ? undefined
+      : { member: 'mac', detail: `${formatMac(mac.value)} stands at ${first} already: expected each lock once` };
+  });
+  return macs;
+}
+
+/** @throws ManyFaults where `fault` finds one in any of the items */
+function refuse<T>(
+  code: string,
+  items: readonly T[],
+  fault: (item: T, index: number) => { readonly member: string; readonly detail: string } | undefined,
+): void {
+  const faults: Fault[] = [];
+  let count = 0;
+  for (const [index, item] of items.entries()) {
+    const found = fault(item, index);
+    if (found === undefined) continue;
+    count += 1;
+    if (count <= FAULTS_TOLD) faults.push({ pointer: `/devices/${index}/${found.member}`, detail: found.detail });
+  }
+  if (count === 0) return;
+  const more = count > 1 ? `, and ${count - 1} more of the list can’t be added either` : '';
+  throw new ManyFaults(code, `${faults[0]?.detail}${more}: nothing was added`, faults);
+}

@@ -1,0 +1,61 @@
+/**
+ * Work on a data folder by whoever owns it, with no gateway running on it: the store is opened for as long as the work
+ * lasts, and the audit log has it.
+ */
+import { existsSync } from 'node:fs';
+import { type Clock, systemClock } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
+import { makeNoted, type Told } from '../audit/audit.js';
+import type { AuditWho } from '../store/contract/audit-store.js';
+import { openFailure, type Store } from '../store/contract/store.js';
+import type { TakeOptions } from '../store/sqlite/place/take-folder.js';
+import { openSqliteStore } from '../store/sqlite/sqlite-store.js';
+
+/** Whoever can write the folder's files, where no more is known. */
+export const OWNER: AuditWho = { actor: 'owner', address: null, agent: null, osUser: null, token: null };
+
+/** What the audit log is told of it. */
+export interface FolderWork<T> {
+  /** As `secrets.rotate-key`. */
+  readonly action: string;
+  /** Who does it; the folder's owner where nobody says. */
+  readonly who?: AuditWho | undefined;
+  /** The wall's; the system's where it is left out. */
+  readonly clock?: Clock | undefined;
+  /** Of what came of it, what is kept. */
+  readonly told: (done: T) => Told;
+  /** Told a sentence where files of the folder could be read by others. */
+  readonly onMended?: TakeOptions['onMended'];
+  /** Where it is given, a damaged store is worked on too (place/take-folder.ts). */
+  readonly onDamage?: TakeOptions['onDamage'];
+}
+
+/** @throws LockgateError `input-data` where there is no such folder */
+export function checkFolder(folder: string): void {
+  if (!existsSync(folder)) throw new LockgateError('input-data', `there is no data folder ${folder}`);
+}
+
+/**
+ * Does it, with an entry in the audit log.
+ *
+ * @throws LockgateError `input-data`, `data-in-use` while a gateway runs; what `openSqliteStore` and `work` throw
+ */
+export async function workOnFolder<T>(
+  folder: string,
+  { action, who = OWNER, clock = systemClock, told, onMended, onDamage }: FolderWork<T>,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  checkFolder(folder);
+  const store = await openSqliteStore(folder, { onMended, onDamage }).catch((error: unknown) => {
+    throw openFailure(error);
+  });
+  try {
+    return await makeNoted(store.audit, clock, {
+      change: { who, action, object: '', before: null },
+      work: () => work(store),
+      tell: (done) => ({ object: '', after: done === undefined ? null : told(done as T) }),
+    });
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Holds a value against a schema and says what is wrong, member by member: a JSON pointer and a sentence each
+ * (RFC 9457). It reads the same typebox schemas that document the interface, and knows the keywords below and no
+ * others, so that no schema promises what is not checked.
+ *
+ * It is ours because int64 is: the usual validators take a bigint for no integer, and a number for an exact one.
+ */
+import type { TSchema } from 'typebox';
+import { FAULTS_TOLD, type Fault } from '../../faults.js';
+import { INT64_MAX, INT64_MIN } from '../../store/contract/people-store.js';
+
+/** What a schema of ours may say of a value. */
+interface Keywords {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Keywords>>;
+  readonly required?: readonly string[];
+  readonly items?: Keywords;
+  readonly enum?: readonly string[];
+  readonly format?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+}
+
+const CHECKED = 'type properties required items enum format minimum maximum minLength maxLength maxItems';
+const DOCUMENTING = 'title description example examples default $id';
+const KNOWN = new Set(`${CHECKED} ${DOCUMENTING}`.split(' '));
+
+const INT32_MAX = 2 ** 31 - 1;
+const INT32_MIN = -(2 ** 31);
+
+/** What is wrong with it, at most {@link FAULTS_TOLD}; none where it fits. What the schema lacks is ignored. */
+export function faultsOf(schema: TSchema, value: unknown): Fault[] {
+  const faults: Fault[] = [];
+  check(schema as Keywords, value, '', faults);
+  return faults.slice(0, FAULTS_TOLD);
+}
+
+/** @throws Error where a schema has a keyword that is not checked here */
+export function assertChecked(schema: TSchema): void {
+  const keywords = schema as Keywords;
+  const unknown = Object.keys(keywords).find((name) => !KNOWN.has(name));
+  if (unknown !== undefined) throw new Error(`nothing checks the keyword ${unknown}`);
+  for (const each of Object.values(keywords.properties ?? {})) assertChecked(each as TSchema);
+  if (keywords.items !== undefined) assertChecked(keywords.items as TSchema);
+}
+
+/** A whole number that was read from JSON, exact. */
+export function toBigInt(value: number | bigint): bigint {
+  return BigInt(value);
+}
+
+function check(schema: Keywords, value: unknown, pointer: string, faults: Fault[]): void {
+  if (faults.length >= FAULTS_TOLD) return;
+  const detail = detailOf(schema, value);
+  if (detail !== undefined) {
+    faults.push({ pointer, detail });
+    return;
+  }
+  if (schema.properties !== undefined) checkMembers(schema, value as Record<string, unknown>, pointer, faults);
+  if (schema.items !== undefined)
+    for (const [index, item] of (value as unknown[]).entries())
+      check(schema.items, item, `${pointer}/${index}`, faults);
+}
+
+function checkMembers(schema: Keywords, value: Record<string, unknown>, pointer: string, faults: Fault[]): void {
+  for (const [name, member] of Object.entries(schema.properties ?? {})) {
+    const where = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    // Its own only: what an object inherits nobody sent.
+    if (Object.hasOwn(value, name)) check(member, value[name], where, faults);
+    else if (schema.required?.includes(name)) faults.push({ pointer: where, detail: 'it is missing' });
+  }
+}
+
+/** What is wrong with the value itself; its members are looked at after it. */
+function detailOf(schema: Keywords, value: unknown): string | undefined {
+  switch (schema.type) {
+    case 'object':
+      return typeof value === 'object' && value !== null && !Array.isArray(value) ? undefined : expected('an object');
+    case 'array':
+      if (!Array.isArray(value)) return expected('an array');
+      return value.length > (schema.maxItems ?? Number.POSITIVE_INFINITY)
+        ? expected(`at most ${schema.maxItems} items`)
+        : undefined;
+    case 'integer':
+      return integerDetail(schema, value);
+    case 'string':
+      return stringDetail(schema, value);
+    default:
+      throw new Error(`nothing checks the type ${schema.type}`);
+  }
+}
+
+function integerDetail({ format, minimum }: Keywords, value: unknown): string | undefined {
+  const isWhole = typeof value === 'bigint' || Number.isInteger(value);
+  const [least, most] = format === 'int32' ? [INT32_MIN, INT32_MAX] : [INT64_MIN, INT64_MAX];
+  if (!isWhole) return expected(`a whole number (${format ?? 'int64'})`);
+  const number = value as number | bigint;
+  if (number < least || number > most) return expected(`a whole number from ${least} to ${most}`);
+  return minimum !== undefined && number < minimum ? expected(`a whole number, ${minimum} or more`) : undefined;
+}
+
+function stringDetail(schema: Keywords, value: unknown): string | undefined {
+  if (typeof value !== 'string') return expected('a string');
+  if (/\p{Surrogate}/u.test(value)) return expected('Unicode text: it has half of a surrogate pair');
+  if (schema.enum !== undefined && !schema.enum.includes(value)) return expected(`one of ${schema.enum.join(', ')}`);
+  if (schema.minLength !== undefined && value.length < schema.minLength) return expected('a text that is not empty');
+  if (schema.maxLength !== undefined && [...value].length > schema.maxLength)
+    return expected(`at most ${schema.maxLength} characters`);
+  return undefined;
+}
+
+function expected(what: string): string {
+  return `expected ${what}`;
+}

@@ -1,0 +1,152 @@
+/**
+ * The document of the merchants' interface (OpenAPI 3.1) and a page to read it on (interfaces.md §2). Both are made of
+ * the rows that are served, so neither can say what the other does not; the page's scripts and styles come from our own
+ * port, so that it works without the internet.
+ */
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import { SCOPES } from '../../../store/contract/access-store.js';
+import { VERSION } from '../../../version.js';
+import { JSON_TYPE } from '../route.js';
+import { type MemoryFile, makeMemoryFile, sendFile } from './memory-file.js';
+import { loadPageFiles, PAGE_FILES, PAGE_PATH, pageHtml } from './page.js';
+
+export const DOCUMENT_PATH = '/openapi.json';
+
+/** What the page may load: our own files. */
+const PAGE_CSP = [
+  "default-src 'self'",
+  "base-uri 'self'",
+  "img-src 'self' data:",
+  "object-src 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const DESCRIPTION = `The merchants’ interface of lockgate: a pet registry, users with sessions, and a test webhook for
+locks. Calls need an **API key** as the user of HTTP basic authentication, with an empty password. \`PUT /v2/pet\`
+takes a **bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from \`POST /oauth/token\`. Errors
+are \`application/problem+json\` (RFC 9457). Members that a body has beside those named here are ignored, and an
+optional member that is null is as good as absent. Whole
+numbers are exact to the last digit of an int64.`;
+
+const TAGS = [
+  { name: 'pets', description: 'The pet registry.' },
+  { name: 'users', description: 'Users and their sessions.' },
+  { name: 'webhooks', description: 'Trying out what locks send.' },
+  { name: 'tokens', description: 'Bearer and access tokens.' },
+  { name: 'health', description: 'For whoever watches the gateway.' },
+];
+
+/** Two scopes in words. */
+const SCOPE_WORDS: Readonly<Record<(typeof SCOPES)[number], string>> = {
+  'pets:write': 'Update pets.',
+  'webhooks:test': 'Send test webhooks.',
+};
+
+/** What a document is made of, as far as it is looked at here. */
+interface DocumentNode {
+  [member: string]: unknown;
+}
+
+/**
+ * Adds `/openapi.json` and `/docs`. To be called before the rows are added, since it listens to how they are.
+ * `/docs/json` and `/docs/yaml` are the same document, for the page.
+ */
+export async function addDocumentation(fastify: FastifyInstance): Promise<void> {
+  await fastify.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'lockgate', version: VERSION, description: DESCRIPTION.replaceAll('\n', ' ') },
+      // Whoever reads it asks the same place.
+      servers: [{ url: '/' }],
+      tags: TAGS,
+      components: {
+        securitySchemes: {
+          apiKey: { type: 'http', scheme: 'basic', description: 'The API key as the user, an empty password.' },
+          bearer: {
+            type: 'oauth2',
+            description: 'A token; the API key is the client.',
+            flows: {
+              clientCredentials: {
+                tokenUrl: '/oauth/token',
+                scopes: Object.fromEntries(SCOPES.map((scope) => [scope, SCOPE_WORDS[scope]])),
+              },
+            },
+          },
+        },
+      },
+    },
+    transformObject: (document) => nameSchemas(('openapiObject' in document ? document.openapiObject : {}) as never),
+  });
+  addDocuments(fastify);
+  addPage(fastify);
+}
+
+/** As text: an answer's schema can't be asked to write a document. Each is made once, when it is first asked for. */
+function addDocuments(fastify: FastifyInstance): void {
+  const json = once(() => makeMemoryFile(`${JSON_TYPE}; charset=utf-8`, JSON.stringify(fastify.swagger())));
+  const yaml = once(() => makeMemoryFile('application/x-yaml', fastify.swagger({ yaml: true })));
+  serveFile(fastify, DOCUMENT_PATH, json);
+  serveFile(fastify, `${PAGE_PATH}/json`, json);
+  serveFile(fastify, `${PAGE_PATH}/yaml`, yaml);
+}
+
+function addPage(fastify: FastifyInstance): void {
+  const html = (base: string) => once(() => makeMemoryFile('text/html; charset=utf-8', pageHtml(base)));
+  serveFile(fastify, PAGE_PATH, html(`${PAGE_PATH}/`), PAGE_CSP);
+  serveFile(fastify, `${PAGE_PATH}/`, html('./'), PAGE_CSP);
+  // Begun now, so that nobody waits for it; where it fails, whoever asks tries again and gets the error.
+  loadPageFiles().catch(() => undefined);
+  for (const name of PAGE_FILES) {
+    const file = async (): Promise<MemoryFile> => (await loadPageFiles()).get(name) as MemoryFile;
+    serveFile(fastify, `${PAGE_PATH}/static/${name}`, file, PAGE_CSP);
+  }
+}
+
+function serveFile(fastify: FastifyInstance, url: string, file: () => Promise<MemoryFile>, csp?: string): void {
+  fastify.route({
+    method: ['GET', 'HEAD'],
+    url,
+    schema: { hide: true } as never,
+    handler: async (request, reply) => {
+      if (csp !== undefined) reply.header('content-security-policy', csp);
+      return await sendFile(request, reply, await file());
+    },
+  });
+}
+
+/** Makes it at the first call, and again only where that failed. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    });
+    return made;
+  };
+}
+
+/**
+ * Schemas with a title stand once, under that name, and are referred to: so generated clients have types of these
+ * names, and a reader sees that two are the same.
+ */
+function nameSchemas(document: DocumentNode): DocumentNode {
+  const schemas: DocumentNode = {};
+  const visit = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(visit);
+    if (typeof node !== 'object' || node === null) return node;
+    const members = Object.entries(node)
+      // HEAD is GET without a body, and needs no entry of its own.
+      .filter(([name]) => name !== 'head')
+      .map(([name, value]) => [name, name === 'example' ? value : visit(value)]);
+    const visited: DocumentNode = Object.fromEntries(members);
+    const { title, type } = visited;
+    if (typeof title !== 'string' || type !== 'object') return visited;
+    schemas[title] = visited;
+    return { $ref: `#/components/schemas/${title}` };
+  };
+  const { components, ...rest } = document;
+  const named = visit(rest) as DocumentNode;
+  return { ...named, components: { ...(components as DocumentNode), schemas } };
+}

@@ -1,0 +1,28 @@
+/** What a caller of the merchants' interface is told no with: a status, headers that belong to it, and the faults. */
+import { type Fault, ManyFaults } from '../../faults.js';
+
+export interface RefusalTerms {
+  readonly status: number;
+  /** Stable, for programs. */
+  readonly code: string;
+  /** A sentence for people. */
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly faults?: readonly Fault[] | undefined;
+  /** Members of the problem beside ours, such as OAuth's `error`. */
+  readonly members?: Readonly<Record<string, string>> | undefined;
+}
+
+export class Refusal extends ManyFaults {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly members: Readonly<Record<string, string>>;
+
+  constructor({ status, code, detail, headers = {}, faults = [], members = {} }: RefusalTerms) {
+    super(code, detail, faults);
+    this.name = 'Refusal';
+    this.status = status;
+    this.headers = headers;
+    this.members = members;
+  }
+}

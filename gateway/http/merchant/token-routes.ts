@@ -1,0 +1,102 @@
+/** `POST /oauth/token`: tokens for those who have an API key (RFC 6749 §4.4; interfaces.md §2). */
+import { type Static, Type } from 'typebox';
+import { Seconds } from '../../../proto/clock.js';
+import { TOKEN_LIFE } from '../../accounts/access-tokens.js';
+import { SCOPES, type Scope } from '../../store/contract/access-store.js';
+import { Refusal } from './refusal.js';
+import {
+  FORM_TYPE,
+  type MerchantRoute,
+  problemResponse,
+  tooLarge,
+  tooMany,
+  UNAUTHORIZED,
+  UNAVAILABLE,
+  WRONG_TYPE,
+} from './route.js';
+
+const TokenRequest = Type.Object({
+  grant_type: Type.String({ description: 'client_credentials' }),
+  scope: Type.Optional(
+    Type.String({ description: `Any of ${SCOPES.join(', ')}, separated by spaces; all where it is left out.` }),
+  ),
+});
+
+const Token = Type.Object(
+  {
+    access_token: Type.String(),
+    token_type: Type.String(),
+    expires_in: Type.Integer({ description: 'In seconds.' }),
+    scope: Type.String(),
+  },
+  { title: 'Token' },
+);
+
+/** A grant and two scopes have some sixty. */
+const FORM_BYTES = 4 * 1024;
+const EXPIRES_IN = TOKEN_LIFE / Seconds(1);
+
+/** The one row. */
+export const TOKEN_ROUTES: readonly MerchantRoute[] = [
+  {
+    method: 'POST',
+    path: '/oauth/token',
+    operationId: 'issueToken',
+    tag: 'tokens',
+    summary: 'Issues a token for one hour.',
+    description: 'Errors are problems with OAuth’s `error` and `error_description` (RFC 6749 §5.2) beside our members.',
+    scheme: 'api-key',
+    body: TokenRequest,
+    bodyBytes: FORM_BYTES,
+    bodyType: FORM_TYPE,
+    bodyExample: { grant_type: 'client_credentials', scope: 'pets:write' },
+    responses: {
+      200: {
+        description: 'The token.',
+        schema: Token,
+        example: { access_token: 'lgt_…', token_type: 'Bearer', expires_in: EXPIRES_IN, scope: SCOPES.join(' ') },
+      },
+      400: problemResponse('invalid_request, unsupported_grant_type or invalid_scope.'),
+      401: { ...UNAUTHORIZED, description: 'invalid_client: no API key, or one that is not in force.' },
+      413: tooLarge(FORM_BYTES),
+      415: WRONG_TYPE,
+      429: tooMany(),
+      503: UNAVAILABLE,
+    },
+    refuse: (faults) => oauthRefusal('invalid_request', 'the request lacks a parameter or has one twice', faults),
+    handle: async ({ parts, key, body }) => {
+      const { grant_type: grant, scope } = body as Static<typeof TokenRequest>;
+      if (grant !== 'client_credentials')
+        throw oauthRefusal('unsupported_grant_type', 'grant_type: expected client_credentials');
+      const scopes = readScopes(scope);
+      if (key === undefined) throw new Error('a row with an API key has one');
+      return {
+        status: 200,
+        headers: { pragma: 'no-cache' },
+        body: {
+          access_token: await parts.accessTokens.issue(key.id, scopes),
+          token_type: 'Bearer',
+          expires_in: EXPIRES_IN,
+          scope: scopes.join(' '),
+        },
+      };
+    },
+  },
+];
+
+function readScopes(text: string | undefined): readonly Scope[] {
+  const wanted = (text ?? '').split(' ').filter((scope) => scope !== '');
+  if (wanted.length === 0) return SCOPES;
+  if (wanted.some((scope) => !SCOPES.some((each) => each === scope)))
+    throw oauthRefusal('invalid_scope', `scope: expected any of ${SCOPES.join(' and ')}, separated by spaces`);
+  return SCOPES.filter((scope) => wanted.includes(scope));
+}
+
+function oauthRefusal(
+  error: 'invalid_request' | 'unsupported_grant_type' | 'invalid_scope',
+  detail: string,
+  faults?: ConstructorParameters<typeof Refusal>[0]['faults'],
+): Refusal {
+  const members = { error, error_description: detail };
+  return new Refusal({ status: 400, code: error.replaceAll('_', '-'), detail, faults, members });
+}

@@ -1,0 +1,65 @@
+/**
+ * Makes a row's change with an entry in the audit log: who asks, to what it is done, what came of it
+ * (gateway/audit/audit.ts).
+ */
+import type { FastifyRequest } from 'fastify';
+import type { AuditedChange } from '../../audit/audit.js';
+import type { TrustedProxies } from '../../network/trusted-proxies.js';
+import type { AuditWho } from '../../store/contract/audit-store.js';
+import type { ChangingRoute, OperatorParts, RouteRequest } from './routes.js';
+
+/** Where the command line tells who runs it: the user of the operating system, percent-encoded. Nobody checks it. */
+export const USER_HEADER = 'x-lockgate-user';
+
+/** Who calls. `token` names the token that let them in. */
+export function whoOf({ raw, headers }: FastifyRequest, proxies: TrustedProxies, token: string | null): AuditWho {
+  const user = headers[USER_HEADER];
+  return {
+    actor: 'operator',
+    address: proxies.clientOf(raw),
+    agent: headers['user-agent'] ?? null,
+    osUser: typeof user === 'string' && user !== '' ? decoded(user) : null,
+    token,
+  };
+}
+
+/**
+ * Makes the change: `work` checks the request and does what the row does.
+ *
+ * @throws what `work` throws
+ */
+export async function makeAudited(
+  { audit, operation }: Pick<ChangingRoute, 'audit' | 'operation'>,
+  who: AuditWho,
+  parts: OperatorParts,
+  request: RouteRequest,
+  work: () => Promise<unknown>,
+): Promise<unknown> {
+  const change: AuditedChange = {
+    who,
+    action: operation,
+    object: objectOf(() => audit.object(request)),
+    before: (await audit.before?.(parts, request).catch(() => null)) ?? null,
+  };
+  return await parts.audit.change(change, work, (answer) => ({
+    object: objectOf(() => audit.object(request, answer as never)) || change.object,
+    after: audit.after?.(request, answer as never) ?? null,
+  }));
+}
+
+/** A request that does not fit its schemas may name nothing. */
+function objectOf(find: () => string): string {
+  try {
+    return String(find() ?? '');
+  } catch {
+    return '';
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * Holds what comes to the operator's interface against its row's schemas, and says what is wrong: which member, where,
+ * and what was expected. A 7 where a name belongs is a mistake of the caller's, not the name "7", and a member that
+ * nobody knows is one too: a misspelt flag would be taken for one that was left out.
+ *
+ * What stands behind the question mark is quoted; what stands in a body is not, since it may be a password.
+ *
+ * TypeBox's validator is loaded, and a row's compiled, when the first value comes for it: loading it takes a third of a
+ * second of CPU, which a gateway, and each of the many that tests run, would pay before it takes its first lock. It
+ * also takes some hundred descriptors at once, and what could not be loaded once can't be loaded again; so it is loaded
+ * beforehand where descriptors may run short.
+ */
+import type { TObject, TSchema } from 'typebox';
+import { FAULTS_TOLD, type Fault, ManyFaults } from '../../faults.js';
+import type { Query } from './routes.js';
+
+/** Characters of a wrong value that are quoted. */
+const QUOTED = 80;
+
+/** A fault as the validator tells it: JSON Schema's keyword, and what of it does not fit. */
+interface ValidatorFault {
+  readonly keyword: string;
+  readonly instancePath: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly message: string;
+}
+
+/** What TypeBox compiles a schema to. */
+interface Validator {
+  Check(value: unknown): boolean;
+  Errors(value: unknown): ValidatorFault[];
+}
+
+/** Loads what checks requests. */
+export async function loadRequestChecks(): Promise<void> {
+  await import('typebox/compile');
+}
+
+/** Compiled once, when it is asked for the first time. */
+function compiled(schema: TSchema): () => Promise<Validator> {
+  let validator: Promise<Validator> | undefined;
+  return () => {
+    validator ??= import('typebox/compile').then(({ Compile }) => Compile(schema));
+    return validator;
+  };
+}
+
+/** Checks bodies. @returns a function whose promise is rejected with ManyFaults `input-body` */
+export function bodyCheck(schema: TSchema): (body: unknown) => Promise<void> {
+  const validatorOf = compiled(schema);
+  return async (body) => {
+    const validator = await validatorOf();
+    if (validator.Check(body)) return;
+    const faults = faultsOf(validator.Errors(body), schema);
+    const { pointer = '', detail } = faults[0] ?? { detail: 'it does not fit' };
+    throw new ManyFaults('input-body', `the body${pointer === '' ? '' : `, ${pointer}`}: ${detail}`, faults);
+  };
+}
+
+/**
+ * Checks what stands behind the question mark.
+ *
+ * @returns a function whose promise is rejected with ManyFaults `input-query`
+ */
+export function queryCheck(schema: TObject | undefined): (query: Query) => Promise<void> {
+  const known = Object.keys(schema?.properties ?? {});
+  const validatorOf = schema && compiled(schema);
+  const isAnyWanted = schema?.required !== undefined;
+  return async (query) => {
+    // Most ask for a whole list: of nothing there is nothing to check.
+    if (!isAnyWanted && Object.keys(query).length === 0) return;
+    const unknown = Object.keys(query).filter((name) => !known.includes(name));
+    const faults = unknown.map((name) => ({
+      pointer: `/${name.slice(0, QUOTED)}`,
+      detail: `there is no ${quoted(name)} here: expected ${known.length === 0 ? 'nothing' : known.join(', ')}`,
+    }));
+    const values = valuesOf(query, schema);
+    const validator = faults.length === 0 ? await validatorOf?.() : undefined;
+    if (validator !== undefined && !validator.Check(values))
+      for (const { pointer, detail } of faultsOf(validator.Errors(values), schema as TSchema)) {
+        const name = pointer.split('/')[1] ?? '';
+        faults.push({ pointer, detail: `${name} is ${quoted(query[name])}: ${detail}` });
+      }
+    if (faults.length > 0)
+      throw new ManyFaults('input-query', faults[0]?.detail as string, faults.slice(0, FAULTS_TOLD));
+  };
+}
+
+function quoted(value: unknown): string {
+  return JSON.stringify(typeof value === 'string' ? value.slice(0, QUOTED) : value);
+}
+
+/** As the schema wants them: texts, numbers where those are meant, lists where several may be given. */
+function valuesOf(query: Query, schema: TObject | undefined): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(query).map(([name, given]) => {
+      const { type } = (schema?.properties[name] ?? {}) as { readonly type?: string };
+      if (type === 'array') return [name, typeof given === 'string' ? [given] : given];
+      const value = typeof given === 'object' && given.length === 1 ? given[0] : given;
+      return [name, type === 'integer' && /^\d{1,15}$/.test(String(value)) ? Number(value) : value];
+    }),
+  );
+}
+
+/** One for each member, the first that is told of it. */
+function faultsOf(errors: readonly ValidatorFault[], schema: TSchema): Fault[] {
+  const faults = new Map<string, string>();
+  const tell = (pointer: string, detail: string): void => {
+    if (!faults.has(pointer) && faults.size < FAULTS_TOLD) faults.set(pointer, detail);
+  };
+  // Of a choice, one sentence says more than those for each part; but what is wrong deeper inside says more than that.
+  const chosen = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map((each) => each.instancePath));
+  const isDeeper = (where: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${where}/`));
+  for (const { keyword, instancePath: where, params, message } of errors) {
+    if (keyword === 'required')
+      for (const name of params.requiredProperties as string[]) tell(`${where}/${escaped(name)}`, 'it is missing');
+    else if (keyword === 'additionalProperties')
+      for (const name of params.additionalProperties as string[])
+        faults.set(`${where}/${escaped(name)}`, 'there is no such member');
+    else if (keyword === 'anyOf') {
+      if (!isDeeper(where)) tell(where, `expected ${choiceOf(schema, where)}`);
+    } else if (!chosen.has(where)) tell(where, sentenceOf(schema, where, keyword, params) ?? message);
+  }
+  return [...faults].map(([pointer, detail]) => ({ pointer, detail }));
+}
+
+function sentenceOf(
+  schema: TSchema,
+  where: string,
+  keyword: string,
+  params: ValidatorFault['params'],
+): string | undefined {
+  const { limit } = params;
+  switch (keyword) {
+    case 'type':
+      return `expected ${typeWords(String(params.type), partAt(schema, where))}`;
+    case 'minimum':
+    case 'maximum':
+      return `expected ${typeWords('integer', partAt(schema, where))}`;
+    case 'enum':
+      return `expected ${(partAt(schema, where)?.enum ?? []).join(', ')}`;
+    case 'minLength':
+      return limit === 1 ? 'expected a text that is not empty' : `expected ${limit} characters or more`;
+    case 'maxLength':
+      return `expected at most ${limit} characters`;
+    case 'minItems':
+      return `expected ${limit} items or more`;
+    case 'maxItems':
+      return `expected at most ${limit} items`;
+    case 'const':
+      return `expected ${JSON.stringify(params.allowedValue)}`;
+    default:
+      return undefined;
+  }
+}
+
+/** What is looked at of a schema to put it into words. */
+interface Part {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly properties?: Readonly<Record<string, Part>>;
+  readonly items?: Part;
+  readonly anyOf?: readonly Part[];
+}
+
+/** The part of a schema that a value's pointer leads to; of a choice, the one that has members. */
+function partAt(schema: TSchema, where: string): Part | undefined {
+  let part: Part | undefined = schema as Part;
+  for (const name of where.split('/').slice(1)) {
+    part = part?.anyOf?.find(({ properties }) => properties !== undefined) ?? part;
+    part = /^\d+$/.test(name) ? part?.items : part?.properties?.[name];
+  }
+  return part;
+}
+
+function typeWords(type: string, part: Part | undefined): string {
+  if (type !== 'integer' && type !== 'number')
+    return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type === 'boolean' ? 'true or false' : type}`.replace(
+      'a true',
+      'true',
+    );
+  const { minimum, maximum } = part ?? {};
+  const range =
+    maximum === undefined ? (minimum === undefined ? '' : `, ${minimum} or more`) : `, ${minimum ?? 0} to ${maximum}`;
+  return `a ${type === 'integer' && range === '' ? 'whole ' : ''}number${range}`;
+}
+
+function choiceOf(schema: TSchema, where: string): string {
+  const parts = partAt(schema, where)?.anyOf ?? [];
+  const words = parts.map((part) => (part.type === 'null' ? 'nothing' : typeWords(part.type ?? 'value', part)));
+  return words.length === 0 ? 'another value' : words.join(' or ');
+}
+
+function escaped(name: string): string {
+  return name.slice(0, QUOTED).replaceAll('~', '~0').replaceAll('/', '~1');
+}

@@ -1,0 +1,30 @@
+/** How the machine's clock stands to the time that is believed, as the operator's interface answers it. */
+import { Type } from 'typebox';
+
+import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { CLOCK_STATES, type ClockReading } from '../../../clocks/clock-guard.js';
+import { Count, MaybeTime, OneOf, OrNull } from '../schemas.js';
+
+/** Its schema. */
+export const ClockAnswer = Type.Object({
+  state: OneOf(CLOCK_STATES),
+  machine: MaybeTime,
+  confirmed: MaybeTime,
+  since: MaybeTime,
+  locks_agreeing: Count,
+  locks_needed: OrNull(Type.Integer()),
+});
+
+/** The answer itself. */
+export function clockJson({ state, machineMs, confirmedMs, sinceMs, agreeing, needed }: ClockReading) {
+  const dateOf = (timeMs: number | null): string | null =>
+    timeMs === null || !isDatable(timeMs) ? null : toDate(timeMs);
+  return {
+    state,
+    machine: dateOf(machineMs),
+    confirmed: dateOf(confirmedMs),
+    since: dateOf(sinceMs),
+    locks_agreeing: agreeing,
+    locks_needed: needed,
+  };
+}

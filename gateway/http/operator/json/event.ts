@@ -1,0 +1,157 @@
+/**
+ * The gateway's events as JSON, one object each: what `tail` streams. The names are those of traces (protocol.md §4)
+ * where a trace has them.
+ */
+
+import type { Finding } from '../../../../proto/power/judge/event.js';
+import type { Presence } from '../../../../proto/power/judge/presence.js';
+import { commandToJson } from '../../../../proto/trace/writer.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { isPingUplink } from '../../../../proto/wire/ping.js';
+import { isDatable, pingToJson, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
+import type { CommandChanged, FigureName, GatewayEventMap, GatewayEvents, UplinkTaken } from '../../../events.js';
+
+export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
+
+/** What is told of; figures are for `/metrics`. */
+type ToldName = Exclude<keyof GatewayEventMap, FigureName>;
+
+type Writer<Name extends ToldName> = (event: GatewayEventMap[Name][0]) => EventJson;
+
+const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
+  connected: ({ atMs, mac, source, simulated }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'connect', source, simulated };
+  },
+  disconnected: ({ atMs, mac, source, cause }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'disconnect', source, cause };
+  },
+  refused: ({ atMs, mac, what, clientId, address, why }) => {
+    const lock = mac === null ? {} : { mac: formatMac(mac) };
+    return { at: toDate(atMs), ...lock, event: 'refused', what, client_id: clientId, address, why };
+  },
+  budget: ({ atMs, mac, source, state, why }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'budget', source, state, why };
+  },
+  judging: ({ atMs, mac, state, why }) => ({ at: toDate(atMs), mac: formatMac(mac), event: 'judging', state, why }),
+  uplink: uplinkJson,
+  finding: ({ atMs, mac, finding }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'finding', finding: findingJson(finding) };
+  },
+  presence: ({ atMs, mac, presence }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'presence', ...presenceJson(presence) };
+  },
+  quarantined: ({ atMs, mac, code, message, bytes }) => {
+    return {
+      at: toDate(atMs),
+      mac: formatMac(mac),
+      event: 'quarantined',
+      code,
+      message,
+      raw: bytes.toString('base64'),
+    };
+  },
+  delivery: (event) => ({
+    at: toDate(event.atMs),
+    mac: formatMac(event.mac),
+    event: 'delivery',
+    event_id: event.eventId,
+    url_id: event.urlId,
+    attempt: event.number,
+    outcome: event.outcome,
+    status: event.status,
+    duration_ms: event.durationMs,
+    error: event.error,
+    next_attempt_at: event.nextAttemptAtMs === null ? null : toDate(event.nextAttemptAtMs),
+  }),
+  'event-damaged': ({ atMs, mac, eventId: id, urlId }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'event-damaged', event_id: id, url_id: urlId };
+  },
+  'url-disabled': ({ atMs, urlId, why }) => ({ at: toDate(atMs), event: 'url-disabled', url_id: urlId, why }),
+  'url-changed': ({ atMs, urlId, state }) => ({ at: toDate(atMs), event: 'url-changed', url_id: urlId, state }),
+  circuit: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'circuit', url_id: urlId, state, why }),
+  backlog: ({ atMs, urlId, state, why }) => ({ at: toDate(atMs), event: 'backlog', url_id: urlId, state, why }),
+  'cannot-send': ({ atMs, what, state, why }) => ({ at: toDate(atMs), event: 'cannot-send', what, state, why }),
+  'cannot-record': ({ atMs, urlId, state, why }) => {
+    return { at: toDate(atMs), event: 'cannot-record', url_id: urlId, state, why };
+  },
+  swept: ({ atMs, beforeMs, uplinks, others, held }) => {
+    return { at: toDate(atMs), event: 'swept', before: toDate(beforeMs), uplinks, others, held };
+  },
+  command: commandChangedJson,
+  'stray-ack': ({ atMs, mac, commandId, why }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'stray-ack', command_id: commandId, why };
+  },
+  'store-failed': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-failed', why }),
+  'store-broken': ({ atMs, why }) => ({ at: toDate(atMs), event: 'store-broken', why }),
+  degraded: ({ atMs, reason, why }) => ({ at: toDate(atMs), event: 'degraded', reason, why }),
+  recovered: ({ atMs, reason, lastedMs }) => ({ at: toDate(atMs), event: 'recovered', reason, lasted_ms: lastedMs }),
+  clock: ({ atMs, state, machineMs, confirmedMs, why }) => {
+    const machine = isDatable(machineMs) ? toDate(machineMs) : null;
+    return { at: toDate(atMs), event: 'clock', state, machine, confirmed: toDate(confirmedMs), why };
+  },
+  'statement-closed': ({ atMs, merchant, month }) => {
+    return { at: toDate(atMs), event: 'statement-closed', merchant, month };
+  },
+  descriptors: ({ atMs, state, limit, why }) => ({ at: toDate(atMs), event: 'descriptors', state, limit, why }),
+  notices: ({ atMs, noted, unread }) => ({ at: toDate(atMs), event: 'notices', noted, unread }),
+  audited: ({ atMs, actor, address, osUser, action, object, outcome, code }) => {
+    return { at: toDate(atMs), event: 'audited', actor, address, os_user: osUser, action, object, outcome, code };
+  },
+  'state-rebuilt': ({ atMs, mac, why, from }) => {
+    return { at: toDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };
+  },
+};
+
+function commandChangedJson({ atMs, mac, record }: CommandChanged): EventJson {
+  const { id, state, detail, sentCount } = record;
+  const command = { id, ...commandToJson(record.command) };
+  return { at: toDate(atMs), mac: formatMac(mac), event: 'command', command, state, detail, sent_count: sentCount };
+}
+
+/** Presence, as lists and streams have it. */
+export function presenceJson(presence: Presence): Readonly<Record<string, unknown>> {
+  if (presence.presence === 'online') return { presence: 'online', since: toDate(presence.sinceMs) };
+  if (presence.presence === 'late') return { presence: 'late', since: toDate(presence.sinceMs), rule: presence.rule };
+  if (presence.presence !== 'asleep') return { presence: presence.presence };
+  return { presence: 'asleep', due: presence.dueMs === null ? null : toDate(presence.dueMs) };
+}
+
+/** A finding, as lists and streams have it. */
+export function findingJson({ rule, severity, message, about, atMs }: Finding): Readonly<Record<string, unknown>> {
+  const uplink = about === null ? null : { credential: about.credential, boot: about.boot, sequence: about.sequence };
+  return { rule, severity, message, at: toDate(atMs), uplink };
+}
+
+function uplinkJson(taken: UplinkTaken): EventJson {
+  const { atMs, mac, source, eventId, uplink, buffered, repeated, simulated } = taken;
+  const { boot, sequence, timeMs, power, kept, dropped, body } = uplink;
+  const time = isDatable(timeMs) ? { date: toDate(timeMs) } : { time_ms: timeMs };
+  const envelope = { boot, sequence, ...time, power: powerToJson(power), kept, dropped };
+  const findings = taken.findings.map(findingJson);
+  const head = { at: toDate(atMs), mac: formatMac(mac), buffered, repeated, simulated, findings };
+  if (isPingUplink(uplink)) {
+    const ping = { ...pingToJson(uplink.body), ...envelope };
+    return { ...head, event: 'ping', source, event_id: eventId, ping };
+  }
+  if (body.kind !== 'ack') throw new Error('an uplink is a ping or an acknowledgement');
+  return {
+    ...head,
+    event: 'ack',
+    source,
+    ack: { id: body.commandId, result: body.result, detail: body.detail, ...envelope },
+  };
+}
+
+/** Calls `listener` with every event from now on; returns the function that ends it. */
+export function listenToAll(events: GatewayEvents, listener: (event: EventJson) => void): () => void {
+  const names = Object.keys(WRITERS) as ToldName[];
+  const undo = names.map((name) => {
+    const write = WRITERS[name] as (event: unknown) => EventJson;
+    const handler = (event: unknown): void => listener(write(event));
+    events.on(name, handler as never);
+    return () => void events.off(name, handler as never);
+  });
+  return () => {
+    for (const each of undo) each();
+  };
+}

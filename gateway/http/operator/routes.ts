@@ -1,0 +1,329 @@
+/**
+ * The operator's interface as a table of routes. Bodies are checked by their schemas before a handler sees them; what a
+ * handler refuses is a LockgateError. Members are snake_case, as in all our JSON.
+ */
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import type { Clock } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { presence } from '../../../proto/power/judge/presence.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { decodeUplink } from '../../../proto/wire/codec.js';
+import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
+import { isPingUplink } from '../../../proto/wire/ping.js';
+import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '../../../proto/wire/ping-json.js';
+import type { Accounts } from '../../accounts/accounts.js';
+import type { MerchantParts } from '../../accounts/merchant-parts.js';
+import type { Audit } from '../../audit/audit.js';
+import type { KeptClocks } from '../../clocks/kept-clocks.js';
+import type { Commands } from '../../commands/commands.js';
+import { readTwin } from '../../commands/twin.js';
+import type { SettingInForce } from '../../config.js';
+import type { Unjudged } from '../../ingest/judging.js';
+import { type DeviceState, parseDeviceState } from '../../locks/device-state.js';
+import type { Locks } from '../../locks/locks.js';
+import type { Figures } from '../../metrics/figures.js';
+import { budgetText } from '../../mqtt/budget/budget-events.js';
+import type { UplinkBudgets } from '../../mqtt/budget/uplink-budgets.js';
+import type { KeptRefusals } from '../../mqtt/refusals/kept-refusals.js';
+import type { Notices } from '../../notices/notices.js';
+import type { Refusal } from '../../store/contract/refusal-store.js';
+import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../../store/contract/store.js';
+import { noSuchDevice } from '../../store/sqlite/tables/registry.js';
+import { addCounts, countsJson, NO_USAGE } from '../../usage/counts.js';
+import type { Usage } from '../../usage/usage.js';
+import { eventId } from '../../webhooks/event-id.js';
+import type { Webhooks } from '../../webhooks/webhooks.js';
+import { type AuditTerms, pick } from './json/audit-terms.js';
+import { findingJson, presenceJson } from './json/event.js';
+import { DeviceAnswer, DeviceDetailAnswer, Exact, MacText, MerchantAnswer, Name, NewDeviceAnswer } from './schemas.js';
+import { type Status, StatusAnswer } from './status.js';
+
+/** Pings and quarantined messages that `GET /devices/:mac` shows. */
+const SHOWN_UPLINKS = 20;
+
+export interface OperatorParts {
+  readonly store: Store;
+  readonly accounts: Accounts;
+  readonly webhooks: Webhooks;
+  readonly commands: Commands;
+  readonly usage: Usage;
+  /** What merchants have over HTTP: keys, users. */
+  readonly merchants: MerchantParts;
+  readonly notices: Notices;
+  readonly audit: Audit;
+  /** How much each lock may send. */
+  readonly budgets: UplinkBudgets;
+  readonly locks: Locks;
+  /** What was refused of locks. */
+  readonly refusals: KeptRefusals;
+  /** The settings in force, and where each came from. */
+  readonly settings: () => Promise<readonly SettingInForce[]>;
+  /** The run's clock. */
+  readonly clock: Clock;
+  /** How the machine's clock stands to what is believed. */
+  readonly clocks: Pick<KeptClocks, 'reading' | 'confirm'>;
+  /** The wall's, by which credentials expire. */
+  readonly wallClock: Clock;
+  /** What there is to say of the gateway itself. */
+  readonly status: () => Promise<Status>;
+  readonly figures: Figures;
+}
+
+/** What there is to say of a row, streams and figures included (streams.ts, health-routes.ts). */
+export interface RouteTerms {
+  /** Its name in the document, and its action in the audit log: as `device.set`. */
+  readonly operation: string;
+  readonly path: string;
+  readonly summary: string;
+  /** What stands behind the question mark; nothing may where it is left out. */
+  readonly query?: TObject;
+  /** Left out where nobody needs one. */
+  readonly body?: TSchema;
+  /** The handler checks the body member by member, with sentences that say more than a schema can. */
+  readonly isBodyReadByHand?: true;
+  /** What it answers, where that is JSON. */
+  readonly answer: TSchema;
+}
+
+/** What every row has that answers JSON. */
+interface AnsweringTerms extends RouteTerms {
+  readonly success: 200 | 201;
+  /** The body's limit in bytes, where it isn't the common one. */
+  readonly bodyLimit?: number;
+  readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
+}
+
+/** A row that changes nothing. */
+export interface ReadingRoute extends AnsweringTerms {
+  readonly method: 'GET';
+}
+
+/** A row that changes something, which the audit log has. */
+export interface ChangingRoute extends AnsweringTerms {
+  readonly method: 'POST' | 'PATCH' | 'DELETE';
+  readonly audit: AuditTerms<OperatorParts, RouteRequest>;
+}
+
+export type Route = ReadingRoute | ChangingRoute;
+
+/** What stands behind the question mark; what may be given several times is a list. */
+export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export interface RouteRequest {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: unknown;
+}
+
+const NewMerchant = Exact({ name: Name });
+const NewDevice = Exact({
+  mac: MacText,
+  merchant: Type.Optional(Name),
+  simulated: Type.Optional(Type.Boolean()),
+});
+
+/** A handler whose body has been checked against its schema. */
+export function withBody<Body extends TSchema>(
+  body: Body,
+  handle: (parts: OperatorParts, body: Static<Body>) => Promise<unknown>,
+): Pick<AnsweringTerms, 'body' | 'handle'> {
+  return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
+}
+
+/** Routes for the gateway, merchants and single locks; all routes want the operator's token. */
+export const ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/status',
+    operation: 'status.show',
+    summary: 'The gateway: version, ports, store, connections, locks, webhook URLs, disk.',
+    success: 200,
+    answer: StatusAnswer,
+    handle: async ({ status }) => await status(),
+  },
+  {
+    method: 'POST',
+    path: '/merchants',
+    operation: 'merchant.add',
+    summary: 'Adds a merchant.',
+    success: 201,
+    answer: MerchantAnswer,
+    audit: {
+      object: ({ body }) => (body as Static<typeof NewMerchant>).name,
+      after: (_request, answer) => pick(answer, 'id'),
+    },
+    ...withBody(NewMerchant, async ({ accounts }, body) => merchantJson(await accounts.addMerchant(body.name))),
+  },
+  {
+    method: 'GET',
+    path: '/merchants',
+    operation: 'merchant.list',
+    summary: 'All merchants.',
+    success: 200,
+    answer: Type.Object({ merchants: Type.Array(MerchantAnswer) }),
+    handle: async ({ store }) => ({ merchants: (await store.listMerchants()).map(merchantJson) }),
+  },
+  {
+    method: 'POST',
+    path: '/devices',
+    operation: 'device.add',
+    summary: 'Adds a lock to a merchant; answers its secret, once.',
+    success: 201,
+    answer: NewDeviceAnswer,
+    audit: {
+      object: ({ body }) => formatMac(readMac((body as Static<typeof NewDevice>).mac)),
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'simulated'),
+    },
+    ...withBody(NewDevice, async (parts, body) => {
+      const { device, secret } = await parts.accounts.addDevice({ ...body, mac: readMac(body.mac) });
+      return { ...deviceJson({ device, state: null }, parts, parts.clock.now()), secret };
+    }),
+  },
+  {
+    method: 'GET',
+    path: '/devices',
+    operation: 'device.list',
+    summary: 'All locks with their last state.',
+    success: 200,
+    answer: Type.Object({ devices: Type.Array(DeviceAnswer) }),
+    handle: async (parts) => {
+      const nowMs = parts.clock.now();
+      return { devices: (await parts.store.listDevices()).map((reading) => deviceJson(reading, parts, nowMs)) };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/devices/:mac',
+    operation: 'device.show',
+    summary: 'One lock: its last state, its twin, its latest uplinks, what of it was refused or is in quarantine.',
+    success: 200,
+    answer: DeviceDetailAnswer,
+    handle: async (parts, { params }) => showDevice(parts, readMac(params.mac ?? '')),
+  },
+];
+
+/** A MAC as somebody typed it. @throws LockgateError `input-mac` */
+export function readMac(text: string): Mac {
+  const mac = parseMac(text);
+  if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
+  return mac.value;
+}
+
+function merchantJson({ id, name, createdAtMs }: { id: number; name: string; createdAtMs: number }) {
+  return { id, name, created_at: toDate(createdAtMs) };
+}
+
+/** A lock, as lists have it. */
+export function deviceJson(
+  { device, state }: DeviceReading,
+  { usage, locks }: Pick<OperatorParts, 'usage' | 'locks'>,
+  nowMs: number,
+) {
+  const known = state === null ? null : parseDeviceState(state);
+  const unjudged = locks.find(device.id)?.state.unjudged ?? known?.unjudged;
+  return {
+    mac: formatMac(device.mac),
+    merchant: device.merchantName,
+    simulated: device.simulated,
+    created_at: toDate(device.createdAtMs),
+    sim: simJson(usage.sims.activatedAtMs(device.mac)),
+    unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
+    // What is believed of one that isn't judged is as of then.
+    ...stateJson(known, unjudged?.sinceMs ?? nowMs),
+  };
+}
+
+/** Since when a lock is not judged, and why. */
+export function unjudgedJson({ sinceMs, why, version }: Unjudged) {
+  return { since: toDate(sinceMs), why, version };
+}
+
+/** The SIM is active from the lock's first accepted CONNECT (interfaces.md §5). */
+function simJson(activatedAtMs: number | null) {
+  return activatedAtMs === null
+    ? { state: 'inactive', activated_at: null }
+    : { state: 'active', activated_at: toDate(activatedAtMs) };
+}
+
+/** What the lock used in the month under way, as whoever's it was. */
+async function usageJson(usage: Usage, mac: Mac) {
+  const { month } = usage.meter;
+  const rows = await usage.read({ mac, month });
+  return { month, ...countsJson(rows.reduce(addCounts, NO_USAGE)) };
+}
+
+function stateJson(state: DeviceState | null, nowMs: number) {
+  if (state === null) return { presence: 'never-seen', state: null };
+  const { belief, ping, receivedAtMs } = state;
+  const { position } = belief;
+  return {
+    ...presenceJson(presence(POWER_MODEL, belief, nowMs)),
+    state: {
+      received_at: receivedAtMs === null ? null : toDate(receivedAtMs),
+      power_state: belief.state,
+      power: powerToJson(belief.power),
+      high_window: highWindowToJson(belief.highWindow),
+      ping_type: ping?.kind ?? null,
+      reason: ping?.reason ?? null,
+      lock_state: belief.lockState,
+      battery_percent: belief.batteryPercent,
+      latitude: position?.latitudeDegrees ?? null,
+      longitude: position?.longitudeDegrees ?? null,
+      uncertainty: position?.uncertaintyMeters ?? null,
+    },
+  };
+}
+
+async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
+  const { store, usage, clock, budgets, refusals } = parts;
+  const reading = await store.findDevice(mac);
+  if (reading === null) throw noSuchDevice(mac);
+  const nowMs = clock.now();
+  const belief = reading.state === null ? undefined : parseDeviceState(reading.state).belief;
+  const [uplinks, phoneUplinks, findings, quarantine, refused, twin] = await Promise.all([
+    store.readUplinks(reading.device.id, SHOWN_UPLINKS),
+    store.readUplinks(reading.device.id, SHOWN_UPLINKS, 'phone'),
+    store.readFindings(reading.device.id, SHOWN_UPLINKS),
+    store.readQuarantine(reading.device.id, SHOWN_UPLINKS),
+    refusals.read(reading.device.id),
+    readTwin(store.commands, reading.device.id, belief, nowMs),
+  ]);
+  return {
+    ...deviceJson(reading, parts, nowMs),
+    usage: await usageJson(usage, mac),
+    twin,
+    over_budget: overBudgetJson(budgets, reading.device.id),
+    uplinks: uplinks.map(uplinkJson),
+    phone_uplinks: phoneUplinks.map(uplinkJson),
+    findings: findings.map(({ id, finding }) => ({ id, ...findingJson(finding) })),
+    refusals: refused.map(refusalJson),
+    quarantine: quarantine.map(quarantineJson),
+  };
+}
+
+/** Which of a lock's budgets are over: its own, its phones'. */
+function overBudgetJson(budgets: UplinkBudgets, deviceId: number) {
+  return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
+    return { source, limit, since: toDate(sinceMs), why: budgetText(budgets.limits, limit, source) };
+  });
+}
+
+function refusalJson({ firstAtMs, lastAtMs, ...refusal }: Refusal) {
+  return { ...refusal, first_at: toDate(firstAtMs), last_at: toDate(lastAtMs) };
+}
+
+function uplinkJson(stored: StoredUplink) {
+  const { boot, sequence, receivedAtMs, buffered, bytes } = stored;
+  const head = { received_at: toDate(receivedAtMs), boot, sequence, buffered };
+  const decoded = stored.isDamaged ? undefined : decodeUplink(bytes);
+  // One that is damaged is shown as such: the rest of the lock's page is of use all the same.
+  if (decoded?.ok !== true) return { ...head, date: null, damaged: true };
+  const uplink = decoded.value;
+  const date = isDatable(uplink.timeMs) ? toDate(uplink.timeMs) : null;
+  if (isPingUplink(uplink)) return { ...head, date, event_id: eventId(stored), ping: pingToJson(uplink.body) };
+  return { ...head, date, ack: uplink.body };
+}
+
+function quarantineJson({ id, receivedAtMs, code, message, bytes }: QuarantinedMessage) {
+  return { id, received_at: toDate(receivedAtMs), code, message, raw: bytes.toString('base64') };
+}

@@ -1,0 +1,111 @@
+/** The operator's route for the audit log: who changed what, when, and what came of it. */
+import { Type } from 'typebox';
+
+import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
+import {
+  AUDIT_ACTORS,
+  AUDIT_OUTCOMES,
+  type AuditEntry,
+  type AuditFilter,
+} from '../../../store/contract/audit-store.js';
+import { limitOf, readDate, textOf } from '../query.js';
+import type { OperatorParts, Query, Route } from '../routes.js';
+import { DateText, Described, Exact, Limit, MaybeText, MaybeTime, OneOf, OrNull, Time } from '../schemas.js';
+
+/** Entries in one answer, where nobody says otherwise, and at the most. */
+const LISTED = 50;
+const LISTED_MOST = 500;
+
+const Entry = Type.Object({
+  id: Type.Integer(),
+  at: Time,
+  actor: OneOf(AUDIT_ACTORS),
+  address: MaybeText,
+  agent: MaybeText,
+  os_user: MaybeText,
+  token: MaybeText,
+  action: Type.String(),
+  object: Type.String(),
+  before: OrNull(Described('Members as they were.')),
+  after: OrNull(Described('Members as they are since, or as they were asked for.')),
+  outcome: OneOf(AUDIT_OUTCOMES),
+  code: MaybeText,
+  ended_at: MaybeTime,
+});
+
+/** Every route for the audit log. Nothing changes it from outside. */
+export const AUDIT_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/audit',
+    operation: 'audit.list',
+    summary: 'What was changed and by whom, the newest first; `next` is the cursor of what follows.',
+    success: 200,
+    query: Exact({
+      since: Type.Optional(DateText),
+      action: Type.Optional(Type.String({ description: 'As device.set, or device for all of a group.' })),
+      object: Type.Optional(Type.String({ description: 'A MAC, a name or an id.' })),
+      cursor: Type.Optional(Type.String()),
+      limit: Limit(LISTED_MOST, LISTED),
+    }),
+    answer: Type.Object({ entries: Type.Array(Entry), next: MaybeText }),
+    handle: showEntries,
+  },
+];
+
+async function showEntries({ audit }: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
+  const filter = readFilter(query);
+  const entries = await audit.list(filter);
+  const last = entries.at(-1);
+  const next = last === undefined || entries.length < filter.limit ? null : String(last.id);
+  return { entries: entries.map(entryJson), next };
+}
+
+/** @throws LockgateError `input-date`, `input-cursor` */
+function readFilter(query: Query): AuditFilter {
+  return {
+    sinceMs: readDate('since', textOf(query, 'since')),
+    action: textOf(query, 'action'),
+    object: readObject(textOf(query, 'object')),
+    beforeId: readCursor(textOf(query, 'cursor')),
+    limit: limitOf(query, LISTED),
+  };
+}
+
+/** Entries have MACs in one spelling. */
+function readObject(text: string | undefined): string | undefined {
+  const mac = text === undefined ? undefined : parseMac(text);
+  return mac?.ok === true ? formatMac(mac.value) : text;
+}
+
+function readCursor(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  const expected = 'expected what an earlier answer has as "next"';
+  throw new LockgateError('input-cursor', `cursor is ${JSON.stringify(text.slice(0, 80))}: ${expected}`);
+}
+
+function entryJson(entry: AuditEntry) {
+  const { id, atMs, actor, address, agent, osUser, token, action, object, outcome, code, endedAtMs } = entry;
+  const [before, after] = [entry.before, entry.after].map((json) =>
+    json === null ? null : (JSON.parse(json) as unknown),
+  );
+  return {
+    id,
+    at: toDate(atMs),
+    actor,
+    address,
+    agent,
+    os_user: osUser,
+    token,
+    action,
+    object,
+    before,
+    after,
+    outcome,
+    code,
+    ended_at: endedAtMs === null ? null : toDate(endedAtMs),
+  };
+}

@@ -1,0 +1,41 @@
+/** The operator's routes for the machine's clock: how it stands, and that it is right (clocks/clock-guard.ts). */
+import { Type } from 'typebox';
+
+import { pick } from '../json/audit-terms.js';
+import { ClockAnswer, clockJson } from '../json/clock.js';
+import type { Route } from '../routes.js';
+
+/** Every route for the clock. */
+export const CLOCK_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/clock',
+    operation: 'clock.show',
+    summary: 'What the machine’s clock says, and what is believed; until when, where they differ.',
+    success: 200,
+    answer: ClockAnswer,
+    handle: async ({ clocks }) => clockJson(clocks.reading()),
+  },
+  {
+    method: 'POST',
+    path: '/clock/confirm',
+    operation: 'clock.confirm',
+    summary: 'Says that the machine’s clock is right; what is too old by it goes, and ended months are closed.',
+    success: 200,
+    answer: Type.Object({ confirmed: Type.Boolean(), before: ClockAnswer, clock: ClockAnswer }),
+    audit: {
+      object: () => '',
+      before: async ({ clocks }) => ({ ...pick(clockJson(clocks.reading()), 'state', 'machine', 'confirmed') }),
+      after: (_request, answer) => ({ ...pick(answer, 'confirmed'), ...pick(answer?.clock, 'state') }),
+    },
+    handle: async ({ clocks }) => {
+      const before = clocks.reading();
+      await clocks.confirm();
+      return {
+        confirmed: before.state !== 'agrees',
+        before: clockJson(before),
+        clock: clockJson(clocks.reading()),
+      };
+    },
+  },
+];

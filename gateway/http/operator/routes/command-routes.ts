@@ -1,0 +1,148 @@
+/** The operator's routes for commands (interfaces.md §4): send, list, show, cancel, and how large a fleet is. */
+import { Type } from 'typebox';
+
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { COMMAND_TYPES } from '../../../../proto/wire/ping-from-json.js';
+import type { Told } from '../../../audit/audit.js';
+import { readCommandRequest } from '../../../commands/command-input.js';
+import { LISTED, LISTED_MOST, MOST_MACS } from '../../../commands/command-terms.js';
+import type { CommandOutcome, Commands } from '../../../commands/commands.js';
+import { COMMAND_STATES, type CommandFilter } from '../../../store/contract/command-record.js';
+import type { Store } from '../../../store/contract/store.js';
+import { noSuchDevice } from '../../../store/sqlite/tables/registry.js';
+import { countOf, pick } from '../json/audit-terms.js';
+import { CommandAnswer, commandRecordJson } from '../json/command.js';
+import { limitOf, textOf, wordOf } from '../query.js';
+import { type Query, type Route, type RouteRequest, readMac } from '../routes.js';
+import { Count, DateText, Described, Exact, Limit, MacText, Name, OneMac, OneOf } from '../schemas.js';
+
+/**
+ * What `POST /commands` takes. commands/command-input.ts reads it member by member, since what may stand beside what
+ * goes by the type; here is what can be said without that.
+ */
+const Wish = Exact({
+  macs: Type.Optional(Type.Array(MacText, { minItems: 1, maxItems: MOST_MACS })),
+  merchant: Type.Optional(Name),
+  all: Type.Optional(Type.Boolean({ description: 'True beside merchant: every lock that it has.' })),
+  expected_count: Type.Optional(Type.Integer({ description: 'How many those are believed to be.' })),
+  type: OneOf(COMMAND_TYPES),
+  parameters: Type.Optional(Described('What goes with the type (lockgate command send --help).')),
+  expires_in: Type.Optional(Type.Number({ description: 'Seconds.' })),
+  not_before: Type.Optional(Type.Union([DateText, Type.Null()])),
+  confirm_airplane: Type.Optional(Type.Boolean()),
+  asked_by: Type.Optional(Type.String()),
+});
+/** Refused for one lock, and maybe not for the others. */
+const RefusedCommand = Type.Object({
+  mac: MacText,
+  error: Type.Object({ code: Type.String(), detail: Type.String() }),
+});
+
+/** One lock by its name, or how many. */
+function targetOf({ body }: RouteRequest): string {
+  const { macs, merchant } = body as { macs?: string[]; merchant?: string };
+  const [only, ...others] = macs ?? [];
+  if (only !== undefined && others.length === 0) return formatMac(readMac(only));
+  return merchant ?? '';
+}
+
+/** What was asked for, and for how many of the locks it was refused. */
+function wishTold({ body }: RouteRequest, answer?: Told): Told {
+  const commands = (answer?.commands ?? []) as readonly { id?: number; error?: unknown }[];
+  return {
+    ...pick(body, 'type', 'parameters', 'not_before', 'expires_in', 'asked_by'),
+    locks: countOf(answer, 'commands') ?? countOf(body as Told, 'macs'),
+    ...(commands.length === 1 && { id: commands[0]?.id }),
+    refused: commands.filter(({ error }) => error !== undefined).length,
+  };
+}
+
+/** Every route for commands. */
+export const COMMAND_ROUTES: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/commands',
+    summary: 'Sends a command to locks, or to all of a merchant’s; answers what became of it for each.',
+    operation: 'command.send',
+    success: 201,
+    body: Wish,
+    isBodyReadByHand: true,
+    answer: Type.Object({ commands: Type.Array(Type.Union([CommandAnswer, RefusedCommand])) }),
+    audit: { object: targetOf, after: wishTold },
+    handle: async ({ commands, clock }, { body }) => {
+      const outcomes = await commands.send(readCommandRequest(body, clock.now()));
+      return { commands: outcomes.map((outcome) => outcomeJson(outcome, commands)) };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/commands',
+    summary: 'Commands, the newest first: of some lock, in some state.',
+    operation: 'command.list',
+    success: 200,
+    query: Exact({
+      mac: OneMac,
+      state: Type.Optional(OneOf(COMMAND_STATES)),
+      limit: Limit(LISTED_MOST, LISTED),
+    }),
+    answer: Type.Object({ commands: Type.Array(CommandAnswer) }),
+    handle: async ({ store, commands }, { query }) => {
+      const records = await store.commands.list(await readFilter(store, query));
+      return { commands: records.map((record) => commandRecordJson(record, commands.waitOf(record))) };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/commands/:id',
+    summary: 'One command: where it stands, and what it waits for.',
+    operation: 'command.show',
+    success: 200,
+    answer: CommandAnswer,
+    handle: async ({ commands }, { params }) => {
+      const record = await commands.find(readId(params.id));
+      return commandRecordJson(record, commands.waitOf(record));
+    },
+  },
+  {
+    method: 'POST',
+    path: '/commands/:id/cancel',
+    summary: 'Takes a command back that has not been sent.',
+    operation: 'command.cancel',
+    success: 200,
+    answer: CommandAnswer,
+    audit: { object: ({ params }) => params.id ?? '', after: (_request, answer) => pick(answer, 'mac', 'type') },
+    handle: async ({ commands }, { params }) => commandRecordJson(await commands.cancel(readId(params.id)), null),
+  },
+  {
+    method: 'GET',
+    path: '/merchants/:name/fleet',
+    summary: 'How many locks a merchant has: what a command for all of them must say.',
+    operation: 'merchant.show-fleet',
+    success: 200,
+    answer: Type.Object({ merchant: Type.String(), locks: Count }),
+    handle: async ({ commands }, { params }) => {
+      const merchant = params.name ?? '';
+      return { merchant, locks: (await commands.fleetOf(merchant)).length };
+    },
+  },
+];
+
+function outcomeJson(outcome: CommandOutcome, commands: Commands): object {
+  const mac = formatMac(outcome.mac);
+  if ('record' in outcome) return commandRecordJson(outcome.record, commands.waitOf(outcome.record));
+  return { mac, error: { code: outcome.refusal.code, detail: outcome.refusal.message } };
+}
+
+async function readFilter(store: Store, query: Query): Promise<CommandFilter> {
+  const typed = textOf(query, 'mac');
+  const mac = typed === undefined ? undefined : readMac(typed);
+  const device = mac === undefined ? undefined : await store.findDevice(mac);
+  if (mac !== undefined && device === null) throw noSuchDevice(mac);
+  const state = wordOf(query, 'state', COMMAND_STATES);
+  return { deviceId: device?.device.id, state, limit: limitOf(query, LISTED) };
+}
+
+/** An id that can't be one names no command. */
+function readId(text: string | undefined): number {
+  return /^\d{1,10}$/.test(text ?? '') ? Number(text) : 0;
+}

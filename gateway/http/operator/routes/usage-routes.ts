@@ -1,0 +1,170 @@
+/** The operator's routes for usage (interfaces.md §5): what was used, statements, closing a month, price plans. */
+import { type Static, Type } from 'typebox';
+import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
+import type { DatedPlan, UsageRow } from '../../../store/contract/usage-store.js';
+import { noSuchDevice } from '../../../store/sqlite/tables/registry.js';
+import { countsJson } from '../../../usage/counts.js';
+import { type Month, parseMonth } from '../../../usage/month.js';
+import { BYTES_PER_MB } from '../../../usage/price.js';
+import { countOf, pick } from '../json/audit-terms.js';
+import { textOf } from '../query.js';
+import { type OperatorParts, type Query, type Route, readMac, withBody } from '../routes.js';
+import { Count, counts, Described, Exact, MacText, Month as MonthText, Name, OneMac, Time } from '../schemas.js';
+
+const Close = Exact({ month: Type.Optional(MonthText) });
+const NewPlan = Exact({
+  merchant: Name,
+  per_mb: Type.String(),
+  per_sim: Type.String(),
+  currency: Type.String(),
+  from: Type.Optional(MonthText),
+});
+
+const Row = Type.Object({
+  month: MonthText,
+  mac: MacText,
+  merchant: Type.String(),
+  simulated: Type.Boolean(),
+  ...counts,
+});
+const Plan = Type.Object({
+  merchant: Type.String(),
+  from: MonthText,
+  per_mb: Type.String(),
+  bytes_per_mb: Count,
+  per_sim: Type.String(),
+  currency: Type.String(),
+  set_at: Time,
+});
+const Closed = Type.Object({ merchant: Type.String(), month: MonthText, new: Type.Boolean() });
+const Merchant = { merchant: Type.Optional(Type.String()) };
+
+/** Every route for usage. */
+export const USAGE_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/usage',
+    summary: 'What locks used, a row for each lock and month: of one lock, of one merchant, in one month.',
+    operation: 'usage.show',
+    success: 200,
+    query: Exact({ ...Merchant, month: Type.Optional(MonthText), mac: OneMac }),
+    answer: Type.Object({ usage: Type.Array(Row) }),
+    handle: showUsage,
+  },
+  {
+    method: 'GET',
+    path: '/usage/statements',
+    summary: 'The closed statements of a month, of the last that ended where none is named.',
+    operation: 'usage.show-statements',
+    success: 200,
+    query: Exact({ ...Merchant, month: Type.Optional(MonthText) }),
+    answer: Type.Object({ statements: Type.Array(Described('A statement, as it was closed (gateway/README.md).')) }),
+    handle: async ({ store, usage }, { query }) => {
+      const merchant = textOf(query, 'merchant');
+      if (merchant !== undefined) await checkMerchant(store, merchant);
+      const statements = await usage.statements(readMonth(textOf(query, 'month')), merchant);
+      return { statements: statements.map(({ body }) => JSON.parse(body) as unknown) };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/usage/close',
+    summary: 'Closes a month that has ended, and those before it, for every merchant; a closed one stays as it is.',
+    operation: 'usage.close',
+    success: 200,
+    answer: Type.Object({ closed: Type.Array(Closed) }),
+    audit: {
+      object: ({ body }) => (body as Static<typeof Close>).month ?? '',
+      after: (_request, answer) => ({ statements: countOf(answer, 'closed') }),
+    },
+    ...withBody(Close, async ({ usage }, { month }) => {
+      const closed = await usage.close(readMonth(month));
+      return { closed: closed.map((each) => ({ merchant: each.merchant, month: each.month, new: each.isNew })) };
+    }),
+  },
+  {
+    method: 'POST',
+    path: '/usage/plans',
+    summary: 'Sets what a merchant pays, from a month on.',
+    operation: 'usage.set-plan',
+    success: 201,
+    answer: Plan,
+    audit: {
+      object: ({ body }) => (body as Static<typeof NewPlan>).merchant,
+      before: async ({ usage }, { body }) => planBefore(await usage.plans((body as Static<typeof NewPlan>).merchant)),
+      after: ({ body }, answer) => pick(answer ?? body, 'from', 'per_mb', 'per_sim', 'currency'),
+    },
+    ...withBody(NewPlan, async ({ usage }, { merchant, per_mb, per_sim, currency, from }) => {
+      return planJson(await usage.setPlan(merchant, { perMb: per_mb, perSim: per_sim, currency }, readMonth(from)));
+    }),
+  },
+  {
+    method: 'GET',
+    path: '/usage/plans',
+    summary: 'The price plans, and from which month on each is in force.',
+    operation: 'usage.list-plans',
+    success: 200,
+    query: Exact(Merchant),
+    answer: Type.Object({ plans: Type.Array(Plan) }),
+    handle: async ({ store, usage }, { query }) => {
+      const merchant = textOf(query, 'merchant');
+      if (merchant !== undefined) await checkMerchant(store, merchant);
+      return { plans: (await usage.plans(merchant)).map(planJson) };
+    },
+  },
+];
+
+async function showUsage({ store, usage }: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
+  const typed = textOf(query, 'mac');
+  const mac = typed === undefined ? undefined : readMac(typed);
+  const merchant = textOf(query, 'merchant');
+  if (merchant !== undefined) await checkMerchant(store, merchant);
+  const rows = await usage.read({ month: readMonth(textOf(query, 'month')), mac, merchant });
+  // A lock that was removed still has its rows.
+  if (rows.length === 0 && mac !== undefined && (await store.findDevice(mac)) === null) throw noSuchDevice(mac);
+  return { usage: rows.map(rowJson) };
+}
+
+function rowJson({ month, mac, merchantName, simulated, ...counts }: UsageRow) {
+  return {
+    month,
+    mac: formatMac(mac),
+    merchant: merchantName,
+    simulated,
+    ...countsJson(counts),
+  };
+}
+
+/** The latest that a merchant has. */
+function planBefore(plans: readonly DatedPlan[]) {
+  const [last] = [...plans].sort((one, other) => (one.from < other.from ? 1 : -1));
+  return last === undefined ? null : pick(planJson(last), 'from', 'per_mb', 'per_sim', 'currency');
+}
+
+function planJson({ merchantName, from, perMb, perSim, currency, setAtMs }: DatedPlan) {
+  return {
+    merchant: merchantName,
+    from,
+    per_mb: perMb,
+    bytes_per_mb: BYTES_PER_MB,
+    per_sim: perSim,
+    currency,
+    set_at: toDate(setAtMs),
+  };
+}
+
+/** A month as somebody typed it. @throws LockgateError `input-month` */
+function readMonth(typed: string | undefined): Month | undefined {
+  if (typed === undefined) return undefined;
+  const month = parseMonth(typed);
+  if (!month.ok) throw new LockgateError(month.error.code, month.error.message);
+  return month.value;
+}
+
+/** @throws LockgateError `no-such-merchant` */
+async function checkMerchant(store: OperatorParts['store'], merchant: string): Promise<void> {
+  if ((await store.listMerchants()).some(({ name }) => name === merchant)) return;
+  throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(merchant)}`);
+}

@@ -1,0 +1,96 @@
+/** The operator's routes for merchants' users (interfaces.md §4). Ids are int64 and therefore texts here. */
+import { type Static, Type } from 'typebox';
+import { LockgateError } from '../../../../proto/errors.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
+import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/people-store.js';
+import { merchantIdOf } from '../../../store/sqlite/tables/registry.js';
+import { pick } from '../json/audit-terms.js';
+import { textOf } from '../query.js';
+import { type Route, withBody } from '../routes.js';
+import { Exact, MaybeText, Name, OrNull, Time } from '../schemas.js';
+
+/** Users of one answer. */
+const PAGE = 1_000;
+
+const NewUser = Exact({
+  username: Type.String({ minLength: 1, maxLength: 200 }),
+  merchant: Type.Optional(Name),
+  password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  email: Type.Optional(Type.String({ maxLength: 320 })),
+});
+
+const Added = Type.Object({
+  username: Type.String(),
+  merchant: Type.String(),
+  email: MaybeText,
+  has_password: Type.Boolean(),
+});
+const Listed = Type.Object({
+  id: Type.String({ description: 'An int64.' }),
+  username: Type.String(),
+  merchant: Type.String(),
+  email: MaybeText,
+  user_status: OrNull(Type.Integer()),
+  has_password: Type.Boolean(),
+  created_at: Time,
+});
+
+/** Every route for users. */
+export const USER_ROUTES: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/users',
+    operation: 'user.add',
+    summary: 'Adds a user to a merchant.',
+    success: 201,
+    answer: Added,
+    audit: {
+      object: ({ body }) => (body as Static<typeof NewUser>).username,
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'has_password'),
+    },
+    ...withBody(NewUser, async ({ accounts, merchants, store }, body) => {
+      const { username, password = null, email = null } = body;
+      const merchant = await accounts.whichMerchant(body.merchant);
+      const merchantId = merchantIdOf(await store.listMerchants(), merchant);
+      const nobody = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
+      const user = { ...nobody, username, password, email };
+      await merchants.users.add(merchantId, [user], new AbortController().signal, 'operator');
+      return { username, merchant, email, has_password: password !== null };
+    }),
+  },
+  {
+    method: 'GET',
+    path: '/users',
+    operation: 'user.list',
+    summary: 'A merchant’s users by id, 1,000 at most; `after` goes on behind an id.',
+    success: 200,
+    query: Exact({ merchant: Type.Optional(Type.String()), after: Type.Optional(Type.String()) }),
+    answer: Type.Object({ users: Type.Array(Listed) }),
+    handle: async ({ accounts, store }, { query }) => {
+      const merchant = await accounts.whichMerchant(textOf(query, 'merchant'));
+      const page = { merchant, afterId: readInt64(textOf(query, 'after')), limit: PAGE };
+      return { users: (await store.people.listUsers(page)).map(userJson) };
+    },
+  },
+];
+
+/** @throws LockgateError `input-id` */
+function readInt64(text: string | undefined): bigint | null {
+  if (text === undefined) return null;
+  const id = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  if (id === undefined || id < INT64_MIN || id > INT64_MAX)
+    throw new LockgateError('input-id', `after is ${JSON.stringify(text.slice(0, 80))}: expected an int64`);
+  return id;
+}
+
+function userJson({ id, username, merchantName, email, userStatus, hasPassword, createdAtMs }: ListedUser) {
+  return {
+    id: String(id),
+    username,
+    merchant: merchantName,
+    email,
+    user_status: userStatus,
+    has_password: hasPassword,
+    created_at: toDate(createdAtMs),
+  };
+}

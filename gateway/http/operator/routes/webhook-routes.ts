@@ -1,0 +1,283 @@
+/** The operator's routes for webhooks (interfaces.md §3, §4): URLs, their secrets, deliveries, sending again. */
+import { type Static, Type } from 'typebox';
+import { Seconds } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { readGivenPing } from '../../../webhooks/test-ping.js';
+import type { WebhookReading } from '../../../webhooks/webhook-settings.js';
+import type { TestOutcome } from '../../../webhooks/webhook-test.js';
+import { countOf, originOf, pick } from '../json/audit-terms.js';
+import { DeliveriesAnswer, DeliveryQuery, readDeliveryQuery, showDeliveries } from '../json/delivery.js';
+import { readDate, readId } from '../query.js';
+import { type ChangingRoute, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
+import { Count, DateText, Described, Exact, MaybeText, MaybeTime, Name, OneOf, OrNull, Time } from '../schemas.js';
+import { BacklogAnswer, backlogJson } from '../status.js';
+
+const Headers = Type.Record(Type.String(), Type.String());
+const NewWebhook = Exact({
+  url: Type.String(),
+  merchant: Type.Optional(Name),
+  headers: Type.Optional(Headers),
+  ordered: Type.Optional(Type.Boolean()),
+  since: Type.Optional(DateText),
+});
+const ChangedWebhook = Exact({
+  url: Type.Optional(Type.String()),
+  set_headers: Type.Optional(Headers),
+  remove_headers: Type.Optional(Type.Array(Type.String())),
+  ordered: Type.Optional(Type.Boolean()),
+  state: Type.Optional(OneOf(['active', 'disabled'])),
+});
+const Rotation = Exact({ grace_seconds: Type.Optional(Type.Number()) });
+const Resend = Exact({ url_id: Type.Optional(Type.Integer()) });
+const Test = Exact({
+  url_id: Type.Optional(Type.Integer()),
+  /** A ping as traces have it, to send instead of the latest; `received_at` is then when it counts as received. */
+  ping: Type.Optional(Described('A ping, as traces have it.')),
+  received_at: Type.Optional(DateText),
+});
+const Recovery = Exact({
+  since: DateText,
+  until: Type.Optional(DateText),
+  url_id: Type.Optional(Type.Integer()),
+});
+
+const webhook = {
+  id: Type.Integer(),
+  merchant: Type.String(),
+  url: Type.String(),
+  headers: Type.Array(Type.String({ description: 'A name; values are not shown.' })),
+  ordered: Type.Boolean(),
+  state: OneOf(['active', 'disabled']),
+  disabled_why: MaybeText,
+  circuit: OneOf(['open', 'closed']),
+  held_until: Type.Union([Time, Type.Null()], {
+    description: 'Its receiver answered with a Retry-After: nothing goes to it until then.',
+  }),
+  failing_since: MaybeTime,
+  old_secrets_until: Type.Array(Time),
+  created_at: Time,
+};
+const Tested = Type.Object({
+  status: OneOf(['success', 'error']),
+  event_id: Type.String(),
+  deliveries: Type.Array(
+    Type.Object({
+      url_id: Type.Integer(),
+      origin: Type.String(),
+      status: OrNull(Type.Integer()),
+      duration_ms: OrNull(Type.Number()),
+      error: MaybeText,
+    }),
+  ),
+});
+const Resent = Type.Object({ url_id: Type.Integer(), became: Type.String() });
+const Recovered = Type.Object({ url_id: Type.Integer(), events: OrNull(Count) });
+
+/** Every route for webhooks. */
+export const WEBHOOK_ROUTES: readonly Route[] = [
+  {
+    method: 'POST',
+    path: '/webhooks',
+    summary: 'Adds a webhook URL to a merchant; answers its signing secret, once.',
+    operation: 'webhook.add',
+    success: 201,
+    answer: Type.Object({ ...webhook, secret: Type.String() }),
+    audit: {
+      object: (_request, answer) => String(answer?.id ?? ''),
+      after: ({ body }, answer) => webhookTold(answer ?? { ...(body as object), headers: undefined }),
+    },
+    ...withBody(NewWebhook, async ({ accounts, webhooks }, { since, ...body }) => {
+      const { url, secret } = await accounts.addWebhookUrl({ ...body, sinceMs: readDate('since', since) });
+      return { ...webhookJson(await webhooks.settings.read(url)), secret };
+    }),
+  },
+  {
+    method: 'GET',
+    path: '/webhooks',
+    summary: 'All webhook URLs.',
+    operation: 'webhook.list',
+    success: 200,
+    answer: Type.Object({ webhooks: Type.Array(Type.Object({ ...webhook, backlog: OrNull(BacklogAnswer) })) }),
+    handle: async ({ store, webhooks, figures }) => {
+      const readings = (await store.listWebhookUrls()).map((url) => webhooks.settings.read(url));
+      const { store: counted, oldestAgeMs } = await figures.read();
+      const backlogs = new Map(counted?.backlogs.map((each) => [each.urlId, backlogJson(each, oldestAgeMs(each))]));
+      const listed = (await Promise.all(readings)).map((reading) => {
+        return { ...webhookJson(reading), backlog: backlogs.get(reading.url.id) ?? null };
+      });
+      return { webhooks: listed };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/:id',
+    summary: 'Changes a webhook URL: address, headers, order, active or disabled.',
+    operation: 'webhook.set',
+    success: 200,
+    answer: Type.Object(webhook),
+    audit: {
+      object: urlIdOf,
+      before: webhookBefore,
+      after: ({ body }, answer) => ({
+        ...webhookTold(answer),
+        set_headers: Object.keys((body as Static<typeof ChangedWebhook>).set_headers ?? {}),
+      }),
+    },
+    ...change(),
+  },
+  {
+    method: 'POST',
+    path: '/devices/:mac/test-webhook',
+    summary:
+      'Sends a test webhook to the lock’s merchant and waits for the answers: its latest ping, or the given one.',
+    operation: 'webhook.test',
+    success: 200,
+    answer: Tested,
+    audit: {
+      object: ({ params }) => formatMac(readMac(params.mac ?? '')),
+      after: ({ body }, answer) => ({ ...pick(body, 'url_id'), ...pick(answer, 'status', 'event_id') }),
+    },
+    body: Test,
+    handle: async (parts, { params, body }) => {
+      return testJson(await test(parts, readMac(params.mac ?? ''), body as Static<typeof Test>));
+    },
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/:id/remove',
+    summary: 'Ends a URL’s deliveries and forgets them.',
+    operation: 'webhook.remove',
+    success: 200,
+    answer: Type.Object({ id: Type.Integer(), url: Type.String(), removed: Type.Literal(true) }),
+    audit: { object: urlIdOf, before: webhookBefore },
+    handle: async ({ webhooks }, { params }) => {
+      const { id, url } = await webhooks.settings.remove(readId(params.id));
+      return { id, url, removed: true };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/webhooks/:id/rotate-secret',
+    summary: 'Gives a URL a new signing secret, beside the old one for a while; answers it, once.',
+    operation: 'webhook.rotate-secret',
+    success: 200,
+    answer: Type.Object({ ...webhook, secret: Type.String() }),
+    audit: { object: urlIdOf, after: ({ body }) => pick(body, 'grace_seconds') },
+    body: Rotation,
+    handle: async ({ webhooks }, { params, body }) => {
+      const { grace_seconds: grace } = body as { grace_seconds?: number };
+      const graceMs = grace === undefined ? undefined : Seconds(grace);
+      const { reading, secret } = await webhooks.settings.rotateSecret(readId(params.id), graceMs);
+      return { ...webhookJson(reading), secret };
+    },
+  },
+  {
+    method: 'GET',
+    path: '/deliveries',
+    summary: 'Deliveries with their attempts, the newest events first.',
+    operation: 'delivery.list',
+    success: 200,
+    query: DeliveryQuery,
+    answer: DeliveriesAnswer,
+    handle: async (parts, { query }) => showDeliveries(parts, await readDeliveryQuery(parts, query)),
+  },
+  {
+    method: 'POST',
+    path: '/events/:id/resend',
+    summary: 'Sends an event again, to one URL or to all of its merchant’s.',
+    operation: 'event.resend',
+    success: 200,
+    answer: Type.Object({ event_id: Type.String(), urls: Type.Array(Resent) }),
+    audit: {
+      object: ({ params }) => params.id ?? '',
+      after: ({ body }, answer) => ({ ...pick(body, 'url_id'), urls: countOf(answer, 'urls') }),
+    },
+    body: Resend,
+    handle: async ({ webhooks }, { params, body }) => {
+      const { url_id: urlId } = body as { url_id?: number };
+      const resent = await webhooks.redelivery.resend(params.id ?? '', urlId);
+      return { event_id: params.id, urls: resent.map((each) => ({ url_id: each.urlId, became: each.became })) };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/deliveries/recover',
+    summary: 'Sends everything again that was not delivered since a time.',
+    operation: 'delivery.recover',
+    success: 200,
+    answer: Type.Object({ urls: Type.Array(Recovered) }),
+    audit: {
+      object: ({ body }) => String((body as Static<typeof Recovery>).url_id ?? ''),
+      after: ({ body }, answer) => ({ ...pick(body, 'since', 'until'), ...pick(answer, 'urls') }),
+    },
+    ...withBody(Recovery, async ({ webhooks }, { since, until, url_id: urlId }) => {
+      const sinceMs = readDate('since', since) as number;
+      const recovered = await webhooks.redelivery.recover({ sinceMs, untilMs: readDate('until', until), urlId });
+      return { urls: recovered.map((each) => ({ url_id: each.urlId, events: each.events })) };
+    }),
+  },
+];
+
+function urlIdOf({ params }: RouteRequest): string {
+  return String(readId(params.id));
+}
+
+/** Of the address its origin alone, and of headers their names. */
+function webhookTold(told: object | undefined) {
+  const { url, ...rest } = (told ?? {}) as { readonly url?: unknown };
+  const origin = originOf(url);
+  return { ...(origin !== undefined && { origin }), ...pick(rest, 'merchant', 'headers', 'ordered', 'state') };
+}
+
+async function webhookBefore({ store, webhooks }: OperatorParts, { params }: RouteRequest) {
+  const url = (await store.listWebhookUrls()).find(({ id }) => id === readId(params.id));
+  return url === undefined ? null : webhookTold(webhookJson(await webhooks.settings.read(url)));
+}
+
+function change(): Pick<ChangingRoute, 'body' | 'handle'> {
+  const handle = async ({ webhooks }: OperatorParts, { params, body }: RouteRequest) => {
+    const { set_headers: setHeaders, remove_headers: removeHeaders, ...rest } = body as Record<string, never>;
+    return webhookJson(await webhooks.settings.set(readId(params.id), { ...rest, setHeaders, removeHeaders }));
+  };
+  return { body: ChangedWebhook, handle };
+}
+
+async function test({ webhooks, wallClock }: OperatorParts, mac: Mac, wishes: Static<typeof Test>) {
+  const { url_id: urlId, ping, received_at: receivedAt } = wishes;
+  if (ping === undefined) return await webhooks.tester.test(mac, urlId);
+  const receivedAtMs = readDate('received_at', receivedAt) ?? wallClock.now();
+  if (!isDatable(receivedAtMs))
+    throw new LockgateError('input-date', `received_at is ${JSON.stringify(receivedAt)}: expected a year from 1970 on`);
+  return await webhooks.tester.testGiven(mac, { uplink: readGivenPing(ping), receivedAtMs }, urlId);
+}
+
+/** As `POST /test_webhook` answers (interfaces.md §2). */
+function testJson({ eventId, deliveries }: TestOutcome) {
+  return {
+    status: deliveries.every(({ error }) => error === null) ? 'success' : 'error',
+    event_id: eventId,
+    deliveries: deliveries.map(({ urlId, origin, status, durationMs, error }) => {
+      return { url_id: urlId, origin, status, duration_ms: durationMs, error };
+    }),
+  };
+}
+
+/** Custom headers may carry a merchant's credentials, so only their names are shown. */
+function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs }: WebhookReading) {
+  return {
+    id: url.id,
+    merchant: url.merchantName,
+    url: url.url,
+    headers: Object.keys(url.headersSealed),
+    ordered: url.ordered,
+    state: url.state,
+    disabled_why: url.disabledWhy,
+    circuit: isCircuitOpen ? 'open' : 'closed',
+    held_until: heldUntilMs === null ? null : toDate(heldUntilMs),
+    failing_since: url.failingSinceMs === null ? null : toDate(url.failingSinceMs),
+    old_secrets_until: oldSecretsUntilMs.map(toDate),
+    created_at: toDate(url.createdAtMs),
+  };
+}

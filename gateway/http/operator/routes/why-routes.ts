@@ -1,0 +1,57 @@
+/** The operator's route for "why" (interfaces.md §4): one question, one document of steps. */
+import { Type } from 'typebox';
+
+import { LockgateError } from '../../../../proto/errors.js';
+import { SECTIONS, STEP_KINDS, type WhyStep } from '../../../../proto/why/step.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { explain } from '../../../why/why.js';
+import { textOf } from '../query.js';
+import type { Route } from '../routes.js';
+import { Exact, MaybeText, MaybeTime, OneOf, Time } from '../schemas.js';
+
+const Chain = Type.Object({
+  about: Type.Object({ kind: Type.String(), id: Type.String(), mac: MaybeText }),
+  now: Time,
+  wall_now: Time,
+  steps: Type.Array(
+    Type.Object({
+      kind: OneOf(STEP_KINDS),
+      code: Type.String(),
+      sentence: Type.String(),
+      rests_on: OneOf(Object.values(SECTIONS)),
+      at: MaybeTime,
+      clock: OneOf(['run', 'wall', 'lock']),
+    }),
+  ),
+});
+const Question = Exact({ id: Type.Optional(Type.String()), at: Type.Optional(Type.String()) });
+
+/** The route for questions. */
+export const WHY_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/why',
+    summary: 'Why: `id` is an event, a delivery, an uplink, a finding, a command or a lock (then `at`: when).',
+    operation: 'why.ask',
+    success: 200,
+    query: Question,
+    answer: Chain,
+    handle: async (parts, { query }) => {
+      const id = textOf(query, 'id');
+      if (id === undefined) throw new LockgateError('input-why', 'why what? expected "id", such as an event’s');
+      const { about, nowMs, wallNowMs, steps } = await explain(parts, id, textOf(query, 'at'));
+      return {
+        about: { ...about, mac: about.mac === null ? null : formatMac(about.mac) },
+        now: toDate(nowMs),
+        wall_now: toDate(wallNowMs),
+        steps: steps.map(stepJson),
+      };
+    },
+  },
+];
+
+function stepJson({ kind, code, sentence, restsOn, atMs, clock }: WhyStep): object {
+  const at = atMs === null || !isDatable(atMs) ? null : toDate(atMs);
+  return { kind, code, sentence, rests_on: restsOn, at, clock };
+}

@@ -1,0 +1,212 @@
+/**
+ * The operator's interface over HTTP: bearer token from a file of mode 600, problems as RFC 9457 says, and a stream of
+ * what happens for `tail`.
+ */
+import type { AddressInfo } from 'node:net';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import { LockgateError } from '../../../proto/errors.js';
+import { OWNER } from '../../data-folder/data-folder.js';
+import type { GatewayEvents } from '../../events.js';
+import type { TrustedProxies } from '../../network/trusted-proxies.js';
+import type { AuditWho } from '../../store/contract/audit-store.js';
+import type { HttpConnections } from '../connections/connections.js';
+import { checkHost } from '../connections/host-header.js';
+import { HTTP_LIMITS } from '../shared/limits.js';
+import { listen } from '../shared/listen.js';
+import { dropNulls } from '../shared/null-members.js';
+import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
+import { makeAudited, whoOf } from './audited.js';
+import { bodyCheck, queryCheck } from './check-request.js';
+import { type DocumentedRoute, operatorDocument } from './document.js';
+import { AUDIT_ROUTES } from './routes/audit-routes.js';
+import { addBackupRoute, BACKUP_TERMS } from './routes/backup-route.js';
+import { CLOCK_ROUTES } from './routes/clock-routes.js';
+import { COMMAND_ROUTES } from './routes/command-routes.js';
+import { CONFIG_ROUTES } from './routes/config-routes.js';
+import { DEVICE_ROUTES } from './routes/device-routes.js';
+import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } from './routes/health-routes.js';
+import { KEY_ROUTES } from './routes/key-routes.js';
+import { NOTICE_ROUTES } from './routes/notice-routes.js';
+import { USAGE_ROUTES } from './routes/usage-routes.js';
+import { USER_ROUTES } from './routes/user-routes.js';
+import { WEBHOOK_ROUTES } from './routes/webhook-routes.js';
+import { WHY_ROUTES } from './routes/why-routes.js';
+import { type OperatorParts, type Query, ROUTES, type Route } from './routes.js';
+import { Described } from './schemas.js';
+import { JSON_LINES, STREAM_ROUTES, Streams } from './streams.js';
+import type { OperatorToken } from './token.js';
+import type { RecordParts } from './trace-record.js';
+
+/** The document of the interface is one of its rows. */
+const DOCUMENT_TERMS: DocumentedRoute = {
+  method: 'GET',
+  path: '/openapi.json',
+  operation: 'document.show',
+  summary: 'This document.',
+  answer: Described('An OpenAPI 3.1 document.'),
+};
+
+/** Every row that answers JSON. */
+export const OPERATOR_ROUTES: readonly Route[] = [
+  ...ROUTES,
+  ...DEVICE_ROUTES,
+  ...COMMAND_ROUTES,
+  ...USAGE_ROUTES,
+  ...WEBHOOK_ROUTES,
+  ...KEY_ROUTES,
+  ...USER_ROUTES,
+  ...NOTICE_ROUTES,
+  ...AUDIT_ROUTES,
+  ...CONFIG_ROUTES,
+  ...CLOCK_ROUTES,
+  ...WHY_ROUTES,
+];
+
+/** Everything that the port answers. */
+const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
+  ...OPERATOR_ROUTES,
+  ...STREAM_ROUTES.map((row) => ({ ...row, answerType: JSON_LINES })),
+  ...HEALTH_TERMS,
+  BACKUP_TERMS,
+  DOCUMENT_TERMS,
+];
+
+export interface OperatorServerOptions extends OperatorParts, RecordParts, HealthRouteParts {
+  readonly host: string;
+  readonly port: number;
+  readonly connections: HttpConnections;
+  /** Whose `X-Forwarded-For` counts. */
+  readonly proxies: TrustedProxies;
+  readonly token: OperatorToken;
+  readonly events: GatewayEvents;
+}
+
+export class OperatorServer {
+  readonly #fastify: FastifyInstance;
+  readonly #streams: Streams;
+  readonly #token: OperatorToken;
+
+  private constructor(fastify: FastifyInstance, options: OperatorServerOptions) {
+    this.#fastify = fastify;
+    this.#streams = new Streams(options);
+    this.#token = options.token;
+  }
+
+  /** @throws LockgateError `port-taken`, `input-address` */
+  static async start(options: OperatorServerOptions): Promise<OperatorServer> {
+    const fastify = Fastify({
+      ...HTTP_LIMITS,
+      serverFactory: options.connections.makeServer,
+      clientErrorHandler: answerClientError,
+      // What can't be read as a path is answered before there is a route; Fastify's own answer would quote it.
+      frameworkErrors: (_error, _request, reply) => {
+        sendProblem(reply as FastifyReply, 400, new LockgateError('input-path', 'the path is not valid'));
+      },
+      routerOptions: { querystringParser: (text) => parseQuery(text) },
+    });
+    const server = new OperatorServer(fastify, options);
+    fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
+    fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
+    fastify.addHook('onRequest', async (request, reply) => {
+      const { token } = options;
+      checkHost(request.raw, reply.raw);
+      const isNewToken = token.look();
+      const isOperator = token.isOperator(request.headers.authorization);
+      // Whoever comes with the new one is who changed it, most likely: the command line does so at once.
+      if (isNewToken) {
+        const who = whoOf(request, options.proxies, null);
+        server.#tokenChanged(options, isOperator ? { ...who, actor: 'owner' } : OWNER);
+      }
+      if (!isOperator)
+        throw new LockgateError('unauthorized', 'the operator’s interface wants the token of the data folder');
+      // Whoever asks how the stop goes is answered to the end; nothing else begins any more.
+      if (options.health.isStopping && !isHealthPath(request.url))
+        throw new LockgateError('stopping', 'the gateway is stopping');
+    });
+    addHealthRoutes(fastify, options);
+    addBackupRoute(fastify, options);
+    server.#addRoutes(options);
+    await listen(fastify, 'the operator’s interface', options.host, options.port);
+    options.token.watch(() => server.#tokenChanged(options, OWNER));
+    return server;
+  }
+
+  get port(): number {
+    return (this.#fastify.server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    this.#token.stop();
+    this.#streams.end();
+    await this.#fastify.close();
+  }
+
+  /** Whoever listens by a token that is dead has heard enough. */
+  #tokenChanged({ token, audit }: OperatorServerOptions, who: AuditWho): void {
+    this.#streams.end();
+    audit.note('token.change', '', { token: token.name }, who);
+  }
+
+  #addRoutes(options: OperatorServerOptions): void {
+    const streams = this.#streams;
+    for (const route of OPERATOR_ROUTES) this.#addRoute(options, route);
+    for (const { method, path: url, query, stream } of STREAM_ROUTES) {
+      const checkQuery = queryCheck(query);
+      this.#fastify.route({
+        method,
+        url,
+        handler: async (request, reply) => {
+          await checkQuery(request.query as Query);
+          return await stream(streams, request.query as Query, reply);
+        },
+      });
+    }
+    // Made for whoever asks first: a gateway that nobody asks spares it.
+    let document: string | undefined;
+    this.#fastify.get(DOCUMENT_TERMS.path, async (_request, reply) => {
+      document ??= JSON.stringify(operatorDocument(DOCUMENTED_ROUTES));
+      return await reply.header('content-type', 'application/json; charset=utf-8').send(document);
+    });
+  }
+
+  #addRoute(options: OperatorServerOptions, route: Route): void {
+    const { method, path: url, query, body, isBodyReadByHand, bodyLimit, success, handle } = route;
+    const checkQuery = queryCheck(query);
+    const checkBody = body === undefined || isBodyReadByHand === true ? undefined : bodyCheck(body);
+    this.#fastify.route({
+      method,
+      url,
+      ...(bodyLimit !== undefined && { bodyLimit }),
+      handler: async (request, reply) => {
+        const asked = {
+          params: request.params as Record<string, string>,
+          query: request.query as Query,
+          // Nothing at all is null, as in JSON.
+          body: request.body ?? null,
+        };
+        if (body !== undefined) dropNulls(body, asked.body);
+        const work = async (): Promise<unknown> => {
+          await checkQuery(asked.query);
+          await checkBody?.(asked.body);
+          return await handle(options, asked);
+        };
+        const answer =
+          'audit' in route
+            ? await makeAudited(route, whoOf(request, options.proxies, options.token.name), options, asked, work)
+            : await work();
+        return await reply.status(success).send(answer);
+      },
+    });
+  }
+}
+
+/** A query's members; one that is given several times is a list, and `mac` always. */
+function parseQuery(text: string): Record<string, string | string[]> {
+  const query = new URLSearchParams(text);
+  return Object.fromEntries(
+    [...new Set(query.keys())].map((name) => {
+      const [first = '', ...others] = query.getAll(name);
+      return [name, others.length === 0 && name !== 'mac' ? first : [first, ...others]];
+    }),
+  );
+}

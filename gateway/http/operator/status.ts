@@ -1,0 +1,103 @@
+/** What `GET /status` says of the gateway itself, at one look. */
+import { type Static, Type } from 'typebox';
+import { type Milliseconds, Seconds } from '../../../proto/clock.js';
+import type { Presence } from '../../../proto/power/judge/presence.js';
+import { toDate } from '../../../proto/wire/ping-json.js';
+import type { ReadFigures } from '../../metrics/figures.js';
+import type { UrlBacklog } from '../../store/contract/store-figures.js';
+import { ClockAnswer } from './json/clock.js';
+import { Count, Described, MaybeTime, OneOf, OrNull, Time } from './schemas.js';
+
+/** What a webhook URL has not delivered. */
+export const BacklogAnswer = Type.Object({
+  behind: Type.Integer({ minimum: 0, description: 'Events behind its cursor, without an outcome.' }),
+  pending: Type.Integer({ minimum: 0, description: 'Events that wait for a retry, or behind another of their lock.' }),
+  dead: Type.Integer({ minimum: 0, description: 'Events that were given up.' }),
+  damaged: Type.Integer({ minimum: 0, description: 'Events whose stored pings are damaged.' }),
+  oldest_seconds: Type.Union([Type.Number(), Type.Null()], {
+    description: 'How long the oldest that is behind or pending has waited, by the run’s clock.',
+  }),
+});
+
+/** URLs in the answer; those with the most undelivered events come first. */
+export const URLS_SHOWN = 100;
+
+/** What the route answers. */
+export const StatusAnswer = Type.Object({
+  version: Type.String(),
+  store: Type.String(),
+  mqtt: Type.Object({
+    host: Type.String(),
+    port: Type.Integer(),
+    connected: Count,
+    refused: Described('Refusals by their kind.'),
+    certificate_end: MaybeTime,
+  }),
+  http: Type.Object({ host: Type.String(), port: Type.Integer() }),
+  descriptors: Type.Object({ open: OrNull(Count), limit: OrNull(Count) }),
+  locks: Type.Object({
+    in_service: OrNull(Count),
+    presence: Described('How many locks there are of each presence; those that were never heard of are left out.'),
+  }),
+  urls: OrNull(
+    Type.Array(
+      Type.Object({
+        id: Type.Integer(),
+        state: OneOf(['active', 'disabled']),
+        circuit: OneOf(['open', 'closed']),
+        backlog: BacklogAnswer,
+      }),
+    ),
+  ),
+  disk: OrNull(Type.Object({ store_bytes: Count, free_bytes: Count })),
+  event_loop: Type.Object({
+    worst_delay_ms: Type.Number({ minimum: 0, description: 'The worst lateness of a timer in the last minute.' }),
+  }),
+  run_clock: Time,
+  clock: ClockAnswer,
+});
+
+export type Status = Static<typeof StatusAnswer>;
+
+/** What {@link figuresJson} is made of. */
+export interface StatusFigures {
+  readonly figures: ReadFigures;
+  readonly presences: Iterable<Presence['presence']>;
+  readonly isCircuitOpen: (urlId: number) => boolean;
+  readonly worstDelayMs: Milliseconds;
+}
+
+/** The part of the status that consists of figures. */
+export function figuresJson(of: StatusFigures): Pick<Status, 'locks' | 'urls' | 'disk' | 'event_loop'> {
+  const { store, disk, oldestAgeMs } = of.figures;
+  const presence: Record<string, number> = {};
+  for (const each of of.presences) presence[each] = (presence[each] ?? 0) + 1;
+  const urls = store?.backlogs.toSorted((one, other) => undelivered(other) - undelivered(one)).slice(0, URLS_SHOWN);
+  return {
+    locks: { in_service: store?.locksInService ?? null, presence },
+    urls:
+      urls?.map((backlog) => ({
+        id: backlog.urlId,
+        state: backlog.isDisabled ? 'disabled' : 'active',
+        circuit: of.isCircuitOpen(backlog.urlId) ? 'open' : 'closed',
+        backlog: backlogJson(backlog, oldestAgeMs(backlog)),
+      })) ?? null,
+    disk: disk === undefined ? null : { store_bytes: disk.storeBytes, free_bytes: disk.freeBytes },
+    event_loop: { worst_delay_ms: of.worstDelayMs },
+  };
+}
+
+/** As `GET /webhooks` has it too. `ageMs`: of the oldest without an outcome. */
+export function backlogJson(backlog: UrlBacklog, ageMs: Milliseconds | null): Static<typeof BacklogAnswer> {
+  const { behind, pending, dead, damaged } = backlog;
+  return { behind, pending, dead, damaged, oldest_seconds: ageMs === null ? null : ageMs / Seconds(1) };
+}
+
+function undelivered({ behind, pending }: UrlBacklog): number {
+  return behind + pending;
+}
+
+/** When a certificate ends, as it is answered. */
+export function endJson(endMs: number | null): string | null {
+  return endMs === null ? null : toDate(endMs);
+}

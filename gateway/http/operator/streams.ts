@@ -1,0 +1,132 @@
+/**
+ * What the operator's interface streams, as JSON Lines: events as they happen, for `tail`; traces, recorded live or
+ * read from the store. Streams end with the gateway, and when the token with which they were asked for ends.
+ */
+
+import { PassThrough, Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import type { GatewayEvents } from '../../events.js';
+import type { Store } from '../../store/contract/store.js';
+import { noSuchDevice } from '../../store/sqlite/tables/registry.js';
+import { listenToAll } from './json/event.js';
+import { readDate, textOf } from './query.js';
+import { type Query, type RouteTerms, readMac } from './routes.js';
+import { DateText, Described, Exact, Macs } from './schemas.js';
+import { type ExportRange, exportTrace } from './trace-export.js';
+import { type RecordParts, recordTrace } from './trace-record.js';
+
+/** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
+const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
+
+export const JSON_LINES = 'application/jsonl';
+
+export interface StreamParts extends RecordParts {
+  readonly store: Store;
+  readonly events: GatewayEvents;
+}
+
+/** A row that streams. */
+export interface StreamRoute extends RouteTerms {
+  readonly method: 'GET';
+  readonly stream: (streams: Streams, query: Query, reply: FastifyReply) => Promise<FastifyReply> | FastifyReply;
+}
+
+/** Every route that streams. */
+export const STREAM_ROUTES: readonly StreamRoute[] = [
+  {
+    method: 'GET',
+    path: '/events',
+    operation: 'event.stream',
+    summary: 'What happens, from now on: a line each.',
+    answer: Described('An event.'),
+    stream: (streams, _query, reply) => streams.events(reply),
+  },
+  {
+    method: 'GET',
+    path: '/trace/live',
+    operation: 'trace.record',
+    summary: 'A trace of what happens from now on.',
+    query: Exact({ mac: Macs }),
+    answer: Described('A line of a trace (proto/README.md).'),
+    stream: (streams, query, reply) => streams.record(query, reply),
+  },
+  {
+    method: 'GET',
+    path: '/trace',
+    operation: 'trace.export',
+    summary: 'A trace of what is stored, by when it was received.',
+    query: Exact({ mac: Macs, since: Type.Optional(DateText), until: Type.Optional(DateText) }),
+    answer: Described('A line of a trace (proto/README.md).'),
+    stream: async (streams, query, reply) => await streams.export(query, reply),
+  },
+];
+
+/** The streams of a server that are open. */
+export class Streams {
+  readonly #parts: StreamParts;
+  readonly #open = new Set<PassThrough>();
+
+  constructor(parts: StreamParts) {
+    this.#parts = parts;
+  }
+
+  /** Ends those that go on. */
+  end(): void {
+    for (const stream of this.#open) stream.end();
+  }
+
+  events(reply: FastifyReply): FastifyReply {
+    const { events } = this.#parts;
+    return this.#live(reply, async (write) => listenToAll(events, (event) => write(JSON.stringify(event))));
+  }
+
+  record(query: Query, reply: FastifyReply): FastifyReply {
+    const macs = macsOf(query)?.map(readMac);
+    return this.#live(reply, (write) => recordTrace(this.#parts, macs && new Set(macs), write));
+  }
+
+  async export(query: Query, reply: FastifyReply): Promise<FastifyReply> {
+    const { store, locks } = this.#parts;
+    const lines = exportTrace(store, await readRange(store, query), locks.judging.judge);
+    reply.header('content-type', JSON_LINES);
+    return reply.send(Readable.from(withEnds(lines)));
+  }
+
+  /** JSON Lines, for as long as the other side listens. `begin` returns the function that ends them. */
+  #live(reply: FastifyReply, begin: (write: (line: string) => void) => Promise<() => void>): FastifyReply {
+    const stream = new PassThrough();
+    const begun = begin((line) => {
+      if (stream.writableLength > TAIL_BACKLOG_BYTES) stream.destroy();
+      else if (!stream.writableEnded) stream.write(`${line}\n`);
+    });
+    this.#open.add(stream);
+    stream.on('close', () => {
+      void begun.then((end) => end());
+      this.#open.delete(stream);
+    });
+    // Headers go out at once, so that the other side knows that it listens before the first event.
+    reply.header('content-type', JSON_LINES).send(stream);
+    reply.raw.flushHeaders();
+    return reply;
+  }
+}
+
+async function readRange(store: Store, query: Query): Promise<ExportRange> {
+  const wanted = macsOf(query)?.map(readMac);
+  const devices = (await store.listDevices()).map(({ device }) => device);
+  for (const each of wanted ?? []) if (devices.every((device) => device.mac !== each)) throw noSuchDevice(each);
+  return {
+    devices: devices.filter((device) => wanted?.includes(device.mac) ?? true),
+    sinceMs: readDate('since', textOf(query, 'since')) ?? Number.NEGATIVE_INFINITY,
+    untilMs: readDate('until', textOf(query, 'until')) ?? Number.POSITIVE_INFINITY,
+  };
+}
+
+function macsOf({ mac }: Query): readonly string[] | undefined {
+  return typeof mac === 'string' ? [mac] : mac;
+}
+
+async function* withEnds(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${line}\n`;
+}

@@ -1,0 +1,61 @@
+/**
+ * Traces (protocol.md §4) of what happens from now on, as it happens. The header says what is known of the locks at
+ * that moment.
+ */
+
+import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { CommandChanged, GatewayEvents, LockConnected, LockDisconnected, UplinkTaken } from '../../events.js';
+import type { Ingest } from '../../ingest/ingest.js';
+import type { Locks } from '../../locks/locks.js';
+import { traceLockOf, uplinkLine } from './trace-export.js';
+
+export interface RecordParts {
+  readonly events: GatewayEvents;
+  readonly ingest: Ingest;
+  readonly locks: Locks;
+}
+
+/**
+ * Calls `write` with each line, the header first.
+ *
+ * @param macs these locks only; all where it is undefined
+ * @returns the function that ends it
+ */
+export async function recordTrace(
+  { events, ingest, locks }: RecordParts,
+  macs: ReadonlySet<Mac> | undefined,
+  write: (line: string) => void,
+): Promise<() => void> {
+  const isWanted = (mac: Mac): boolean => macs?.has(mac) ?? true;
+  // What is under way has been judged, but is told of later: it would be both in the header and in a line.
+  await ingest.idle();
+  const wanted = [...locks.all()].filter(({ mac }) => isWanted(mac));
+  const header = new Map(wanted.map(({ mac, state, marks }) => [mac, traceLockOf(state.belief, marks)]));
+  write(traceHeaderLine({ note: '', locks: header }));
+
+  const onConnected = ({ atMs, mac, source }: LockConnected): void => {
+    if (isWanted(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source }));
+  };
+  const onDisconnected = ({ atMs, mac, source, cause }: LockDisconnected): void => {
+    if (isWanted(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source, cause }));
+  };
+  const onUplink = (taken: UplinkTaken): void => {
+    if (isWanted(taken.mac)) write(uplinkLine(taken));
+  };
+  const onCommand = ({ atMs, mac, record }: CommandChanged): void => {
+    const { id, command, state, expiresAtMs: expiresMs } = record;
+    if (state === 'sent' && isWanted(mac))
+      write(traceEventLine({ event: 'command', atMs, mac, id, command, expiresMs }));
+  };
+  events.on('command', onCommand);
+  events.on('connected', onConnected);
+  events.on('disconnected', onDisconnected);
+  events.on('uplink', onUplink);
+  return () => {
+    events.off('command', onCommand);
+    events.off('connected', onConnected);
+    events.off('disconnected', onDisconnected);
+    events.off('uplink', onUplink);
+  };
+}

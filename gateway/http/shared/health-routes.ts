@@ -1,0 +1,38 @@
+/** Whether the gateway is up and ready. Whoever can reach the port may ask, so neither says why (interfaces.md §2). */
+import { Type } from 'typebox';
+import { type HealthRoute, tooMany } from '../merchant/route.js';
+
+const Status = (values: readonly string[]) =>
+  Type.Object({ status: Type.Unsafe<string>({ type: 'string', enum: [...values] }) });
+
+/** Both rows. */
+export const HEALTH_ROUTES: readonly HealthRoute[] = [
+  {
+    method: 'GET',
+    path: '/healthz',
+    operationId: 'getHealth',
+    tag: 'health',
+    summary: 'Whether the gateway is up.',
+    scheme: 'none',
+    responses: {
+      200: { description: 'It is.', schema: Status(['up', 'down']), example: { status: 'up' } },
+      429: tooMany(),
+      503: { description: 'It is not.', schema: Status(['up', 'down']), example: { status: 'down' } },
+    },
+    tell: ({ isUp }) => ({ status: isUp ? 200 : 503, body: { status: isUp ? 'up' : 'down' } }),
+  },
+  {
+    method: 'GET',
+    path: '/readyz',
+    operationId: 'getReadiness',
+    tag: 'health',
+    summary: 'Whether the gateway is ready to take pings.',
+    scheme: 'none',
+    responses: {
+      200: { description: 'It is.', schema: Status(['ready', 'not_ready']), example: { status: 'ready' } },
+      429: tooMany(),
+      503: { description: 'It is not.', schema: Status(['ready', 'not_ready']), example: { status: 'not_ready' } },
+    },
+    tell: ({ isReady }) => ({ status: isReady ? 200 : 503, body: { status: isReady ? 'ready' : 'not_ready' } }),
+  },
+];

@@ -1,0 +1,98 @@
+/**
+ * What waits to be judged: what locks sent, what else happened to them, and work that is done while nothing else is. It
+ * is first in, first out, so that the judge hears of everything in the order in which it happened.
+ */
+
+import type {
+  CommandEvent,
+  ConnectEvent,
+  DisconnectEvent,
+  Finding,
+  GatewayEvent,
+  TickEvent,
+} from '../../proto/power/judge/event.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { Answer, Sender, TakenUplink } from './pending-uplink.js';
+
+/** What happens to a lock besides its uplinks. */
+export type Happening = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
+
+export interface WaitingRejection {
+  readonly type: 'rejection';
+  readonly sender: Sender;
+  readonly bytes: Buffer;
+  readonly rejection: { readonly code: string; readonly message: string };
+  readonly receivedAtMs: number;
+  readonly answer: Answer;
+}
+
+export interface WaitingHappening {
+  readonly type: 'happening';
+  readonly deviceId: number;
+  readonly mac: Mac;
+  readonly event: Happening;
+  /** Called when it has been judged and stored, in order with what is told of uplinks. */
+  readonly announce: () => void;
+  /** What judging it brought. */
+  findings: readonly Finding[];
+}
+
+/** Something that is done to a lock while nothing of any lock is being judged or committed. */
+export interface WaitingWork {
+  readonly type: 'work';
+  readonly deviceId: number;
+  readonly run: () => Promise<void>;
+  /** Whether uplinks of the lock that wait by its end are turned away, since its account is another one then. */
+  readonly turnsAway: boolean;
+  /** Told how it ended. */
+  readonly ended: (error?: Error) => void;
+}
+
+export type Judgeable = TakenUplink | WaitingRejection | WaitingHappening;
+
+export type Waiting = Judgeable | WaitingWork;
+
+/** Places at the front that were left, from which on they are given up though something waits behind them. */
+const LEFT_MOST = 4096;
+
+/** First in, first out; taking one costs the same however many wait. Whoever adds has a limit of its own. */
+export class WaitingLine {
+  #line: Waiting[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#line.length - this.#head;
+  }
+
+  /** Who is next; undefined where nothing waits. */
+  get first(): Waiting | undefined {
+    return this.#line[this.#head];
+  }
+
+  add(waiting: Waiting): void {
+    this.#line.push(waiting);
+  }
+
+  /** Takes the first out, of which there is one. */
+  leave(): void {
+    this.#head += 1;
+    if (this.#head === this.#line.length) this.#line.length = 0;
+    else if (this.#head < LEFT_MOST) return;
+    else this.#line = this.#line.slice(this.#head);
+    this.#head = 0;
+  }
+
+  /** These were first, and are again. */
+  putBack(waiting: readonly Waiting[]): void {
+    this.#line = [...waiting, ...this.#line.slice(this.#head)];
+    this.#head = 0;
+  }
+
+  /** Takes those out that `fits` lets through. */
+  takeOut<T extends Waiting>(fits: (waiting: Waiting) => waiting is T): T[] {
+    const line = this.#line.slice(this.#head);
+    this.#line = line.filter((waiting) => !fits(waiting));
+    this.#head = 0;
+    return line.filter(fits);
+  }
+}

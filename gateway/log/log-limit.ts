@@ -1,0 +1,37 @@
+/**
+ * A limit on lines of one kind: strangers can make as many refusals as they like, and must not fill a disk with them.
+ * What is left out is counted, and told when the window ends.
+ */
+import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
+
+const WINDOW: Milliseconds = Seconds(10);
+const LINES_PER_WINDOW = 10;
+
+export class LogLimit {
+  readonly #clock: Clock;
+  readonly #onLeftOut: (count: number) => void;
+  #lines = 0;
+  #timer: Timer | undefined;
+
+  /** `onLeftOut` is told at the end of a window in which lines were left out. `clock` is the wall's. */
+  constructor(clock: Clock, onLeftOut: (count: number) => void) {
+    this.#clock = clock;
+    this.#onLeftOut = onLeftOut;
+  }
+
+  /** Whether one more line may be written now. */
+  take(): boolean {
+    this.#lines += 1;
+    this.#timer ??= this.#clock.after(WINDOW, () => this.end());
+    return this.#lines <= LINES_PER_WINDOW;
+  }
+
+  /** Ends the window now. */
+  end(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const leftOut = this.#lines - LINES_PER_WINDOW;
+    this.#lines = 0;
+    if (leftOut > 0) this.#onLeftOut(leftOut);
+  }
+}

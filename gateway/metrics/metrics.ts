@@ -1,0 +1,217 @@
+/**
+ * The gateway's figures, counted from its events and read from its parts when somebody asks. Whoever has something new
+ * to count adds a row to metrics/table.ts and listens here.
+ */
+import { type Milliseconds, Seconds } from '../../proto/clock.js';
+import type { Presence } from '../../proto/power/judge/presence.js';
+import { isPingUplink, type Source } from '../../proto/wire/ping.js';
+import { REASONS } from '../../proto/wire/reasons.js';
+import type { GatewayEvents } from '../events.js';
+import type { Health } from '../health/health.js';
+import { refusalReason } from '../mqtt/refusals/refusal-reason.js';
+import type { Descriptors } from '../network/descriptors.js';
+import type { UrlBacklog } from '../store/contract/store-figures.js';
+import { VERSION } from '../version.js';
+import type { ReadFigures } from './figures.js';
+import { MetricRegistry, type Reading } from './registry.js';
+
+/** So many URLs have a value of their own; those after them share one. */
+const MOST_URLS = 100;
+
+const KNOWN_REASONS: ReadonlySet<string> = new Set(REASONS.map(({ name }) => name));
+
+/** What is read from the gateway's parts at a scrape. */
+export interface MetricSources {
+  readonly connections: () => Iterable<Source>;
+  readonly ingestWaiting: () => number;
+  /** What has to be asked for, and is there once it was. */
+  readonly figures: () => Promise<ReadFigures>;
+  readonly isCircuitOpen: (urlId: number) => boolean;
+  /** When the certificate of the MQTT port ends, ms since the epoch; null without TLS. */
+  readonly certificateEndMs: () => number | null;
+  /** By kind. */
+  readonly noticesUnread: () => Iterable<readonly [kind: string, unread: number]>;
+  /** Locks' budgets, and those of their phones. */
+  readonly locksOverBudget: () => number;
+  readonly locksUnjudged: () => number;
+  readonly presences: () => Iterable<Presence['presence']>;
+  /** By how much the machine's clock is ahead of the time that is believed, in ms; 0 where it is believed. */
+  readonly clockAheadMs: () => Milliseconds;
+}
+
+export class Metrics {
+  readonly #registry = new MetricRegistry();
+  #sources: MetricSources | undefined;
+
+  constructor(events: GatewayEvents, health: Health, descriptors: Pick<Descriptors, 'open' | 'limit'>) {
+    const registry = this.#registry;
+    registry.read('lockgate_build_info', () => [[1, VERSION]]);
+    registry.read('lockgate_ready', () => [[health.isReady ? 1 : 0]]);
+    registry.read('process_open_fds', () => known(descriptors.open));
+    registry.read('process_max_fds', () => known(descriptors.limit));
+    registry.read('process_resident_memory_bytes', () => [[process.memoryUsage.rss()]]);
+    registry.read('process_cpu_seconds_total', () => {
+      const { user, system } = process.cpuUsage();
+      return [[(user + system) / 1e6]];
+    });
+    countConnections(events, registry);
+    countUplinks(events, registry);
+    countDeliveries(events, registry);
+    countCommits(events, registry);
+    countRequests(events, registry);
+  }
+
+  /** What can be read once the gateway's parts are there. */
+  readFrom(sources: MetricSources): void {
+    const registry = this.#registry;
+    registry.read('lockgate_connections', () => countEach(['lock', 'phone'], sources.connections()));
+    registry.read('lockgate_ingest_waiting', () => [[sources.ingestWaiting()]]);
+    registry.read('lockgate_notices_unread', () => [...sources.noticesUnread()].map(([kind, count]) => [count, kind]));
+    registry.read('lockgate_budgets_over', () => [[sources.locksOverBudget()]]);
+    registry.read('lockgate_clock_ahead_seconds', () => [[sources.clockAheadMs() / Seconds(1)]]);
+    registry.read('lockgate_locks_unjudged', () => [[sources.locksUnjudged()]]);
+    registry.read('lockgate_certificate_end_seconds', () => {
+      const endMs = sources.certificateEndMs();
+      return endMs === null ? [] : [[endMs / Seconds(1)]];
+    });
+    this.#sources = sources;
+  }
+
+  /** What was asked for at this scrape. */
+  #readScraped({ store, disk, oldestAgeMs }: ReadFigures, sources: MetricSources): void {
+    const registry = this.#registry;
+    const known = [...sources.presences()];
+    const silent = Math.max((store?.locksInService ?? 0) - known.length, 0);
+    registry.read('lockgate_presence', () => addNeverSeen(countEach(PRESENCES, known), silent));
+    registry.read('lockgate_store_bytes', () => (disk === undefined ? [] : [[disk.storeBytes]]));
+    registry.read('lockgate_disk_free_bytes', () => (disk === undefined ? [] : [[disk.freeBytes]]));
+    const backlogs = store?.backlogs ?? [];
+    const each = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
+      boundUrls(backlogs.map((backlog) => [backlog.urlId, value(backlog)]));
+    registry.read('lockgate_deliveries_waiting', () => each(({ behind, pending }) => behind + pending));
+    registry.read('lockgate_url_events', () => urlEvents(each));
+    const first = backlogs.slice(0, MOST_URLS);
+    const ofFirst = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
+      first.map((backlog) => [value(backlog), String(backlog.urlId)]);
+    registry.read('lockgate_url_oldest_seconds', () => ofFirst((url) => (oldestAgeMs(url) ?? 0) / Seconds(1)));
+    registry.read('lockgate_url_circuit_open', () => ofFirst(({ urlId }) => Number(sources.isCircuitOpen(urlId))));
+    registry.read('lockgate_url_disabled', () => ofFirst(({ isDisabled }) => Number(isDisabled)));
+  }
+
+  /** Notes one lateness of the event loop. */
+  noteDelay(delay: Milliseconds): void {
+    this.#registry.histogram('lockgate_event_loop_delay_seconds').observe(inSeconds(delay));
+  }
+
+  /** Everything, in Prometheus' text format. */
+  async text(): Promise<{ readonly contentType: string; readonly body: string }> {
+    if (this.#sources !== undefined) this.#readScraped(await this.#sources.figures(), this.#sources);
+    return await this.#registry.text();
+  }
+}
+
+const PRESENCES: readonly Presence['presence'][] = ['never-seen', 'online', 'asleep', 'late'];
+
+function countConnections(events: GatewayEvents, registry: MetricRegistry): void {
+  const connects = registry.tally('lockgate_connects_total');
+  const disconnects = registry.tally('lockgate_disconnects_total');
+  const refusals = registry.tally('lockgate_refusals_total');
+  events.on('connected', ({ source }) => connects.add(source));
+  events.on('disconnected', ({ cause }) => disconnects.add(cause));
+  events.on('refused', ({ what, why }) => refusals.add(what, refusalReason(why)));
+}
+
+function countUplinks(events: GatewayEvents, registry: MetricRegistry): void {
+  const uplinks = registry.tally('lockgate_uplinks_total');
+  const pings = registry.tally('lockgate_pings_total');
+  const quarantined = registry.tally('lockgate_quarantined_total');
+  const findings = registry.tally('lockgate_findings_total');
+  const ack = registry.histogram('lockgate_ack_seconds');
+  events.on('stored', (stored) => {
+    for (const { uplink, repeated, findings: made } of stored.uplinks) {
+      uplinks.add(uplink.body.kind, repeated ? 'repeat' : 'new');
+      if (!repeated && isPingUplink(uplink)) {
+        const { reason } = uplink.body;
+        pings.add(KNOWN_REASONS.has(reason) ? reason : 'unrecognized');
+      }
+      for (const { rule, severity } of made) findings.add(rule, severity);
+    }
+  });
+  events.on('finding', ({ finding: { rule, severity } }) => findings.add(rule, severity));
+  events.on('quarantined', ({ code }) => quarantined.add(code));
+  events.on('acknowledged', ({ durationMs }) => ack.observe(inSeconds(durationMs)));
+}
+
+function countDeliveries(events: GatewayEvents, registry: MetricRegistry): void {
+  const attempts = registry.tally('lockgate_delivery_attempts_total');
+  const disabled = registry.tally('lockgate_urls_disabled_total');
+  const duration = registry.histogram('lockgate_delivery_seconds');
+  events.on('delivery', ({ outcome, durationMs }) => {
+    attempts.add(outcome);
+    duration.observe(inSeconds(durationMs));
+  });
+  events.on('url-disabled', () => disabled.add());
+}
+
+function countCommits(events: GatewayEvents, registry: MetricRegistry): void {
+  const failures = registry.tally('lockgate_store_failures_total');
+  const duration = registry.histogram('lockgate_store_commit_seconds');
+  const rows = registry.histogram('lockgate_store_commit_rows');
+  events.on('commit', ({ what, failure, durationMs, rows: count }) => {
+    if (failure !== undefined) {
+      failures.add(what, failure);
+      return;
+    }
+    duration.observe({ what }, inSeconds(durationMs));
+    rows.observe({ what }, count);
+  });
+}
+
+function countRequests(events: GatewayEvents, registry: MetricRegistry): void {
+  const requests = registry.tally('lockgate_http_requests_total');
+  const duration = registry.histogram('lockgate_http_seconds');
+  events.on('request', ({ route, status, durationMs }) => {
+    requests.add(route, String(status));
+    duration.observe({ route }, inSeconds(durationMs));
+  });
+}
+
+function inSeconds(duration: Milliseconds): number {
+  return duration / Seconds(1);
+}
+
+/** None where the system does not tell. */
+function known(value: number | undefined): Reading[] {
+  return value === undefined ? [] : [[value]];
+}
+
+/** How many of each; 0 for what there is none of. */
+function* countEach<Name extends string>(names: readonly Name[], each: Iterable<Name>): Iterable<Reading> {
+  const counts = new Map<Name, number>(names.map((name) => [name, 0]));
+  for (const name of each) counts.set(name, (counts.get(name) ?? 0) + 1);
+  for (const [name, count] of counts) yield [count, name];
+}
+
+/** Known locks by their presence; those that the gateway knows nothing of yet were never seen. */
+function* addNeverSeen(readings: Iterable<Reading>, silent: number): Iterable<Reading> {
+  for (const [count, presence = ''] of readings) yield [presence === 'never-seen' ? count + silent : count, presence];
+}
+
+const URL_STATES = ['behind', 'pending', 'dead', 'damaged'] as const;
+
+function* urlEvents(each: (value: (backlog: UrlBacklog) => number) => Iterable<Reading>): Iterable<Reading> {
+  for (const state of URL_STATES) {
+    for (const [count, urlId = ''] of each((backlog) => backlog[state])) yield [count, urlId, state];
+  }
+}
+
+function* boundUrls(waiting: Iterable<readonly [urlId: number, waiting: number]>): Iterable<Reading> {
+  let shown = 0;
+  let others = 0;
+  for (const [urlId, count] of waiting) {
+    shown += 1;
+    if (shown <= MOST_URLS) yield [count, String(urlId)];
+    else others += count;
+  }
+  if (shown > MOST_URLS) yield [others, 'others'];
+}

@@ -1,0 +1,66 @@
+/** What the broker refused: counted, and told to operators without what a stranger may have let slip. */
+import type { Clock } from '../../../proto/clock.js';
+import { type Mac, parseMac } from '../../../proto/wire/mac.js';
+import type { Source } from '../../../proto/wire/ping.js';
+import type { GatewayEvents, Refused } from '../../events.js';
+import { scrubSecrets } from '../../log/log-scrub.js';
+
+/** What a stranger calls himself is shown to operators, but not at any length. */
+const SHOWN_CLIENT_ID = 64;
+/** A phone's client id, its MAC in any spelling. */
+const PHONE_CLIENT_ID = /^phone-(.{12,17})-[^-]*$/;
+
+/** How many of each kind were refused since the start. */
+export type RefusalCounts = Readonly<Record<Refused['what'], number>>;
+
+/** Who something was refused of, as far as that is known. */
+export interface RefusedClient {
+  readonly clientId: string;
+  readonly userName: string;
+  /** Who it is, once it has proved that. */
+  readonly sender: { readonly mac: Mac; readonly source: Source } | undefined;
+  readonly address: string;
+}
+
+export class Refusals {
+  readonly #counts = { connect: 0, packet: 0, publish: 0, subscribe: 0, connection: 0 };
+  readonly #events: GatewayEvents;
+  readonly #clock: Clock;
+
+  constructor({ events, clock }: { readonly events: GatewayEvents; readonly clock: Clock }) {
+    this.#events = events;
+    this.#clock = clock;
+  }
+
+  get counts(): RefusalCounts {
+    return this.#counts;
+  }
+
+  tell(what: Refused['what'], client: RefusedClient, why: string): void {
+    this.#counts[what] += 1;
+    const { address, sender } = client;
+    const { mac, source } = sender ?? claimedBy(client);
+    this.#events.emit('refused', {
+      atMs: this.#clock.now(),
+      what,
+      // Somebody may have typed a secret where the name belongs.
+      clientId: scrubSecrets(client.clientId.slice(0, SHOWN_CLIENT_ID)),
+      mac,
+      source,
+      isAuthenticated: sender !== undefined,
+      address,
+      why: scrubSecrets(why),
+    });
+  }
+}
+
+/** Whom a client means to be: a MAC in another spelling than the wire's, or in one of the two places, is meant too. */
+function claimedBy({ clientId, userName }: RefusedClient): { mac: Mac | null; source: Source } {
+  const phone = PHONE_CLIENT_ID.exec(clientId)?.[1];
+  const source = phone === undefined ? 'lock' : 'phone';
+  for (const text of [phone ?? clientId, userName]) {
+    const mac = parseMac(text);
+    if (mac.ok) return { mac: mac.value, source };
+  }
+  return { mac: null, source };
+}

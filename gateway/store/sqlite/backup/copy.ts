@@ -1,0 +1,97 @@
+/**
+ * A copy of a store while it is written to, by SQLite's own backup interface: the file as it was at one moment. A
+ * reading transaction holds that moment, so that what is committed meanwhile neither gets in nor makes SQLite begin
+ * anew; the WAL grows for as long.
+ *
+ * The copy is one file: it is taken out of WAL mode, so that nothing has to lie beside it and it can be read from a
+ * place that nobody may write to. The next start puts it into that mode again.
+ */
+import { chmodSync, closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { LockgateError } from '../../../../proto/errors.js';
+import { KEY_ID_FACT } from '../../contract/secret-store.js';
+import { failureKind } from '../../contract/store.js';
+import { type BlockSums, sumFile } from '../block-sums.js';
+
+/** Pages that are copied at once: 1 MiB. */
+const PAGES_A_STEP = 256;
+/** What a copy leaves of the disk, in bytes: for whoever writes beside it. */
+const ROOM_LEFT = 64 * 1024 * 1024;
+
+/** How far a copy is, in pages. */
+export type TellPages = (done: number, total: number) => void;
+
+/**
+ * Copies the store in `from` to `to` (mode 600), which it replaces. It is on the disk when this resolves.
+ *
+ * @throws LockgateError `no-room` where the disk hasn't enough, or no more
+ */
+export async function copyDatabase(from: string, to: string, tell: TellPages = () => undefined): Promise<BlockSums> {
+  wantRoom(path.dirname(to), statSync(from).size + ROOM_LEFT, 'a backup');
+  // Made here, so that it is nobody else's to read from the first byte on.
+  closeSync(openSync(to, 'w', 0o600));
+  chmodSync(to, 0o600);
+  try {
+    await copyPages(from, to, tell);
+    const copy = new SqliteDatabase(to);
+    copy.pragma('journal_mode = DELETE');
+    copy.close();
+    const handle = openSync(to, 'r+');
+    fsyncSync(handle);
+    closeSync(handle);
+    return sumFile(to);
+  } catch (error) {
+    removeCopy(to);
+    if (failureKind(error) !== 'full') throw error;
+    const sentence = `the disk of ${path.dirname(to)} became full while a backup was made`;
+    throw new LockgateError('no-room', sentence, { cause: error });
+  }
+}
+
+async function copyPages(from: string, to: string, tell: TellPages): Promise<void> {
+  const source = new SqliteDatabase(from, { readonly: true, fileMustExist: true });
+  try {
+    source.exec('BEGIN');
+    // A transaction sees the moment of its first read.
+    source.prepare('SELECT count(*) FROM sqlite_master').get();
+    const progress = ({ totalPages, remainingPages }: { totalPages: number; remainingPages: number }): number => {
+      tell(totalPages - remainingPages, totalPages);
+      return PAGES_A_STEP;
+    };
+    await source.backup(to, { progress });
+  } finally {
+    source.close();
+  }
+}
+
+/** Takes a copy away, with what SQLite may have left beside it. */
+export function removeCopy(file: string): void {
+  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
+}
+
+/**
+ * Asks whether a disk has room, in bytes.
+ *
+ * @throws LockgateError `no-room`
+ */
+export function wantRoom(folder: string, bytes: number, what: string): void {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  if (free >= bytes) return;
+  const mb = (of: number): string => `${Math.ceil(of / 1e6).toLocaleString('en')} MB`;
+  throw new LockgateError('no-room', `${what} needs ${mb(bytes)} free in ${folder}, and there are ${mb(free)}`);
+}
+
+/** What there is to say of a copy: the last step of its schema, and the name of the key that its secrets are under. */
+export function describeCopy(file: string): { schema: string | null; keyId: string | null } {
+  const db = new SqliteDatabase(file, { readonly: true });
+  try {
+    const schema = db.prepare('SELECT max(name) FROM kysely_migration').pluck().get() as string | null;
+    const hasFacts = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'fact'`).get() !== undefined;
+    const key = hasFacts ? db.prepare('SELECT value FROM fact WHERE name = ?').pluck().get(KEY_ID_FACT) : null;
+    return { schema, keyId: (key as string | undefined) ?? null };
+  } finally {
+    db.close();
+  }
+}

@@ -1,0 +1,30 @@
+/** Every bit of a file at rest, against the sums that were made when it came to rest (block-sums.ts). */
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { BLOCK_BYTES, isAtRest, readSums, sumFile, sumsFileOf } from '../block-sums.js';
+import type { CheckContext, Looked } from './context.js';
+
+/** Compares the blocks of `file`, where it is at rest. */
+export function checkBlocks(file: string, { damage, progress }: Omit<CheckContext, 'db'>): Looked {
+  if (!isAtRest(file)) return { count: 0, note: 'left out: it is in use, or was not closed' };
+  const sums = readSums(file);
+  if (sums === null) return { count: 0, note: `left out: there is no ${sumsFileOf(file)}` };
+  if (sums === 'damaged') {
+    damage(null, null, `${sumsFileOf(file)} is damaged itself: it doesn't fit its own checksum`);
+    return { count: 0 };
+  }
+  const found = sumFile(file, (bytes) => progress(Math.ceil(bytes / BLOCK_BYTES)));
+  if (found.bytes !== sums.bytes) damage(null, null, `it has ${found.bytes} bytes; expected ${sums.bytes}`);
+  sums.sums.forEach((sum, index) => {
+    if (found.sums[index] === sum || found.sums[index] === undefined) return;
+    const from = index * BLOCK_BYTES;
+    damage(null, null, `bytes ${from} to ${from + BLOCK_BYTES - 1} are not what they were when it was closed`);
+  });
+  return { count: found.sums.length, note: acceptedNote(file) };
+}
+
+/** Sums that are made anew after damage was accepted fit it: the ones that failed are kept, and say that it was. */
+function acceptedNote(file: string): string | null {
+  const kept = readdirSync(path.dirname(file)).filter((name) => name.startsWith(`${path.basename(file)}.sums.failed.`));
+  return kept.length === 0 ? null : `damage was accepted before: ${kept.join(', ')}`;
+}

@@ -1,0 +1,47 @@
+/** What SQLite itself can say of a file: its trees, its indexes, its constraints; and that the schema is ours. */
+import type { SchemaItem } from '../schema-version.js';
+import type { CheckContext, Looked } from './context.js';
+import { DAMAGE_TOLD } from './context.js';
+
+/** SQLite's own check of pages, trees and indexes. */
+export function checkPages({ db, damage }: CheckContext): Looked {
+  const lines = db.prepare(`PRAGMA integrity_check(${DAMAGE_TOLD})`).pluck().all() as string[];
+  for (const line of lines) {
+    if (line === 'ok') continue;
+    const [, row = null, index = null] = /^row (\d+) missing from index (\S+)/.exec(line) ?? [];
+    damage(index === null ? null : tableOf(db, index), row, line.replaceAll('\n', ' '));
+  }
+  return { count: Number(db.pragma('page_count', { simple: true })) };
+}
+
+function tableOf(db: CheckContext['db'], index: string): string | null {
+  const table = db.prepare(`SELECT tbl_name FROM sqlite_master WHERE name = ?`).pluck().get(index);
+  return typeof table === 'string' ? table : null;
+}
+
+/** Rows that point to rows which are not there. */
+export function checkForeignKeys({ db, damage }: CheckContext): Looked {
+  const rows = db.pragma('foreign_key_check') as { table: string; rowid: number | null; parent: string }[];
+  for (const { table, rowid, parent } of rows)
+    damage(table, rowid, `it points to a row of ${parent} that is not there`);
+  return { count: Number(db.prepare(`SELECT count(*) FROM sqlite_master WHERE type = 'table'`).pluck().get()) };
+}
+
+/** Tables, indexes and triggers are those that the file's version makes; ids that were given are not given again. */
+export function checkSchema({ db, damage }: CheckContext, expected: readonly SchemaItem[]): Looked {
+  const found = db.prepare('SELECT type, name, sql FROM sqlite_master').all() as SchemaItem[];
+  const isThere = new Map(found.map(({ name, sql }) => [name, sql]));
+  for (const { type, name, sql } of expected) {
+    if (!isThere.has(name)) damage(null, null, `the ${type} ${name} is missing`);
+    else if (isThere.get(name) !== sql) damage(null, null, `the ${type} ${name} is not what this version makes`);
+  }
+  const names = new Set(expected.map(({ name }) => name));
+  for (const { type, name } of found) if (!names.has(name)) damage(null, null, `there is a ${type} ${name} too many`);
+  const sequences = db.prepare('SELECT name, seq FROM sqlite_sequence').all() as { name: string; seq: number }[];
+  for (const { name, seq } of sequences) {
+    const last = names.has(name) ? Number(db.prepare(`SELECT max(rowid) FROM "${name}"`).pluck().get() ?? 0) : null;
+    if (last === null || !(seq >= last))
+      damage('sqlite_sequence', name, `the last id that was given is ${seq}, and ${last ?? 'no table'} is there`);
+  }
+  return { count: expected.length + sequences.length };
+}

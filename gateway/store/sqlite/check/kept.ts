@@ -1,0 +1,51 @@
+/**
+ * What each merchant keeps, counted anew and compared with what the triggers counted (people/kept.ts): the table has no
+ * checksums, and a quota goes by it.
+ */
+import { KEPT_TABLES, keptBytes } from '../tables/people/kept.js';
+import type { CheckContext, Looked } from './context.js';
+
+interface Counted {
+  readonly merchant_id: number;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+type KeptRow = Readonly<Record<string, number>> & { readonly merchant_id: number };
+
+/** Looks at every merchant that keeps something, or is said to. */
+export function checkKept({ db, damage }: CheckContext): Looked {
+  const counted = new Map<number, Map<string, number>>();
+  const add = (merchantId: number, column: string, count: number): void => {
+    const counts = counted.get(merchantId) ?? new Map<string, number>();
+    counts.set(column, (counts.get(column) ?? 0) + count);
+    counted.set(merchantId, counts);
+  };
+  for (const kept of KEPT_TABLES) {
+    const { table, column, merchant } = kept;
+    const rows = db.prepare(
+      `SELECT ${merchant(table)} AS merchant_id, count(*) AS rows, sum(${keptBytes(kept, table)}) AS bytes
+       FROM ${table} GROUP BY 1`,
+    );
+    for (const { merchant_id: merchantId, rows: count, bytes } of rows.all() as Counted[]) {
+      add(merchantId, column, count);
+      add(merchantId, 'bytes', bytes);
+    }
+  }
+  const columns = [...KEPT_TABLES.map(({ column }) => column), 'bytes'];
+  const rows = db.prepare('SELECT * FROM merchant_kept').all() as KeptRow[];
+  for (const row of rows) {
+    const counts = counted.get(row.merchant_id);
+    const wrong = columns.filter((column) => row[column] !== (counts?.get(column) ?? 0));
+    for (const column of wrong)
+      damage(
+        'merchant_kept',
+        row.merchant_id,
+        `its ${column} are ${row[column]}: ${counts?.get(column) ?? 0} are there`,
+      );
+    counted.delete(row.merchant_id);
+  }
+  for (const merchantId of counted.keys())
+    damage('merchant_kept', merchantId, 'the merchant keeps something, and nothing is counted');
+  return { count: rows.length };
+}

@@ -1,0 +1,106 @@
+/**
+ * The outbox: the log itself, the URLs' cursors, and the rows of what did not go well at once. No event may have been
+ * passed without an outcome, and no row may speak of an event that is not there.
+ */
+import type { CheckContext, Looked } from './context.js';
+
+/** What is wrong with some row, as a statement that finds such rows; they have `place` and maybe `about`. */
+interface Fault {
+  readonly table: string;
+  readonly what: (about: unknown) => string;
+  readonly find: string;
+}
+
+/** The last id that the log gave. */
+const LAST_ID = `(SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'uplink'), 0),
+  coalesce((SELECT max(id) FROM uplink), 0)))`;
+
+const KEY = (of: string): string => `'URL ' || ${of}.url_id || ', uplink ' || ${of}.uplink_id`;
+const NO_EVENT = (of: string): string =>
+  `NOT EXISTS (SELECT 1 FROM uplink u WHERE u.id = ${of}.uplink_id AND u.kind > 0)`;
+const NO_URL = (of: string): string => `NOT EXISTS (SELECT 1 FROM webhook_url w WHERE w.id = ${of}.url_id)`;
+
+const FAULTS: readonly Fault[] = [
+  {
+    table: 'webhook_url',
+    what: (cursor) => `its cursor is at ${cursor}, beyond the end of the log`,
+    find: `SELECT id AS place, cursor AS about FROM webhook_url WHERE cursor > ${LAST_ID} OR started_after > cursor`,
+  },
+  {
+    table: 'delivery',
+    what: () => 'its event is not in the log',
+    find: `SELECT ${KEY('y')} AS place FROM delivery y WHERE ${NO_EVENT('y')}`,
+  },
+  {
+    table: 'attempt',
+    what: () => 'its event is not in the log',
+    find: `SELECT a.id AS place FROM attempt a WHERE ${NO_EVENT('a')}`,
+  },
+  {
+    table: 'delivery',
+    what: () => 'there is no such webhook URL',
+    find: `SELECT ${KEY('y')} AS place FROM delivery y WHERE ${NO_URL('y')}`,
+  },
+  {
+    table: 'attempt',
+    what: () => 'there is no such webhook URL',
+    find: `SELECT a.id AS place FROM attempt a WHERE ${NO_URL('a')}`,
+  },
+  {
+    table: 'delivery',
+    what: (state) => `its state is ${JSON.stringify(state)}, which doesn't go with when its next attempt is`,
+    find: `SELECT ${KEY('y')} AS place, y.state AS about FROM delivery y
+      WHERE y.state NOT IN ('pending', 'delivered', 'dead', 'damaged')
+        OR (y.state = 'pending') <> (y.next_attempt_at_ms IS NOT NULL)`,
+  },
+  {
+    table: 'delivery',
+    what: (device) => `its event is lock ${device}'s`,
+    find: `SELECT ${KEY('y')} AS place, u.device_id AS about FROM delivery y JOIN uplink u ON u.id = y.uplink_id
+      WHERE u.device_id <> y.device_id`,
+  },
+  {
+    table: 'webhook_gap',
+    what: (until) => `it ends at ${until}: a gap ends after it begins, behind no cursor, and before the next one`,
+    find: `SELECT 'URL ' || g.url_id || ', after ' || g.after_id AS place, g.until_id AS about FROM webhook_gap g
+      LEFT JOIN webhook_url w ON w.id = g.url_id
+      WHERE w.id IS NULL OR g.until_id <= g.after_id OR g.until_id > w.cursor OR EXISTS (
+        SELECT 1 FROM webhook_gap n
+        WHERE n.url_id = g.url_id AND n.after_id > g.after_id AND n.after_id < g.until_id)`,
+  },
+];
+
+/** URLs that began when a URL's beginning was noted; of older ones it was guessed (0005). */
+const URLS = `SELECT id, merchant_id, started_after, cursor FROM webhook_url WHERE created_at_ms >= coalesce(
+  (SELECT CAST(strftime('%s', timestamp) AS INTEGER) * 1000 FROM kysely_migration WHERE name = '0005-webhooks'), 0)`;
+
+/** Events that a cursor passed, and that have neither an outcome nor a gap that says why. */
+const PASSED = `SELECT u.id FROM uplink u WHERE u.merchant_id = @merchant_id AND u.kind > 0
+  AND u.id > @started_after AND u.id <= @cursor
+  AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @id AND y.uplink_id = u.id)
+  AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @id AND a.uplink_id = u.id AND a.error IS NULL)
+  AND NOT EXISTS (SELECT 1 FROM webhook_gap g WHERE g.url_id = @id AND u.id > g.after_id AND u.id <= g.until_id)`;
+
+interface UrlRow {
+  readonly id: number;
+  readonly merchant_id: number;
+  readonly started_after: number;
+  readonly cursor: number;
+}
+
+/** Looks at all URLs with their cursors, gaps, deliveries and attempts. */
+export function checkOutbox({ db, damage, progress }: CheckContext): Looked {
+  for (const { table, what, find } of FAULTS)
+    for (const { place, about } of db.prepare(find).iterate() as IterableIterator<{ place: string; about?: unknown }>)
+      damage(table, place, what(about));
+  const passed = db.prepare(PASSED).pluck();
+  const count = db.prepare('SELECT count(*) FROM uplink WHERE merchant_id = ? AND kind > 0 AND id > ? AND id <= ?');
+  let looked = 0;
+  for (const url of db.prepare(URLS).all() as UrlRow[]) {
+    for (const id of passed.iterate(url) as IterableIterator<number>)
+      damage('webhook_url', url.id, `its cursor passed event ${id}, which has no outcome there`);
+    looked += count.pluck().get(url.merchant_id, url.started_after, url.cursor) as number;
+    progress(looked);
+  }
+  return { count: looked, note: null };
+}

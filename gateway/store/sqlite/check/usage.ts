@@ -1,0 +1,80 @@
+/**
+ * Bills: each closed statement adds up, and what the counts say was billed is what statements have. A statement is
+ * never written again, so that it is still what it was is told by its row's checksum.
+ */
+import { type Mac, parseMac } from '../../../../proto/wire/mac.js';
+import type { CountsJson } from '../../../usage/counts.js';
+import type { Statement } from '../../../usage/statement.js';
+import type { CheckContext, Looked } from './context.js';
+
+const COUNTS = ['messages_up', 'messages_down', 'connections', 'bytes_up', 'bytes_down'] as const;
+
+type Count = (typeof COUNTS)[number];
+type Counts = Record<Count, number>;
+
+interface StatementRow {
+  readonly merchant_id: number;
+  readonly month: string;
+  readonly body: string;
+}
+
+type BilledRow = Counts & { readonly merchant_id: number; readonly month: string; readonly mac: Mac };
+
+/** Looks at all statements and at all counts. */
+export function checkUsage(context: CheckContext): Looked {
+  const { db, damage } = context;
+  const stated = new Map<string, Counts>();
+  const rows = db.prepare('SELECT merchant_id, month, body FROM statement').all() as StatementRow[];
+  for (const row of rows) {
+    const place = `merchant ${row.merchant_id}, ${row.month}`;
+    try {
+      addStatement(context, row, place, stated);
+    } catch (error) {
+      if (!(error instanceof SyntaxError) && !(error instanceof TypeError)) throw error;
+      damage('statement', place, 'it can’t be read as a statement');
+    }
+  }
+  const over = COUNTS.map((count) => `billed_${count} > ${count}`).join(' OR ');
+  const overbilled = db.prepare(`SELECT month, mac, merchant_id FROM usage WHERE ${over}`).all() as BilledRow[];
+  for (const row of overbilled) damage('usage', keyOf(row), 'more was billed than was counted');
+  const sums = COUNTS.map((count) => `sum(billed_${count}) AS ${count}`).join(', ');
+  const billed = db
+    .prepare(`SELECT month, mac, merchant_id, ${sums} FROM usage WHERE simulated = 0 GROUP BY month, mac, merchant_id`)
+    .all() as BilledRow[];
+  for (const row of billed) {
+    const of = stated.get(keyOf(row));
+    const wrong = COUNTS.filter((count) => row[count] !== (of?.[count] ?? 0));
+    if (wrong.length > 0) damage('usage', keyOf(row), `its billed ${wrong.join(', ')} are not what statements have`);
+    stated.delete(keyOf(row));
+  }
+  for (const [key, counts] of stated)
+    if (COUNTS.some((count) => counts[count] !== 0)) damage('statement', key, 'what it has was never counted');
+  return { count: rows.length + billed.length };
+}
+
+function keyOf({ merchant_id, month, mac }: { merchant_id: number; month: string; mac: string }): string {
+  return `merchant ${merchant_id}, ${month}, ${mac}`;
+}
+
+/** Adds what a statement bills to `stated`, and says where it doesn't add up. */
+function addStatement({ damage }: CheckContext, row: StatementRow, place: string, stated: Map<string, Counts>): void {
+  const { month, lines, corrections, totals } = JSON.parse(row.body) as Statement;
+  if (month !== row.month) damage('statement', place, `it says that it is of ${month}`);
+  const parts = [...lines.map((line) => ({ ...line, month: row.month })), ...corrections];
+  for (const count of COUNTS) {
+    const sum = parts.reduce((before, part) => before + part[count], 0);
+    if (sum !== totals[count])
+      damage('statement', place, `its ${count} add up to ${sum}, and it says ${totals[count]}`);
+  }
+  for (const part of parts) {
+    const mac = parseMac(part.mac);
+    if (!mac.ok) damage('statement', place, mac.error.message);
+    else add(stated, keyOf({ merchant_id: row.merchant_id, month: part.month, mac: mac.value }), part);
+  }
+}
+
+function add(stated: Map<string, Counts>, key: string, part: CountsJson): void {
+  const before = stated.get(key);
+  const counts = COUNTS.map((count) => [count, (before?.[count] ?? 0) + part[count]]);
+  stated.set(key, Object.fromEntries(counts) as Counts);
+}

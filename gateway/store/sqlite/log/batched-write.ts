@@ -1,0 +1,86 @@
+/**
+ * What is written beside the log, often or on a regular beat: outcomes of deliveries, what was counted for the bill,
+ * SIMs, facts, what was refused of locks, and what merchants write over HTTP. Nobody's acknowledgement waits for any of
+ * it, but each commit of its own would make pings wait for one more fsync. So the log's writer does it, and takes it
+ * along in the transaction of uplinks where there are some.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import type { MerchantWrite } from '../../contract/merchant-write.js';
+import type { DeliveryProgress } from '../../contract/store.js';
+import type { UsageDelta } from '../../contract/usage-store.js';
+import { type RefusalsWrite, RefusalWriter } from '../tables/refusal-writer.js';
+
+/** What came of deliveries. */
+export interface ProgressWrite {
+  readonly type: 'progress';
+  readonly progress: readonly DeliveryProgress[];
+}
+
+/** Counts to be added, and when that is by the wall's clock. */
+interface UsageWrite {
+  readonly type: 'usage';
+  readonly deltas: readonly UsageDelta[];
+  readonly nowMs: number;
+}
+
+/** First activations. */
+interface SimsWrite {
+  readonly type: 'sims';
+  readonly sims: readonly { readonly mac: Mac; readonly atMs: number }[];
+}
+
+interface FactWrite {
+  readonly type: 'fact';
+  readonly name: string;
+  readonly value: string;
+}
+
+/** What needs no more than the tables that it is for. */
+export type PlainWrite = UsageWrite | SimsWrite | FactWrite | RefusalsWrite;
+
+export type SideWrite = ProgressWrite | PlainWrite | MerchantWrite;
+
+/** Writes what has no part in the log, over one connection; whoever calls has begun a transaction. */
+export class PlainWriter {
+  readonly #addUsage: Statement;
+  readonly #activate: Statement;
+  readonly #putFact: Statement;
+  readonly #refusals: RefusalWriter;
+
+  constructor(db: Database) {
+    this.#refusals = new RefusalWriter(db);
+    this.#addUsage = db.prepare(
+      `INSERT INTO usage (month, mac, merchant_id, simulated, changed_at_ms,
+         messages_up, messages_down, connections, bytes_up, bytes_down)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (month, mac, merchant_id, simulated) DO UPDATE SET
+         changed_at_ms = excluded.changed_at_ms,
+         messages_up = messages_up + excluded.messages_up,
+         messages_down = messages_down + excluded.messages_down,
+         connections = connections + excluded.connections,
+         bytes_up = bytes_up + excluded.bytes_up,
+         bytes_down = bytes_down + excluded.bytes_down`,
+    );
+    this.#activate = db.prepare('INSERT INTO sim (mac, activated_at_ms) VALUES (?, ?) ON CONFLICT (mac) DO NOTHING');
+    this.#putFact = db.prepare(
+      'INSERT INTO fact (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+    );
+  }
+
+  /** @throws what SQLite throws */
+  write(write: PlainWrite): void {
+    if (write.type === 'usage') this.#add(write);
+    else if (write.type === 'refusals') this.#refusals.write(write);
+    else if (write.type === 'fact') this.#putFact.run(write.name, write.value);
+    else for (const { mac, atMs } of write.sims) this.#activate.run(mac, atMs);
+  }
+
+  #add({ deltas, nowMs }: UsageWrite): void {
+    for (const delta of deltas) {
+      const { month, mac, merchantId, simulated, messagesUp, messagesDown, connections, bytesUp, bytesDown } = delta;
+      const counts = [messagesUp, messagesDown, connections, bytesUp, bytesDown];
+      this.#addUsage.run(month, mac, merchantId, simulated ? 1 : 0, nowMs, ...counts);
+    }
+  }
+}

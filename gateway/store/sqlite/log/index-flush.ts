@@ -1,0 +1,82 @@
+/** A run of uplinks on its way into the tables by name and by lock, in their order, a slice at a time. */
+import type { IdList } from '../id-list.js';
+import type { UplinkRun } from './uplink-memtable.js';
+
+interface Position {
+  readonly credential: number;
+  readonly name: number;
+  readonly device: number;
+  readonly id: number;
+}
+
+export class SettlingRun {
+  readonly lastId: number;
+  readonly #run: UplinkRun;
+  readonly #credentials: readonly number[];
+  readonly #devices: readonly number[];
+  #credential = 0;
+  #name = 0;
+  #device = 0;
+  #id = 0;
+
+  constructor(run: UplinkRun) {
+    this.#run = run;
+    this.lastId = run.lastId;
+    this.#credentials = [...run.names.keys()].sort((one, other) => one - other);
+    this.#devices = [...run.devices.keys()].sort((one, other) => one - other);
+  }
+
+  get isOver(): boolean {
+    return this.#credential === this.#credentials.length && this.#device === this.#devices.length;
+  }
+
+  get position(): Position {
+    return { credential: this.#credential, name: this.#name, device: this.#device, id: this.#id };
+  }
+
+  /** What was taken since then was not kept. */
+  goBack({ credential, name, device, id }: Position): void {
+    this.#credential = credential;
+    this.#name = name;
+    this.#device = device;
+    this.#id = id;
+  }
+
+  /** Takes the next so many by name. */
+  takeNames(count: number, put: (credentialId: number, boot: number, sequence: number, id: number) => void): void {
+    for (let left = count; left > 0 && this.#credential < this.#credentials.length; ) {
+      const credentialId = this.#credentials[this.#credential] as number;
+      const names = this.#run.names.get(credentialId);
+      if (names === undefined || this.#name >= names.length) {
+        this.#credential += 1;
+        this.#name = 0;
+        continue;
+      }
+      put(credentialId, names.bootAt(this.#name), names.sequenceAt(this.#name), names.idAt(this.#name));
+      left -= 1;
+      this.#name += 1;
+      if (this.#name < names.length) continue;
+      this.#credential += 1;
+      this.#name = 0;
+    }
+  }
+
+  /** Takes the next so many by device. */
+  takeDevices(count: number, put: (deviceId: number, id: number) => void): void {
+    for (let left = count; left > 0 && this.#device < this.#devices.length; ) {
+      const deviceId = this.#devices[this.#device] as number;
+      const ids = this.#run.devices.get(deviceId) as IdList;
+      if (this.#id >= ids.length) {
+        this.#device += 1;
+        this.#id = 0;
+        continue;
+      }
+      put(deviceId, ids.at(this.#id));
+      left -= 1;
+      this.#id += 1;
+      if (this.#id < ids.length) continue;
+      this.#device += 1;
+      this.#id = 0;
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/** Who writes the log: this thread, or one of its own. The code that writes is the same. */
+import type { Database } from 'better-sqlite3';
+import type { MerchantOutcome, MerchantWrite } from '../../contract/merchant-write.js';
+import type { AgedPiece, AgingPiece } from '../../contract/store.js';
+import type { SideWrite } from './batched-write.js';
+import type { PackedCommit } from './packed-commit.js';
+import { LogWriter } from './sqlite-log.js';
+import type { RunSize, UplinkTail } from './uplink-memtable.js';
+
+/** Each promise settles when the work is on the disk, or with what SQLite threw; what is given first is done first. */
+export interface LogKeeper {
+  /** The uplinks that the tables by name and by lock do not have yet: of what was answered, never of what waits. */
+  readonly tail: UplinkTail;
+  append(commit: PackedCommit): Promise<void>;
+  /** What is no part of the log. It may wait a little, to share a transaction. */
+  writeBeside(write: SideWrite): Promise<void>;
+  /** The same for what a merchant writes over HTTP; such writes wait for each other, and never hold up a commit. */
+  writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome>;
+  /** Puts all uplinks into the tables by name and by lock. */
+  settle(): Promise<void>;
+  /** Deletes what is too old, a piece. */
+  deleteOld(piece: AgingPiece): Promise<AgedPiece>;
+  /** Resolves when nobody copies the WAL; to be called where nothing else is under way, or it begins again. */
+  rest(): Promise<void>;
+  /** Ends it after all that it was given. */
+  close(): Promise<void>;
+}
+
+/** Writes in this thread, over a connection that others write over too. */
+export class InlineLog implements LogKeeper {
+  readonly #writer: LogWriter;
+
+  constructor(db: Database, runSize?: RunSize) {
+    this.#writer = new LogWriter(db, runSize);
+  }
+
+  get tail(): UplinkTail {
+    return this.#writer.tail;
+  }
+
+  async append(commit: PackedCommit): Promise<void> {
+    this.#writer.write([{ type: 'append', commit }]);
+  }
+
+  async writeBeside(write: SideWrite): Promise<void> {
+    this.#writer.write([write]);
+  }
+
+  async writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome> {
+    return this.#writer.write([write])[0] ?? {};
+  }
+
+  async settle(): Promise<void> {
+    this.#writer.settle();
+  }
+
+  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    return this.#writer.deleteOld(piece);
+  }
+
+  async rest(): Promise<void> {}
+
+  async close(): Promise<void> {}
+}

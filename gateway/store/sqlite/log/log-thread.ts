@@ -1,0 +1,132 @@
+/**
+ * The thread that writes the log, over a connection of its own: while it waits for the disk, the event loop takes and
+ * judges what comes next. It does what it is asked in order, and answers when that is on the disk. Writes that wait
+ * when it begins go into one transaction, so that one fsync serves all of them.
+ */
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { MerchantOutcome } from '../../contract/merchant-write.js';
+import { failureKind } from '../../contract/store.js';
+import { openDurable } from '../durable-file.js';
+import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
+import { LogWriter } from './sqlite-log.js';
+import { WalEmptier } from './wal-checkpointer.js';
+
+/** Uplinks of one transaction from which on what else waits is left for the next one. */
+const UPLINKS_TOGETHER = 2000;
+
+const port = parentPort as MessagePort;
+
+type WriteRequest = Extract<LogRequest, { type: 'write' }>;
+
+function answer(given: LogAnswer): void {
+  const uplinks = given.outcomes.map((outcome) => (outcome.error === undefined ? outcome.uplinks : undefined));
+  port.postMessage(
+    given,
+    uplinks.filter((each) => each !== undefined),
+  );
+}
+
+function sendable(error: unknown): LogError {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return { code: typeof code === 'string' ? code : undefined, message: String(message ?? error) };
+}
+
+function uplinksOf({ writes }: WriteRequest): number {
+  return writes.reduce((sum, write) => sum + (write.type === 'append' ? write.commit.count : 0), 0);
+}
+
+function done(write: LogWrite, merchants: Iterator<MerchantOutcome>): LogOutcome {
+  if (write.type === 'merchant') return { merchant: merchants.next().value as MerchantOutcome };
+  return { uplinks: write.type === 'append' ? write.commit.uplinks : undefined };
+}
+
+/** The writes, durable together; where one of them can't be, each by itself. */
+function carryOut(writer: LogWriter, writes: readonly LogWrite[]): LogOutcome[] {
+  try {
+    const merchants = writer.write(writes).values();
+    return writes.map((write) => done(write, merchants));
+  } catch (error) {
+    // A full disk is full for all. After an I/O error nobody knows what is on the disk, and nothing is tried again.
+    if (writes.length > 1 && failureKind(error) === 'other') return writes.flatMap((each) => carryOut(writer, [each]));
+    return writes.map(() => ({ error: sendable(error) }));
+  }
+}
+
+class LogThread {
+  readonly #db;
+  readonly #writer: LogWriter;
+  readonly #emptier: WalEmptier;
+
+  constructor({ file, runSize }: LogThreadData) {
+    this.#db = openDurable(file);
+    this.#writer = new LogWriter(this.#db, runSize);
+    this.#emptier = new WalEmptier(this.#db, file);
+    port.on('message', (request: LogRequest) => this.#take(request));
+    answer({ outcomes: [{}], mark: this.#writer.tail.mark });
+  }
+
+  #take(request: LogRequest): void {
+    if (request.type === 'write') this.#takeWrites(request);
+    else this.#other(request);
+  }
+
+  /** Takes what waits behind it along. */
+  #takeWrites(request: WriteRequest): void {
+    const requests = [request];
+    let next: LogRequest | undefined;
+    for (let uplinks = uplinksOf(request); uplinks < UPLINKS_TOGETHER; uplinks += uplinksOf(next)) {
+      next = (receiveMessageOnPort(port) as { message: LogRequest } | undefined)?.message;
+      if (next?.type !== 'write') break;
+      requests.push(next);
+    }
+    this.#write(requests);
+    if (next !== undefined && next.type !== 'write') this.#other(next);
+  }
+
+  #write(requests: readonly WriteRequest[]): void {
+    const writes = requests.flatMap((request) => request.writes);
+    const outcomes = this.#orFailure(writes.length, () => carryOut(this.#writer, writes));
+    const last = requests.at(-1);
+    for (const request of requests) {
+      // The mark knows of them all, so it goes with the last.
+      const mark = request === last ? this.#writer.tail.mark : undefined;
+      answer({ outcomes: outcomes.splice(0, request.writes.length), mark });
+    }
+    this.#emptier.copyWhereLong();
+  }
+
+  #other(request: Exclude<LogRequest, WriteRequest>): void {
+    if (request.type === 'settle' || request.type === 'age') {
+      const outcomes = this.#orFailure(1, () => {
+        if (request.type === 'age') return [{ aged: this.#writer.deleteOld(request.piece) }];
+        this.#writer.settle();
+        return [{}];
+      });
+      answer({ outcomes, mark: this.#writer.tail.mark });
+      this.#emptier.copyWhereLong();
+    } else void (request.type === 'rest' ? this.#emptier.idle() : this.#close()).then(() => answer({ outcomes: [{}] }));
+  }
+
+  /** What the work came to; where what went before leaves the file uncertain, that for each. */
+  #orFailure(count: number, work: () => LogOutcome[]): LogOutcome[] {
+    try {
+      this.#emptier.check();
+      return work();
+    } catch (error) {
+      return Array.from({ length: count }, () => ({ error: sendable(error) }));
+    }
+  }
+
+  async #close(): Promise<void> {
+    await this.#emptier.close();
+    this.#db.close();
+    // With nobody to listen to, the thread ends.
+    port.unref();
+  }
+}
+
+try {
+  new LogThread(workerData as LogThreadData);
+} catch (error) {
+  answer({ outcomes: [{ error: sendable(error) }] });
+}

@@ -1,0 +1,141 @@
+/**
+ * Uplinks by name and by lock, read: from the tables in that order, and from the tail of the log that they do not have
+ * yet (uplink-memtable.ts). Of a run that is on its way into the tables they may have a part: up to where the tail says
+ * that they have all, they are asked, and for the rest the tail.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { StoredUplink } from '../../contract/store.js';
+import type { UplinkTail } from './uplink-memtable.js';
+import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+
+/** What a lock did for the merchant that has it now, and that was not erased. */
+const SHOWN = 'u.merchant_id = d.merchant_id AND u.kind >= 0';
+
+export class UplinkLookup {
+  readonly tail: UplinkTail;
+  readonly #idsOfName: Statement;
+  readonly #digest: Statement;
+  readonly #latest: Statement;
+  readonly #ofDevice: Statement;
+  readonly #shown: Statement;
+  readonly #event: Statement;
+  readonly #kept: Statement;
+  readonly #idBefore: Statement;
+
+  /** `db` is a connection that reads what is committed; `tail` follows the writer of the log. */
+  constructor(db: Database, tail: UplinkTail) {
+    this.tail = tail;
+    const from = (table: string): string =>
+      `SELECT ${UPLINK_COLUMNS}
+       FROM ${table} t JOIN uplink u ON u.id = t.uplink_id JOIN device d ON d.id = u.device_id`;
+    this.#idsOfName = db
+      .prepare(
+        `SELECT uplink_id FROM uplink_name
+         WHERE credential_id = ? AND boot = ? AND sequence = ? AND uplink_id <= ? ORDER BY uplink_id`,
+      )
+      .pluck();
+    this.#digest = db.prepare('SELECT digest FROM uplink WHERE id = ?').pluck();
+    this.#latest = db.prepare(
+      `${from('uplink_name')} WHERE t.credential_id = ? AND t.uplink_id <= ? AND ${SHOWN}
+       ORDER BY t.boot DESC, t.sequence DESC LIMIT ?`,
+    );
+    this.#ofDevice = db.prepare(
+      `${from('uplink_of_device')} WHERE t.device_id = ? AND t.uplink_id > ? AND t.uplink_id <= ? AND ${SHOWN}
+       ORDER BY t.uplink_id LIMIT ?`,
+    );
+    const one = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
+    this.#shown = db.prepare(`${one} AND ${SHOWN}`);
+    this.#event = db.prepare(`${one} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
+    this.#kept = db.prepare(`${one} AND u.kind >= 0`);
+    this.#idBefore = db
+      .prepare(
+        `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id <= ?
+         ORDER BY uplink_id DESC LIMIT 1 OFFSET ?`,
+      )
+      .pluck();
+  }
+
+  /** The digests under one name; one that is empty for all that were erased. */
+  digests(credentialId: number, boot: number, sequence: number): Buffer[] {
+    const found: Buffer[] = [];
+    for (const id of this.#ids(credentialId, boot, sequence)) {
+      const digest = this.#digest.get(id) as Buffer | undefined;
+      if (digest !== undefined && (digest.length > 0 || found.every(({ length }) => length > 0))) found.push(digest);
+    }
+    return found;
+  }
+
+  /** The event of this name and content; null where there is none. */
+  event(name: {
+    credentialId: number;
+    boot: number;
+    sequence: number;
+    digest: Buffer;
+    mac: string;
+  }): StoredUplink | null {
+    for (const id of this.#ids(name.credentialId, name.boot, name.sequence)) {
+      const row = this.#event.get(id, name.mac, name.digest) as UplinkRow | undefined;
+      if (row !== undefined) return toUplink(row);
+    }
+    return null;
+  }
+
+  /** Those of this name that were not erased, whoever's lock it is now, in the order of arrival. */
+  named(credentialId: number, boot: number, sequence: number): StoredUplink[] {
+    const rows = this.#ids(credentialId, boot, sequence).map((id) => this.#kept.get(id) as UplinkRow | undefined);
+    return rows.filter((row) => row !== undefined).map(toUplink);
+  }
+
+  /** The id of a device's uplink that `skipped` others of its come after, up to one id; undefined where it has none. */
+  idBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
+    const newest = this.tail.idsOf(deviceId, 0).filter((id) => id <= upToId);
+    if (newest.length > skipped) return newest.at(-1 - skipped);
+    const settledTo = Math.min(upToId, this.tail.settledId);
+    return this.#idBefore.get(deviceId, settledTo, skipped - newest.length) as number | undefined;
+  }
+
+  #ids(credentialId: number, boot: number, sequence: number): number[] {
+    const settled = this.#idsOfName.all(credentialId, boot, sequence, this.tail.settledId) as number[];
+    return [...settled, ...this.tail.find(credentialId, boot, sequence)];
+  }
+
+  /** Newest first by the order of protocol.md §1, one credential after the other. */
+  latest(credentialIds: readonly number[], limit: number): StoredUplink[] {
+    const found: StoredUplink[] = [];
+    for (const id of credentialIds) if (found.length < limit) found.push(...this.#latestOf(id, limit - found.length));
+    return found;
+  }
+
+  #latestOf(credentialId: number, limit: number): StoredUplink[] {
+    const found: StoredUplink[] = [];
+    for (const id of this.tail.newestOf(credentialId)) {
+      if (found.length >= limit) break;
+      found.push(...this.#read(id));
+    }
+    const settled = this.#latest.all(credentialId, this.tail.settledId, limit) as UplinkRow[];
+    found.push(...settled.map(toUplink));
+    return found.sort((one, other) => other.boot - one.boot || other.sequence - one.sequence).slice(0, limit);
+  }
+
+  /** A device's after one id, in the order of arrival. */
+  ofDevice(deviceId: number, afterId: number, limit: number): StoredUplink[] {
+    const settled = this.#ofDevice.all(deviceId, afterId, this.tail.settledId, limit) as UplinkRow[];
+    const found = settled.map(toUplink);
+    if (found.length >= limit) return found;
+    for (const id of this.tail.idsOf(deviceId, afterId)) {
+      if (found.length >= limit) break;
+      found.push(...this.#read(id));
+    }
+    return found;
+  }
+
+  /** A device's last `most` in the order of arrival. */
+  recentOf(deviceId: number, most: number): StoredUplink[] {
+    return this.ofDevice(deviceId, this.idBefore(deviceId, this.tail.lastId, most) ?? 0, most);
+  }
+
+  #read(id: number): StoredUplink[] {
+    const row = this.#shown.get(id) as UplinkRow | undefined;
+    return row === undefined ? [] : [toUplink(row)];
+  }
+}

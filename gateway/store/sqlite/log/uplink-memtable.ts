@@ -1,0 +1,167 @@
+/**
+ * The newest uplinks by their names and locks: those that the tables by name and by lock do not have yet. The log is
+ * written in the order of arrival, but is asked by lock too; a table in that order has a page of its own for every
+ * lock, and to write each uplink into its lock's page would cost more than all the rest. So uplinks are put there
+ * later, in runs that are sorted, many of a lock at once, and until then they are known by this.
+ *
+ * There are two runs: the one that is being put into the tables, and the one that grows. The thread that writes has one
+ * of these, which decides; the store, where it reads, has a copy that follows.
+ */
+import { IdList } from '../id-list.js';
+import { NameList } from '../name-list.js';
+import { UPLINK_WORD, wordsOf } from './packed-commit.js';
+
+/** A run ends when it has `least` uplinks, and so many of each of its credentials on average, or the most. */
+export interface RunSize {
+  readonly least: number;
+  readonly perCredential: number;
+  readonly most: number;
+}
+
+/**
+ * With 1,000 locks, 50 uplinks of each go into their pages together. The most is what memory and the start after a
+ * crash have to bear: two runs of it.
+ */
+export const RUN_SIZE: RunSize = { least: 50_000, perCredential: 20, most: 200_000 };
+
+/** Uplinks that came one after the other. */
+export class UplinkRun {
+  readonly names = new Map<number, NameList>();
+  readonly devices = new Map<number, IdList>();
+  count = 0;
+  lastId = 0;
+
+  add(deviceId: number, credentialId: number, boot: number, sequence: number, id: number): void {
+    let names = this.names.get(credentialId);
+    if (names === undefined) {
+      names = new NameList();
+      this.names.set(credentialId, names);
+    }
+    names.add(boot, sequence, id);
+    let ids = this.devices.get(deviceId);
+    if (ids === undefined) {
+      ids = new IdList();
+      this.devices.set(deviceId, ids);
+    }
+    ids.add(id);
+    this.count += 1;
+    this.lastId = id;
+  }
+
+  isFull({ least, perCredential, most }: RunSize): boolean {
+    return this.count >= least && (this.count >= most || this.count >= this.names.size * perCredential);
+  }
+
+  /** What a transaction that failed had added. */
+  forgetFrom(id: number): void {
+    for (const names of this.names.values()) names.forgetFrom(id);
+    this.count = 0;
+    this.lastId = 0;
+    for (const ids of this.devices.values()) {
+      ids.forgetFrom(id);
+      this.count += ids.length;
+      this.lastId = Math.max(this.lastId, ids.last);
+    }
+  }
+}
+
+/** Where the runs stand, as the writer tells the copy. */
+export interface TailMark {
+  /** The tables by name and by lock have every uplink up to this id. */
+  readonly settledId: number;
+  /** The last uplink of the run that is being put into them; 0 where there is none. */
+  readonly runEndId: number;
+}
+
+export class UplinkTail {
+  /** Every uplink up to this id is in the tables. Some of the run after it may be too. */
+  settledId: number;
+  /** The run that is being put into the tables. */
+  settling: UplinkRun | undefined;
+  growing = new UplinkRun();
+  readonly #givenId: number;
+
+  /** `givenId`: the last id that was given when this was made, be its uplink deleted since. */
+  constructor(settledId: number, givenId: number) {
+    this.settledId = settledId;
+    this.#givenId = givenId;
+  }
+
+  /** The newest uplink that is known here. The file may have newer ones, of a commit that is not answered yet. */
+  get lastId(): number {
+    return Math.max(this.#givenId, this.settledId, this.settling?.lastId ?? 0, this.growing.lastId);
+  }
+
+  get count(): number {
+    return this.growing.count + (this.settling?.count ?? 0);
+  }
+
+  get mark(): TailMark {
+    return { settledId: this.settledId, runEndId: this.settling?.lastId ?? 0 };
+  }
+
+  /** Adds the uplinks of a commit that is stored; those without an id were in the log before. */
+  addPacked(doubles: Float64Array): void {
+    for (let at = 0; at < doubles.length; at += wordsOf(doubles[at + UPLINK_WORD.length] as number)) {
+      const id = doubles[at + UPLINK_WORD.id] as number;
+      if (id === 0) continue;
+      this.growing.add(
+        doubles[at + UPLINK_WORD.deviceId] as number,
+        doubles[at + UPLINK_WORD.credentialId] as number,
+        doubles[at + UPLINK_WORD.boot] as number,
+        doubles[at + UPLINK_WORD.sequence] as number,
+        id,
+      );
+    }
+  }
+
+  /** The run that grows is put into the tables from now on. */
+  endRun(): UplinkRun {
+    const run = this.growing;
+    this.settling = run;
+    this.growing = new UplinkRun();
+    return run;
+  }
+
+  /** All of the run is in the tables. */
+  settled(): void {
+    this.settledId = this.settling?.lastId ?? this.settledId;
+    this.settling = undefined;
+  }
+
+  /** Does what the writer's has done. */
+  follow({ settledId, runEndId }: TailMark): void {
+    for (;;) {
+      if (this.settling !== undefined && this.settling.lastId <= settledId) this.settled();
+      const isEnded = this.growing.count > 0 && this.growing.lastId <= Math.max(settledId, runEndId);
+      if (this.settling !== undefined || !isEnded) return;
+      this.endRun();
+    }
+  }
+
+  /** The ids under one name. */
+  find(credentialId: number, boot: number, sequence: number): number[] {
+    const found = this.growing.names.get(credentialId)?.find(boot, sequence) ?? [];
+    const before = this.settling?.names.get(credentialId)?.find(boot, sequence) ?? [];
+    return before.length === 0 ? found : [...before, ...found];
+  }
+
+  /** The ids of a device after one id, growing. */
+  idsOf(deviceId: number, afterId: number): number[] {
+    const [old, young] = [this.settling, this.growing].map((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
+    return [...(old as number[]), ...(young as number[])];
+  }
+
+  /** The ids of a credential's uplinks, the newest name first. */
+  *newestOf(credentialId: number): Generator<number> {
+    const lists = [this.settling, this.growing].map((run) => run?.names.get(credentialId) ?? new NameList());
+    const [old, young] = lists as [NameList, NameList];
+    let [oldAt, youngAt] = [old.length - 1, young.length - 1];
+    while (oldAt >= 0 || youngAt >= 0) {
+      const order = (): number =>
+        old.bootAt(oldAt) - young.bootAt(youngAt) || old.sequenceAt(oldAt) - young.sequenceAt(youngAt);
+      const isOldNext = youngAt < 0 || (oldAt >= 0 && order() > 0);
+      yield isOldNext ? old.idAt(oldAt--) : young.idAt(youngAt--);
+    }
+  }
+}

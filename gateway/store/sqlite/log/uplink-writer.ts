@@ -1,0 +1,197 @@
+/**
+ * Appends uplinks to the log, in SQL by hand, and puts them into the tables by name and by lock a run at a time
+ * (uplink-memtable.ts): with each commit a slice of the run, in the order of those tables, so that no commit is held up
+ * and a page of theirs is written once for many uplinks. How far that is, is part of the commit.
+ *
+ * An uplink that is in the log already is left out. No index says so by itself: one that comes after every other name
+ * of its credential is new, and any other is looked up in the tables and among those that are not there yet.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import { digestOf } from '../../../webhooks/event-id.js';
+import { SettlingRun } from './index-flush.js';
+import { UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
+import { RUN_SIZE, type RunSize, UplinkTail } from './uplink-memtable.js';
+import { packedSum } from './uplink-sum.js';
+
+/** Of the run that is put into the tables, more goes with a commit than came with it: so it ends before the next. */
+const SETTLED_PER_UPLINK = 1.25;
+/** And at least so many. */
+const SETTLED_LEAST = 64;
+
+/** The highest name of a credential. */
+interface Top {
+  boot: number;
+  sequence: number;
+}
+
+interface LoadedRow {
+  readonly id: number;
+  readonly device_id: number;
+  readonly credential_id: number;
+  readonly boot: number;
+  readonly sequence: number;
+}
+
+/** The last id that an uplink was given; ids are given once, whatever was deleted since. */
+function givenId(db: Database): number {
+  const given = db.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'uplink'`).pluck().get();
+  return (given as number | undefined) ?? 0;
+}
+
+/** The uplinks that the tables by name and by lock do not have yet, as a connection sees them. */
+export function loadTail(db: Database): UplinkTail {
+  const settledId = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number;
+  const tail = new UplinkTail(settledId, givenId(db));
+  const rows = db.prepare('SELECT id, device_id, credential_id, boot, sequence FROM uplink WHERE id > ? ORDER BY id');
+  for (const row of rows.iterate(settledId) as IterableIterator<LoadedRow>)
+    tail.growing.add(row.device_id, row.credential_id, row.boot, row.sequence, row.id);
+  return tail;
+}
+
+export class UplinkWriter {
+  readonly tail: UplinkTail;
+  readonly #insert: Statement;
+  readonly #top: Statement;
+  readonly #idsOfName: Statement;
+  readonly #digest: Statement;
+  readonly #putName: Statement;
+  readonly #putOfDevice: Statement;
+  readonly #moveSettled: Statement;
+  /** Of credentials that sent since the growing run began. One may be higher than what is stored: it is looked up. */
+  readonly #tops = new Map<number, Top>();
+  readonly #size: RunSize;
+  #settling: SettlingRun | undefined;
+  #lastId: number;
+
+  constructor(db: Database, size: RunSize = RUN_SIZE) {
+    this.#size = size;
+    this.tail = loadTail(db);
+    this.#insert = db.prepare(
+      `INSERT INTO uplink (id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
+         received_at_ms, buffered, sum)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#top = db.prepare(
+      'SELECT boot, sequence FROM uplink_name WHERE credential_id = ? ORDER BY boot DESC, sequence DESC LIMIT 1',
+    );
+    this.#idsOfName = db
+      .prepare('SELECT uplink_id FROM uplink_name WHERE credential_id = ? AND boot = ? AND sequence = ?')
+      .pluck();
+    this.#digest = db.prepare('SELECT digest FROM uplink WHERE id = ?').pluck();
+    this.#putName = db.prepare(
+      'INSERT OR IGNORE INTO uplink_name (credential_id, boot, sequence, uplink_id) VALUES (?, ?, ?, ?)',
+    );
+    this.#putOfDevice = db.prepare('INSERT OR IGNORE INTO uplink_of_device (device_id, uplink_id) VALUES (?, ?)');
+    this.#moveSettled = db.prepare('UPDATE uplink_settled SET settled_id = ?');
+    this.#lastId = givenId(db);
+  }
+
+  /** The id of the newest uplink. */
+  get lastId(): number {
+    return this.#lastId;
+  }
+
+  /** Does `work`, which is a transaction: where it fails, what is known here is as it was. */
+  during(work: () => void): void {
+    const lastId = this.#lastId;
+    const position = this.#settling?.position;
+    try {
+      work();
+    } catch (error) {
+      if (this.#lastId > lastId) this.tail.growing.forgetFrom(lastId + 1);
+      this.#lastId = lastId;
+      if (position !== undefined) this.#settling?.goBack(position);
+      throw error;
+    }
+    if (this.#settling?.isOver) {
+      this.#settling = undefined;
+      this.tail.settled();
+    }
+    if (this.tail.settling === undefined && this.tail.growing.isFull(this.#size)) this.endRun();
+  }
+
+  /** The run that grows is put into the tables from now on. Not to be called while another one is. */
+  endRun(): void {
+    this.#settling = new SettlingRun(this.tail.endRun());
+    this.#tops.clear();
+  }
+
+  /**
+   * Appends the uplink that is packed at a double, and packs its id with it; 0 where it was in the log before. Returns
+   * where the next one is.
+   */
+  append(doubles: Float64Array, at: number): number {
+    const { buffer } = doubles;
+    const length = doubles[at + UPLINK_WORD.length] as number;
+    const deviceId = doubles[at + UPLINK_WORD.deviceId] as number;
+    const credentialId = doubles[at + UPLINK_WORD.credentialId] as number;
+    const boot = doubles[at + UPLINK_WORD.boot] as number;
+    const sequence = doubles[at + UPLINK_WORD.sequence] as number;
+    const bytes = Buffer.from(buffer, (at + UPLINK_WORDS) * WORD, length);
+    const digest = Buffer.from(buffer, (at + UPLINK_WORD.digest) * WORD, WORD);
+    digest.set(digestOf(bytes));
+    if (!this.#isNew(credentialId, boot, sequence, digest)) return at + wordsOf(length);
+    const id = this.#lastId + 1;
+    doubles[at + UPLINK_WORD.id] = id;
+    const kindAndBuffered = doubles[at + UPLINK_WORD.kindAndBuffered] as number;
+    this.#insert.run(
+      id,
+      deviceId,
+      doubles[at + UPLINK_WORD.merchantId],
+      credentialId,
+      boot,
+      sequence,
+      digest,
+      kindAndBuffered >> 1,
+      bytes,
+      doubles[at + UPLINK_WORD.receivedAtMs],
+      kindAndBuffered & 1,
+      packedSum(doubles, at),
+    );
+    this.#lastId = id;
+    this.tail.growing.add(deviceId, credentialId, boot, sequence, id);
+    return at + wordsOf(length);
+  }
+
+  #isNew(credentialId: number, boot: number, sequence: number, digest: Buffer): boolean {
+    const top = this.#topOf(credentialId);
+    if (boot > top.boot || (boot === top.boot && sequence > top.sequence)) {
+      top.boot = boot;
+      top.sequence = sequence;
+      return true;
+    }
+    const settled = this.#idsOfName.all(credentialId, boot, sequence) as number[];
+    const ids = [...settled, ...this.tail.find(credentialId, boot, sequence)];
+    return !ids.some((id) => (this.#digest.get(id) as Buffer | undefined)?.equals(digest));
+  }
+
+  #topOf(credentialId: number): Top {
+    const known = this.#tops.get(credentialId);
+    if (known !== undefined) return known;
+    let top: Top = (this.#top.get(credentialId) as Top | undefined) ?? { boot: -1, sequence: -1 };
+    for (const run of [this.tail.settling, this.tail.growing]) {
+      const last = run?.names.get(credentialId)?.last;
+      if (last !== undefined && (last.boot - top.boot || last.sequence - top.sequence) > 0) top = last;
+    }
+    this.#tops.set(credentialId, top);
+    return top;
+  }
+
+  /** Puts a slice of the run into the tables, as is right for a commit with so many uplinks. */
+  settleBeside(uplinks: number): void {
+    this.settle(Math.max(Math.ceil(uplinks * SETTLED_PER_UPLINK), SETTLED_LEAST));
+  }
+
+  /** Puts so many of the run into the tables. */
+  settle(count: number): void {
+    const settling = this.#settling;
+    if (settling === undefined) return;
+    settling.takeNames(count, (credentialId, boot, sequence, id) => {
+      this.#putName.run(credentialId, boot, sequence, id);
+    });
+    settling.takeDevices(count, (deviceId, id) => {
+      this.#putOfDevice.run(deviceId, id);
+    });
+    if (settling.isOver) this.#moveSettled.run(settling.lastId);
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * The thread that copies the WAL into the file: as much of it as no reader needs, and no commit waits for it. Its
+ * connection writes nothing else, and is durable like all that write: the file is on the disk before SQLite lets the
+ * WAL's part be written over.
+ */
+import { setPriority } from 'node:os';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
+import { openDurable } from '../durable-file.js';
+import type { LogError } from './log-thread-message.js';
+import type { CopyAnswer, CopyRequest, WalThreadData } from './wal-thread-message.js';
+
+const port = parentPort as MessagePort;
+const { file, copying } = workerData as WalThreadData;
+let db: Database | undefined;
+
+/** Of this thread alone, as Linux has it: with few processors, those that answer pings go first. */
+const NICE = 10;
+
+function copied(): CopyAnswer {
+  try {
+    db ??= openDurable(file);
+    db.pragma('wal_checkpoint(PASSIVE)');
+    return {};
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    const failure: LogError = { code, message };
+    return { error: failure };
+  }
+}
+
+try {
+  if (process.platform === 'linux') setPriority(NICE);
+} catch {
+  // Where a system forbids that, it copies all the same.
+}
+port.on('message', (request: CopyRequest) => {
+  if (request === 'close') {
+    db?.close();
+    port.close();
+    return;
+  }
+  const answer = copied();
+  Atomics.store(copying, 0, 0);
+  Atomics.notify(copying, 0);
+  port.postMessage(answer);
+});

@@ -1,0 +1,185 @@
+/**
+ * Brings a store's schema to this version's, forward only. What was there is kept first: a copy of the file beside it,
+ * named by its version and the time, which an older version of lockgate runs on.
+ */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase, { type Database } from 'better-sqlite3';
+import { systemClock } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { StoreFailure } from '../contract/store.js';
+import { wantRoom } from './backup/copy.js';
+import { sumClosedFile, sumFile, writeSums } from './block-sums.js';
+import { openDurable } from './durable-file.js';
+import { Kysely, Migrator, SqliteAdapter, SqliteDialect } from './kysely.js';
+import { catchUp } from './log/log-catch-up.js';
+import { migrationProvider } from './migrations.js';
+import { lockData } from './place/data-lock.js';
+import { takeFolder } from './place/take-folder.js';
+import { unmarkRunning } from './place/wal-presence.js';
+import { readSchemaVersion, storeNewer } from './schema-version.js';
+
+/** What a migration needs beside the file, as so many times its size: the copy, and what the work writes. */
+const ROOM = 3;
+
+/**
+ * All steps in one transaction, with the note that they were done. Kysely by itself does each statement for itself, and
+ * a process that is killed between two of them leaves a store that neither version can open. SQLite does take back what
+ * changes tables.
+ */
+class WholeAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+class WholeDialect extends SqliteDialect {
+  override createAdapter(): WholeAdapter {
+    return new WholeAdapter();
+  }
+}
+
+/** What was done, or would be. */
+export interface Migrated {
+  /** The last step that had been done; null for a store that is new. */
+  readonly from: string | null;
+  /** The steps that were done now, in order. */
+  readonly steps: readonly string[];
+  /** What is kept of the store as it was; null where there was nothing to keep. */
+  readonly copy: string | null;
+}
+
+/**
+ * Migrates the store that `writer` has open.
+ *
+ * @throws LockgateError `store-newer`, `no-room`
+ * @throws StoreFailure where it can't be done; the store is as it was then
+ */
+export async function migrate(writer: Database, file: string, doing: 'make' | 'open'): Promise<Migrated> {
+  const { done, pending } = versionOf(writer, file, doing);
+  const from = done.at(-1) ?? null;
+  if (pending.length === 0) return { from, steps: [], copy: null };
+  const copy = from !== null && hasRows(writer) ? keepCopy(writer, file, from) : null;
+  const tables = new Kysely<unknown>({ dialect: new WholeDialect({ database: writer }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
+  if (error === undefined) return { from, steps: pending, copy };
+  if (error instanceof Error && error.message.includes('corrupted migrations')) throw storeNewer(file);
+  throw new StoreFailure(`${doing} ${file}`, error);
+}
+
+function versionOf(db: Database, file: string, doing: 'make' | 'open') {
+  try {
+    const { done, pending } = readSchemaVersion(db, file);
+    const isFollowing = done.every((name, index) => index === 0 || name > (done[index - 1] as string));
+    // A step that is not ours, or one that ours would have to come before, is of another version.
+    const last = done.at(-1) ?? '';
+    if (!isFollowing || pending.some((name) => name < last)) throw storeNewer(file);
+    return { done, pending };
+  } catch (error) {
+    throw error instanceof LockgateError ? error : new StoreFailure(`${doing} ${file}`, error);
+  }
+}
+
+/** How a folder's store is to be migrated. */
+export interface MigrateOptions {
+  /** Only what would be done is answered. */
+  readonly isDry?: boolean;
+  /** Told a sentence where files could be read by others. */
+  readonly onMended?: ((sentence: string) => void) | undefined;
+}
+
+/** Whether anybody would miss anything. */
+function hasRows(db: Database): boolean {
+  const tables = db
+    .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+      AND name NOT LIKE 'kysely_%'`)
+    .pluck()
+    .all() as string[];
+  return tables.some((table) => db.prepare(`SELECT 1 FROM "${table}" LIMIT 1`).get() !== undefined);
+}
+
+function keepCopy(writer: Database, file: string, version: string): string {
+  const folder = path.dirname(file);
+  wantRoom(folder, statSync(file).size * ROOM, `to bring ${file} to this version of lockgate`);
+  // Its WAL emptied, the file is all there is.
+  writer.pragma('wal_checkpoint(TRUNCATE)');
+  const time = new Date(systemClock.now()).toISOString().replaceAll(':', '-').replace(/\.\d+/, '');
+  const copy = freeName(`${file}.${version}.${time}`);
+  try {
+    copyFileSync(file, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+    chmodSync(copy, 0o600);
+    const handle = openSync(copy, 'r+');
+    fsyncSync(handle);
+    closeSync(handle);
+    // Its name is on the disk with that of the sums.
+    writeSums(copy, sumFile(copy));
+  } catch (error) {
+    rmSync(copy, { force: true });
+    throw new StoreFailure(`keep a copy of ${file}`, error);
+  }
+  return copy;
+}
+
+function freeName(name: string): string {
+  let free = name;
+  for (let number = 2; existsSync(free); number += 1) free = `${name}-${number}`;
+  return free;
+}
+
+/**
+ * Migrates the store in a data folder that no gateway runs on.
+ *
+ * @throws LockgateError `input-data` where there is none, `store-newer`, `no-room`; what `takeFolder` throws
+ */
+export async function migrateFolder(
+  folder: string,
+  { isDry = false, onMended }: MigrateOptions = {},
+): Promise<Migrated> {
+  const file = path.join(folder, 'lockgate.sqlite');
+  if (!existsSync(file)) throw new LockgateError('input-data', `there is no store in ${folder}: no ${file}`);
+  if (isDry) return lookAt(folder, file);
+  const { lock } = await takeFolder(folder, { onMended });
+  try {
+    const writer = openDurable(file);
+    try {
+      const done = await migrate(writer, file, 'open');
+      await catchUp(writer, () => undefined);
+      return done;
+    } finally {
+      unmarkRunning(file);
+      writer.close();
+      sumClosedFile(file);
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+function lookAt(folder: string, file: string): Migrated {
+  const lock = lockData(path.join(folder, 'gateway.lock'));
+  try {
+    return look(file);
+  } finally {
+    lock.release();
+  }
+}
+
+function look(file: string): Migrated {
+  const db = new SqliteDatabase(file, { readonly: true });
+  try {
+    const { done, pending } = versionOf(db, file, 'open');
+    return { from: done.at(-1) ?? null, steps: pending, copy: null };
+  } finally {
+    db.close();
+  }
+}

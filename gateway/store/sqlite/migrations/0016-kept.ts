@@ -1,0 +1,23 @@
+/**
+ * What each merchant keeps is counted, and user names are compared without case. Names that only differed in that stay
+ * as they are: each is entered by its exact spelling (people/username-key.ts).
+ */
+import type { Migration } from 'kysely';
+import { sql } from '../kysely.js';
+import { keepRowSums } from '../row-sum-triggers.js';
+import { keepCounts } from '../tables/people/kept.js';
+import { USERNAME_KEY } from '../tables/people/username-key.js';
+
+export const kept: Migration = {
+  up: async (db) => {
+    await db.schema.alterTable('user_account').addColumn('username_key', 'text').execute();
+    await sql.raw(`UPDATE user_account SET username_key = ${USERNAME_KEY}(username)`).execute(db);
+    await keepRowSums(db, 'user_account');
+    await db.schema
+      .createIndex('user_account_by_key')
+      .on('user_account')
+      .columns(['merchant_id', 'username_key'])
+      .execute();
+    for (const statement of keepCounts()) await sql.raw(statement).execute(db);
+  },
+};

@@ -1,0 +1,94 @@
+/**
+ * The data folder as the file system sees it: it can be made and written to, and its files are their owner's alone
+ * (quality.md §2, "files of the data folder").
+ */
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { LockgateError } from '../../../../proto/errors.js';
+
+/** The name of the store's file. */
+export const STORE_NAME = 'lockgate.sqlite';
+
+/** What the system says where the setting names no place for a folder. */
+const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
+
+/** What it says where the place is one, and not ours to write to. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'it is on a disk that is read-only',
+};
+
+/** What the group and others may do. */
+const FOR_OTHERS = 0o077;
+
+/** Files that hold a secret by themselves: where others can read them they are refused (secret-file.ts), not mended. */
+const SECRETS = new Set(['key', 'key.next', 'operator-token']);
+
+/** Other files that lockgate puts into its folder, beside those whose names begin with the store's. */
+const OTHER_FILES = new Set(['gateway.lock', 'gateway.lock-journal', 'operator-address', 'demo']);
+const BEGINNINGS = [STORE_NAME, 'backup.part'];
+
+/**
+ * Makes the folder where it isn't there (mode 700), and sees that it and its files can be read and written.
+ *
+ * @throws LockgateError `input-data` where there can't be such a folder, `data-unwritable` where it is not ours
+ */
+export function openFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const { code = (error as Error).message } = error as NodeJS.ErrnoException;
+    // No room, or a disk that fails, is not a wrong setting.
+    if (!NO_FOLDER.has(code)) throw error;
+    throw new LockgateError('input-data', `the data folder ${folder} can't be made: ${code}`);
+  }
+  const { R_OK, W_OK, X_OK } = constants;
+  want(folder, `the data folder ${folder}`, R_OK | W_OK | X_OK);
+  for (const name of ourFiles(folder)) want(path.join(folder, name), path.join(folder, name), R_OK | W_OK);
+}
+
+function want(file: string, what: string, access: number): void {
+  try {
+    accessSync(file, access);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    // Gone since it was listed.
+    if (code === 'ENOENT') return;
+    const why = REFUSALS[code];
+    if (why === undefined) throw error;
+    throw new LockgateError('data-unwritable', `${what} can't be used: ${why}`, { cause: error });
+  }
+}
+
+/**
+ * Takes the group's and others' rights to files of ours away. Windows has no such modes.
+ *
+ * @returns a sentence that says which; null where there was nothing to do
+ * @throws LockgateError `data-open` where a file is another user's, so that we can't
+ */
+export function closeToOthers(folder: string): string | null {
+  if (process.platform === 'win32') return null;
+  const mended: string[] = [];
+  for (const name of ourFiles(folder)) {
+    const file = path.join(folder, name);
+    const stat = lstatSync(file, { throwIfNoEntry: false });
+    if (stat === undefined || !(stat.isFile() || stat.isDirectory()) || (stat.mode & FOR_OTHERS) === 0) continue;
+    try {
+      chmodSync(file, stat.isDirectory() ? 0o700 : 0o600);
+    } catch (error) {
+      const sentence = `${file} can be read by others (mode ${(stat.mode & 0o777).toString(8)}), and is another user's`;
+      throw new LockgateError('data-open', `${sentence}: have its owner chmod 600 it`, { cause: error });
+    }
+    mended.push(name);
+  }
+  if (mended.length === 0) return null;
+  const files = mended.length === 1 ? '1 file' : `${mended.length} files`;
+  return `${files} of ${folder} could be read by others and can't be any more (now mode 600): ${mended.join(', ')}`;
+}
+
+function ourFiles(folder: string): string[] {
+  return readdirSync(folder).filter((name) => {
+    return !SECRETS.has(name) && (OTHER_FILES.has(name) || BEGINNINGS.some((beginning) => name.startsWith(beginning)));
+  });
+}

@@ -1,0 +1,468 @@
+/**
+ * The embedded engine: one SQLite file through better-sqlite3, in WAL mode with synchronous FULL.
+ *
+ * There is one connection that writes and one that only reads, so that a reader never sees half of a transaction; where
+ * a thread of its own writes the log, it has a third. Writers take turns on a lane, so that none waits inside SQLite.
+ * The two hot paths are SQL by hand (sqlite-log.ts); the rest goes through Kysely.
+ */
+import SqliteDatabase, { type Database } from 'better-sqlite3';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { Source } from '../../../proto/wire/ping.js';
+import type { AccessStore } from '../contract/access-store.js';
+import type { AuditStore } from '../contract/audit-store.js';
+import type { MarkStore } from '../contract/mark-store.js';
+import type { NoticeStore } from '../contract/notice-store.js';
+import type { PeopleStore } from '../contract/people-store.js';
+import { DEFAULT_QUOTA, type Quota } from '../contract/quota.js';
+import type { RefusalStore } from '../contract/refusal-store.js';
+import type { SecretStore } from '../contract/secret-store.js';
+import {
+  type AgedPiece,
+  type AgingPiece,
+  type Commit,
+  type DeliveryProgress,
+  type Device,
+  type DeviceChange,
+  type DeviceReading,
+  type DueDelivery,
+  type EndedCredentials,
+  type Erased,
+  type LockAccount,
+  type LogEntry,
+  type Merchant,
+  type NewDevice,
+  type NewPhone,
+  type NewWebhookUrl,
+  type Phone,
+  type QuarantinedMessage,
+  type Store,
+  type StoredFinding,
+  type StoredState,
+  type StoredUplink,
+  StoreFailure,
+  type WebhookUrl,
+} from '../contract/store.js';
+import type { StoreCopy } from '../contract/store-copy.js';
+import type { StoreFigures } from '../contract/store-figures.js';
+import type { UsageStore } from '../contract/usage-store.js';
+import type { WebhookStore } from '../contract/webhook-store.js';
+import type { WhyStore } from '../contract/why-store.js';
+import { LiveCopies } from './backup/live-copy.js';
+import { sumClosedFile } from './block-sums.js';
+import { inTransaction, openDurable } from './durable-file.js';
+import { FiguresThread } from './figures/figures-in-thread.js';
+import { Forgetting } from './forgetting.js';
+import { Kysely, SqliteDialect } from './kysely.js';
+import type { SideWrite } from './log/batched-write.js';
+import { type CatchUp, catchUp } from './log/log-catch-up.js';
+import { InlineLog, type LogKeeper } from './log/log-keeper.js';
+import { LogMerge } from './log/log-merge.js';
+import { packCommit } from './log/packed-commit.js';
+import { LogReader } from './log/sqlite-log.js';
+import { ThreadLog } from './log/thread-log.js';
+import { UplinkLookup } from './log/uplink-lookup.js';
+import type { RunSize } from './log/uplink-memtable.js';
+import { WAL_PAGES_MOST } from './log/wal-checkpointer.js';
+import { migrate } from './migrate.js';
+import type { DataLock } from './place/data-lock.js';
+import { type TakeOptions, takeFolder } from './place/take-folder.js';
+import { closeUnopened, emptyWal, markRunning, nameStore, unmarkRunning } from './place/wal-presence.js';
+import type { Tables } from './schema.js';
+import { SqliteAccess } from './tables/access.js';
+import { SqliteAudit } from './tables/audit.js';
+import { CommandTableStore } from './tables/commands.js';
+import { DeviceTables } from './tables/devices.js';
+import { latestByLife } from './tables/latest-by-life.js';
+import { SqliteMarks } from './tables/marks.js';
+import { SqliteNotices } from './tables/notices.js';
+import { SqlitePeople, type WriteForMerchant } from './tables/people.js';
+import { SqliteRefusals } from './tables/refusals.js';
+import { Registry } from './tables/registry.js';
+import { SqliteSecrets } from './tables/secrets.js';
+import { SqliteUsage } from './tables/usage.js';
+import { DueDeliveries } from './tables/webhooks/due-deliveries.js';
+import { SqliteWebhooks } from './tables/webhooks/webhooks.js';
+import { SqliteWhy } from './tables/why.js';
+import { Lane } from './write-mutex.js';
+
+/**
+ * The order of names is not that of lives, so of a lock that was reflashed the latest are looked for among so many that
+ * came last, too.
+ */
+const RECENT_BY_LIFE = 1_000;
+/** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
+const SETTLED_AT_CLOSE = 5000;
+
+export interface SqliteOptions extends TakeOptions {
+  /**
+   * Whether a thread of its own writes the log, so that the event loop goes on while the disk is waited for. Without
+   * it a store opens sooner, and writes the same.
+   */
+  readonly logThread?: boolean;
+  /**
+   * Whether the thread that counts figures starts now, so that it has its descriptors before they can be short. Without
+   * it, it starts at the first question.
+   */
+  readonly figuresThread?: boolean;
+  /** Another size of the log's runs, for tests. */
+  readonly runSize?: RunSize;
+  /** How much each merchant may keep. */
+  readonly quota?: Quota;
+  /** Told how far a large store from an older version is with what it needs before it can be used. */
+  readonly onCatchUp?: (progress: CatchUp) => void;
+}
+
+/**
+ * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
+ *
+ * @throws LockgateError what `takeFolder` throws; `store-newer` when a newer version of lockgate wrote it,
+ * `store-unsafe` when the file system can't give the durability that acknowledging rests on.
+ */
+export async function openSqliteStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
+  const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
+  const { file, isNew, lock, putBack } = await takeFolder(folder, options);
+  const figures = new FiguresThread(file);
+  let writer: Database | undefined;
+  try {
+    writer = openDurable(file);
+    const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
+    await migrate(writer, file, isNew ? 'make' : 'open');
+    await catchUp(writer, onCatchUp);
+    nameStore(writer);
+    markRunning(file);
+    const reader = new SqliteDatabase(file, { readonly: true });
+    // The thread copies the WAL into the file; this connection does only where that can't keep up.
+    if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * WAL_PAGES_MOST}`);
+    const counting = options.figuresThread === true ? figures.open() : undefined;
+    const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
+    await counting;
+    return new SqliteStore({ file, lock, writer, reader, tables, log, figures, quota });
+  } catch (error) {
+    await figures.close();
+    if (writer !== undefined) closeUnopened(writer, file);
+    putBack();
+    lock.release();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly file: string;
+  readonly lock: DataLock;
+  readonly writer: Database;
+  readonly reader: Database;
+  readonly tables: Kysely<Tables>;
+  readonly log: LogKeeper;
+  readonly figures: FiguresThread;
+  readonly quota: Quota;
+}
+
+class SqliteStore implements Store {
+  readonly description: string;
+  readonly commands: CommandTableStore;
+  readonly usage: UsageStore;
+  readonly webhooks: WebhookStore;
+  readonly access: AccessStore;
+  readonly people: PeopleStore;
+  readonly secrets: SecretStore;
+  readonly notices: NoticeStore;
+  readonly why: WhyStore;
+  readonly audit: AuditStore;
+  readonly refusals: RefusalStore;
+  readonly marks: MarkStore;
+  readonly #parts: Parts;
+  readonly #lane = new Lane();
+  readonly #log: LogReader;
+  readonly #lookup: UplinkLookup;
+  readonly #due: DueDeliveries;
+  readonly #forgetting: Forgetting;
+  readonly #registry: Registry;
+  readonly #readRegistry: Registry;
+  readonly #devices: DeviceTables;
+  readonly #readDevices: DeviceTables;
+  readonly #copies: LiveCopies;
+
+  constructor(parts: Parts) {
+    this.description = `SQLite, ${parts.file}`;
+    this.#parts = parts;
+    this.#copies = new LiveCopies(parts.file);
+    this.#log = new LogReader(parts.reader);
+    this.#lookup = new UplinkLookup(parts.reader, parts.log.tail);
+    const lookup = this.#lookup;
+    this.#due = new DueDeliveries(parts.reader);
+    this.#forgetting = new Forgetting(parts.writer);
+    const readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
+    this.#registry = new Registry(parts.tables);
+    this.#readRegistry = new Registry(readTables);
+    this.#devices = new DeviceTables(parts.tables);
+    this.#readDevices = new DeviceTables(readTables);
+    this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
+    const writeBeside = (what: string, write: SideWrite): Promise<void> => this.#writeBeside(what, write);
+    this.usage = new SqliteUsage({ lane: this.#lane, tables: parts.tables, readTables, writeBeside });
+    this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables, lookup });
+    const write: WriteForMerchant = (what, operation) => {
+      return this.#writeLog(what, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
+    };
+    const { reader, quota } = parts;
+    this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables, reader, write });
+    this.people = new SqlitePeople({ readTables, reader, write, quota });
+    this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
+    this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
+    this.why = new SqliteWhy(parts.reader, this.#log, lookup);
+    this.refusals = new SqliteRefusals({ readTables, writeBeside });
+    this.audit = new SqliteAudit({ lane: this.#lane, tables: parts.tables, readTables });
+    this.marks = new SqliteMarks({ lane: this.#lane, tables: parts.tables, readTables });
+  }
+
+  append(commit: Commit): Promise<void> {
+    return this.#writeLog('append', () => {
+      const packed = packCommit(commit);
+      return (log) => log.append(packed);
+    });
+  }
+
+  recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
+    return this.#writeBeside('record deliveries', { type: 'progress', progress });
+  }
+
+  #writeBeside(what: string, write: SideWrite): Promise<void> {
+    return this.#writeLog(what, () => (log) => log.writeBeside(write));
+  }
+
+  /** One durable transaction on the hot path: made ready at once, sent when its turn comes. */
+  async #writeLog<T>(what: string, ready: () => (log: LogKeeper) => Promise<T>): Promise<T> {
+    try {
+      const send = ready();
+      return await this.#lane.runLog(() => send(this.#parts.log));
+    } catch (error) {
+      throw new StoreFailure(what, error);
+    }
+  }
+
+  /** One durable transaction by this thread. */
+  #commit<T>(what: string, work: () => T): Promise<T> {
+    return this.#lane.run(() => {
+      try {
+        return inTransaction(this.#parts.writer, work);
+      } catch (error) {
+        throw new StoreFailure(what, error);
+      }
+    });
+  }
+
+  async readFigures(): Promise<StoreFigures> {
+    return await this.#parts.figures.read();
+  }
+
+  async readDeviceState(deviceId: number): Promise<string | null> {
+    return this.#read('read a device', () => this.#log.deviceState(deviceId));
+  }
+
+  async readDeviceStates(deviceIds?: readonly number[]): Promise<StoredState[]> {
+    return this.#read('read the devices', () => this.#log.deviceStates(deviceIds));
+  }
+
+  async readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]> {
+    return this.#read('look up an uplink', () => this.#lookup.digests(credentialId, boot, sequence));
+  }
+
+  async readFindings(deviceId: number, limit: number): Promise<StoredFinding[]> {
+    return this.#read('read findings', () => this.#log.findings(deviceId, limit));
+  }
+
+  async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
+    const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit);
+    for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
+  }
+
+  readLogPieces(deviceId: number, limit: number): { next(): Promise<LogEntry[]> } {
+    const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit);
+    return { next: async () => this.#read('read the log', () => merge.next()) };
+  }
+
+  async *readUnsettled(most: number, limit: number, deviceIds?: readonly number[]): AsyncGenerator<StoredUplink[]> {
+    let afterId = this.#read('read the log', () => this.#log.tailBegin(most, deviceIds));
+    for (;;) {
+      const piece = this.#read('read the log', () => this.#log.unsettled(afterId, limit, deviceIds));
+      const last = piece.at(-1);
+      if (last === undefined) return;
+      yield piece;
+      afterId = last.id;
+    }
+  }
+
+  async findLock(mac: Mac, kind: Source = 'lock'): Promise<LockAccount | null> {
+    return this.#read('look up a lock', () => this.#log.lock(mac, kind));
+  }
+
+  async readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]> {
+    return this.#read('read events', () => this.#log.events(merchantId, afterId, limit));
+  }
+
+  async readOutcomesAfter(urlId: number, afterId: number): Promise<number[]> {
+    return this.#read('read deliveries', () => this.#log.outcomesAfter(urlId, afterId));
+  }
+
+  async readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]> {
+    return this.#read('read deliveries', () => this.#due.read(urlId, nowMs, limit));
+  }
+
+  async nextDueAtMs(urlId: number, besides: ReadonlySet<number> = new Set()): Promise<number | null> {
+    return this.#read('read deliveries', () => this.#due.nextAtMs(urlId, besides));
+  }
+
+  #read<T>(what: string, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw new StoreFailure(what, error);
+    }
+  }
+
+  addMerchant(name: string, nowMs: number): Promise<Merchant> {
+    return this.#lane.run(() => this.#registry.addMerchant(name, nowMs));
+  }
+
+  listMerchants(): Promise<Merchant[]> {
+    return this.#readRegistry.listMerchants();
+  }
+
+  async addDevice(device: NewDevice): Promise<Device> {
+    await this.addDevices([device]);
+    return ((await this.findDevice(device.mac)) as DeviceReading).device;
+  }
+
+  addDevices(devices: readonly NewDevice[]): Promise<void> {
+    return this.#lane.run(() => this.#devices.addDevices(devices));
+  }
+
+  findTakenMacs(macs: readonly Mac[]): Promise<Mac[]> {
+    return this.#readDevices.findTakenMacs(macs);
+  }
+
+  replaceLockCredential(
+    mac: Mac,
+    secretHash: Buffer,
+    nowMs: number,
+    keepOldUntilMs?: number,
+  ): Promise<EndedCredentials> {
+    return this.#lane.run(() => this.#devices.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs));
+  }
+
+  addPhone(phone: NewPhone): Promise<Phone> {
+    return this.#lane.run(() => this.#devices.addPhone(phone));
+  }
+
+  listPhones(mac: Mac): Promise<Phone[]> {
+    return this.#readDevices.listPhones(mac);
+  }
+
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials> {
+    return this.#lane.run(() => this.#devices.revokePhone(mac, name, nowMs));
+  }
+
+  changeDevice(change: DeviceChange): Promise<void> {
+    return this.#lane.run(() => this.#devices.changeDevice(change));
+  }
+
+  revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
+    return this.#lane.run(() => this.#devices.revokeCredentials(mac, nowMs));
+  }
+
+  removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
+    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
+  }
+
+  findDeviceId(mac: Mac): Promise<number | null> {
+    return this.#readDevices.findDeviceId(mac);
+  }
+
+  eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
+    const { tail } = this.#lookup;
+    return this.#commit('erase a lock', () => this.#forgetting.erase(deviceId, state, tail.idsOf(deviceId, 0)));
+  }
+
+  /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
+  scrub(): Promise<void> {
+    return this.#lane.run(async () => {
+      await this.#parts.log.rest();
+      if (!emptyWal(this.#parts.writer, this.#parts.file))
+        throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
+    });
+  }
+
+  async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
+    try {
+      return await this.#lane.runLog(() => this.#parts.log.deleteOld(piece));
+    } catch (error) {
+      throw new StoreFailure('delete what is old', error);
+    }
+  }
+
+  listDevices(): Promise<DeviceReading[]> {
+    return this.#readDevices.listDevices();
+  }
+
+  countDevices(): Promise<number> {
+    return this.#readDevices.countDevices();
+  }
+
+  findDevice(mac: Mac): Promise<DeviceReading | null> {
+    return this.#readDevices.findDevice(mac);
+  }
+
+  async readUplinks(deviceId: number, limit: number, source: Source = 'lock'): Promise<StoredUplink[]> {
+    const credentials = await this.#readDevices.credentialIds(deviceId, source);
+    const marks = source === 'lock' ? await this.marks.read(deviceId) : [];
+    return this.#read('read uplinks', () => {
+      const latest = this.#lookup.latest(credentials, limit);
+      if (marks.length === 0) return latest;
+      const recent = this.#lookup.recentOf(deviceId, RECENT_BY_LIFE);
+      return latestByLife([...latest, ...recent], credentials, marks).slice(0, limit);
+    });
+  }
+
+  readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
+    return this.#readRegistry.readQuarantine(deviceId, limit);
+  }
+
+  addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
+    return this.#lane.run(() => this.#registry.addWebhookUrl(url));
+  }
+
+  listWebhookUrls(): Promise<WebhookUrl[]> {
+    return this.#readRegistry.listWebhookUrls();
+  }
+
+  async readLastReceivedAtMs(): Promise<number | null> {
+    return this.#read('read the log', () => this.#log.lastReceivedAtMs());
+  }
+
+  readFact(name: string): Promise<string | null> {
+    return this.#readRegistry.readFact(name);
+  }
+
+  writeFact(name: string, value: string): Promise<void> {
+    return this.#writeBeside('write a fact', { type: 'fact', name, value });
+  }
+
+  readCopy(): Promise<StoreCopy> {
+    return this.#copies.make();
+  }
+
+  async close(): Promise<void> {
+    await this.#copies.stop();
+    await this.#parts.figures.close();
+    await this.#lane.idle();
+    const { log } = this.#parts;
+    // The next start need not read them then. Where it can't be done, it does.
+    if (log.tail.count > SETTLED_AT_CLOSE) await log.settle().catch(() => undefined);
+    await log.close();
+    this.#parts.reader.close();
+    unmarkRunning(this.#parts.file);
+    // Closing the last connection that can write empties the WAL into the file.
+    this.#parts.writer.close();
+    sumClosedFile(this.#parts.file);
+    this.#parts.lock.release();
+  }
+}

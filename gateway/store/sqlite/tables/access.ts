@@ -1,0 +1,146 @@
+/**
+ * API keys and tokens in the SQLite store. What operators change goes through Kysely and takes its turn on the store's
+ * lane; what merchants' calls leave behind goes to the log's writer, which commits it in groups.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { Kysely, Selectable } from 'kysely';
+import { LockgateError } from '../../../../proto/errors.js';
+import {
+  type AccessStore,
+  type AccessToken,
+  type ApiKey,
+  KEYS_PER_MERCHANT,
+  type NewAccessToken,
+  type NewApiKey,
+  SCOPES,
+  type StoredApiKey,
+} from '../../contract/access-store.js';
+import type { ApiKeyTable, Tables } from '../schema.js';
+import type { Lane } from '../write-mutex.js';
+import type { WriteForMerchant } from './people.js';
+import { merchantNamed } from './registry.js';
+
+/** What tables that are written and read through Kysely need. */
+export interface TableParts {
+  readonly lane: Lane;
+  readonly tables: Kysely<Tables>;
+  readonly readTables: Kysely<Tables>;
+}
+
+export interface AccessParts extends TableParts {
+  readonly reader: Database;
+  /** Writes what calls of merchants leave behind; what operators change goes through the tables. */
+  readonly write: WriteForMerchant;
+}
+
+export class SqliteAccess implements AccessStore {
+  readonly #parts: AccessParts;
+  /** Each call looks up a key or a token, and so does each guess of a stranger's: SQL by hand is quick. */
+  readonly #key: Statement;
+  readonly #token: Statement;
+
+  constructor(parts: AccessParts) {
+    this.#parts = parts;
+    this.#key = parts.reader.prepare(
+      `SELECT k.*, m.name AS merchant_name FROM api_key k JOIN merchant m ON m.id = k.merchant_id
+       WHERE k.public_id = ?`,
+    );
+    this.#token = parts.reader.prepare(
+      `SELECT k.merchant_id, t.scopes FROM access_token t JOIN api_key k ON k.id = t.key_id
+       WHERE t.token_hash = ? AND t.expires_at_ms > ? AND k.revoked_at_ms IS NULL`,
+    );
+  }
+
+  addKey({ merchant: name, ...key }: NewApiKey): Promise<ApiKey> {
+    return this.#transaction(async (db) => {
+      const merchant = await merchantNamed(db, name);
+      const { inForce } = await db
+        .selectFrom('api_key')
+        .select(({ fn }) => fn.countAll<number>().as('inForce'))
+        .where('merchant_id', '=', merchant.id)
+        .where('revoked_at_ms', 'is', null)
+        .executeTakeFirstOrThrow();
+      if (inForce >= KEYS_PER_MERCHANT)
+        throw new LockgateError(
+          'too-many-keys',
+          `${JSON.stringify(name)} has ${inForce} API keys in force, which is the most: revoke one first`,
+        );
+      const row = {
+        merchant_id: merchant.id,
+        public_id: key.publicId,
+        name: key.name,
+        secret_hash: key.secretHash,
+        created_at_ms: key.nowMs,
+        last_used_at_ms: null,
+        revoked_at_ms: null,
+      };
+      const added = await db.insertInto('api_key').values(row).returningAll().executeTakeFirstOrThrow();
+      return toApiKey({ ...added, merchant_name: name });
+    });
+  }
+
+  async findKey(publicId: string): Promise<StoredApiKey | null> {
+    const row = this.#key.get(publicId) as KeyRow | undefined;
+    return row === undefined ? null : { ...toApiKey(row), secretHash: row.secret_hash };
+  }
+
+  async listKeys(merchant?: string): Promise<ApiKey[]> {
+    const all = keys(this.#parts.readTables).orderBy('api_key.id');
+    const rows = await (merchant === undefined ? all : all.where('merchant.name', '=', merchant)).execute();
+    return rows.map(toApiKey);
+  }
+
+  revokeKey(publicId: string, nowMs: number): Promise<ApiKey> {
+    return this.#transaction(async (db) => {
+      const key = await keys(db).where('api_key.public_id', '=', publicId).executeTakeFirst();
+      if (key === undefined)
+        throw new LockgateError('no-such-key', `there is no API key ${JSON.stringify(publicId.slice(0, 80))}`);
+      await db.deleteFrom('access_token').where('key_id', '=', key.id).execute();
+      if (key.revoked_at_ms !== null) return toApiKey(key);
+      await db.updateTable('api_key').set({ revoked_at_ms: nowMs }).where('id', '=', key.id).execute();
+      return toApiKey({ ...key, revoked_at_ms: nowMs });
+    });
+  }
+
+  async noteKeyUse(keyId: number, atMs: number): Promise<void> {
+    await this.#parts.write('note the use of a key', { op: 'note-key-use', keyId, atMs });
+  }
+
+  async addToken(token: NewAccessToken): Promise<void> {
+    await this.#parts.write('add a token', { op: 'add-token', token });
+  }
+
+  async findToken(tokenHash: Buffer, nowMs: number): Promise<AccessToken | null> {
+    const row = this.#token.get(tokenHash, nowMs) as { merchant_id: number; scopes: string } | undefined;
+    if (row === undefined) return null;
+    const given = row.scopes.split(' ');
+    return { merchantId: row.merchant_id, scopes: SCOPES.filter((scope) => given.includes(scope)) };
+  }
+
+  #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    return this.#parts.lane.run(() => this.#parts.tables.transaction().execute(work));
+  }
+}
+
+function keys(db: Kysely<Tables>) {
+  return db
+    .selectFrom('api_key')
+    .innerJoin('merchant', 'merchant.id', 'api_key.merchant_id')
+    .selectAll('api_key')
+    .select('merchant.name as merchant_name');
+}
+
+type KeyRow = Selectable<ApiKeyTable> & { merchant_name: string };
+
+function toApiKey(row: KeyRow): ApiKey {
+  return {
+    id: row.id,
+    publicId: row.public_id,
+    merchantId: row.merchant_id,
+    merchantName: row.merchant_name,
+    name: row.name,
+    createdAtMs: row.created_at_ms,
+    lastUsedAtMs: row.last_used_at_ms,
+    revokedAtMs: row.revoked_at_ms,
+  };
+}

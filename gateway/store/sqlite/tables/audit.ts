@@ -1,0 +1,97 @@
+/** The audit log in the SQLite store, through Kysely; whatever writes takes its turn on the store's lane. */
+import type { Insertable, Kysely, Selectable } from 'kysely';
+import {
+  AUDIT_KEPT,
+  type AuditBeginning,
+  type AuditEnd,
+  type AuditEntry,
+  type AuditFilter,
+  type AuditStore,
+} from '../../contract/audit-store.js';
+import type { AuditTable, Tables } from '../schema.js';
+import type { TableParts } from './access.js';
+
+export class SqliteAudit implements AuditStore {
+  readonly #parts: TableParts;
+
+  constructor(parts: TableParts) {
+    this.#parts = parts;
+  }
+
+  begin(beginning: AuditBeginning): Promise<number> {
+    return this.#transaction((db) =>
+      insert(db, { ...beginningRow(beginning), after: null, outcome: 'begun', code: null, ended_at_ms: null }),
+    );
+  }
+
+  end(id: number, end: AuditEnd): Promise<void> {
+    return this.#transaction(async (db) => {
+      await db.updateTable('audit').set(endRow(end)).where('id', '=', id).execute();
+    });
+  }
+
+  write(entries: readonly (AuditBeginning & AuditEnd)[]): Promise<void> {
+    return this.#transaction(async (db) => {
+      for (const entry of entries) await insert(db, { ...beginningRow(entry), ...endRow(entry) });
+    });
+  }
+
+  abandon(): Promise<void> {
+    return this.#transaction(async (db) => {
+      await db.updateTable('audit').set({ outcome: 'unknown' }).where('outcome', '=', 'begun').execute();
+    });
+  }
+
+  async list({ sinceMs, action, object, beforeId, limit }: AuditFilter): Promise<AuditEntry[]> {
+    let query = this.#parts.readTables.selectFrom('audit').selectAll();
+    if (sinceMs !== undefined) query = query.where('at_ms', '>=', sinceMs);
+    if (object !== undefined) query = query.where('object', '=', object);
+    if (beforeId !== undefined) query = query.where('id', '<', beforeId);
+    if (action !== undefined)
+      query = query.where(({ eb, or, and }) =>
+        // "/" follows "." in ASCII: everything between them begins with the group's name and a dot.
+        or([eb('action', '=', action), and([eb('action', '>', `${action}.`), eb('action', '<', `${action}/`)])]),
+      );
+    return (await query.orderBy('id', 'desc').limit(limit).execute()).map(toEntry);
+  }
+
+  #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    return this.#parts.lane.run(() => this.#parts.tables.transaction().execute(work));
+  }
+}
+
+async function insert(db: Kysely<Tables>, row: Insertable<AuditTable>): Promise<number> {
+  const { id } = await db.insertInto('audit').values(row).returning('id').executeTakeFirstOrThrow();
+  await db
+    .deleteFrom('audit')
+    .where('id', '<=', id - AUDIT_KEPT)
+    .execute();
+  return id;
+}
+
+function beginningRow({ atMs, actor, address, agent, osUser, token, action, object, before }: AuditBeginning) {
+  return { at_ms: atMs, actor, address, agent, os_user: osUser, token, action, object, before };
+}
+
+function endRow({ outcome, code, object, after, endedAtMs }: AuditEnd) {
+  return { outcome, code, object, after, ended_at_ms: endedAtMs };
+}
+
+function toEntry(row: Selectable<AuditTable>): AuditEntry {
+  return {
+    id: row.id,
+    atMs: row.at_ms,
+    actor: row.actor,
+    address: row.address,
+    agent: row.agent,
+    osUser: row.os_user,
+    token: row.token,
+    action: row.action,
+    object: row.object,
+    before: row.before,
+    after: row.after,
+    outcome: row.outcome,
+    code: row.code,
+    endedAtMs: row.ended_at_ms,
+  };
+}

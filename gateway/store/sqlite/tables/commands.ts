@@ -1,0 +1,220 @@
+/** The table of commands, through Kysely, so that every engine shares these statements. */
+import type { Insertable, Kysely, Selectable, Transaction } from 'kysely';
+import { LockgateError } from '../../../../proto/errors.js';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import type { Command, PowerChange } from '../../../../proto/wire/ping.js';
+import type {
+  CommandFilter,
+  CommandRecord,
+  CommandState,
+  CommandStore,
+  NewCommand,
+} from '../../contract/command-record.js';
+import { sql } from '../kysely.js';
+import type { CommandTable, Tables } from '../schema.js';
+import type { Lane } from '../write-mutex.js';
+import { noSuchDevice } from './registry.js';
+
+/** Rows of one INSERT or one IN list: SQLite takes 32,766 values in a statement. */
+const ROWS_AT_ONCE = 1000;
+/** The greatest id that the wire has room for (proto/lock.proto, Downlink.id). */
+const LAST_ID = 2 ** 32 - 1;
+
+/** As literals, since the index of unfinished commands is found by them alone. */
+const UNFINISHED = sql<CommandState>`('queued', 'sent')`;
+
+/** Reads from one connection, and writes through another, when its turn on the lane comes. */
+export class CommandTableStore implements CommandStore {
+  readonly #lane: Lane;
+  readonly #writer: Kysely<Tables>;
+  readonly #reader: Kysely<Tables>;
+
+  constructor(lane: Lane, writer: Kysely<Tables>, reader: Kysely<Tables>) {
+    this.#lane = lane;
+    this.#writer = writer;
+    this.#reader = reader;
+  }
+
+  async add(commands: readonly NewCommand[]): Promise<CommandRecord[]> {
+    const ids = await this.#lane.run(() =>
+      this.#writer.transaction().execute(async (db) => {
+        const given: number[] = [];
+        await checkTargets(db, commands);
+        for (const piece of pieces(commands)) {
+          const added = await db.insertInto('command').values(piece.map(toRow)).returning('id').execute();
+          // Rows of one INSERT get their ids in order, but are not promised to be returned in it.
+          given.push(...added.map(({ id }) => id).sort((a, b) => a - b));
+        }
+        if ((given.at(-1) ?? 0) > LAST_ID)
+          throw new LockgateError('commands-exhausted', `command ids end at ${LAST_ID}, and all have been given`);
+        return given;
+      }),
+    );
+    const [first, last] = [ids[0] ?? 0, ids.at(-1) ?? -1];
+    const rows = await this.#commands().where('command.id', '>=', first).where('command.id', '<=', last).execute();
+    return rows.sort((a, b) => a.id - b.id).map(toRecord);
+  }
+
+  async find(id: number): Promise<CommandRecord | null> {
+    const row = await this.#commands().where('command.id', '=', id).executeTakeFirst();
+    return row === undefined ? null : toRecord(row);
+  }
+
+  async list({ deviceId, state, limit }: CommandFilter): Promise<CommandRecord[]> {
+    let query = this.#commands().orderBy('command.id', 'desc').limit(limit);
+    if (deviceId !== undefined) query = query.where('command.device_id', '=', deviceId);
+    if (state !== undefined) query = query.where('command.state', '=', state);
+    return (await query.execute()).map(toRecord);
+  }
+
+  async readUnfinished(): Promise<CommandRecord[]> {
+    return (await this.#commands().where('command.state', 'in', UNFINISHED).orderBy('command.id').execute()).map(
+      toRecord,
+    );
+  }
+
+  expire(ids: readonly number[], atMs: number): Promise<number[]> {
+    return this.#lane.run(() =>
+      this.#writer.transaction().execute(async (db) => {
+        const expired: number[] = [];
+        for (const piece of pieces(ids)) {
+          const rows = await db
+            .updateTable('command')
+            .set({ state: 'expired', finished_at_ms: atMs })
+            .where('id', 'in', piece)
+            .where('state', 'in', UNFINISHED)
+            .returning('id')
+            .execute();
+          expired.push(...rows.map(({ id }) => id));
+        }
+        return expired;
+      }),
+    );
+  }
+
+  postpone(ids: readonly number[], byMs: number): Promise<void> {
+    return this.#lane.run(() =>
+      this.#writer.transaction().execute(async (db) => {
+        for (const piece of pieces(ids))
+          await db
+            .updateTable('command')
+            .set(({ eb }) => ({
+              created_at_ms: eb('created_at_ms', '+', byMs),
+              expires_at_ms: eb('expires_at_ms', '+', byMs),
+            }))
+            .where('id', 'in', piece)
+            .where('state', 'in', UNFINISHED)
+            .execute();
+      }),
+    );
+  }
+
+  async cancel(id: number, atMs: number): Promise<boolean> {
+    const { numUpdatedRows } = await this.#lane.run(() =>
+      this.#writer
+        .updateTable('command')
+        .set({ state: 'cancelled', finished_at_ms: atMs })
+        .where('id', '=', id)
+        .where('state', '=', 'queued')
+        .executeTakeFirst(),
+    );
+    return numUpdatedRows > 0n;
+  }
+
+  async readPowerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]> {
+    const rows = await this.#reader
+      .selectFrom('command')
+      .innerJoin('device', 'device.id', 'command.device_id')
+      .select(['parameters'])
+      .where('device_id', '=', deviceId)
+      // What another merchant wanted of the lock stayed behind when it moved.
+      .whereRef('command.merchant_id', '=', 'device.merchant_id')
+      .where('type', '=', 'set-power')
+      .where('state', 'in', ['queued', 'sent', 'done'])
+      .where((where) => where.or([where('not_before_ms', 'is', null), where('not_before_ms', '<=', nowMs)]))
+      .orderBy((order) => order.fn.coalesce('not_before_ms', 'command.created_at_ms'), 'desc')
+      .orderBy('command.id', 'desc')
+      .limit(limit)
+      .execute();
+    return rows.map(({ parameters }) => JSON.parse(parameters) as PowerChange);
+  }
+
+  #commands() {
+    return this.#reader
+      .selectFrom('command')
+      .innerJoin('device', 'device.id', 'command.device_id')
+      .selectAll('command')
+      .select('device.mac');
+  }
+}
+
+/** Marks all that are queued or sent of one lock as cancelled, in the transaction that `db` may be in. */
+export async function cancelUnfinished(db: Kysely<Tables>, deviceId: number, atMs: number): Promise<void> {
+  await db
+    .updateTable('command')
+    .set({ state: 'cancelled', finished_at_ms: atMs })
+    .where('device_id', '=', deviceId)
+    .where('state', 'in', UNFINISHED)
+    .execute();
+}
+
+/**
+ * Each lock is in service and still the merchant's for whom the command was asked: between the asking and this moment
+ * it may have been removed or moved, and what waited for it was cancelled then.
+ *
+ * @throws LockgateError `no-such-device`
+ */
+async function checkTargets(db: Transaction<Tables>, commands: readonly NewCommand[]): Promise<void> {
+  const merchantOf = new Map(commands.map(({ deviceId, merchantId }) => [deviceId, merchantId]));
+  for (const piece of pieces([...merchantOf.keys()])) {
+    const columns = ['id', 'mac', 'merchant_id', 'removed_at_ms'] as const;
+    const rows = await db.selectFrom('device').select(columns).where('id', 'in', piece).execute();
+    const gone = rows.find((row) => row.removed_at_ms !== null || row.merchant_id !== merchantOf.get(row.id));
+    if (gone !== undefined) throw noSuchDevice(gone.mac as Mac);
+    if (rows.length < piece.length) throw new Error('a command names a device that the store never had');
+  }
+}
+
+function* pieces<T>(all: readonly T[]): Generator<T[]> {
+  for (let at = 0; at < all.length; at += ROWS_AT_ONCE) yield all.slice(at, at + ROWS_AT_ONCE);
+}
+
+function toRow({ command, ...asked }: NewCommand): Insertable<CommandTable> {
+  const { type, ...parameters } = command;
+  return {
+    device_id: asked.deviceId,
+    merchant_id: asked.merchantId,
+    type,
+    parameters: JSON.stringify(parameters),
+    state: 'queued',
+    created_at_ms: asked.createdAtMs,
+    not_before_ms: asked.notBeforeMs,
+    expires_at_ms: asked.expiresAtMs,
+    first_sent_at_ms: null,
+    last_sent_at_ms: null,
+    sent_count: 0,
+    finished_at_ms: null,
+    detail: '',
+    asked_by: asked.askedBy,
+  };
+}
+
+function toRecord(row: Selectable<CommandTable> & { mac: string }): CommandRecord {
+  return {
+    id: row.id,
+    deviceId: row.device_id,
+    merchantId: row.merchant_id,
+    mac: row.mac as Mac,
+    command: { type: row.type, ...JSON.parse(row.parameters) } as Command,
+    state: row.state,
+    createdAtMs: row.created_at_ms,
+    notBeforeMs: row.not_before_ms,
+    expiresAtMs: row.expires_at_ms,
+    firstSentAtMs: row.first_sent_at_ms,
+    lastSentAtMs: row.last_sent_at_ms,
+    sentCount: row.sent_count,
+    finishedAtMs: row.finished_at_ms,
+    detail: row.detail,
+    askedBy: row.asked_by,
+  };
+}

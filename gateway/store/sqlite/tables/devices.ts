@@ -1,0 +1,353 @@
+/**
+ * Locks, and what they and their phones prove themselves with, through Kysely so that every engine shares these
+ * statements. A lock that was removed keeps its row, because the history names it; to everybody who asks it is gone.
+ */
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import { afterThisTurn } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import type { Source } from '../../../../proto/wire/ping.js';
+import {
+  type Device,
+  type DeviceChange,
+  type DeviceReading,
+  type EndedCredentials,
+  type NewDevice,
+  type NewPhone,
+  PHONES_PER_LOCK,
+  type Phone,
+} from '../../contract/store.js';
+import { sql } from '../kysely.js';
+import type { CredentialTable, Tables } from '../schema.js';
+import { cancelUnfinished } from './commands.js';
+import { merchantNamed, noSuchDevice } from './registry.js';
+
+/** Rows of one statement; SQLite takes 32,766 values in one. */
+const ROWS_AT_ONCE = 1000;
+/** Phones that a list shows: all that may be in force, and of the others the newest. */
+const PHONES_LISTED = 200;
+/** Locks that a sentence names. */
+const NAMED_MOST = 3;
+
+export class DeviceTables {
+  readonly #db: Kysely<Tables>;
+
+  constructor(db: Kysely<Tables>) {
+    this.#db = db;
+  }
+
+  /** All or none. @throws LockgateError `no-such-merchant`, `device-exists` */
+  async addDevices(devices: readonly NewDevice[]): Promise<void> {
+    await this.#db.transaction().execute(async (db) => {
+      const merchantIds = new Map<string, number>();
+      for (const { merchant } of devices)
+        if (!merchantIds.has(merchant)) merchantIds.set(merchant, (await merchantNamed(db, merchant)).id);
+      for (const piece of pieces(devices)) {
+        const taken = await takenMacs(
+          db,
+          piece.map(({ mac }) => mac),
+        );
+        if (taken.length > 0) throw deviceExists(taken);
+        const rows = piece.map(({ mac, merchant, simulated, nowMs }) => ({
+          mac,
+          merchant_id: merchantIds.get(merchant) as number,
+          simulated: simulated ? 1 : 0,
+          created_at_ms: nowMs,
+          removed_at_ms: null,
+        }));
+        const added = await db
+          .insertInto('device')
+          .values(rows)
+          // One that was removed comes back, with the history that it has.
+          .onConflict((conflict) =>
+            conflict.column('mac').doUpdateSet(({ ref }) => ({
+              merchant_id: ref('excluded.merchant_id'),
+              simulated: ref('excluded.simulated'),
+              created_at_ms: ref('excluded.created_at_ms'),
+              removed_at_ms: null,
+            })),
+          )
+          .returning(['id', 'mac'])
+          .execute();
+        const idOf = new Map(added.map(({ id, mac }) => [mac, id]));
+        const secrets = piece.map(({ mac, secretHash, nowMs }) =>
+          credentialRow(idOf.get(mac) as number, 'lock', secretHash, nowMs),
+        );
+        await db.insertInto('credential').values(secrets).execute();
+        // Others write later, but are heard meanwhile.
+        await new Promise<void>((resolve) => afterThisTurn(resolve));
+      }
+    });
+  }
+
+  async findTakenMacs(macs: readonly Mac[]): Promise<Mac[]> {
+    const taken: Mac[] = [];
+    for (const piece of pieces(macs)) taken.push(...(await takenMacs(this.#db, piece)));
+    return taken;
+  }
+
+  /** @throws LockgateError `no-such-device` */
+  async replaceLockCredential(
+    mac: Mac,
+    secretHash: Buffer,
+    nowMs: number,
+    keepOldUntilMs: number | undefined,
+  ): Promise<EndedCredentials> {
+    return await this.#db.transaction().execute(async (db) => {
+      const deviceId = await deviceIdOf(db, mac);
+      const own = await db
+        .selectFrom('credential')
+        .select(['id', 'expires_at_ms'])
+        .where('device_id', '=', deviceId)
+        .where('kind', '=', 'lock')
+        .where('revoked_at_ms', 'is', null)
+        .orderBy('id', 'desc')
+        .execute();
+      // At most one old credential goes on for a while: the one before, and never longer than it had.
+      const kept = keepOldUntilMs === undefined ? undefined : own[0];
+      if (kept !== undefined && keepOldUntilMs !== undefined)
+        await db
+          .updateTable('credential')
+          .set({ expires_at_ms: Math.min(keepOldUntilMs, kept.expires_at_ms ?? keepOldUntilMs) })
+          .where('id', '=', kept.id)
+          .execute();
+      const credentialIds = own.map(({ id }) => id).filter((id) => id !== kept?.id);
+      await revoke(db, credentialIds, nowMs);
+      await db
+        .insertInto('credential')
+        .values(credentialRow(deviceId, 'lock', secretHash, nowMs))
+        .execute();
+      return { deviceId, credentialIds: own.map(({ id }) => id) };
+    });
+  }
+
+  /** @throws LockgateError `no-such-device`, `phone-exists`, `too-many-phones` */
+  async addPhone({ mac, name, secretHash, expiresAtMs, nowMs }: NewPhone): Promise<Phone> {
+    return await this.#db.transaction().execute(async (db) => {
+      const deviceId = await deviceIdOf(db, mac);
+      const inForce = await db
+        .selectFrom('credential')
+        .select('name')
+        .where('device_id', '=', deviceId)
+        .where('kind', '=', 'phone')
+        .where('revoked_at_ms', 'is', null)
+        .where(({ eb, or }) => or([eb('expires_at_ms', 'is', null), eb('expires_at_ms', '>', nowMs)]))
+        .execute();
+      if (inForce.some((phone) => phone.name === name))
+        throw new LockgateError('phone-exists', `${formatMac(mac)} has a phone named ${JSON.stringify(name)} already`);
+      if (inForce.length >= PHONES_PER_LOCK)
+        throw new LockgateError(
+          'too-many-phones',
+          `${formatMac(mac)} has ${inForce.length} phones, and at most ${PHONES_PER_LOCK} at a time: revoke one first`,
+        );
+      const row = { ...credentialRow(deviceId, 'phone', secretHash, nowMs), name, expires_at_ms: expiresAtMs };
+      return toPhone(await db.insertInto('credential').values(row).returningAll().executeTakeFirstOrThrow());
+    });
+  }
+
+  /** @throws LockgateError `no-such-device` */
+  async listPhones(mac: Mac): Promise<Phone[]> {
+    const rows = await this.#db
+      .selectFrom('credential')
+      .selectAll()
+      .where('device_id', '=', await deviceIdOf(this.#db, mac))
+      .where('kind', '=', 'phone')
+      .orderBy(({ eb }) => eb('revoked_at_ms', 'is not', null))
+      .orderBy('id', 'desc')
+      .limit(PHONES_LISTED)
+      .execute();
+    return rows.map(toPhone);
+  }
+
+  /** @throws LockgateError `no-such-device`, `no-such-phone` */
+  async revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials> {
+    return await this.#db.transaction().execute(async (db) => {
+      const deviceId = await deviceIdOf(db, mac);
+      const rows = await db
+        .selectFrom('credential')
+        .select('id')
+        .where('device_id', '=', deviceId)
+        .where('kind', '=', 'phone')
+        .where('name', '=', name)
+        .where('revoked_at_ms', 'is', null)
+        .execute();
+      if (rows.length === 0)
+        throw new LockgateError('no-such-phone', `${formatMac(mac)} has no phone named ${JSON.stringify(name)}`);
+      const credentialIds = rows.map(({ id }) => id);
+      await revoke(db, credentialIds, nowMs);
+      return { deviceId, credentialIds };
+    });
+  }
+
+  /** @throws LockgateError `no-such-device`, `no-such-merchant` */
+  async changeDevice({ mac, merchant, simulated, state, cancelledAtMs }: DeviceChange): Promise<void> {
+    await this.#db.transaction().execute(async (db) => {
+      const deviceId = await deviceIdOf(db, mac);
+      const changes = {
+        ...(merchant !== undefined && { merchant_id: (await merchantNamed(db, merchant)).id }),
+        ...(simulated !== undefined && { simulated: simulated ? 1 : 0 }),
+      };
+      if (Object.keys(changes).length > 0)
+        await db.updateTable('device').set(changes).where('id', '=', deviceId).execute();
+      if (state !== undefined) await putState(db, deviceId, state);
+      if (cancelledAtMs !== undefined) await cancelUnfinished(db, deviceId, cancelledAtMs);
+    });
+  }
+
+  /** @throws LockgateError `no-such-device` */
+  async revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
+    await this.#db.transaction().execute(async (db) => await revokeAll(db, await deviceIdOf(db, mac), nowMs));
+  }
+
+  /** @throws LockgateError `no-such-device` */
+  async removeDevice(mac: Mac, nowMs: number, cancelledAtMs = nowMs): Promise<void> {
+    await this.#db.transaction().execute(async (db) => {
+      const deviceId = await deviceIdOf(db, mac);
+      await db.updateTable('device').set({ removed_at_ms: nowMs }).where('id', '=', deviceId).execute();
+      await revokeAll(db, deviceId, nowMs);
+      await putState(db, deviceId, null);
+      await cancelUnfinished(db, deviceId, cancelledAtMs);
+    });
+  }
+
+  async findDeviceId(mac: Mac): Promise<number | null> {
+    const row = await this.#db.selectFrom('device').select('id').where('mac', '=', mac).executeTakeFirst();
+    return row?.id ?? null;
+  }
+
+  async listDevices(): Promise<DeviceReading[]> {
+    return (await this.#devices().orderBy('device.mac').execute()).map(toReading);
+  }
+
+  async countDevices(): Promise<number> {
+    const { count } = await this.#db
+      .selectFrom('device')
+      .select((row) => row.fn.countAll<number>().as('count'))
+      .where('removed_at_ms', 'is', null)
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
+  async findDevice(mac: Mac): Promise<DeviceReading | null> {
+    const row = await this.#devices().where('device.mac', '=', mac).executeTakeFirst();
+    return row === undefined ? null : toReading(row);
+  }
+
+  #devices() {
+    return this.#db
+      .selectFrom('device')
+      .innerJoin('merchant', 'merchant.id', 'device.merchant_id')
+      .leftJoin('device_state', 'device_state.device_id', 'device.id')
+      .selectAll('device')
+      .select(['merchant.name as merchant_name', 'device_state.state as state'])
+      .where('device.removed_at_ms', 'is', null);
+  }
+
+  /** All of a device's credentials of one kind, newest first. */
+  async credentialIds(deviceId: number, kind: Source): Promise<number[]> {
+    const rows = await this.#db
+      .selectFrom('credential')
+      .select('id')
+      .where('device_id', '=', deviceId)
+      .where('kind', '=', kind)
+      .orderBy('id', 'desc')
+      .execute();
+    return rows.map((row) => row.id);
+  }
+}
+
+function* pieces<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < items.length; from += ROWS_AT_ONCE) yield items.slice(from, from + ROWS_AT_ONCE);
+}
+
+async function takenMacs(db: Kysely<Tables>, macs: readonly Mac[]): Promise<Mac[]> {
+  const rows = await db
+    .selectFrom('device')
+    .select('mac')
+    .where('mac', 'in', macs)
+    .where('removed_at_ms', 'is', null)
+    .execute();
+  return rows.map(({ mac }) => mac as Mac);
+}
+
+function deviceExists(macs: readonly Mac[]): LockgateError {
+  const named = macs.slice(0, NAMED_MOST).map(formatMac).join(', ');
+  const more = macs.length > NAMED_MOST ? ` and ${macs.length - NAMED_MOST} more` : '';
+  return new LockgateError('device-exists', `there is a device ${named}${more} already`);
+}
+
+/** The id of a lock in service. @throws LockgateError `no-such-device` */
+async function deviceIdOf(db: Kysely<Tables>, mac: Mac): Promise<number> {
+  const row = await db
+    .selectFrom('device')
+    .select('id')
+    .where('mac', '=', mac)
+    .where('removed_at_ms', 'is', null)
+    .executeTakeFirst();
+  if (row === undefined) throw noSuchDevice(mac);
+  return row.id;
+}
+
+function credentialRow(deviceId: number, kind: Source, secretHash: Buffer, nowMs: number) {
+  return {
+    device_id: deviceId,
+    kind,
+    secret_hash: secretHash,
+    created_at_ms: nowMs,
+    revoked_at_ms: null,
+    name: null,
+    expires_at_ms: null,
+  };
+}
+
+async function revoke(db: Transaction<Tables>, credentialIds: readonly number[], nowMs: number): Promise<void> {
+  if (credentialIds.length === 0) return;
+  await db.updateTable('credential').set({ revoked_at_ms: nowMs }).where('id', 'in', credentialIds).execute();
+}
+
+async function revokeAll(db: Transaction<Tables>, deviceId: number, nowMs: number): Promise<void> {
+  await db
+    .updateTable('credential')
+    .set({ revoked_at_ms: nowMs })
+    .where('device_id', '=', deviceId)
+    .where('revoked_at_ms', 'is', null)
+    .execute();
+}
+
+/** Puts a lock's state in the place of what was stored of it, as of the newest uplink; null takes it away. */
+export async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {
+  await db.deleteFrom('device_state').where('device_id', '=', deviceId).execute();
+  if (state === null) return;
+  const through = sql<number>`(SELECT coalesce(max(id), 0) FROM uplink)`;
+  await db.insertInto('device_state').values({ device_id: deviceId, state, through_uplink_id: through }).execute();
+}
+
+function toPhone(row: Selectable<CredentialTable>): Phone {
+  return {
+    credentialId: row.id,
+    name: row.name ?? '',
+    createdAtMs: row.created_at_ms,
+    expiresAtMs: row.expires_at_ms,
+    revokedAtMs: row.revoked_at_ms,
+  };
+}
+
+function toReading(row: {
+  id: number;
+  mac: string;
+  merchant_id: number;
+  merchant_name: string;
+  simulated: number;
+  created_at_ms: number;
+  state: string | null;
+}): DeviceReading {
+  const device: Device = {
+    id: row.id,
+    mac: row.mac as Mac,
+    merchantId: row.merchant_id,
+    merchantName: row.merchant_name,
+    simulated: row.simulated === 1,
+    createdAtMs: row.created_at_ms,
+  };
+  return { device, state: row.state };
+}

@@ -1,0 +1,32 @@
+/** A lock's latest uplinks by the order of protocol.md §1, where marks part them into lives. */
+import { decodeUplink } from '../../../../proto/wire/codec.js';
+import { lifeOf } from '../../../../proto/wire/uplink-life.js';
+import type { StoredUplink } from '../../contract/stored-uplink.js';
+
+/**
+ * The latest first, each once.
+ *
+ * @param credentialIds the credentials whose uplinks are meant
+ */
+export function latestByLife(
+  uplinks: readonly StoredUplink[],
+  credentialIds: readonly number[],
+  marks: readonly number[],
+): StoredUplink[] {
+  const ofLock = uplinks.filter(({ credentialId }) => credentialIds.includes(credentialId));
+  const lives = new Map(ofLock.map((uplink) => [uplink.id, { uplink, life: storedLife(uplink, marks) }]));
+  const latest = [...lives.values()].sort(
+    (one, other) =>
+      other.uplink.credentialId - one.uplink.credentialId ||
+      other.life - one.life ||
+      other.uplink.boot - one.uplink.boot ||
+      other.uplink.sequence - one.uplink.sequence,
+  );
+  return latest.map(({ uplink }) => uplink);
+}
+
+/** Which life a stored uplink is of; where its bytes are damaged, by its receipt. */
+export function storedLife({ bytes, receivedAtMs }: StoredUplink, marks: readonly number[]): number {
+  const decoded = decodeUplink(bytes);
+  return lifeOf(marks, decoded.ok ? decoded.value.timeMs : Number.NaN, receivedAtMs);
+}

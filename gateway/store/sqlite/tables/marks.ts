@@ -1,0 +1,46 @@
+/** The marks of reflashed locks in the SQLite store, through Kysely. */
+
+import type { MarkStore, NewMark } from '../../contract/mark-store.js';
+import type { TableParts } from './access.js';
+import { putState } from './devices.js';
+
+export class SqliteMarks implements MarkStore {
+  readonly #parts: TableParts;
+
+  constructor(parts: TableParts) {
+    this.#parts = parts;
+  }
+
+  async readAll(): Promise<ReadonlyMap<number, readonly number[]>> {
+    const marks = new Map<number, number[]>();
+    for (const { device_id: deviceId, mark_ms: markMs } of await this.#rows().execute()) {
+      const known = marks.get(deviceId);
+      if (known === undefined) marks.set(deviceId, [markMs]);
+      else known.push(markMs);
+    }
+    return marks;
+  }
+
+  async read(deviceId: number): Promise<readonly number[]> {
+    return (await this.#rows().where('device_id', '=', deviceId).execute()).map(({ mark_ms: markMs }) => markMs);
+  }
+
+  add({ deviceId, markMs, state }: NewMark): Promise<void> {
+    const { lane, tables } = this.#parts;
+    return lane.run(() =>
+      tables.transaction().execute(async (db) => {
+        const row = { device_id: deviceId, mark_ms: markMs };
+        await db
+          .insertInto('reflash_mark')
+          .values(row)
+          .onConflict((conflict) => conflict.columns(['device_id', 'mark_ms']).doNothing())
+          .execute();
+        await putState(db, deviceId, state);
+      }),
+    );
+  }
+
+  #rows() {
+    return this.#parts.readTables.selectFrom('reflash_mark').selectAll().orderBy('device_id').orderBy('mark_ms');
+  }
+}

@@ -1,0 +1,186 @@
+/** Notices in the SQLite store, through Kysely; whatever writes takes its turn on the store's lane. */
+import type { Kysely, Selectable } from 'kysely';
+import { Seconds } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import {
+  NOTICES_KEPT,
+  type Notice,
+  type NoticeChange,
+  type NoticeFilter,
+  type NoticeKind,
+  type NoticeName,
+  type NoticeStore,
+} from '../../contract/notice-store.js';
+import { sql } from '../kysely.js';
+import type { NoticeTable, Tables } from '../schema.js';
+import type { TableParts } from './access.js';
+
+/** A change with something to tell. */
+type Told = NoticeChange & { readonly text: string };
+
+export class SqliteNotices implements NoticeStore {
+  readonly #parts: TableParts;
+
+  constructor(parts: TableParts) {
+    this.#parts = parts;
+  }
+
+  write(changes: readonly NoticeChange[]): Promise<void> {
+    return this.#transaction(async (db) => {
+      const told = changes.filter((change): change is Told => change.text !== null);
+      for (const ended of endedTogether(changes)) await resolve(db, ended);
+      if (told.length === 0) return;
+      await insert(db, told);
+      await forgetOldest(db);
+    });
+  }
+
+  async list({ unread, kind, sinceMs, after, limit }: NoticeFilter): Promise<Notice[]> {
+    let query = this.#parts.readTables.selectFrom('notice').selectAll();
+    if (unread !== undefined) query = query.where('read_at_ms', unread ? 'is' : 'is not', null);
+    if (kind !== undefined) query = query.where('kind', '=', kind);
+    if (sinceMs !== undefined) query = query.where('last_at_ms', '>=', sinceMs);
+    if (after !== undefined)
+      query = query.where(({ eb, or, and }) =>
+        or([
+          eb('last_at_ms', '<', after.lastAtMs),
+          and([eb('last_at_ms', '=', after.lastAtMs), eb('id', '<', after.id)]),
+        ]),
+      );
+    const rows = await query.orderBy('last_at_ms', 'desc').orderBy('id', 'desc').limit(limit).execute();
+    return rows.map(toNotice);
+  }
+
+  async readOpen(): Promise<NoticeName[]> {
+    const open = this.#parts.readTables.selectFrom('notice').select(['kind', 'subject']);
+    return await open.where('resolved_at_ms', 'is', null).execute();
+  }
+
+  async readUnread(): Promise<ReadonlyMap<NoticeKind, number>> {
+    const rows = await this.#parts.readTables
+      .selectFrom('notice')
+      .select('kind')
+      .select(({ fn }) => fn.countAll<number>().as('unread'))
+      .where('read_at_ms', 'is', null)
+      .groupBy('kind')
+      .execute();
+    return new Map(rows.map(({ kind, unread }) => [kind, unread]));
+  }
+
+  markRead(ids: readonly number[] | 'all', nowMs: number): Promise<number> {
+    return this.#transaction(async (db) => {
+      let marking = db.updateTable('notice').set({ read_at_ms: nowMs }).where('read_at_ms', 'is', null);
+      if (ids !== 'all') {
+        await refuseUnknown(db, ids);
+        marking = marking.where('id', 'in', [...ids]);
+      }
+      const { numUpdatedRows } = await marking.executeTakeFirstOrThrow();
+      return Number(numUpdatedRows);
+    });
+  }
+
+  #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    return this.#parts.lane.run(() => this.#parts.tables.transaction().execute(work));
+  }
+}
+
+/** What ended in the same second, of one kind: to the second is exact enough, and one statement for many locks. */
+interface Ended {
+  readonly kind: NoticeKind;
+  readonly subjects: string[];
+  /** The latest of them. */
+  resolvedAtMs: number;
+}
+
+function endedTogether(changes: readonly NoticeChange[]): Iterable<Ended> {
+  const groups = new Map<string, Ended>();
+  for (const { kind, subject, text, resolvedAtMs } of changes) {
+    if (text !== null || resolvedAtMs === null) continue;
+    const key = `${kind} ${Math.floor(resolvedAtMs / Seconds(1))}`;
+    const group = groups.get(key) ?? { kind, subjects: [], resolvedAtMs };
+    group.subjects.push(subject);
+    group.resolvedAtMs = Math.max(group.resolvedAtMs, resolvedAtMs);
+    groups.set(key, group);
+  }
+  return groups.values();
+}
+
+async function resolve(db: Kysely<Tables>, { kind, subjects, resolvedAtMs }: Ended): Promise<void> {
+  await db
+    .updateTable('notice')
+    .set({ resolved_at_ms: resolvedAtMs })
+    .where('kind', '=', kind)
+    .where('subject', 'in', subjects)
+    .where('resolved_at_ms', 'is', null)
+    .execute();
+}
+
+/** One statement for all of them. The conflict is with the partial index on what goes on or is unread. */
+async function insert(db: Kysely<Tables>, told: readonly Told[]): Promise<void> {
+  const rows = told.map(({ kind, subject, text, count, firstAtMs, lastAtMs, resolvedAtMs }) => ({
+    kind,
+    subject,
+    text,
+    count,
+    first_at_ms: firstAtMs,
+    last_at_ms: lastAtMs,
+    read_at_ms: null,
+    resolved_at_ms: resolvedAtMs,
+  }));
+  await db
+    .insertInto('notice')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['kind', 'subject'])
+        .where(({ eb, or }) => or([eb('resolved_at_ms', 'is', null), eb('read_at_ms', 'is', null)]))
+        .doUpdateSet(({ eb, ref }) => ({
+          text: ref('excluded.text'),
+          count: eb('notice.count', '+', ref('excluded.count')),
+          last_at_ms: ref('excluded.last_at_ms'),
+          read_at_ms: null,
+          resolved_at_ms: ref('excluded.resolved_at_ms'),
+        })),
+    )
+    .execute();
+}
+
+async function forgetOldest(db: Kysely<Tables>): Promise<void> {
+  const counting = db.selectFrom('notice').select(({ fn }) => fn.countAll<number>().as('kept'));
+  const { kept } = await counting.executeTakeFirstOrThrow();
+  if (kept <= NOTICES_KEPT) return;
+  const oldest = db
+    .selectFrom('notice')
+    .select('id')
+    .orderBy(sql`read_at_ms IS NULL`)
+    .orderBy('last_at_ms')
+    .orderBy('id')
+    .limit(kept - NOTICES_KEPT);
+  await db.deleteFrom('notice').where('id', 'in', oldest).execute();
+}
+
+/** @throws LockgateError `no-such-notice` */
+async function refuseUnknown(db: Kysely<Tables>, ids: readonly number[]): Promise<void> {
+  const found = await db
+    .selectFrom('notice')
+    .select('id')
+    .where('id', 'in', [...ids])
+    .execute();
+  const known = new Set(found.map(({ id }) => id));
+  const unknown = ids.find((id) => !known.has(id));
+  if (unknown !== undefined) throw new LockgateError('no-such-notice', `there is no notice ${unknown}`);
+}
+
+function toNotice(row: Selectable<NoticeTable>): Notice {
+  return {
+    id: row.id,
+    kind: row.kind,
+    subject: row.subject,
+    text: row.text,
+    count: row.count,
+    firstAtMs: row.first_at_ms,
+    lastAtMs: row.last_at_ms,
+    readAtMs: row.read_at_ms,
+    resolvedAtMs: row.resolved_at_ms,
+  };
+}

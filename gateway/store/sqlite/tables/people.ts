@@ -1,0 +1,152 @@
+/**
+ * Users, sessions and pets in the SQLite store. What is written goes to the log's writer, which commits it in groups
+ * (contract/merchant-write.ts); what is read on the way of a call is SQL by hand.
+ *
+ * An int64 is written as a bigint and read as one: a number of JavaScript's has 53 bits.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { Kysely } from 'kysely';
+import { ManyFaults } from '../../../faults.js';
+import type { MerchantOperation, MerchantOutcome, MerchantRefusal } from '../../contract/merchant-write.js';
+import type {
+  ListedUser,
+  NewPet,
+  NewSession,
+  NewUser,
+  PeopleStore,
+  Pet,
+  PetProfile,
+  UserPage,
+} from '../../contract/people-store.js';
+import { fullQuota, type Kept, overQuota, PetTooLarge, type Quota } from '../../contract/quota.js';
+import { sql } from '../kysely.js';
+import type { Tables } from '../schema.js';
+import { TakenUsers } from './people/taken-users.js';
+import { usernameKey } from './people/username-key.js';
+import { merchantNamed } from './registry.js';
+
+/** Writes for a merchant; `what` is for the message of a failure. */
+export type WriteForMerchant = (what: string, operation: MerchantOperation) => Promise<MerchantOutcome>;
+
+export interface PeopleParts {
+  readonly reader: Database;
+  readonly readTables: Kysely<Tables>;
+  readonly write: WriteForMerchant;
+  readonly quota: Quota;
+}
+
+interface LoginRow {
+  readonly id: bigint;
+  readonly password_hash: string | null;
+}
+
+export class SqlitePeople implements PeopleStore {
+  readonly #parts: PeopleParts;
+  readonly #taken: TakenUsers;
+  readonly #kept: Statement;
+  readonly #byName: Statement;
+  readonly #byKey: Statement;
+  readonly #session: Statement;
+
+  constructor(parts: PeopleParts) {
+    this.#parts = parts;
+    const { reader } = parts;
+    this.#taken = new TakenUsers(reader);
+    this.#kept = reader.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
+    const login = 'SELECT id, password_hash FROM user_account WHERE merchant_id = ? AND';
+    this.#byName = reader.prepare(`${login} username = ?`).safeIntegers();
+    this.#byKey = reader.prepare(`${login} username_key = ? LIMIT 2`).safeIntegers();
+    this.#session = reader
+      .prepare('SELECT user_id FROM user_session WHERE token_hash = ? AND merchant_id = ? AND expires_at_ms > ?')
+      .pluck()
+      .safeIntegers();
+  }
+
+  async addUsers(merchantId: number, users: readonly NewUser[], nowMs: number): Promise<void> {
+    await this.#write('add users', { op: 'add-users', merchantId, users, nowMs, quota: this.#parts.quota });
+  }
+
+  async findTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void> {
+    const faults = this.#taken.find(merchantId, users);
+    if (faults.length > 0) throw refusalError({ why: 'taken', faults }, this.#parts.quota);
+  }
+
+  async findRoom(merchantId: number, users: number): Promise<void> {
+    const { quota } = this.#parts;
+    const kept = this.#kept.get(merchantId) as Kept | undefined;
+    const full = fullQuota({ pets: 0, users: (kept?.users ?? 0) + users, bytes: kept?.bytes ?? 0 }, quota, 'users');
+    if (full !== undefined && users > 0) throw overQuota(full, quota);
+  }
+
+  async listUsers({ merchant: name, afterId, limit }: UserPage): Promise<ListedUser[]> {
+    const merchant = await merchantNamed(this.#parts.readTables, name);
+    const some = this.#parts.readTables
+      .selectFrom('user_account')
+      .select([idText, 'username', 'first_name', 'last_name', 'email', 'phone', 'user_status', 'created_at_ms'])
+      .select(sql<number>`password_hash IS NOT NULL`.as('has_password'))
+      .where('merchant_id', '=', merchant.id)
+      .orderBy('id')
+      .limit(limit);
+    const rows = await (afterId === null ? some : some.where('id', '>', afterId)).execute();
+    return rows.map((row) => ({
+      id: BigInt(row.id_text),
+      username: row.username,
+      firstName: row.first_name,
+      lastName: row.last_name,
+      email: row.email,
+      phone: row.phone,
+      userStatus: row.user_status,
+      hasPassword: Boolean(row.has_password),
+      createdAtMs: row.created_at_ms,
+      merchantName: name,
+    }));
+  }
+
+  async findLogin(merchantId: number, username: string): Promise<{ id: bigint; passwordHash: string | null } | null> {
+    const exact = this.#byName.get(merchantId, username) as LoginRow | undefined;
+    const [first, ...others] = this.#byKey.all(merchantId, usernameKey(username)) as LoginRow[];
+    // Names that were alike before they were compared so are entered by their exact spelling alone.
+    const row = exact ?? (others.length === 0 ? first : undefined);
+    return row === undefined ? null : { id: row.id, passwordHash: row.password_hash };
+  }
+
+  async addSession(session: NewSession): Promise<void> {
+    await this.#write('add a session', { op: 'add-session', session });
+  }
+
+  async findSession(merchantId: number, tokenHash: Buffer, nowMs: number): Promise<bigint | null> {
+    return (this.#session.get(tokenHash, merchantId, nowMs) as bigint | undefined) ?? null;
+  }
+
+  async endSession(merchantId: number, tokenHash: Buffer): Promise<void> {
+    // Most who log out have no session that we know, and to look costs less than to write.
+    if (this.#session.get(tokenHash, merchantId, Number.MIN_SAFE_INTEGER) === undefined) return;
+    await this.#write('end a session', { op: 'end-session', merchantId, tokenHash });
+  }
+
+  async addPet(merchantId: number, pet: NewPet, nowMs: number): Promise<Pet> {
+    const operation = { op: 'add-pet', merchantId, pet, nowMs, quota: this.#parts.quota } as const;
+    return (await this.#write('add a pet', operation)) as Pet;
+  }
+
+  async updatePet(merchantId: number, id: bigint, profile: PetProfile, nowMs: number): Promise<Pet | null> {
+    const operation = { op: 'update-pet', merchantId, id, profile, nowMs, quota: this.#parts.quota } as const;
+    return (await this.#write('update a pet', operation)) ?? null;
+  }
+
+  /** The pet, where the write is about one. */
+  async #write(what: string, operation: MerchantOperation): Promise<Pet | undefined> {
+    const outcome = await this.#parts.write(what, operation);
+    if (outcome.refusal !== undefined) throw refusalError(outcome.refusal, this.#parts.quota);
+    return outcome.pet;
+  }
+}
+
+const idText = sql<string>`CAST(id AS TEXT)`.as('id_text');
+
+/** The error for what was refused: ManyFaults `user-exists`, OverBudget or PetTooLarge. */
+function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
+  if (refusal.why === 'full') return overQuota(refusal.quota, quota);
+  if (refusal.why === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
+  return new ManyFaults('user-exists', 'a user name or an id is taken already; no user was added', refusal.faults);
+}

@@ -1,0 +1,164 @@
+/**
+ * Carries out what merchants write, over the connection of the log's writer; whoever calls has begun a transaction.
+ * Each write is whole or not there: a savepoint takes back what is refused, and the others go on.
+ */
+import type { Database, Statement, Transaction } from 'better-sqlite3';
+import { type NewAccessToken, TOKENS_PER_KEY } from '../../../contract/access-store.js';
+import type {
+  AddPet,
+  AddUsers,
+  MerchantOperation,
+  MerchantOutcome,
+  MerchantRefusal,
+  UpdatePet,
+} from '../../../contract/merchant-write.js';
+import { type NewSession, SESSIONS_PER_USER } from '../../../contract/people-store.js';
+import { fullQuota, type Kept, type Quota } from '../../../contract/quota.js';
+import { PetRows } from './pet-rows.js';
+import { Sequences } from './sequences.js';
+import { TakenUsers } from './taken-users.js';
+import { UserRows } from './user-rows.js';
+
+/** Takes the savepoint back. */
+class Refused extends Error {
+  readonly refusal: MerchantRefusal;
+
+  constructor(refusal: MerchantRefusal) {
+    super(refusal.why);
+    this.refusal = refusal;
+  }
+}
+
+/** Sessions or tokens that have ended and go with a new one: more than come, and never so many that pings wait. */
+const ENDED_AT_ONCE = 100;
+
+export class MerchantWriter {
+  readonly #savepoint: Transaction<(operation: MerchantOperation) => MerchantOutcome>;
+  readonly #sequences: Sequences;
+  readonly #taken: TakenUsers;
+  readonly #pets: PetRows;
+  readonly #users: UserRows;
+  readonly #kept: Statement;
+  readonly #endSessions: Statement;
+  readonly #addSession: Statement;
+  readonly #trimSessions: Statement;
+  readonly #endSession: Statement;
+  readonly #endTokens: Statement;
+  readonly #addToken: Statement;
+  readonly #trimTokens: Statement;
+  readonly #noteUse: Statement;
+
+  constructor(db: Database) {
+    this.#savepoint = db.transaction((operation: MerchantOperation) => this.#do(operation));
+    this.#sequences = new Sequences(db);
+    this.#taken = new TakenUsers(db);
+    this.#pets = new PetRows(db);
+    this.#users = new UserRows(db, this.#sequences);
+    this.#kept = db.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
+    this.#endSessions = db.prepare(`DELETE FROM user_session WHERE id IN (${ended('user_session')})`);
+    this.#addSession = db.prepare(
+      'INSERT INTO user_session (merchant_id, user_id, token_hash, expires_at_ms) VALUES (?, ?, ?, ?)',
+    );
+    this.#trimSessions = db.prepare(
+      `DELETE FROM user_session WHERE merchant_id = @merchantId AND user_id = @userId AND id <= (
+         SELECT id FROM user_session WHERE merchant_id = @merchantId AND user_id = @userId
+         ORDER BY id DESC LIMIT 1 OFFSET ${SESSIONS_PER_USER})`,
+    );
+    this.#endSession = db.prepare('DELETE FROM user_session WHERE token_hash = ? AND merchant_id = ?');
+    this.#endTokens = db.prepare(`DELETE FROM access_token WHERE id IN (${ended('access_token')})`);
+    // A key that was revoked meanwhile gets none: its tokens have ended with it.
+    this.#addToken = db.prepare(
+      `INSERT INTO access_token (key_id, token_hash, scopes, expires_at_ms)
+       SELECT id, ?, ?, ? FROM api_key WHERE id = ? AND revoked_at_ms IS NULL`,
+    );
+    this.#trimTokens = db.prepare(
+      `DELETE FROM access_token WHERE key_id = @keyId AND id <= (
+         SELECT id FROM access_token WHERE key_id = @keyId ORDER BY id DESC LIMIT 1 OFFSET ${TOKENS_PER_KEY})`,
+    );
+    this.#noteUse = db.prepare('UPDATE api_key SET last_used_at_ms = ? WHERE id = ?');
+  }
+
+  /** @throws what SQLite throws; nothing of it is kept */
+  write(operation: MerchantOperation): MerchantOutcome {
+    try {
+      return this.#savepoint(operation);
+    } catch (error) {
+      if (error instanceof Refused) return { refusal: error.refusal };
+      throw error;
+    }
+  }
+
+  #do(operation: MerchantOperation): MerchantOutcome {
+    switch (operation.op) {
+      case 'add-pet':
+        return this.#addPet(operation);
+      case 'update-pet':
+        return this.#updatePet(operation);
+      case 'add-users':
+        return this.#addUsers(operation);
+      case 'add-session':
+        return this.#beginSession(operation.session);
+      case 'end-session':
+        this.#endSession.run(operation.tokenHash, operation.merchantId);
+        return {};
+      case 'add-token':
+        return this.#issueToken(operation.token);
+      case 'note-key-use':
+        this.#noteUse.run(operation.atMs, operation.keyId);
+        return {};
+    }
+  }
+
+  #addPet({ merchantId, pet, nowMs, quota }: AddPet): MerchantOutcome {
+    const id = this.#sequences.last(merchantId, 'pet') + 1n;
+    this.#sequences.note(merchantId, 'pet', id);
+    this.#pets.add(merchantId, id, pet, nowMs);
+    this.#wantRoom(merchantId, quota, 'pets');
+    return { pet: { ...pet, id, photoUrls: [], status: null, category: null, tags: null } };
+  }
+
+  #updatePet({ merchantId, id, profile, nowMs, quota }: UpdatePet): MerchantOutcome {
+    const before = this.#pets.read(merchantId, id);
+    if (before === undefined) return {};
+    this.#pets.update(merchantId, id, profile, nowMs);
+    const after = this.#pets.read(merchantId, id);
+    // What was kept before there were limits may stay as large as it is, and become smaller.
+    if (after === undefined || after.bytes <= before.bytes) return { pet: after?.pet };
+    if (after.bytes > quota.petBytes) throw new Refused({ why: 'pet-too-large', bytes: after.bytes });
+    this.#wantRoom(merchantId, quota);
+    return { pet: after.pet };
+  }
+
+  #addUsers({ merchantId, users, nowMs, quota }: AddUsers): MerchantOutcome {
+    const faults = this.#taken.find(merchantId, users);
+    if (faults.length > 0) throw new Refused({ why: 'taken', faults });
+    this.#users.add(merchantId, users, nowMs);
+    if (users.length > 0) this.#wantRoom(merchantId, quota, 'users');
+    return {};
+  }
+
+  /** @param grown what there are more of now; their quota and that of the bytes may be full */
+  #wantRoom(merchantId: number, quota: Quota, grown?: 'pets' | 'users'): void {
+    const kept = this.#kept.get(merchantId) as Kept | undefined;
+    const full = kept && fullQuota(kept, quota, grown);
+    if (full !== undefined) throw new Refused({ why: 'full', quota: full });
+  }
+
+  #beginSession({ merchantId, userId, tokenHash, nowMs, expiresAtMs }: NewSession): MerchantOutcome {
+    this.#endSessions.run(nowMs);
+    this.#addSession.run(merchantId, userId, tokenHash, expiresAtMs);
+    this.#trimSessions.run({ merchantId, userId });
+    return {};
+  }
+
+  #issueToken({ keyId, tokenHash, scopes, nowMs, expiresAtMs }: NewAccessToken): MerchantOutcome {
+    this.#endTokens.run(nowMs);
+    this.#addToken.run(tokenHash, scopes.join(' '), expiresAtMs, keyId);
+    this.#trimTokens.run({ keyId });
+    return {};
+  }
+}
+
+function ended(table: string): string {
+  return `SELECT id FROM ${table} WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${ENDED_AT_ONCE}`;
+}

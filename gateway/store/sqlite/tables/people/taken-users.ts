@@ -1,0 +1,28 @@
+/** Which of the users that somebody wants to add are there already, by id or by name. */
+import type { Database, Statement } from 'better-sqlite3';
+import { FAULTS_TOLD, type Fault } from '../../../../faults.js';
+import type { NewUser } from '../../../contract/people-store.js';
+import { usernameKey } from './username-key.js';
+
+export class TakenUsers {
+  readonly #byId: Statement;
+  readonly #byKey: Statement;
+
+  constructor(db: Database) {
+    this.#byId = db.prepare('SELECT 1 FROM user_account WHERE merchant_id = ? AND id = ?').pluck();
+    this.#byKey = db.prepare('SELECT 1 FROM user_account WHERE merchant_id = ? AND username_key = ? LIMIT 1').pluck();
+  }
+
+  /** A fault for each id and each name that is taken, as the members of a list of users; at most 100. */
+  find(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Fault[] {
+    const faults: Fault[] = [];
+    for (const [index, { id, username }] of users.entries()) {
+      if (id !== null && this.#byId.get(merchantId, id) !== undefined)
+        faults.push({ pointer: `/${index}/id`, detail: 'a user has this id already' });
+      if (username !== null && this.#byKey.get(merchantId, usernameKey(username)) !== undefined)
+        faults.push({ pointer: `/${index}/username`, detail: 'a user has this name already' });
+      if (faults.length >= FAULTS_TOLD) break;
+    }
+    return faults.slice(0, FAULTS_TOLD);
+  }
+}

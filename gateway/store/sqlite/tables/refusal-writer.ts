@@ -1,0 +1,59 @@
+/** Writes what was refused of locks, over one connection; whoever calls has begun a transaction (batched-write.ts). */
+import type { Database, Statement } from 'better-sqlite3';
+import {
+  REFUSALS_KEPT,
+  REFUSALS_KEPT_FOR,
+  REFUSALS_PER_LOCK,
+  type RefusalChange,
+} from '../../contract/refusal-store.js';
+
+/** All rows are counted with each so many-th write: to count them costs more than to write. */
+const COUNT_EVERY = 50;
+
+export interface RefusalsWrite {
+  readonly type: 'refusals';
+  readonly changes: readonly RefusalChange[];
+  readonly nowMs: number;
+}
+
+export class RefusalWriter {
+  readonly #put: Statement;
+  readonly #trimLock: Statement;
+  readonly #deleteOld: Statement;
+  readonly #count: Statement;
+  readonly #deleteOldest: Statement;
+  #writes = 0;
+
+  constructor(db: Database) {
+    this.#put = db.prepare(
+      `INSERT INTO refusal (device_id, merchant_id, source, what, reason, why, address, count, first_at_ms, last_at_ms)
+       SELECT d.id, d.merchant_id, @source, @what, @reason, @why, @address, @count, @firstAtMs, @lastAtMs
+       FROM device d WHERE d.mac = @mac AND d.removed_at_ms IS NULL
+       ON CONFLICT (device_id, merchant_id, source, what, why) DO UPDATE SET
+         count = count + excluded.count, last_at_ms = max(last_at_ms, excluded.last_at_ms),
+         address = excluded.address, reason = excluded.reason`,
+    );
+    this.#trimLock = db.prepare(
+      `DELETE FROM refusal WHERE id IN (
+         SELECT r.id FROM refusal r JOIN device d ON d.id = r.device_id WHERE d.mac = ?
+         ORDER BY r.last_at_ms DESC, r.id DESC LIMIT -1 OFFSET ${REFUSALS_PER_LOCK})`,
+    );
+    this.#deleteOld = db.prepare('DELETE FROM refusal WHERE last_at_ms < ?');
+    this.#count = db.prepare('SELECT count(*) FROM refusal').pluck();
+    this.#deleteOldest = db.prepare(
+      'DELETE FROM refusal WHERE id IN (SELECT id FROM refusal ORDER BY last_at_ms LIMIT ?)',
+    );
+  }
+
+  /** @throws what SQLite throws */
+  write({ changes, nowMs }: RefusalsWrite): void {
+    for (const change of changes) {
+      const { changes: rows } = this.#put.run(change);
+      if (rows > 0) this.#trimLock.run(change.mac);
+    }
+    this.#deleteOld.run(nowMs - REFUSALS_KEPT_FOR);
+    if (this.#writes++ % COUNT_EVERY !== 0) return;
+    const tooMany = (this.#count.get() as number) - REFUSALS_KEPT;
+    if (tooMany > 0) this.#deleteOldest.run(tooMany);
+  }
+}

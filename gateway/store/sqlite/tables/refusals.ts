@@ -1,0 +1,45 @@
+/** What was refused of locks, in SQLite: written by who writes the log (batched-write.ts), read through Kysely. */
+import type { Kysely } from 'kysely';
+import {
+  REFUSALS_KEPT_FOR,
+  type Refusal,
+  type RefusalChange,
+  type RefusalStore,
+} from '../../contract/refusal-store.js';
+import type { SideWrite } from '../log/batched-write.js';
+import type { Tables } from '../schema.js';
+
+export interface SqliteRefusalsParts {
+  /** On the connection that only reads. */
+  readonly readTables: Kysely<Tables>;
+  /** Has it written by who writes the log; rejects with a StoreFailure. */
+  readonly writeBeside: (what: string, write: SideWrite) => Promise<void>;
+}
+
+export class SqliteRefusals implements RefusalStore {
+  readonly #parts: SqliteRefusalsParts;
+
+  constructor(parts: SqliteRefusalsParts) {
+    this.#parts = parts;
+  }
+
+  write(changes: readonly RefusalChange[], nowMs: number): Promise<void> {
+    return this.#parts.writeBeside('keep refusals', { type: 'refusals', changes, nowMs });
+  }
+
+  async read(deviceId: number, nowMs: number): Promise<Refusal[]> {
+    const rows = await this.#parts.readTables
+      .selectFrom('refusal')
+      .innerJoin('device', 'device.id', 'refusal.device_id')
+      .selectAll('refusal')
+      .where('refusal.device_id', '=', deviceId)
+      .whereRef('refusal.merchant_id', '=', 'device.merchant_id')
+      .where('refusal.last_at_ms', '>=', nowMs - REFUSALS_KEPT_FOR)
+      .orderBy('refusal.last_at_ms', 'desc')
+      .orderBy('refusal.id', 'desc')
+      .execute();
+    return rows.map(({ source, what, reason, why, address, count, first_at_ms: firstAtMs, last_at_ms: lastAtMs }) => {
+      return { source, what, reason, why, address, count, firstAtMs, lastAtMs };
+    });
+  }
+}

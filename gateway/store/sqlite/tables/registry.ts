@@ -1,0 +1,139 @@
+/**
+ * The ordinary tables, through Kysely, so that every engine shares these statements: merchants, webhook URLs,
+ * quarantine (reading), facts. Locks and their credentials stand in devices.ts.
+ */
+import type { Kysely, Selectable } from 'kysely';
+import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import type { Merchant, NewWebhookUrl, QuarantinedMessage, WebhookUrl } from '../../contract/store.js';
+import type { MerchantTable, Tables, WebhookUrlTable } from '../schema.js';
+
+export class Registry {
+  readonly #db: Kysely<Tables>;
+
+  constructor(db: Kysely<Tables>) {
+    this.#db = db;
+  }
+
+  /** @throws LockgateError `merchant-exists` */
+  async addMerchant(name: string, nowMs: number): Promise<Merchant> {
+    return await this.#db.transaction().execute(async (db) => {
+      const taken = await db.selectFrom('merchant').select('id').where('name', '=', name).executeTakeFirst();
+      if (taken !== undefined)
+        throw new LockgateError('merchant-exists', `there is a merchant named ${JSON.stringify(name)} already`);
+      const row = { name, created_at_ms: nowMs };
+      return toMerchant(await db.insertInto('merchant').values(row).returningAll().executeTakeFirstOrThrow());
+    });
+  }
+
+  async listMerchants(): Promise<Merchant[]> {
+    return (await this.#db.selectFrom('merchant').selectAll().orderBy('id').execute()).map(toMerchant);
+  }
+
+  async readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
+    const rows = await this.#db
+      .selectFrom('quarantine')
+      .innerJoin('device', 'device.id', 'quarantine.device_id')
+      .selectAll('quarantine')
+      .select('device.mac')
+      .where('quarantine.device_id', '=', deviceId)
+      .whereRef('quarantine.merchant_id', '=', 'device.merchant_id')
+      .orderBy('quarantine.id', 'desc')
+      .limit(limit)
+      .execute();
+    return rows.map(({ id, mac, received_at_ms: receivedAtMs, code, message, bytes }) => {
+      return { id, mac: mac as Mac, receivedAtMs, code, message, bytes };
+    });
+  }
+
+  /** A new URL follows the log from now on, or from an uplink on. @throws LockgateError `no-such-merchant` */
+  async addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
+    return await this.#db.transaction().execute(async (db) => {
+      const merchant = await merchantNamed(db, url.merchant);
+      const last = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
+      const after = Math.min(last?.id ?? 0, (url.fromUplinkId ?? Number.POSITIVE_INFINITY) - 1);
+      const row = {
+        merchant_id: merchant.id,
+        url: url.url,
+        headers: JSON.stringify(url.headersSealed),
+        headers_sealed: 1,
+        secret_sealed: url.secretSealed,
+        state: 'active' as const,
+        disabled_why: null,
+        cursor: after,
+        created_at_ms: url.nowMs,
+        ordered: url.ordered === true ? 1 : 0,
+        started_after: after,
+      };
+      const added = await db.insertInto('webhook_url').values(row).returningAll().executeTakeFirstOrThrow();
+      return toWebhookUrl({ ...added, merchant_name: merchant.name });
+    });
+  }
+
+  async listWebhookUrls(): Promise<WebhookUrl[]> {
+    const rows = await this.#db
+      .selectFrom('webhook_url')
+      .innerJoin('merchant', 'merchant.id', 'webhook_url.merchant_id')
+      .selectAll('webhook_url')
+      .select('merchant.name as merchant_name')
+      .orderBy('webhook_url.id')
+      .execute();
+    return rows.map(toWebhookUrl);
+  }
+
+  async readFact(name: string): Promise<string | null> {
+    const row = await this.#db.selectFrom('fact').select('value').where('name', '=', name).executeTakeFirst();
+    return row?.value ?? null;
+  }
+}
+
+/** @throws LockgateError `no-such-merchant` */
+export async function merchantNamed(db: Kysely<Tables>, name: string): Promise<Selectable<MerchantTable>> {
+  const merchant = await db.selectFrom('merchant').selectAll().where('name', '=', name).executeTakeFirst();
+  if (merchant === undefined) throw noSuchMerchant(name);
+  return merchant;
+}
+
+/** The id of the merchant of this name. @throws LockgateError `no-such-merchant` */
+export function merchantIdOf(merchants: readonly Merchant[], name: string): number {
+  const merchant = merchants.find((each) => each.name === name);
+  if (merchant === undefined) throw noSuchMerchant(name);
+  return merchant.id;
+}
+
+function noSuchMerchant(name: string): LockgateError {
+  return new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
+}
+
+/** The error for a MAC that no device has. */
+export function noSuchDevice(mac: Mac): LockgateError {
+  return new LockgateError('no-such-device', `there is no device ${formatMac(mac)}`);
+}
+
+function toMerchant(row: Selectable<MerchantTable>): Merchant {
+  return { id: row.id, name: row.name, createdAtMs: row.created_at_ms };
+}
+
+/** A row of `webhook_url` with its merchant's name. */
+export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name: string }): WebhookUrl {
+  return {
+    id: row.id,
+    merchantId: row.merchant_id,
+    merchantName: row.merchant_name,
+    url: row.url,
+    headersSealed: JSON.parse(row.headers) as Record<string, string>,
+    secretSealed: row.secret_sealed,
+    state: row.state,
+    disabledWhy: row.disabled_why,
+    cursor: row.cursor,
+    ordered: row.ordered === 1,
+    startedAfter: row.started_after,
+    failingSinceMs: row.failing_since_ms,
+    failingForMs: row.failing_for_ms,
+    hold:
+      row.held_until_ms === null || row.held_for_ms === null
+        ? null
+        : { untilMs: row.held_until_ms, spanMs: row.held_for_ms },
+    createdAtMs: row.created_at_ms,
+  };
+}

@@ -1,0 +1,158 @@
+/** What is done to all secrets of the SQLite store at once, in SQL by hand; whatever writes takes its turn. */
+import type { Database } from 'better-sqlite3';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import {
+  type Forgetting,
+  type Forgotten,
+  HASH_KEY_FACT,
+  KEY_ID_FACT,
+  type KeyFacts,
+  type SecretStore,
+} from '../../contract/secret-store.js';
+import { StoreFailure } from '../../contract/store.js';
+import type { Lane } from '../write-mutex.js';
+
+export interface SqliteSecretsParts {
+  readonly lane: Lane;
+  readonly writer: Database;
+  readonly reader: Database;
+}
+
+interface HeadersRow {
+  readonly id: number;
+  readonly headers: string;
+}
+
+export class SqliteSecrets implements SecretStore {
+  readonly #parts: SqliteSecretsParts;
+
+  constructor(parts: SqliteSecretsParts) {
+    this.#parts = parts;
+  }
+
+  async readKeyFacts(): Promise<KeyFacts> {
+    const { reader } = this.#parts;
+    const fact = reader.prepare('SELECT value FROM fact WHERE name = ?').pluck();
+    const hashKey = fact.get(HASH_KEY_FACT) as string | undefined;
+    const sample = reader.prepare('SELECT secret_sealed FROM webhook_url ORDER BY id LIMIT 1').pluck().get();
+    return {
+      keyId: (fact.get(KEY_ID_FACT) as string | undefined) ?? null,
+      hashKeySealed: hashKey === undefined ? null : Buffer.from(hashKey, 'base64'),
+      sample: (sample as Buffer | undefined) ?? null,
+    };
+  }
+
+  async noteKeyId(keyId: string): Promise<void> {
+    await this.#write('note the key', (db) => {
+      putFact(db, KEY_ID_FACT, keyId);
+      db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_FACT);
+    });
+  }
+
+  sealClearHeaders(seal: (value: string) => Buffer): Promise<number> {
+    return this.#write('seal headers', (db) => {
+      const clear = db.prepare('SELECT id, headers FROM webhook_url WHERE headers_sealed = 0').all() as HeadersRow[];
+      const put = db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 1 WHERE id = ?');
+      for (const { id, headers } of clear)
+        put.run(
+          mapValues(headers, (value) => seal(value).toString('base64')),
+          id,
+        );
+      return clear.filter(({ headers }) => headers !== '{}').length;
+    });
+  }
+
+  reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number> {
+    return this.#write('seal secrets anew', (db) => {
+      let count = 0;
+      for (const table of ['webhook_url', 'webhook_old_secret']) {
+        const rows = db.prepare(`SELECT id, secret_sealed FROM ${table}`).all();
+        const put = db.prepare(`UPDATE ${table} SET secret_sealed = ? WHERE id = ?`);
+        for (const { id, secret_sealed } of rows as { id: number; secret_sealed: Buffer }[]) {
+          put.run(reseal(secret_sealed), id);
+          count += 1;
+        }
+      }
+      const put = db.prepare('UPDATE webhook_url SET headers = ? WHERE id = ?');
+      for (const { id, headers } of db.prepare('SELECT id, headers FROM webhook_url').all() as HeadersRow[])
+        put.run(
+          mapValues(headers, (value) => {
+            count += 1;
+            return reseal(Buffer.from(value, 'base64')).toString('base64');
+          }),
+          id,
+        );
+      putFact(db, KEY_ID_FACT, key.keyId);
+      putFact(db, HASH_KEY_FACT, key.hashKeySealed.toString('base64'));
+      return count;
+    });
+  }
+
+  forget({ keyId, unknownSecret, disabledWhy, nowMs }: Forgetting): Promise<Forgotten> {
+    return this.#write('forget secrets', (db) => {
+      const forgotten = readForgotten(db, nowMs);
+      db.exec('DELETE FROM webhook_old_secret');
+      const put = db.prepare(
+        `UPDATE webhook_url SET secret_sealed = ?, headers = '{}', headers_sealed = 1 WHERE id = ?`,
+      );
+      for (const { id } of forgotten.urls) put.run(unknownSecret(), id);
+      db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ?`).run(disabledWhy);
+      db.prepare('UPDATE credential SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
+      db.prepare('UPDATE api_key SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
+      db.exec('DELETE FROM access_token; DELETE FROM user_session');
+      putFact(db, KEY_ID_FACT, keyId);
+      db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_FACT);
+      return forgotten;
+    });
+  }
+
+  #write<T>(what: string, work: (db: Database) => T): Promise<T> {
+    const { lane, writer } = this.#parts;
+    return lane.run(() => {
+      try {
+        return writer.transaction(() => work(writer)).immediate();
+      } catch (error) {
+        if ((error as Error).name !== 'SqliteError') throw error;
+        throw new StoreFailure(what, error);
+      }
+    });
+  }
+}
+
+function putFact(db: Database, name: string, value: string): void {
+  db.prepare(
+    'INSERT INTO fact (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  ).run(name, value);
+}
+
+function mapValues(json: string, change: (value: string) => string): string {
+  const entries = Object.entries(JSON.parse(json) as Record<string, string>);
+  return JSON.stringify(Object.fromEntries(entries.map(([name, value]) => [name, change(value)])));
+}
+
+function readForgotten(db: Database, nowMs: number): Forgotten {
+  const urls = db
+    .prepare(
+      `SELECT w.id, m.name AS merchant, w.url, w.headers FROM webhook_url w JOIN merchant m ON m.id = w.merchant_id
+       ORDER BY w.id`,
+    )
+    .all() as { id: number; merchant: string; url: string; headers: string }[];
+  const credentials = db
+    .prepare(
+      `SELECT DISTINCT d.mac, c.kind, c.name FROM credential c JOIN device d ON d.id = c.device_id
+       WHERE c.revoked_at_ms IS NULL AND (c.expires_at_ms IS NULL OR c.expires_at_ms > ?) ORDER BY d.mac, c.name`,
+    )
+    .all(nowMs) as { mac: Mac; kind: 'lock' | 'phone'; name: string | null }[];
+  const apiKeys = db
+    .prepare(
+      `SELECT k.public_id AS id, m.name AS merchant, k.name FROM api_key k JOIN merchant m ON m.id = k.merchant_id
+       WHERE k.revoked_at_ms IS NULL ORDER BY k.id`,
+    )
+    .all() as Forgotten['apiKeys'][number][];
+  return {
+    apiKeys,
+    urls: urls.map(({ headers, ...url }) => ({ ...url, headers: Object.keys(JSON.parse(headers)) })),
+    locks: [...new Set(credentials.filter(({ kind }) => kind === 'lock').map(({ mac }) => mac))],
+    phones: credentials.filter(({ kind }) => kind === 'phone').map(({ mac, name }) => ({ mac, name: name ?? '' })),
+  };
+}

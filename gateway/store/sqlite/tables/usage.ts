@@ -1,0 +1,274 @@
+/**
+ * SIM cards, usage, price plans and statements in SQLite. What is added every second for each lock that said something
+ * is written by who writes the log (batched-write.ts); the rest goes through Kysely, as the other ordinary tables do.
+ */
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import { LockgateError } from '../../../../proto/errors.js';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import { type Month, monthEndMs } from '../../../usage/month.js';
+import type { PricePlan } from '../../../usage/price.js';
+import type { StatementBasis, UnbilledUsage } from '../../../usage/statement.js';
+import {
+  COUNTING_SINCE_FACT,
+  type DatedPlan,
+  type StoredStatement,
+  type UsageDelta,
+  type UsageFilter,
+  type UsageRow,
+  type UsageStore,
+} from '../../contract/usage-store.js';
+import { sql } from '../kysely.js';
+import type { SideWrite } from '../log/batched-write.js';
+import type { PricePlanTable, Tables, UsageTable } from '../schema.js';
+import type { Lane } from '../write-mutex.js';
+import { merchantNamed } from './registry.js';
+
+export interface SqliteUsageParts {
+  readonly lane: Lane;
+  readonly tables: Kysely<Tables>;
+  /** On the connection that only reads. */
+  readonly readTables: Kysely<Tables>;
+  /** Has it written by who writes the log; rejects with a StoreFailure. */
+  readonly writeBeside: (what: string, write: SideWrite) => Promise<void>;
+}
+
+export class SqliteUsage implements UsageStore {
+  readonly #lane: Lane;
+  readonly #tables: Kysely<Tables>;
+  readonly #reads: Kysely<Tables>;
+  readonly #writeBeside: SqliteUsageParts['writeBeside'];
+
+  constructor({ lane, tables, readTables, writeBeside }: SqliteUsageParts) {
+    this.#lane = lane;
+    this.#writeBeside = writeBeside;
+    this.#tables = tables;
+    this.#reads = readTables;
+  }
+
+  activate(sims: readonly { readonly mac: Mac; readonly atMs: number }[]): Promise<void> {
+    return this.#writeBeside('activate a SIM', { type: 'sims', sims });
+  }
+
+  add(deltas: readonly UsageDelta[], nowMs: number): Promise<void> {
+    return this.#writeBeside('add usage', { type: 'usage', deltas, nowMs });
+  }
+
+  async readActivations(): Promise<{ mac: Mac; activatedAtMs: number }[]> {
+    const rows = await this.#reads.selectFrom('sim').selectAll().execute();
+    return rows.map((row) => ({ mac: row.mac as Mac, activatedAtMs: row.activated_at_ms }));
+  }
+
+  async read({ month, mac, merchant }: UsageFilter): Promise<UsageRow[]> {
+    let query = this.#reads
+      .selectFrom('usage')
+      .innerJoin('merchant', 'merchant.id', 'usage.merchant_id')
+      .selectAll('usage')
+      .select('merchant.name as merchant_name');
+    if (month !== undefined) query = query.where('usage.month', '=', month);
+    if (mac !== undefined) query = query.where('usage.mac', '=', mac);
+    if (merchant !== undefined) query = query.where('merchant.name', '=', merchant);
+    const rows = await query.orderBy('usage.month').orderBy('usage.mac').orderBy('usage.merchant_id').execute();
+    return rows.map((row) => {
+      return { ...toUnbilled(row, false), merchantId: row.merchant_id, merchantName: row.merchant_name };
+    });
+  }
+
+  putPlan(merchant: string, plan: PricePlan, from: Month, nowMs: number): Promise<DatedPlan> {
+    return this.#transaction(async (db) => {
+      const { id } = await merchantNamed(db, merchant);
+      const closed = await db
+        .selectFrom('statement')
+        .select(({ fn }) => fn.max('month').as('month'))
+        .where('merchant_id', '=', id)
+        .executeTakeFirst();
+      if (closed !== undefined && closed.month !== null && closed.month >= from)
+        throw new LockgateError(
+          'usage-month-closed',
+          `a plan can't begin in ${from}: ${closed.month} is closed for ${merchant}, and a closed month stays as it is`,
+        );
+      const prices = { per_mb: plan.perMb, per_sim: plan.perSim, currency: plan.currency, set_at_ms: nowMs };
+      const row = { merchant_id: id, from_month: from, ...prices };
+      await db
+        .insertInto('price_plan')
+        .values(row)
+        .onConflict((conflict) => conflict.columns(['merchant_id', 'from_month']).doUpdateSet(prices))
+        .execute();
+      return toPlan({ ...row, merchant_name: merchant });
+    });
+  }
+
+  async readPlans(merchant?: string): Promise<DatedPlan[]> {
+    let query = this.#reads
+      .selectFrom('price_plan')
+      .innerJoin('merchant', 'merchant.id', 'price_plan.merchant_id')
+      .selectAll('price_plan')
+      .select('merchant.name as merchant_name');
+    if (merchant !== undefined) query = query.where('merchant.name', '=', merchant);
+    return (await query.orderBy('price_plan.merchant_id').orderBy('price_plan.from_month').execute()).map(toPlan);
+  }
+
+  async readClosedMonths(merchantId: number): Promise<Month[]> {
+    return await closedMonths(this.#reads, merchantId);
+  }
+
+  async readStatements(month: Month, merchant?: string): Promise<StoredStatement[]> {
+    let query = this.#reads
+      .selectFrom('statement')
+      .innerJoin('merchant', 'merchant.id', 'statement.merchant_id')
+      .select(['statement.merchant_id', 'statement.body', 'merchant.name'])
+      .where('statement.month', '=', month);
+    if (merchant !== undefined) query = query.where('merchant.name', '=', merchant);
+    const rows = await query.orderBy('statement.merchant_id').execute();
+    return rows.map((row) => ({ merchantId: row.merchant_id, merchantName: row.name, month, body: row.body }));
+  }
+
+  close(merchantId: number, month: Month, nowMs: number, make: (basis: StatementBasis) => string): Promise<boolean> {
+    return this.#transaction(async (db) => {
+      const closed = await closedMonths(db, merchantId);
+      if (closed.includes(month)) return false;
+      const earlier = closed.filter((each) => each < month);
+      const basis = await readBasis(db, merchantId, month, earlier, nowMs);
+      const row = { merchant_id: merchantId, month, closed_at_ms: nowMs, body: make(basis) };
+      await db.insertInto('statement').values(row).execute();
+      await db
+        .updateTable('usage')
+        .set(({ ref }) => ({
+          billed_messages_up: ref('messages_up'),
+          billed_messages_down: ref('messages_down'),
+          billed_connections: ref('connections'),
+          billed_bytes_up: ref('bytes_up'),
+          billed_bytes_down: ref('bytes_down'),
+        }))
+        .where('merchant_id', '=', merchantId)
+        .where('month', 'in', [month, ...earlier])
+        .execute();
+      return true;
+    });
+  }
+
+  #transaction<T>(work: (db: Transaction<Tables>) => Promise<T>): Promise<T> {
+    return this.#lane.run(() => this.#tables.transaction().execute(work));
+  }
+}
+
+async function closedMonths(db: Kysely<Tables>, merchantId: number): Promise<Month[]> {
+  const rows = await db
+    .selectFrom('statement')
+    .select('month')
+    .where('merchant_id', '=', merchantId)
+    .orderBy('month')
+    .execute();
+  return rows.map((row) => row.month as Month);
+}
+
+async function readBasis(
+  db: Transaction<Tables>,
+  merchantId: number,
+  month: Month,
+  earlier: readonly Month[],
+  closedAtMs: number,
+): Promise<StatementBasis> {
+  const { name } = await db
+    .selectFrom('merchant')
+    .select('name')
+    .where('id', '=', merchantId)
+    .executeTakeFirstOrThrow();
+  const since = await db.selectFrom('fact').select('value').where('name', '=', COUNTING_SINCE_FACT).executeTakeFirst();
+  const plan = await db
+    .selectFrom('price_plan')
+    .selectAll()
+    .where('merchant_id', '=', merchantId)
+    .where('from_month', '<=', month)
+    .orderBy('from_month', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const sims = await db.selectFrom('sim').selectAll().where('activated_at_ms', '<', monthEndMs(month)).execute();
+  return {
+    merchant: name,
+    month,
+    closedAtMs,
+    countingSinceMs: since === undefined ? null : Number(since.value),
+    plan: plan === undefined ? null : { perMb: plan.per_mb, perSim: plan.per_sim, currency: plan.currency },
+    usage: await unbilled(db, merchantId, [month]),
+    late: await unbilled(db, merchantId, earlier),
+    activations: new Map(sims.map((sim) => [sim.mac as Mac, sim.activated_at_ms])),
+    simsOf: await simsOf(db, merchantId, month),
+  };
+}
+
+/** What these months' rows have that no statement has. */
+async function unbilled(
+  db: Transaction<Tables>,
+  merchantId: number,
+  months: readonly Month[],
+): Promise<UnbilledUsage[]> {
+  if (months.length === 0) return [];
+  const rows = await db
+    .selectFrom('usage')
+    .selectAll()
+    .where('merchant_id', '=', merchantId)
+    .where('month', 'in', months)
+    .where(({ eb, or }) =>
+      or([
+        eb('bytes_up', '>', eb.ref('billed_bytes_up')),
+        eb('bytes_down', '>', eb.ref('billed_bytes_down')),
+        eb('connections', '>', eb.ref('billed_connections')),
+        eb('messages_up', '>', eb.ref('billed_messages_up')),
+        eb('messages_down', '>', eb.ref('billed_messages_down')),
+      ]),
+    )
+    .execute();
+  return rows.map((row) => toUnbilled(row, true));
+}
+
+/**
+ * The locks whose SIM is the merchant's to pay for: those it has now that were there before the month's end, and, of
+ * those that are gone, the ones that last counted as its own. So a SIM is paid for once.
+ */
+async function simsOf(db: Transaction<Tables>, merchantId: number, month: Month): Promise<Mac[]> {
+  const devices = await db
+    .selectFrom('device')
+    .select(['mac', 'merchant_id', 'simulated'])
+    .where('created_at_ms', '<', monthEndMs(month))
+    .execute();
+  const here = new Set(devices.map(({ mac }) => mac));
+  const own = devices.filter((device) => device.merchant_id === merchantId && device.simulated === 0);
+  const last = await db
+    .selectFrom('usage')
+    .select(['mac', 'merchant_id', sql<number>`max(changed_at_ms)`.as('last_at_ms')])
+    .where('month', '=', month)
+    .where('simulated', '=', 0)
+    .groupBy(['mac', 'merchant_id'])
+    .orderBy('last_at_ms')
+    .execute();
+  const lastMerchant = new Map(last.map((row) => [row.mac, row.merchant_id]));
+  const gone = [...lastMerchant].filter(([mac, merchant]) => merchant === merchantId && !here.has(mac));
+  return [...own.map(({ mac }) => mac), ...gone.map(([mac]) => mac)] as Mac[];
+}
+
+/** A row's counts; without what statements have of them where `isRest`. */
+function toUnbilled(row: Selectable<UsageTable>, isRest: boolean): UnbilledUsage {
+  const billed = isRest ? 1 : 0;
+  return {
+    month: row.month as Month,
+    mac: row.mac as Mac,
+    simulated: row.simulated === 1,
+    messagesUp: row.messages_up - billed * row.billed_messages_up,
+    messagesDown: row.messages_down - billed * row.billed_messages_down,
+    connections: row.connections - billed * row.billed_connections,
+    bytesUp: row.bytes_up - billed * row.billed_bytes_up,
+    bytesDown: row.bytes_down - billed * row.billed_bytes_down,
+  };
+}
+
+function toPlan(row: Selectable<PricePlanTable> & { merchant_name: string }): DatedPlan {
+  return {
+    merchantId: row.merchant_id,
+    merchantName: row.merchant_name,
+    from: row.from_month as Month,
+    perMb: row.per_mb,
+    perSim: row.per_sim,
+    currency: row.currency,
+    setAtMs: row.set_at_ms,
+  };
+}

@@ -1,0 +1,35 @@
+/** How long pending deliveries wait, in SQL by hand: what is looked at when a URL's deliveries begin. */
+import type { Database, Statement } from 'better-sqlite3';
+import type { DeliveryWait, WaitsPiece } from '../../../contract/webhook-store.js';
+
+export class DeliveryWaits {
+  readonly #writer: Database;
+  readonly #read: Statement;
+  readonly #shorten: Statement;
+
+  constructor(reader: Database, writer: Database) {
+    this.#writer = writer;
+    this.#read = reader.prepare(
+      `SELECT uplink_id AS uplinkId, attempts - attempts_before AS attempts, next_attempt_at_ms AS atMs
+       FROM delivery INDEXED BY delivery_by_state
+       WHERE url_id = @urlId AND state = 'pending' AND uplink_id > @afterId AND next_attempt_at_ms > @fromMs
+       ORDER BY uplink_id LIMIT @limit`,
+    );
+    this.#shorten = writer.prepare(
+      `UPDATE delivery SET next_attempt_at_ms = @atMs
+       WHERE url_id = @urlId AND uplink_id = @uplinkId AND state = 'pending' AND next_attempt_at_ms > @atMs`,
+    );
+  }
+
+  read(urlId: number, { afterId, fromMs, limit }: WaitsPiece): DeliveryWait[] {
+    return this.#read.all({ urlId, afterId, fromMs, limit }) as DeliveryWait[];
+  }
+
+  /** In one transaction. @throws what SQLite throws */
+  shorten(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): void {
+    const work = (): void => {
+      for (const { uplinkId, atMs } of waits) this.#shorten.run({ urlId, uplinkId, atMs });
+    };
+    this.#writer.transaction(work).immediate();
+  }
+}

@@ -1,0 +1,343 @@
+/**
+ * What operators ask of the SQLite store about webhooks. Ordinary tables go through Kysely, what touches the log or
+ * many deliveries is SQL by hand; whatever writes takes its turn on the store's lane.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { Kysely, Transaction } from 'kysely';
+import { LockgateError } from '../../../../../proto/errors.js';
+import type { EventName } from '../../../../webhooks/event-id.js';
+import { type StoredUplink, StoreFailure, type WebhookUrl } from '../../../contract/store.js';
+import type {
+  DeliveryFilter,
+  DeliveryReading,
+  DeliveryWait,
+  OldSecret,
+  RecoveryPiece,
+  Resent,
+  SecretRotation,
+  WaitsPiece,
+  WebhookChange,
+  WebhookStore,
+} from '../../../contract/webhook-store.js';
+import type { UplinkLookup } from '../../log/uplink-lookup.js';
+import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
+import type { Tables } from '../../schema.js';
+import type { Lane } from '../../write-mutex.js';
+import { toWebhookUrl } from '../registry.js';
+import { DeliveryWaits } from './delivery-waits.js';
+import { DeliveryReader, type Gap } from './webhook-rows.js';
+
+/** Damaged events that are looked at at once, and released in one commit. */
+const REPAIRED_AT_ONCE = 200;
+/** Rows of a removed URL that go in one commit, so that pings wait for no more than that. */
+const REMOVED_AT_ONCE = 200;
+
+/** Nothing held against a URL. */
+const FORGIVEN = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
+
+export interface SqliteWebhooksParts {
+  readonly lane: Lane;
+  readonly writer: Database;
+  readonly reader: Database;
+  readonly tables: Kysely<Tables>;
+  readonly readTables: Kysely<Tables>;
+  readonly lookup: UplinkLookup;
+}
+
+export class SqliteWebhooks implements WebhookStore {
+  readonly #parts: SqliteWebhooksParts;
+  readonly #deliveries: DeliveryReader;
+  readonly #waits: DeliveryWaits;
+  readonly #pendingLocks: Statement;
+  readonly #hasPending: Statement;
+  readonly #firstFrom: Statement;
+  readonly #putDue: Statement;
+  readonly #isOnItsWay: Statement;
+  readonly #undelivered: Statement;
+  readonly #kept: Statement;
+  readonly #damaged: Statement;
+
+  constructor(parts: SqliteWebhooksParts) {
+    this.#parts = parts;
+    const { reader, writer } = parts;
+    this.#deliveries = new DeliveryReader(reader, parts.lookup.tail);
+    this.#waits = new DeliveryWaits(reader, writer);
+    this.#pendingLocks = reader
+      .prepare(
+        `SELECT DISTINCT device_id FROM delivery INDEXED BY delivery_by_lock WHERE url_id = ? AND state = 'pending'`,
+      )
+      .pluck();
+    this.#hasPending = reader
+      .prepare(`SELECT 1 FROM delivery WHERE url_id = ? AND device_id = ? AND state = 'pending' LIMIT 1`)
+      .pluck();
+    this.#firstFrom = reader.prepare('SELECT id, received_at_ms FROM uplink WHERE id >= ? ORDER BY id LIMIT 1');
+    this.#putDue = writer.prepare(
+      `INSERT INTO delivery (url_id, uplink_id, device_id, state, attempts, attempts_before, next_attempt_at_ms)
+       SELECT @urlId, u.id, u.device_id, 'pending', n.made, n.made, @nowMs FROM uplink u, (
+         SELECT coalesce(max(number), 0) AS made FROM attempt WHERE url_id = @urlId AND uplink_id = @uplinkId) n
+       WHERE u.id = @uplinkId AND u.kind > 0
+       ON CONFLICT (url_id, uplink_id) DO UPDATE SET
+         state = 'pending', device_id = excluded.device_id, attempts_before = attempts,
+         next_attempt_at_ms = excluded.next_attempt_at_ms`,
+    );
+    this.#isOnItsWay = writer.prepare(
+      `SELECT 1 FROM webhook_url w WHERE w.id = @urlId AND w.cursor < @uplinkId
+         AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = w.id AND y.uplink_id = @uplinkId)
+         AND NOT EXISTS (
+           SELECT 1 FROM attempt a WHERE a.url_id = w.id AND a.uplink_id = @uplinkId AND a.error IS NULL)`,
+    );
+    this.#undelivered = writer
+      .prepare(
+        `SELECT uplink_id FROM delivery INDEXED BY delivery_by_state
+         WHERE url_id = ? AND state = ? AND uplink_id > ? AND uplink_id <= ? ORDER BY uplink_id LIMIT ?`,
+      )
+      .pluck();
+    this.#kept = writer
+      .prepare(
+        `SELECT u.id FROM uplink u JOIN webhook_url w ON w.merchant_id = u.merchant_id
+         WHERE w.id = @urlId AND u.kind > 0 AND u.id > @from AND u.id <= @to
+           AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = w.id AND y.uplink_id = u.id)
+           AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = w.id AND a.uplink_id = u.id AND a.error IS NULL)
+         ORDER BY u.id LIMIT @limit`,
+      )
+      .pluck();
+    this.#damaged = reader.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM delivery y INDEXED BY delivery_by_state
+       JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
+       WHERE y.url_id = @urlId AND y.state = 'damaged' AND y.uplink_id > @afterId AND y.uplink_id <= @toId
+       ORDER BY y.uplink_id LIMIT ${REPAIRED_AT_ONCE}`,
+    );
+  }
+
+  async find(urlId: number): Promise<WebhookUrl | null> {
+    return await findUrl(this.#parts.readTables, urlId);
+  }
+
+  change(urlId: number, change: WebhookChange): Promise<WebhookUrl> {
+    return this.#transaction(async (db) => {
+      const before = await existing(db, urlId);
+      const { url, headersSealed, ordered, disabledWhy } = change;
+      const enabling = disabledWhy === null && before.state === 'disabled';
+      const end = enabling ? await endOfLog(db, before.cursor) : before.cursor;
+      if (end > before.cursor)
+        await db.insertInto('webhook_gap').values({ url_id: urlId, after_id: before.cursor, until_id: end }).execute();
+      const changed = {
+        ...(url !== undefined && { url }),
+        ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
+        ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
+        ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
+        ...(enabling && { state: 'active' as const, disabled_why: null, cursor: end }),
+        // What failed before is no longer this URL's failure, and what its receiver asked for binds no other.
+        ...((enabling || url !== undefined) && FORGIVEN),
+      };
+      // One that is to be enabled may be active already; an update of nothing is no SQL.
+      if (Object.keys(changed).length > 0)
+        await db.updateTable('webhook_url').set(changed).where('id', '=', urlId).execute();
+      return await existing(db, urlId);
+    });
+  }
+
+  async remove(urlId: number): Promise<void> {
+    // Its row goes last: what a crash leaves of them is still some URL's, and can be removed and erased.
+    for (const table of ['delivery', 'attempt']) while ((await this.#removeSome(table, urlId)) > 0);
+    await this.#transaction(async (db) => {
+      await existing(db, urlId);
+      await db.deleteFrom('delivery').where('url_id', '=', urlId).execute();
+      await db.deleteFrom('attempt').where('url_id', '=', urlId).execute();
+      await db.deleteFrom('webhook_old_secret').where('url_id', '=', urlId).execute();
+      await db.deleteFrom('webhook_gap').where('url_id', '=', urlId).execute();
+      await db.deleteFrom('webhook_url').where('id', '=', urlId).execute();
+    });
+  }
+
+  #removeSome(table: string, urlId: number): Promise<number> {
+    const some = `SELECT rowid FROM ${table} WHERE url_id = ? LIMIT ${REMOVED_AT_ONCE}`;
+    return this.#write('remove deliveries', () => {
+      return this.#parts.writer.prepare(`DELETE FROM ${table} WHERE rowid IN (${some})`).run(urlId).changes;
+    });
+  }
+
+  rotateSecret(urlId: number, { secretSealed, nowMs, oldValidUntilMs }: SecretRotation): Promise<WebhookUrl> {
+    return this.#transaction(async (db) => {
+      const before = await existing(db, urlId);
+      const old = { url_id: urlId, secret_sealed: before.secretSealed, valid_until_ms: oldValidUntilMs };
+      await db.insertInto('webhook_old_secret').values(old).execute();
+      // An earlier rotation's time may be shortened by this one, never made longer.
+      await db
+        .updateTable('webhook_old_secret')
+        .set({ valid_until_ms: oldValidUntilMs })
+        .where('url_id', '=', urlId)
+        .where('valid_until_ms', '>', oldValidUntilMs)
+        .execute();
+      await db
+        .deleteFrom('webhook_old_secret')
+        .where('url_id', '=', urlId)
+        .where('valid_until_ms', '<=', nowMs)
+        .execute();
+      await db.updateTable('webhook_url').set({ secret_sealed: secretSealed }).where('id', '=', urlId).execute();
+      return await existing(db, urlId);
+    });
+  }
+
+  async readOldSecrets(urlId: number, nowMs: number): Promise<OldSecret[]> {
+    const rows = await this.#parts.readTables
+      .selectFrom('webhook_old_secret')
+      .selectAll()
+      .where('url_id', '=', urlId)
+      .where('valid_until_ms', '>', nowMs)
+      .orderBy('id', 'desc')
+      .execute();
+    return rows.map((row) => ({ secretSealed: row.secret_sealed, validUntilMs: row.valid_until_ms }));
+  }
+
+  async readPendingLocks(urlId: number): Promise<number[]> {
+    return this.#read('read deliveries', () => this.#pendingLocks.all(urlId) as number[]);
+  }
+
+  async readWaits(urlId: number, piece: WaitsPiece): Promise<DeliveryWait[]> {
+    return this.#read('read deliveries', () => this.#waits.read(urlId, piece));
+  }
+
+  shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void> {
+    const { lane } = this.#parts;
+    return lane.run(() => this.#read('make deliveries due', () => this.#waits.shorten(urlId, waits)));
+  }
+
+  async findPending(urlId: number, deviceId: number): Promise<boolean> {
+    return this.#read('read deliveries', () => this.#hasPending.get(urlId, deviceId) !== undefined);
+  }
+
+  /** Receipts grow with ids, so the log itself is the index. */
+  async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
+    return this.#read('read the log', () => {
+      let [low, high] = [0, Number.MAX_SAFE_INTEGER];
+      let last = 0;
+      while (low < high) {
+        const middle = Math.floor(low + (high - low) / 2);
+        const row = this.#firstFrom.get(middle) as { id: number; received_at_ms: number } | undefined;
+        if (row === undefined || row.received_at_ms >= receivedAtMs) high = middle;
+        else {
+          low = row.id + 1;
+          last = row.id;
+        }
+      }
+      const first = this.#firstFrom.get(low) as { id: number } | undefined;
+      return first?.id ?? last + 1;
+    });
+  }
+
+  async findEvent(name: EventName): Promise<StoredUplink | null> {
+    return this.#read('look up an event', () => this.#parts.lookup.event(name));
+  }
+
+  async readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]> {
+    const found: DeliveryReading[] = [];
+    for (const urlId of filter.urlIds) {
+      const url = await this.find(urlId);
+      if (url === null) continue;
+      const gaps = await this.#gaps(this.#parts.readTables, urlId);
+      found.push(...this.#read('read deliveries', () => this.#deliveries.read(url, gaps, filter)));
+    }
+    return found.sort((a, b) => b.uplink.id - a.uplink.id || a.urlId - b.urlId).slice(0, filter.limit);
+  }
+
+  resend(urlId: number, uplinkId: number, nowMs: number): Promise<Resent> {
+    return this.#write('send an event again', () => {
+      if (this.#isOnItsWay.get({ urlId, uplinkId }) !== undefined) return 'on-its-way';
+      this.#putDue.run({ urlId, uplinkId, nowMs });
+      return 'due';
+    });
+  }
+
+  async recover(
+    urlId: number,
+    { afterId, toId, limit, nowMs }: RecoveryPiece,
+  ): Promise<{ count: number; lastId: number | null }> {
+    const gaps = await this.#gaps(this.#parts.readTables, urlId);
+    return await this.#write('recover events', () => {
+      const rows = ['dead', 'pending'].flatMap((state) => {
+        return this.#undelivered.all(urlId, state, afterId, toId, limit) as number[];
+      });
+      const kept = gaps.flatMap((gap) => {
+        const [from, to] = [Math.max(gap.afterId, afterId), Math.min(gap.untilId, toId)];
+        return from < to ? (this.#kept.all({ urlId, from, to, limit }) as number[]) : [];
+      });
+      const oldest = [...rows, ...kept].sort((a, b) => a - b).slice(0, limit);
+      for (const uplinkId of oldest) this.#putDue.run({ urlId, uplinkId, nowMs });
+      return { count: oldest.length, lastId: oldest.at(-1) ?? null };
+    });
+  }
+
+  async releaseRepaired(urlId: number, { afterId: first, toId, nowMs }: Omit<RecoveryPiece, 'limit'>): Promise<number> {
+    let released = 0;
+    for (let afterId: number | undefined = first; afterId !== undefined; ) {
+      const uplinks = this.#readDamaged({ urlId, afterId, toId });
+      const whole = uplinks.filter(({ isDamaged }) => !isDamaged);
+      if (whole.length > 0)
+        await this.#write('send repaired events', () => {
+          for (const { id: uplinkId } of whole) this.#putDue.run({ urlId, uplinkId, nowMs });
+        });
+      released += whole.length;
+      afterId = uplinks.at(-1)?.id;
+    }
+    return released;
+  }
+
+  #readDamaged(range: { readonly urlId: number; readonly afterId: number; readonly toId: number }): StoredUplink[] {
+    return this.#read('read deliveries', () => (this.#damaged.all(range) as UplinkRow[]).map(toUplink));
+  }
+
+  async #gaps(db: Kysely<Tables>, urlId: number): Promise<Gap[]> {
+    const rows = await db
+      .selectFrom('webhook_gap')
+      .selectAll()
+      .where('url_id', '=', urlId)
+      .orderBy('after_id')
+      .execute();
+    return rows.map((row) => ({ afterId: row.after_id, untilId: row.until_id }));
+  }
+
+  #transaction<T>(work: (db: Transaction<Tables>) => Promise<T>): Promise<T> {
+    return this.#parts.lane.run(() => this.#parts.tables.transaction().execute(work));
+  }
+
+  #write<T>(what: string, work: () => T): Promise<T> {
+    const { lane, writer } = this.#parts;
+    return lane.run(() => this.#read(what, () => writer.transaction(work).immediate()));
+  }
+
+  #read<T>(what: string, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw new StoreFailure(what, error);
+    }
+  }
+}
+
+async function findUrl(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl | null> {
+  const row = await db
+    .selectFrom('webhook_url')
+    .innerJoin('merchant', 'merchant.id', 'webhook_url.merchant_id')
+    .selectAll('webhook_url')
+    .select('merchant.name as merchant_name')
+    .where('webhook_url.id', '=', urlId)
+    .executeTakeFirst();
+  return row === undefined ? null : toWebhookUrl(row);
+}
+
+async function existing(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl> {
+  const url = await findUrl(db, urlId);
+  if (url === null) throw noSuchWebhook(urlId);
+  return url;
+}
+
+/** The error for an id that no webhook URL has. */
+export function noSuchWebhook(urlId: number): LockgateError {
+  return new LockgateError('no-such-webhook', `there is no webhook URL ${urlId}`);
+}
+
+async function endOfLog(db: Kysely<Tables>, least: number): Promise<number> {
+  const last = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
+  return Math.max(last?.id ?? 0, least);
+}

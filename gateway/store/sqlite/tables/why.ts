@@ -1,0 +1,120 @@
+/** What `why` asks of the SQLite store, in SQL by hand: each by an index, and none of it on a hot path. */
+import type { Database, Statement } from 'better-sqlite3';
+import type { UplinkName } from '../../../../proto/power/judge/event.js';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import {
+  type LogEntry,
+  type QuarantinedMessage,
+  type StoredFinding,
+  type StoredUplink,
+  StoreFailure,
+} from '../../contract/store.js';
+import type { FindingOfLock, LogStart, WhyStore } from '../../contract/why-store.js';
+import { LogMerge } from '../log/log-merge.js';
+import { type FindingRow, type LogReader, toFinding } from '../log/sqlite-log.js';
+import type { UplinkLookup } from '../log/uplink-lookup.js';
+
+interface QuarantineRow {
+  readonly id: number;
+  readonly device_id: number;
+  readonly mac: string;
+  readonly received_at_ms: number;
+  readonly code: string;
+  readonly message: string;
+  readonly bytes: Buffer;
+}
+
+/** Uplinks or findings under one name that are looked at. */
+const MOST = 100;
+
+export class SqliteWhy implements WhyStore {
+  readonly #log: LogReader;
+  readonly #lookup: UplinkLookup;
+  readonly #credentials: Statement;
+  readonly #finding: Statement;
+  readonly #findingsOf: Statement;
+  readonly #quarantined: Statement;
+  readonly #gap: Statement;
+  readonly #eventBefore: Statement;
+  readonly #eventUpTo: Statement;
+
+  constructor(reader: Database, log: LogReader, lookup: UplinkLookup) {
+    this.#log = log;
+    this.#lookup = lookup;
+    this.#credentials = reader.prepare('SELECT id FROM credential WHERE device_id = ? ORDER BY id').pluck();
+    const finding = 'SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id';
+    this.#finding = reader.prepare(`${finding} WHERE f.id = ?`);
+    this.#findingsOf = reader.prepare(
+      `${finding} WHERE f.device_id = ? AND f.credential_id = ? AND f.boot = ? AND f.sequence = ?
+       ORDER BY f.id LIMIT ${MOST}`,
+    );
+    this.#quarantined = reader.prepare(
+      'SELECT q.*, d.mac FROM quarantine q JOIN device d ON d.id = q.device_id WHERE q.id = ?',
+    );
+    this.#gap = reader.prepare('SELECT 1 FROM webhook_gap WHERE url_id = ? AND after_id < ? AND until_id >= ?');
+    this.#eventBefore = reader
+      .prepare('SELECT id FROM lock_event WHERE device_id = ? AND at_ms <= ? ORDER BY id DESC LIMIT 1 OFFSET ?')
+      .pluck();
+    this.#eventUpTo = reader
+      .prepare('SELECT id FROM lock_event WHERE device_id = ? AND after_uplink_id < ? ORDER BY id DESC LIMIT 1')
+      .pluck();
+  }
+
+  async findUplinks(deviceId: number, boot: number, sequence: number): Promise<StoredUplink[]> {
+    return this.#read(() => {
+      const found: StoredUplink[] = [];
+      for (const credentialId of this.#credentials.all(deviceId) as number[])
+        if (found.length < MOST) found.push(...this.#lookup.named(credentialId, boot, sequence));
+      return found.sort((one, other) => one.id - other.id).slice(0, MOST);
+    });
+  }
+
+  async findFinding(id: number): Promise<FindingOfLock | null> {
+    return this.#read(() => {
+      const row = this.#finding.get(id) as (FindingRow & { device_id: number }) | undefined;
+      return row === undefined ? null : { ...toFinding(row), deviceId: row.device_id, mac: row.mac as Mac };
+    });
+  }
+
+  async findFindingsOf(deviceId: number, { credential, boot, sequence }: UplinkName): Promise<StoredFinding[]> {
+    return this.#read(() =>
+      (this.#findingsOf.all(deviceId, credential, boot, sequence) as FindingRow[]).map(toFinding),
+    );
+  }
+
+  async findQuarantined(id: number): Promise<(QuarantinedMessage & { readonly deviceId: number }) | null> {
+    return this.#read(() => {
+      const row = this.#quarantined.get(id) as QuarantineRow | undefined;
+      if (row === undefined) return null;
+      const { device_id: deviceId, received_at_ms: receivedAtMs, code, message, bytes } = row;
+      return { id, deviceId, mac: row.mac as Mac, receivedAtMs, code, message, bytes };
+    });
+  }
+
+  async findGap(urlId: number, uplinkId: number): Promise<boolean> {
+    return this.#read(() => this.#gap.get(urlId, uplinkId, uplinkId) !== undefined);
+  }
+
+  async findLogStart(deviceId: number, toUplinkId: number, toMs: number, most: number): Promise<LogStart> {
+    return this.#read(() => {
+      const uplink = this.#lookup.idBefore(deviceId, toUplinkId, most) ?? 0;
+      const event = (this.#eventBefore.get(deviceId, toMs, most) as number | undefined) ?? 0;
+      // Events that came before the first uplink that is read say nothing that is still believed.
+      const old = uplink === 0 ? 0 : ((this.#eventUpTo.get(deviceId, uplink) as number | undefined) ?? 0);
+      return { afterUplinkId: uplink, afterEventId: Math.max(event, old), isCut: uplink > 0 || event > 0 };
+    });
+  }
+
+  async *readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncGenerator<LogEntry[]> {
+    const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit, start);
+    for (let piece = merge.next(); piece.length > 0; piece = merge.next()) yield piece;
+  }
+
+  #read<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw new StoreFailure('look something up', error);
+    }
+  }
+}

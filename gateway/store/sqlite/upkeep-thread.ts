@@ -1,0 +1,31 @@
+/**
+ * A thread that checks or copies a store: both read all of it, and whoever asked has a ping to take, or a line of
+ * progress to show, meanwhile.
+ */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { LockgateError } from '../../../proto/errors.js';
+import { copyDatabase } from './backup/copy.js';
+import { checkDatabase } from './check/check.js';
+import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
+
+const port = parentPort as MessagePort;
+
+function say(answer: UpkeepAnswer): void {
+  port.postMessage(answer);
+}
+
+async function carryOut(task: UpkeepTask): Promise<UpkeepAnswer> {
+  if (task.type === 'check') {
+    const tell = (what: string, done: number): void => say({ type: 'progress', what, done, total: null });
+    return { type: 'checked', report: await checkDatabase(task.file, tell) };
+  }
+  const tell = (done: number, total: number): void => say({ type: 'progress', what: 'pages', done, total });
+  return { type: 'copied', ...(await copyDatabase(task.from, task.to, tell)) };
+}
+
+try {
+  say(await carryOut(workerData as UpkeepTask));
+} catch (error) {
+  const code = error instanceof LockgateError ? error.code : null;
+  say({ type: 'failed', code, message: error instanceof Error ? error.message : String(error) });
+}

@@ -1,0 +1,123 @@
+/**
+ * One attempt at one event for one URL: makes body, headers and signatures, sends them, and says what came of it in the
+ * words of the store and of the gateway's events.
+ */
+
+import type { DeliveryAttempted } from '../events.js';
+import type { AttemptRecord, StoredUplink, WebhookUrl } from '../store/contract/store.js';
+import { eventId } from './event-id.js';
+import { webhookBody } from './payload/body.js';
+import { signHeaders } from './payload/signature.js';
+import { type AttemptResult, attemptDelivery } from './sending/attempt.js';
+import type { GuardedAgents } from './sending/guarded-agents.js';
+import type { DeliveryClock } from './url/delivery-clock.js';
+import { retryDelay } from './url/schedule.js';
+
+/** What is secret about a URL, opened. */
+export interface UrlSecrets {
+  /** What its attempts are signed with, the newest first. */
+  readonly signing: readonly SigningSecret[];
+  /** Its custom headers. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A secret to sign with, until a time by the wall's clock; for ever where that is undefined. */
+export interface SigningSecret {
+  readonly secret: string;
+  readonly validUntilMs?: number | undefined;
+}
+
+/** What an attempt needs of the parts around it. */
+export interface CourierParts {
+  readonly agents: GuardedAgents;
+  /** The clock that deliveries wait by; receivers live by its wall's. */
+  readonly waits: DeliveryClock;
+  readonly userAgent: string;
+  /** Chance, in [0, 1). */
+  readonly random: () => number;
+}
+
+/** An attempt that was made. */
+export interface Attempted {
+  readonly event: StoredUplink;
+  readonly number: number;
+  readonly atMs: number;
+  readonly result: AttemptResult;
+}
+
+export class Courier {
+  readonly #url: WebhookUrl;
+  readonly #secrets: UrlSecrets;
+  readonly #parts: CourierParts;
+
+  constructor(url: WebhookUrl, secrets: UrlSecrets, parts: CourierParts) {
+    this.#url = url;
+    this.#secrets = secrets;
+    this.#parts = parts;
+  }
+
+  /** Makes the attempt; it never rejects. Undefined where the stored ping is damaged: then nothing was sent. */
+  async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted | undefined> {
+    const atMs = this.#parts.waits.wall.now();
+    const body = bodyOf(event);
+    if (body === undefined) return undefined;
+    return { event, number, atMs, result: await this.send(eventId(event), body, atMs, signal) };
+  }
+
+  /** Sends a body under an id, signed with every secret that is valid now. */
+  async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
+    const { waits, agents, userAgent } = this.#parts;
+    const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
+    const headers = {
+      ...this.#secrets.headers,
+      'content-type': 'application/json',
+      'user-agent': userAgent,
+      ...signHeaders(
+        secrets.map(({ secret }) => secret),
+        id,
+        nowMs,
+        body,
+      ),
+    };
+    return await attemptDelivery({ url: this.#url.url, headers, body }, agents, waits.wall, signal);
+  }
+
+  /** What is noted of it. `before`: attempts made before the event was last sent anew. */
+  record({ event, number, atMs, result }: Attempted, before: number, hasRow: boolean): AttemptRecord {
+    const { status, durationMs, error, answer } = result;
+    const outcome = this.#outcome(number - before, result);
+    const what = { status, error, answer, outcome, hasRow };
+    return { urlId: this.#url.id, uplinkId: event.id, number, atMs, durationMs, ...what };
+  }
+
+  #outcome(tries: number, result: AttemptResult): AttemptRecord['outcome'] {
+    if (result.error === null) return { state: 'delivered' };
+    if (result.status === 410) return { state: 'dead' };
+    const delay = retryDelay(tries, this.#parts.random(), result.retryAfter);
+    if (delay === undefined) return { state: 'dead' };
+    return { state: 'pending', nextAttemptAtMs: this.#parts.waits.now() + delay };
+  }
+}
+
+/** What is announced of an attempt; `atMs` by the run's clock. */
+export function announcement(
+  event: StoredUplink,
+  record: AttemptRecord,
+  atMs: number,
+  waits: DeliveryClock,
+): DeliveryAttempted {
+  const { urlId, number, status, durationMs, error, outcome } = record;
+  const nextAttemptAtMs = outcome.state === 'pending' ? waits.toDate(outcome.nextAttemptAtMs) : null;
+  const what = { number, status, durationMs, error, outcome: outcome.state, nextAttemptAtMs };
+  return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...what };
+}
+
+/** The text of the body; undefined where what is stored is not what was written, or can't be read any more. */
+function bodyOf(event: StoredUplink): string | undefined {
+  if (event.isDamaged) return undefined;
+  try {
+    return JSON.stringify(webhookBody(event));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * What merchants' developers get of the payload's definition (payload/schema.ts): a JSON Schema, and types for
+ * TypeScript. `npm run gen` writes both into docs/, and `lockgate webhook schema` prints them.
+ */
+import type { TSchema } from 'typebox';
+import { PAYLOAD_SCHEMAS } from './schema.js';
+
+/** The JSON Schema of a webhook's body (draft 2020-12), as the text of a file. */
+export function payloadSchemaText(): string {
+  const document = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'WebhookPayload',
+    description: 'The body of a webhook, by its ping_type. Let pass members that you don’t know: more may come.',
+    oneOf: PAYLOAD_SCHEMAS,
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+/** The TypeScript types of a webhook's body, as the text of a declaration file. */
+export function payloadTypesText(): string {
+  const schemas = PAYLOAD_SCHEMAS.map(asObject);
+  const reason = schemas[0]?.properties?.reason ?? {};
+  return [
+    '// Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead',
+    '// of editing this.',
+    '',
+    '/** The body of a webhook: ping_type says which. Let pass members that you don’t know: more may come. */',
+    `export type WebhookPayload = ${schemas.map(({ title }) => title).join(' | ')};`,
+    '',
+    `/** ${reason.description} */`,
+    `export type ${reason.title} =`,
+    ...alternatives(reason).map((type, index, types) => `  | ${type}${index === types.length - 1 ? ';' : ''}`),
+    '',
+    ...schemas.flatMap(interfaceLines),
+  ].join('\n');
+}
+
+/** The part of a JSON Schema that our payload uses. */
+interface SchemaNode {
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string;
+  readonly const?: string;
+  readonly enum?: readonly string[];
+  readonly anyOf?: readonly SchemaNode[];
+  readonly pattern?: string;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly required?: readonly string[];
+}
+
+/** A schema of typebox's is a JSON Schema as it stands. */
+function asObject(schema: TSchema): SchemaNode {
+  return schema as SchemaNode;
+}
+
+function interfaceLines({ title = '', description = '', properties = {}, required = [] }: SchemaNode): string[] {
+  const members = Object.entries(properties).flatMap(([name, schema]) => [
+    `  /** ${schema.description} */`,
+    `  ${name}${required.includes(name) ? '' : '?'}: ${schema.title ?? alternatives(schema).join(' | ')};`,
+  ]);
+  return [`/** ${description} */`, `export interface ${title} {`, ...members, '}', ''];
+}
+
+/** The types that a member may have. A pattern is a type of its own only where it names a reason. */
+function alternatives({ type, const: only, enum: words, anyOf, pattern }: SchemaNode): string[] {
+  if (anyOf !== undefined) return anyOf.flatMap(alternatives);
+  if (only !== undefined) return [quoted(only)];
+  if (words !== undefined) return words.map(quoted);
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is TypeScript that is written here
+  if (pattern?.startsWith('^REASON_UNRECOGNIZED_')) return ['`REASON_UNRECOGNIZED_${number}`'];
+  if (type === 'string' || type === 'boolean' || type === 'null') return [type];
+  if (type === 'number' || type === 'integer') return ['number'];
+  throw new Error(`the payload's schema has a ${type} that no TypeScript type is known for`);
+}
+
+function quoted(word: string): string {
+  return `'${word}'`;
+}

@@ -1,0 +1,135 @@
+/**
+ * What goes into `judge` and what comes out of it (protocol.md §3).
+ */
+import type { Command, Source, Uplink } from '../../wire/ping.js';
+import { FIRST_LIFE } from '../../wire/uplink-life.js';
+import { type RuleName, type Severity, severityOf } from '../rules.js';
+
+/**
+ * Names an uplink within its lock, with its place in the order (protocol.md §1): credential, life, boot, sequence. The
+ * life is no part of its identity.
+ */
+export interface UplinkName {
+  /** The age order of the credential it came with: a newer credential has a greater number. */
+  readonly credential: number;
+  /** Which life of the lock it was made in (uplink-life.ts); absent for the first. */
+  readonly life?: number | undefined;
+  readonly boot: number;
+  readonly sequence: number;
+}
+
+/** Why a connection ended; `gateway` is our own doing (stop, revocation, overload). */
+export type DisconnectCause = 'closed' | 'dropped' | 'keepalive' | 'takeover' | 'gateway';
+
+/**
+ * Whether an uplink's name was used before: `repeat` with the same content, `conflict` with other content. The caller
+ * knows, because it keeps the uplinks; the belief is too small to.
+ */
+export type UplinkCopy = 'new' | 'repeat' | 'conflict';
+
+interface Timed {
+  /** By the gateway's or the run's clock, ms since the epoch. It never goes back; where it does, no time passed. */
+  readonly atMs: number;
+}
+
+export interface ConnectEvent extends Timed {
+  readonly type: 'connect';
+  readonly source: Source;
+}
+
+export interface DisconnectEvent extends Timed {
+  readonly type: 'disconnect';
+  readonly source: Source;
+  readonly cause: DisconnectCause;
+}
+
+export interface UplinkEvent extends Timed {
+  readonly type: 'uplink';
+  readonly source: Source;
+  /** The age order of the credential, which {@link UplinkName} explains. */
+  readonly credential: number;
+  /** Which life of the lock it was made in; absent for the first. */
+  readonly life?: number | undefined;
+  readonly copy: UplinkCopy;
+  readonly uplink: Uplink;
+}
+
+/** A command was sent to the lock, by whatever connection it had. */
+export interface CommandEvent extends Timed {
+  readonly type: 'command';
+  readonly id: number;
+  readonly command: Command;
+  /** When the command expires, ms since the epoch; absent where nothing says so, which counts as never. */
+  readonly expiresMs?: number | undefined;
+}
+
+/** Time passed, nothing came. */
+export interface TickEvent extends Timed {
+  readonly type: 'tick';
+}
+
+/** The gateway began or ended to listen. */
+export interface GatewayEvent extends Timed {
+  readonly type: 'gateway';
+  readonly state: 'start' | 'stop';
+}
+
+export type JudgeEvent = ConnectEvent | DisconnectEvent | UplinkEvent | CommandEvent | TickEvent | GatewayEvent;
+
+/** One breach of one rule. A ping with findings is still stored and still delivered. */
+export interface Finding {
+  readonly rule: RuleName;
+  readonly severity: Severity;
+  /** A sentence that a person understands, with the values. */
+  readonly message: string;
+  /** The lock, as it was named to {@link newBelief}. */
+  readonly mac: string;
+  /** The uplink it is about, maybe an earlier one than the event's; null where it is about the event or about time. */
+  readonly about: UplinkName | null;
+  /** When it was found, ms since the epoch. */
+  readonly atMs: number;
+}
+
+/**
+ * A finding that later knowledge explains away: of late uplinks, one came that shows it to be wrong. It names the
+ * finding by its rule and its uplink.
+ */
+export interface Withdrawal {
+  readonly rule: RuleName;
+  readonly mac: string;
+  readonly about: UplinkName;
+}
+
+/**
+ * What an event brought. Withdrawals are meant before findings: one event may withdraw a finding and make it anew on
+ * other grounds.
+ */
+export interface Verdict {
+  readonly withdrawn: Withdrawal[];
+  readonly findings: Finding[];
+}
+
+/** An empty verdict to collect into. */
+export function newVerdict(): Verdict {
+  return { withdrawn: [], findings: [] };
+}
+
+/** Makes a finding. */
+export function finding(rule: RuleName, mac: string, about: UplinkName | null, atMs: number, message: string): Finding {
+  return { rule, severity: severityOf(rule), message, mac, about, atMs };
+}
+
+/** Less than 0 where `a` comes before `b` in the order of protocol.md §1. */
+export function compareNames(a: UplinkName, b: UplinkName): number {
+  return (
+    a.credential - b.credential ||
+    (a.life ?? FIRST_LIFE) - (b.life ?? FIRST_LIFE) ||
+    a.boot - b.boot ||
+    a.sequence - b.sequence
+  );
+}
+
+/** A name; the first life is left out of it, as most locks have no other. */
+export function uplinkName(credential: number, life: number, boot: number, sequence: number): UplinkName {
+  return life === FIRST_LIFE ? { credential, boot, sequence } : { credential, life, boot, sequence };
+}

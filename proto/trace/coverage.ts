@@ -1,0 +1,100 @@
+/**
+ * Which of the power model's states, triggers and reasons a trace has been through: what it proves something about, and
+ * what it says nothing of.
+ */
+
+import type { EffectiveState, PowerModel, StateRow, TriggerName, TriggerRow } from '../power/model.js';
+import type { Ping } from '../wire/ping.js';
+import type { Reason } from '../wire/reasons.js';
+
+/** One cell of the table: pings of a reason, sent in a state. */
+export interface CoverageCell {
+  readonly state: EffectiveState;
+  /** What made the lock speak; null for what no trigger explains, such as a close-connection ping. */
+  readonly trigger: TriggerName | null;
+  readonly reason: Reason;
+  readonly pingType: Ping['kind'];
+  /** Whether the model lets a lock send it in that state. */
+  readonly isAllowed: boolean;
+  readonly pings: number;
+}
+
+/** Counts pings by state, trigger and reason. */
+export class Coverage {
+  readonly #model: PowerModel;
+  readonly #counts = new Map<string, number>();
+  readonly #seen = new Map<string, Omit<CoverageCell, 'isAllowed' | 'pings'>>();
+
+  constructor(model: PowerModel) {
+    this.#model = model;
+  }
+
+  /** Counts a lock's ping that was sent in a state. */
+  note(state: EffectiveState, ping: Ping): void {
+    const key = `${state} ${ping.reason} ${ping.kind}`;
+    const count = this.#counts.get(key);
+    this.#counts.set(key, (count ?? 0) + 1);
+    if (count !== undefined) return;
+    const trigger = triggerOf(this.#model, ping);
+    this.#seen.set(key, { state, trigger, reason: ping.reason, pingType: ping.kind });
+  }
+
+  /** All that the model allows, seen or not, then what was seen beyond it. */
+  cells(): CoverageCell[] {
+    const cells: CoverageCell[] = [];
+    const listed = new Set<string>();
+    for (const cell of allowedCells(this.#model)) {
+      const key = `${cell.state} ${cell.reason} ${cell.pingType}`;
+      listed.add(key);
+      cells.push({ ...cell, isAllowed: true, pings: this.#counts.get(key) ?? 0 });
+    }
+    for (const [key, cell] of this.#seen) {
+      if (!listed.has(key)) cells.push({ ...cell, isAllowed: false, pings: this.#counts.get(key) ?? 0 });
+    }
+    return cells;
+  }
+}
+
+function triggerOf(model: PowerModel, ping: Ping): TriggerName | null {
+  for (const row of model.triggers) {
+    if (ping.reason === (ping.kind === 'gps' ? row.gpsReason : row.cellularReason)) return row.trigger;
+  }
+  return null;
+}
+
+type BareCell = Omit<CoverageCell, 'isAllowed' | 'pings'>;
+
+function allowedCells(model: PowerModel): BareCell[] {
+  const cells: BareCell[] = [];
+  for (const row of model.states) {
+    const { state } = row;
+    for (const trigger of model.triggers) {
+      const { cellularReason, gpsReason } = trigger;
+      if (!isAllowed(row, trigger)) continue;
+      if (cellularReason !== null)
+        cells.push({ state, trigger: trigger.trigger, reason: cellularReason, pingType: 'cellular' });
+      if (gpsReason !== null && (trigger.trigger !== 'ride' || row.rideTracking))
+        cells.push({ state, trigger: trigger.trigger, reason: gpsReason, pingType: 'gps' });
+    }
+    cells.push({ state, trigger: null, reason: 'REASON_CLOSE_CONNECTION', pingType: 'close_connection' });
+  }
+  return cells;
+}
+
+/** Whether a state has the trigger. Locating and resetting need the lock to take commands (protocol.md §2). */
+function isAllowed(row: StateRow, { trigger }: TriggerRow): boolean {
+  switch (trigger) {
+    case 'theft':
+      return row.theft;
+    case 'state-change':
+      return row.stateChange;
+    case 'ride':
+      return row.cellOnInRide;
+    case 'period':
+      return row.period;
+    case 'kept-connection':
+      return row.connectionKept !== 'never';
+    default:
+      return row.commands;
+  }
+}

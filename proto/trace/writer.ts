@@ -1,0 +1,89 @@
+/** Writes traces line by line (protocol.md §4). What is written reads back to the same header and events. */
+
+import { formatMac } from '../wire/mac.js';
+import type { Command, PowerChange } from '../wire/ping.js';
+import {
+  ackUplinkToJson,
+  highWindowToJson,
+  isDatable,
+  pingUplinkToJson,
+  powerToJson,
+  toDate,
+} from '../wire/ping-json.js';
+import { TRACE_NAME, TRACE_VERSION, type TraceEvent, type TraceHeader, type TraceLock } from './trace.js';
+
+/** The first line, without its end of line. */
+export function traceHeaderLine(header: TraceHeader): string {
+  const locks: Record<string, unknown> = {};
+  for (const [mac, lock] of header.locks) locks[formatMac(mac)] = lockToJson(lock);
+  const note = header.note === '' ? {} : { note: header.note };
+  return JSON.stringify({ trace: TRACE_NAME, version: TRACE_VERSION, ...note, locks });
+}
+
+function lockToJson(lock: TraceLock): object {
+  return {
+    power: powerToJson(lock.power),
+    ...(lock.highWindow !== null && { high_window: highWindowToJson(lock.highWindow) }),
+    lock_state: lock.lockState,
+    connected: lock.connected,
+    ...(lock.lastPeriodMs !== null && isDatable(lock.lastPeriodMs) && { last_period: toDate(lock.lastPeriodMs) }),
+    ...(lock.reflashed !== undefined && lock.reflashed.length > 0 && { reflashed: lock.reflashed.map(toDate) }),
+  };
+}
+
+/**
+ * One event as a line, without its end of line. Its `at` must be a date of the years 1970–9999.
+ *
+ * @param raw the uplink's bytes, of a ping or acknowledgement, to be kept beside its JSON
+ */
+export function traceEventLine(event: TraceEvent, raw?: Uint8Array): string {
+  if (event.event === 'world') return JSON.stringify(event.members);
+  const at = toDate(event.atMs);
+  if (event.event === 'tick') return JSON.stringify({ at, event: event.event });
+  if (event.event === 'gateway') return JSON.stringify({ at, event: event.event, state: event.state });
+  const mac = formatMac(event.mac);
+  const bytes = raw === undefined ? {} : { raw: Buffer.from(raw).toString('base64') };
+  switch (event.event) {
+    case 'connect':
+      return JSON.stringify({ at, mac, event: event.event, source: event.source });
+    case 'disconnect':
+      return JSON.stringify({ at, mac, event: event.event, source: event.source, cause: event.cause });
+    case 'ping': {
+      const ping = { ...pingUplinkToJson(event.uplink), ...bytes };
+      return JSON.stringify({ at, mac, event: event.event, source: event.source, ping });
+    }
+    case 'ack': {
+      const ack = { ...ackUplinkToJson(event.uplink), ...bytes };
+      return JSON.stringify({ at, mac, event: event.event, source: event.source, ack });
+    }
+    case 'command': {
+      const { id, expiresMs } = event;
+      const expires = expiresMs !== undefined && isDatable(expiresMs) ? { expires: toDate(expiresMs) } : {};
+      const command = { id, ...commandToJson(event.command), ...expires };
+      return JSON.stringify({ at, mac, event: event.event, command });
+    }
+  }
+}
+
+/** A command as JSON. */
+export interface CommandJson {
+  readonly type: Command['type'];
+  readonly [parameter: string]: unknown;
+}
+
+/** A command's members as a trace has them: `type`, and what goes with it. */
+export function commandToJson(command: Command): CommandJson {
+  if (command.type === 'siren') return { type: command.type, seconds: command.seconds };
+  if (command.type !== 'set-power') return { type: command.type };
+  return { type: command.type, ...changeToJson(command) };
+}
+
+function changeToJson(change: PowerChange): object {
+  return {
+    ...(change.mode !== undefined && { mode: change.mode }),
+    ...(change.rideTracking !== undefined && { ride_tracking: change.rideTracking }),
+    ...(change.airplane !== undefined && { airplane: change.airplane }),
+    ...(change.recovery !== undefined && { recovery: change.recovery }),
+    ...(change.highWindow !== undefined && { high_window: highWindowToJson(change.highWindow) }),
+  };
+}

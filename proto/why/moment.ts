@@ -1,0 +1,140 @@
+/**
+ * What was going on around a lock at a moment at which nothing came: how its last connection ended, what came last,
+ * what came next, and whether it was out of reach (protocol.md §2 and §3).
+ */
+import type { Belief } from '../power/judge/belief.js';
+import type { DisconnectCause, JudgeEvent, UplinkEvent } from '../power/judge/event.js';
+import { describeSpan, describeTime } from '../power/judge/words.js';
+import type { PowerModel } from '../power/model.js';
+import { type JudgedHistory, ownUplinks, uplinkLabel } from './history.js';
+import { SECTIONS, type Section, step, type WhyStep } from './step.js';
+
+interface EndRow {
+  /** The connection had its close-connection ping. */
+  readonly closed: string;
+  readonly unclosed: string;
+  readonly restsOn: Section;
+}
+
+const OUT_OF_REACH =
+  'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 min, ' +
+  'and keeps 256 uplinks meanwhile';
+
+/** How connections end, by cause (protocol.md §4). */
+export const END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Object.freeze({
+  closed: {
+    closed: 'the lock said so with a close-connection ping and disconnected',
+    unclosed: 'the lock disconnected, without a close-connection ping',
+    restsOn: SECTIONS.ping,
+  },
+  dropped: {
+    closed: 'the connection broke off after its close-connection ping',
+    unclosed: `the connection broke off without a close-connection ping: ${OUT_OF_REACH}`,
+    restsOn: SECTIONS.model,
+  },
+  keepalive: {
+    closed: 'nothing more was heard on it after its close-connection ping, so the gateway ended it',
+    unclosed: `nothing was heard on it for one and a half keepalives, so the gateway ended it: ${OUT_OF_REACH}`,
+    restsOn: SECTIONS.model,
+  },
+  takeover: {
+    closed: 'the lock connected anew after its close-connection ping',
+    unclosed: 'the lock connected anew while it counted as connected: it had lost the old connection',
+    restsOn: SECTIONS.judge,
+  },
+  gateway: {
+    closed: 'the gateway ended it, after its close-connection ping',
+    unclosed: 'the gateway ended it (it stopped, or the lock’s credential or account changed): not the lock’s doing',
+    restsOn: SECTIONS.traces,
+  },
+});
+
+/** How the lock's last connection ended; none where it is connected or never was. */
+export function lastEndStep({ before, belief }: JudgedHistory): WhyStep[] {
+  const ended = before.findLast((event) => event.type === 'disconnect' && event.source === 'lock');
+  const stopped = before.findLast((event) => event.type === 'gateway');
+  if (belief.isConnected || belief.offlineSinceMs === null) return [];
+  const { offlineSinceMs, closeSeen } = belief;
+  const isGateways = stopped?.atMs === offlineSinceMs && ended?.atMs !== offlineSinceMs;
+  const cause = isGateways || ended?.type !== 'disconnect' ? 'gateway' : ended.cause;
+  const row = END_WHY[cause];
+  const how = closeSeen === 'none' ? row.unclosed : row.closed;
+  return [
+    step(
+      'connection',
+      cause,
+      row.restsOn,
+      `Its last connection ended at ${describeTime(offlineSinceMs)}: ${how}.`,
+      offlineSinceMs,
+    ),
+  ];
+}
+
+/** The last uplink of the lock before the moment. */
+export function lastUplinkStep({ before, isCut }: JudgedHistory): WhyStep {
+  const last = ownUplinks(before).at(-1);
+  if (last !== undefined)
+    return step('before', 'last-uplink', SECTIONS.wire, `The last that had come of it: ${whatText(last)}.`, last.atMs);
+  const sentence = isCut ? 'No uplink of it is in the stretch that was read.' : 'No uplink of it had come.';
+  return step('before', 'nothing', SECTIONS.wire, sentence);
+}
+
+/** An uplink in a few words. */
+export function whatText({ uplink, atMs }: UplinkEvent): string {
+  const { body } = uplink;
+  const what = body.kind === 'ack' ? `the acknowledgement of command ${body.commandId}` : `a ping ${body.reason}`;
+  return `${what} (${uplinkLabel(uplink)}), received at ${describeTime(atMs)}`;
+}
+
+/** What came behind the moment, and what that says of it. */
+export function afterSteps(model: PowerModel, { after }: JudgedHistory, momentMs: number): WhyStep[] {
+  const steps: WhyStep[] = [];
+  const listening = after.find((event) => event.type === 'gateway' && event.state === 'start');
+  const stopped = after.find((event) => event.type === 'gateway' && event.state === 'stop');
+  if (listening !== undefined && (stopped === undefined || listening.atMs < stopped.atMs))
+    steps.push(
+      step(
+        'after',
+        'listening',
+        SECTIONS.judge,
+        `The gateway listened again from ${describeTime(listening.atMs)} on.`,
+        listening.atMs,
+      ),
+    );
+  const next = after.find(isContact);
+  if (next === undefined) steps.push(step('after', 'nothing', SECTIONS.judge, 'Nothing has come of it since.'));
+  else {
+    const what = next.type === 'uplink' ? whatText(next) : `it connected at ${describeTime(next.atMs)}`;
+    const span = describeSpan(next.atMs - momentMs);
+    steps.push(step('after', 'next-contact', SECTIONS.judge, `The next that came: ${what}, ${span} later.`, next.atMs));
+  }
+  return [...steps, ...outOfReach(model, after, momentMs)];
+}
+
+function isContact(event: JudgeEvent): boolean {
+  return (event.type === 'connect' || event.type === 'uplink') && event.source === 'lock';
+}
+
+/** Uplinks that were made by the moment and came long after: the lock could not reach the gateway. */
+function outOfReach({ bounds }: PowerModel, after: readonly JudgeEvent[], momentMs: number): WhyStep[] {
+  const late = ownUplinks(after).filter(({ uplink, atMs }) => {
+    return uplink.timeMs <= momentMs && atMs - uplink.timeMs > bounds.bufferedOver;
+  });
+  const [first] = late;
+  if (first === undefined) return [];
+  const count = late.length === 1 ? 'One uplink' : `${late.length} uplinks`;
+  const sentence = `${count} made by then came late, from ${describeTime(first.atMs)} on, the first ${describeSpan(
+    first.atMs - first.uplink.timeMs,
+  )} after it was made: the lock was out of reach, and kept what it made.`;
+  return [step('after', 'out-of-reach', SECTIONS.model, sentence, first.atMs)];
+}
+
+/** What was believed of the lock at the moment. */
+export function believedStep(model: PowerModel, belief: Belief, momentMs: number | null): WhyStep {
+  const { state, lockState, batteryPercent, powerFrom } = belief;
+  const battery = batteryPercent === null ? 'battery unknown' : `battery ${batteryPercent} %`;
+  const from = powerFrom.boot < 0 ? 'nothing it has said yet' : `its uplink ${uplinkLabel(powerFrom)}`;
+  const row = model.states.find((each) => each.state === state);
+  const sentence = `Believed of it, by ${from}: ${state}, ${lockState}, ${battery}. ${row?.sentence ?? ''}`;
+  return step('state', state, SECTIONS.model, sentence.trim(), momentMs);
+}

@@ -1,0 +1,228 @@
+/**
+ * Why there is each rule of the table in rules.ts, of which uplinks it is asked, and why it holds for one: a row for
+ * each of its rows (protocol.md §3). What is found broken has the judge's own sentence.
+ */
+
+import type { Belief } from '../power/judge/belief.js';
+import type { UplinkEvent } from '../power/judge/event.js';
+import { describeSpan, describeTime } from '../power/judge/words.js';
+import type { PowerModel } from '../power/model.js';
+import type { RuleName } from '../power/rules.js';
+import type { CommandAck, Ping } from '../wire/ping.js';
+import { type JudgedHistory, ownUplinks, uplinkLabel } from './history.js';
+import { SECTIONS, type Section } from './step.js';
+
+/** An uplink, and all that its rules rest on. */
+export interface RuleCase {
+  readonly model: PowerModel;
+  readonly event: UplinkEvent;
+  readonly body: Ping | CommandAck;
+  readonly history: JudgedHistory;
+}
+
+/**
+ * Of which uplinks a rule is asked: `each` of every one, `own` of every one that the lock sends itself, `connection` of
+ * connections and `time` of time passing; a function says it of a lock's own uplink.
+ */
+type AskedOf = 'each' | 'own' | 'connection' | 'time' | ((of: RuleCase) => boolean);
+
+export interface RuleWhy {
+  /** Why there is the rule. */
+  readonly because: string;
+  /** What that rests on; the rule itself stands in protocol.md §3. */
+  readonly restsOn: Section;
+  readonly askedOf: AskedOf;
+  /** Why it holds for this uplink; only for rules that are asked of some. */
+  readonly holds?: (of: RuleCase) => string;
+}
+
+const isReason =
+  (...reasons: readonly string[]) =>
+  ({ body }: RuleCase): boolean =>
+    body.kind !== 'ack' && reasons.includes(body.reason);
+
+function lockStateOf({ body }: RuleCase): string {
+  return body.kind === 'ack' ? 'unknown' : body.lockState;
+}
+
+/** The rows, in the order of the table of rules. */
+export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
+  'airplane-silence': {
+    because: 'Airplane mode disables all cellular and GPS functionality.',
+    restsOn: SECTIONS.power,
+    askedOf: ({ event }) => event.uplink.power.airplane,
+    holds: ({ body }) =>
+      body.kind === 'ack'
+        ? `it acknowledges command ${body.commandId}, which switched airplane mode on`
+        : 'it is the first close-connection ping to report the switch',
+  },
+  'low-battery-theft-only': {
+    because: 'Below 10 % all cellular functionality and GPS tracking are disabled, except theft tracking.',
+    restsOn: SECTIONS.power,
+    askedOf: ({ body }) => body.kind !== 'ack' && body.batteryPercent < 10,
+    holds: ({ body }) =>
+      body.kind === 'close_connection'
+        ? 'its reason is REASON_CLOSE_CONNECTION, which says that the lock falls silent'
+        : 'its reason is REASON_THEFT, and theft tracking goes on below 10 %',
+  },
+  'theft-while-unlocked': {
+    because: 'Theft tracking is for a lock that is locked and in motion.',
+    restsOn: SECTIONS.power,
+    askedOf: isReason('REASON_THEFT'),
+    holds: (of) => `the lock state is ${lockStateOf(of)}`,
+  },
+  'period-too-soon': {
+    because: 'The daily ping is sent once daily.',
+    restsOn: SECTIONS.limits,
+    askedOf: isReason('REASON_PERIOD_TRACKING'),
+    holds: periodHolds,
+  },
+  'state-unchanged': {
+    because: 'State change pings are sent when the device is locked or unlocked.',
+    restsOn: SECTIONS.power,
+    askedOf: ({ body }) => body.kind === 'cellular' && body.reason === 'REASON_STATE_PING',
+    holds: stateHolds,
+  },
+  'ride-tracking-off': {
+    because: 'Ride tracking information is sent when ride tracking is enabled.',
+    restsOn: SECTIONS.power,
+    askedOf: isReason('REASON_UNLOCKED_PING'),
+    holds: () => 'the ride-tracking switch is on',
+  },
+  'ride-while-locked': {
+    because: 'A ride is what a lock does while it is unlocked and in motion.',
+    restsOn: SECTIONS.power,
+    askedOf: isReason('REASON_UNLOCKED_PING', 'REASON_UNLOCKED_MOVEMENT'),
+    holds: (of) => `the lock state is ${lockStateOf(of)}`,
+  },
+  'position-missing': {
+    because: 'These two reasons say that location data is sent, by GPS or by cellular positioning.',
+    restsOn: SECTIONS.reasons,
+    askedOf: isReason('REASON_GPS_PING', 'REASON_CELL_PING'),
+    holds: ({ body }) => (body.kind === 'gps' ? 'it is a GPS ping' : 'it carries a position'),
+  },
+  'outside-connection': {
+    because: 'A device emits pings whenever it has an active cellular connection, so none comes without one.',
+    restsOn: SECTIONS.events,
+    askedOf: 'own',
+  },
+  'after-close': {
+    because: 'A close connection ping says that the device disconnects, so nothing follows it on that connection.',
+    restsOn: SECTIONS.ping,
+    askedOf: 'own',
+  },
+  'wrong-source': {
+    because:
+      'PHONE is for data that the user’s phone sends instead of the device, and the credential says which it was.',
+    restsOn: SECTIONS.reasons,
+    askedOf: 'each',
+  },
+  'unknown-reason': {
+    because: 'The field reason takes the values of the table.',
+    restsOn: SECTIONS.events,
+    askedOf: 'each',
+  },
+  'out-of-range': {
+    because: 'A value that can’t be one (a battery of 255 %, a latitude of 214°) is told, never dropped.',
+    restsOn: SECTIONS.wire,
+    askedOf: 'each',
+  },
+  'sequence-conflict': {
+    because: 'A boot and a sequence number name one uplink of a lock, for ever.',
+    restsOn: SECTIONS.wire,
+    askedOf: 'each',
+  },
+  'connection-unexplained': {
+    because: 'In this state a lock keeps no connection, and every byte of one is billed.',
+    restsOn: SECTIONS.service,
+    askedOf: 'time',
+  },
+  'sequence-gap': {
+    because: 'A lock numbers each uplink that it makes, so a number that never comes is an uplink that was lost.',
+    restsOn: SECTIONS.wire,
+    askedOf: 'own',
+  },
+  'clock-ahead': {
+    because: 'A lock stamps its uplinks by its own clock, and merchants are told that time.',
+    restsOn: SECTIONS.wire,
+    askedOf: 'own',
+  },
+  'not-closed': {
+    because: 'A device that disconnects from the network says so with a close connection ping.',
+    restsOn: SECTIONS.ping,
+    askedOf: 'connection',
+  },
+  'period-overdue': {
+    because: 'The daily ping is sent once daily; an hour more is the network’s.',
+    restsOn: SECTIONS.limits,
+    askedOf: 'time',
+  },
+  'window-offline': {
+    because: 'HIGH keeps the cellular connection active between certain times of the day.',
+    restsOn: SECTIONS.power,
+    askedOf: 'time',
+  },
+  'recovery-offline': {
+    because: 'In recovery mode the cellular connection is kept active at all times.',
+    restsOn: SECTIONS.power,
+    askedOf: 'time',
+  },
+  'boot-back': {
+    because:
+      'Uplinks are ordered by boot, so where the boot counter goes back, as when a flash is wiped, all that is new ' +
+      'passes for late data.',
+    restsOn: SECTIONS.wire,
+    askedOf: 'own',
+  },
+});
+
+/** Whether the rule is asked of this very uplink, and not of each one anyway. */
+export function isAskedInParticular(rule: RuleName, of: RuleCase): boolean {
+  const { askedOf } = RULE_WHY[rule];
+  return typeof askedOf === 'function' && of.event.source === 'lock' && askedOf(of);
+}
+
+/** Whether the rule is asked of this uplink as it is of each one. */
+export function isAskedAnyway(rule: RuleName, of: RuleCase): boolean {
+  const { askedOf } = RULE_WHY[rule];
+  return askedOf === 'each' || (askedOf === 'own' && of.event.source === 'lock');
+}
+
+function periodHolds({ model, event, history }: RuleCase): string {
+  const { timeMs } = event.uplink;
+  const { periodSequenceSpan } = model.bounds;
+  const times = history.beliefBefore.periods.map((ping) => ping.timeMs).filter((each) => each <= timeMs);
+  const before = times.at(-1);
+  if (before === undefined) return 'no daily ping before it is known';
+  if (isOneSequence(times, timeMs, periodSequenceSpan))
+    return `it belongs to the daily ping of ${describeTime(before)}: what comes within 10 min is one sequence`;
+  return `the daily ping before it was made at ${describeTime(before)}, ${describeSpan(timeMs - before)} earlier`;
+}
+
+/** `times` in order, none after `timeMs`: whether it lies in the sequence that the last of them is of. */
+function isOneSequence(times: readonly number[], timeMs: number, span: number): boolean {
+  let begin: number | undefined;
+  for (const each of times) if (begin === undefined || each - begin > span) begin = each;
+  return begin !== undefined && timeMs - begin <= span;
+}
+
+function stateHolds(of: RuleCase): string {
+  const { event, history } = of;
+  const { boot, sequence } = event.uplink;
+  const state = lockStateOf(of);
+  const before = ownUplinks(history.before).find(({ credential, life, uplink }) => {
+    const isOfBoot = credential === event.credential && life === event.life && uplink.boot === boot;
+    return isOfBoot && uplink.sequence === sequence - 1;
+  });
+  const body = before?.uplink.body;
+  if (before === undefined || body === undefined || body.kind === 'ack')
+    return firstStateHolds(history.beliefBefore, state);
+  if (body.lockState === state) return `the uplink before it (${uplinkLabel(before.uplink)}) was made in silence`;
+  return `the uplink before it (${uplinkLabel(before.uplink)}) says ${body.lockState}, and this one ${state}`;
+}
+
+function firstStateHolds({ initialLockState, uplinks }: Belief, state: string): string {
+  if (uplinks === 0 && initialLockState !== 'unknown')
+    return `before it the lock was known to be ${initialLockState}, and this one says ${state}`;
+  return 'the uplink before it tells no lock state to compare with';
+}

@@ -1,0 +1,263 @@
+/**
+ * Why a lock sent an uplink, what it was, and which rules it was asked (interfaces.md §4): the steps that rest on the
+ * power model and the judge.
+ */
+import { Minutes } from '../clock.js';
+import { isAfter } from '../power/judge/belief.js';
+import { nameOf } from '../power/judge/content.js';
+import { type CommandEvent, compareNames, type Finding } from '../power/judge/event.js';
+import { stateRow } from '../power/judge/state.js';
+import { describeSpan, describeTime } from '../power/judge/words.js';
+import type { PowerModel, StateRow } from '../power/model.js';
+import { RULES, type RuleName, ruleRow } from '../power/rules.js';
+import type { CommandAck, Ping } from '../wire/ping.js';
+import { isDatable } from '../wire/ping-json.js';
+import { isKnownReason } from '../wire/reasons.js';
+import { FIRST_LIFE } from '../wire/uplink-life.js';
+import { type JudgedHistory, uplinkLabel } from './history.js';
+import { ACK_WHY, CLOSE_WHY, REASON_WHY, type ReasonWhy, UNRECOGNIZED_WHY } from './reasons.js';
+import { isAskedAnyway, isAskedInParticular, RULE_WHY, type RuleCase } from './rules.js';
+import { windowText } from './silence.js';
+import { SECTIONS, step, type WhyStep } from './step.js';
+
+/** A finding that stands about the uplink, and how people name it. */
+export interface StandingFinding {
+  /** Such as `finding:12`; empty where it has no name. */
+  readonly label: string;
+  readonly finding: Finding;
+}
+
+/** The case of a history that ends at an uplink. @throws Error where it ends at a time */
+export function uplinkCase(model: PowerModel, history: JudgedHistory): RuleCase {
+  const { target } = history;
+  if (target === null) throw new Error('the history has no uplink at its end');
+  return { model, event: target, body: target.uplink.body, history };
+}
+
+/** The whole chain of an uplink, up to the rules. */
+export function uplinkSteps(of: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
+  return [
+    ...(of.event.source === 'lock' ? [believedBefore(of)] : []),
+    stateStep(of),
+    triggerStep(of),
+    ...commandSteps(of),
+    connectionStep(of, standing),
+    ...messageSteps(of),
+    ...ruleSteps(of, standing),
+  ];
+}
+
+/** The state in which the uplink was made: by its own power, lock state and battery, as the judge has it. */
+function rowOf({ model, event, body, history }: RuleCase): StateRow {
+  const battery = body.kind === 'ack' ? history.beliefBefore.batteryPercent : body.batteryPercent;
+  return stateRow(model, event.uplink.power, battery);
+}
+
+/** What the gateway believed of the lock when it came: in the order of boot and sequence, whenever they arrive. */
+function believedBefore({ event, history }: RuleCase): WhyStep {
+  const { state, lockState, batteryPercent, powerFrom } = history.beliefBefore;
+  const { credential, life = FIRST_LIFE, uplink, atMs } = event;
+  const label = uplinkLabel(powerFrom);
+  const battery = batteryPercent === null ? '' : `, battery ${batteryPercent} %`;
+  let sentence = `Before it the lock was believed to be in ${state}, ${lockState}${battery}, by its uplink ${label}.`;
+  let code = 'newest';
+  if (powerFrom.boot < 0) [code, sentence] = ['first', 'Nothing was believed of the lock before it.'];
+  else if (!isAfter(powerFrom, credential, life, uplink.boot, uplink.sequence))
+    [code, sentence] = [
+      'late',
+      `It came behind newer ones: what is believed of the lock rests on its uplink ${label}, and stays as it is.`,
+    ];
+  return step('before', code, SECTIONS.judge, sentence, atMs);
+}
+
+const onOff = (isOn: boolean): string => (isOn ? 'on' : 'off');
+
+function stateStep(of: RuleCase): WhyStep {
+  const { event, body, history } = of;
+  if (event.source === 'phone') {
+    const { state, lockState } = history.belief;
+    const sentence =
+      `A phone made this, which says nothing of the lock’s own state: of the lock, ${state} and ${lockState} was ` +
+      'believed then.';
+    return step('state', state, SECTIONS.judge, sentence, event.atMs);
+  }
+  const row = rowOf(of);
+  const { mode, rideTracking, airplane, recovery } = event.uplink.power;
+  const battery = body.kind === 'ack' ? '' : `, battery ${body.batteryPercent} %, ${body.lockState}`;
+  const switches = `ride tracking ${onOff(rideTracking)}, airplane ${onOff(airplane)}, recovery ${onOff(recovery)}`;
+  const words = `By its own word the lock was in ${row.state} (mode ${mode}, ${switches}${battery}).`;
+  return step('state', row.state, SECTIONS.model, `${words} ${row.sentence}`, event.atMs);
+}
+
+function triggerStep(of: RuleCase): WhyStep {
+  const { event, body } = of;
+  const row = rowOf(of);
+  if (body.kind === 'ack') return step('trigger', 'ack', SECTIONS.wire, ACK_WHY, event.atMs);
+  if (!isKnownReason(body.reason))
+    return step('trigger', body.reason, SECTIONS.wire, `${body.reason}: ${UNRECOGNIZED_WHY}.`, event.atMs);
+  const why = REASON_WHY[body.reason];
+  if (body.kind === 'close_connection')
+    return step('trigger', body.reason, why.restsOn, `${body.reason}: ${CLOSE_WHY[row.state]}.`, event.atMs);
+  const made = body.kind === 'gps' ? why.gps : why.cellular;
+  const allowed = event.source === 'phone' ? '' : `${keptText(of, row)}${allowedText(row, why.needs)}`;
+  return step('trigger', body.reason, why.restsOn, `${body.reason}: ${made}.${allowed}`, event.atMs);
+}
+
+function allowedText(row: StateRow, needs: ReasonWhy['needs']): string {
+  if (needs === null) return '';
+  const { column, name } = needs;
+  if (!row[column]) return ` In ${row.state} the model does not allow ${name}.`;
+  return ` In ${row.state} the model allows ${name}${column === 'rideTracking' ? ', if switched on' : ''}.`;
+}
+
+/** What keeps the connection of which a REASON_NETWORK_PING tells. */
+function keptText({ body, history }: RuleCase, row: StateRow): string {
+  if (body.kind === 'ack' || body.reason !== 'REASON_NETWORK_PING') return '';
+  if (row.connectionKept === 'always') return ` In ${row.state} the connection is kept at all times.`;
+  if (row.connectionKept === 'in-window')
+    return ` In ${row.state} the connection is kept in its window, ${windowText(history.beliefBefore.highWindow)}.`;
+  return ` In ${row.state} nothing keeps a connection.`;
+}
+
+/** A command that was sent so long before may have been what an uplink answers: a search for a fix ends after 120 s. */
+const ANSWERED_WITHIN = Minutes(10);
+
+/** The command behind the uplink, where one was sent that asks for such a one. */
+function commandSteps({ event, body, history }: RuleCase): WhyStep[] {
+  const sent = history.before.filter((each): each is CommandEvent => each.type === 'command');
+  if (event.source === 'phone') return [];
+  if (body.kind === 'ack') return [answeredStep(body, sent)];
+  if (!isKnownReason(body.reason)) return [];
+  const { commands } = REASON_WHY[body.reason];
+  if (commands.length === 0) return [];
+  const asked = sent.findLast(({ command, atMs }) => {
+    return commands.includes(command.type) && event.atMs - atMs <= ANSWERED_WITHIN;
+  });
+  const names = commands.join(' or ');
+  if (asked === undefined)
+    return [
+      step('command', 'none', SECTIONS.model, `No command (${names}) was sent to it in the 10 min before.`, event.atMs),
+    ];
+  const { id, command, atMs } = asked;
+  const sentence = `Command ${id} (${command.type}) had been sent to it at ${describeTime(atMs)}.`;
+  return [step('command', 'sent', SECTIONS.model, sentence, atMs)];
+}
+
+function answeredStep({ commandId, result }: CommandAck, sent: readonly CommandEvent[]): WhyStep {
+  const asked = sent.findLast(({ id }) => id === commandId);
+  const what = asked === undefined ? '' : ` (${asked.command.type}), which was sent at ${describeTime(asked.atMs)}`;
+  const sentence = `It answers command ${commandId}${what}: ${result}.`;
+  return step('command', result, SECTIONS.wire, sentence, asked?.atMs ?? null);
+}
+
+function connectionStep({ event, history }: RuleCase, standing: readonly StandingFinding[]): WhyStep {
+  const { beliefBefore } = history;
+  if (event.source === 'phone')
+    return step('connection', 'phone', SECTIONS.wire, 'It came over a phone’s connection, by a credential of its own.');
+  const wasOutside = standing.some(({ finding }) => finding.rule === 'outside-connection');
+  if (!beliefBefore.isConnected && !wasOutside)
+    return step('connection', 'unknown', SECTIONS.events, 'Which connection it came over is not in what was read.');
+  if (!beliefBefore.isConnected)
+    return step('connection', 'none', SECTIONS.events, 'It came while the lock counted as not connected.', event.atMs);
+  const { connectedSinceMs } = beliefBefore;
+  const sentence = `It came over the connection that the lock had made at ${describeTime(connectedSinceMs)}.`;
+  return step('connection', 'open', SECTIONS.events, sentence, connectedSinceMs);
+}
+
+const KIND_NAMES: Readonly<Record<Ping['kind'] | 'ack', string>> = {
+  cellular: 'a cellular ping',
+  gps: 'a GPS ping',
+  close_connection: 'a close-connection ping',
+  ack: 'an acknowledgement',
+};
+
+function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
+  const { uplink, atMs } = event;
+  const reason = body.kind === 'ack' ? ` of command ${body.commandId}` : `, ${body.reason}`;
+  const rest = [
+    uplink.kept > 0 ? `${uplink.kept} made earlier still waited in the lock` : '',
+    uplink.dropped > 0 ? `it had discarded ${uplink.dropped} since its boot` : '',
+  ].filter((text) => text !== '');
+  const also = rest.length === 0 ? '' : `; ${rest.join(', ')}`;
+  const made = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${uplink.boot}, sequence ${uplink.sequence}${also}.`;
+  const restsOn = body.kind === 'ack' ? SECTIONS.wire : SECTIONS.ping;
+  return [
+    step('message', body.kind, restsOn, made, isDatable(uplink.timeMs) ? uplink.timeMs : null, 'lock'),
+    step('message', ...arrivalOf(uplink.timeMs, atMs, model), atMs),
+  ];
+}
+
+/** Live or buffered, and when it was acknowledged as far as that is known. */
+function arrivalOf(timeMs: number, atMs: number, { bounds }: PowerModel): [string, WhyStep['restsOn'], string] {
+  const ack = 'It was stored first and acknowledged then; when it was acknowledged is not kept.';
+  const made = `Made at ${describeTime(timeMs)} by the lock’s clock, received at ${describeTime(atMs)}`;
+  if (!isDatable(timeMs)) return ['undatable', SECTIONS.wire, `${made}: its time is no date. ${ack}`];
+  const late = atMs - timeMs;
+  if (late > bounds.bufferedOver)
+    return [
+      'buffered',
+      SECTIONS.judge,
+      `${made}, ${describeSpan(late)} later: buffered, it waited in the lock. ${ack}`,
+    ];
+  const span = late < 0 ? `${describeSpan(-late)} before that` : `${describeSpan(late)} later`;
+  return ['live', SECTIONS.judge, `${made}, ${span}: live. ${ack}`];
+}
+
+function ruleSteps(of: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
+  const broken = new Set(standing.map(({ finding }) => finding.rule));
+  const withdrawn = of.history.isCut ? [] : withdrawnRules(of, broken);
+  const isKept = (rule: RuleName): boolean => !broken.has(rule) && !withdrawn.includes(rule);
+  const kept = RULES.filter(({ rule }) => isKept(rule) && isAskedInParticular(rule, of));
+  const anyway = RULES.filter(({ rule }) => isKept(rule) && isAskedAnyway(rule, of)).map(({ rule }) => rule);
+  const steps = [
+    ...standing.flatMap((each) => brokenSteps(each)),
+    ...withdrawn.map((rule) => withdrawnStep(rule, of)),
+    ...kept.map(({ rule }) => keptStep(rule, of)),
+  ];
+  if (anyway.length === 0) return steps;
+  const whose = of.event.source === 'phone' ? 'each uplink of a phone' : 'each uplink of a lock';
+  const sentence = `Asked of ${whose}, and kept: ${anyway.join(', ')}.`;
+  return [...steps, step('rules-kept', anyway.join(' '), SECTIONS.judge, sentence, of.event.atMs)];
+}
+
+/** The two steps of a finding: what was found, and what is the rule, with its ground. */
+export function brokenSteps({ label, finding }: StandingFinding): WhyStep[] {
+  const { rule, severity, message, atMs } = finding;
+  const name = label === '' ? '' : ` (${label})`;
+  const row = ruleRow(rule);
+  return [
+    step('rule-broken', rule, SECTIONS.judge, `It broke ${rule}, a ${severity}${name}: ${message}`, atMs),
+    step(
+      'rule-broken',
+      rule,
+      RULE_WHY[rule].restsOn,
+      `${rule} is broken when: ${row?.brokenWhen} ${RULE_WHY[rule].because}`,
+    ),
+  ];
+}
+
+/** The rules that rest on uplinks before, so that a late one may explain a finding away. */
+const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
+  'airplane-silence',
+  'boot-back',
+  'period-too-soon',
+  'state-unchanged',
+]);
+
+/** What the uplink broke when it came, and what does not stand any more: a late uplink explained it. */
+function withdrawnRules({ event, history }: RuleCase, broken: ReadonlySet<RuleName>): RuleName[] {
+  const name = nameOf(event);
+  const found = history.verdict.findings.filter(({ about }) => about !== null && compareNames(about, name) === 0);
+  return found.map(({ rule }) => rule).filter((rule) => WITHDRAWABLE.has(rule) && !broken.has(rule));
+}
+
+function withdrawnStep(rule: RuleName, { event }: RuleCase): WhyStep {
+  const sentence = `It seemed to break ${rule} when it came; what came later explained that away.`;
+  return step('rule-withdrawn', rule, SECTIONS.judge, sentence, event.atMs);
+}
+
+function keptStep(rule: RuleName, of: RuleCase): WhyStep {
+  const { because, restsOn, holds } = RULE_WHY[rule];
+  const sentence = `It kept ${rule}: ${holds?.(of) ?? 'nothing speaks against it'}. ${because}`;
+  return step('rule-kept', rule, restsOn, sentence, of.event.atMs);
+}

@@ -1,0 +1,441 @@
+/**
+ * Bytes to messages and back. The three faces of a message stand side by side: encode, decode, describe.
+ *
+ * This is the only file that touches the generated code. Whatever a stranger sends decodes to a value: the message, or
+ * why it can't be taken (protocol.md §1). Values are converted once, here, from the wire's integers to our units.
+ */
+
+import Long from 'long';
+import { lockgate } from '#lock-pb';
+import { LockgateError, ok, type Problem, problem, type Result } from '../errors.js';
+import type {
+  CellularPing,
+  CloseConnectionPing,
+  Command,
+  CommandAck,
+  CommandResult,
+  Downlink,
+  GpsPing,
+  HighWindow,
+  LockState,
+  Ping,
+  Position,
+  PowerChange,
+  PowerSettings,
+  TetherState,
+  Uplink,
+} from './ping.js';
+import { reasonFromNumber, reasonNumber } from './reasons.js';
+
+const wire = lockgate.v1;
+
+/** The most bytes an uplink may have (protocol.md §1). */
+export const UPLINK_MAX_BYTES = 1024;
+
+/** Why bytes can't be taken as an uplink. Each is quarantined with its bytes, and acknowledged (protocol.md §1). */
+export type UplinkRejection = Problem & {
+  readonly code: 'too-long' | 'undecodable' | 'no-boot' | 'no-sequence' | 'no-time' | 'no-body';
+};
+
+const DEGREES_E7 = 1e7;
+/** The last minute of a day: what we send of a high window is a time of the day. */
+const LAST_MINUTE = 1439;
+const LOCK_STATES: readonly LockState[] = ['unknown', 'locked', 'unlocked'];
+const TETHER_STATES: readonly TetherState[] = ['unknown', 'attached', 'detached'];
+const RESULT_NUMBERS: Readonly<Record<CommandResult, number>> = { ok: 1, rejected: 2, failed: 3 };
+
+/* ------------------------------------------------------------------------------------------------- uplink: decode */
+
+/** Reads an uplink. Never throws; the error's sentence says what is wrong with the bytes. */
+export function decodeUplink(bytes: Uint8Array): Result<Uplink, UplinkRejection> {
+  if (bytes.length > UPLINK_MAX_BYTES)
+    return problem('too-long', `the uplink has ${bytes.length} bytes: at most ${UPLINK_MAX_BYTES} are taken`);
+  let message: lockgate.v1.Uplink;
+  try {
+    message = wire.Uplink.decode(bytes);
+  } catch (error) {
+    return problem('undecodable', `the bytes are no protobuf Uplink: ${(error as Error).message}`);
+  }
+  if (typeof message.boot !== 'number') return problem('no-boot', 'the uplink has no boot');
+  if (typeof message.sequence !== 'number') return problem('no-sequence', 'the uplink has no sequence');
+  if (message.timeMs === null || message.timeMs === undefined) return problem('no-time', 'the uplink has no time');
+  const body = readBody(message);
+  if (body === undefined) return problem('no-body', 'the uplink carries neither a ping nor an acknowledgement');
+  return ok({
+    boot: message.boot,
+    sequence: message.sequence,
+    timeMs: toNumber(message.timeMs),
+    power: readPower(message.power),
+    kept: message.kept,
+    dropped: message.dropped,
+    body,
+  });
+}
+
+/** A Long by its own way: `Number` would go by its digits as text, which takes as long as decoding all the rest. */
+function toNumber(value: number | Long): number {
+  return typeof value === 'number' ? value : value.toNumber();
+}
+
+/** Of several bodies the last on the wire counts, as protobuf's oneof says. */
+function readBody(message: lockgate.v1.Uplink): Ping | CommandAck | undefined {
+  switch (message.body) {
+    case 'cellular':
+      return readCellular(message.cellular as lockgate.v1.CellularPing);
+    case 'gps':
+      return readGps(message.gps as lockgate.v1.GpsPing);
+    case 'closeConnection':
+      return readClose(message.closeConnection as lockgate.v1.CloseConnectionPing);
+    case 'commandAck':
+      return readAck(message.commandAck as lockgate.v1.CommandAck);
+    default:
+      return undefined;
+  }
+}
+
+/** A mode that this build does not know counts as MID: it promises the least. */
+function readPower(power: lockgate.v1.Power.$Properties | null | undefined): PowerSettings {
+  return {
+    mode: power?.mode === wire.Mode.MODE_HIGH ? 'HIGH' : 'MID',
+    rideTracking: power?.rideTracking ?? false,
+    airplane: power?.airplane ?? false,
+    recovery: power?.recovery ?? false,
+  };
+}
+
+function readCellular(ping: lockgate.v1.CellularPing): CellularPing {
+  const hasPosition = typeof ping.latitudeE7 === 'number' && typeof ping.longitudeE7 === 'number';
+  return {
+    kind: 'cellular',
+    reason: reasonFromNumber(ping.reason),
+    lockState: LOCK_STATES[ping.lockState] ?? 'unknown',
+    batteryPercent: ping.batteryPercent,
+    firmwareVersion: ping.firmwareVersion,
+    ebikeVolts: readVolts(ping.ebikeMillivolts),
+    tetherState: TETHER_STATES[ping.tetherState] ?? 'unknown',
+    position: hasPosition
+      ? readPosition(ping.latitudeE7 as number, ping.longitudeE7 as number, ping.uncertaintyM ?? 0)
+      : null,
+  };
+}
+
+function readGps(ping: lockgate.v1.GpsPing): GpsPing {
+  return {
+    kind: 'gps',
+    reason: reasonFromNumber(ping.reason),
+    lockState: LOCK_STATES[ping.lockState] ?? 'unknown',
+    batteryPercent: ping.batteryPercent,
+    ebikeVolts: readVolts(ping.ebikeMillivolts),
+    tetherState: TETHER_STATES[ping.tetherState] ?? 'unknown',
+    position: readPosition(ping.latitudeE7, ping.longitudeE7, ping.uncertaintyM),
+    speedMetersPerSecond: ping.speedCmPerS / 100,
+    directionDegrees: ping.directionCentidegrees / 100,
+  };
+}
+
+function readClose(ping: lockgate.v1.CloseConnectionPing): CloseConnectionPing {
+  return {
+    kind: 'close_connection',
+    reason: 'REASON_CLOSE_CONNECTION',
+    lockState: LOCK_STATES[ping.lockState] ?? 'unknown',
+    batteryPercent: ping.batteryPercent,
+  };
+}
+
+/** A result that this build does not know counts as failed: it is not ok, and the lock did answer. */
+function readAck(ack: lockgate.v1.CommandAck): CommandAck {
+  const result = ack.result === 1 ? 'ok' : ack.result === 2 ? 'rejected' : 'failed';
+  return {
+    kind: 'ack',
+    commandId: ack.id,
+    result,
+    detail: ack.detail,
+    highWindow: ack.highWindow ? readWindow(ack.highWindow) : null,
+  };
+}
+
+function readWindow(window: lockgate.v1.HighWindow.$Properties): HighWindow {
+  return {
+    fromMinute: window.fromMinute ?? 0,
+    toMinute: window.toMinute ?? 0,
+    utcOffsetMinutes: window.utcOffsetMinutes ?? 0,
+  };
+}
+
+function readPosition(latitudeE7: number, longitudeE7: number, uncertaintyMeters: number): Position {
+  return {
+    latitudeDegrees: latitudeE7 / DEGREES_E7,
+    longitudeDegrees: longitudeE7 / DEGREES_E7,
+    uncertaintyMeters,
+  };
+}
+
+function readVolts(millivolts: number | null | undefined): number | null {
+  return millivolts === null || millivolts === undefined ? null : millivolts / 1000;
+}
+
+/* ------------------------------------------------------------------------------------------------- uplink: encode */
+
+/**
+ * Writes an uplink. Values are rounded to the wire's integers.
+ *
+ * @throws LockgateError `unencodable` where a value does not fit its field: the caller's mistake, never a stranger's.
+ */
+export function encodeUplink(uplink: Uplink): Uint8Array {
+  const { body } = uplink;
+  const message: lockgate.v1.Uplink.$Properties = {
+    boot: fitting('boot', uplink.boot, 0, 0xffffffff),
+    sequence: fitting('sequence', uplink.sequence, 0, 0xffffffff),
+    // Not a BigInt: protobufjs would silently write 0.
+    timeMs: Long.fromNumber(fitting('time', uplink.timeMs, -(2 ** 63), 2 ** 63)),
+    kept: fitting('kept', uplink.kept, 0, 0xffffffff),
+    dropped: fitting('dropped', uplink.dropped, 0, 0xffffffff),
+  };
+  if (!isDefaultPower(uplink.power)) message.power = writePower(uplink.power);
+  if (body.kind === 'cellular') message.cellular = writeCellular(body);
+  else if (body.kind === 'gps') message.gps = writeGps(body);
+  else if (body.kind === 'close_connection') message.closeConnection = writeClose(body);
+  else message.commandAck = writeAck(body);
+  return wire.Uplink.encode(message).finish();
+}
+
+function isDefaultPower(power: PowerSettings): boolean {
+  return power.mode === 'MID' && !power.rideTracking && !power.airplane && !power.recovery;
+}
+
+function writePower(power: PowerSettings): lockgate.v1.Power.$Properties {
+  return {
+    mode: power.mode === 'HIGH' ? wire.Mode.MODE_HIGH : wire.Mode.MODE_MID,
+    rideTracking: power.rideTracking,
+    airplane: power.airplane,
+    recovery: power.recovery,
+  };
+}
+
+function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Properties {
+  const message: lockgate.v1.CellularPing.$Properties = {
+    reason: writeReason(ping.reason),
+    lockState: LOCK_STATES.indexOf(ping.lockState),
+    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
+    firmwareVersion: wellFormed('firmware version', ping.firmwareVersion),
+    tetherState: TETHER_STATES.indexOf(ping.tetherState),
+  };
+  // These have presence: their zero is a value, and is written. Without it, zero and absent are one and cost nothing.
+  if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
+  if (ping.position !== null) {
+    message.latitudeE7 = signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7);
+    message.longitudeE7 = signed32('longitude', ping.position.longitudeDegrees, DEGREES_E7);
+    message.uncertaintyM = signed32('uncertainty', ping.position.uncertaintyMeters, 1);
+  }
+  return message;
+}
+
+function writeGps(ping: GpsPing): lockgate.v1.GpsPing.$Properties {
+  const message: lockgate.v1.GpsPing.$Properties = {
+    reason: writeReason(ping.reason),
+    lockState: LOCK_STATES.indexOf(ping.lockState),
+    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
+    tetherState: TETHER_STATES.indexOf(ping.tetherState),
+    latitudeE7: signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7),
+    longitudeE7: signed32('longitude', ping.position.longitudeDegrees, DEGREES_E7),
+    speedCmPerS: signed32('speed', ping.speedMetersPerSecond, 100),
+    directionCentidegrees: writeDirection(ping.directionDegrees),
+    uncertaintyM: signed32('uncertainty', ping.position.uncertaintyMeters, 1),
+  };
+  if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
+  return message;
+}
+
+function writeClose(ping: CloseConnectionPing): lockgate.v1.CloseConnectionPing.$Properties {
+  return {
+    lockState: LOCK_STATES.indexOf(ping.lockState),
+    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
+  };
+}
+
+function writeAck(ack: CommandAck): lockgate.v1.CommandAck.$Properties {
+  const message: lockgate.v1.CommandAck.$Properties = {
+    id: fitting('command id', ack.commandId, 0, 0xffffffff),
+    result: RESULT_NUMBERS[ack.result],
+    detail: wellFormed('detail', ack.detail),
+  };
+  // Whatever a lock says is kept, so a minute that no day has can be written again (a trace is played as a lock).
+  if (ack.highWindow !== null) message.highWindow = writeWindow(ack.highWindow, 0xffffffff);
+  return message;
+}
+
+function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWindow.$Properties {
+  return {
+    fromMinute: fitting('window from', window.fromMinute, 0, lastMinute),
+    toMinute: fitting('window to', window.toMinute, 0, lastMinute),
+    utcOffsetMinutes: signed32('UTC offset', window.utcOffsetMinutes, 1),
+  };
+}
+
+function writeReason(reason: string): number {
+  const number = reasonNumber(reason);
+  if (number === undefined) throw new LockgateError('unencodable', `${JSON.stringify(reason)} is no ping reason`);
+  return number;
+}
+
+function writeVolts(volts: number): number {
+  return scaled('e-bike voltage', volts, 1000, 0, 0xffffffff);
+}
+
+/** 359.999° is nearer to north than to 359.99°, and rounds to 0, not to 360. */
+function writeDirection(degrees: number): number {
+  const hundredths = signed32('direction', degrees, 100);
+  return hundredths === 36_000 && degrees < 360 ? 0 : hundredths;
+}
+
+function signed32(what: string, value: number, perUnit: number): number {
+  return scaled(what, value, perUnit, -(2 ** 31), 2 ** 31 - 1);
+}
+
+/** A value of ours as the wire's integer, `perUnit` of which make one; what is refused is named in our unit. */
+function scaled(what: string, value: number, perUnit: number, least: number, most: number): number {
+  const count = Math.round(value * perUnit);
+  if (count >= least && count <= most) return count;
+  throw new LockgateError(
+    'unencodable',
+    `${what} ${value} can't be sent: expected ${least / perUnit} to ${most / perUnit}`,
+  );
+}
+
+/** Half a surrogate pair has no UTF-8: protobufjs writes bytes that no decoder takes, and the uplink would be lost. */
+function wellFormed(what: string, text: string): string {
+  if (!/\p{Surrogate}/u.test(text)) return text;
+  throw new LockgateError('unencodable', `${what} ${JSON.stringify(text)} can't be sent: expected well-formed Unicode`);
+}
+
+function fitting(what: string, value: number, least: number, most: number): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new LockgateError(
+    'unencodable',
+    `${what} ${value} can't be sent: expected a whole number, ${least} to ${most}`,
+  );
+}
+
+/* ------------------------------------------------------------------------------------------------- uplink: describe */
+
+/** What would end the line, or turn or repaint it on a terminal: a lock's words are a stranger's. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
+
+/** One line for people: what an uplink says, without its lock and its time. */
+export function describeUplink(uplink: Uplink): string {
+  const { body } = uplink;
+  const name = `#${uplink.boot}/${uplink.sequence}`;
+  if (body.kind === 'ack') {
+    const detail = body.detail === '' ? '' : ` (${body.detail.replace(UNPRINTABLE, ' ')})`;
+    return `ack of command ${body.commandId}: ${body.result}${detail}  ${name}`;
+  }
+  return `${describePing(body)}  ${name}`;
+}
+
+/** One line for people: what a ping says. */
+export function describePing(ping: Ping): string {
+  const parts = [ping.kind.replace('_connection', ''), ping.reason, ping.lockState, `${ping.batteryPercent}%`];
+  if (ping.kind !== 'close_connection') {
+    if (ping.position !== null) parts.push(describePosition(ping.position));
+    if (ping.kind === 'gps') parts.push(`${ping.speedMetersPerSecond} m/s`, `${ping.directionDegrees}°`);
+    if (ping.ebikeVolts !== null) parts.push(`e-bike ${ping.ebikeVolts} V`);
+    if (ping.tetherState === 'attached') parts.push('tethered');
+  }
+  return parts.join(' ');
+}
+
+function describePosition(position: Position): string {
+  return `${position.latitudeDegrees},${position.longitudeDegrees} ±${position.uncertaintyMeters}m`;
+}
+
+/* ------------------------------------------------------------------------------------------------------- downlink */
+
+/**
+ * Writes a command for a lock.
+ *
+ * @throws LockgateError `unencodable` where a value does not fit its field.
+ */
+export function encodeDownlink(downlink: Downlink): Uint8Array {
+  const { command } = downlink;
+  const message: lockgate.v1.Downlink.$Properties = {
+    id: fitting('command id', downlink.id, 0, 0xffffffff),
+    expiresMs: Long.fromNumber(fitting('expiry', downlink.expiresMs, 0, Number.MAX_SAFE_INTEGER)),
+  };
+  switch (command.type) {
+    case 'unlock':
+      message.unlock = {};
+      break;
+    case 'lock':
+      message.lock = {};
+      break;
+    case 'siren':
+      message.siren = { seconds: fitting('siren seconds', command.seconds, 0, 0xffffffff) };
+      break;
+    case 'locate-gps':
+      message.locateGps = {};
+      break;
+    case 'locate-cell':
+      message.locateCell = {};
+      break;
+    case 'set-power':
+      message.setPower = writeChange(command);
+      break;
+    case 'reset':
+      message.reset = {};
+      break;
+  }
+  return wire.Downlink.encode(message).finish();
+}
+
+function writeChange(change: PowerChange): lockgate.v1.SetPower.$Properties {
+  const message: lockgate.v1.SetPower.$Properties = {};
+  if (change.mode !== undefined) message.mode = change.mode === 'HIGH' ? wire.Mode.MODE_HIGH : wire.Mode.MODE_MID;
+  if (change.rideTracking !== undefined) message.rideTracking = change.rideTracking;
+  if (change.airplane !== undefined) message.airplane = change.airplane;
+  if (change.recovery !== undefined) message.recovery = change.recovery;
+  if (change.highWindow !== undefined) message.highWindow = writeWindow(change.highWindow, LAST_MINUTE);
+  return message;
+}
+
+/** Reads a command, as a lock does. Never throws. */
+export function decodeDownlink(bytes: Uint8Array): Result<Downlink> {
+  let message: lockgate.v1.Downlink;
+  try {
+    message = wire.Downlink.decode(bytes);
+  } catch (error) {
+    return problem('undecodable', `the bytes are no protobuf Downlink: ${(error as Error).message}`);
+  }
+  const command = readCommand(message);
+  if (command === undefined) return problem('no-command', 'the downlink carries no command');
+  return ok({ id: message.id, expiresMs: Number(message.expiresMs), command });
+}
+
+function readCommand(message: lockgate.v1.Downlink): Command | undefined {
+  switch (message.command) {
+    case 'unlock':
+    case 'lock':
+    case 'reset':
+      return { type: message.command };
+    case 'siren':
+      return { type: 'siren', seconds: message.siren?.seconds ?? 0 };
+    case 'locateGps':
+      return { type: 'locate-gps' };
+    case 'locateCell':
+      return { type: 'locate-cell' };
+    case 'setPower':
+      return { type: 'set-power', ...readChange(message.setPower ?? {}) };
+    default:
+      return undefined;
+  }
+}
+
+function readChange(change: lockgate.v1.SetPower.$Properties): PowerChange {
+  const { mode, rideTracking, airplane, recovery, highWindow } = change;
+  return {
+    ...(typeof mode === 'number' && { mode: mode === wire.Mode.MODE_HIGH ? 'HIGH' : 'MID' }),
+    ...(typeof rideTracking === 'boolean' && { rideTracking }),
+    ...(typeof airplane === 'boolean' && { airplane }),
+    ...(typeof recovery === 'boolean' && { recovery }),
+    ...(highWindow && { highWindow: readWindow(highWindow) }),
+  };
+}

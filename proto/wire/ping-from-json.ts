@@ -1,0 +1,259 @@
+/**
+ * Pings and acknowledgements from JSON, the reading side of ping-json.ts. An error names the member, what it is and
+ * what was expected. Members that are not known are passed over, so that what a webhook got can be read too.
+ */
+import { ok, problem, type Result } from '../errors.js';
+import { isObject, type JsonObject, JsonReader } from '../json-reader.js';
+import {
+  type CellularPing,
+  type Command,
+  type CommandAck,
+  type CommandResult,
+  DEFAULT_POWER,
+  type GpsPing,
+  type HighWindow,
+  type LockState,
+  type Ping,
+  type PingUplink,
+  type Position,
+  type PowerMode,
+  type PowerSettings,
+  type TetherState,
+  type Uplink,
+} from './ping.js';
+import { REASONS, type Reason, reasonNumber } from './reasons.js';
+
+const PING_TYPES = ['cellular', 'gps', 'close_connection'] as const satisfies readonly Ping['kind'][];
+const LOCK_STATES = ['locked', 'unlocked', 'unknown'] as const satisfies readonly LockState[];
+const TETHER_STATES = ['detached', 'attached', 'unknown'] as const satisfies readonly TetherState[];
+const RESULTS = ['ok', 'rejected', 'failed'] as const satisfies readonly CommandResult[];
+const MODES = ['MID', 'HIGH'] as const satisfies readonly PowerMode[];
+
+/** What stands for envelope members that are left out (protocol.md §4); undefined makes one compulsory. */
+export interface EnvelopeDefaults {
+  readonly boot: number | undefined;
+  /** The number that follows in a boot. */
+  nextSequence(boot: number): number | undefined;
+  readonly timeMs: number | undefined;
+  readonly power: PowerSettings;
+}
+
+/** Nothing may be left out but power, which is then MID with every switch off, as on the wire. */
+const NO_DEFAULTS: EnvelopeDefaults = Object.freeze({
+  boot: undefined,
+  nextSequence: () => undefined,
+  timeMs: undefined,
+  power: DEFAULT_POWER,
+});
+
+/** Reads an uplink: an acknowledgement where there is a `result`, else a ping. Never throws. */
+export function uplinkFromJson(json: unknown, name = ''): Result<Uplink> {
+  const reader = new JsonReader();
+  if (!isObject(json)) return problem('bad-uplink', 'the uplink is no object: expected a ping or an acknowledgement');
+  const uplink =
+    json.result === undefined
+      ? readPingUplink(reader, json, name, NO_DEFAULTS)
+      : readAckUplink(reader, json, name, NO_DEFAULTS);
+  return reader.error === null ? ok(uplink) : problem('bad-uplink', reader.error);
+}
+
+/** Reads a ping without its envelope. Never throws. */
+export function pingFromJson(json: unknown, name = 'ping'): Result<Ping> {
+  const reader = new JsonReader();
+  const ping = readPing(reader, reader.object(json, name, ''), name);
+  return reader.error === null ? ok(ping) : problem('bad-ping', reader.error);
+}
+
+/** Reads a ping and its envelope; what is wrong is in the reader. */
+export function readPingUplink(
+  reader: JsonReader,
+  json: JsonObject,
+  name: string,
+  defaults: EnvelopeDefaults,
+): PingUplink {
+  return readEnvelope(reader, json, name, defaults, readPing(reader, json, name));
+}
+
+/** Reads an acknowledgement and its envelope; what is wrong is in the reader. */
+export function readAckUplink(
+  reader: JsonReader,
+  json: JsonObject,
+  name: string,
+  defaults: EnvelopeDefaults,
+): Uplink<CommandAck> {
+  const { high_window: window } = json;
+  return readEnvelope(reader, json, name, defaults, {
+    kind: 'ack',
+    commandId: reader.count(json.id, name, 'id'),
+    result: reader.word(json.result, name, 'result', RESULTS),
+    detail: json.detail === undefined ? '' : reader.text(json.detail, name, 'detail'),
+    highWindow: window === undefined || window === null ? null : readHighWindow(reader, window, name, 'high_window'),
+  });
+}
+
+function readEnvelope<Body extends Ping | CommandAck>(
+  reader: JsonReader,
+  json: JsonObject,
+  name: string,
+  defaults: EnvelopeDefaults,
+  body: Body,
+): Uplink<Body> {
+  const boot = json.boot ?? defaults.boot;
+  const knownBoot = reader.count(boot, name, 'boot');
+  return {
+    boot: knownBoot,
+    sequence: reader.count(json.sequence ?? defaults.nextSequence(knownBoot), name, 'sequence'),
+    timeMs: readTime(reader, json, name, defaults.timeMs),
+    power: json.power === undefined ? defaults.power : readPower(reader, json.power, name, 'power'),
+    kept: json.kept === undefined ? 0 : reader.count(json.kept, name, 'kept'),
+    dropped: json.dropped === undefined ? 0 : reader.count(json.dropped, name, 'dropped'),
+    body,
+  };
+}
+
+function readTime(reader: JsonReader, json: JsonObject, name: string, missing: number | undefined): number {
+  if (json.date !== undefined) return reader.date(json.date, name, 'date');
+  if (json.time_ms !== undefined) return reader.integer(json.time_ms, name, 'time_ms');
+  if (missing === undefined) reader.date(undefined, name, 'date');
+  return missing ?? 0;
+}
+
+/** Reads a whole set of power settings. */
+export function readPower(reader: JsonReader, value: unknown, of: string, member: string): PowerSettings {
+  const json = reader.object(value, of, member);
+  const mode = json.mode;
+  if (
+    (mode === 'MID' || mode === 'HIGH') &&
+    typeof json.ride_tracking === 'boolean' &&
+    typeof json.airplane === 'boolean' &&
+    typeof json.recovery === 'boolean'
+  )
+    return { mode, rideTracking: json.ride_tracking, airplane: json.airplane, recovery: json.recovery };
+  const name = `${of}.${member}`;
+  return {
+    mode: reader.word(mode, name, 'mode', MODES),
+    rideTracking: reader.flag(json.ride_tracking, name, 'ride_tracking'),
+    airplane: reader.flag(json.airplane, name, 'airplane'),
+    recovery: reader.flag(json.recovery, name, 'recovery'),
+  };
+}
+
+/** Reads a high window: two times of the day and a UTC offset. */
+export function readHighWindow(reader: JsonReader, value: unknown, of: string, member: string): HighWindow {
+  const json = reader.object(value, of, member);
+  const name = `${of}.${member}`;
+  const offset = json.utc_offset_minutes ?? 0;
+  return {
+    fromMinute: readMinute(reader, json.from, name, 'from'),
+    toMinute: readMinute(reader, json.to, name, 'to'),
+    utcOffsetMinutes: reader.integer(offset, name, 'utc_offset_minutes'),
+  };
+}
+
+const TIME_OF_DAY = /^([01]\d|2[0-3]):([0-5]\d)$/;
+
+function readMinute(reader: JsonReader, value: unknown, of: string, member: string): number {
+  const match = typeof value === 'string' ? TIME_OF_DAY.exec(value) : null;
+  if (match !== null) return Number(match[1]) * 60 + Number(match[2]);
+  reader.expect(value, of, member, 'a time of the day such as 07:00');
+  return 0;
+}
+
+function readPing(reader: JsonReader, json: JsonObject, name: string): Ping {
+  const kind = reader.word(json.ping_type, name, 'ping_type', PING_TYPES);
+  const lockState = reader.word(json.lock_state, name, 'lock_state', LOCK_STATES);
+  const batteryPercent = reader.count(json.battery_percent, name, 'battery_percent');
+  if (kind === 'close_connection') {
+    if (json.reason !== undefined) reader.word(json.reason, name, 'reason', ['REASON_CLOSE_CONNECTION']);
+    return { kind, reason: 'REASON_CLOSE_CONNECTION', lockState, batteryPercent };
+  }
+  const reason = readReason(reader, json.reason, name);
+  const ebikeVolts = readVolts(reader, json.ebike_voltage, name);
+  const tetherState =
+    json.tether_state === undefined ? 'unknown' : reader.word(json.tether_state, name, 'tether_state', TETHER_STATES);
+  const shared = { reason, lockState, batteryPercent, ebikeVolts, tetherState };
+  return kind === 'gps' ? readGps(reader, json, name, shared) : readCellular(reader, json, name, shared);
+}
+
+type Shared = Pick<GpsPing, 'reason' | 'lockState' | 'batteryPercent' | 'ebikeVolts' | 'tetherState'>;
+
+function readCellular(reader: JsonReader, json: JsonObject, name: string, shared: Shared): CellularPing {
+  const hasPosition = json.latitude !== undefined || json.longitude !== undefined;
+  return {
+    kind: 'cellular',
+    reason: shared.reason,
+    lockState: shared.lockState,
+    batteryPercent: shared.batteryPercent,
+    firmwareVersion:
+      json.firmware_version === undefined ? '' : reader.text(json.firmware_version, name, 'firmware_version'),
+    ebikeVolts: shared.ebikeVolts,
+    tetherState: shared.tetherState,
+    position: hasPosition ? readPosition(reader, json, name, json.uncertainty ?? 0) : null,
+  };
+}
+
+function readGps(reader: JsonReader, json: JsonObject, name: string, shared: Shared): GpsPing {
+  return {
+    kind: 'gps',
+    reason: shared.reason,
+    lockState: shared.lockState,
+    batteryPercent: shared.batteryPercent,
+    ebikeVolts: shared.ebikeVolts,
+    tetherState: shared.tetherState,
+    position: readPosition(reader, json, name, json.uncertainty),
+    speedMetersPerSecond: reader.number(json.speed, name, 'speed'),
+    directionDegrees: reader.number(json.direction, name, 'direction'),
+  };
+}
+
+function readPosition(reader: JsonReader, json: JsonObject, name: string, uncertainty: unknown): Position {
+  return {
+    latitudeDegrees: reader.number(json.latitude, name, 'latitude'),
+    longitudeDegrees: reader.number(json.longitude, name, 'longitude'),
+    uncertaintyMeters: reader.number(uncertainty, name, 'uncertainty'),
+  };
+}
+
+/** A voltage that is left out is that of no e-bike, as on the wire. */
+function readVolts(reader: JsonReader, value: unknown, of: string): number | null {
+  return value === undefined || value === null ? null : reader.number(value, of, 'ebike_voltage');
+}
+
+/** The very string of the table, so that comparing it later is comparing a pointer. */
+const KNOWN_REASONS = new Map<unknown, Reason>(REASONS.map((row) => [row.name, row.name]));
+
+function readReason(reader: JsonReader, value: unknown, of: string): Reason {
+  const known = KNOWN_REASONS.get(value);
+  if (known !== undefined) return known;
+  if (typeof value === 'string' && reasonNumber(value) !== undefined) return value as Reason;
+  reader.expect(value, of, 'reason', 'a reason such as REASON_THEFT, or REASON_UNRECOGNIZED_ and a number');
+  return 'REASON_NETWORK_PING';
+}
+
+/** Every type of command that there is. */
+export const COMMAND_TYPES = [
+  'unlock',
+  'lock',
+  'siren',
+  'locate-gps',
+  'locate-cell',
+  'set-power',
+  'reset',
+] as const satisfies readonly Command['type'][];
+
+/** Reads a command's members, such as `type` and, for set-power, what it sets; what is wrong is in the reader. */
+export function readCommand(reader: JsonReader, json: JsonObject, name: string): Command {
+  const type = reader.word(json.type, name, 'type', COMMAND_TYPES);
+  if (type === 'siren') return { type, seconds: reader.count(json.seconds ?? 0, name, 'seconds') };
+  if (type !== 'set-power') return { type };
+  return {
+    type,
+    ...(json.mode !== undefined && { mode: reader.word(json.mode, name, 'mode', MODES) }),
+    ...(json.ride_tracking !== undefined && { rideTracking: reader.flag(json.ride_tracking, name, 'ride_tracking') }),
+    ...(json.airplane !== undefined && { airplane: reader.flag(json.airplane, name, 'airplane') }),
+    ...(json.recovery !== undefined && { recovery: reader.flag(json.recovery, name, 'recovery') }),
+    ...(json.high_window !== undefined && {
+      highWindow: readHighWindow(reader, json.high_window, name, 'high_window'),
+    }),
+  };
+}

@@ -1,0 +1,212 @@
+/**
+ * Which uplinks of one lock have been seen, by name, with what content and in which line: what a store knows of pings,
+ * for those who have none. It tells a repeat from a conflict (protocol.md §1).
+ *
+ * Numbers mostly follow each other, so they are kept in chunks of neighbours. All locks of a trace share one bound on
+ * chunks; beyond it the chunk made first is forgotten, and an uplink of it would pass for new.
+ */
+
+import type { UplinkCopy } from '../power/judge/event.js';
+import type { CommandAck, LockState, Ping, TetherState, Uplink } from './ping.js';
+import { reasonNumber } from './reasons.js';
+
+/** Numbers in a chunk; a power of two. */
+const CHUNK_NUMBERS = 64;
+const CHUNK_BITS = 6;
+
+/** Other contents of used names that are remembered for each lock; beyond them the oldest would pass for another. */
+const CONFLICTS_MOST = 1000;
+
+/** Chunks in all: some 8 million numbers that follow each other, in some 150 MB. */
+const CHUNKS_MOST = 131_072;
+
+interface Chunk {
+  readonly digests: Float64Array;
+  /** 0 where the number has not been seen. */
+  readonly lines: Int32Array;
+}
+
+/** The bound that several {@link UplinkNames} share. */
+export class UplinkNamesBound {
+  readonly #forget: (() => void)[] = [];
+  #oldest = 0;
+
+  /** Counts one more chunk, and has the oldest forgotten where there are too many. */
+  add(forget: () => void): void {
+    this.#forget.push(forget);
+    if (this.#forget.length - this.#oldest <= CHUNKS_MOST) return;
+    this.#forget[this.#oldest]?.();
+    this.#oldest += 1;
+    if (this.#oldest < CHUNKS_MOST) return;
+    this.#forget.splice(0, this.#oldest);
+    this.#oldest = 0;
+  }
+}
+
+/** See the head of this file. */
+export class UplinkNames {
+  readonly #bound: UplinkNamesBound;
+  readonly #boots = new Map<number, Map<number, Chunk>>();
+  readonly #conflicts = new Set<string>();
+  #boot = -1;
+  #place = -1;
+  #chunk: Chunk | undefined;
+
+  constructor(bound: UplinkNamesBound) {
+    this.#bound = bound;
+  }
+
+  /**
+   * Notes an uplink that stands in `line`, and says whether its name was used before. Each content of a name is one
+   * event (protocol.md §3), and the same content again is a repeat, whichever came first.
+   */
+  note(uplink: Uplink, line: number): UplinkCopy {
+    const { boot, sequence } = uplink;
+    const chunk = this.#find(boot, sequence) ?? this.#make(boot, sequence >>> CHUNK_BITS);
+    const index = sequence & (CHUNK_NUMBERS - 1);
+    const digest = digestOf(uplink);
+    if (chunk.lines[index] === 0) {
+      chunk.lines[index] = line;
+      chunk.digests[index] = digest;
+      return 'new';
+    }
+    return chunk.digests[index] === digest ? 'repeat' : this.#noteOther(boot, sequence, digest);
+  }
+
+  /** Whether the name was used with the same content. */
+  has(uplink: Uplink): boolean {
+    const { boot, sequence } = uplink;
+    const chunk = this.#find(boot, sequence);
+    const index = sequence & (CHUNK_NUMBERS - 1);
+    if (chunk === undefined || chunk.lines[index] === 0) return false;
+    const digest = digestOf(uplink);
+    return chunk.digests[index] === digest || this.#conflicts.has(`${boot}/${sequence}/${digest}`);
+  }
+
+  #noteOther(boot: number, sequence: number, digest: number): UplinkCopy {
+    const content = `${boot}/${sequence}/${digest}`;
+    if (this.#conflicts.has(content)) return 'repeat';
+    this.#conflicts.add(content);
+    if (this.#conflicts.size > CONFLICTS_MOST) this.#conflicts.delete(this.#conflicts.values().next().value as string);
+    return 'conflict';
+  }
+
+  /** The line in which the name stood first; undefined where it has not been seen, or is forgotten. */
+  lineOf(boot: number, sequence: number): number | undefined {
+    return this.#find(boot, sequence)?.lines[sequence & (CHUNK_NUMBERS - 1)] || undefined;
+  }
+
+  #find(boot: number, sequence: number): Chunk | undefined {
+    const place = sequence >>> CHUNK_BITS;
+    if (place === this.#place && boot === this.#boot) return this.#chunk;
+    const chunk = this.#boots.get(boot)?.get(place);
+    if (chunk !== undefined) this.#remember(boot, place, chunk);
+    return chunk;
+  }
+
+  #make(boot: number, place: number): Chunk {
+    let chunks = this.#boots.get(boot);
+    if (chunks === undefined) {
+      chunks = new Map();
+      this.#boots.set(boot, chunks);
+    }
+    const chunk = { digests: new Float64Array(CHUNK_NUMBERS), lines: new Int32Array(CHUNK_NUMBERS) };
+    chunks.set(place, chunk);
+    this.#remember(boot, place, chunk);
+    this.#bound.add(() => this.#forget(boot, place));
+    return chunk;
+  }
+
+  #remember(boot: number, place: number, chunk: Chunk): void {
+    this.#boot = boot;
+    this.#place = place;
+    this.#chunk = chunk;
+  }
+
+  #forget(boot: number, place: number): void {
+    const chunks = this.#boots.get(boot);
+    chunks?.delete(place);
+    if (chunks?.size === 0) this.#boots.delete(boot);
+    if (boot === this.#boot && place === this.#place) this.#place = -1;
+  }
+}
+
+/* ------------------------------------------------------------------------------------------------ digest of content */
+
+const KINDS: readonly Ping['kind'][] = ['gps', 'cellular', 'close_connection'];
+const LOCK_STATES: readonly LockState[] = ['locked', 'unlocked', 'unknown'];
+const TETHER_STATES: readonly TetherState[] = ['detached', 'attached', 'unknown'];
+
+const double = new Float64Array(1);
+const halves = new Uint32Array(double.buffer);
+
+/** Two hashes that run side by side, of which 53 bits are kept: what fits a number exactly. */
+let first = 0;
+let second = 0;
+
+/** A digest of all that an uplink says: different content has another one, but for a chance of 1 in 2⁵³. */
+export function digestOf(uplink: Uplink): number {
+  const { power, body } = uplink;
+  first = 0x811c9dc5;
+  second = 0x9e3779b9;
+  mixNumber(uplink.timeMs);
+  mix(uplink.kept);
+  mix(uplink.dropped);
+  mix(
+    (power.mode === 'HIGH' ? 1 : 0) +
+      (power.rideTracking ? 2 : 0) +
+      (power.airplane ? 4 : 0) +
+      (power.recovery ? 8 : 0),
+  );
+  if (body.kind === 'ack') mixAck(body);
+  else mixPing(body);
+  return (first >>> 0) * 2 ** 21 + (second >>> 11);
+}
+
+function mixPing(ping: Ping): void {
+  mix(KINDS.indexOf(ping.kind));
+  mix(LOCK_STATES.indexOf(ping.lockState));
+  mix(ping.batteryPercent);
+  if (ping.kind === 'close_connection') return;
+  mix(reasonNumber(ping.reason) ?? 0);
+  mix(TETHER_STATES.indexOf(ping.tetherState));
+  mixNumber(ping.ebikeVolts ?? -1);
+  if (ping.position !== null) {
+    mixNumber(ping.position.latitudeDegrees);
+    mixNumber(ping.position.longitudeDegrees);
+    mixNumber(ping.position.uncertaintyMeters);
+  }
+  if (ping.kind === 'cellular') mixText(ping.firmwareVersion);
+  else {
+    mixNumber(ping.speedMetersPerSecond);
+    mixNumber(ping.directionDegrees);
+  }
+}
+
+function mixAck(ack: CommandAck): void {
+  mixText(ack.result);
+  mix(ack.commandId);
+  mixText(ack.detail);
+  if (ack.highWindow === null) return;
+  mix(ack.highWindow.fromMinute);
+  mix(ack.highWindow.toMinute);
+  mix(ack.highWindow.utcOffsetMinutes);
+}
+
+function mix(value: number): void {
+  first = Math.imul(first ^ value, 0x01000193);
+  first ^= first >>> 15;
+  second = Math.imul(second + value, 0x85ebca6b);
+  second ^= second >>> 13;
+}
+
+function mixNumber(value: number): void {
+  double[0] = value;
+  mix(halves[0] as number);
+  mix(halves[1] as number);
+}
+
+function mixText(text: string): void {
+  mix(text.length);
+  for (let index = 0; index < text.length; index++) mix(text.charCodeAt(index));
+}

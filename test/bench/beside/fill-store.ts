@@ -1,0 +1,81 @@
+/**
+ * Fills a store with pings, by the store's own append, in a process of its own. It takes one argument, a
+ * {@link FillRequest} as JSON, and at each line N of stdin appends N pings more, by the locks in turn, and answers
+ * `{}`. No gateway may run on the folder meanwhile; the store is open from one line to its answer only.
+ */
+import { createInterface } from 'node:readline';
+import {
+  type IncomingUplink,
+  type LockAccount,
+  type Store,
+  UPLINK_KINDS,
+} from '../../../gateway/store/contract/store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { parseMac } from '../../../proto/wire/mac.js';
+import { crowdLocks } from '../load/crowd-accounts.js';
+import { FIRST_SEQUENCE, nextBoot, pingTemplate, putVarint, SEQUENCE_BYTES } from '../load/ping-template.js';
+
+export interface FillRequest {
+  readonly data: string;
+  readonly locks: number;
+  /** When the pings were received, ms since the epoch. */
+  readonly receivedAtMs: number;
+}
+
+/** Pings of one commit. */
+const BATCH = 10_000;
+
+const BOOT = nextBoot();
+const TEMPLATE = pingTemplate(BOOT);
+
+/** The ping with this number, counted over all locks. */
+function pingOf(accounts: readonly LockAccount[], number: number, receivedAtMs: number): IncomingUplink {
+  const { deviceId, merchantId, credentials } = accounts[number % accounts.length] as LockAccount;
+  const sequence = FIRST_SEQUENCE + Math.floor(number / accounts.length);
+  const bytes = Buffer.from(TEMPLATE.bytes);
+  putVarint(bytes, TEMPLATE.sequenceAt, sequence, SEQUENCE_BYTES);
+  return {
+    type: 'uplink',
+    deviceId,
+    merchantId,
+    credentialId: credentials[0]?.id ?? 0,
+    boot: BOOT,
+    sequence,
+    digest: digestOf(bytes),
+    kind: UPLINK_KINDS.indexOf('gps'),
+    bytes,
+    receivedAtMs,
+    buffered: false,
+  };
+}
+
+async function accountsOf(store: Store, locks: number): Promise<LockAccount[]> {
+  const accounts: LockAccount[] = [];
+  for (const { mac: text } of crowdLocks(locks)) {
+    const mac = parseMac(text);
+    const account = mac.ok ? await store.findLock(mac.value) : null;
+    if (account === null) throw new Error(`the store does not know ${text}`);
+    accounts.push(account);
+  }
+  return accounts;
+}
+
+async function main(argument: string): Promise<void> {
+  const { data, locks, receivedAtMs } = JSON.parse(argument) as FillRequest;
+  let filled = 0;
+  for await (const line of createInterface({ input: process.stdin })) {
+    const store = await openSqliteStore(data);
+    const accounts = await accountsOf(store, locks);
+    for (const until = filled + Number(line); filled < until; ) {
+      const incoming: IncomingUplink[] = [];
+      for (; incoming.length < BATCH && filled < until; filled++) incoming.push(pingOf(accounts, filled, receivedAtMs));
+      await store.append({ incoming, judged: [], states: new Map() });
+    }
+    await store.close();
+    console.log('{}');
+  }
+  process.exit(0);
+}
+
+await main(process.argv[2] ?? '');

@@ -1,0 +1,124 @@
+/**
+ * The store's hot path by itself: batches of uplinks of many locks, in an order of chance, straight into the store.
+ *
+ *   node dist/test/bench/beside/store-append.js [--rows 0] [--locks 1000] [--batches 200] [--json]
+ *
+ * Prints what an uplink costs: CPU time of the event loop's thread and of the one that writes, bytes written (log, WAL,
+ * checkpoints) and the time that an append took. CPU time and bytes are from Linux (/proc), so that they mean something
+ * on a machine that does other things too. `--rows` are stored before, by the same path.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Commit, Store } from '../../../gateway/store/contract/store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { monotonicMs } from '../../../proto/clock.js';
+import { AppendFleet } from '../../helpers/store/append-fleet.js';
+
+const BATCH = 1000;
+/** Commits that may wait while the next is made, as in a gateway at its limit. */
+const AHEAD = 2;
+
+interface ThreadUse {
+  readonly cpuUs: number;
+  readonly writtenBytes: number;
+}
+
+/** What each thread of this process used so far, by its id. */
+function threadUses(): Map<string, ThreadUse> {
+  const uses = new Map<string, ThreadUse>();
+  for (const id of readdirSync('/proc/self/task')) {
+    const read = (name: string): string => readFileSync(`/proc/self/task/${id}/${name}`, 'utf8');
+    const cpuUs = Number(read('schedstat').split(' ')[0]) / 1000;
+    uses.set(id, { cpuUs, writtenBytes: Number(/^wchar: (\d+)$/m.exec(read('io'))?.[1]) });
+  }
+  return uses;
+}
+
+interface Run {
+  readonly latencies: number[];
+}
+
+/** Appends batches, a few ahead of the disk. `made`: they were made before, so that it costs nothing here. */
+async function append(store: Store, made: readonly Commit[]): Promise<Run> {
+  const latencies: number[] = [];
+  const underWay: Promise<void>[] = [];
+  for (const commit of made) {
+    if (underWay.length >= AHEAD) await underWay.shift();
+    const startedAt = monotonicMs();
+    underWay.push(store.append(commit).then(() => void latencies.push(monotonicMs() - startedAt)));
+  }
+  await Promise.all(underWay);
+  return { latencies };
+}
+
+async function fill(store: Store, fleet: AppendFleet, rows: number): Promise<void> {
+  for (let filled = 0; filled < rows; filled += BATCH * 10)
+    await append(
+      store,
+      Array.from({ length: 10 }, () => fleet.batch(BATCH)),
+    );
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      rows: { type: 'string', default: '0' },
+      locks: { type: 'string', default: '1000' },
+      batches: { type: 'string', default: '200' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const [rows, locks, batches] = [Number(values.rows), Number(values.locks), Number(values.batches)];
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-append-'));
+  const store = await openSqliteStore(folder, { logThread: true });
+  try {
+    const fleet = new AppendFleet(locks);
+    await fill(store, fleet, Math.max(rows, 20 * BATCH));
+    const made = Array.from({ length: batches }, () => fleet.batch(BATCH));
+    const before = threadUses();
+    const startedAt = monotonicMs();
+    const { latencies } = await append(store, made);
+    const seconds = (monotonicMs() - startedAt) / 1000;
+    const pings = batches * BATCH;
+    const main = String(process.pid);
+    let [mainUs, writerUs, bytes] = [0, 0, 0];
+    for (const [id, { cpuUs, writtenBytes }] of threadUses()) {
+      const used = cpuUs - (before.get(id)?.cpuUs ?? 0);
+      if (id === main) mainUs = used;
+      else writerUs = Math.max(writerUs, used);
+      bytes += writtenBytes - (before.get(id)?.writtenBytes ?? 0);
+    }
+    latencies.sort((one, other) => one - other);
+    const at = (share: number): number => latencies[Math.floor(latencies.length * share)] as number;
+    const result = {
+      rows,
+      locks,
+      pings,
+      main_us_per_ping: round(mainUs / pings),
+      writer_us_per_ping: round(writerUs / pings),
+      bytes_per_ping: Math.round(bytes / pings),
+      append_ms_median: round(at(0.5)),
+      append_ms_p99: round(at(0.99)),
+      append_ms_most: round(at(1 - 1 / latencies.length)),
+      pings_per_second: Math.round(pings / seconds),
+    };
+    process.stdout.write(
+      values.json
+        ? `${JSON.stringify(result)}\n`
+        : `${Object.entries(result)
+            .map(([name, value]) => `${name} ${value}`)
+            .join('\n')}\n`,
+    );
+  } finally {
+    await store.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+await main();

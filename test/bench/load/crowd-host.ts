@@ -1,0 +1,60 @@
+/**
+ * Whom the crowd connects to, in a process of its own: a gateway that knows its locks, or bare aedes that knows nobody
+ * and stores nothing. It takes one argument, a {@link HostRequest} as JSON, prints `{"port":n}` when it is ready, and
+ * at each line of stdin, once as many are connected as the line says, its memory after a garbage collection:
+ * `{"rss":bytes}`. To be run with --expose-gc.
+ */
+import { createInterface } from 'node:readline';
+import { startGateway } from '../../../gateway/gateway.js';
+import { systemClock } from '../../../proto/clock.js';
+import { testConfig } from '../../helpers/gateway/test-gateway.js';
+import { openBareAedes } from '../beside/bare-aedes.js';
+
+export interface HostRequest {
+  readonly host: 'gateway' | 'aedes';
+  readonly data: string;
+}
+
+interface Host {
+  readonly port: number;
+  readonly connected: () => number;
+}
+
+/** How often it is looked whether all are there, or gone. */
+const LOOK_EVERY_MS = 50;
+/** How long nothing may change before it counts as settled. */
+const SETTLE_MS = 500;
+
+async function gatewayHost(data: string): Promise<Host> {
+  const gateway = await startGateway(testConfig(data));
+  let connected = 0;
+  gateway.events.on('connected', () => {
+    connected += 1;
+  });
+  gateway.events.on('disconnected', () => {
+    connected -= 1;
+  });
+  return { port: gateway.mqttPort, connected: () => connected };
+}
+
+function later(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => systemClock.after(milliseconds, resolve));
+}
+
+async function main(argument: string): Promise<void> {
+  const { host, data } = JSON.parse(argument) as HostRequest;
+  const { port, connected } = host === 'gateway' ? await gatewayHost(data) : await openBareAedes();
+  console.log(JSON.stringify({ port }));
+  for await (const line of createInterface({ input: process.stdin })) {
+    while (connected() !== Number(line)) await later(LOOK_EVERY_MS);
+    await later(SETTLE_MS);
+    for (let round = 0; round < 3; round++) {
+      globalThis.gc?.();
+      await later(LOOK_EVERY_MS);
+    }
+    console.log(JSON.stringify({ rss: process.memoryUsage.rss() }));
+  }
+  process.exit(0);
+}
+
+await main(process.argv[2] ?? '');

@@ -1,0 +1,181 @@
+/**
+ * What ping-generator.cc does, where there is no compiler: the same plan, lines and answers (see there). It takes about
+ * as much of the machine as what it measures, so what it measures beside it counts for less.
+ */
+import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { systemClock } from '../../../proto/clock.js';
+import { connectPacket, publishPacket } from '../../helpers/mqtt/raw-lock.js';
+import { percentile } from '../measure.js';
+import { type Paced, pace } from './pace-schedule.js';
+import { putVarint, SEQUENCE_BYTES, SEQUENCE_LIMIT, TIME_BYTES } from './ping-template.js';
+
+const PUBACK = 0x40;
+const PUBACK_BYTES = 4;
+const CONNACK_BYTES = 4;
+/** No lock may be ended for its silence between two rounds. */
+const KEEPALIVE_SECONDS = 3600;
+const NONE = -1;
+
+/** What one flood or pace came to; the times are ms. */
+export interface Played {
+  /** Acknowledged, each. */
+  readonly pings: number;
+  readonly ms: number;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+  readonly max_ms: number;
+}
+
+interface Plan {
+  port: number;
+  uplink: Buffer;
+  sequenceAt: number;
+  firstSequence: number;
+  timeAt: number;
+  readonly locks: { readonly mac: string; readonly secret: string; readonly topic: string }[];
+}
+
+function readPlan(file: string): Plan {
+  const plan: Plan = { port: 0, uplink: Buffer.alloc(0), sequenceAt: 0, firstSequence: 0, timeAt: 0, locks: [] };
+  for (const line of readFileSync(file, 'utf8').trimEnd().split('\n')) {
+    const [word, first = '', second = '', third = ''] = line.split(' ');
+    if (word === 'port') plan.port = Number(first);
+    else if (word === 'template') plan.uplink = Buffer.from(first, 'hex');
+    else if (word === 'sequence') [plan.sequenceAt, plan.firstSequence] = [Number(first), Number(second)];
+    else if (word === 'time') plan.timeAt = Number(first);
+    else if (word === 'lock') plan.locks.push({ mac: first, secret: second, topic: third });
+    else throw new Error(`not understood: ${line}`);
+  }
+  return plan;
+}
+
+class Lock implements Paced {
+  onAck: () => void = () => undefined;
+  /** From when the last ping should have left to its PUBACK. */
+  latencyMs = 0;
+  readonly #socket: Socket;
+  readonly #packet: Buffer;
+  readonly #idAt: number;
+  readonly #plan: Plan;
+  #sequence: number;
+  #intendedMs = NONE;
+
+  private constructor(plan: Plan, topic: string, open: (take: (piece: Buffer) => void) => Socket) {
+    this.#plan = plan;
+    this.#packet = publishPacket(topic, plan.uplink);
+    this.#idAt = this.#packet.length - plan.uplink.length - 2;
+    this.#sequence = plan.firstSequence;
+    this.#socket = open((piece) => this.#take(piece));
+  }
+
+  static connect(plan: Plan, { mac, secret, topic }: Plan['locks'][number]): Promise<Lock> {
+    return new Promise((resolve, reject) => {
+      // One buffer for all that is read: nothing is allocated for it.
+      const buffer = Buffer.alloc(64);
+      let isTaken = false;
+      const lock = new Lock(plan, topic, (take) =>
+        connect({
+          port: plan.port,
+          host: '127.0.0.1',
+          noDelay: true,
+          onread: {
+            buffer,
+            callback: (count) => {
+              if (isTaken) take(buffer.subarray(0, count));
+              else if (count === CONNACK_BYTES && buffer[3] === 0) {
+                isTaken = true;
+                resolve(lock);
+              } else reject(new Error('a lock was refused'));
+              return true;
+            },
+          },
+        }),
+      );
+      lock.#socket.on('error', reject).on('close', () => lock.#closed());
+      lock.#socket.write(connectPacket({ user: mac, secret, keepalive: KEEPALIVE_SECONDS }));
+    });
+  }
+
+  get isBusy(): boolean {
+    return this.#intendedMs !== NONE;
+  }
+
+  get #id(): number {
+    return (this.#sequence % 65_535) + 1;
+  }
+
+  send(intendedMs: number): void {
+    this.#sequence += 1;
+    if (this.#socket.destroyed) broken('a connection was ended');
+    if (this.#sequence >= SEQUENCE_LIMIT) broken('a lock has used up its sequences');
+    const uplinkAt = this.#idAt + 2;
+    this.#packet.writeUInt16BE(this.#id, this.#idAt);
+    putVarint(this.#packet, uplinkAt + this.#plan.sequenceAt, this.#sequence, SEQUENCE_BYTES);
+    putVarint(this.#packet, uplinkAt + this.#plan.timeAt, systemClock.now(), TIME_BYTES);
+    this.#intendedMs = intendedMs;
+    this.#socket.write(this.#packet);
+  }
+
+  /** Between two rounds it is no loss: the gateway may end before the generator does. */
+  #closed(): void {
+    if (this.isBusy) broken('a connection was ended');
+  }
+
+  #take(piece: Buffer): void {
+    if (piece.length !== PUBACK_BYTES || piece[0] !== PUBACK || piece.readUInt16BE(2) !== this.#id)
+      broken('another answer than the PUBACK that was expected');
+    this.latencyMs = performance.now() - this.#intendedMs;
+    this.#intendedMs = NONE;
+    this.onAck();
+  }
+}
+
+function broken(what: string): never {
+  console.error(`the load generator: ${what}`);
+  process.exit(1);
+}
+
+/** So many pings at most, for so long at most. */
+function flood(locks: readonly Lock[], count: number, spanMs: number, latencies: number[]): Promise<void> {
+  const startedAt = performance.now();
+  let sent = 0;
+  return new Promise((resolve) => {
+    const next = (lock: Lock): void => {
+      const now = performance.now();
+      if (sent < count && now - startedAt < spanMs) {
+        sent += 1;
+        lock.send(now);
+      } else if (latencies.length === sent) resolve();
+    };
+    for (const lock of locks)
+      lock.onAck = () => {
+        latencies.push(lock.latencyMs);
+        next(lock);
+      };
+    for (const lock of locks) next(lock);
+  });
+}
+
+async function main(file: string): Promise<void> {
+  const plan = readPlan(file);
+  const locks: Lock[] = [];
+  for (const lock of plan.locks) locks.push(await Lock.connect(plan, lock));
+  console.log('{}');
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [word, count, rate] = line.split(' ');
+    const latencies: number[] = [];
+    const startedAt = performance.now();
+    if (word === 'flood') await flood(locks, Number(count), Number.POSITIVE_INFINITY, latencies);
+    else if (word === 'run') await flood(locks, Number.POSITIVE_INFINITY, Number(count), latencies);
+    else await pace(locks, Number(count), Number(rate), (ms) => latencies.push(ms));
+    const ms = performance.now() - startedAt;
+    const [p50 = 0, p99 = 0, max = 0] = [0.5, 0.99, 1].map((share) => percentile(latencies, share));
+    const played: Played = { pings: latencies.length, ms, p50_ms: p50, p99_ms: p99, max_ms: max };
+    console.log(JSON.stringify(played));
+  }
+  process.exit(0);
+}
+
+await main(process.argv[2] ?? '');

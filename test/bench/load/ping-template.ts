@@ -1,0 +1,71 @@
+/**
+ * A GPS ping of a ride, encoded ahead: the bytes that change from ping to ping (sequence and time) keep their length,
+ * so that a load generator patches them in place and need not know the protocol.
+ */
+import { systemClock } from '../../../proto/clock.js';
+import { encodeUplink } from '../../../proto/wire/codec.js';
+import type { GpsPing, Uplink } from '../../../proto/wire/ping.js';
+
+/** Sequences from here to {@link SEQUENCE_LIMIT} are varints of three bytes. */
+export const FIRST_SEQUENCE = 2 ** 14;
+export const SEQUENCE_LIMIT = 2 ** 21;
+export const SEQUENCE_BYTES = 3;
+/** Times of the years 2005 to 2109 are varints of six bytes. */
+export const TIME_BYTES = 6;
+
+const TAG_BYTES = 1;
+
+const RIDE: GpsPing = Object.freeze({
+  kind: 'gps',
+  reason: 'REASON_UNLOCKED_PING',
+  lockState: 'unlocked',
+  batteryPercent: 81,
+  ebikeVolts: null,
+  tetherState: 'detached',
+  position: { latitudeDegrees: 52.3702157, longitudeDegrees: 4.8951679, uncertaintyMeters: 8 },
+  speedMetersPerSecond: 4.2,
+  directionDegrees: 92.5,
+});
+
+/** An uplink's bytes, and where in them the generator writes. */
+export interface PingTemplate {
+  readonly bytes: Buffer;
+  readonly sequenceAt: number;
+  readonly timeAt: number;
+}
+
+/** The uplink as the locks of the bench make it: nothing that `judge` could find fault with. */
+export function rideUplink(boot: number, sequence: number, timeMs: number): Uplink {
+  const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
+  return { boot, sequence, timeMs, power, kept: 0, dropped: 0, body: RIDE };
+}
+
+/** The template of one boot's pings. Boot, sequence and time come first on the wire, each behind its tag. */
+export function pingTemplate(boot: number): PingTemplate {
+  const bytes = Buffer.from(encodeUplink(rideUplink(boot, FIRST_SEQUENCE, systemClock.now())));
+  const sequenceAt = TAG_BYTES + varintBytes(boot) + TAG_BYTES;
+  return { bytes, sequenceAt, timeAt: sequenceAt + SEQUENCE_BYTES + TAG_BYTES };
+}
+
+/** Writes a number as a varint of so many bytes. */
+export function putVarint(bytes: Buffer, at: number, value: number, count: number): void {
+  let left = value;
+  for (let index = 0; index < count; index++) {
+    bytes[at + index] = (left % 128) | (index < count - 1 ? 128 : 0);
+    left = Math.floor(left / 128);
+  }
+}
+
+function varintBytes(value: number): number {
+  let count = 1;
+  for (let left = value; left >= 128; left = Math.floor(left / 128)) count += 1;
+  return count;
+}
+
+let boots = 0;
+
+/** A boot that no other of this machine's benches has: a ping's name is used once. */
+export function nextBoot(): number {
+  boots += 1;
+  return (Math.floor(systemClock.now() / 1000) + boots) % 2 ** 31;
+}

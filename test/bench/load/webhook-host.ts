@@ -1,0 +1,124 @@
+/**
+ * Merchants' receivers in a process of their own. It takes one argument, a {@link HostRequest} as JSON, and prints
+ * `{"urls":[…]}`. At each line of stdin it answers with one:
+ *
+ * - `await N`: `{"ms":t}` once N webhooks have come to the good ones since the last `await`: the time from the first
+ *   of them to the last.
+ * - `lags`: `{"lags":[…]}`, the ms from each ping's making to its arrival at a good one since the last `lags`.
+ * - `told`: a {@link ToldSoFar} of the webhooks since the last `told` or `await`.
+ * - `good` or `bad`: the receivers that misbehave do so from now on, or no longer; `{}`.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { Seconds, systemClock } from '../../../proto/clock.js';
+
+/** How a receiver misbehaves (quality.md §2); `good` does not. */
+export const MANNERS = ['good', 'hang', 'slow', '500', 'redirect', 'gigabyte', 'reset'] as const;
+export type Manner = (typeof MANNERS)[number];
+
+export interface HostRequest {
+  readonly receivers: readonly Manner[];
+}
+
+/** What has come to the good ones. */
+export interface ToldSoFar {
+  readonly count: number;
+  /** From the making of the ping that came last to its arrival, ms. */
+  readonly last_lag_ms: number;
+}
+
+const ALMOST_TOO_SLOW = Seconds(14.9);
+const GIGABYTE = 1e9;
+const PIECE = Buffer.alloc(64 * 1024, 'x');
+
+class Host {
+  misbehaves = true;
+  lags: number[] = [];
+  #count = 0;
+  #firstAt = 0;
+  #awaited = Number.POSITIVE_INFINITY;
+  #arrived: () => void = () => undefined;
+
+  async open(manner: Manner): Promise<string> {
+    const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+      this.#take(manner, request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  }
+
+  #take(manner: Manner, request: IncomingMessage, response: ServerResponse): void {
+    const pieces: Buffer[] = [];
+    request.on('data', (piece: Buffer) => pieces.push(piece));
+    request.on('error', () => undefined);
+    request.on('end', () => {
+      if (manner !== 'good' && this.misbehaves) return misbehave(manner, response);
+      response.writeHead(204).end();
+      if (manner === 'good') this.#note(Buffer.concat(pieces).toString('utf8'));
+    });
+  }
+
+  #note(body: string): void {
+    const now = systemClock.now();
+    if (this.#count === 0) this.#firstAt = performance.now();
+    this.#count += 1;
+    const date = /"date":"([^"]+)"/.exec(body)?.[1] ?? '';
+    this.lags.push(now - Date.parse(date));
+    if (this.#count >= this.#awaited) this.#arrived();
+  }
+
+  async await(count: number): Promise<{ ms: number }> {
+    if (this.#count < count)
+      await new Promise<void>((resolve) => {
+        this.#awaited = count;
+        this.#arrived = resolve;
+      });
+    const ms = performance.now() - this.#firstAt;
+    this.#count = 0;
+    this.#awaited = Number.POSITIVE_INFINITY;
+    return { ms };
+  }
+
+  told(): ToldSoFar {
+    const told = { count: this.#count, last_lag_ms: this.lags.at(-1) ?? 0 };
+    this.#count = 0;
+    this.lags = [];
+    return told;
+  }
+}
+
+function misbehave(manner: Exclude<Manner, 'good'>, response: ServerResponse): void {
+  if (manner === 'hang') return;
+  if (manner === 'slow') systemClock.after(ALMOST_TOO_SLOW, () => response.writeHead(204).end());
+  else if (manner === '500') response.writeHead(500).end('sorry');
+  else if (manner === 'redirect') response.writeHead(302, { location: '/elsewhere' }).end();
+  else if (manner === 'reset') response.socket?.resetAndDestroy();
+  else {
+    response.writeHead(200, { 'content-length': String(GIGABYTE) });
+    const pour = (): void => {
+      while (!response.destroyed && response.write(PIECE));
+    };
+    response.on('drain', pour).on('error', () => undefined);
+    pour();
+  }
+}
+
+async function main(argument: string): Promise<void> {
+  const host = new Host();
+  const urls = await Promise.all((JSON.parse(argument) as HostRequest).receivers.map((manner) => host.open(manner)));
+  console.log(JSON.stringify({ urls }));
+  for await (const line of createInterface({ input: process.stdin })) {
+    const [word, count] = line.split(' ');
+    if (word === 'await') console.log(JSON.stringify(await host.await(Number(count))));
+    else if (word === 'told') console.log(JSON.stringify(host.told()));
+    else if (word === 'lags') console.log(JSON.stringify({ lags: host.lags.splice(0) }));
+    else {
+      host.misbehaves = word === 'bad';
+      console.log('{}');
+    }
+  }
+  process.exit(0);
+}
+
+if (process.argv[1] === import.meta.filename) await main(process.argv[2] ?? '');

@@ -1,0 +1,124 @@
+/**
+ * The path between "a PUBLISH's payload is here" and "the store has it, answer", without a broker and without a store:
+ * 1,000 locks, each with one GPS ping of some fifty bytes in flight, ride tracking on, so that `judge` has nothing to
+ * find. A commit resolves in a later turn of the event loop and is forgotten: what is left is the ingest itself, in CPU
+ * time, which other programs of the machine take nothing from.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
+import { Locks } from '../../../gateway/locks/locks.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { afterThisTurn, systemClock } from '../../../proto/clock.js';
+import { decodeUplink, encodeUplink } from '../../../proto/wire/codec.js';
+import { type Mac, macFromWire } from '../../../proto/wire/mac.js';
+import type { Uplink } from '../../../proto/wire/ping.js';
+import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { lockSender } from '../../helpers/mqtt/lock-sender.js';
+import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
+import { cpuSeconds, roundsOf, takeTurns } from '../measure.js';
+import { type BenchOptions, type Row, ratioTo } from '../row.js';
+
+const LOCKS = 1000;
+const PER_LOCK = 40;
+
+function gpsPing(sequence: number): Uplink {
+  return {
+    boot: 7,
+    sequence,
+    timeMs: systemClock.now(),
+    power: RIDE_POWER,
+    kept: 0,
+    dropped: 0,
+    body: RIDE_PING,
+  };
+}
+
+async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Sender[] }> {
+  const store = await openSqliteStore(folder);
+  await store.addMerchant('Bench', 1);
+  const macs = Array.from(
+    { length: LOCKS },
+    (_, at) => macFromWire(`A4C138${at.toString(16).padStart(6, '0').toUpperCase()}`) as Mac,
+  );
+  await store.addDevices(
+    macs.map((mac) => ({ mac, merchant: 'Bench', simulated: false, secretHash: Buffer.from(mac), nowMs: 1 })),
+  );
+  const senders = await Promise.all(macs.map((mac) => lockSender(store, mac)));
+  const later = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
+  const used = overriding(store, { append: later });
+  const locks = new Locks(used, systemClock, () => undefined);
+  const events = new GatewayEvents();
+  const ingest = new Ingest({
+    store: used,
+    locks,
+    clock: systemClock,
+    events,
+    onStored: () => undefined,
+    commands: NO_COMMANDS,
+  });
+  for (const { deviceId, mac } of senders)
+    ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs: systemClock.now() });
+  await ingest.idle();
+  return { ingest, senders };
+}
+
+/** Each lock sends its next ping when the one before is answered, until it has sent all of `payloads`. */
+function flood(ingest: Ingest, senders: readonly Sender[], payloads: readonly Uint8Array[]): Promise<void> {
+  let left = senders.length;
+  return new Promise((resolve, reject) => {
+    const next = (sender: Sender, at: number): void => {
+      const payload = payloads[at];
+      if (payload === undefined) {
+        left -= 1;
+        if (left === 0) resolve();
+      } else ingest.take(sender, payload, (error) => (error === undefined ? soon(sender, at + 1) : reject(error)));
+    };
+    const answered: (readonly [Sender, number])[] = [];
+    // As over sockets: what is answered in one turn comes back in a later one, together.
+    const soon = (sender: Sender, at: number): void => {
+      if (answered.push([sender, at]) === 1)
+        afterThisTurn(() => {
+          for (const each of answered.splice(0)) next(...each);
+        });
+    };
+    for (const sender of senders) next(sender, 0);
+  });
+}
+
+/** Measures it beside the decoding of the same bytes. */
+export async function benchIngestPath({ quick }: BenchOptions): Promise<Row> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-bench-'));
+  try {
+    const { ingest, senders } = await makeIngest(folder);
+    let sequence = 0;
+    // One encoding serves all locks: what making them costs is next to nothing.
+    const make = (): Uint8Array[] => Array.from({ length: PER_LOCK }, () => encodeUplink(gpsPing(++sequence)));
+    let payloads = make();
+    const take = async (): Promise<number> => {
+      payloads = make();
+      await flood(ingest, senders, payloads);
+      return LOCKS * PER_LOCK;
+    };
+    const decode = (): number => {
+      for (let at = 0; at < LOCKS; at++) for (const payload of payloads) decodeUplink(payload);
+      return LOCKS * PER_LOCK;
+    };
+    const [rates, peer] = await takeTurns([take, decode], cpuSeconds, roundsOf(quick));
+    await ingest.stop();
+    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    return {
+      name: 'ingest-path',
+      title: 'from a payload to its commit and answer, without broker and store',
+      unit: 'pings/s of one core',
+      rates,
+      against: [ratioTo('decoding it', rates, peer, null, null)],
+      details: [],
+    };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * Very many live locks in one process, all connected, against a gateway on this machine: `lockgate sim run` and
+ * `lockgate serve` as a user starts them. How long until all have connected, what each process costs of a core then,
+ * and how many bytes a lock takes.
+ */
+import { readFileSync } from 'node:fs';
+import { GatewayClient } from '../../../cli/client.js';
+import { mostOpenFiles } from '../../../gateway/network/descriptor-limit.js';
+import { monotonicMs, systemClock } from '../../../proto/clock.js';
+import { LOCKGATE, Program } from '../../helpers/cli/program.js';
+import { ServeProgram } from '../../helpers/cli/serve-program.js';
+import { ratesOf } from '../measure.js';
+import type { Row } from '../row.js';
+import { onStage, type Stage } from '../stage.js';
+
+const LOCKS = 10_000;
+/** Files that each process has open besides one connection for each lock. */
+const OTHER_FILES = 100;
+/** The share of the locks that must be connected: at each moment some are in a tunnel or a cellar. */
+const CONNECTED_SHARE = 0.99;
+/** How long it is watched once all are connected. */
+const WATCHED_SECONDS = 20;
+const LOOK_EVERY_MS = 250;
+const CONNECT_SECONDS = 900;
+/** Of the times in /proc, in a second: as every Linux that Node runs on has it. */
+const TICKS = 100;
+
+interface Summary {
+  readonly memory_bytes_per_lock: number;
+  readonly acknowledged: number;
+  readonly refused: number;
+}
+
+/** Measures it, with fewer locks where the machine's limit of open files allows no more. */
+export function benchLiveLocks(): Promise<Row> {
+  const locks = Math.min(LOCKS, (mostOpenFiles() ?? LOCKS + OTHER_FILES) - OTHER_FILES);
+  if (locks < LOCKS) console.error(`  ${locks} locks: "ulimit -n ${LOCKS + OTHER_FILES}" would allow ${LOCKS}`);
+  return onStage(async (stage) => {
+    const serve = await ServeProgram.start(stage, stage.folder());
+    await serve.json('merchant', 'add', 'Bench');
+    return await measure(stage, serve, locks);
+  });
+}
+
+async function measure(stage: Stage, serve: ServeProgram, locks: number): Promise<Row> {
+  const args = ['sim', 'run', '--locks', String(locks), '--mix', 'recovery', '--json', '--data', serve.data];
+  const begunAt = monotonicMs();
+  const sim = new Program(stage, process.execPath, [LOCKGATE, ...args]);
+  const connected = await untilConnected(serve, sim, locks, begunAt);
+  const before = [cpuSeconds(serve.program.pid), cpuSeconds(sim.pid)] as const;
+  const watchedAt = monotonicMs();
+  await later(WATCHED_SECONDS * 1000);
+  const seconds = (monotonicMs() - watchedAt) / 1000;
+  const share = (now: number, then: number): string => `${((100 * (now - then)) / seconds).toFixed(0)} %`;
+  const [ofServe, ofSim] = [share(cpuSeconds(serve.program.pid), before[0]), share(cpuSeconds(sim.pid), before[1])];
+  sim.kill('SIGINT');
+  await sim.end();
+  const { memory_bytes_per_lock, acknowledged, refused } = JSON.parse(sim.stdout.join('\n')) as Summary;
+  const name = `${locks.toLocaleString('en')} live locks in one process`;
+  const [serveSeconds, simSeconds] = before.map((spent) => spent.toFixed(1));
+  return {
+    name: 'live',
+    title: name,
+    unit: 'bytes of memory a lock',
+    rates: ratesOf([memory_bytes_per_lock]),
+    against: [],
+    details: [
+      `99 % connected after ${connected.toFixed(1)} s, ${refused} tries to connect failed; until then the gateway ` +
+        `took ${serveSeconds} s of a core, the simulator ${simSeconds} s`,
+      `connected and idle: gateway ${ofServe} of a core, simulator ${ofSim}; ${acknowledged} pings in all`,
+    ],
+  };
+}
+
+/** Seconds until the gateway counts the connections of nearly all. */
+async function untilConnected(serve: ServeProgram, sim: Program, locks: number, begunAt: number): Promise<number> {
+  const client = new GatewayClient({ data: serve.data });
+  for (;;) {
+    const seconds = (monotonicMs() - begunAt) / 1000;
+    const { mqtt } = await client.get<{ mqtt: { connected: number } }>('/status');
+    if (mqtt.connected >= CONNECTED_SHARE * locks) return seconds;
+    if (sim.ended !== undefined) throw new Error(`the simulator has ended: ${sim.stderr.join(' ')}`);
+    if (seconds > CONNECT_SECONDS) throw new Error(`not enough locks are connected after ${CONNECT_SECONDS} s`);
+    await later(LOOK_EVERY_MS);
+  }
+}
+
+function cpuSeconds(pid: number | undefined): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+function later(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.after(milliseconds, resolve));
+}

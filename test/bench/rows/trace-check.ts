@@ -1,0 +1,67 @@
+/** `trace check` on one core, beside JSON.parse of the same lines and nothing else (quality.md §1). */
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { checkFile } from '../../../cli/commands/trace/checker.js';
+import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
+import { runVirtual } from '../../../firmware-sim/fleet/virtual.js';
+import { UNNAMED_LOCK } from '../../../proto/trace/trace.js';
+import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
+import { type CommandAck, isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
+import { roundsOf, takeTurns, wallSeconds } from '../measure.js';
+import { atLeast, type BenchOptions, type Row, ratioTo } from '../row.js';
+import { onStage } from '../stage.js';
+
+const SEED = 'bench';
+const LOCKS = 200;
+const DAYS = 14;
+const START_MS = Date.UTC(2026, 10, 20);
+
+/** Measures it on a trace that the simulator makes. */
+export function benchTraceCheck({ quick }: BenchOptions): Promise<Row> {
+  return onStage(async (stage) => {
+    const file = path.join(stage.folder(), 'bench.jsonl');
+    writeFileSync(file, makeTrace());
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+    const { pings } = await checkFile(file, { ignore: [] });
+    const check = async (): Promise<number> => (await checkFile(file, { ignore: [] })).pings;
+    const parse = (): number => {
+      for (const line of lines) JSON.parse(line);
+      return pings;
+    };
+    const [rates, peer] = await takeTurns([check, parse], wallSeconds, roundsOf(quick));
+    if (rates === undefined || peer === undefined) throw new Error('nothing was measured');
+    return {
+      name: 'trace-check',
+      title: 'trace check',
+      unit: 'pings/s of one core',
+      rates,
+      against: [ratioTo('JSON.parse of the same lines', rates, peer, atLeast(0.3), atLeast(0.7))],
+      details: [],
+    };
+  });
+}
+
+function makeTrace(): string {
+  const locks = new Map(fleetMacs(SEED, LOCKS).map((mac) => [mac, UNNAMED_LOCK]));
+  const lines = [traceHeaderLine({ note: '', locks })];
+  runVirtual({
+    seed: SEED,
+    locks: LOCKS,
+    days: DAYS,
+    startMs: START_MS,
+    sink: {
+      connect: (mac, atMs) => lines.push(traceEventLine({ event: 'connect', atMs, mac, source: 'lock' })),
+      disconnect: (mac, atMs, cause) => {
+        lines.push(traceEventLine({ event: 'disconnect', atMs, mac, source: 'lock', cause }));
+      },
+      uplink: (mac, atMs, uplink) => {
+        if (isPingUplink(uplink)) lines.push(traceEventLine({ event: 'ping', atMs, mac, source: 'lock', uplink }));
+        else {
+          const ack = uplink as Uplink<CommandAck>;
+          lines.push(traceEventLine({ event: 'ack', atMs, mac, source: 'lock', uplink: ack }));
+        }
+      },
+    },
+  });
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,192 @@
+/** The command line as people and programs use it: real processes against a real gateway. */
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { SETTING_FLAGS } from '../../cli/commands/serve/serve.js';
+import { eventLine } from '../../cli/commands/tail/event-line.js';
+import { type Column, tableLines } from '../../cli/terminal/output.js';
+import { SETTINGS } from '../../gateway/config.js';
+import { afterThisTurn } from '../../proto/clock.js';
+import { openGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { connectedLock } from '../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+import '../helpers/cli/plain-children.js';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const MAIN = path.join(ROOT, 'dist/cli/main.js');
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `lockgate` to its end. */
+function lockgate(args: readonly string[], environment: Record<string, string> = {}): Promise<Ended> {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, LOCKGATE_DATA: '/nonexistent', ...environment },
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => (stdout += chunk));
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
+}
+
+t.test('merchant, device and webhook: add and list, for people and as JSON', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  const at = { LOCKGATE_DATA: folder, LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}` };
+  t.match(await lockgate(['merchant', 'list'], at), { code: 0, stdout: '', stderr: /no merchant yet/ });
+  t.match(await lockgate(['device', 'add', 'A4C138F0E1D2'], at), { code: 2, stderr: /which merchant\? there is none/ });
+  t.match(await lockgate(['merchant', 'add', 'Amber Bikes'], at), { code: 0, stdout: 'Added merchant Amber Bikes.\n' });
+  t.match(await lockgate(['merchant', 'add', 'Amber Bikes'], at), { code: 3, stderr: /there is a merchant named/ });
+  const added = await lockgate(['device', 'add', 'a4c1.38f0.e1d2', '--json'], at);
+  t.match(JSON.parse(added.stdout), { mac: 'A4:C1:38:F0:E1:D2', merchant: 'Amber Bikes', secret: /^lgs_.{32}$/ });
+  t.match(await lockgate(['device', 'add', 'A4:C1'], at), { code: 2, stderr: /"A4:C1" is no MAC: expected 12 hex/ });
+  t.match(await lockgate(['device', 'list'], at), {
+    code: 0,
+    stdout: /MAC +LOCK .*\nA4:C1:38:F0:E1:D2 .*Amber Bikes/,
+  });
+  t.match(await lockgate(['device', 'show', 'A4C138F0E1D3'], at), {
+    code: 3,
+    stderr: /there is no device A4:C1:38:F0:E1:D3/,
+  });
+  const url = ['webhook', 'add', 'http://127.0.0.1:9/', '--header', 'X-Team: bikes'];
+  t.match(JSON.parse((await lockgate([...url, '--json'], at)).stdout), {
+    id: 1,
+    headers: ['X-Team'],
+    secret: /^whsec_/,
+  });
+  t.match(await lockgate(['webhook', 'add', 'ftp://a/'], at), { code: 2, stderr: /no http or https URL/ });
+  t.match(await lockgate(['webhook', 'list'], at), {
+    code: 0,
+    stdout: /1 +Amber Bikes +http:\/\/127.0.0.1:9\/ +active/,
+  });
+  t.match(await lockgate(['merchant', 'list'], { ...at, LOCKGATE_TOKEN: 'x' }), { code: 3, stderr: /wants the token/ });
+});
+
+t.test('what a stranger wrote does not move the cursor in an error either', async (t) => {
+  const file = path.join(tempFolder(t), 'a\u001b[2J.jsonl');
+  writeFileSync(file, '\u001b[2J\n');
+  const { code, stderr } = await lockgate(['trace', 'check', file]);
+  t.equal(code, 2);
+  t.match(stderr, /^lockgate: .*:1: the line is no JSON/);
+  t.notMatch(stderr.slice(0, -1), CONTROL);
+  const two = await lockgate(['trace', 'check', file, `${file}\r`]);
+  t.notMatch(two.stderr.replaceAll('\n', ''), CONTROL, 'nor in the first of two');
+});
+
+t.test('without a gateway: what is wrong, and what to do', async (t) => {
+  const folder = tempFolder(t);
+  t.match(await lockgate(['merchant', 'list', '--data', folder]), {
+    code: 3,
+    stderr: /no operator token.*lockgate serve/,
+  });
+  const elsewhere = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
+  t.match(await lockgate(['tail', ...elsewhere]), {
+    code: 3,
+    stderr: /no gateway at http:\/\/127.0.0.1:9 .*lockgate serve/,
+  });
+});
+
+t.test('a wrong command line is exit code 2 and says which', async (t) => {
+  t.match(await lockgate(['merchnt', 'list']), {
+    code: 2,
+    stderr: /^lockgate: unknown command 'merchnt'\. Did you mean merchant\? \(lockgate --help [^\n]*\)\n$/,
+  });
+  t.match(await lockgate(['serve', '--mqtt-port', 'x']), { code: 2, stderr: /--mqtt-port is "x": expected a port/ });
+  t.match(await lockgate(['serve'], { LOCKGATE_OPERATOR_PORT: '70000' }), {
+    code: 2,
+    stderr: /LOCKGATE_OPERATOR_PORT/,
+  });
+  t.match(await lockgate(['serve', '--allow-webhook-range', '10.0.0.0/99']), { code: 2, stderr: /no address range/ });
+  t.match(await lockgate(['webhook', 'listen', '--port', '99999']), { code: 2, stderr: /Expected a port/ });
+});
+
+t.test('the settings stand the same in code, in help and in the documentation', async (t) => {
+  const flags = SETTING_FLAGS.map(([flag]) => flag.split(' ')[0]);
+  t.same(
+    flags,
+    SETTINGS.map((setting) => setting.flag),
+  );
+  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
+  const rows = readme.split('\n').filter((line) => line.startsWith('| `--'));
+  const expected = SETTINGS.map(({ flag, environment, default: value, unit, meaning }) => {
+    return `| \`${flag}\` | \`${environment}\` | ${value === '' ? '' : `\`${value}\``} | ${unit} | ${meaning} |`;
+  });
+  t.same(rows, expected);
+});
+
+t.test('a table fits its terminal, and never cuts what names a row', async (t) => {
+  const rows = [{ name: 'A4:C1:38:F0:E1:D2', text: 'x'.repeat(30), more: 'y'.repeat(30) }];
+  const columns: Column<(typeof rows)[0]>[] = [
+    { title: 'MAC', show: ({ name }) => name },
+    { title: 'TEXT', show: ({ text }) => text },
+    { title: 'MORE', show: ({ more }) => more, optional: true },
+  ];
+  t.match(tableLines(rows, columns, Number.POSITIVE_INFINITY)[1], /^A4:C1:38:F0:E1:D2 {2}x{30} {2}y{30}$/);
+  t.match(tableLines(rows, columns, 60)[1], /^A4:C1:38:F0:E1:D2 {2}x{30}$/);
+  t.match(tableLines(rows, columns, 40)[1], /^A4:C1:38:F0:E1:D2 {2}x{20}…$/);
+});
+
+t.test('what a stranger sent can’t move the cursor of who looks at it', async (t) => {
+  const line = eventLine({
+    at: '2026-11-20T06:00:00.000Z',
+    event: 'refused',
+    what: 'connect',
+    why: 'no such lock',
+    client_id: 'a\u001b[2J\nb',
+    address: '127.0.0.1',
+  });
+  t.equal(line, `06:00:00 ${' '.repeat(17)} no    connect refused: no such lock (a\ufffd[2J\ufffdb, 127.0.0.1)`);
+  const ping = { ping_type: 'gps', reason: 'REASON_THEFT', lock_state: 'locked', battery_percent: 9 };
+  const at = '2026-11-20T06:00:00.000Z';
+  const mac = 'A4:C1:38:F0:E1:D2';
+  t.equal(
+    eventLine({ at, mac, event: 'ping', ping }, 60),
+    '06:00:00 A4:C1:38:F0:E1:D2 ping  gps REASON_THEFT locked 9%',
+  );
+  t.equal([...eventLine({ at, mac, event: 'ping', ping }, 50)].length, 50, 'cut to the terminal');
+});
+
+t.test('a line of a finding has the uplink’s name, with which why can be asked', async (t) => {
+  const finding = { rule: 'period-too-soon', severity: 'violation', message: 'too soon' };
+  const event = { at: '2026-11-20T06:00:00.000Z', mac: 'A4:C1:38:F0:E1:D2', event: 'finding' };
+  const uplink = { credential: 1, boot: 41, sequence: 12 };
+  t.match(eventLine({ ...event, finding: { ...finding, uplink } }), /judge period-too-soon 41\/12: too soon$/);
+  t.match(eventLine({ ...event, finding: { ...finding, uplink: null } }), /judge period-too-soon: too soon$/);
+});
+
+t.test('tail shows what happens as it happens', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const args = [
+    'tail',
+    '--json',
+    '--gateway',
+    `http://127.0.0.1:${gateway.operatorPort}`,
+    '--token',
+    gateway.operatorToken,
+  ];
+  const listening = gateway.events.listenerCount('connected');
+  const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH: process.env.PATH } });
+  t.teardown(() => child.kill('SIGKILL'));
+  while (gateway.events.listenerCount('connected') === listening)
+    await new Promise<void>((resolve) => afterThisTurn(resolve));
+  await connectedLock(t, gateway, testMac());
+  const [chunk] = await new Promise<Buffer[]>((resolve) =>
+    child.stdout.once('data', (data: Buffer) => resolve([data])),
+  );
+  t.match(JSON.parse(String(chunk).split('\n')[0] ?? ''), { event: 'connect', mac: 'A4:C1:38:00:00:01' });
+  const ended = new Promise((resolve) => child.on('close', resolve));
+  child.kill('SIGINT');
+  t.equal(await ended, 130);
+});

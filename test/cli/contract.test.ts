@@ -1,0 +1,202 @@
+/**
+ * What every command of the command line owes (interfaces.md §4): help, a table for people, JSON for programs, and
+ * failures that say what is wrong and what to do, each with its exit code. All of it is kept in test/snapshots/cli, a
+ * file for each command, which a reviewer can read; `TAP_SNAPSHOT=1 node dist/test/cli/contract.test.js` writes them
+ * anew.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Command } from 'commander';
+import t, { type Test } from 'tap';
+import { makeProgram } from '../../cli/program.js';
+import { type CommandEnd, type CommandPlace, runCommand } from '../helpers/cli/command-line.js';
+import { callText, isWriting, keptNames, keptSnapshot, snapshotName } from '../helpers/cli/command-snapshot.js';
+import { COMMAND_CASES, type CommandCase } from '../helpers/commands/command-cases.js';
+import { type CommandSite, commandSite } from '../helpers/commands/command-site.js';
+
+const PROGRAM = await makeProgram('all');
+const COLUMNS = 80;
+/** Nothing listens there. */
+const NOWHERE = { LOCKGATE_GATEWAY: 'http://127.0.0.1:9', LOCKGATE_TOKEN: 'none', LOCKGATE_DATA: 'nowhere' };
+
+function pathOf(command: Command): string {
+  return command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();
+}
+
+function everyCommand(command: Command = PROGRAM): Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)];
+}
+
+/** Does something itself, or holds those that do. */
+function isLeaf(command: Command): boolean {
+  return command.commands.length === 0 || command.name() === 'notices';
+}
+
+const LEAVES = everyCommand().filter(isLeaf);
+const flagsOf = (name: string): readonly (string | undefined)[] =>
+  (LEAVES.find((each) => pathOf(each) === name)?.options ?? []).map(({ long }) => long);
+
+/** As a shell would take them apart: blanks, and quotes that hold words together. */
+function wordsOf(typed: string): string[] {
+  return [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three ?? '');
+}
+
+/** Rows of tables that the terminal would fold; sentences it may. */
+function tornRows(text: string): string[] {
+  const isTitles = (block: string): boolean => /^ *[A-Z][A-Z ]+( {2,}[A-Z ]+)+$/m.test(block);
+  const blocks = text.split('\n\n').filter(isTitles);
+  return blocks.flatMap((block) => block.split('\n').filter((line) => [...line].length > COLUMNS));
+}
+
+/** What earlier calls found, by its name in braces. */
+const learnt = new Map<string, string>();
+
+function filled(typed: string): string {
+  return typed.replace(/\{(\w+)\}/g, (_all, name: string) => learnt.get(name) ?? `{${name}}`);
+}
+
+type Where = { [Name in Exclude<keyof CommandPlace, 'during'>]?: CommandPlace[Name] | undefined } & {
+  readonly during?: CommandCase['during'];
+};
+
+/** The calls of one command: each is run, checked and written down. */
+class Calls {
+  readonly #test: Test;
+  readonly #site: CommandSite;
+  readonly #case: CommandCase;
+  readonly texts: string[] = [];
+
+  constructor(test: Test, site: CommandSite, each: CommandCase) {
+    this.#test = test;
+    this.#site = site;
+    this.#case = each;
+  }
+
+  async help(): Promise<void> {
+    const { command } = this.#case;
+    const { stdout, stderr } = await this.#call(`${command} --help`, 0, '');
+    this.#test.match(stdout, new RegExp(`\nExample:\n[^]* {2}\\$ .*lockgate ${command}`), `${command}: an example`);
+    this.#test.equal(stderr, '', `${command}: its help is a result`);
+  }
+
+  async people(): Promise<void> {
+    const { command, shows, stdin, during } = this.#case;
+    if (typeof shows !== 'string') {
+      this.texts.push(`[${shows.reason}]`);
+      return;
+    }
+    await this.#case.before?.(this.#site);
+    const code = during === undefined ? 0 : [0, 130];
+    const { stdout } = await this.#call(`${command} ${shows}`, code, `on ${COLUMNS} columns`, { stdin, during });
+    this.#test.same(tornRows(stdout), [], `${command}: tables fit`);
+  }
+
+  async programs(): Promise<void> {
+    const { command, shows, json, stdin, during } = this.#case;
+    this.#test.equal(json !== null, flagsOf(command).includes('--json'), `${command}: --json`);
+    const typed = json ?? (typeof shows === 'string' ? shows : null);
+    if (json === null || typed === null) return;
+    await this.#case.before?.(this.#site);
+    const code = during === undefined ? 0 : [0, 130];
+    const end = await this.#call(`${command} ${typed} --json`, code, 'in a pipe', {
+      stdin,
+      during,
+      columns: undefined,
+    });
+    const { learns } = this.#case;
+    if (learns === undefined) return;
+    const [, value = ''] = learns.from.exec(end.stdout) ?? [];
+    this.#test.not(value, '', `${command}: ${learns.name}`);
+    learnt.set(learns.name, value);
+  }
+
+  async failures(): Promise<void> {
+    const { command, wrong, no, duringNo, refused, shows } = this.#case;
+    const [typed, says] = wrong;
+    const { stderr, stdout } = await this.#call(`${command} ${typed}`, 2, '', { columns: undefined });
+    this.#test.match(stderr, says, `${command}: which input was wrong`);
+    this.#test.match(stderr, /^lockgate: [^\n]+\n$/m, `${command}: in a sentence`);
+    this.#test.equal(stdout, '', `${command}: on stderr alone`);
+    if (refused !== undefined) await this.#call(`${command} ${refused}`, 3, '');
+    if (no !== undefined) await this.#call(`${command} ${no}`, 1, '', { during: duringNo });
+    if (!flagsOf(command).includes('--gateway')) return;
+    const down = this.#case.down ?? (typeof shows === 'string' ? shows : '');
+    const end = await this.#call(`${command} ${down}`, 3, 'without a gateway', { environment: NOWHERE });
+    this.#test.match(end.stderr, /^lockgate: no gateway at http:\/\/127\.0\.0\.1:9 \(nothing listens there\)/m);
+    this.#test.match(end.stderr, /Start one with "lockgate serve", or name another with --gateway/, 'what to do');
+  }
+
+  async #call(typed: string, code: number | readonly number[], how: string, place: Where = {}): Promise<CommandEnd> {
+    const { folder, environment } = this.#site;
+    const { during, ...rest } = place;
+    const words = wordsOf(filled(typed));
+    const end = await runCommand(words, {
+      columns: COLUMNS,
+      folder,
+      environment,
+      ...(during !== undefined && { during: async (running) => await during(running, this.#site) }),
+      ...rest,
+    } as CommandPlace);
+    // Who comes next shall not be taken for who just left.
+    if (during !== undefined) await this.#site.left();
+    const told = `lockgate ${typed}`.trim();
+    this.#test.ok([code].flat().includes(end.code), `${told} => ${[code].flat().join(' or ')}: ${end.stderr}`);
+    const { varies = [] } = this.#case;
+    const normalise = (text: string): string =>
+      varies.reduce((told, [what, stands]) => told.replace(what, stands), this.#site.normalise(text));
+    const title = `${normalise(`lockgate ${filled(typed)}`.trim())}${how === '' ? '' : `  [${how}]`}`;
+    this.texts.push(callText(title, end, normalise, words.includes('--json')));
+    return end;
+  }
+}
+
+t.test('every command has a case, and every case a command', async (t) => {
+  t.same(COMMAND_CASES.map(({ command }) => command).sort(), LEAVES.map(pathOf).sort());
+});
+
+t.test('groups say what they hold', async (t) => {
+  for (const group of everyCommand().filter((each) => !isLeaf(each))) {
+    const name = pathOf(group);
+    const words = [...wordsOf(name), '--help'];
+    const end = await runCommand(words, { columns: COLUMNS });
+    t.equal(end.code, 0, name);
+    const text = `${callText(`lockgate ${words.join(' ')}`, end, (told) => told)}\n`;
+    t.equal(text, keptSnapshot(snapshotName(name), text), `${name}: as it was`);
+  }
+});
+
+t.test('commands: help, table, JSON, failures', async (t) => {
+  const site = await commandSite(t);
+  for (const each of COMMAND_CASES) {
+    const calls = new Calls(t, site, each);
+    await calls.help();
+    await calls.people();
+    await calls.programs();
+    await calls.failures();
+    const text = `${calls.texts.join('\n\n')}\n`;
+    t.equal(text, keptSnapshot(snapshotName(each.command), text), `${each.command}: as it was`);
+  }
+});
+
+t.test('what is no gateway is told as such, and what breaks in us is exit code 4', async (t) => {
+  let answer = '<html>';
+  const server = createServer((_request, response) => response.end(answer)).listen(0, '127.0.0.1');
+  t.teardown(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  const environment = { LOCKGATE_GATEWAY: `http://127.0.0.1:${port}`, LOCKGATE_TOKEN: 'none' };
+  t.match(await runCommand(['merchant', 'list'], { environment }), { code: 3, stderr: /no JSON.*Name another/ });
+  // An answer that no gateway of ours gives.
+  answer = '{}';
+  t.match(await runCommand(['merchant', 'list'], { environment }), { code: 4, stderr: /^lockgate broke: TypeError/ });
+});
+
+t.test('no snapshot is left of a command that there is not', async (t) => {
+  t.same(
+    keptNames(),
+    everyCommand()
+      .map((each) => snapshotName(pathOf(each)))
+      .sort(),
+  );
+  t.notOk(isWriting && process.env.CI, 'a build server compares');
+});

@@ -1,0 +1,369 @@
+/**
+ * `lockgate db` (interfaces.md §4): what is damaged is found (quality.md §2, bit rot), a backup has everything that was
+ * acknowledged before it began, and older stores are brought to this version.
+ */
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import { copyDatabase, wantRoom } from '../../gateway/store/sqlite/backup/copy.js';
+import { writeSums } from '../../gateway/store/sqlite/block-sums.js';
+import { checkDatabase } from '../../gateway/store/sqlite/check/check.js';
+import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';
+import { UPLINK_SUM } from '../../gateway/store/sqlite/log/uplink-sum.js';
+import { migrateFolder } from '../../gateway/store/sqlite/migrate.js';
+import { migrationProvider, STEPS } from '../../gateway/store/sqlite/migrations.js';
+import { openSqliteStore } from '../../gateway/store/sqlite/sqlite-store.js';
+import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { openGateway, testBytes } from '../helpers/gateway/test-gateway.js';
+import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
+import { runBackup } from '../helpers/store/backup-run.js';
+import { flipBits, flipWalBits } from '../helpers/store/bit-flips.js';
+import { killedStore } from '../helpers/store/killed-store.js';
+import { stockStore } from '../helpers/store/stocked-store.js';
+import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
+
+const seed = chooseSeed();
+const STOCK = { locks: 12, pings: 120 };
+t.setTimeout(170_000);
+
+/** Of what `db check` has to find (quality.md §2). */
+const LEAST_FOUND = 0.99;
+
+t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/cli/db.test.js`);
+
+async function stocked(test: Teardown): Promise<{ folder: string; file: string }> {
+  const folder = tempFolder(test);
+  await stockStore(folder, STOCK, new SeededChance(seed));
+  return { folder, file: path.join(folder, 'lockgate.sqlite') };
+}
+
+function db(test: Teardown, ...args: readonly string[]): Promise<Program> {
+  return runProgram(test, process.execPath, [LOCKGATE, 'db', ...args]);
+}
+
+t.test('a store with something in every table is sound, and is not changed by looking', async (t) => {
+  const { folder, file } = await stocked(t);
+  const bytes = readFileSync(file);
+  const { checks, damage, schema } = await checkDatabase(file);
+  t.same(damage, []);
+  t.equal(schema, STEPS.at(-1));
+  for (const name of ['blocks', 'pages', 'foreign keys', 'schema', 'rows', 'log', 'outbox', 'usage', 'kept'])
+    t.ok((checks.find((check) => check.name === name)?.count ?? 0) > 0, `it looked at ${name}`);
+  t.ok(readFileSync(file).equals(bytes));
+  const rows = new SqliteDatabase(file, { readonly: true });
+  t.teardown(() => rows.close());
+  for (const table of tablesOf(rows)) {
+    const columns = rows.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[];
+    t.ok(columns.includes('sum'), `the rows of ${table} have sums`);
+  }
+  t.ok(existsSync(path.join(folder, 'lockgate.sqlite.sums')));
+});
+
+/** Tables of ours; one without a rowid is an index in all but name. */
+function tablesOf(store: SqliteDatabase.Database): string[] {
+  const tables = store
+    .prepare(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0`)
+    .pluck()
+    .all() as string[];
+  return tables.filter((name) => !/^(sqlite|kysely)_/.test(name));
+}
+
+t.test('at least 99 of 100 flipped bits of a closed store are found', async (t) => {
+  const { file } = await stocked(t);
+  const { count, found, missed } = await flipBits(file, 200, new SeededChance(seed));
+  t.ok(found >= count * LEAST_FOUND, `${found} of ${count}; missed: ${missed.join('; ')}`);
+});
+
+t.test('and of a backup', async (t) => {
+  const { file } = await stocked(t);
+  const backup = path.join(tempFolder(t), 'b.sqlite');
+  writeSums(backup, await copyDatabase(file, backup));
+  const { count, found, missed } = await flipBits(backup, 20, new SeededChance(seed));
+  t.equal(found, count, missed.join('; '));
+});
+
+t.test(
+  'and of what a kill left: in the file, and in the log beside it, which SQLite cuts off in silence',
+  async (t) => {
+    const killed = await killedStore(t, STOCK, 12, new SeededChance(seed));
+    const { file, commitEnds } = killed;
+    const whole = await checkDatabase(file);
+    t.same(whole.damage, []);
+    t.equal(whole.checks.find(({ name }) => name === 'wal')?.count, (statSync(`${file}-wal`).size - 32) / 4120);
+    // A damaged last commit looks like one that was cut off.
+    const inWal = await flipWalBits(file, 60, new SeededChance(seed), commitEnds.at(-2) as number);
+    t.equal(inWal.found, inWal.count, inWal.missed.join('; '));
+    const inFile = await flipBits(file, 40, new SeededChance(seed), (at) => !killed.isReplaced(at));
+    t.ok(
+      inFile.found >= inFile.count * 0.95,
+      `${inFile.found} of ${inFile.count}; missed: ${inFile.missed.join('; ')}`,
+    );
+  },
+);
+
+t.test('a log that was cut off anywhere, as a crash does, is no damage', async (t) => {
+  const { file, commitEnds } = await killedStore(t, STOCK, 4, new SeededChance(seed));
+  const wal = readFileSync(`${file}-wal`);
+  const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
+  const cut = Buffer.concat([wal.subarray(0, last), Buffer.alloc(wal.length - last)]);
+  const torn = Buffer.concat([wal.subarray(0, before + 100), Buffer.alloc(500), wal.subarray(before + 600, last)]);
+  const older = Buffer.concat([wal.subarray(0, before), Buffer.from(wal.subarray(before)).fill(7, 8, 16)]);
+  for (const each of [cut, torn, older, wal.subarray(0, before + 50), Buffer.alloc(32)]) {
+    writeFileSync(`${file}-wal`, each);
+    rmSync(`${file}-shm`, { force: true });
+    t.same((await checkDatabase(file)).damage, []);
+  }
+});
+
+t.test('a lone bit where nothing is, is damage; at the edge of it, what a page that was split left', async (t) => {
+  const { file } = await stocked(t);
+  rmSync(`${file}.sums`);
+  const bytes = readFileSync(file);
+  const [from, to] = unusedStretch(bytes);
+  const damageWith = async (at: number): Promise<string[]> => {
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(8, at);
+    writeFileSync(file, changed);
+    return (await checkDatabase(file)).damage.map(({ check }) => check);
+  };
+  t.same(await damageWith(Math.floor((from + to) / 2)), ['unused bytes']);
+  t.same(await damageWith(to - 1), [], 'seen in a sound store of a million pings');
+});
+
+/** The first stretch of 200 zeros or more between the pointers and the cells of a page: where it begins and ends. */
+function unusedStretch(bytes: Buffer): [from: number, to: number] {
+  for (let page = 4096; page < bytes.length; page += 4096) {
+    const head = { 10: 8, 13: 8 }[bytes.readUInt8(page)];
+    if (head === undefined) continue;
+    const [from, to] = [page + head + 2 * bytes.readUInt16BE(page + 3) + 2, page + bytes.readUInt16BE(page + 5)];
+    if (to - from >= 200 && bytes.subarray(from, to).every((byte) => byte === 0)) return [from, to];
+  }
+  throw new Error('no page has so much room');
+}
+
+t.test('without the sums of the file, a damaged row is found by its own, and named', async (t) => {
+  const { file } = await stocked(t);
+  rmSync(`${file}.sums`);
+  const bytes = readFileSync(file);
+  for (const [table, text] of [
+    ['pet', 'dog'],
+    ['device_state', '{"belief":{"sequence":'],
+    ['attempt', 'it answered 500'],
+    ['statement', '"closed_at"'],
+    ['user_account', 'Zoë'],
+    ['notice', 'it is late'],
+    ['refusal', '203.0.113.7'],
+  ] as const) {
+    const flipped = Buffer.from(bytes);
+    // The last one is in the row: what SQLite copies of it into an index comes earlier or later, and counts as well.
+    const at = flipped.lastIndexOf(text);
+    t.ok(at > 0, `${text} is in the file`);
+    flipped.writeUInt8(flipped.readUInt8(at) ^ 1, at);
+    writeFileSync(file, flipped);
+    const { damage } = await checkDatabase(file);
+    t.match(
+      damage.filter(({ check, row }) => check === 'rows' && row !== null),
+      [{ table }],
+      `in ${table}`,
+    );
+  }
+});
+
+t.test('what contradicts itself is found, though each row is as it was written', async (t) => {
+  const { folder, file } = await stocked(t);
+  const changes = [
+    ['log', 'uplink_name', 'UPDATE uplink_name SET sequence = sequence + 999 WHERE uplink_id = 1'],
+    ['log', 'uplink_of_device', 'DELETE FROM uplink_of_device WHERE uplink_id = 5'],
+    ['outbox', 'webhook_url', 'UPDATE webhook_url SET cursor = 9999 WHERE id = 1'],
+    ['outbox', 'webhook_url', 'DELETE FROM attempt WHERE url_id = 1 AND uplink_id = 3'],
+    ['outbox', 'attempt', 'UPDATE attempt SET uplink_id = 5000 WHERE id = 1'],
+    ['outbox', 'delivery', 'UPDATE delivery SET next_attempt_at_ms = NULL WHERE uplink_id = 7 AND url_id = 1'],
+    ['outbox', 'webhook_gap', 'INSERT INTO webhook_gap (url_id, after_id, until_id) VALUES (1, 9, 7)'],
+    ['usage', 'usage', 'UPDATE usage SET billed_bytes_up = billed_bytes_up - 1 WHERE rowid = 1'],
+    ['usage', 'statement', `UPDATE statement SET body = json_set(body, '$.totals.messages_up', 1)`],
+    ['foreign keys', 'device', 'PRAGMA foreign_keys = OFF; UPDATE device SET merchant_id = 77 WHERE id = 2'],
+    ['schema', null, 'DROP INDEX attempt_by_event'],
+  ] as const;
+  const bytes = readFileSync(file);
+  for (const [check, table, sql] of changes) {
+    writeFileSync(file, bytes);
+    const writer = openDurable(file);
+    writer.exec(sql);
+    writer.close();
+    rmSync(path.join(folder, 'lockgate.sqlite.sums'), { force: true });
+    const { damage } = await checkDatabase(file);
+    t.match(damage.find((each) => each.check === check) ?? {}, { check, table }, sql);
+    t.notOk(
+      damage.some((each) => each.check === 'rows'),
+      'its sum was made with it',
+    );
+  }
+});
+
+t.test('db check: a table or JSON, 0 sound, 1 damaged, 2 no store; of a running gateway too', async (t) => {
+  const { folder, file } = await stocked(t);
+  const sound = await db(t, 'check', file);
+  t.equal(sound.ended?.code, 0);
+  t.match(sound.stdout[0], /^CHECK +LOOKED AT +DAMAGED/);
+  t.match(sound.stdout.at(-1), /^Sound: /);
+  const running = tempFolder(t);
+  const gateway = await openGateway(t, running);
+  t.equal((await db(t, 'check', '--data', running)).ended?.code, 0, 'while a gateway runs');
+  await gateway.close();
+  appendFileSync(file, 'x');
+  const damaged = await db(t, 'check', '--data', folder, '--json');
+  t.equal(damaged.ended?.code, 1);
+  t.match(JSON.parse(damaged.stdout.join('')), { sound: false, damage: [{ check: 'blocks', table: null, row: null }] });
+  const { ended, stderr } = await db(t, 'check', path.join(folder, 'nothing'));
+  t.equal(ended?.code, 2);
+  t.equal(stderr.length, 1, 'one sentence');
+  await t.rejects(checkDatabase(path.join(running, 'key')), { code: 'input-database' });
+});
+
+t.test('db backup: of a folder, mode 600, and never over a file that is there', async (t) => {
+  const { folder } = await stocked(t);
+  const out = path.join(tempFolder(t), 'b.sqlite');
+  const made = await db(t, 'backup', '--out', out, '--data', folder, '--json');
+  t.equal(made.ended?.code, 0, made.stderr.join('\n'));
+  t.match(JSON.parse(made.stdout.join('')), { file: out, from: 'folder', schema: STEPS.at(-1), not_included: ['key'] });
+  t.equal(statSync(out).mode & 0o777, 0o600);
+  t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums']);
+  t.same((await checkDatabase(out)).damage, []);
+  t.equal((await db(t, 'backup', '--out', out, '--data', folder)).ended?.code, 2);
+  t.equal((await db(t, 'backup', '--out', out, '--data', folder, '--force')).ended?.code, 0);
+  const taken = await db(t, 'backup', '--out', path.dirname(out), '--data', folder, '--force');
+  t.match(taken, { ended: { code: 2 }, stderr: [/is no file: expected one, or a name that is free$/] });
+  const long = path.join(path.dirname(out), 'x'.repeat(300));
+  const refused = await db(t, 'backup', '--out', long, '--data', folder);
+  t.match(refused, { ended: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });
+  t.same(readdirSync(path.dirname(out)).sort(), ['b.sqlite', 'b.sqlite.sums'], 'nothing is left half');
+  t.equal(
+    (await db(t, 'backup', '--out', `${out}2`, '--gateway', 'http://127.0.0.1:9', '--token', 'x')).ended?.code,
+    3,
+  );
+  t.notOk(existsSync(`${out}2.part`));
+});
+
+t.test('a disk without room is told of before anything is written', async (t) => {
+  t.throws(() => wantRoom(tempFolder(t), 2 ** 60, 'a backup'), { code: 'no-room', message: /^a backup needs/ });
+});
+
+t.test('one copy of a running store at a time, and none is left behind', async (t) => {
+  const folder = tempFolder(t);
+  const store = await openSqliteStore(folder);
+  const first = store.readCopy();
+  await t.rejects(store.readCopy(), { code: 'backup-exists' });
+  const copy = await first;
+  t.equal(statSync(copy.file).mode & 0o777, 0o600);
+  copy.remove();
+  const cut = t.rejects(store.readCopy(), { code: 'stopping' });
+  await store.close();
+  await cut;
+  t.notOk(readdirSync(folder).some((name) => name.startsWith('backup')));
+});
+
+t.test('a backup under load has all that was acknowledged before, and a store restored from it goes on', async (t) => {
+  const run = await runBackup(t, { locks: 3, before: 150 });
+  t.equal(run.code, 0);
+  t.match(run.printed, { from: 'gateway', key_id: /^[0-9a-f]{16}$/ });
+  t.ok(run.meanwhile > 0, `${run.meanwhile} were acknowledged while it was made`);
+  t.same(
+    run.acked.filter((name) => !run.restored.has(name)),
+    [],
+    'none is missing',
+  );
+  t.same(run.damage, []);
+  t.same(run.twice, [], 'no ping has two event ids');
+  t.same(run.undelivered, []);
+});
+
+/** A store as the version with these steps left it, with a merchant and, where there were ever any, an uplink. */
+async function olderStore(folder: string, step: string): Promise<void> {
+  const older = openDurable(path.join(folder, 'lockgate.sqlite'));
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: older }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo(step);
+  if (error !== undefined) throw error;
+  older.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);
+    INSERT INTO device (id, mac, merchant_id, simulated, created_at_ms) VALUES (1, 'A4C138000001', 1, 0, 1);
+    INSERT INTO device_state (device_id, state) VALUES (1, '{}')`);
+  const columns =
+    'id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes, received_at_ms, buffered';
+  older
+    .prepare(`INSERT INTO uplink (${columns}) VALUES (1, 1, 1, 1, 1, 1, ?, 1, ?, 9, 0)`)
+    .run(Buffer.alloc(8, 1), testBytes(1));
+  const isSummed = older.prepare(`SELECT 1 FROM pragma_table_info('uplink') WHERE name = 'sum'`).get() !== undefined;
+  if (isSummed) older.exec(`UPDATE uplink SET sum = ${UPLINK_SUM}`);
+  older.close();
+}
+
+for (const [index, step] of STEPS.slice(0, -1).entries()) {
+  t.test(`a store of ${step} is migrated, and kept as it was`, async (t) => {
+    const folder = tempFolder(t);
+    await olderStore(folder, step);
+    const before = readFileSync(path.join(folder, 'lockgate.sqlite'));
+    const dry = await migrateFolder(folder, { isDry: true });
+    t.same(dry, { from: step, steps: STEPS.slice(index + 1), copy: null });
+    t.ok(readFileSync(path.join(folder, 'lockgate.sqlite')).equals(before), 'a dry run changes nothing');
+    const { copy, ...done } = await migrateFolder(folder);
+    t.same(done, { from: step, steps: STEPS.slice(index + 1) });
+    t.match(copy, new RegExp(`/lockgate.sqlite.${step}.20..-..-..T..-..-..Z$`));
+    t.ok(readFileSync(copy ?? '').equals(before), 'it has every byte');
+    t.equal(statSync(copy ?? '').mode & 0o777, 0o600);
+    t.same((await checkDatabase(path.join(folder, 'lockgate.sqlite'))).damage, []);
+    t.same((await checkDatabase(copy ?? '')).damage, []);
+    t.same(await migrateFolder(folder), { from: STEPS.at(-1), steps: [], copy: null });
+    const store = await openSqliteStore(folder);
+    t.match(await store.readEvents(1, 0, 9), [{ sequence: 1 }]);
+    t.equal(await store.readDeviceState(1), '{}');
+    await store.close();
+  });
+}
+
+t.test('serve keeps a copy too where it migrates, and none of a new store', async (t) => {
+  const folder = tempFolder(t);
+  await olderStore(folder, STEPS[0] as string);
+  await (await openSqliteStore(folder)).close();
+  const kept = readdirSync(folder).filter((name) => name.startsWith(`lockgate.sqlite.${STEPS[0]}.`));
+  t.equal(kept.length, 2, 'the copy and its sums');
+  const other = tempFolder(t);
+  await (await openSqliteStore(other)).close();
+  t.same(readdirSync(other).sort(), ['gateway.lock', 'lockgate.sqlite', 'lockgate.sqlite.sums']);
+});
+
+t.test('db migrate: says what it does; refuses a newer store and one that is in use', async (t) => {
+  const folder = tempFolder(t);
+  await olderStore(folder, STEPS[0] as string);
+  const done = await db(t, 'migrate', '--data', folder, '--json');
+  t.match(JSON.parse(done.stdout.join('')), { from: STEPS[0], to: STEPS.at(-1), dry_run: false, copy: /T/ });
+  const store = await openSqliteStore(folder);
+  const inUse = await db(t, 'migrate', '--data', folder);
+  t.equal(inUse.ended?.code, 3);
+  t.match(inUse.stderr, [/^lockgate: another gateway is running on this data folder/]);
+  await store.close();
+  const newer = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  newer.prepare('INSERT INTO kysely_migration (name, timestamp) VALUES (?, ?)').run('9999-later', '2030-01-01');
+  newer.close();
+  const refused = await db(t, 'migrate', '--data', folder);
+  t.equal(refused.ended?.code, 3);
+  t.match(refused.stderr, [/written by a newer version of lockgate; run that version$/]);
+  await t.rejects(migrateFolder(path.join(folder, 'none')), { code: 'input-data' });
+});
+
+t.test('a copy is of one moment, whoever writes meanwhile', async (t) => {
+  const { file } = await stocked(t);
+  const writer = openDurable(file);
+  t.teardown(() => writer.close());
+  const to = path.join(tempFolder(t), 'copy.sqlite');
+  let written = 0;
+  await copyDatabase(file, to, () => {
+    writer.prepare('INSERT INTO fact (name, value) VALUES (?, ?)').run(`late-${written}`, 'x');
+    written += 1;
+  });
+  t.ok(written > 0);
+  const copy = new SqliteDatabase(to, { readonly: true });
+  t.equal(copy.prepare(`SELECT count(*) FROM fact WHERE name LIKE 'late-%'`).pluck().get(), 0);
+  copy.close();
+  t.same((await checkDatabase(to)).damage, []);
+});

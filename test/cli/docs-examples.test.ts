@@ -1,0 +1,201 @@
+/**
+ * The examples of README.md and docs/ do what they say: each document's are run by bash, in their order, against a
+ * gateway of their own. A wrong one fails here, with its line. docs/http.md has its own test (document.test.ts),
+ * and so have the programs of docs/webhooks.md (docs.test.ts) and proto/README.md (readme.test.ts).
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Command } from 'commander';
+import t, { type Test } from 'tap';
+import { addressFile } from '../../cli/client.js';
+import { makeProgram } from '../../cli/program.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import { ManualClock } from '../../proto/clock.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import { eventsOf, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { type TestReceiver, testReceiver } from '../helpers/gateway/test-receiver.js';
+import { type Exception, exampleLines, type Fill, runLines, staleExceptions } from '../helpers/house/document-run.js';
+import { root } from '../helpers/house/our-files.js';
+import { connectedLock } from '../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+t.setTimeout(120_000);
+
+const MISSING = ['bash', 'curl', 'jq', 'xxd', 'mosquitto_pub'].filter((name) => {
+  return (spawnSync(name, ['--help']).error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
+});
+const skip = MISSING.length > 0 ? `${MISSING.join(', ')} not installed` : false;
+
+interface Reader {
+  readonly gateway: Gateway;
+  readonly receiver: TestReceiver;
+  readonly folder: string;
+}
+
+/** Somebody who reads a document: a folder, with a gateway on its `data` and none on `closed`, and a receiver. */
+async function reader(test: Test): Promise<Reader> {
+  const folder = tempFolder(test);
+  const data = tempFolder(test);
+  symlinkSync(data, path.join(folder, 'data'));
+  for (const name of ['backups', 'closed']) mkdirSync(path.join(folder, name));
+  // It has counted since November, which is over.
+  const before = new ManualClock(Date.UTC(2026, 10, 15));
+  for (const each of [data, path.join(folder, 'closed')])
+    await (await openGateway(test, each, { usageClock: before })).close();
+  const gateway = await openGateway(test, data, { usageClock: new ManualClock(Date.UTC(2026, 11, 2)) });
+  writeFileSync(addressFile(data), `http://127.0.0.1:${gateway.operatorPort}\n`);
+  const receiver = await testReceiver(test);
+  writeFileSync(path.join(folder, 'locks.csv'), 'mac\nA4:C1:38:F0:E1:E1\nA4:C1:38:F0:E1:E2\n');
+  writeFileSync(path.join(folder, 'my-ride.gpx'), '');
+  return { gateway, receiver, folder };
+}
+
+/** What each reader has otherwise. */
+function fillsOf({ gateway, receiver }: Reader): Fill[] {
+  return [
+    ['127.0.0.1:8080', `127.0.0.1:${gateway.httpPort}`],
+    ['127.0.0.1:8081', `127.0.0.1:${gateway.operatorPort}`],
+    ['-p 1883', `-p ${gateway.mqttPort}`],
+    ['http://127.0.0.1:9000/', receiver.url],
+    [/'([^']*)(lgu)_…'/, '"$1$(learnt $2)"'],
+    [/\b(lgs|lgk|lgt|whsec|evt)_…/, '$(learnt $1)'],
+    [/\bevt_A4C138F0E1D2_[\w]+/, '$(learnt evt)'],
+    [/\b(finding|command):\d+/, '$1:1'],
+    // What takes long is made small.
+    [/(webhook trigger \w+ [\w:]+)(?![\w:]| --fast)/, '$1 --fast'],
+    ['--locks 100 --days 7', '--locks 4 --days 1'],
+    ['--locks 10 --days 2', '--locks 4 --days 1'],
+    ['--locks 500 --days 30', '--locks 30 --days 1'],
+    ['--locks 5 --days 7', '--locks 2 --days 1'],
+  ];
+}
+
+const ENDLESS = 'It goes on until Ctrl-C; its own tests run it.';
+/** Of every document. */
+const EXCEPTIONS: readonly Exception[] = [
+  { line: /^npm |^npm$/, how: 'left out', reason: 'It is how this very test is run, or takes minutes.' },
+  { line: /lockgate (serve|tail|webhook listen)\b/, how: 'parsed', reason: ENDLESS },
+  { line: /--watch\b/, how: 'parsed', reason: ENDLESS },
+  { line: /lockgate trace record/, how: 'parsed', reason: ENDLESS },
+  { line: /lockgate sim run (?!--virtual)/, how: 'parsed', reason: ENDLESS },
+];
+
+async function failuresOf(
+  test: Test,
+  file: string,
+  here: Reader,
+  { exceptions, fills }: { readonly exceptions: readonly Exception[]; readonly fills: readonly Fill[] },
+): Promise<string[]> {
+  const lines = exampleLines(readFileSync(path.join(root, file), 'utf8'));
+  test.ok(
+    lines.some((line) => line !== ''),
+    `${file} has examples`,
+  );
+  test.same(staleExceptions(lines, exceptions), [], 'the exceptions are of lines that are there');
+  const failed = await runLines(test, lines, {
+    exceptions: [...exceptions, ...EXCEPTIONS],
+    fills: [...fills, ...fillsOf(here)],
+    place: { folder: here.folder, environment: { LOCKGATE_DATA: path.join(here.folder, 'data') } },
+  });
+  return failed.map(({ line, code, text }) => `${file}:${line}: ${text} => ${code}`);
+}
+
+const README_EXCEPTIONS: readonly Exception[] = [
+  { line: /webhook remove 1/, how: 'parsed', reason: 'What comes below it wants the URL.' },
+  { line: /device rejudge/, how: 'parsed', reason: 'The lock of this page is judged.' },
+  {
+    line: /db accept/,
+    how: 'parsed',
+    reason: 'The store of this page is whole; test/gateway/data-folder/data-folder.test.ts does it.',
+  },
+  { line: /unlock --wait/, how: 'parsed', reason: 'It waits two minutes for a lock that is not there.' },
+  { line: /why finding:12/, how: 'parsed', reason: 'Nothing is wrong with the lock of this page.' },
+  { line: /notices read 12 13/, how: 'parsed', reason: 'There are no such notices yet.' },
+  {
+    line: /^openssl/,
+    how: 'left out',
+    reason: 'A second gateway; test/gateway/mqtt/connection-guard-tls.test.ts does it.',
+  },
+  { line: /^ {2}-addext/, how: 'left out', reason: 'It goes on the line before.' },
+  { line: /--cafile cert\.pem/, how: 'left out', reason: 'The same.' },
+  { line: /sim plan --locks 20000/, how: 'parsed', reason: 'It takes some seconds; the smaller one is run.' },
+  { line: /^ {2}--per-mb 0\.12 --per-sim 0\.80 --currency EUR$/, how: 'left out', reason: 'The same.' },
+];
+
+const README_FILLS: readonly Fill[] = [
+  [/(device (?:set|remove|erase)) A4:C1:38:F0:E1:D2/, '$1 A4:C1:38:F0:E1:E1'],
+  [/^(npx lockgate device set)/, 'npx lockgate merchant add "Basil Bikes"; $1'],
+  [/(device erase [\w:]+)/, '$1 --yes'],
+  [/(--merchant "Amber Bikes" --all)/, '$1 --yes'],
+  ['command cancel 7', 'command cancel 2'],
+  [/^(npx lockgate config rotate-key) --data \.\/data/, '$1 --data closed'],
+  [/^(npx lockgate config forget-secrets --yes) --data \.\/data/, 'rm closed/key; $1 --data closed'],
+  ['/backups/', 'backups/'],
+  ['db migrate --dry-run', 'db migrate --dry-run --data closed'],
+  ['cp monday', 'cp backups/monday'],
+  ['/safe/key', 'data/key'],
+  ['field.jsonl.gz', 'week.jsonl.gz'],
+];
+
+t.test('README.md', { skip }, async (t) => {
+  const here = await reader(t);
+  t.same(await failuresOf(t, 'README.md', here, { exceptions: README_EXCEPTIONS, fills: README_FILLS }), []);
+});
+
+t.test('docs/webhooks.md', { skip }, async (t) => {
+  const here = await reader(t);
+  const { accounts } = here.gateway;
+  await accounts.addMerchant('Amber Bikes');
+  const [mac] = [testMac()];
+  await accounts.addWebhookUrl({ url: here.receiver.url });
+  const lock = await connectedLock(t, here.gateway, mac);
+  const delivered = eventsOf(here.gateway, 'delivery', 1);
+  await lock.send(testBytes(1));
+  await delivered;
+  const exceptions: readonly Exception[] = [
+    { line: /^curl https:\/\/lockgate\.example\.com/, how: 'left out', reason: 'README.md has the call too.' },
+    { line: /^ {2}-d '\{"access_token":"…"/, how: 'left out', reason: 'The same.' },
+  ];
+  const fills: readonly Fill[] = [['A4:C1:38:F0:E1:D2', formatMac(mac)]];
+  t.same(await failuresOf(t, 'docs/webhooks.md', here, { exceptions, fills }), []);
+});
+
+t.test('docs/operator.md', { skip }, async (t) => {
+  t.same(await failuresOf(t, 'docs/operator.md', await reader(t), { exceptions: [], fills: [] }), []);
+});
+
+t.test('docs/scenarios.md', { skip }, async (t) => {
+  t.same(await failuresOf(t, 'docs/scenarios.md', await reader(t), { exceptions: [], fills: [] }), []);
+});
+
+t.test('every example of every help is a command line that is taken', { skip }, async (t) => {
+  const here = await reader(t);
+  const set = "dot() { cat; }; TOKEN=secret; printf '0829' > uplink.bin";
+  const lines = [set, ...helpExamples(await makeProgram('all'))];
+  t.ok(lines.length > 90, 'there are examples');
+  const failed = await runLines(t, lines, {
+    exceptions: [{ line: /lockgate /, how: 'parsed', reason: 'test/cli/contract.test.ts runs each command.' }],
+    fills: [],
+    place: { folder: here.folder, environment: {} },
+  });
+  t.same(
+    failed.map(({ line, text }) => `${lines[line - 1]}: ${text}`),
+    [],
+  );
+  t.equal((await failedOf(t, here, 'lockgate device list --wach')).length, 1, 'one that is wrong is seen');
+  t.equal((await failedOf(t, here, 'lockgate device show | cat')).length, 1, 'in a pipe too');
+});
+
+async function failedOf(test: Test, here: Reader, line: string) {
+  const exceptions: readonly Exception[] = [{ line: /lockgate /, how: 'parsed', reason: 'It is wrong.' }];
+  return await runLines(test, [line], { exceptions, fills: [], place: { folder: here.folder, environment: {} } });
+}
+
+/** What stands behind a `$` in the helps. */
+function helpExamples(command: Command): string[] {
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+  const own = [...help.matchAll(/^ {2}\$ (.*)$/gm)].map(([, line = '']) => line);
+  return [...own, ...command.commands.flatMap(helpExamples)];
+}

@@ -1,0 +1,352 @@
+// `lockgate sim` as people and programs use it: virtual runs into files, live runs against a real gateway.
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import t from 'tap';
+import type { SimFlags } from '../../cli/commands/sim/flags.js';
+import { runSim } from '../../cli/commands/sim/run.js';
+import { checkFile } from '../../cli/commands/trace/checker.js';
+import { EXIT, exitCodeOf } from '../../cli/terminal/exit-codes.js';
+import { BUGS } from '../../firmware-sim/faults/bugs.js';
+import { FAULTS } from '../../firmware-sim/faults/faults.js';
+import { fleetMacs } from '../../firmware-sim/fleet/fleet.js';
+import type { UplinkTaken } from '../../gateway/events.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import { UNNAMED_LOCK } from '../../proto/trace/trace.js';
+import { traceHeaderLine } from '../../proto/trace/writer.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import { LOCKGATE, Program, runProgram } from '../helpers/cli/program.js';
+import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { findingsIn } from '../helpers/sim/judged-run.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const folder = tempFolder(t);
+const at = (name: string): string => path.join(folder, name);
+const VIRTUAL = ['sim', 'run', '--virtual'];
+
+interface Ended {
+  readonly code: number | null | undefined;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `lockgate` to its end. */
+async function lockgate(...args: string[]): Promise<Ended> {
+  const program = await runProgram(t, process.execPath, [LOCKGATE, ...args]);
+  return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
+}
+
+t.test('help with an example, and the tables of what can be ordered', async (t) => {
+  for (const command of ['run', 'bugs', 'faults']) {
+    const help = await lockgate('sim', command, '--help');
+    t.match(help, { code: 0, stdout: new RegExp(`Example:\n  \\$ lockgate sim ${command}`) });
+  }
+  const bugs = await lockgate('sim', 'bugs');
+  t.equal(bugs.code, 0);
+  for (const { name, rule } of BUGS)
+    t.ok(bugs.stdout.split('\n').some((line) => line.startsWith(name) && line.includes(rule)));
+  t.same((await lockgate('sim', 'run', '--list-bugs')).stdout, bugs.stdout);
+  const faults = JSON.parse((await lockgate('sim', 'faults', '--json')).stdout);
+  t.same(faults, { faults: FAULTS });
+  t.same(JSON.parse((await lockgate('sim', 'bugs', '--json')).stdout).bugs[0], {
+    name: 'talks-in-airplane',
+    rule: 'airplane-silence',
+    severity: 'violation',
+    sentence: BUGS[0]?.sentence,
+    shows: BUGS[0]?.shows,
+    virtual_only: false,
+  });
+});
+
+t.test('virtual: the same seed gives the same bytes, another seed others, and the trace holds', async (t) => {
+  const files = new Map<string, string>();
+  for (const seed of ['7', 'eight']) {
+    const options = ['--locks', '6', '--days', '2', '--seed', seed, '--mix', 'mid=2,high+ride=1', '--fault', 'delay'];
+    const [one, again, packed] = [at(`${seed}.jsonl`), at(`${seed}-again.jsonl`), at(`${seed}.jsonl.gz`)];
+    const run = await lockgate(...VIRTUAL, ...options, '--out', one);
+    t.match(run, { code: 0, stderr: new RegExp(`^seed ${seed}, 6 locks, 2 days`) });
+    t.match(run.stdout, new RegExp(`^seed ${seed}, 6 locks, 2 days, .*: [\\d,]+ uplinks over [\\d,]+ connections`));
+    const command = /^Again: lockgate (.*)$/m.exec(run.stdout)?.[1] ?? '';
+    const repeated = command.split(' ').map((word) => (word === one ? again : word));
+    t.match(await lockgate(...repeated), { code: 0 });
+    t.ok(readFileSync(one).equals(readFileSync(again)), 'the command that it prints repeats it, byte for byte');
+    t.match(await lockgate(...VIRTUAL, ...options, '--out', packed), { code: 0 });
+    t.ok(gunzipSync(readFileSync(packed)).equals(readFileSync(one)), 'the same text, gzipped');
+    const checked = await lockgate('trace', 'check', packed, '--json');
+    t.match(JSON.parse(checked.stdout), { violations: 0, files: [{ locks: 6 }] });
+    t.equal(checked.code, 0);
+    files.set(seed, readFileSync(one, 'utf8'));
+  }
+  t.not(files.get('7'), files.get('eight'));
+  const header = JSON.parse(files.get('7')?.split('\n')[0] ?? '');
+  t.match(header, { trace: 'lockgate', version: 1, note: /^lockgate sim run --virtual --locks 6 --days 2 --seed 7/ });
+  const modes = Object.values<{ power: { mode: string; ride_tracking: boolean } }>(header.locks).map(
+    ({ power }) => power,
+  );
+  t.equal(
+    modes.filter(({ mode, ride_tracking }) => mode === 'HIGH' && ride_tracking).length,
+    2,
+    'the mix is in the header',
+  );
+});
+
+t.test('virtual: a summary for programs; through a pipe the trace is alone', async (t) => {
+  const options = ['--locks', '3', '--days', '0.5', '--seed', "it's", '--pace', 'lively', '--bug', 'clock-ahead:1'];
+  const run = await lockgate(...VIRTUAL, ...options, '--json');
+  t.equal(run.stderr, '');
+  const summary = JSON.parse(run.stdout);
+  t.match(summary, {
+    seed: "it's",
+    virtual: true,
+    locks: 3,
+    days: 0.5,
+    start: '2026-01-05T00:00:00Z',
+    pace: 'lively',
+    mix: null,
+    route: null,
+    around: null,
+    bugs: ['clock-ahead:1'],
+    faults: [],
+    out: null,
+    repeat: `lockgate sim run --virtual --locks 3 --days 0.5 --seed 'it'\\''s' --pace lively --bug clock-ahead:1`,
+  });
+  const piped = await lockgate(...VIRTUAL, ...options, '--json', '--out', '-');
+  t.match(JSON.parse(piped.stderr), { ...summary, out: '-', repeat: /--out -$/, seconds: Number });
+  const lines = piped.stdout.split('\n');
+  const pings = lines.filter((line) => line.includes('"event":"ping"'));
+  t.equal(summary.uplinks, pings.length);
+  const found = findingsIn(lines).filter(({ rule }) => rule === 'clock-ahead');
+  t.ok(found.length > 0 && new Set(found.map(({ mac }) => mac)).size === 1, 'one lock has the bug');
+  writeFileSync(at('bug.jsonl'), lines.join('\n'));
+  t.equal((await lockgate('trace', 'check', at('bug.jsonl'), '--fail-on', 'warning')).code, 1);
+});
+
+t.test('virtual: along a way of one’s own, or around a point; the command that it prints repeats it', async (t) => {
+  writeFileSync(
+    at('way.gpx'),
+    '<gpx><rte><rtept lat="-33.9" lon="151.2"/><rtept lat="-33.91" lon="151.2"/></rte></gpx>',
+  );
+  const options = ['--locks', '1', '--days', '0.1', '--route', at('way.gpx'), '--around', '-33.8,151.1'];
+  const run = await lockgate(...VIRTUAL, ...options, '--out', at('way.jsonl'));
+  t.match(run, { code: 0, stderr: /along .*way.gpx, around -33.8,151.1/ });
+  t.match(run.stdout, new RegExp(`Again: .* --route ${at('way.gpx')} --around -33.8,151.1 --out`));
+  const pings = readFileSync(at('way.jsonl'), 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('"latitude"'))
+    .map((line) => JSON.parse(line).ping);
+  t.ok(
+    pings.some(({ reason }) => reason === 'REASON_UNLOCKED_PING'),
+    'it is ridden at once, with ride tracking',
+  );
+  for (const { latitude, longitude } of pings) {
+    t.ok(latitude < -33.899 && latitude > -33.911, `${latitude}`);
+    t.ok(Math.abs(longitude - 151.2) < 0.001, `${longitude}`);
+  }
+  const vienna = await lockgate(...VIRTUAL, '--locks', '1', '--days', '1', '--around', '48.21,16.37', '--out', '-');
+  t.match(vienna.stdout, /"latitude":48\.\d+,"longitude":16\.\d+/);
+});
+
+t.test('virtual: what truly happened, for those who ask; the judge finds the same', async (t) => {
+  const options = ['--locks', '4', '--days', '1', '--seed', '3', '--pace', 'lively', '--start', '2025-06-01T12:00:00Z'];
+  await lockgate(...VIRTUAL, ...options, '--out', at('plain.jsonl'));
+  await lockgate(...VIRTUAL, ...options, '--world', '--out', at('world.jsonl'));
+  const read = (name: string): string[] => readFileSync(at(name), 'utf8').trimEnd().split('\n').slice(1);
+  const [plain, all] = [read('plain.jsonl'), read('world.jsonl')];
+  const isWorld = (line: string): boolean => line.includes('"event":"world"');
+  t.same(
+    all.filter((line) => !isWorld(line)),
+    plain,
+    'what a gateway sees is the same',
+  );
+  const members = new Set(all.filter(isWorld).flatMap((line) => Object.keys(JSON.parse(line))));
+  for (const member of ['moving', 'lock_state', 'coverage', 'fix', 'battery_percent'])
+    t.ok(members.has(member), member);
+  t.equal(JSON.parse(plain[0] ?? '').at, '2025-06-01T12:00:00.000Z');
+  t.match(JSON.parse(plain.at(-1) ?? ''), { at: '2025-06-02T12:00:00.000Z', event: 'tick' });
+  const [without, within] = ['plain.jsonl', 'world.jsonl'].map((name) =>
+    findingsIn(readFileSync(at(name), 'utf8').trimEnd().split('\n')).map(({ mac, message }) => [mac, message]),
+  );
+  t.same(within, without);
+});
+
+t.test('a header of as many locks as a virtual run may have is one that "trace check" reads', async (t) => {
+  const macs = fleetMacs('many', 100_000);
+  writeFileSync(
+    at('many.jsonl'),
+    traceHeaderLine({ note: '', locks: new Map(macs.map((mac) => [mac, UNNAMED_LOCK])) }),
+  );
+  t.match(await checkFile(at('many.jsonl'), { ignore: [] }), { locks: 100_000, pings: 0 });
+});
+
+t.test('a wrong option is exit code 2, and says which', async (t) => {
+  const wrong: [string[], RegExp][] = [
+    [['--locks', '0'], /--locks <n>.*1 to 100000/],
+    [['--days', '-1'], /--days <n>.*above 0/],
+    [['--speed', '2'], /--virtual' cannot be used with option '--speed/],
+    [['--fault', 'rain'], /no fault "rain": expected all or one of lost-connect/],
+  ];
+  for (const [args, says] of wrong)
+    t.match(await lockgate(...VIRTUAL, ...args), { code: 2, stderr: says }, args.join(' '));
+  const nobody = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
+  t.match(await lockgate('sim', 'run', ...nobody), { code: 3, stderr: /no gateway at http:\/\/127.0.0.1:9/ });
+});
+
+const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
+const PLAIN: SimFlags = { seed: '1', pace: 'everyday', speed: 1, bug: [], fault: [], token: 'x' };
+
+t.test('what a run refuses, and why', async (t) => {
+  const good = '<gpx><rte>\n<rtept lat="48.2" lon="16.3"/><rtept lat="48.21" lon="16.3"/></rte></gpx>';
+  writeFileSync(at('good.gpx'), good);
+  writeFileSync(at('bad.gpx'), good.replace('48.2"', '95"'));
+  const refused: [Partial<SimFlags>, RegExp][] = [
+    [{ virtual: true, mix: 'low=1' }, /no "low": expected parts such as/],
+    [{ virtual: true, mix: 'mid+high=1' }, /"mid\+high" is in two modes: expected parts such as/],
+    [{ virtual: true, bug: ['typo'] }, /no bug "typo": expected one of talks-in-airplane/],
+    [{ virtual: true, start: 'today' }, /--start is "today": expected a date such as/],
+    [{ virtual: true, start: '9999-12-31T12:00:00Z' }, /within the years 1970–9999/],
+    [{ virtual: true, json: true, out: '/nonexistent/x.jsonl' }, /\/nonexistent\/x.jsonl can't be written/],
+    [{ virtual: true, out: '/dev/full' }, /\/dev\/full can't be written: ENOSPC/],
+    [{ out: 'x' }, /--out is for --virtual runs alone: .*trace record/],
+    [{ start: 'x' }, /--start is for --virtual runs alone/],
+    [{ world: true }, /--world is for --virtual runs alone/],
+    [{ bug: ['closes-too-late'] }, /--bug closes-too-late is for --virtual runs alone/],
+    [{ route: '/nonexistent.gpx' }, /\/nonexistent.gpx can't be read/],
+    [{ virtual: true, route: '/dev/zero' }, /\/dev\/zero is too large: expected at most 33554432 bytes/],
+    [{ virtual: true, scenario: '/dev/zero' }, /\/dev\/zero is too large: expected at most 262144 bytes/],
+    [{ virtual: true, route: at('bad.gpx') }, /bad.gpx:2: lat is "95": expected degrees from -90 to 90/],
+    [{ virtual: true, around: '95,4' }, /--around is "95,4": expected LAT,LON in degrees such as 52.37,4.89/],
+    [{ virtual: true, around: '52.37' }, /--around is "52.37": expected LAT,LON/],
+    [{ virtual: true, around: '1,1', route: at('good.gpx') }, /--around is 1,1: expected a point within 100 km of/],
+    [{ gateway: 'ftp://a' }, /--gateway is "ftp:\/\/a": expected mqtt:\/\/host:port/],
+    [{ gateway: 'mqtt://a', ca: 'x' }, /--ca goes with --gateway mqtts/],
+    [{ ca: 'x' }, /--ca goes with --gateway mqtts/],
+    [{ gateway: 'mqtts://a', ca: '/nonexistent.pem' }, /nonexistent.pem can't be read/],
+    [{ locks: 10_001 }, /at most 10,000 locks live/],
+    [{ secrets: '/nonexistent.csv' }, /\/nonexistent.csv can’t be read/],
+  ];
+  for (const [flags, says] of refused) {
+    const error = await runSim({ ...PLAIN, ...flags }, NEVER).catch((thrown: unknown) => thrown);
+    t.match(error, { message: says }, JSON.stringify(flags));
+    t.equal(exitCodeOf(error), EXIT.input);
+  }
+});
+
+/** Flags that name a gateway's operator's interface. */
+function operatorOf(gateway: Gateway): string[] {
+  return ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+}
+
+/** Resolves when the uplinks that the gateway has taken from now on are enough. */
+function heard(gateway: Gateway, isEnough: (uplinks: readonly UplinkTaken[]) => boolean): Promise<void> {
+  const uplinks: UplinkTaken[] = [];
+  return new Promise((resolve) => {
+    const note = (uplink: UplinkTaken): void => {
+      uplinks.push(uplink);
+      if (!isEnough(uplinks)) return;
+      gateway.events.off('uplink', note);
+      resolve();
+    };
+    gateway.events.on('uplink', note);
+  });
+}
+
+const macsOf = (uplinks: readonly UplinkTaken[]): Set<string> => new Set(uplinks.map(({ mac }) => mac));
+
+/** Runs a live fleet until the gateway has heard enough, and ends it with Ctrl-C. */
+async function runUntil(
+  gateway: Gateway,
+  args: readonly string[],
+  isEnough: (uplinks: readonly UplinkTaken[]) => boolean,
+): Promise<Ended> {
+  const enough = heard(gateway, isEnough);
+  const run = new Program(t, process.execPath, [LOCKGATE, 'sim', 'run', ...args, '--json']);
+  await enough;
+  run.kill('SIGINT');
+  const { code } = await run.end();
+  return { code, stdout: run.stdout.join('\n'), stderr: run.stderr.join('\n') };
+}
+
+t.test('live: locks are added as simulated, connect, and are counted; a second run uses no name again', async (t) => {
+  const gateway = await testGateway(t);
+  const options = ['--locks', '8', '--mix', 'recovery', '--seed', 'live', '--merchant', MERCHANT];
+  for (const run of ['the first', 'the second']) {
+    const ended = await runUntil(
+      gateway,
+      [...operatorOf(gateway), ...options],
+      (uplinks) => macsOf(uplinks).size === 8,
+    );
+    t.equal(ended.code, 0, `${run} has no other end than Ctrl-C`);
+    const summary = JSON.parse(ended.stdout);
+    t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
+    t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
+    t.same(summary.findings, {}, 'nothing is found');
+    t.ok(Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0, 'it says its size');
+  }
+  const devices = await gateway.store.listDevices();
+  t.equal(devices.length, 8);
+  t.ok(devices.every(({ device }) => device.simulated));
+});
+
+t.test('live: with secrets and a place to connect nothing more is needed; days and Ctrl-C end it', async (t) => {
+  const gateway = await testGateway(t);
+  const macs = [1, 2, 3].map(testMac);
+  const rows = ['mac,secret'];
+  for (const mac of macs) {
+    const { secret } = await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
+    rows.push(`${formatMac(mac)},${secret}`);
+  }
+  writeFileSync(at('locks.csv'), rows.join('\n'));
+  const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', at('locks.csv'), '--mix', 'recovery'];
+  t.match(await lockgate('sim', 'run', ...line, '--locks', '4'), { code: 2, stderr: /--locks is 4.*the secrets of 3/ });
+  const cut = await runUntil(gateway, [...line, '--days', '1'], (uplinks) => macsOf(uplinks).size === 3);
+  t.equal(cut.code, 130, 'before its days were over');
+  t.match(JSON.parse(cut.stdout), { locks: 3, connections: 3, findings: null });
+  const whole = await lockgate('sim', 'run', ...line, '--days', '0.00001');
+  t.match(whole, {
+    code: 0,
+    stdout:
+      /^seed 1, 3 locks, 0.00001 days, 1 × speed, .*findings unknown\nMemory: [\d,]+ bytes per lock\nAgain: lockgate/,
+  });
+});
+
+t.test('live: faults and bugs come over MQTT, and the gateway finds the bugs', async (t) => {
+  const gateway = await testGateway(t, { speed: 600 });
+  const options = ['--locks', '5', '--speed', '600', '--pace', 'lively', '--seed', '4', ...operatorOf(gateway)];
+  const wrong = ['--bug', 'poses-as-phone', '--fault', 'duplicate', '--fault', 'cut', '--fault', 'delay'];
+  const isWrongSource = ({ findings }: UplinkTaken): boolean => findings.some(({ rule }) => rule === 'wrong-source');
+  const run = await runUntil(gateway, [...options, ...wrong], (uplinks) => {
+    return uplinks.length > 30 && uplinks.some(isWrongSource) && uplinks.some(({ repeated }) => repeated);
+  });
+  t.equal(run.code, 0);
+  t.notMatch(run.stderr, /The gateway's clock/);
+  const { acknowledged, findings, bugs } = JSON.parse(run.stdout);
+  t.ok(acknowledged > 10, `${acknowledged} acknowledged`);
+  t.same(bugs, ['poses-as-phone']);
+  t.ok(findings['wrong-source'] > 0, JSON.stringify(findings));
+});
+
+t.test('live: where there are too few files, the limit to raise is named, and the others live', async (t) => {
+  const gateway = await testGateway(t);
+  // 60 files are what Node has open while it loads the program, and enough for some locks.
+  const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
+  const run = new Program(t, 'sh', [
+    '-c',
+    `ulimit -n 60; exec "$@"`,
+    'sh',
+    ...command,
+    ...['--locks', '80', '--mix', 'recovery', '--seed', 'files'],
+  ]);
+  await heard(gateway, (uplinks) => macsOf(uplinks).size >= 5);
+  t.match(await run.line(/raise the limit/, 'stderr'), /80 locks .* may open 60 files: .*"ulimit -n 144"/);
+  await run.line(/connects failed/, 'stderr');
+  run.kill('SIGINT');
+  t.same(await run.end(), { code: 0, signal: null });
+  t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);
+});
+
+t.test('live: a gateway at another speed is told of', async (t) => {
+  const gateway = await testGateway(t);
+  const options = ['--locks', '1', '--days', '0.0001', '--speed', '10', '--json'];
+  const run = await lockgate('sim', 'run', ...operatorOf(gateway), ...options);
+  t.match(run, { code: 0, stderr: /The gateway's clock runs at about [\d.]+ × speed and the locks will live at 10 ×/ });
+});

@@ -1,0 +1,292 @@
+// What a fleet will ask of a network and of a gateway. The oracle for bytes is the MQTT standard, counted by hand, and
+// the gateway's own meter on a real line; for the rest the protocol's table, and runs of the whole fleet.
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { SaxesParser } from 'saxes';
+import t, { type Test } from 'tap';
+import type { PlanFlags } from '../../cli/commands/sim/flags.js';
+import { planFleet } from '../../cli/commands/sim/plan/plan.js';
+import { STORED_PING_BYTES } from '../../cli/commands/sim/plan/print.js';
+import { EXIT, exitCodeOf } from '../../cli/terminal/exit-codes.js';
+import { type MixPart, parseMix } from '../../firmware-sim/fleet/mix.js';
+import { runVirtual } from '../../firmware-sim/fleet/virtual.js';
+import { TLS_13, WireSize } from '../../firmware-sim/link/wire-size.js';
+import { drawStrata, type Estimate, totalOf } from '../../firmware-sim/plan/sample.js';
+import { type HourSize, type Sizing, type SizingOptions, SizingRun } from '../../firmware-sim/plan/sizing.js';
+import type { Sender } from '../../gateway/ingest/ingest.js';
+import { encodeUplink } from '../../proto/wire/codec.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { PowerSettings } from '../../proto/wire/ping.js';
+import { dayOf, livelyWorld, playLive, standing } from '../helpers/cli/line-day.js';
+import { LOCKGATE, runProgram } from '../helpers/cli/program.js';
+import { MERCHANT } from '../helpers/gateway/test-gateway.js';
+import { startBrokerParts } from '../helpers/mqtt/broker-parts.js';
+import { lockSender } from '../helpers/mqtt/lock-sender.js';
+import { RUN_STARTS_MS } from '../helpers/sim/judged-run.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+t.setTimeout(120_000);
+
+t.test('the gateway’s meter counts what the plan counts, to the byte', async (t) => {
+  const { mac, passed, counted } = dayOf(livelyWorld(), new WireSize());
+  const kinds = new Set(passed.map((one) => (one.type === 'uplink' ? one.uplink.body.kind : one.type)));
+  for (const kind of ['connect', 'keepalive', 'command', 'disconnect', 'cellular', 'gps', 'close_connection', 'ack'])
+    t.ok(kinds.has(kind as never), kind);
+  const { row } = await playLive(t, 'tcp', mac, passed);
+  t.match(row, {
+    connections: counted.connections,
+    messagesUp: counted.messagesUp,
+    messagesDown: counted.messagesDown,
+    bytesUp: counted.bytesUp,
+    bytesDown: counted.bytesDown,
+  });
+});
+
+t.test('and with TLS within 1 %', async (t) => {
+  const { mac, passed, counted } = dayOf(livelyWorld(), new WireSize({ tls: TLS_13 }));
+  const { row } = await playLive(t, 'tls', mac, passed);
+  for (const way of ['bytesUp', 'bytesDown'] as const) {
+    const off = Math.abs(counted[way] - row[way]) / row[way];
+    t.ok(off < 0.01, `${way}: ${counted[way]} counted, ${row[way]} billed`);
+  }
+});
+
+/** A run of standing locks, over a month. */
+function monthOf(power: Partial<PowerSettings>, locks = 1) {
+  return measured({ locks, mix: 'mid', days: 30, worldOf: () => standing(power) });
+}
+
+interface Measured extends Pick<SizingOptions, 'locks' | 'days'> {
+  readonly mix: string;
+  readonly sample?: number;
+  readonly worldOf?: SizingOptions['worldOf'];
+}
+
+function measured({ mix, sample = 1000, worldOf, ...options }: Measured): Sizing {
+  const run = new SizingRun({
+    seed: 1,
+    startMs: RUN_STARTS_MS,
+    mix: parseMix(mix),
+    sample,
+    wire: new WireSize(),
+    ...(worldOf && { worldOf }),
+    ...options,
+  });
+  run.advance(run.endMs);
+  return run.finish();
+}
+
+/** Bytes of the frames, by the standard: fixed header 2, and what follows it. */
+const CONNECT = 2 + 10 + (2 + 12) + (2 + 12) + (2 + 36);
+const SUBSCRIBE = 2 + 2 + (2 + 4) + 1;
+const DISCONNECT = 2;
+const publishOf = (payload: number): number => 2 + (2 + 2) + 2 + payload;
+const [CONNACK, SUBACK, PUBACK, PING] = [4, 5, 4, 2];
+
+t.test('a lock in MID that nobody moves: thirty period sequences in a month, and nothing else', async (t) => {
+  const { total } = monthOf({});
+  // A cellular ping, a GPS ping and a close-connection ping of 26, 31 and 17 bytes.
+  const up = CONNECT + SUBSCRIBE + publishOf(26) + publishOf(31) + publishOf(17) + DISCONNECT;
+  const down = CONNACK + SUBACK + 3 * PUBACK;
+  t.match(total, {
+    connections: { value: 30, standardError: 0 },
+    messagesUp: { value: 90 },
+    messagesDown: { value: 0 },
+    keepalives: { value: 0 },
+    bytesUp: { value: 30 * up },
+    bytesDown: { value: 30 * down },
+    bytes: { value: 30 * (up + down) },
+  });
+});
+
+t.test('a lock in recovery: one connection, a ping each quarter of an hour, two keepalives between', async (t) => {
+  const { total, hours } = monthOf({ recovery: true });
+  // 96 network pings a day and a period sequence without its own connection. What is said of recovery and a number over
+  // 127 take 5 bytes more than in MID; the day before made 98 uplinks, so 29 of those counted have a number below 128.
+  const uplinks = 30 * (97 * publishOf(31) + publishOf(36)) - 29;
+  t.match(total, {
+    connections: { value: 0 },
+    messagesUp: { value: 30 * 98 },
+    keepalives: { value: 30 * 96 * 2 },
+    bytesUp: { value: uplinks + 30 * 96 * 2 * PING },
+    bytesDown: { value: 30 * 98 * PUBACK + 30 * 96 * 2 * PING },
+  });
+  for (const { connected, connectedPeak, connectsPerMinutePeak } of hours)
+    t.same([connected.value, connectedPeak, connectsPerMinutePeak], [1, 1, 0], 'at all times');
+});
+
+t.test('locks in HIGH: all at once when their window opens, and gone when it closes', async (t) => {
+  const { hours, total } = monthOf({ mode: 'HIGH' }, 5);
+  for (const { hour, connected, connectedPeak, connectsPerMinutePeak } of hours) {
+    const isInWindow = hour >= 7 && hour < 19;
+    if (isInWindow) t.same([connected.value, connectedPeak], [5, 5], `${hour}`);
+    else t.ok(connected.value < 0.1, `${hour}: period sequences alone`);
+    if (isInWindow || hour === 6) t.equal(connectsPerMinutePeak >= 5, hour === 7, `${hour}`);
+  }
+  t.ok(total.messagesUp.value >= 30 * 5 * 48, 'a ping each quarter of an hour');
+  t.same(monthOf({ airplane: true }).total.bytes, { value: 0, standardError: 0 }, 'in airplane mode nothing passes');
+});
+
+t.test('the parts add up to the whole, and commands are of it', async (t) => {
+  const sizing = measured({ locks: 24, mix: 'mid=3,high+ride=2,recovery=1', days: 3 });
+  for (const name of ['connections', 'messagesUp', 'keepalives', 'bytesUp', 'bytesDown', 'bytes'] as const) {
+    const sum = sizing.parts.reduce((all, { month }) => all + month[name].value, 0);
+    t.ok(Math.abs(sum - sizing.total[name].value) < 1e-6 && sum > 0, name);
+    t.equal(sizing.total[name].standardError, 0, 'nothing is scaled');
+  }
+  const { bytes, bytesUp, bytesDown } = sizing.total;
+  t.ok(Math.abs(bytes.value - bytesUp.value - bytesDown.value) < 1e-6);
+  t.same(
+    sizing.parts.map(({ locks, sampled }) => [locks, sampled]),
+    [
+      [12, 12],
+      [8, 8],
+      [4, 4],
+    ],
+  );
+  const batteries = sizing.parts.map(({ battery }) => battery?.days ?? 0);
+  t.ok((batteries[0] ?? 0) > (batteries[1] ?? 0) && (batteries[1] ?? 0) > (batteries[2] ?? 0), `${batteries}`);
+  const mah = sizing.parts.reduce((all, { locks, battery }) => all + (locks / 24) * (battery?.mahPerDay ?? 0), 0);
+  t.ok(Math.abs(mah - (sizing.battery?.mahPerDay ?? 0)) < 1e-9);
+});
+
+t.test('a sample is scaled by parts, with the standard error of the textbook', async (t) => {
+  const part = parseMix('mid')[0] as MixPart;
+  t.same(totalOf({ part, locks: 10, sampled: 4 }, [1, 2, 3, 4]), { value: 25, standardError: 5 });
+  t.same(totalOf({ part, locks: 4, sampled: 4 }, [1, 2, 3, 4]), { value: 10, standardError: 0 });
+  const strata = drawStrata(parseMix('mid=90,high=9,recovery=1'), 100_000, 1000);
+  t.same(
+    strata.map(({ locks, sampled }) => [locks, sampled]),
+    [
+      [90_000, 900],
+      [9000, 90],
+      [1000, 30],
+    ],
+    'a small part has enough to tell how much its locks differ',
+  );
+  const fleet = { locks: 300, mix: 'mid=3,high=2,recovery=1', days: 2 };
+  const whole = measured(fleet);
+  const scaled = measured({ ...fleet, sample: 100 });
+  t.same([whole.sampled, scaled.sampled], [300, 113]);
+  const isNear = (one: Estimate, other: Estimate): boolean => {
+    return Math.abs(one.value - other.value) <= 4 * one.standardError + 1e-9;
+  };
+  for (const name of ['connections', 'messagesUp', 'bytesUp', 'bytesDown'] as const) {
+    t.ok(isNear(scaled.total[name], whole.total[name]), `${name} ${JSON.stringify(scaled.total[name])}`);
+    t.ok(scaled.total[name].standardError < 0.1 * whole.total[name].value, `and not by having no idea: ${name}`);
+  }
+  for (const [hour, { connected, connectedPeak }] of scaled.hours.entries()) {
+    const truth = whole.hours[hour] as HourSize;
+    t.ok(isNear(connected, truth.connected), `hour ${hour}: ${JSON.stringify([connected, truth.connected.value])}`);
+    // When the window closes all are still there for a moment: a sample has it in the hour before.
+    if (hour === 19) continue;
+    t.ok(Math.abs(connectedPeak - truth.connectedPeak) <= 0.25 * truth.connectedPeak + 4, `peak of hour ${hour}`);
+  }
+  const rush = scaled.hours[7]?.connectsPerMinutePeak ?? 0;
+  t.ok(rush >= 90 && rush <= 110, `${rush} of 100 locks in HIGH connect when their window opens`);
+});
+
+/** The size of a gateway's store, closed, with these uplinks in it. */
+async function storeBytes(t: Test, uplinks: readonly (readonly [Mac, Uint8Array])[]): Promise<number> {
+  const data = tempFolder(t);
+  const { store, ingest, stop } = await startBrokerParts({ data });
+  await store.addMerchant(MERCHANT, 1);
+  const senders = new Map<Mac, Sender>();
+  for (const mac of new Set(uplinks.map(([mac]) => mac))) {
+    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
+    senders.set(mac, await lockSender(store, mac));
+  }
+  for (const [index, [mac, bytes]] of uplinks.entries()) {
+    ingest.take(senders.get(mac) as Sender, bytes, () => undefined);
+    if (index % 100 === 0) await ingest.idle();
+  }
+  await ingest.idle();
+  await stop();
+  return statSync(path.join(data, 'lockgate.sqlite')).size;
+}
+
+t.test('what a stored ping takes is what the plan says, within 15 %', async (t) => {
+  const uplinks: [Mac, Uint8Array][] = [];
+  runVirtual({
+    seed: 1,
+    locks: 40,
+    days: 8,
+    startMs: RUN_STARTS_MS,
+    sink: { uplink: (mac, _atMs, uplink) => uplinks.push([mac, encodeUplink(uplink)]) },
+  });
+  const few = Math.floor(uplinks.length / 4);
+  const grown = (await storeBytes(t, uplinks)) - (await storeBytes(t, uplinks.slice(0, few)));
+  const each = grown / (uplinks.length - few);
+  t.ok(Math.abs(each / STORED_PING_BYTES - 1) < 0.15, `${each} bytes each, of ${uplinks.length}`);
+});
+
+const PLAN = ['sim', 'plan', '--locks', '40', '--mix', 'mid=3,high=1', '--days', '1'];
+
+t.test('the command: tables, JSON, a chart, and the command that repeats it', async (t) => {
+  const svg = path.join(tempFolder(t), 'load.svg');
+  const prices = ['--per-mb', '0.12', '--per-sim', '0.80', '--currency', 'EUR'];
+  const run = async (...args: string[]) => {
+    const program = await runProgram(t, process.execPath, [LOCKGATE, ...args]);
+    return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
+  };
+  const asJson = await run(...PLAN, '--seed', "it's", ...prices, '--svg', svg, '--json');
+  t.match(asJson, { code: 0, stderr: '' });
+  const plan = JSON.parse(asJson.stdout);
+  t.match(plan, {
+    seed: "it's",
+    locks: 40,
+    simulated_locks: 40,
+    scaled: false,
+    month_days: 30,
+    rate_window_seconds: 60,
+  });
+  t.match(plan.parts, [
+    { part: 'mid', locks: 30 },
+    { part: 'high', locks: 10 },
+  ]);
+  t.equal(plan.hours.length, 24);
+  const { bytes } = plan.month;
+  const cents = Math.round((bytes / 1e6) * 12 + 40 * 80);
+  t.equal(plan.month.price, (cents / 100).toFixed(2), 'MB and SIMs, by hand');
+  t.equal(plan.repeat.endsWith(`--seed 'it'\\''s' --mix mid=3,high=1 --sample 1000 ${prices.join(' ')}`), true);
+  const chart = readFileSync(svg, 'utf8');
+  const texts: string[] = [];
+  const parser = new SaxesParser({ xmlns: true });
+  parser.on('text', (text) => texts.push(text));
+  parser.write(chart).close();
+  for (const text of ['mean', 'peak', 'Connections at once', 'hour of the day (UTC)', '23'])
+    t.ok(texts.includes(text), text);
+  t.equal(chart.match(/<rect class="(mean|peak)"/g)?.length, 2 + 2 * 2 * 24);
+
+  const shown = await run(...PLAN, '--locks', '80', '--sample', '40', ...prices);
+  t.equal(shown.code, 0);
+  for (const line of shown.stdout.split('\n')) if (!/^Made in/.test(line)) t.ok([...line].length <= 100, line);
+  t.match(shown.stdout, /^seed 1, 80 locks, 1 day, everyday, plain TCP, 50 of them simulated\nmix mid=3,high=1\n/);
+  t.match(shown.stdout, /\nScaled from 50 simulated locks; ± is the standard error, of all bytes \d/);
+});
+
+const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
+const FLAGS: PlanFlags = { locks: 10, days: 1, seed: '1', pace: 'everyday', mix: 'mid', sample: 10, commands: 0 };
+
+t.test('what is typed wrong is told with what was expected, exit 2; Ctrl-C is exit 130', async (t) => {
+  const wrong: [Partial<PlanFlags>, RegExp][] = [
+    [{ mix: 'low' }, /expected parts such as/],
+    [{ perMb: '0.12' }, /expected all three or none/],
+    [{ perMb: '1.1234567', perSim: '1', currency: 'EUR' }, /is no price/],
+    [{ perMb: '1', perSim: '1', currency: 'EUROS' }, /is no currency/],
+    [{ chain: 2000 }, /--chain goes with --tls/],
+    [{ svg: '/nowhere/at/all.svg', json: true }, /can't be written/],
+  ];
+  for (const [flags, message] of wrong) {
+    const failed = await planFleet({ ...FLAGS, ...flags }, NEVER).catch((error: unknown) => error);
+    t.match((failed as Error).message, message);
+    t.equal(exitCodeOf(failed), EXIT.input);
+  }
+  const help = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'plan', '--locks', '0']);
+  t.match([help.ended?.code, help.stderr.join('\n')], [EXIT.input, /Expected a whole number, 1 to 1000000/]);
+  const aborted = new AbortController();
+  aborted.abort();
+  await planFleet(FLAGS, { ...NEVER, signal: aborted.signal });
+  t.equal(process.exitCode, 130);
+  process.exitCode = 0;
+});

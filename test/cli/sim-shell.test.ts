@@ -1,0 +1,251 @@
+// `lockgate sim shell`: what is typed, and what the lock then does by protocol.md §2. The sessions are scripts on the
+// standard input; a terminal's ways (completion, what was likely meant, history) are tested where they are made.
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import t from 'tap';
+import { historyFile, readHistory, writeHistory } from '../../cli/commands/sim/shell/history.js';
+import { completionsOf, readShellLine, SHELL_VERBS } from '../../cli/commands/sim/shell/words.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import { LOCKGATE, Program } from '../helpers/cli/program.js';
+import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { root } from '../helpers/house/our-files.js';
+import { findingsIn } from '../helpers/sim/judged-run.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const folder = tempFolder(t);
+
+interface Session {
+  readonly code: number | null | undefined;
+  readonly lines: readonly string[];
+  readonly errors: string;
+}
+
+/** Runs the shell on these lines. */
+async function shell(lines: readonly string[], ...flags: string[]): Promise<Session> {
+  const program = new Program(t, process.execPath, [LOCKGATE, 'sim', 'shell', ...flags]);
+  program.say(`${lines.join('\n')}\n`);
+  const { code } = await program.end();
+  return { code, lines: program.stdout, errors: program.stderr.join('\n') };
+}
+
+/** A way of a kilometre to the north of a point. Returns its file. */
+function writeWay(name: string, latitude: number, longitude: number): string {
+  const points = [0, 0.009].map((north) => `<rtept lat="${latitude + north}" lon="${longitude}"/>`);
+  const file = path.join(folder, name);
+  writeFileSync(file, `<gpx><rte>${points.join('')}</rte></gpx>`);
+  return file;
+}
+
+interface EventJson {
+  readonly at: string;
+  readonly event: string;
+  readonly ping?: {
+    readonly ping_type: string;
+    readonly reason: string;
+    readonly battery_percent: number;
+    readonly latitude?: number;
+    readonly longitude?: number;
+  };
+  readonly [member: string]: unknown;
+}
+
+/** The same with `--json`. */
+async function events(lines: readonly string[], ...flags: string[]): Promise<EventJson[]> {
+  const { code, lines: out, errors } = await shell(lines, '--json', ...flags);
+  t.equal(code, 0, errors);
+  return out.map((line) => JSON.parse(line) as EventJson);
+}
+
+/** Seconds since the session's beginning, type and reason of each ping. */
+function pingsOf(all: readonly EventJson[]): (readonly [number, string, string])[] {
+  return all.flatMap(({ at, ping }) => {
+    const seconds = Math.round((Date.parse(at) - Date.parse('2026-01-05T08:00:00Z')) / 1000);
+    return ping === undefined ? [] : [[seconds, ping.ping_type, ping.reason] as const];
+  });
+}
+
+t.test('ride FILE: along the way of a file', async (t) => {
+  const ridden = await events(['ride-tracking on', `ride ${writeWay('mine.gpx', 52.37, 4.9)}`, 'state']);
+  const pings = ridden.flatMap(({ ping }) => (ping?.reason === 'REASON_UNLOCKED_PING' ? [ping] : []));
+  t.ok(pings.length > 2, 'it is ridden');
+  for (const { latitude = 0, longitude = 0 } of pings) {
+    t.ok(Math.abs(longitude - 4.9) < 0.001, 'on the way');
+    t.ok(latitude > 52.369 && latitude < 52.38);
+  }
+  t.match(ridden.at(-1), { event: 'state' });
+});
+
+t.test('steal: a cellular ping within seconds, then GPS every 10 s, and a close when it is over', async (t) => {
+  const theft = await events(['steal for 1 min', 'recover']);
+  t.same(pingsOf(theft), [
+    [6, 'cellular', 'REASON_THEFT'],
+    // The first fix takes 30 s.
+    [36, 'gps', 'REASON_THEFT'],
+    [46, 'gps', 'REASON_THEFT'],
+    [56, 'gps', 'REASON_THEFT'],
+    // 2 min without motion, and then 20 s have passed since the last uplink.
+    [180, 'close_connection', 'REASON_CLOSE_CONNECTION'],
+  ]);
+});
+
+t.test('battery 9: a close-connection ping, and silence but for a theft', async (t) => {
+  const low = await events(['battery 9', 'unlock', 'wait 2 d', 'lock', 'steal for 8 s', 'state']);
+  const [farewell, theft, ...more] = pingsOf(low);
+  t.same(farewell, [0, 'close_connection', 'REASON_CLOSE_CONNECTION']);
+  t.same(theft?.slice(1), ['cellular', 'REASON_THEFT']);
+  t.same(more, []);
+  t.match(low.at(-1), { event: 'state', state: 'LOW_BATTERY', battery_percent: 9, connection: 'open' });
+});
+
+t.test(
+  'a state change makes its ping at once, a ride its own; settings, coverage and the sky do what they say',
+  async (t) => {
+    const ride = pingsOf(await events(['ride-tracking on', 'unlock', 'ride 300 m', 'lock']));
+    t.same(ride.slice(0, 2), [
+      [0, 'cellular', 'REASON_STATE_PING'],
+      [30, 'gps', 'REASON_STATE_PING'],
+    ]);
+    t.ok(ride.some(([, type, reason]) => type === 'cellular' && reason === 'REASON_UNLOCKED_MOVEMENT'));
+    t.ok(ride.some(([, type, reason]) => type === 'gps' && reason === 'REASON_UNLOCKED_PING'));
+    const blind = pingsOf(await events(['gps off', 'unlock']));
+    t.same(blind, [
+      [0, 'cellular', 'REASON_STATE_PING'],
+      // The search for a fix ends after 120 s, and keeps the connection open while it lasts.
+      [120, 'close_connection', 'REASON_CLOSE_CONNECTION'],
+    ]);
+    const out = await events(['coverage off 10 min', 'unlock', 'state', 'wait 20 min'], '--settings', 'mid');
+    const state = out.find(({ event }) => event === 'state');
+    t.match(state, { coverage: false, buffered: 2, connection: 'none' });
+    const arrived = out.find(({ event }) => event === 'connect');
+    t.ok(Date.parse(arrived?.at ?? '') >= Date.parse('2026-01-05T08:10:00Z'), 'it connects when it can');
+    t.same(pingsOf(await events(['airplane on', 'unlock', 'steal'])), [
+      [0, 'close_connection', 'REASON_CLOSE_CONNECTION'],
+    ]);
+    const reset = pingsOf(await events(['reset']));
+    t.same(reset[0], [0, 'cellular', 'REASON_RESET']);
+  },
+);
+
+t.test('a command waits for the lock; a kept connection takes it at once', async (t) => {
+  const asleep = await events(['locate gps by command', 'unlock']);
+  t.match(asleep[0], { event: 'said', text: /waits/ });
+  t.ok(asleep.some(({ event }) => event === 'ack'));
+  t.ok(pingsOf(asleep).some(([, , reason]) => reason === 'REASON_GPS_PING'));
+  const kept = await events(['unlock by command'], '--settings', 'recovery');
+  t.same(
+    kept.filter(({ event }) => event !== 'said').map(({ event }) => event),
+    ['connect', 'ping', 'command', 'ping', 'ack', 'ping'],
+  );
+});
+
+t.test('what it saves is a trace that holds; text without colours; a line that is wrong is named', async (t) => {
+  const file = path.join(folder, 'session.jsonl');
+  const said = await shell(['# a session', '', 'unlock', 'ride 400 m', 'lock', 'why', 'state', `save ${file}`, 'help']);
+  t.equal(said.code, 0, said.errors);
+  t.same(findingsIn(readFileSync(file, 'utf8').trimEnd().split('\n')), []);
+  t.ok(said.lines.includes('08:00:00 ping  cell REASON_STATE_PING unlocked 80%'), 'as tail prints it');
+  t.ok(said.lines.some((line) => /^state +Mode MID: /.test(line)));
+  t.ok(said.lines.some((line) => line.startsWith('REASON_CLOSE_CONNECTION: nothing keeps the connection')));
+  for (const { word } of SHELL_VERBS)
+    t.ok(
+      said.lines.some((line) => line.startsWith(`${word} `)),
+      `help lists ${word}`,
+    );
+  t.notOk(said.lines.some((line) => line.includes('\u001b') || line.includes('lock>')));
+  const wrong = await shell(['unlock', '', 'stael', 'lock']);
+  t.equal(wrong.code, 2);
+  t.match(wrong.errors, /^lockgate: line 3: there is no verb "stael": did you mean steal\?/);
+  t.notOk(
+    wrong.lines.some((line) => line.includes(' locked ')),
+    'nothing after it is done',
+  );
+  const far = writeWay('far.gpx', -33.9, 151.2);
+  for (const [line, expected] of [
+    ['battery 101', /line 1: "battery 101" can't be read: expected battery 9/],
+    ['ride to home', /line 1: there is no place "home"/],
+    ['ride none.gpx', /line 1: none.gpx can't be read/],
+    [`ride ${far}`, /line 1: .*far.gpx begins far away: expected within 100 km/],
+    ['save /dev/full', /line 1: \/dev\/full can't be written: ENOSPC/],
+    ['xyzzy', /line 1: "xyzzy" begins with no verb: expected one of unlock, lock/],
+    ['phone unlock', /line 1: there is no phone here/],
+  ] as const) {
+    const refused = await shell([line]);
+    t.equal(refused.code, 2, line);
+    t.match(refused.errors, expected);
+  }
+  t.match(await shell(['unlock'], '--settings', 'middle'), { code: 2, errors: /there is no "middle"/ });
+  t.match(await shell(['unlock', 'quit', 'stael']), { code: 0 });
+  t.notOk(readShellLine('unlock for ages').ok);
+  t.notOk(readShellLine('save').ok);
+});
+
+t.test('the session in README.md is what it says', async (t) => {
+  const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
+  const block = /```\n(lock> [\s\S]*?)```/.exec(readme)?.[1]?.trimEnd().split('\n') ?? [];
+  const typed = block.flatMap((line) => (line.startsWith('lock> ') ? [line.slice('lock> '.length)] : []));
+  t.ok(typed.length >= 3);
+  const { lines } = await shell(typed);
+  t.same(
+    block.filter((line) => !line.startsWith('lock> ')),
+    lines,
+  );
+});
+
+t.test('completion: words first, then what may follow; each of them can be read', async (t) => {
+  t.same(completionsOf('ste'), ['steal ']);
+  t.same(completionsOf('coverage o'), ['coverage off', 'coverage off 10 min', 'coverage on']);
+  t.ok(completionsOf('').length > SHELL_VERBS.length);
+  t.same(completionsOf('xyz'), []);
+  for (const { word } of SHELL_VERBS) {
+    for (const line of completionsOf(`${word} `)) t.ok(readShellLine(line).ok, line);
+  }
+  for (const [typed, meant] of [
+    ['unlokc', 'unlock'],
+    ['rdie 2km', 'ride'],
+    ['batery 9', 'battery'],
+    ['exti', undefined],
+  ] as const) {
+    const line = readShellLine(typed);
+    const message = line.ok ? '' : line.error.message;
+    if (meant !== undefined) t.match(message, new RegExp(`did you mean ${meant}\\?`));
+    else t.notMatch(message, /did you mean unlock/);
+  }
+});
+
+t.test('the history: kept for its owner alone, the newest first, and not without end', async (t) => {
+  const before = process.env.XDG_STATE_HOME;
+  const state = mkdtempSync(path.join(folder, 'state-'));
+  process.env.XDG_STATE_HOME = state;
+  t.teardown(() => {
+    if (before === undefined) delete process.env.XDG_STATE_HOME;
+    else process.env.XDG_STATE_HOME = before;
+    rmSync(state, { recursive: true });
+  });
+  t.same(readHistory(), []);
+  writeHistory(['steal', 'unlock']);
+  t.same(readHistory(), ['steal', 'unlock']);
+  t.equal(statSync(historyFile()).mode & 0o777, 0o600);
+  writeHistory(Array.from({ length: 1500 }, (_, index) => `wait ${index} s`));
+  t.equal(readHistory().length, 1000);
+  t.equal(readHistory()[0], 'wait 0 s');
+});
+
+t.test('live: what is typed reaches a gateway', async (t) => {
+  const gateway = await testGateway(t, { speed: 60 });
+  const mac = testMac(1);
+  const { secret } = await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
+  const secrets = path.join(folder, 'secrets.csv');
+  writeFileSync(secrets, `mac,secret\n${formatMac(mac)},${secret}\n`);
+  const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '60'];
+  const live = await events(['unlock for 2 s', 'battery 9'], ...line);
+  const pings = live.flatMap(({ ping }) => (ping === undefined ? [] : [ping.reason]));
+  t.same([pings[0], pings.at(-1)], ['REASON_STATE_PING', 'REASON_CLOSE_CONNECTION']);
+  t.match(await shell(['unlock by command'], ...line), { code: 2, errors: /line 1: a command needs the operator/ });
+  // Each wait once left a listener behind, of which Node warns from the eleventh on.
+  const { code, errors } = await shell(
+    Array.from({ length: 15 }, () => 'wait 1 s'),
+    ...line,
+  );
+  t.equal(code, 0);
+  t.notMatch(errors, /warning|node:/i);
+});

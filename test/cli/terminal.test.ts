@@ -1,0 +1,230 @@
+/** The command line on a real terminal: what a person sees, types and ends. */
+import { spawn, spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import t from 'tap';
+import { addressFile } from '../../cli/client.js';
+import { COMPLETION_SCRIPTS } from '../../cli/commands/completion/scripts.js';
+import { widthOf } from '../../cli/terminal/text-width.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import { LOCKGATE } from '../helpers/cli/program.js';
+import { NO_TERMINAL, Terminal } from '../helpers/cli/terminal.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../helpers/gateway/test-receiver.js';
+import { connectedLock } from '../helpers/mqtt/test-lock.js';
+import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
+
+/** What codes of colours begin with. */
+const ESCAPE = '\u001b';
+
+/** A gateway that the CLI finds by its folder. */
+async function gatewayOn(test: Teardown, folder: string): Promise<Gateway> {
+  const gateway = await openGateway(test, folder);
+  writeFileSync(addressFile(folder), `http://127.0.0.1:${gateway.operatorPort}\n`);
+  return gateway;
+}
+
+t.test('what a lock is, and its deliveries, fit 80 columns, and ids stay whole', { skip: NO_TERMINAL }, async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await gatewayOn(t, folder);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  const lock = await connectedLock(t, gateway, testMac(1));
+  await lock.send(testBytes(1));
+  const [{ eventId } = { eventId: '' }] = await delivered;
+  const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
+  terminal.enter(`lockgate webhook deliveries; lockgate device show ${testMac(1)}; echo over`);
+  const seen = await terminal.until(/^over/m);
+  const lines = seen.split('\n');
+  t.ok(lines.includes(`    ${eventId}`), seen);
+  t.match(seen, /^ {2}1\. 20\S+Z {2}204 in \d+ ms$/m);
+  t.match(seen, /^SIM active since \S+\nused in 20\d\d-\d\d: [\d.]+ k?B, 1 message, 1 connection$/m);
+});
+
+t.test(
+  'a watched list is redrawn, survives its gateway, and leaves the terminal as it was',
+  {
+    skip: NO_TERMINAL,
+  },
+  async (t) => {
+    const folder = tempFolder(t);
+    const gateway = await gatewayOn(t, folder);
+    await gateway.accounts.addMerchant('東京自転車');
+    const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
+    terminal.enter('echo before; lockgate device list --watch 0.5');
+    await terminal.until(/There is no lock yet/);
+    t.equal(terminal.value('alternate_on'), '1');
+    t.equal(terminal.value('cursor_flag'), '0', 'no cursor blinks in it');
+    await gateway.accounts.addDevice({ mac: testMac(1), merchant: '東京自転車' });
+    const seen = await terminal.until(/A4:C1:38:00:00:01 .*never-seen/);
+    t.match(seen, /^lockgate device list, every 0.5 s\. Ctrl-C ends it\./);
+    t.notMatch(seen, /no lock yet/, 'what was there before is gone');
+    terminal.resize(40, 12);
+    await terminal.until(/^MAC {7}A4:C1:38:00:00:01$/m);
+    terminal.resize(80, 24);
+    await terminal.until(/A4:C1:38:00:00:01 .*never-seen/);
+    await gateway.close();
+    t.match(await terminal.until(/no gateway at/), /A4:C1:38:00:00:01/, 'what was seen last stays');
+    const again = await gatewayOn(t, folder);
+    await again.accounts.addDevice({ mac: testMac(2), merchant: '東京自転車' });
+    t.notMatch(await terminal.until(/A4:C1:38:00:00:02/), /no gateway/);
+    terminal.keys('C-c');
+    terminal.enter('echo code $?');
+    t.match(await terminal.until(/^code \d/m), /^\$ echo before;.*\nbefore\n.*code 130\n/s);
+    t.same(
+      [terminal.value('alternate_on'), terminal.value('cursor_flag'), terminal.value('wrap_flag')],
+      ['0', '1', '1'],
+    );
+  },
+);
+
+t.test('in a pipe --watch prints a JSON line for each round, until its reader has enough', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await gatewayOn(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const line = `${process.execPath} ${LOCKGATE} merchant list --json --watch 0.5 | head -2; echo "\${PIPESTATUS[0]}"`;
+  const { stdout, stderr } = await bash(line, { LOCKGATE_DATA: folder });
+  const lines = stdout.trim().split('\n');
+  t.equal(lines.length, 3);
+  for (const each of lines.slice(0, 2)) t.match(JSON.parse(each), { merchants: [{ name: 'Amber' }] });
+  t.equal(lines[2], '0', 'a reader that has seen enough is no fault');
+  t.equal(stderr, '');
+});
+
+/** What a line of bash prints. */
+async function bash(line: string, environment: NodeJS.ProcessEnv): Promise<{ stdout: string; stderr: string }> {
+  const child = spawn('bash', ['--norc', '-c', line], { env: { PATH: process.env.PATH, ...environment } });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk: Buffer) => (said.stdout += chunk));
+  child.stderr.on('data', (chunk: Buffer) => (said.stderr += chunk));
+  await new Promise((resolve) => child.on('close', resolve));
+  return said;
+}
+
+t.test('the terminal takes as many columns for a text as we count', { skip: NO_TERMINAL }, async (t) => {
+  const folder = tempFolder(t);
+  const texts = ['abc', '東京自転車', 'Zu\u0308rich', 'ｶﾀｶﾅ', '한글', '🚲 Vélos', 'ＡＢ', '「引用」', '–…█▌'];
+  const terminal = new Terminal(t, 80, 24);
+  for (const [index, text] of texts.entries()) {
+    const file = path.join(folder, `text-${index}`);
+    writeFileSync(file, text);
+    terminal.enter(`clear; printf '%s' "$(cat ${file})"; printf '\\033]2;shown-${index}\\007'; read`);
+    while (terminal.value('pane_title') !== `shown-${index}`) await terminal.until(/./s);
+    t.equal(terminal.value('cursor_x'), String(widthOf(text)), text);
+    terminal.keys('Enter');
+  }
+});
+
+t.test('tables and help fit 80 and 200 columns, in colours where they are wanted', { skip: NO_TERMINAL }, async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await gatewayOn(t, folder);
+  const merchants = ['Amber Bikes of the whole long river bank', '東京自転車', '🚲 Vélos'];
+  for (const [index, name] of merchants.entries()) {
+    await gateway.accounts.addMerchant(name);
+    await gateway.accounts.addDevice({ mac: testMac(index + 1), merchant: name });
+  }
+  const narrow = new Terminal(t, 80, 60, { LOCKGATE_DATA: folder });
+  narrow.enter('lockgate device list; echo end');
+  const table = await narrow.until(/^end$/m);
+  t.match(table, /\nA4:C1:38:00:00:03 .*\nend\n/, 'a row is a line');
+  t.notMatch(table, /MERCHANT/, 'what is optional gives way');
+  narrow.enter('clear; lockgate model show; echo end');
+  t.notMatch(await narrow.until(/^end$/m), /…/, 'no word of the model is cut');
+  t.match(narrow.screen(), /^kept-connection .*REASON_NETWORK_PING|REASON_NETWORK_PING/m);
+  narrow.enter('clear; lockgate command send --help; echo end');
+  const help = await narrow.until(/^end$/m);
+  t.match(help, /^A lock gets its commands one at a time, in order, when it is next reachable, and$/m);
+  t.match(help, /^carries each out once\. Unlock, lock and siren expire/m, 'prose flows on');
+  const wide = new Terminal(t, 200, 40, { LOCKGATE_DATA: folder });
+  wide.enter('lockgate device list; NO_COLOR=1 lockgate merchant list; TERM=dumb lockgate merchant list; echo end');
+  const styled = await wide.until(/^end$/m, true);
+  t.match(styled, new RegExp(`${ESCAPE}\\[1mMAC .* MERCHANT .* RECEIVED`));
+  t.match(styled, /^NAME +ADDED\n.*\n.*\n.*\nNAME +ADDED$/m, 'no colours where none are wanted');
+  t.match(styled, /^東京自転車 {32}\d+ s ago$/m, 'wide letters are two columns');
+  wide.enter('clear; lockgate merchant list | cat; FORCE_COLOR=1 lockgate merchant list | cat; echo end');
+  t.match(await wide.until(/^end$/m, true), new RegExp(`^NAME +ADDED\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'));
+});
+
+t.test('questions are asked on a terminal, and Ctrl-C is an answer', { skip: NO_TERMINAL }, async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await gatewayOn(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  await gateway.accounts.addDevice({ mac: testMac(1), merchant: 'Amber' });
+  const terminal = new Terminal(t, 80, 24, { LOCKGATE_DATA: folder });
+  const ask = async (): Promise<void> => {
+    await terminal.clear();
+    terminal.enter('lockgate device erase a4-c1-38-00-00-01; echo code $?');
+    await terminal.until(/Erase all positions and pings of A4:C1:38:00:00:01 for good\? Type yes:/);
+  };
+  await ask();
+  terminal.enter('no');
+  await terminal.until(/Type yes: no\nlockgate: nothing was erased\ncode 2/);
+  await ask();
+  terminal.keys('C-c');
+  await terminal.until(/Type yes:\s*\ncode 130/);
+  await ask();
+  terminal.keys('C-d');
+  await terminal.until(/lockgate: nothing was erased\ncode 2/);
+  await ask();
+  terminal.enter('yes');
+  await terminal.until(/Erased what was known of A4:C1:38:00:00:01:\n.*\ncode 0/);
+});
+
+t.test('what lasts says so, and Ctrl-C takes it away', { skip: NO_TERMINAL }, async (t) => {
+  const server = createServer(() => undefined).listen(0, '127.0.0.1');
+  t.teardown(() => server.closeAllConnections());
+  t.teardown(() => void server.close());
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as AddressInfo;
+  const where = { LOCKGATE_GATEWAY: `http://127.0.0.1:${port}`, LOCKGATE_TOKEN: 'x' };
+  const terminal = new Terminal(t, 80, 24, where);
+  terminal.enter('lockgate merchant list; echo code $?');
+  await terminal.until(/^Waiting for the gateway at http/m);
+  terminal.keys('C-c');
+  t.notMatch(await terminal.until(/^code 130$/m), /Waiting/);
+  const late = await bash(
+    `${process.execPath} ${LOCKGATE} merchant list & pid=$!; kill -TERM $pid; wait $pid; echo $?`,
+    where,
+  );
+  t.match(late, { stdout: /^14[3]\n$/ }, 'killed before or after it listened');
+});
+
+t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await gatewayOn(t, folder);
+  await gateway.accounts.addMerchant('Köln "Süd" $1');
+  await gateway.accounts.addDevice({ mac: testMac(1), merchant: 'Köln "Süd" $1' });
+  await gateway.accounts.addDevice({ mac: testMac(2), merchant: 'Köln "Süd" $1' });
+  const terminal = new Terminal(t, 100, 24, { LOCKGATE_DATA: folder });
+  terminal.enter('source <(lockgate completion bash); echo ready');
+  await terminal.until(/^ready$/m);
+  const tab = async (typed: string, becomes: RegExp): Promise<void> => {
+    await terminal.clear();
+    terminal.keys('-l', typed);
+    terminal.keys('Tab');
+    t.match(await terminal.until(becomes), becomes, typed);
+    terminal.keys('C-c');
+    // What is typed while Ctrl-C is taken goes with it.
+    await terminal.until(/\^C\n\$\s*$/);
+  };
+  await tab('lockgate dev', /\$ lockgate device$/m);
+  await tab('lockgate device list --wa', /device list --watch$/m);
+  await tab('lockgate model show --format=me', /--format=mermaid$/m);
+  await tab('lockgate device show a4', /device show A4:C1:38:00:00:0$/m);
+  await tab('lockgate user list --merchant K', /--merchant Köln\\ \\"Süd\\"\\ \\\$1$/m);
+  await tab('lockgate user list --merchant "K', /--merchant "Köln \\"Süd\\" \\\$1"$/m);
+  await tab('lockgate trace check ~/lockg', /trace check ~\/lockgate$/m);
+});
+
+for (const shell of ['zsh', 'fish'] as const) {
+  const skip = spawnSync(shell, ['--version']).error === undefined ? false : `no ${shell} here`;
+  t.test(`${shell} takes its script`, { skip }, async (t) => {
+    const file = path.join(tempFolder(t), 'script');
+    writeFileSync(file, COMPLETION_SCRIPTS[shell]);
+    t.match(spawnSync(shell, ['-n', file], { encoding: 'utf8' }), { status: 0, stderr: '' });
+  });
+}

@@ -1,0 +1,377 @@
+// The commands on traces, pings and the model that need no gateway: what they print, and how they end.
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { Command } from 'commander';
+import t, { type Test } from 'tap';
+import { addModelCommands } from '../../cli/commands/model/model.js';
+import { addPingCommands } from '../../cli/commands/ping/ping.js';
+import { checkFile } from '../../cli/commands/trace/checker.js';
+import { addTraceCommands } from '../../cli/commands/trace/trace.js';
+import { LockgateError } from '../../proto/errors.js';
+import { RULES } from '../../proto/power/rules.js';
+import { root } from '../helpers/house/our-files.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'lockgate-traces-'));
+t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+
+const traces = join(root, 'test/traces');
+const broken = join(traces, 'airplane-silence.breaks-1.jsonl');
+const warned = join(traces, 'clock-ahead.breaks-1.jsonl');
+const clean = join(traces, 'airplane-silence.holds-1.jsonl');
+const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
+
+/** What a command line printed, and how it ended; 2 stands for what main makes of `input-…`. */
+interface Outcome {
+  out: string;
+  err: string;
+  code: number;
+}
+
+async function lockgate(t: Test, ...args: string[]): Promise<Outcome> {
+  const program = new Command('lockgate').exitOverride();
+  addTraceCommands(program);
+  addPingCommands(program);
+  addModelCommands(program);
+  for (const group of program.commands) {
+    group.exitOverride();
+    for (const command of group.commands) command.exitOverride();
+  }
+  const out = t.capture(process.stdout, 'write', () => true);
+  const err = t.capture(process.stderr, 'write', () => true);
+  let code = 0;
+  let message = '';
+  try {
+    await program.parseAsync(['node', 'lockgate', ...args]);
+    code = Number(process.exitCode ?? 0);
+  } catch (error) {
+    const { code: name } = error as { code: string };
+    if (!(error instanceof LockgateError) && !name.startsWith('commander.')) throw error;
+    code = name.startsWith('input-') || name.startsWith('commander.') ? 2 : 3;
+    message = (error as Error).message;
+  } finally {
+    process.exitCode = 0;
+    out.restore();
+    err.restore();
+  }
+  const textOf = (calls: { args: unknown[] }[]): string => calls.map((call) => String(call.args[0])).join('');
+  return { out: textOf(out() as never), err: `${textOf(err() as never)}${message}`, code };
+}
+
+/** A file with these lines. */
+function traceFile(name: string, ...lines: string[]): string {
+  const file = join(folder, name);
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  return file;
+}
+
+t.test('check: text by lock, and exit codes', async (t) => {
+  const found = await lockgate(t, 'trace', 'check', broken, clean);
+  t.equal(found.code, 1);
+  t.match(
+    found.out,
+    /airplane-silence.breaks-1.jsonl: 3 pings of 1 lock\n {2}A4:C1:38:F0:E1:D2\n {4}line 6 +violation/,
+  );
+  t.match(found.out, /airplane-silence: REASON_NETWORK_PING was sent with airplane on\./);
+  t.match(found.out, /1 violation and 0 warnings in 2 files\.\n$/);
+  t.equal(found.err, '');
+  t.equal((await lockgate(t, 'trace', 'check', clean)).code, 0);
+  t.equal((await lockgate(t, 'trace', 'check', warned)).code, 0, 'warnings alone');
+  t.equal((await lockgate(t, 'trace', 'check', warned, '--fail-on', 'warning')).code, 1);
+  const ignored = await lockgate(
+    t,
+    'trace',
+    'check',
+    broken,
+    warned,
+    '--fail-on',
+    'warning',
+    '--ignore',
+    'airplane-silence',
+    '--ignore',
+    'clock-ahead',
+  );
+  t.equal(ignored.code, 0);
+  t.match(ignored.out, /0 violations and 0 warnings/);
+});
+
+t.test('check: what is wrong with the command line or a file', async (t) => {
+  const code = async (...args: string[]) => (await lockgate(t, 'trace', 'check', ...args)).code;
+  t.equal(await code(), 2);
+  t.equal(await code(clean, '--ignore', 'no-such-rule'), 2);
+  t.equal(await code(clean, '--fail-on', 'nothing'), 2);
+  t.equal(await code(clean, '--json', '--junit'), 2);
+  t.equal(await code(join(folder, 'none.jsonl')), 2);
+  t.equal(await code(folder), 2);
+  const bad = traceFile(
+    'bad.jsonl',
+    HEADER,
+    '{"at":"2026-11-20T06:00:00.000Z","event":"tick"}',
+    '{"at":"2026-11-20T06:00:00.000Z"',
+  );
+  const both = await lockgate(t, 'trace', 'check', bad, broken);
+  t.equal(both.code, 2, 'a file that can’t be read outranks what was found in another');
+  t.match(both.err, /bad\.jsonl:3: the line is no JSON .*: expected an event such as/);
+  t.match(both.out, /1 violation /, 'which was checked all the same');
+  const two = await lockgate(t, 'trace', 'check', bad, join(folder, 'none.jsonl'));
+  t.match(two.err, /lockgate: .*bad\.jsonl:3: .*\n.*there is no file .*none\.jsonl/s);
+});
+
+t.test('check: JSON as the interface says', async (t) => {
+  const { out, code } = await lockgate(t, 'trace', 'check', broken, warned, '--json');
+  t.equal(code, 1);
+  t.same(JSON.parse(out), {
+    files: [
+      {
+        file: broken,
+        pings: 3,
+        locks: 1,
+        findings: [
+          {
+            line: 6,
+            mac: 'A4:C1:38:F0:E1:D2',
+            rule: 'airplane-silence',
+            severity: 'violation',
+            message: 'REASON_NETWORK_PING was sent with airplane on.',
+          },
+        ],
+        coverage: null,
+      },
+      {
+        file: warned,
+        pings: 2,
+        locks: 1,
+        findings: [
+          {
+            line: 3,
+            mac: 'A4:C1:38:F0:E1:D2',
+            rule: 'clock-ahead',
+            severity: 'warning',
+            message:
+              'The lock’s time 2026-11-20T06:05:01.001Z is 5 min ahead of the receipt at 2026-11-20T06:00:01.000Z.',
+          },
+        ],
+        coverage: null,
+      },
+    ],
+    violations: 1,
+    warnings: 1,
+  });
+});
+
+t.test('check: coverage', async (t) => {
+  const { out } = await lockgate(t, 'trace', 'check', broken, '--json', '--coverage');
+  const { coverage } = JSON.parse(out).files[0];
+  const cell = (state: string, reason: string, type: string) =>
+    coverage.find(
+      (one: Record<string, string>) => one.state === state && one.reason === reason && one.ping_type === type,
+    );
+  t.match(cell('MID', 'REASON_PERIOD_TRACKING', 'cellular'), { trigger: 'period', allowed: true, pings: 1 });
+  t.match(cell('AIRPLANE', 'REASON_NETWORK_PING', 'cellular'), {
+    trigger: 'kept-connection',
+    allowed: false,
+    pings: 1,
+  });
+  t.match(cell('LOW_BATTERY', 'REASON_THEFT', 'gps'), { trigger: 'theft', allowed: true, pings: 0 });
+  t.equal(cell('MID', 'REASON_NETWORK_PING', 'cellular'), undefined, 'MID keeps no connection');
+  t.match(
+    (await lockgate(t, 'trace', 'check', broken, '--coverage')).out,
+    /period +REASON_PERIOD_TRACKING +cellular .* 1\n/,
+  );
+});
+
+t.test('check: JUnit', async (t) => {
+  const file = traceFile('a<b>&"c".jsonl', ...readFileSync(broken, 'utf8').trimEnd().split('\n'));
+  const { out, code } = await lockgate(t, 'trace', 'check', file, warned, '--junit');
+  t.equal(code, 1);
+  t.match(out, `<testsuites name="lockgate trace check" tests="${2 * RULES.length}" failures="1">`);
+  t.match(out, /<testsuite name="[^"]*a&lt;b&gt;&amp;&quot;c&quot;.jsonl" tests="22" failures="1"/);
+  t.match(
+    out,
+    /name="airplane-silence"><failure message="REASON_NETWORK_PING was sent with airplane on." type="violation">/,
+  );
+  t.match(out, /name="clock-ahead"><system-out>/, 'a warning is told and fails nothing');
+  const strict = await lockgate(t, 'trace', 'check', warned, '--junit', '--fail-on', 'warning');
+  t.match(strict.out, /name="clock-ahead"><failure /);
+});
+
+t.test('files: gzip by name, ends of lines, a mark at the start, lines too long', async (t) => {
+  const lines = readFileSync(broken, 'utf8');
+  const same = async (name: string, content: string | Buffer) => {
+    writeFileSync(join(folder, name), content);
+    return (await checkFile(join(folder, name), { ignore: [] })).findings.map(({ line, rule }) => `${line} ${rule}`);
+  };
+  t.same(await same('plain.jsonl', lines), ['6 airplane-silence']);
+  t.same(await same('packed.jsonl.gz', gzipSync(lines)), ['6 airplane-silence']);
+  t.same(await same('windows.jsonl', `\ufeff${lines.replaceAll('\n', '\r\n')}`), ['6 airplane-silence']);
+  t.same(await same('no-end.jsonl', lines.trimEnd()), ['6 airplane-silence']);
+  t.same(await same('spaced.jsonl', lines.replace('\n', '\n\n')), ['7 airplane-silence'], 'empty lines count as lines');
+  const long = JSON.stringify('ä'.repeat(400_000));
+  t.same(
+    await same('wide.jsonl', lines.replace('\n', `\n{"at":"2026-11-20T05:00:00.000Z","event":"world","x":${long}}\n`)),
+    ['7 airplane-silence'],
+    'a line of 800 kB that two reads bring',
+  );
+  const torn = gzipSync(lines, { level: 0 }).subarray(0, -60);
+  await t.rejects(same('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*cut short/ });
+  await t.rejects(same('not-packed.jsonl.gz', lines), { code: 'input-file', message: /can't be unzipped/ });
+  await t.rejects(same('empty.jsonl', ''), { code: 'input-trace', message: /empty.jsonl:1: there is no header/ });
+  await t.rejects(same('cut.jsonl', lines.slice(0, -20)), { code: 'input-trace', message: /cut.jsonl:8: / });
+  await t.rejects(same('bomb.jsonl.gz', gzipSync(`${HEADER}\n${' '.repeat(40_000_000)}`)), {
+    message: /bomb.*:2: the line is longer than 1,048,576 bytes/,
+  });
+  const endless = traceFile('endless.jsonl', HEADER);
+  truncateSync(endless, 2 ** 31);
+  await t.rejects(checkFile(endless, { ignore: [] }), { message: /endless.jsonl:2: the line is longer than/ });
+});
+
+t.test('show', async (t) => {
+  const text = await lockgate(t, 'trace', 'show', clean);
+  t.match(
+    text.out,
+    /^2026-11-20T06:00:01.000Z {2}A4:C1:38:F0:E1:D2 {2}cellular REASON_PERIOD_TRACKING locked 80% {2}#1\/1\n/,
+  );
+  t.equal(text.out.trimEnd().split('\n').length, 2, 'one line a ping, none for an acknowledgement');
+  const lines = async (...args: string[]) => {
+    const { out } = await lockgate(t, 'trace', 'show', clean, '--json', ...args);
+    return out
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line));
+  };
+  t.match(await lines('--reason', 'REASON_PERIOD_TRACKING'), [{ line: 3, source: 'lock', ping: { sequence: 1 } }]);
+  t.equal((await lines('--mac', 'a4-c1-38-f0-e1-d2')).length, 2);
+  t.equal((await lines('--mac', 'a4-c1-38-f0-e1-d3')).length, 0);
+  t.equal((await lines('--since', '2026-11-20T07:00:08+01:00')).length, 1);
+  t.equal((await lines('--until', '2026-11-20T06:00:01.000Z')).length, 0);
+  for (const wrong of [
+    ['--mac', 'x'],
+    ['--reason', 'x'],
+    ['--since', 'noon'],
+  ])
+    t.equal((await lockgate(t, 'trace', 'show', clean, ...wrong)).code, 2, wrong.join(' '));
+});
+
+t.test('anonymise: other names, places and days, and the same findings in the same lines', async (t) => {
+  const names = readdirSync(traces).filter((name) => /\.(breaks|holds)-/.test(name));
+  for (const name of names) {
+    const copy = join(folder, `copy-${name}.gz`);
+    t.equal((await lockgate(t, 'trace', 'anonymise', join(traces, name), '--out', copy, '--seed', 'x')).code, 0);
+    const [before, after] = [
+      await checkFile(join(traces, name), { ignore: [] }),
+      await checkFile(copy, { ignore: [] }),
+    ];
+    const found = (file: typeof before) => file.findings.map(({ line, rule }) => `${line} ${rule}`);
+    t.same(found(after), found(before), name);
+    const text = gunzipSync(readFileSync(copy)).toString();
+    t.notOk(/A4:C1:38|2026-11-2|52\.37|note/.test(text), 'nothing leads back');
+  }
+  const once = await lockgate(t, 'trace', 'anonymise', clean, '--seed', 'x');
+  t.equal((await lockgate(t, 'trace', 'anonymise', clean, '--seed', 'x')).out, once.out, 'a seed repeats');
+  t.not((await lockgate(t, 'trace', 'anonymise', clean, '--seed', 'y')).out, once.out);
+  t.not((await lockgate(t, 'trace', 'anonymise', clean)).out, once.out, 'without one it does not');
+});
+
+t.test('anonymise: what people typed, bytes and the world are gone, and distances stay', async (t) => {
+  const at = (second: number) => `"at":"2026-11-20T06:00:0${second}.000Z","mac":"A4C138F0E1D2"`;
+  const ping = (latitude: number, longitude: number) =>
+    `{"ping_type":"gps","reason":"REASON_THEFT","lock_state":"locked","battery_percent":80,"latitude":${latitude},` +
+    `"longitude":${longitude},"speed":3,"direction":90,"uncertainty":8}`;
+  const file = traceFile(
+    'private.jsonl',
+    '{"trace":"lockgate","version":1,"note":"Ada’s bike"}',
+    `{${at(0)},"event":"world","address":"Main Street 1"}`,
+    `{${at(1)},"event":"ping","ping":${ping(52.1, 179.9)}}`,
+    '',
+    `{${at(2)},"event":"ping","ping":${ping(52.2, -179.9)}}`,
+    `{${at(3)},"event":"ack","ack":{"id":1,"result":"failed","detail":"Ada says no"}}`,
+    `{${at(4)},"event":"ping","ping":${ping(91, 4)}}`,
+  );
+  const { out } = await lockgate(t, 'trace', 'anonymise', file, '--seed', 'x');
+  t.notOk(/Ada|Main Street|A4:C1/.test(out));
+  const lines = out.split('\n').map((line) => (line === '' ? null : JSON.parse(line)));
+  t.equal(lines[1].event, 'tick');
+  t.equal(lines[3], null, 'an empty line stays one');
+  const [first, second] = [lines[2].ping, lines[4].ping];
+  t.ok(Math.abs(second.latitude - first.latitude - 0.1) < 1e-6);
+  t.ok(Math.abs(((second.longitude - first.longitude + 720) % 360) - 0.2) < 1e-6, 'over the date line too');
+  t.equal(lines[6].ping.latitude, 91, 'what is no place stays none');
+  t.match(lines[5].ack.detail, /^[0-9a-f]{8}$/);
+  t.equal((await lockgate(t, 'trace', 'anonymise', file, '--out', join(folder, 'no/such/folder'))).code, 2);
+  t.notOk(existsSync(join(folder, 'no')));
+});
+
+t.test('ping: there and back, with its size on the air', async (t) => {
+  const json =
+    '{"ping_type":"close_connection","lock_state":"locked","battery_percent":81,' +
+    '"boot":41,"sequence":14,"date":"2026-11-20T06:00:51.000Z"}';
+  const encoded = await lockgate(t, 'ping', 'encode', json);
+  // By hand from lock.proto: fields 1 = 41, 2 = 14, 3 = 1795154451000 as a varint, 9 = { 1: 1, 2: 81 }.
+  t.equal(encoded.out, '0829100e18b8b4acbc9f344a0408011051\n');
+  t.match(encoded.err, '17 bytes of protobuf; 25 bytes as an MQTT PUBLISH at QoS 1');
+  const hex = encoded.out.trim();
+  const decoded = await lockgate(t, 'ping', 'decode', hex, '--json');
+  t.match(JSON.parse(decoded.out), { ping: JSON.parse(json), protobuf_bytes: 17, publish_bytes: 25 });
+  t.equal((await lockgate(t, 'ping', 'encode', decoded.out)).out, encoded.out);
+  const base64 = Buffer.from(hex, 'hex').toString('base64');
+  t.equal((await lockgate(t, 'ping', 'encode', json, '--to', 'base64')).out, `${base64}\n`);
+  t.match((await lockgate(t, 'ping', 'decode', base64)).out, /^close REASON_CLOSE_CONNECTION locked 81% {2}#41\/14\n/);
+  t.match((await lockgate(t, 'ping', 'decode', '08:29 10:0e 18b8b4acbc9f344a0408011051')).out, '#41/14');
+  t.match(
+    (await lockgate(t, 'ping', 'encode', '{"id":7,"result":"ok","boot":1,"sequence":2,"time_ms":-5}')).out,
+    /^0801100218/,
+  );
+  const detail = 'x'.repeat(200);
+  const large = await lockgate(
+    t,
+    'ping',
+    'encode',
+    `{"id":7,"result":"ok","detail":"${detail}","boot":1,"sequence":2,"time_ms":0}`,
+    '--json',
+  );
+  const { protobuf_bytes: protobuf, publish_bytes: publish } = JSON.parse(large.out);
+  t.equal(publish - protobuf, 9, 'from 128 bytes on, the remaining length takes two');
+  for (const wrong of [
+    ['decode', 'xyz!'],
+    ['decode', ''],
+    ['decode', 'ff'],
+    ['decode', hex, '--from', 'octal'],
+    ['encode', '{'],
+    ['encode', '[]'],
+    ['encode', '{"ping_type":"gps"}'],
+    ['encode', json.replace('81', '1e12')],
+  ])
+    t.equal((await lockgate(t, 'ping', ...wrong)).code, 2, wrong.join(' '));
+});
+
+t.test('model', async (t) => {
+  t.match((await lockgate(t, 'model', 'show')).out, /LOW_BATTERY +battery below 10 % +yes +– /);
+  const rules = await lockgate(t, 'model', 'show', '--rules');
+  for (const { rule } of RULES) t.match(rules.out, rule);
+  t.equal(JSON.parse((await lockgate(t, 'model', 'show', '--rules', '--json')).out).rules.length, 22);
+  const json = JSON.parse((await lockgate(t, 'model', 'show', '--format', 'json')).out);
+  t.match(json, { highWindow: { from: '07:00', to: '19:00' }, bounds: { periodTooSoonUnder: 82800000 } });
+  t.match(
+    (await lockgate(t, 'model', 'show', '--format', 'mermaid')).out,
+    /^stateDiagram-v2\n(.*\n)* {2}MID --> AIRPLANE: airplane on\n/,
+  );
+  t.match(
+    (await lockgate(t, 'model', 'show', '--format', 'dot')).out,
+    /^digraph power \{\n(.*\n)* {2}HIGH -> LOW_BATTERY/,
+  );
+  t.equal((await lockgate(t, 'model', 'show', '--rules', '--format', 'dot')).code, 2);
+});
+
+t.test('every command’s help has an example', async (t) => {
+  for (const [group, command] of [
+    ['trace', 'check'],
+    ['trace', 'show'],
+    ['trace', 'anonymise'],
+    ['trace', 'replay'],
+    ['ping', 'decode'],
+    ['ping', 'encode'],
+    ['model', 'show'],
+  ] as const)
+    t.match((await lockgate(t, group, command, '--help')).out, `Example:\n  $ lockgate ${group} ${command}`);
+});

@@ -1,0 +1,298 @@
+/** The tree of commands as a whole: what each one has to have, what it loads, what Tab offers, and what was meant. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Command } from 'commander';
+import fc from 'fast-check';
+import t from 'tap';
+import { COMMAND_GROUPS } from '../../cli/command-groups.js';
+import { printCompletions } from '../../cli/commands/completion/completion.js';
+import { VALUE_SOURCES } from '../../cli/commands/completion/values.js';
+import { calledGroups, makeProgram } from '../../cli/program.js';
+import { listenTo, oneLine, tableLines } from '../../cli/terminal/output.js';
+import { cutToWidth, fitWords, widthOf } from '../../cli/terminal/text-width.js';
+import { NOTICE_KINDS } from '../../gateway/store/contract/notice-store.js';
+import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
+import { didYouMean, nearest } from '../../proto/did-you-mean.js';
+import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
+
+/** Those that run until they are told to end, and those whose output is a trace already. */
+const WITHOUT_JSON = ['serve', 'demo', 'trace anonymise', 'trace export', 'trace record'];
+
+const PROGRAM = await makeProgram('all');
+
+function pathOf(command: Command): string {
+  return command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();
+}
+
+function everyCommand(command: Command = PROGRAM): Command[] {
+  return [command, ...command.commands.flatMap(everyCommand)];
+}
+
+/** Those that do something; groups only hold others. */
+function leaves(): Command[] {
+  return everyCommand().filter((each) => each.commands.length === 0 || each.name() === 'notices');
+}
+
+/** With the texts behind the flags, which commander writes as it shows it. */
+function helpOf(command: Command): string {
+  let help = '';
+  command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+  return help;
+}
+
+t.test('every command has a description, an example that begins with it, and --json', async (t) => {
+  t.ok(leaves().length > 50, 'the tree was walked');
+  for (const command of leaves()) {
+    const name = pathOf(command);
+    const help = helpOf(command);
+    t.match(command.description(), /^[A-Z].*\.$/, `${name}: description`);
+    t.ok(help.includes('\nExample:\n') && help.includes(`  $ lockgate ${name}`), `${name}: example`);
+    const hasJson = command.options.some(({ long }) => long === '--json');
+    t.equal(hasJson, !WITHOUT_JSON.includes(name), `${name}: --json`);
+    for (const option of command.options) t.match(option.description, /\S{2}.*[.:\])]$/, `${name} ${option.flags}`);
+  }
+});
+
+t.test('the flags of the examples are flags of their commands', async (t) => {
+  let count = 0;
+  for (const command of leaves()) {
+    for (const [, line = ''] of helpOf(command).matchAll(/^ {2}\$ (.*)$/gm)) {
+      for (const part of line.split(/&&|\||>/).map((each) => each.trim())) {
+        const called = everyCommand().filter((each) => part.startsWith(`lockgate ${pathOf(each)} `));
+        const [longest] = called.sort((a, b) => pathOf(b).length - pathOf(a).length);
+        for (const [flag] of part.matchAll(/(?<= )--[a-z-]+/g)) {
+          count += 1;
+          const known = longest?.options.some(({ long }) => long === flag) || flag === '--help';
+          t.ok(known, `${part}: ${flag}`);
+        }
+      }
+    }
+  }
+  t.ok(count > 50, 'there were flags');
+});
+
+t.test('root help says the exit codes, and each group the same as the root', async (t) => {
+  const help = helpOf(await makeProgram(new Set()));
+  t.match(help, /Exit codes: 0 .* 1 .* 2 .* 3 .*4 .*130/s);
+  for (const { name, description } of COMMAND_GROUPS) {
+    const loaded = PROGRAM.commands.find((each) => each.name() === name);
+    t.equal(loaded?.description(), description, name);
+    t.match(help, new RegExp(`\\n  ${name} +${description.slice(0, 20)}`));
+  }
+  t.same(
+    PROGRAM.commands.map((each) => each.name()),
+    COMMAND_GROUPS.map(({ name }) => name),
+  );
+  t.same([...calledGroups(['--x', 'help', 'device', 'sim'])], ['device']);
+});
+
+t.test('a MAC may be spelled in any way wherever one is taken', async (t) => {
+  const places = everyCommand().flatMap((command) => [
+    ...command.registeredArguments.filter((each) => each.name() === 'mac'),
+    ...command.options.filter(({ flags }) => flags.endsWith(' <mac>')),
+  ]);
+  t.ok(places.length > 12);
+  for (const place of places) {
+    for (const text of ['a4c138f0e1d2', ' A4-C1-38-F0-E1-D2\t', 'a4c1.38f0.E1D2', 'A4:C1:38:f0:e1:d2']) {
+      const read: unknown = place.parseArg?.(text, []);
+      // Those that may be repeated collect what is typed, and read it together.
+      if (!Array.isArray(read)) t.equal(read, 'A4:C1:38:F0:E1:D2', `${place.name()} ${text}`);
+    }
+    if (!('variadic' in place && Array.isArray(place.defaultValue)))
+      t.throws(() => place.parseArg?.('A4:C1:38', undefined), { code: 'input-mac' });
+  }
+});
+
+t.test('choices that the command line repeats are those of the gateway', async (t) => {
+  const choices = (name: string, flag: string): readonly string[] | undefined => {
+    const command = everyCommand().find((each) => pathOf(each) === name);
+    return command?.options.find(({ long }) => long === flag)?.argChoices;
+  };
+  t.same(choices('notices', '--kind'), NOTICE_KINDS);
+  t.same(choices('webhook deliveries', '--state'), DELIVERY_STATES);
+});
+
+t.test('what was likely meant', async (t) => {
+  t.same(nearest('lst', ['list', 'last', 'add']), ['list', 'last'], 'a letter is missing');
+  t.same(nearest('lsit', ['list', 'show']), ['list'], 'two are swapped');
+  t.same(nearest('--jsn', ['--json', '--mac']), ['--json']);
+  t.same(nearest('hihg', ['HIGH', 'MID']), ['HIGH'], 'in capitals');
+  t.same(nearest('del', ['deliveries', 'device']), ['deliveries'], 'its beginning');
+  t.same(nearest('xyz', ['list', 'show']), [], 'nothing is near');
+  t.same(nearest('a', ['b']), [], 'one letter is all of it');
+  t.equal(didYouMean('clock-ahed', ['clock-ahead']), ' Did you mean clock-ahead?');
+  t.equal(didYouMean('x', ['clock-ahead']), '');
+});
+
+t.test('a wrong word is one sentence, with what was meant, and exit code 2', async (t) => {
+  const wrong: [string[], RegExp][] = [
+    [['devise'], /unknown command 'devise'\. Did you mean device\? \(lockgate --help /],
+    [['device', 'lst'], /unknown command 'lst'\. Did you mean list\? \(lockgate device --help /],
+    [['device', 'list', '--jsn'], /unknown option '--jsn'\. Did you mean --json\? \(lockgate device list --help /],
+    [['command', 'list', '--state', 'qeued'], /--state is "qeued": expected queued, .*\. Did you mean queued\?/],
+    [['completion', 'bsh'], /shell is "bsh": expected bash, zsh, fish\. Did you mean bash or zsh\?/],
+    [['trace', 'check', 'x', '--ignore', 'clock-ahed'], /no rule clock-ahed: .* Did you mean clock-ahead\?/],
+    [['sim', 'scenarios', 'comute'], /no scenario "comute": .* Did you mean commute\?/],
+    [['sim', 'run', '--virtual', '--bug', 'clock-ahed'], /there is no bug/],
+    [['serve', '--log-format', 'jso'], /--log-format is "jso": expected auto, pretty or json\. Did you mean json\?/],
+    [['merchant', 'list', '--watch'], /--watch redraws a terminal: in a pipe add --json/],
+    [['device', 'erase', 'A4C138F0E1D2', '--token', 'x'], /no terminal to ask on: give --yes/],
+  ];
+  const ended = await Promise.all(wrong.map(async ([words]) => await run(t, words)));
+  for (const [index, { ended: end, stdout, stderr }] of ended.entries()) {
+    const [words = [], sentence = /./] = wrong[index] ?? [];
+    t.equal(end?.code, 2, words.join(' '));
+    t.same(stdout, []);
+    t.match(
+      stderr.filter((line) => line !== '').join('\n'),
+      new RegExp(`^lockgate: [^\\n]*${sentence.source}[^\\n]*$`),
+    );
+  }
+});
+
+async function run(test: Teardown, words: readonly string[]): Promise<Program> {
+  return await runProgram(test, process.execPath, [LOCKGATE, ...words], { LOCKGATE_DATA: '/nonexistent' });
+}
+
+/** The files that a command line loads, ours from the root of the clone and others by their package. */
+async function loadedBy(test: Teardown, words: readonly string[]): Promise<string[]> {
+  const folder = tempFolder(test);
+  const hooks = path.join(folder, 'hooks.mjs');
+  const log = path.join(folder, 'loaded');
+  const load = `export async function load(url, context, next) {
+    appendFileSync(${JSON.stringify(log)}, url + '\\n');
+    return await next(url, context);
+  }`;
+  writeFileSync(path.join(folder, 'load.mjs'), `import { appendFileSync } from 'node:fs';\n${load}`);
+  writeFileSync(hooks, `import { register } from 'node:module';\nregister('./load.mjs', import.meta.url);`);
+  const args = ['--import', pathToFileURL(hooks).href, LOCKGATE, ...words];
+  await runProgram(test, process.execPath, args, { LOCKGATE_DATA: '/nonexistent' });
+  const urls = readFileSync(log, 'utf8').trim().split('\n');
+  return urls.filter((url) => !url.startsWith('node:')).map((url) => url.replace(/^.*\/(dist|node_modules)\//, ''));
+}
+
+t.test('help and a command load what they need, and nothing of the gateway', async (t) => {
+  const [help, list] = await Promise.all([loadedBy(t, ['--help']), loadedBy(t, ['device', 'list'])]);
+  t.match(help[0], 'cli/main.js');
+  t.ok(help.length <= 18, `--help: ${help.length} modules\n${help.join('\n')}`);
+  t.ok(list.length <= 36, `device list: ${list.length} modules\n${list.join('\n')}`);
+  const heavy = (file: string): boolean =>
+    /^(gateway|firmware-sim)\//.test(file) && file !== 'gateway/version.js'
+      ? true
+      : /^(?!cli|proto|gateway|commander)/.test(file);
+  t.same([...help, ...list].filter(heavy), [], 'of packages commander alone');
+  t.same(
+    help.filter((file) => file.startsWith('cli/commands/')),
+    [],
+    'no group for the root’s help',
+  );
+});
+
+/** What a shell is answered. */
+async function offered(...words: string[]): Promise<string[]> {
+  const { lines } = await listenTo(
+    async () => await printCompletions(words, async (first) => await makeProgram(calledGroups(first))),
+  );
+  return lines;
+}
+
+t.test('Tab offers commands, flags, choices and names, from the tree as it is', async (t) => {
+  t.same(await offered('bash', 'lockgate dev'), ['device']);
+  t.same(
+    (await offered('bash', 'lockgate ')).sort(),
+    [...COMMAND_GROUPS.map(({ name }) => name), 'help'].sort(),
+    'all groups',
+  );
+  t.same(
+    await offered('bash', 'lockgate webhook '),
+    PROGRAM.commands.find((each) => each.name() === 'webhook')?.commands.map((each) => each.name()),
+  );
+  t.same(await offered('bash', 'lockgate device list --w'), ['--watch']);
+  t.match(await offered('zsh', 'device', 'list', '--w'), [/^--watch\tShow it again/]);
+  t.same(await offered('bash', 'lockgate command send x set-power --mode '), ['MID', 'HIGH']);
+  t.same(await offered('fish', 'command', 'send', 'x', 'set-power', '--mode=M'), ['--mode=MID']);
+  t.same(await offered('bash', 'lockgate command send x set-power --mode=M'), ['MID'], 'bash breaks words at =');
+  t.match(await offered('fish', 'trace', 'check', '--ignore', 'clock'), [/^clock-ahead\t/]);
+  t.same(await offered('bash', 'lockgate sim scenarios cov'), ['coverage-hole']);
+  t.same(await offered('bash', 'lockgate trace check '), [':files']);
+  t.same(await offered('bash', 'lockgate serve --data '), [':folders']);
+  t.same(await offered('bash', 'lockgate completion '), ['bash', 'zsh', 'fish']);
+  t.same(await offered('bash', 'lockgate device list -- --j'), [], 'nothing is a flag after --');
+  t.same(await offered('bash', 'lockgate device show --data /nonexistent '), [], 'without a gateway: silence');
+});
+
+t.test('each place with values of its own is in the tree', async (t) => {
+  for (const place of Object.keys(VALUE_SOURCES)) {
+    const [, name = '', what = ''] = /^(.*) (\S+)$/.exec(place) ?? [];
+    const command = everyCommand().find((each) => pathOf(each) === name);
+    const isArgument = command?.registeredArguments.some((each) => `<${each.name()}>` === what);
+    t.ok(isArgument || command?.options.some(({ long }) => long === what), place);
+  }
+});
+
+t.test('Tab offers what a running gateway knows, as bash needs it written', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addMerchant('Köln "Süd"');
+  await gateway.accounts.addDevice({ mac: testMac(1), merchant: 'Amber' });
+  await gateway.accounts.addDevice({ mac: testMac(2), merchant: 'Köln "Süd"' });
+  const there = `--gateway http://127.0.0.1:${gateway.operatorPort} --token ${gateway.operatorToken}`;
+  const bash = async (words: string): Promise<string[]> => await offered('bash', `lockgate ${words}`);
+  t.same(await bash(`device show ${there} `), ['A4:C1:38:00:00:01', 'A4:C1:38:00:00:02']);
+  t.same(await bash(`device show ${there} A4:C1:38:00:00:0`), ['01', '02'], 'what is behind the last colon');
+  t.same(await bash(`device show ${there} a4c13800000`), ['A4:C1:38:00:00:01', 'A4:C1:38:00:00:02'], 'any spelling');
+  t.same(await bash(`device list ${there} --merchant K`), [], 'no flag of this command');
+  t.same(await bash(`user list ${there} --merchant K`), ['Köln\\ \\"Süd\\"']);
+  t.same(await bash(`user list ${there} --merchant "K`), ['Köln \\"Süd\\"']);
+  t.same(await bash(`user list ${there} --merchant 'K`), ['Köln "Süd"']);
+  t.same(await bash(`user list ${there} --merchant Köln\\ `), ['Köln\\ \\"Süd\\"']);
+  t.match(await offered('fish', 'device', 'show', ...there.split(' '), ''), [/^A4:C1:38:00:00:01\tAmber$/, /\tKöln/]);
+});
+
+t.test('text is measured, cut and folded as terminals show it', async (t) => {
+  // East Asian Width (UAX 11): wide letters take two columns, marks none, emoji two.
+  t.same(['abc', '東京', 'e\u0301', '🚲', 'ｶﾅ', '한글', '👨‍👩‍👧', '🇩🇪', ''].map(widthOf), [3, 4, 1, 2, 2, 4, 2, 2, 0]);
+  t.equal(cutToWidth('東京自転車', 6), '東京…', 'no half letter');
+  t.equal(cutToWidth('e\u0301e\u0301e\u0301', 2), 'e\u0301…');
+  t.same(fitWords('  one two three', 9), ['  one two', '  three']);
+  t.same(fitWords('unbroken', 3), ['unbroken'], 'a word stays whole');
+  t.equal(oneLine('a\u202eb\u2028c'), 'a\ufffdb\ufffdc', 'what turns letters round is no text');
+});
+
+t.test('tables fit, and what names a row is whole', async (t) => {
+  const columns = [
+    { title: 'MAC', show: (row: Row) => row.mac },
+    { title: 'STATE', show: (row: Row) => row.state },
+    { title: 'WHY', show: (row: Row) => row.why, prose: true },
+    { title: 'URL', show: (row: Row) => row.url },
+    { title: 'LAST SEEN', show: (row: Row) => row.state, optional: true },
+  ];
+  type Row = { mac: string; state: string; why: string; url: string };
+  const word = fc.string({ unit: fc.constantFrom('a', 'ß', '東', '🚲', 'e\u0301', ' '), maxLength: 40 });
+  const row = fc.record({
+    mac: fc.constant('A4:C1:38:F0:E1:D2'),
+    state: fc.constantFrom('locked', 'unlocked', 'LOW_BATTERY'),
+    why: word,
+    url: word,
+  });
+  fc.assert(
+    fc.property(fc.array(row, { minLength: 1, maxLength: 4 }), fc.integer({ min: 40, max: 200 }), (rows, room) => {
+      const lines = tableLines(rows, columns, room);
+      const text = lines.join('\n');
+      const words = rows.flatMap(({ why, url }) => [...why.split(' '), url]).map(widthOf);
+      // A word that is longer than what a block leaves for it stays whole there.
+      const bound = Math.max(room, 11 + Math.max(0, ...words));
+      return (
+        lines.every((line) => widthOf(line) <= bound) &&
+        rows.every(({ state }) => text.includes(state)) &&
+        text.split('A4:C1:38:F0:E1:D2').length === rows.length + 1
+      );
+    }),
+    { seed: 7, numRuns: 300 },
+  );
+  const pipe = tableLines([{ mac: 'm', state: 's', why: 'w '.repeat(300), url: 'u'.repeat(300) }], columns, Infinity);
+  t.equal(pipe.length, 2, 'in a pipe a row is a line');
+  t.ok(pipe[1]?.includes('u'.repeat(300)), 'and nothing is cut');
+});

@@ -1,0 +1,235 @@
+/** `lockgate webhook …` as people and programs use it: real processes against a real gateway. */
+import got, { type Response } from 'got';
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import type { Gateway } from '../../gateway/gateway.js';
+import { makeWebhookSecret } from '../../gateway/webhooks/payload/signature.js';
+import { systemClock } from '../../proto/clock.js';
+import { LOCKGATE, Program, runProgram } from '../helpers/cli/program.js';
+import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../helpers/gateway/test-receiver.js';
+import { deliveriesOf, eventually } from '../helpers/gateway/webhook-bench.js';
+import { connectedLock } from '../helpers/mqtt/test-lock.js';
+import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+
+interface Said {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run(test: Teardown, args: readonly string[]): Promise<Said> {
+  const program = await runProgram(test, process.execPath, [LOCKGATE, 'webhook', ...args]);
+  const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
+  return { code: program.ended?.code ?? null, stdout, stderr };
+}
+
+interface CliBench {
+  readonly gateway: Gateway;
+  readonly webhook: (...args: string[]) => Promise<Said>;
+}
+
+async function cliBench(test: Teardown): Promise<CliBench> {
+  const gateway = await openGateway(test, tempFolder(test));
+  await gateway.accounts.addMerchant(MERCHANT);
+  const place = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  return { gateway, webhook: (...args) => run(test, [...args, ...place]) };
+}
+
+t.test('set, rotate-secret, remove: for people, for programs, and how they fail', async (t) => {
+  const { webhook } = await cliBench(t);
+  await webhook('add', 'http://127.0.0.1:9/a', '--header', 'X-Team: bikes', '--ordered');
+  const set = ['set', '1', '--url', 'http://127.0.0.1:9/b', '--ordered', 'off', '--header', 'X-Two: 2', '--disable'];
+  t.match(JSON.parse((await webhook(...set, '--json')).stdout), {
+    url: 'http://127.0.0.1:9/b',
+    headers: ['X-Team', 'X-Two'],
+    ordered: false,
+    state: 'disabled',
+  });
+  t.match(await webhook('list'), { code: 0, stdout: /ID +MERCHANT .*\n1 .*disabled by the operator/ });
+  const enabled = await webhook('set', '1', '--enable', '--remove-header', 'x-team');
+  t.match(enabled, { code: 0, stdout: /is active.*\nHeaders: X-Two/, stderr: /webhook recover --url 1/ });
+  t.match(await webhook('set', '1', '--enable'), { code: 0, stdout: /is active/ }, 'which it was already');
+  const rotated = JSON.parse((await webhook('rotate-secret', '1', '--grace', '1h', '--json')).stdout);
+  t.match(rotated, { secret: /^whsec_/, old_secrets_until: [/^20/] });
+  t.match(await webhook('rotate-secret', '1', '--now'), { code: 0, stdout: /whsec_/, stderr: /old one signs nothing/ });
+  const listed = await webhook('list', '--json');
+  t.match(JSON.parse(listed.stdout), { webhooks: [{ circuit: 'closed', old_secrets_until: [], failing_since: null }] });
+  t.notMatch(listed.stdout, /whsec_|secret_sealed/, 'no secret is shown twice');
+  t.match(await webhook('remove', '1'), { code: 0, stdout: /Removed webhook URL 1: http:\/\/127.0.0.1:9\/b/ });
+  t.match(await webhook('remove', '1'), { code: 3, stderr: /there is no webhook URL 1/ });
+  const wrong: [string[], number, RegExp][] = [
+    [['set', '1'], 3, /no webhook URL 1/],
+    [['set', 'x', '--enable'], 2, /Expected a number/],
+    [['set', '1', '--enable', '--disable'], 2, /not both/],
+    [['set', '1', '--ordered', 'maybe'], 2, /Expected on or off/],
+    [['rotate-secret', '1', '--grace', '1 hour'], 2, /such as 90s, 15m, 1h or 2d/],
+    [['rotate-secret', '1', '--grace', '1h', '--now'], 2, /not both/],
+    [['add', 'http://127.0.0.1:9/', '--since', 'yesterday'], 2, /since is "yesterday": expected a date such as/],
+  ];
+  for (const [args, code, stderr] of wrong) t.match(await webhook(...args), { code, stderr }, args.join(' '));
+});
+
+t.test('deliveries, resend, recover: for people, for programs, and how they fail', async (t) => {
+  const { gateway, webhook } = await cliBench(t);
+  const receiver = await testReceiver(t);
+  receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 1 ? 500 : 200).end('fine\n');
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
+  const ofState = (state: 'pending' | 'delivered') => deliveriesOf(gateway, [state]);
+  await eventually('one of each', async () => {
+    return (await ofState('pending'))[0]?.attempts.length === 1 && (await ofState('delivered')).length === 1;
+  });
+  const { deliveries } = JSON.parse((await webhook('deliveries', '--json')).stdout);
+  t.match(deliveries, [
+    { url_id: 1, mac: 'A4:C1:38:00:00:01', state: 'delivered', attempts: [{ number: 1, status: 200, error: null }] },
+    { state: 'pending', next_attempt_at: /^20/, attempts: [{ status: 500, error: 'the receiver answered 500' }] },
+  ]);
+  const shown = await webhook('deliveries', '--state', 'pending', '--mac', MAC, '--url', '1', '--limit', '5');
+  t.match(shown, {
+    code: 0,
+    stdout: /URL 1 {2}pending, next attempt at .*evt_.*\n {2}1\. 20.* 500 in \d+ ms: .*"fine/,
+  });
+  t.match(await webhook('deliveries', '--state', 'dead'), { code: 0, stdout: '', stderr: /no such delivery/ });
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  const since = '2020-01-01T00:00:00Z';
+  t.match(await webhook('recover', '--since', since), { code: 0, stdout: /URL +SENT AGAIN\n1 +1/ });
+  await eventually('both are delivered', async () => (await ofState('delivered')).length === 2);
+  const event = deliveries[0].event_id;
+  t.match(await webhook('resend', event), { code: 0, stdout: 'Sent again to URL 1.' });
+  await receiver.received(4);
+  t.equal(receiver.requests[3]?.headers['webhook-id'], event, 'under its own id');
+  const wrong: [string[], number, RegExp][] = [
+    [['deliveries', '--state', 'lost'], 2, /state is "lost": expected pending, delivered, dead, kept/],
+    [['deliveries', '--limit', '501'], 2, /expected a number, 1 to 500/],
+    [['deliveries', '--mac', 'zz'], 2, /12 hex digits/],
+    [['deliveries', '--mac', 'A4C138F0E1D2'], 3, /no device/],
+    [['deliveries', '--url', '7'], 3, /no webhook URL 7/],
+    [['resend', 'evt_nonsense'], 2, /no event id/],
+    [['resend', event.replace(/.$/, event.endsWith('0') ? '1' : '0')], 3, /there is no event/],
+    [['resend', event, '--url', '7'], 3, /no webhook URL 7/],
+    [['recover'], 2, /--since/],
+    [['recover', '--since', since, '--until', since], 2, /until is not after since/],
+  ];
+  for (const [args, code, stderr] of wrong) t.match(await webhook(...args), { code, stderr }, args.join(' '));
+});
+
+t.test('test: each URL’s answer, and the exit code says whether all were well', async (t) => {
+  const { gateway, webhook } = await cliBench(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addDevice({ mac: MAC });
+  t.match(await webhook('test', MAC), { code: 3, stderr: /no webhook URL that is active/ });
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const { origin } = new URL(receiver.url);
+  const fine = await webhook('test', MAC);
+  t.match(fine, { code: 0, stdout: new RegExp(`URL +ORIGIN .*\n1 +${origin} +204 +\\d+ ms +received`) });
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  t.match(await webhook('test', MAC), { code: 1, stdout: /500 .*the receiver answered 500/ });
+  const failed = await webhook('test', MAC, '--json');
+  t.match(JSON.parse(failed.stdout), { status: 'error', deliveries: [{ url_id: 1, origin, status: 500 }] });
+  t.equal(failed.code, 1);
+  t.match(await webhook('test', 'zz'), { code: 2, stderr: /12 hex digits/ });
+  t.match(await webhook('test', MAC, '--url', '7'), { code: 3, stderr: /no webhook URL 7/ });
+});
+
+interface Listening {
+  readonly program: Program;
+  readonly url: string;
+}
+
+async function listening(test: Teardown, args: readonly string[]): Promise<Listening> {
+  const program = new Program(test, process.execPath, [LOCKGATE, 'webhook', 'listen', '--port', '0', ...args]);
+  const [url = ''] = /http:\S+/.exec(await program.line(/Listening on/, 'stderr')) ?? [];
+  return { program, url };
+}
+
+/** Posts a webhook that the reference library signs; the whole answer. @throws got's error where none came */
+async function postSigned(url: string, secret: string, id: string): Promise<Response<string>> {
+  const body = JSON.stringify({ event_id: id, mac_addr: 'A4:C1:38:00:00:01', reason: 'REASON_THEFT' });
+  const sent = new Date(systemClock.now());
+  const signature = new Webhook(secret).sign(id, sent, body);
+  const timestamp = String(Math.floor(sent.getTime() / 1000));
+  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+  const request = { body, headers, throwHttpErrors: false, retry: { limit: 0 }, timeout: { request: 500 } };
+  return await got.post(url, request);
+}
+
+/** The same; the status alone, or null where no answer came. */
+async function post(url: string, secret: string, id: string): Promise<number | null> {
+  return await postSigned(url, secret, id).then(
+    ({ statusCode }) => statusCode,
+    () => null,
+  );
+}
+
+t.test('listen: verifies as the reference library signs, misbehaves as told, and its exit code says so', async (t) => {
+  const secret = makeWebhookSecret();
+  const plan = ['--fail', '500,timeout,reset*2,ok,410', '--expect', '2'];
+  const { program, url } = await listening(t, ['--secret', secret, ...plan]);
+  t.equal(await post(url, makeWebhookSecret(), 'evt_0'), 401, 'a foreign signature uses up no fault');
+  const answers: (number | null)[] = [];
+  for (const id of ['evt_1', 'evt_2', 'evt_3', 'evt_3', 'evt_4', 'evt_5', 'evt_4', 'evt_6'])
+    answers.push(await post(url, secret, id));
+  t.same(answers, [500, null, null, null, 204, 410, 204, 204], 'one that comes twice counts once');
+  t.same(await program.end(), { code: 0, signal: null });
+  t.match(program.stdout, [
+    /NOT VERIFIED .*evt_0/,
+    / verified .*\(answered: 500\) evt_1/,
+    /\(answered: timeout\) evt_2/,
+    /\(answered: reset\) evt_3/,
+  ]);
+  const late = await listening(t, ['--expect', '1', '--within', '0s']);
+  t.match(await late.program.end(), { code: 1 });
+  t.match(late.program.stderr.join(' '), /0 of 1 webhooks came/);
+  t.match(await run(t, ['listen', '--fail', 'bang']), { code: 2, stderr: /"bang" is no fault: expected ok, timeout/ });
+  t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /no http or https URL/ });
+});
+
+t.test('listen: a 429 or 503 asks for the time it was told to ask for, other answers for none', async (t) => {
+  const { url } = await listening(t, ['--fail', '429,503,500', '--retry-after', '2m']);
+  const asked: unknown[] = [];
+  for (let count = 0; count < 4; count++) {
+    const { statusCode, headers } = await got.post(url, { body: '{}', throwHttpErrors: false, retry: { limit: 0 } });
+    asked.push([statusCode, headers['retry-after']]);
+  }
+  t.same(asked, [
+    [429, '120'],
+    [503, '120'],
+    [500, undefined],
+    [204, undefined],
+  ]);
+});
+
+t.test('add: a header that is given twice is an error, however it is spelt', async (t) => {
+  const { webhook } = await cliBench(t);
+  const twice = await webhook('add', 'http://a/', '--header', 'X-Team: bikes', '--header', 'x-team: scooters');
+  t.match(twice, { code: 2, stderr: /--header names "x-team" twice: give each header once/ });
+});
+
+t.test('listen: forwards what came, and answers what the other server says', async (t) => {
+  const secret = makeWebhookSecret();
+  const receiver = await testReceiver(t);
+  receiver.answer = (_request, response) => void response.writeHead(418).end();
+  const { program, url } = await listening(t, ['--secret', secret, '--forward', receiver.url, '--json']);
+  t.equal(await post(url, secret, 'evt_1'), 418);
+  const [request] = receiver.requests;
+  t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', request?.headers as Record<string, string>));
+  t.match(JSON.parse(await program.line(/evt_1/)), { verified: true, answer: 418 });
+  t.equal(await post(url, makeWebhookSecret(), 'evt_2'), 401);
+  t.equal(receiver.requests.length, 1, 'what does not verify is not sent on');
+
+  receiver.answer = (_request, response) =>
+    void response.writeHead(429, { 'retry-after': '90', 'content-type': 'application/json' }).end('{"why":"busy"}');
+  const refused = await postSigned(url, secret, 'evt_3');
+  t.equal(refused.statusCode, 429);
+  t.match(refused.headers, { 'retry-after': '90', 'content-type': 'application/json' });
+  t.equal(refused.body, '{"why":"busy"}');
+
+  receiver.answer = (_request, response) => void response.writeHead(200).end(Buffer.alloc(2 * 1024 * 1024));
+  t.equal(await post(url, secret, 'evt_4'), 502, 'a body past all reason is not passed on');
+  program.kill('SIGINT');
+  t.match(await program.end(), { code: 0 });
+});

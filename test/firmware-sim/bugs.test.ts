@@ -1,0 +1,145 @@
+// Firmware bugs to order. What each must break stands in the table beside it, and the rules are the protocol's: a run
+// with a bug breaks that rule and no other, and the same run without it breaks none.
+import t from 'tap';
+import { BUGS, type Bug, parseBugOrder, shareBugs } from '../../firmware-sim/faults/bugs.js';
+import { dealMix, parseMix } from '../../firmware-sim/fleet/mix.js';
+import { ScriptedWorld, type World, type WorldEvent } from '../../firmware-sim/world/world.js';
+import { Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
+import { RULES } from '../../proto/power/rules.js';
+import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
+import { findingsIn, RUN_STARTS_MS, rulesBroken, traceOf } from '../helpers/sim/judged-run.js';
+
+/** One lock of each kind: in MID with ride tracking, in HIGH, in recovery. */
+const KINDS: readonly PowerSettings[] = [
+  { ...DEFAULT_POWER, rideTracking: true },
+  { ...DEFAULT_POWER, mode: 'HIGH' },
+  { ...DEFAULT_POWER, recovery: true },
+];
+/** On the first a lock falls silent, and after that nothing but the bug keeps a daily ping from coming. */
+const DAYS = 3;
+
+/** All that a bug can show in: each day a ride and a theft, on the first a low battery and airplane mode too. */
+function eventsOfDay(dayMs: number): WorldEvent[] {
+  const at = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: dayMs + span, change });
+  const turns = (hour: number): WorldEvent[] => [
+    at(Hours(hour) + Minutes(10), { type: 'lock-state', lockState: 'unlocked' }),
+    at(Hours(hour) + Minutes(20), { type: 'lock-state', lockState: 'locked' }),
+  ];
+  const everyDay = [
+    at(Hours(8), { type: 'lock-state', lockState: 'unlocked' }),
+    at(Hours(8) + Minutes(3), { type: 'motion', moving: true }),
+    at(Hours(8) + Minutes(15), { type: 'motion', moving: false }),
+    at(Hours(8) + Minutes(15) + Seconds(20), { type: 'lock-state', lockState: 'locked' }),
+    at(Hours(12), { type: 'motion', moving: true }),
+    at(Hours(12) + Minutes(4), { type: 'motion', moving: false }),
+  ];
+  if (dayMs !== RUN_STARTS_MS) return everyDay;
+  return [
+    ...everyDay,
+    at(Hours(14), { type: 'battery', percent: 9 }),
+    ...turns(14),
+    at(Hours(15), { type: 'battery', percent: 80 }),
+    at(Hours(21), { type: 'settings', change: { airplane: true } }),
+    ...turns(21),
+    at(Hours(22), { type: 'settings', change: { airplane: false } }),
+  ];
+}
+
+function scriptedWorld(power: PowerSettings): World {
+  const events = Array.from({ length: DAYS }, (_, day) => eventsOfDay(RUN_STARTS_MS + Days(day))).flat();
+  const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
+  const beginning = {
+    lockState: 'locked',
+    batteryPercent: 70,
+    power,
+    ebikeVolts: null,
+    tetherState: 'detached',
+    covered: true,
+    skyOpen: true,
+  } as const;
+  return new ScriptedWorld(beginning, events, { position, speedMetersPerSecond: 0, directionDegrees: 0 });
+}
+
+/** The rules that the scripted fleet breaks. */
+function brokenByScript(...bugs: Bug[]): string[] {
+  const worldOf = (_mac: string, index: number): World => scriptedWorld(KINDS[index % KINDS.length] ?? DEFAULT_POWER);
+  const orders = bugs.map((bug) => ({ bug, locks: null }));
+  return rulesBroken(findingsIn(traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: orders })));
+}
+
+t.test('each rule has its bug, and each bug its name and its words', async (t) => {
+  t.same(
+    BUGS.map(({ rule }) => rule),
+    RULES.map(({ rule }) => rule),
+    'one for each rule, in its order',
+  );
+  t.equal(new Set(BUGS.map(({ name }) => name)).size, BUGS.length);
+  for (const { name, sentence, shows, act, virtualLink } of BUGS) {
+    t.match(name, /^[a-z0-9]+(-[a-z0-9]+)+$/);
+    t.match(sentence, /^[A-Z].*\.$/);
+    t.not(shows, '');
+    t.not(act === undefined, virtualLink === undefined, `${name} is wrong in one way`);
+  }
+});
+
+t.test('a healthy fleet breaks no rule; with a bug it breaks that bug’s, and no other', async (t) => {
+  t.same(brokenByScript(), []);
+  for (const bug of BUGS) t.same(brokenByScript(bug), [bug.rule], bug.name);
+});
+
+/** What shows each bug in a life that is made up: pace and mix, as its row says. */
+const SHOWN_BY: Readonly<Record<string, string>> = { 'talks-in-airplane': 'airplane', 'talks-on-empty': 'low-battery' };
+
+t.test('in a life that is made up, each bug adds its rule to what the world did, and no other', async (t) => {
+  const run = (mix: string | undefined, bug?: Bug): string[] => {
+    const parts = mix === undefined ? {} : { mix: parseMix(mix) };
+    const bugs = bug === undefined ? [] : [{ bug, locks: null }];
+    return rulesBroken(findingsIn(traceOf({ seed: 3, locks: 9, days: 1.25, pace: 'lively', ...parts, bugs })));
+  };
+  const healthy = new Map<string | undefined, string[]>();
+  for (const bug of BUGS) {
+    const mix = SHOWN_BY[bug.name];
+    const without = healthy.get(mix) ?? run(mix);
+    healthy.set(mix, without);
+    t.same(run(mix, bug), [...new Set([...without, bug.rule])].sort(), bug.name);
+    if (bug.rule !== 'not-closed') t.notOk(without.includes(bug.rule), `${bug.rule} is the bug’s doing`);
+  }
+});
+
+t.test('a bug can be ordered for some of the locks, each order for others', async (t) => {
+  const orders = ['clock-ahead:2', 'forgets-period:1', 'poses-as-phone'].map(parseBugOrder);
+  t.same(
+    shareBugs(orders, 4).map((bugs) => bugs.map(({ name }) => name)),
+    [
+      ['clock-ahead', 'poses-as-phone'],
+      ['clock-ahead', 'poses-as-phone'],
+      ['forgets-period', 'poses-as-phone'],
+      ['poses-as-phone'],
+    ],
+  );
+  t.same(shareBugs([parseBugOrder('clock-ahead:9')], 2).flat().length, 2, 'no more than there are');
+  const lines = traceOf({ seed: 5, locks: 6, days: 1, bugs: [parseBugOrder('clock-ahead:2')] });
+  const found = findingsIn(lines).filter(({ rule }) => rule === 'clock-ahead');
+  t.equal(new Set(found.map(({ mac }) => mac)).size, 2);
+  for (const text of ['clock', 'clock-ahead:0', 'clock-ahead:x', 'clock-ahead:1:2', ''])
+    t.throws(() => parseBugOrder(text), { code: 'input-bug' }, text);
+});
+
+t.test('a mix gives each part its share, spread over the fleet', async (t) => {
+  const mix = parseMix('mid=60,high+ride=30,recovery+low-battery=10');
+  const names = dealMix(mix, 100).map(({ name }) => name);
+  const count = (name: string): number => names.filter((one) => one === name).length;
+  t.same(
+    mix.map(({ name }) => count(name)),
+    [60, 30, 10],
+  );
+  t.equal(new Set(names.slice(0, 10)).size, 3, 'the first ten have all of them');
+  t.match(mix[1]?.begins, { power: { mode: 'HIGH', rideTracking: true, airplane: false, recovery: false } });
+  t.match(mix[2]?.begins, { power: { mode: 'MID', recovery: true }, batteryPercent: 7 });
+  t.same(
+    dealMix(parseMix('high'), 2).map(({ name }) => name),
+    ['high', 'high'],
+  );
+  for (const text of ['', 'mid=', 'mid=-1', 'mid=0', 'low', 'mid=1=2', 'mid++high', 'toString=1'])
+    t.throws(() => parseMix(text), { code: 'input-mix', message: /expected parts such as/ }, text);
+});

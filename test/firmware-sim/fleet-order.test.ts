@@ -1,0 +1,333 @@
+// 1,000 locks with 20 % repeated and 20 % reordered uplinks, reboots and clocks that are up to ten years off: one event
+// for each uplink, and the device state of the run in order. Once with the gateway's own ingest, judge and store, and
+// for some of the locks over MQTT to a merchant's receiver. What must have arrived is what the locks made.
+
+import { cpSync } from 'node:fs';
+import t from 'tap';
+import { Prng } from '../../firmware-sim/prng.js';
+import { GatewayEvents } from '../../gateway/events.js';
+import { Ingest, type Sender } from '../../gateway/ingest/ingest.js';
+import type { DeviceState } from '../../gateway/locks/device-state.js';
+import { beginListening, endListening } from '../../gateway/locks/listening.js';
+import { Locks } from '../../gateway/locks/locks.js';
+import type { Store } from '../../gateway/store/contract/store.js';
+import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
+import { ruleRow } from '../../proto/power/rules.js';
+import { decodeUplink } from '../../proto/wire/codec.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import { isPingUplink } from '../../proto/wire/ping.js';
+import { NO_COMMANDS } from '../helpers/commands/no-commands.js';
+import { fleetUplinks, type Made, mangled, TRAVEL } from '../helpers/durability/fleet-uplinks.js';
+import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../helpers/gateway/test-receiver.js';
+import { lockSender } from '../helpers/mqtt/lock-sender.js';
+import { TestLock } from '../helpers/mqtt/test-lock.js';
+import { START_MS } from '../helpers/pair/judged-uplinks.js';
+import { openStore } from '../helpers/store/new-store.js';
+import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
+
+const LOCKS = 1000;
+const SHARE_LATE = 0.2;
+const SHARE_REPEATED = 0.2;
+/** How many uplinks come before the clock goes on; they go into one commit. */
+const AT_ONCE = 1000;
+const ALL = 100_000;
+
+const seed = Number(process.env.LOCKGATE_SEED ?? 1);
+t.comment(`LOCKGATE_SEED=${seed} node dist/test/firmware-sim/fleet-order.test.js: another seed is another fleet`);
+
+/**
+ * What may differ between two orders of arrival, and is left out of the comparison (protocol.md §3, Late data: only
+ * `received_at`, `buffered` and the findings that rest on connections). Everything else of the stored state must agree.
+ */
+const MAY_DIFFER: Readonly<Record<string, readonly string[]>> = {
+  'when something came': ['receivedAtMs', 'nowMs', 'stateSinceMs', 'periodStateSinceMs', 'lastPeriodMs'],
+  'the connection': [
+    ...['isConnected', 'firstConnectionMs', 'connectedSinceMs', 'offlineSinceMs', 'activityMs'],
+    ...['hasUplinks', 'closeSeen', 'listeningSinceMs'],
+  ],
+  'lapses of silence, which rest on the two above': [
+    ...['dueMs', 'isUnexplainedReported', 'isOverdueReported', 'isWindowReported', 'isRecoveryReported'],
+  ],
+  'holes, which rest on how long one waited': [
+    ...['gapDueUplinks', 'gapDueMs', 'holeSinceMs', 'holeSinceUplinks', 'isHoleOverdue', 'lost', 'reported'],
+  ],
+};
+const LEFT_OUT = new Set(Object.values(MAY_DIFFER).flat());
+
+/** The state as it must be whatever the order. */
+function lastingState(json: string): unknown {
+  return JSON.parse(json, (key, value) => (LEFT_OUT.has(key) ? undefined : value));
+}
+
+interface Arrival {
+  readonly lock: number;
+  readonly made: Made;
+}
+
+/** What a gateway has at the end. */
+interface Ended {
+  /** `lock boot/sequence bytes`, sorted. */
+  readonly stored: readonly string[];
+  /** Event ids as they were told with what was new, sorted. */
+  readonly eventIds: readonly string[];
+  readonly repeats: number;
+  readonly states: readonly unknown[];
+  readonly findings: readonly string[];
+  readonly wronglyBuffered: readonly string[];
+}
+
+/** Ingest, judge and store of a gateway, without its listeners. */
+class Parts {
+  readonly clock = new ManualClock(START_MS);
+  readonly events = new GatewayEvents();
+  readonly eventIds: string[] = [];
+  repeats = 0;
+  readonly store: Store;
+  readonly senders: readonly Sender[];
+  #locks: Locks | undefined;
+  #ingest: Ingest | undefined;
+
+  private constructor(store: Store, senders: readonly Sender[]) {
+    this.store = store;
+    this.senders = senders;
+    this.events.on('uplink', ({ repeated, uplink, eventId }) => {
+      if (repeated) this.repeats += 1;
+      else if (isPingUplink(uplink)) this.eventIds.push(eventId);
+    });
+  }
+
+  /** On a copy of the folder. */
+  static async open(test: Teardown, provisioned: string): Promise<Parts> {
+    const folder = tempFolder(test);
+    cpSync(provisioned, folder, { recursive: true });
+    const store = await openStore(folder);
+    const senders: Sender[] = [];
+    for (let lock = 0; lock < LOCKS; lock++) senders.push(await lockSender(store, testMac(lock)));
+    const parts = new Parts(store, senders);
+    await parts.listen();
+    return parts;
+  }
+
+  async listen(): Promise<void> {
+    const { store, clock, events } = this;
+    const locks = new Locks(store, clock, (due) => {
+      for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
+    });
+    const ingest = new Ingest({ commands: NO_COMMANDS, store, locks, clock, events, onStored: () => undefined });
+    await beginListening({ locks, ingest, clock, lastRanMs: null });
+    this.#locks = locks;
+    this.#ingest = ingest;
+  }
+
+  get ingest(): Ingest {
+    if (this.#ingest === undefined) throw new Error('nobody listens');
+    return this.#ingest;
+  }
+
+  async end(): Promise<void> {
+    if (this.#locks === undefined) return;
+    await endListening({ locks: this.#locks, ingest: this.ingest, clock: this.clock });
+  }
+
+  connects(lock: number): void {
+    const { deviceId, mac } = this.senders[lock] as Sender;
+    const atMs = this.clock.now();
+    this.ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs });
+  }
+}
+
+/** A folder whose store knows the locks. */
+async function provisionedFolder(test: Teardown): Promise<string> {
+  const folder = tempFolder(test);
+  const store = await openStore(folder);
+  await store.addMerchant(MERCHANT, START_MS);
+  for (let lock = 0; lock < LOCKS; lock++) {
+    const mac = testMac(lock);
+    const secretHash = Buffer.from(mac);
+    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash, nowMs: START_MS });
+  }
+  await store.close();
+  return folder;
+}
+
+/** Lets them arrive in that order, and looks at what there is then. */
+async function arrive(test: Teardown, provisioned: string, arrivals: readonly Arrival[], random: Prng): Promise<Ended> {
+  const parts = await Parts.open(test, provisioned);
+  let errors = 0;
+  const answer = (error?: Error): void => {
+    if (error !== undefined) errors += 1;
+  };
+  for (let lock = 0; lock < LOCKS; lock++) parts.connects(lock);
+  for (let next = 0; next < arrivals.length; next += AT_ONCE) {
+    const some = arrivals.slice(next, next + AT_ONCE);
+    const newestMs = Math.max(...some.map(({ made }) => made.trueMs));
+    parts.clock.advance(Math.max(newestMs + TRAVEL - parts.clock.now(), Seconds(1)));
+    for (const { lock, made } of some) {
+      parts.ingest.take(parts.senders[lock] as Sender, made.bytes, answer);
+      if (random.chance(0.02)) parts.connects(lock);
+    }
+    await parts.ingest.idle();
+    // In the middle the gateway restarts, and knows what it stored.
+    if (next < arrivals.length / 2 && next + AT_ONCE >= arrivals.length / 2) {
+      await parts.end();
+      await parts.listen();
+    }
+  }
+  await parts.end();
+  if (errors > 0) throw new Error(`${errors} uplinks were not taken`);
+  const ended = await endOf(parts);
+  await parts.store.close();
+  return ended;
+}
+
+async function endOf(parts: Parts): Promise<Ended> {
+  const [stored, states, findings, wronglyBuffered]: [string[], unknown[], string[], string[]] = [[], [], [], []];
+  for (const { deviceId, mac } of parts.senders) {
+    for await (const piece of parts.store.readLog(deviceId, ALL)) {
+      for (const entry of piece) {
+        if (entry.type !== 'uplink') continue;
+        const { boot, sequence, bytes, receivedAtMs, buffered } = entry.uplink;
+        stored.push(nameOf(mac, boot, sequence, bytes));
+        const decoded = decodeUplink(bytes);
+        if (!decoded.ok || buffered !== receivedAtMs - decoded.value.timeMs > Minutes(1))
+          wronglyBuffered.push(`${mac} ${boot}/${sequence}`);
+      }
+    }
+    const state = await parts.store.readDeviceState(deviceId);
+    states.push(lastingState(state ?? 'null'));
+    for (const { finding } of await parts.store.readFindings(deviceId, ALL)) {
+      const { rule, about } = finding;
+      if (ruleRow(rule)?.restsOn === 'content') findings.push(`${mac} ${rule} ${about?.boot}/${about?.sequence}`);
+    }
+  }
+  const { eventIds, repeats } = parts;
+  return {
+    stored: stored.sort(),
+    eventIds: eventIds.sort(),
+    repeats,
+    states,
+    findings: [...new Set(findings)].sort(),
+    wronglyBuffered,
+  };
+}
+
+function nameOf(mac: string, boot: number, sequence: number, bytes: Buffer): string {
+  return `${mac} ${boot}/${sequence} ${bytes.toString('hex')}`;
+}
+
+/** All locks' arrivals as one line, in which each lock's keep their order. */
+function mixed(random: Prng, fleet: readonly (readonly Made[])[]): Arrival[] {
+  return fleet
+    .flatMap((arrivals, lock) => {
+      const share = (): number => random.share();
+      const places = arrivals.map(share).sort((one, other) => one - other);
+      return arrivals.map((made, index) => ({ lock, made, place: places[index] as number }));
+    })
+    .sort((one, other) => one.place - other.place);
+}
+
+t.test('a fleet whose uplinks come again, late and mixed ends as the one in order', async (t) => {
+  const random = new Prng(`fleet ${seed}`);
+  const fleet = Array.from({ length: LOCKS }, (_, lock) => fleetUplinks(random.fork(lock), START_MS));
+  const made = fleet.flatMap((all, lock) => all.map((each) => ({ lock, made: each })));
+  const inOrder = [...made].sort((one, other) => one.made.trueMs - other.made.trueMs);
+  const arrivals = mixed(
+    random,
+    fleet.map((all) => mangled(random, all, SHARE_LATE, SHARE_REPEATED)),
+  );
+  const repeats = arrivals.length - made.length;
+  t.comment(`${made.length} uplinks, ${repeats} of them again`);
+  t.ok(repeats > 0.19 * made.length && repeats < 0.21 * made.length, `${repeats} come again`);
+
+  const folder = await provisionedFolder(t);
+  const straight = await arrive(t, folder, inOrder, random.fork('in order'));
+  const bent = await arrive(t, folder, arrivals, random.fork('mangled'));
+  const expected = made
+    .map(({ lock, made: { uplink, bytes } }) => nameOf(testMac(lock), uplink.boot, uplink.sequence, bytes))
+    .sort();
+  const pings = made.filter(({ made: { uplink } }) => isPingUplink(uplink)).length;
+  for (const [name, ended] of [
+    ['in order', straight],
+    ['mangled', bent],
+  ] as const) {
+    t.ok(same(ended.stored, expected), `${name}: each uplink that was made is stored, once, and nothing else`);
+    t.equal(ended.eventIds.length, pings, `${name}: an event for each ping`);
+    t.equal(new Set(ended.eventIds).size, pings, `${name}: and each with an id of its own`);
+    t.same(ended.wronglyBuffered, [], `${name}: buffered is what came over 60 s after its time`);
+  }
+  t.equal(straight.repeats, 0);
+  t.equal(bent.repeats, repeats, 'what came again was known for what it was');
+  t.ok(same(straight.eventIds, bent.eventIds), 'the same event ids');
+  t.ok(straight.findings.length > LOCKS, `${straight.findings.length} findings rest on content`);
+  t.ok(same(straight.findings, bent.findings), 'and they are the same');
+  const differing = fleet.flatMap((_, lock) =>
+    JSON.stringify(straight.states[lock]) === JSON.stringify(bent.states[lock]) ? [] : [lock],
+  );
+  t.same(differing, [], 'the states of all locks');
+  for (const lock of differing.slice(0, 3)) t.same(bent.states[lock], straight.states[lock], `lock ${lock}`);
+  const state = straight.states[0] as DeviceState;
+  t.hasProps(state.belief, ['power', 'batteryPercent', 'lockState', 'position', 'highWindow', 'state', 'periods']);
+  const unknown = made.filter(({ made: { uplink } }) => reasonOf(uplink.body).startsWith('REASON_UNRECOGNIZED_'));
+  t.ok(unknown.length > LOCKS, `${unknown.length} reasons that nobody knows are among what was stored as it came`);
+});
+
+function same(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((each, index) => each === other[index]);
+}
+
+function reasonOf(body: Made['uplink']['body']): string {
+  return body.kind === 'ack' ? '' : body.reason;
+}
+
+const MQTT_LOCKS = 50;
+const CONNECTIONS = 3;
+
+t.test('over MQTT each ping reaches the merchant under one id', async (t) => {
+  const random = new Prng(`mqtt ${seed}`);
+  const gateway = await testGateway(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const startMs = gateway.clock.now() - Minutes(400);
+  const diaries = new Map<string, Made>();
+
+  const live = async (number: number): Promise<void> => {
+    const mac = testMac(number);
+    const { secret } = await gateway.accounts.addDevice({ mac });
+    const all = fleetUplinks(random.fork(number), startMs);
+    const arrivals = mangled(random, all, SHARE_LATE, SHARE_REPEATED);
+    const each = Math.ceil(arrivals.length / CONNECTIONS);
+    for (let from = 0; from < arrivals.length; from += each) {
+      const lock = await TestLock.connect(t, gateway.mqttPort, mac, secret);
+      await Promise.all(
+        arrivals.slice(from, from + each).map(async (made) => {
+          await lock.send(made.bytes);
+          diaries.set(`${formatMac(mac)} ${made.uplink.boot}/${made.uplink.sequence}`, made);
+        }),
+      );
+      await lock.client.endAsync();
+    }
+  };
+  await Promise.all(Array.from({ length: MQTT_LOCKS }, (_, number) => live(number)));
+
+  const pings = [...diaries].filter(([, { uplink }]) => isPingUplink(uplink));
+  await receiver.received(pings.length);
+  const arrived = new Map<string, Set<unknown>>();
+  const names = new Map<unknown, Set<string>>();
+  const faults: string[] = [];
+  for (const { headers, json } of receiver.requests) {
+    const name = `${json.mac_addr} ${json.boot}/${json.sequence}`;
+    const id = headers['webhook-id'];
+    arrived.set(name, (arrived.get(name) ?? new Set()).add(id));
+    names.set(id, (names.get(id) ?? new Set()).add(name));
+    const uplink = diaries.get(name)?.uplink;
+    if (uplink === undefined || reasonOf(uplink.body) !== json.reason) faults.push(`${name}: reason ${json.reason}`);
+    const waited = Date.parse(String(json.received_at)) - (uplink?.timeMs ?? 0);
+    if (json.buffered !== waited > Minutes(1)) faults.push(`${name}: buffered ${json.buffered} after ${waited} ms`);
+  }
+  t.same(faults, [], 'reasons, those too that nobody knows, and what was buffered');
+  t.same([...arrived.keys()].sort(), pings.map(([name]) => name).sort(), `${pings.length} pings, and no others`);
+  t.ok([...arrived.values()].every((ids) => ids.size === 1) && [...names.values()].every((of) => of.size === 1));
+  t.equal(receiver.requests.length, pings.length, 'a receiver that answers gets each once');
+  t.ok(receiver.requests.some(({ json }) => String(json.reason).startsWith('REASON_UNRECOGNIZED_')));
+});

@@ -1,0 +1,235 @@
+// From a trace to a lock: a healthy trace gives the same pings again, one of a lock that misbehaved a healthy lock in
+// the same world.
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import t from 'tap';
+import { readTraceRecord, TracedLocks } from '../../cli/commands/sim/traced-locks.js';
+import { parseBugOrder } from '../../firmware-sim/faults/bugs.js';
+import { parseMix } from '../../firmware-sim/fleet/mix.js';
+import { TraceRecorder } from '../../firmware-sim/inference/trace-records.js';
+import { TracedRun } from '../../firmware-sim/inference/traced-run.js';
+import { LockgateError } from '../../proto/errors.js';
+import { TraceReader } from '../../proto/trace/reader.js';
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
+import { type Command, isPingUplink, type PingUplink } from '../../proto/wire/ping.js';
+import { LOCKGATE, runProgram } from '../helpers/cli/program.js';
+import { MERCHANT, testGateway } from '../helpers/gateway/test-gateway.js';
+import { findingsIn, traceOf } from '../helpers/sim/judged-run.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const folder = tempFolder(t);
+const MIX = 'mid=3,mid+ride=2,high=2,high+ride=2,recovery=1,airplane=1,low-battery=1';
+const LOCKS = 12;
+const COMMANDS: readonly Command[] = [
+  { type: 'locate-gps' },
+  { type: 'locate-cell' },
+  { type: 'unlock' },
+  { type: 'lock' },
+  { type: 'siren', seconds: 5 },
+  { type: 'reset' },
+  { type: 'set-power', mode: 'HIGH' },
+  { type: 'set-power', mode: 'MID', rideTracking: true },
+  { type: 'set-power', recovery: true },
+  { type: 'set-power', recovery: false },
+  { type: 'set-power', airplane: true },
+];
+
+interface Again {
+  readonly traced: TracedLocks;
+  /** What the simulated locks made, by lock. */
+  readonly made: ReadonlyMap<Mac, readonly PingUplink[]>;
+  readonly lines: readonly string[];
+}
+
+/** Makes the locks of a trace, and runs them. */
+function again(lines: readonly string[]): Again {
+  const reader = new TraceReader();
+  let recorder: TraceRecorder | undefined;
+  for (const line of lines) {
+    const event = reader.read(line);
+    if (!event.ok) throw new Error(`line ${event.error.line}: ${event.error.message}`);
+    if (event.value !== null) recorder?.add(event.value);
+    else if (reader.header !== null) recorder = new TraceRecorder(reader.header);
+  }
+  const record = (recorder as TraceRecorder).end();
+  const traced = new TracedLocks(record, 'sent');
+  const made = new Map<Mac, PingUplink[]>(traced.locks.map(({ mac }) => [mac, []]));
+  const written: string[] = [];
+  const { fromMs, untilMs } = record;
+  const run = new TracedRun(
+    {
+      locks: traced.locks,
+      fromMs,
+      untilMs,
+      note: '',
+      world: false,
+      made: (mac, uplink) => {
+        traced.made(mac, uplink);
+        if (isPingUplink(uplink)) made.get(mac)?.push(uplink);
+      },
+    },
+    (line) => written.push(line),
+  );
+  run.advance(run.endMs);
+  return { traced, made, lines: written };
+}
+
+const wordOf = ({ body }: PingUplink): string => `${body.kind} ${body.reason} ${body.lockState} ${body.batteryPercent}`;
+const wordsOf = (pings: readonly PingUplink[]): string => pings.map(wordOf).join('\n');
+
+/** How far a GPS ping lies from the one of the same moment, as a share of its uncertainty. */
+function worstMiss(traced: TracedLocks, made: Again['made']): number {
+  let worst = 0;
+  for (const { mac, pings } of traced.locks) {
+    for (const [index, one] of pings.entries()) {
+      const other = made.get(mac)?.[index];
+      if (one.body.kind !== 'gps' || other?.body.kind !== 'gps') continue;
+      const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = one.body.position;
+      const north = (other.body.position.latitudeDegrees - latitudeDegrees) * 111_195;
+      const east = (other.body.position.longitudeDegrees - longitudeDegrees) * 111_195 * 0.61;
+      worst = Math.max(worst, Math.hypot(north, east) / uncertaintyMeters);
+    }
+  }
+  return worst;
+}
+
+for (const isTold of [false, true]) {
+  t.test(`a healthy trace gives the same pings again, ${isTold ? 'told' : 'not told'} what happened`, async (t) => {
+    const reasons = new Set<string>();
+    for (const [seed, pace, days, perDay] of [
+      ['s1', 'lively', 0.7, 0],
+      ['s2', 'lively', 1, 20],
+      ['s3', 'everyday', 3, 0],
+    ] as const) {
+      const orders = perDay === 0 ? {} : { orders: { perDay, commands: COMMANDS } };
+      const lines = traceOf({ seed, locks: LOCKS, days, pace, mix: parseMix(MIX), world: isTold, ...orders });
+      const { traced, made, lines: written } = again(lines);
+      for (const { mac, pings } of traced.locks)
+        t.equal(wordsOf(made.get(mac) ?? []), wordsOf(pings), `${seed} ${pace} ${mac}`);
+      t.ok(traced.locks.length === LOCKS && traced.locks.reduce((sum, { pings }) => sum + pings.length, 0) > 500);
+      t.ok(worstMiss(traced, made) <= 1, 'positions within their uncertainty');
+      t.same(traced.compare().differing, []);
+      const violations = findingsIn(written).filter(({ severity }) => severity === 'violation');
+      t.same(violations, [], 'and no rule is broken but by the network');
+      for (const { pings } of traced.locks) for (const { body } of pings) reasons.add(body.reason);
+    }
+    // Every trigger of the power model but the commands, so that no seed passes for want of something to find.
+    for (const reason of ['THEFT', 'STATE_PING', 'UNLOCKED_MOVEMENT', 'UNLOCKED_PING', 'PERIOD_TRACKING', 'RESET'])
+      t.ok(reasons.has(`REASON_${reason}`), reason);
+  });
+}
+
+t.test('a lock that misbehaved becomes a healthy one in the same world', async (t) => {
+  const expected: readonly [string, string, number][] = [
+    // What the lock did wrong, the reason of which there is more or less, and the sign of the difference.
+    ['period-every-6h', 'REASON_PERIOD_TRACKING', -1],
+    ['forgets-period', 'REASON_PERIOD_TRACKING', 1],
+    ['theft-while-unlocked', 'REASON_THEFT', -1],
+    ['talks-after-close', 'REASON_NETWORK_PING', -1],
+    ['forgets-to-close', 'REASON_CLOSE_CONNECTION', 1],
+  ];
+  for (const [bug, reason, sign] of expected) {
+    // In these lives the network does not fail, and no ride ends unlocked: a connection that breaks off in a ride is
+    // taken for the network's doing.
+    const lines = traceOf({ seed: 3, locks: 2, days: 2, mix: parseMix('mid'), bugs: [parseBugOrder(bug)] });
+    t.not(findingsIn(lines).length, 0, `${bug}: the trace breaks a rule`);
+    const { traced, lines: written } = again(lines);
+    const { reasons, differing } = traced.compare();
+    const count = reasons.find((one) => one.reason === reason);
+    t.equal(Math.sign((count?.simulated ?? 0) - (count?.trace ?? 0)), sign, `${bug}: ${reason}`);
+    t.ok(differing.length > 0, `${bug}: and it is said where`);
+    t.same(findingsIn(written), [], `${bug}: the lock that is made of it breaks none`);
+  }
+});
+
+const HEADER = '{"trace":"lockgate","version":1,"locks":{"A4:C1:38:F0:E1:D2":{"lock_state":"locked"}}}';
+const MAC = '"mac":"A4:C1:38:F0:E1:D2"';
+const at = (time: string): string => `"at":"2026-11-20T${time}.000Z"`;
+const cellular = (reason: string, lockState: string): string => {
+  const body = `"ping_type":"cellular","reason":"${reason}","lock_state":"${lockState}","battery_percent":80`;
+  return `${body},"firmware_version":"2.4.1","ebike_voltage":null,"tether_state":"detached"`;
+};
+
+t.test('commands come again, and what they did is not done twice', async (t) => {
+  const recovery = '"power":{"mode":"MID","ride_tracking":false,"airplane":false,"recovery":true}';
+  const lines = [
+    HEADER.replace('"lock_state"', `${recovery},"lock_state"`),
+    `{${at('08:00:00')},${MAC},"event":"connect"}`,
+    `{${at('08:00:00')},${MAC},"event":"ping","ping":{${cellular('REASON_NETWORK_PING', 'locked')}}}`,
+    `{${at('08:01:00')},${MAC},"event":"command","command":{"id":7,"type":"unlock"}}`,
+    `{${at('08:01:00')},${MAC},"event":"ping","ping":{${cellular('REASON_STATE_PING', 'unlocked')}}}`,
+    `{${at('08:01:00')},${MAC},"event":"ack","ack":{"id":7,"result":"ok"}}`,
+    `{${at('08:03:10')},${MAC},"event":"command","command":{"id":8,"type":"set-power","airplane":true}}`,
+    `{${at('08:03:10')},${MAC},"event":"ack","ack":{"id":8,"result":"ok"}}`,
+    `{${at('08:03:10')},${MAC},"event":"ping","ping":{"ping_type":"close_connection",` +
+      `"reason":"REASON_CLOSE_CONNECTION","lock_state":"unlocked","battery_percent":80}}`,
+    `{${at('08:03:10')},${MAC},"event":"disconnect","cause":"closed"}`,
+  ];
+  const { traced, lines: written } = again(lines);
+  t.same(traced.compare().differing, []);
+  const count = (word: string): number => written.filter((line) => line.includes(`"event":"${word}"`)).length;
+  t.same([count('command'), count('ack')], [2, 2]);
+  t.same(findingsIn(written), []);
+});
+
+t.test('on the command line: files, gzipped too, counts, and what is wrong with a file', async (t) => {
+  const run = async (...args: string[]) => {
+    const program = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'run', ...args]);
+    return { code: program.ended?.code, out: program.stdout.join('\n'), err: program.stderr.join('\n') };
+  };
+  const file = path.join(folder, 'field.jsonl.gz');
+  const out = path.join(folder, 'again.jsonl');
+  t.match(await run('--virtual', '--locks', '3', '--days', '1', '--seed', '4', '--out', file), { code: 0 });
+  const told = await run('--virtual', '--from-trace', file, '--out', out);
+  t.equal(told.code, 0, told.err);
+  t.match(told.out, /^REASON +TRACE +SIMULATED/);
+  t.match(told.out, /The same pings in the same order, of 3 locks\./);
+  t.same(findingsIn(readFileSync(out, 'utf8').trimEnd().split('\n')), []);
+  const json = JSON.parse((await run('--virtual', '--from-trace', file, '--json')).out);
+  t.match(json, { from_trace: file, locks: 3, comparison: { same: true, first_differences: [] } });
+  t.match(await run('--virtual', '--from-trace', file, '--seed', '3'), { code: 2, err: /cannot be used with/ });
+
+  const bad = path.join(folder, 'bad.jsonl');
+  const refusal = async (...lines: string[]): Promise<string> => {
+    writeFileSync(bad, `${lines.join('\n')}\n`);
+    const error = await readTraceRecord(bad).then(
+      () => undefined,
+      (refused: unknown) => refused,
+    );
+    if (!(error instanceof LockgateError)) throw new Error('it was taken');
+    t.match(error.code, /^input-/);
+    return error.message;
+  };
+  t.match(await refusal(HEADER, '{"at":1}'), /bad\.jsonl:2: /);
+  t.match(
+    await refusal(HEADER, `{${at('08:00:00')},${MAC},"event":"world","moving":3}`),
+    /bad\.jsonl:2: moving is 3: expected true or false/,
+  );
+  t.match(
+    await refusal('{"trace":"lockgate","version":1}', `{${at('08:00:00')},"event":"tick"}`),
+    /no event of a lock/,
+  );
+});
+
+t.test('live: the locks of a trace live again at a gateway, all times moved to now', async (t) => {
+  const gateway = await testGateway(t, { speed: 300 });
+  const lines = traceOf({ seed: 'live', locks: 2, days: 0.02, pace: 'lively', mix: parseMix('mid') });
+  const { traced } = again(lines);
+  const file = path.join(folder, 'live.jsonl');
+  const secrets = path.join(folder, 'secrets.csv');
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const rows: string[] = [];
+  for (const { mac } of traced.locks) {
+    const { secret } = await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
+    rows.push(`${formatMac(mac)},${secret}`);
+  }
+  writeFileSync(secrets, rows.join('\n'));
+  const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '300'];
+  const run = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'run', '--from-trace', file, ...line, '--json']);
+  t.equal(run.ended?.code, 0, run.stderr.join('\n'));
+  const { comparison, acknowledged } = JSON.parse(run.stdout.join('\n'));
+  const stateOf = ({ reason }: { reason: string }): boolean => reason === 'REASON_STATE_PING';
+  const { trace, simulated } = comparison.reasons.find(stateOf);
+  t.ok(trace > 0 && simulated === trace, JSON.stringify(comparison));
+  t.ok(acknowledged >= trace, `${acknowledged} arrived`);
+});

@@ -1,0 +1,402 @@
+// One lock, and a fleet, over real MQTT to a plain broker on this machine. The lock's clock is turned by hand; what is
+// waited for is what happens on the line.
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { Aedes, type Client } from 'aedes';
+import { generate } from 'selfsigned';
+import t from 'tap';
+import { Fleet, fleetMacs } from '../../firmware-sim/fleet/fleet.js';
+import { ConnectQueue } from '../../firmware-sim/link/connect-queue.js';
+import type { Link } from '../../firmware-sim/link/link.js';
+import { mqttLinks } from '../../firmware-sim/link/mqtt-link.js';
+import type { DiaryEntry } from '../../firmware-sim/lock/diary.js';
+import { MemoryFlash } from '../../firmware-sim/lock/flash.js';
+import { Lock } from '../../firmware-sim/lock/lock.js';
+import { ScriptedWorld, type WorldEvent } from '../../firmware-sim/world/world.js';
+import { Hours, ManualClock, Minutes, RunClock, Seconds } from '../../proto/clock.js';
+import { decodeUplink, encodeDownlink } from '../../proto/wire/codec.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { Command } from '../../proto/wire/ping.js';
+import { BENCH_MAC, MIDNIGHT_MS } from '../helpers/mqtt/lock-bench.js';
+import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
+
+const NOON_MS = MIDNIGHT_MS + Hours(12);
+const SECRET = 'correct horse';
+
+/** A broker that writes down what it gets. */
+interface Site {
+  readonly broker: Aedes;
+  readonly server: Server;
+  readonly port: number;
+  /** What was published to `up`, in hex, acknowledged or not. */
+  readonly received: string[];
+  readonly subscribed: string[];
+  /** Whether publishes are acknowledged; those that are not wait for ever. */
+  acknowledges: boolean;
+  client: Client | undefined;
+}
+
+async function brokerSite(t: Tap): Promise<Site> {
+  const broker = await Aedes.createBroker();
+  const server = createServer(broker.handle);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const port = (server.address() as AddressInfo).port;
+  const site: Site = { broker, server, port, received: [], subscribed: [], acknowledges: true, client: undefined };
+  broker.authenticate = (client, username, password, done) => {
+    const isKnown = username === client.id && String(password) === SECRET;
+    site.client = client;
+    done(isKnown ? null : Object.assign(new Error('bad'), { returnCode: 4 }), isKnown);
+  };
+  broker.authorizePublish = (_client, packet, done) => {
+    site.received.push(Buffer.from(packet.payload).toString('hex'));
+    if (site.acknowledges) done(null);
+  };
+  broker.authorizeSubscribe = (_client, subscription, done) => {
+    site.subscribed.push(`${subscription.topic} ${subscription.qos}`);
+    done(null, subscription);
+  };
+  t.teardown(async () => {
+    server.close();
+    await new Promise<void>((resolve) => broker.close(resolve));
+  });
+  return site;
+}
+
+/** What a helper needs of a test: to be tidied up with it. */
+interface Tap {
+  teardown(tidy: () => unknown): void;
+}
+
+/** A lock whose diary can be waited on. */
+class Watched {
+  readonly entries: DiaryEntry[] = [];
+  readonly clock = new ManualClock(NOON_MS);
+  readonly lock: Lock;
+  #wake: (() => void) | undefined;
+
+  /** @param spoil what is done to the link before the lock has it */
+  constructor(t: Tap, port: number, events: WorldEvent[], secret = SECRET, spoil: (link: Link) => void = () => {}) {
+    this.lock = new Lock({
+      mac: BENCH_MAC,
+      firmwareVersion: '2.4.1',
+      clock: this.clock,
+      world: new ScriptedWorld(PARKED, events, { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 }),
+      openLink: (mac, events) => {
+        const link = mqttLinks({ host: '127.0.0.1', port }, () => secret)(mac, events);
+        spoil(link);
+        return link;
+      },
+      flash: new MemoryFlash(),
+      chance: 1,
+      diary: (_mac, _atMs, entry) => {
+        this.entries.push(entry);
+        this.#wake?.();
+      },
+    });
+    t.teardown(() => this.lock.stop());
+    this.lock.start();
+  }
+
+  /** Waits until the diary has so many entries of a type. */
+  async until(type: DiaryEntry['type'], count = 1): Promise<DiaryEntry | undefined> {
+    const found = () => this.entries.filter((entry) => entry.type === type);
+    while (found().length < count) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    return found()[count - 1];
+  }
+}
+
+const unlockedAt = (span: number): WorldEvent => ({
+  atMs: NOON_MS + span,
+  change: { type: 'lock-state', lockState: 'unlocked' },
+});
+
+function uplinks(site: Site): string[] {
+  return site.received.map((hex) => {
+    const uplink = decodeUplink(Buffer.from(hex, 'hex'));
+    return uplink.ok ? `${uplink.value.boot}/${uplink.value.sequence} ${uplink.value.body.kind}` : 'unreadable';
+  });
+}
+
+t.test('those who connect at once are no more than may; the others come in order, but for who left', async (t) => {
+  const queue = new ConnectQueue(2);
+  const begun: string[] = [];
+  const places = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.enter(() => begun.push(name)));
+  t.same(begun, ['a', 'b'], 'at once where there is room');
+  places[2]?.leave();
+  places[1]?.leave();
+  t.same(begun, ['a', 'b', 'd'], 'one who left is not called');
+  places[1]?.leave();
+  t.same(begun, ['a', 'b', 'd'], 'to leave twice makes room once');
+  places[0]?.leave();
+  t.same(begun, ['a', 'b', 'd', 'e']);
+});
+
+t.test('more locks than may connect at once: the others wait until somebody is through', async (t) => {
+  const site = await brokerSite(t);
+  const answers: (() => void)[] = [];
+  const place = { host: '127.0.0.1', port: site.port };
+  const [last = '', ...macs] = fleetMacs('crowd', 121);
+  const { authenticate } = site.broker;
+  let pending = 0;
+  site.broker.authenticate = (client, username, password, done) => {
+    const answer = (): void => authenticate(client, username, password, done);
+    if (pending > 0) answer();
+    else if (client.id !== last) answers.push(answer);
+    else {
+      // Of another queue, and after all others: whoever of them connects stands before the broker by now.
+      pending = answers.length;
+      for (const each of [answer, ...answers]) each();
+    }
+  };
+  await new Promise<void>((resolve) => {
+    let left = 121;
+    const connected = (): void => {
+      left -= 1;
+      if (left === 0) resolve();
+    };
+    const nothing = (): void => undefined;
+    const events = { failed: nothing, ended: nothing, acknowledged: nothing, command: nothing, unreadable: nothing };
+    const [open, openLast] = [mqttLinks(place, () => SECRET), mqttLinks(place, () => SECRET)];
+    const links = [
+      ...macs.map((mac) => open(mac, { ...events, connected })),
+      openLast(last as Mac, { ...events, connected }),
+    ];
+    t.teardown(async () => void (await Promise.all(links.map((link) => link.close()))));
+    for (const link of links) link.connect();
+  });
+  t.equal(pending, 100);
+});
+
+t.test('a sequence over MQTT: connect, subscribe, publish at QoS 1, close', async (t) => {
+  const site = await brokerSite(t);
+  const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))]);
+  clock.advance(Seconds(1));
+  await until('acknowledged', 1);
+  t.same(site.subscribed, ['down 1']);
+  t.equal(site.client?.id, BENCH_MAC);
+  clock.advance(Seconds(30));
+  await until('acknowledged', 2);
+  clock.advance(Seconds(20));
+  await until('closed');
+  t.same(uplinks(site), ['1/1 cellular', '1/2 gps', '1/3 close_connection']);
+});
+
+function watch(t: Tap, site: Site, events: WorldEvent[], secret = SECRET, spoil?: (link: Link) => void) {
+  const watched = new Watched(t, site.port, events, secret, spoil);
+  const until = (type: DiaryEntry['type'], count?: number) => watched.until(type, count);
+  return { watched, clock: watched.clock, lock: watched.lock, until };
+}
+
+t.test('an uplink whose acknowledgement was lost with the connection comes again, the same bytes', async (t) => {
+  const site = await brokerSite(t);
+  const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))]);
+  site.acknowledges = false;
+  const published = new Promise<void>((resolve) => {
+    const authorize = site.broker.authorizePublish;
+    site.broker.authorizePublish = (client, packet, done) => {
+      authorize?.call(site.broker, client, packet, done);
+      resolve();
+    };
+  });
+  clock.advance(Seconds(1));
+  await published;
+  site.acknowledges = true;
+  site.client?.conn.destroy();
+  await until('lost');
+  clock.advance(Seconds(10));
+  await until('acknowledged');
+  t.equal(site.received.length, 2);
+  t.equal(site.received[0], site.received[1]);
+});
+
+t.test('refused: the CONNACK’s code is told, and the model’s waits begin', async (t) => {
+  const site = await brokerSite(t);
+  const { clock, until } = watch(t, site, [unlockedAt(0)], 'wrong');
+  clock.advance(0);
+  t.match(await until('refused'), { trouble: { code: 4 } });
+  clock.advance(Seconds(10));
+  await until('refused', 2);
+  t.same(site.received, []);
+});
+
+t.test('nobody there: the try fails and is told', async (t) => {
+  const site = await brokerSite(t);
+  site.server.close();
+  const { clock, until } = watch(t, site, [unlockedAt(0)]);
+  clock.advance(0);
+  t.match(await until('refused'), { trouble: { message: /ECONNREFUSED/ } });
+});
+
+t.test('a subscription that is refused is no connection', async (t) => {
+  const site = await brokerSite(t);
+  site.broker.authorizeSubscribe = (_client, _subscription, done) => done(null, null);
+  const { clock, until } = watch(t, site, [unlockedAt(0)]);
+  clock.advance(0);
+  t.match(await until('refused'), { trouble: { message: /down/ } });
+});
+
+t.test('commands come down, what is none is noted', async (t) => {
+  const site = await brokerSite(t);
+  const { clock, until } = watch(t, site, [
+    { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } },
+  ]);
+  clock.advance(0);
+  await until('acknowledged');
+  const send = (payload: Uint8Array) =>
+    site.client?.publish(
+      { cmd: 'publish', topic: 'down', payload: Buffer.from(payload), qos: 1, dup: false, retain: false },
+      () => {},
+    );
+  const command: Command = { type: 'siren', seconds: 3 };
+  send(Buffer.from('ffff', 'hex'));
+  await until('unreadable');
+  send(encodeDownlink({ id: 3, expiresMs: NOON_MS + Minutes(2), command }));
+  t.match(await until('received'), { downlink: { id: 3, command } });
+  await until('acknowledged', 2);
+  t.same(uplinks(site).slice(1), ['1/2 ack']);
+});
+
+t.test('without a network the connection dies without a word; stopped, it ends in good order', async (t) => {
+  const site = await brokerSite(t);
+  const ends: string[] = [];
+  site.broker.on('clientDisconnect', (client) => ends.push(client.id));
+  const { clock, until, lock } = watch(t, site, [
+    { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } },
+    { atMs: NOON_MS + Seconds(5), change: { type: 'coverage', covered: false } },
+    { atMs: NOON_MS + Seconds(6), change: { type: 'coverage', covered: true } },
+  ]);
+  clock.advance(0);
+  await until('acknowledged');
+  clock.advance(Seconds(5));
+  clock.advance(Seconds(20));
+  await until('acknowledged', 2);
+  site.acknowledges = false;
+  clock.advance(Minutes(15));
+  await lock.stop();
+  t.equal(clock.pending, 0);
+  t.ok(ends.length >= 1);
+});
+
+t.test('a fleet over MQTT at speed: starts one after another, stops in good order', async (t) => {
+  const site = await brokerSite(t);
+  const clock = new RunClock(NOON_MS, 600);
+  const macs = fleetMacs('mqtt', 5);
+  let acknowledged = 0;
+  const enough = new Promise<void>((resolve) => {
+    const fleet = new Fleet({
+      seed: 'mqtt',
+      clock,
+      macs,
+      openLink: mqttLinks({ host: '127.0.0.1', port: site.port }, () => SECRET),
+      pace: 'lively',
+      diary: (_mac, _atMs, entry) => {
+        if (entry.type === 'acknowledged' && ++acknowledged === 20) resolve();
+      },
+    });
+    t.teardown(() => fleet.stop());
+    fleet.start();
+  });
+  await enough;
+  t.ok(site.received.length >= 20);
+});
+
+/** The broker's ends of the connections, in the order in which they came. */
+function socketsOf(site: Site): Socket[] {
+  const sockets: Socket[] = [];
+  site.server.on('connection', (socket) => sockets.push(socket));
+  return sockets;
+}
+
+t.test('cut in the middle of an uplink: nothing of it is taken, and it comes again whole', async (t) => {
+  const site = await brokerSite(t);
+  const sockets = socketsOf(site);
+  const bytesBeforeCut = 20;
+  let cuts = 1;
+  const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))], SECRET, (link) => {
+    const publish = link.publish.bind(link);
+    link.publish = (uplink) => {
+      if (cuts-- > 0) link.cut(bytesBeforeCut);
+      publish(uplink);
+    };
+  });
+  clock.advance(Seconds(1));
+  await until('lost');
+  t.same(site.received, []);
+  clock.advance(Seconds(10));
+  await until('acknowledged');
+  t.same(uplinks(site), ['1/1 cellular']);
+  // A header of 2 bytes, the topic's length, "up", the packet's number: then the uplink.
+  const whole = 8 + (site.received[0]?.length ?? 0) / 2;
+  const [first, second] = sockets.map(({ bytesRead }) => bytesRead);
+  t.equal((second ?? 0) - (first ?? 0), whole - bytesBeforeCut, 'the broker got the beginning of it');
+});
+
+t.test('abandoned: the broker believes in the connection until the next takes it over', async (t) => {
+  const site = await brokerSite(t);
+  const sockets = socketsOf(site);
+  const links: Link[] = [];
+  const recovery: WorldEvent = { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } };
+  const coverage = (span: number, covered: boolean): WorldEvent => {
+    return { atMs: NOON_MS + span, change: { type: 'coverage', covered } };
+  };
+  const events = [recovery, coverage(Seconds(5), false), coverage(Seconds(6), true)];
+  const { clock, until } = watch(t, site, events, SECRET, (link) => {
+    links.push(link);
+    // The modem loses the network, and nobody tells the other side.
+    link.drop = () => link.abandon();
+  });
+  clock.advance(0);
+  await until('acknowledged');
+  const before = sockets[0]?.bytesRead;
+  clock.advance(Seconds(6));
+  t.equal(site.broker.connectedClients, 1, 'it is still there');
+  const ended = once(sockets[0] as Socket, 'close');
+  clock.advance(Seconds(10));
+  await until('acknowledged', 2);
+  await ended;
+  t.equal(site.broker.connectedClients, 1, 'the new one');
+  t.equal(sockets[0]?.bytesRead, before, 'nothing more came on the old one, no DISCONNECT either');
+});
+
+t.test('over TLS, with a certificate that is trusted and one that is not', async (t) => {
+  const site = await brokerSite(t);
+  const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }]);
+  const front = createTlsServer({ key, cert }, (outside) => {
+    const inside = connect(site.port, '127.0.0.1');
+    outside
+      .on('error', () => inside.destroy())
+      .pipe(inside)
+      .on('error', () => outside.destroy())
+      .pipe(outside);
+  });
+  front.on('tlsClientError', () => undefined);
+  front.listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  t.teardown(() => front.close());
+  const port = (front.address() as AddressInfo).port;
+  const told = async (ca: string | undefined): Promise<string> => {
+    const open = mqttLinks(
+      { host: '127.0.0.1', port, tls: { servername: 'localhost', ...(ca && { ca }) } },
+      () => SECRET,
+    );
+    return await new Promise<string>((resolve) => {
+      const link = open(BENCH_MAC, {
+        connected: () => void link.close().then(() => resolve('connected')),
+        failed: ({ message }) => resolve(message),
+        ended: () => resolve('ended'),
+        acknowledged: () => undefined,
+        command: () => undefined,
+        unreadable: () => undefined,
+      });
+      link.connect();
+    });
+  };
+  t.equal(await told(cert), 'connected');
+  t.match(await told(undefined), /self-signed/);
+});

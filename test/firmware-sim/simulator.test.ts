@@ -1,0 +1,316 @@
+// The simulator within the process: the generator, the world, one lock on a clock turned by hand, fleets, runs without
+// waiting. What the protocol asks of a lock is tested with `step`; here it is that the parts are joined rightly.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { fleetMacs } from '../../firmware-sim/fleet/fleet.js';
+import { runVirtual } from '../../firmware-sim/fleet/virtual.js';
+import { MemoryGateway } from '../../firmware-sim/link/memory-link.js';
+import type { DiaryEntry } from '../../firmware-sim/lock/diary.js';
+import { DirectoryFlash, type Flash, MemoryFlash } from '../../firmware-sim/lock/flash.js';
+import { Lock } from '../../firmware-sim/lock/lock.js';
+import { QueueClock } from '../../firmware-sim/lock/queue-clock.js';
+import { Prng } from '../../firmware-sim/prng.js';
+import { OPENINGS } from '../../firmware-sim/world/opening.js';
+import { EVERYDAY, LIVELY } from '../../firmware-sim/world/pace.js';
+import { PlannedWorld } from '../../firmware-sim/world/planned-world.js';
+import { cosineOf, sineOf } from '../../firmware-sim/world/routes/angle.js';
+import { AMSTERDAM, metersAlong, placeAlong } from '../../firmware-sim/world/routes/city.js';
+import { StreetRoute } from '../../firmware-sim/world/routes/street-route.js';
+import { ScriptedWorld, type WorldEvent } from '../../firmware-sim/world/world.js';
+import { Hours, ManualClock, Minutes } from '../../proto/clock.js';
+import { periodMinuteOf } from '../../proto/power/step/reading.js';
+import { encodeUplink } from '../../proto/wire/codec.js';
+import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
+import { BENCH_MAC, MIDNIGHT_MS, macOf } from '../helpers/mqtt/lock-bench.js';
+import { readGoldenTraces, retrace } from '../helpers/sim/golden-traces.js';
+
+const RENEW = 'renewed on purpose by node dist/test/helpers/sim/golden-traces.js --write';
+const NOON_MS = MIDNIGHT_MS + Hours(12);
+
+interface Site {
+  readonly clock: ManualClock;
+  readonly gateway: MemoryGateway;
+  readonly lock: Lock;
+  readonly entries: { atMs: number; entry: DiaryEntry }[];
+  readonly received: Uplink[];
+}
+
+const after = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: NOON_MS + span, change });
+
+function site(
+  events: WorldEvent[],
+  flash: Flash = new MemoryFlash(),
+  lockState: 'locked' | 'unlocked' = 'locked',
+): Site {
+  const clock = new ManualClock(NOON_MS);
+  const received: Uplink[] = [];
+  const entries: Site['entries'] = [];
+  const gateway = new MemoryGateway({ uplink: (_mac, uplink) => received.push(uplink) });
+  const beginning = {
+    lockState,
+    batteryPercent: 70,
+    power: DEFAULT_POWER,
+    ebikeVolts: 36.5,
+    tetherState: 'detached',
+    covered: true,
+    skyOpen: true,
+  } as const;
+  const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
+  const world = new ScriptedWorld(beginning, events, { position, speedMetersPerSecond: 0, directionDegrees: 0 });
+  const diary = (_mac: string, atMs: number, entry: DiaryEntry) => entries.push({ atMs, entry });
+  const openLink = gateway.open;
+  const lock = new Lock({ mac: BENCH_MAC, firmwareVersion: '2.4.1', clock, world, openLink, flash, chance: 1, diary });
+  lock.start();
+  return { clock, gateway, lock, entries, received };
+}
+
+t.test('the generator repeats, forks by name, and is spread evenly', async (t) => {
+  const draw = (prng: Prng) => Array.from({ length: 5 }, () => prng.uint32());
+  t.same(draw(new Prng('a')), draw(new Prng('a')));
+  t.notSame(draw(new Prng('a')), draw(new Prng('b')));
+  const one = new Prng(7);
+  const before = draw(one.fork('x'));
+  one.uint32();
+  t.same(draw(one.fork('x')), before, 'a fork does not depend on what was drawn');
+  t.notSame(draw(one.fork('y')), before);
+  const counts = new Array<number>(10).fill(0);
+  for (let drawn = 0; drawn < 20_000; drawn++) {
+    const tenth = one.whole(0, 9);
+    counts[tenth] = (counts[tenth] ?? 0) + 1;
+  }
+  t.ok(Math.min(...counts) > 1800 && Math.max(...counts) < 2200, 'each tenth about as often');
+  t.throws(() => one.pick([]));
+});
+
+t.test('sine and cosine: as exact as the language’s, and exact where they are round', async (t) => {
+  const radians = (degrees: number): number => (degrees * Math.PI) / 180;
+  let worst = 0;
+  for (let degrees = -720; degrees <= 720; degrees += 0.37) {
+    worst = Math.max(worst, Math.abs(sineOf(degrees) - Math.sin(radians(degrees))));
+    worst = Math.max(worst, Math.abs(cosineOf(degrees) - Math.cos(radians(degrees))));
+  }
+  t.ok(worst < 4e-15, `at most ${worst} off`);
+  t.same([0, 90, 180, 270, 360, -90].map(sineOf).map(plain), [0, 1, 0, -1, 0, -1]);
+  t.same([0, 90, 180, 270, 360, -90].map(cosineOf).map(plain), [1, 0, -1, 0, 1, 0]);
+});
+
+/** −0 is 0. */
+const plain = (value: number): number => value + 0;
+
+t.test('a route follows the streets: its position, speed and heading belong together', async (t) => {
+  for (let seed = 0; seed < 20; seed++) {
+    const to = { eastMeters: 900 - 100 * seed, northMeters: 1500 - 170 * seed };
+    const from = { eastMeters: 0, northMeters: 0 };
+    const route = new StreetRoute(new Prng(seed), { city: AMSTERDAM, from, to, startMs: 0, speedMetersPerSecond: 5 });
+    let wrong = 0;
+    for (let atMs = 0; atMs + 200 < route.endMs; atMs += 700) {
+      const here = route.at(atMs);
+      const there = route.at(atMs + 200);
+      const expected = placeAlong(here.place, here.directionDegrees, here.speedMetersPerSecond * 0.2);
+      const off = Math.hypot(
+        expected.eastMeters - there.place.eastMeters,
+        expected.northMeters - there.place.northMeters,
+      );
+      if (here.directionDegrees === there.directionDegrees && off > 1.5) wrong++;
+      if (here.directionDegrees < 0 || here.directionDegrees >= 360) wrong++;
+    }
+    t.equal(wrong, 0, `seed ${seed}`);
+    const last = route.at(route.endMs - 1).place;
+    t.ok(Math.abs(metersAlong(last, to, 0)) < 3 && Math.abs(metersAlong(last, to, 90)) < 3, 'and it arrives');
+  }
+});
+
+t.test('a planned world: in order of time, the same for the same seed, within the city', async (t) => {
+  const all = new Set<string>();
+  for (const pace of [EVERYDAY, LIVELY]) {
+    const make = () => new PlannedWorld({ prng: new Prng(3), city: AMSTERDAM, startMs: NOON_MS, pace });
+    const [world, twin] = [make(), make()];
+    const kinds = new Set<string>();
+    let beforeMs = NOON_MS;
+    for (let taken = 0; taken < 3000; taken++) {
+      if (world.nextAtMs() < beforeMs) t.fail(`back in time: ${beforeMs}`);
+      beforeMs = world.nextAtMs();
+      const event = world.take();
+      if (event === undefined) throw new Error('a life goes on');
+      kinds.add(event.change.type);
+      if (JSON.stringify(twin.take()) !== JSON.stringify(event)) t.fail('the twin lives another life');
+      const { position } = world.fixAt(event.atMs);
+      if (Math.abs(position.latitudeDegrees - AMSTERDAM.latitudeDegrees) > 0.2) t.fail(`far away: ${event.atMs}`);
+    }
+    for (const kind of kinds) all.add(kind);
+  }
+  t.same([...all].sort(), ALL_KINDS, 'and everything happens that a world can do');
+});
+
+const ALL_KINDS = [
+  'battery',
+  'boot',
+  'coverage',
+  'ebike',
+  'lock-state',
+  'modem-reset',
+  'motion',
+  'settings',
+  'sky',
+  'tether',
+];
+
+t.test('one lock over a memory link: what was due is done at its own time', async (t) => {
+  const { clock, received, entries } = site([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
+  clock.advance(Hours(1));
+  t.same(
+    received.map(({ timeMs, body }) => [(timeMs - NOON_MS) / 1000, body.kind]),
+    [
+      [60, 'cellular'],
+      [90, 'gps'],
+      [110, 'close_connection'],
+    ],
+  );
+  const types = entries.map(({ entry }) => (entry.type === 'did' ? entry.effect.type : entry.type));
+  const told = types.filter((type) => type !== 'gps-on');
+  t.same(told.slice(0, 7), ['booted', 'world', 'made', 'connect', 'connected', 'publish', 'acknowledged']);
+});
+
+t.test('without coverage all is kept, and arrives afterwards in order', async (t) => {
+  const { clock, received, lock } = site([
+    after(0, { type: 'coverage', covered: false }),
+    after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' }),
+    after(Minutes(20), { type: 'lock-state', lockState: 'locked' }),
+    after(Minutes(30), { type: 'coverage', covered: true }),
+  ]);
+  clock.advance(Minutes(30));
+  t.same(received, []);
+  t.equal(lock.state.waiting.length, 4);
+  clock.advance(Minutes(10));
+  t.same(
+    received.map(({ sequence }) => sequence),
+    [1, 2, 3, 4, 5],
+  );
+  t.equal(received[0]?.timeMs, NOON_MS + Minutes(1));
+});
+
+t.test('what was not acknowledged comes again after the loss, the same bytes', async (t) => {
+  const { clock, received, gateway } = site([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
+  gateway.acknowledges = false;
+  clock.advance(Minutes(2));
+  gateway.cut(BENCH_MAC);
+  gateway.acknowledges = true;
+  clock.advance(Minutes(2));
+  t.ok(received.length > 2);
+  const [first, again] = received.map(encodeUplink);
+  t.same(again, first);
+});
+
+t.test('a command comes, is carried out and acknowledged, and the diary has it', async (t) => {
+  const { clock, received, gateway, entries } = site([
+    after(Minutes(1), { type: 'settings', change: { recovery: true } }),
+  ]);
+  const downlink = { id: 5, expiresMs: NOON_MS + Hours(1), command: { type: 'unlock' } } as const;
+  t.notOk(gateway.send(BENCH_MAC, downlink), 'asleep');
+  clock.advance(Minutes(2));
+  t.ok(gateway.send(BENCH_MAC, downlink));
+  clock.advance(Minutes(2));
+  t.match(received.find(({ body }) => body.kind === 'ack')?.body, { commandId: 5, result: 'ok' });
+  t.ok(entries.some(({ entry }) => entry.type === 'received'));
+  t.ok(entries.some(({ entry }) => entry.type === 'did' && entry.effect.type === 'unlock'));
+});
+
+t.test('stopped and started again: a boot more, and what was kept is sent under its own name', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'lockgate-flash-'));
+  t.teardown(() => rmSync(directory, { recursive: true }));
+  const events = [
+    after(0, { type: 'coverage', covered: false }),
+    after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' }),
+  ];
+  const first = site(events, new DirectoryFlash(directory));
+  first.clock.advance(Minutes(5));
+  await first.lock.stop();
+  await first.lock.stop();
+  t.equal(first.clock.pending, 0, 'nothing is left behind');
+  const second = site([], new DirectoryFlash(directory), 'unlocked');
+  second.clock.advance(Minutes(5));
+  t.same(
+    second.received.map(({ boot, sequence, body }) => `${boot}/${sequence} ${body.kind}`),
+    ['1/1 cellular', '1/2 gps', '2/1 close_connection'],
+  );
+  await second.lock.stop();
+  const moved = site([], new DirectoryFlash(directory), 'locked');
+  t.match(moved.received[0], { boot: 3, sequence: 1, body: { reason: 'REASON_STATE_PING', lockState: 'locked' } });
+  writeFileSync(join(directory, `${BENCH_MAC}.json`), '{"boot":');
+  t.throws(() => site([], new DirectoryFlash(directory)), { code: 'bad-flash' });
+});
+
+t.test('a clock of a queue runs what is due in order, however it was given', async (t) => {
+  const clock = new QueueClock(1000);
+  const prng = new Prng(1);
+  const ran: number[] = [];
+  const delays = Array.from({ length: 500 }, () => prng.whole(0, 300));
+  for (const delay of delays) clock.after(delay, () => ran.push(clock.now()));
+  clock.after(50, () => t.fail('called off')).cancel();
+  clock.run(1200);
+  const due = delays.map((delay) => 1000 + delay).filter((atMs) => atMs <= 1200);
+  t.same(
+    ran,
+    due.sort((one, other) => one - other),
+  );
+  t.equal(clock.now(), 1200);
+});
+
+t.test('the same seed gives the same uplinks, another seed others', async (t) => {
+  const run = (seed: number): string[] => {
+    const lines: string[] = [];
+    const uplink = (mac: string, atMs: number, made: Uplink) => {
+      lines.push(`${mac} ${atMs} ${Buffer.from(encodeUplink(made)).toString('hex')}`);
+    };
+    runVirtual({ seed, locks: 5, days: 3, startMs: MIDNIGHT_MS, sink: { uplink } });
+    return lines;
+  };
+  const [one, again, other] = [run(1), run(1), run(2)];
+  t.ok(one.length > 100);
+  t.same(again, one);
+  t.notSame(other, one);
+});
+
+t.test('the bytes of a seed are the same with every Node, and from one build to the next', async (t) => {
+  for (const golden of readGoldenTraces()) {
+    const { lines, sha256 } = golden;
+    t.ok(lines > 50, 'enough happens');
+    t.same(retrace(golden), { lines, sha256 }, `seed ${golden.seed}, ${golden.pace}: ${RENEW}`);
+  }
+});
+
+t.test('a lively fleet shows every trigger within half an hour', async (t) => {
+  const seen = new Set<string>();
+  const startMs = NOON_MS;
+  const uplink = (_mac: string, _atMs: number, { body }: Uplink) => {
+    seen.add(body.kind === 'ack' ? 'ack' : body.reason);
+  };
+  const periodMinute = 12 * 60;
+  runVirtual({ seed: 'demo', locks: 12, days: 1 / 48, startMs, pace: 'lively', periodMinute, sink: { uplink } });
+  t.same([...seen].sort(), [
+    'REASON_CLOSE_CONNECTION',
+    'REASON_NETWORK_PING',
+    'REASON_PERIOD_TRACKING',
+    'REASON_RESET',
+    'REASON_STATE_PING',
+    'REASON_THEFT',
+    'REASON_UNLOCKED_MOVEMENT',
+    'REASON_UNLOCKED_PING',
+  ]);
+  t.ok(OPENINGS.every(({ endsAfterMs }) => endsAfterMs <= Hours(1)));
+});
+
+t.test('the MACs of a fleet: its own, the same again, the first with the wanted minute', async (t) => {
+  const macs = fleetMacs(4, 1000);
+  t.equal(new Set(macs).size, 1000);
+  t.same(fleetMacs(4, 1000), macs);
+  t.same(
+    macs.map((mac) => macOf(mac)),
+    macs,
+  );
+  const first = fleetMacs(4, 3, 1435)[0];
+  t.ok(first && (periodMinuteOf(first) - 1435 + 1440) % 1440 <= 20, 'over midnight too');
+  t.throws(() => fleetMacs(4, 0), { code: 'bad-count' });
+});

@@ -1,0 +1,261 @@
+// The world around simulated locks, held against its definitions: how far GPS is off, what a battery loses, when people
+// ride, and that healthy locks stay within the rules whatever the world does.
+import t from 'tap';
+import { parseMix } from '../../firmware-sim/fleet/mix.js';
+import { VirtualRun } from '../../firmware-sim/fleet/virtual.js';
+import { GpsReceiver } from '../../firmware-sim/lock/gps-receiver.js';
+import { Prng } from '../../firmware-sim/prng.js';
+import { LockBattery } from '../../firmware-sim/world/battery/battery.js';
+import { EbikeBattery } from '../../firmware-sim/world/battery/ebike-battery.js';
+import { POWER_DRAW } from '../../firmware-sim/world/battery/power-draw.js';
+import { CommuterWeek } from '../../firmware-sim/world/day-pattern.js';
+import { EVERYDAY } from '../../firmware-sim/world/pace.js';
+import { PlannedWorld } from '../../firmware-sim/world/planned-world.js';
+import { AMSTERDAM, cityAround, placeAlong, positionOf } from '../../firmware-sim/world/routes/city.js';
+import { Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
+import { findingsIn, RUN_STARTS_MS, traceOf } from '../helpers/sim/judged-run.js';
+import { type LatLon, metersApart } from '../helpers/sim/sphere.js';
+
+const latLon = ({
+  latitudeDegrees,
+  longitudeDegrees,
+}: {
+  latitudeDegrees: number;
+  longitudeDegrees: number;
+}): LatLon => [latitudeDegrees, longitudeDegrees];
+
+t.test('the true place lies within the stated uncertainty in 95 % of the fixes, and errors wander', async (t) => {
+  let within = 0;
+  let far = 0;
+  let fixes = 0;
+  let turned = 0;
+  const uncertainties = new Map<number, { within: number; all: number }>();
+  const lags: Record<number, [number, number]> = { 10: [0, 0], 300: [0, 0] };
+  for (let lock = 0; lock < 40; lock++) {
+    const gap = lock % 2 === 0 ? 10 : 300;
+    const receiver = new GpsReceiver(new Prng(`gps ${lock}`), AMSTERDAM);
+    const middle = placeAlong({ eastMeters: 0, northMeters: 0 }, lock * 31, lock * 60);
+    let before: number | undefined;
+    for (let index = 0; index < 500; index++) {
+      const place = placeAlong(middle, 45, gap === 10 ? 0 : index * 15);
+      const motion = { place, speedMetersPerSecond: 5, directionDegrees: 45 };
+      const fix = receiver.read(Seconds(gap * index), motion);
+      const { uncertaintyMeters } = fix.position;
+      const truth = latLon(positionOf(AMSTERDAM, place, 0));
+      const off = metersApart(truth, latLon(fix.position));
+      const isWithin = off <= uncertaintyMeters;
+      fixes += 1;
+      within += isWithin ? 1 : 0;
+      far += off > 2 * uncertaintyMeters ? 1 : 0;
+      turned += Math.abs(fix.directionDegrees - 45) > 30 ? 1 : 0;
+      const group = uncertainties.get(uncertaintyMeters) ?? { within: 0, all: 0 };
+      uncertainties.set(uncertaintyMeters, { within: group.within + (isWithin ? 1 : 0), all: group.all + 1 });
+      if (Math.abs(fix.speedMetersPerSecond - 5) > 4) t.fail(`a speed of ${fix.speedMetersPerSecond}`);
+      const north = (fix.position.latitudeDegrees - truth[0]) / uncertaintyMeters;
+      const lag = lags[gap] ?? [0, 0];
+      if (before !== undefined) lag[0] += before * north;
+      lag[1] += north * north;
+      before = north;
+    }
+  }
+  t.equal(fixes, 20_000);
+  t.ok(within / fixes > 0.92 && within / fixes < 0.98, `${within} of ${fixes} within`);
+  t.ok(far < 5, `${far} beyond twice the uncertainty`);
+  t.ok(turned < fixes / 100, `${turned} directions far off`);
+  const met = [...uncertainties.keys()];
+  t.ok(Math.min(...met) <= 5 && Math.max(...met) >= 20, `from ${Math.min(...met)} m to ${Math.max(...met)} m`);
+  const [near = 0, apart = 0] = [10, 300].map((gap) => (lags[gap]?.[0] ?? 0) / (lags[gap]?.[1] ?? 1));
+  t.ok(near > 0.6, `10 s later an error is much the same: ${near}`);
+  t.ok(Math.abs(apart) < 0.35, `5 min later hardly: ${apart}`);
+});
+
+t.test('a receiver that stands tells no speed and keeps its direction; the truth has no error', async (t) => {
+  const receiver = new GpsReceiver(new Prng(1), AMSTERDAM);
+  const place = { eastMeters: 10, northMeters: 20 };
+  const moving = receiver.read(0, { place, speedMetersPerSecond: 5, directionDegrees: 90 });
+  const standing = receiver.read(1000, { place, speedMetersPerSecond: 0, directionDegrees: 270 });
+  t.match(standing, { speedMetersPerSecond: 0, directionDegrees: moving.directionDegrees });
+  const world = new PlannedWorld({ prng: new Prng(2), city: AMSTERDAM, startMs: 0, pace: EVERYDAY });
+  t.same(world.truthAt(0), world.truthAt(0), 'to look twice changes nothing');
+  const [read, truth] = [world.fixAt(0), world.truthAt(0)];
+  t.ok(metersApart(latLon(read.position), latLon(truth.position)) < 60);
+  t.notSame(read.position, truth.position);
+});
+
+t.test('what a battery loses: each cause as its figure has it, by hand', async (t) => {
+  const battery = new LockBattery({ startMs: 0, percent: 50 });
+  battery.did({ type: 'connect' }, 0);
+  battery.did({ type: 'gps-on' }, 0);
+  battery.did({ type: 'gps-off' }, Seconds(30));
+  battery.did({ type: 'gps-off' }, Seconds(40));
+  for (const second of [1, 2, 3]) battery.did({ type: 'publish', uplink: {} as never }, Seconds(second));
+  battery.offline(Seconds(60));
+  battery.did({ type: 'unlock' }, Seconds(70));
+  battery.turns(Seconds(80));
+  battery.did({ type: 'siren', durationMs: Seconds(10) }, Seconds(90));
+  battery.did({ type: 'tone', durationMs: Seconds(6) }, Seconds(95));
+  const used = battery.used(Hours(1));
+  const expected = {
+    idle: 0.05, // mA, for an hour
+    selfDischarge: (2950 * 0.02) / (30.4375 * 24), // 2 % of 2,950 mAh in a month of 30.4375 days
+    modem: 11 / 60,
+    connect: 0.3,
+    send: 0.27,
+    gps: 30 / 120,
+    motor: 0.3,
+    tone: 0.1,
+    siren: 500 / 360,
+  };
+  for (const [cause, mah] of Object.entries(expected))
+    t.ok(Math.abs((used[cause as keyof typeof used] ?? Number.NaN) - mah) < 1e-9, `${cause}: ${mah} mAh`);
+  const sum = Object.values(expected).reduce((all, mah) => all + mah, 0);
+  t.ok(Math.abs(battery.chargeMah - (1475 - sum)) < 1e-9, 'and the charge is less by their sum');
+  for (const { sentence, source } of Object.values(POWER_DRAW)) {
+    t.match(sentence, /^[A-Z].*\.$/);
+    t.ok(source.length > 10);
+  }
+});
+
+t.test('the gauge: whole percents at the moment they are reached, down and up', async (t) => {
+  const battery = new LockBattery({ startMs: 0, percent: 10, times: 10 });
+  battery.did({ type: 'gps-on' }, 0);
+  // 1 % are 29.5 mAh; ten times 30 mA of GPS, 0.05 mA of idling and 2 % a month.
+  const milliamps = 10 * (30 + 0.05 + (2950 * 0.02) / (30.4375 * 24));
+  t.equal(battery.nextAtMs, Math.ceil((29.5 / milliamps) * Hours(1)));
+  t.equal(battery.percent, 10, 'not yet');
+  t.equal(battery.take(), 9);
+  battery.did({ type: 'gps-off' }, battery.nextAtMs - 1);
+  battery.set(9, Hours(1));
+  battery.plug(Hours(2), Hours(3));
+  // The charger puts in 10 × 1 A in the hour: all that is missing, and no more.
+  const told: number[] = [];
+  while (battery.nextAtMs < Hours(3)) told.push(battery.take());
+  t.same(
+    told,
+    Array.from({ length: 91 }, (_, index) => 10 + index),
+  );
+  t.equal(battery.percent, 100);
+  const idle = 10 * (0.05 + (2950 * 0.02) / (30.4375 * 24));
+  t.equal(battery.nextAtMs, Math.ceil(Hours(3) + (29.5 / idle) * Hours(1)), 'then it goes down slowly');
+  const empty = new LockBattery({ startMs: 0, percent: 2 });
+  empty.did({ type: 'gps-on' }, 0);
+  t.equal(empty.take(), 1);
+  t.equal(empty.nextAtMs, Number.POSITIVE_INFINITY, 'its protection holds it');
+  t.ok(empty.used(Days(30)).gps > 21_000 && empty.chargeMah > 29);
+});
+
+t.test('the battery of an e-bike goes down with the metres, and is charged before it is empty', async (t) => {
+  const battery = new EbikeBattery(new Prng(5));
+  const before = battery.volts;
+  battery.rides(10_000);
+  // 60 to 120 Wh of 500 Wh, of the 12 V between empty and full.
+  const fell = before - battery.volts;
+  t.ok(fell >= 1.4 && fell <= 3, `${fell} V`);
+  for (let ride = 0; ride < 100; ride++) {
+    battery.rides(9000);
+    t.ok(battery.volts >= 30 && battery.volts <= 42);
+  }
+});
+
+t.test('a week: commuters go to work on workdays and out at weekends, by the clock there; some are away', async (t) => {
+  const counts = { work: [0, 0, 0, 0, 0, 0, 0], out: [0, 0, 0, 0, 0, 0, 0] };
+  let longest = 0;
+  for (const offset of [60, -300]) {
+    const toHour = (atMs: number): number => ((atMs + Minutes(offset)) % Days(1)) / Hours(1);
+    for (let person = 0; person < 60; person++) {
+      const week = new CommuterWeek(new Prng(person), Minutes(offset));
+      const twin = new CommuterWeek(new Prng(person), Minutes(offset));
+      let atMs = RUN_STARTS_MS;
+      while (atMs < RUN_STARTS_MS + Days(364)) {
+        const next = week.next(atMs);
+        if (JSON.stringify(next) !== JSON.stringify(twin.next(atMs))) t.fail('the twin rides otherwise');
+        if (next.atMs < atMs + Minutes(15)) t.fail('too soon');
+        longest = Math.max(longest, next.atMs - atMs);
+        atMs = next.atMs;
+        const weekday = new Date(atMs + Minutes(offset)).getUTCDay();
+        if (next.goal !== 'work' && next.goal !== 'out') continue;
+        counts[next.goal][weekday] = (counts[next.goal][weekday] ?? 0) + 1;
+        if (next.goal === 'work' && !(toHour(atMs) > 6 && toHour(atMs) < 10)) t.fail(`to work at ${toHour(atMs)}`);
+        if (next.goal === 'out' && !(toHour(atMs) >= 10 && toHour(atMs) < 21)) t.fail(`out at ${toHour(atMs)}`);
+      }
+    }
+  }
+  const [sunday, , , wednesday, , , saturday] = counts.work;
+  t.same([sunday, saturday], [0, 0]);
+  t.ok((wednesday ?? 0) > 120 * 52 * 0.4, `${wednesday} to work on Wednesdays`);
+  const [outSunday = 0, , , outWednesday = 0] = counts.out;
+  t.ok(outSunday > 2 * outWednesday, `${outSunday} out on Sundays, ${outWednesday} on Wednesdays`);
+  t.ok(longest > Days(5), 'somebody was away');
+  t.equal(cityAround(-33.9, 151.2).utcOffsetMinutes, 600);
+});
+
+t.test('healthy locks over two months: no violation, and no warning that the world does not explain', async (t) => {
+  for (const options of [
+    { seed: 1, locks: 20, days: 60 },
+    { seed: 2, locks: 10, days: 4, pace: 'lively' as const },
+    { seed: 3, locks: 10, days: 30, mix: parseMix('low-battery=1,recovery+ride=1,high=1') },
+  ]) {
+    const lines = traceOf({ ...options, world: true });
+    const findings = findingsIn(lines);
+    t.same(
+      findings.filter(({ severity }) => severity === 'violation'),
+      [],
+    );
+    t.same(unexplained(lines, findings), [], `seed ${options.seed}`);
+    const percents = worldOf(lines).flatMap(({ battery_percent: percent }) => percent ?? []);
+    t.ok(Math.min(...percents) < 10 && percents.includes(100), 'batteries ran low, and were charged');
+  }
+});
+
+interface WorldLine {
+  readonly at: string;
+  readonly mac: string;
+  readonly event: string;
+  readonly coverage?: boolean;
+  readonly modem_reset?: boolean;
+  readonly boot?: number;
+  readonly battery_percent?: number;
+}
+
+function worldOf(lines: readonly string[]): WorldLine[] {
+  return lines.filter((line) => line.includes('"event":"world"')).map((line) => JSON.parse(line) as WorldLine);
+}
+
+/** How long before a warning the network, the modem or the power must have been back at most, to be its cause. */
+const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
+  'not-closed': Seconds(2),
+  'period-overdue': Hours(26),
+  'window-offline': Minutes(20),
+  'recovery-offline': Minutes(20),
+};
+
+function unexplained(lines: readonly string[], findings: ReturnType<typeof findingsIn>): string[] {
+  const trouble = new Map<string, { atMs: number; isLasting: boolean }[]>();
+  for (const { at, mac, coverage, modem_reset: reset, boot } of worldOf(lines)) {
+    if (coverage === undefined && reset === undefined && boot === undefined) continue;
+    trouble.set(mac, [...(trouble.get(mac) ?? []), { atMs: Date.parse(at), isLasting: coverage === false }]);
+  }
+  return findings
+    .filter(({ rule, mac, line }) => {
+      const atMs = Date.parse((JSON.parse(lines[line - 1] ?? '{}') as { at: string }).at);
+      const within = EXPLAINED_WITHIN[rule] ?? 0;
+      const last = trouble.get(mac)?.findLast((each) => each.atMs <= atMs);
+      return last === undefined || (!last.isLasting && last.atMs < atMs - within);
+    })
+    .map(({ message }) => message);
+}
+
+t.test('what a day takes, by mode: a lock tells it by cause', async (t) => {
+  const perDay = (mix: string): number => {
+    const run = new VirtualRun({ seed: 1, locks: 5, days: 20, startMs: RUN_STARTS_MS, mix: parseMix(mix) });
+    run.advance(run.endMs);
+    const used = run.locks.map(({ battery }) => Object.values(battery?.used(run.endMs) ?? {}));
+    return used.flat().reduce((sum, mah) => sum + mah, 0) / 5 / 20;
+  };
+  const [mid, high, recovery] = [perDay('mid'), perDay('high'), perDay('recovery')];
+  t.comment(`mAh a day: MID ${mid.toFixed(1)}, HIGH ${high.toFixed(1)}, recovery ${recovery.toFixed(1)}`);
+  // 12 h and 24 h of 11 mA are 132 and 264 mAh; what else a lock does is little beside it.
+  t.ok(mid > 3.1 && mid < 20);
+  t.ok(high > 132 && high < 165);
+  t.ok(recovery > 255 && recovery < 300);
+});

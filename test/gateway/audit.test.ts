@@ -1,0 +1,281 @@
+/**
+ * The audit log: whatever is changed by way of the operator's interface, at the data folder, or by the gateway itself
+ * has an entry with who, when, what and what came of it; and no secret has.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import { eventLine } from '../../cli/commands/tail/event-line.js';
+import { forgetSecrets, rotateKey } from '../../gateway/data-folder/key-change.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import type { ChangingRoute } from '../../gateway/http/operator/routes.js';
+import { OPERATOR_ROUTES } from '../../gateway/http/operator/server.js';
+import { logEvents, makeLog } from '../../gateway/log/log.js';
+import { AUDIT_KEPT, type AuditBeginning } from '../../gateway/store/contract/audit-store.js';
+import { StoreFailure } from '../../gateway/store/contract/store.js';
+import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
+import { systemClock } from '../../proto/clock.js';
+import { ask } from '../helpers/cli/operator-call.js';
+import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { overriding } from '../helpers/durability/sabotage.js';
+import { MERCHANT, openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
+import { openStore } from '../helpers/store/new-store.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const MAC = 'A4:C1:38:F0:E1:D2';
+
+interface Entry {
+  readonly id: number;
+  readonly action: string;
+  readonly object: string;
+  readonly outcome: string;
+}
+
+/** The newest first. */
+async function entriesOf(gateway: Gateway, query = ''): Promise<readonly Entry[]> {
+  return ((await ask(gateway, 'GET', `/audit${query}`)).body as { entries: Entry[] }).entries;
+}
+
+t.test('every row that is not GET has an entry for each call', async (t) => {
+  const gateway = await testGateway(t);
+  const changing = OPERATOR_ROUTES.filter((route): route is ChangingRoute => route.method !== 'GET');
+  t.ok(changing.length >= 24, `${changing.length} of them`);
+  for (const { method, path: where, operation } of changing) {
+    const place = where.replace(':mac', 'A4C138F0E1D9').replace(':id', '999').replace(':name', 'nobody');
+    const before = (await entriesOf(gateway, '?limit=1'))[0]?.id ?? 0;
+    const { status } = await ask(gateway, method, place, {});
+    const [entry, ...others] = (await entriesOf(gateway)).filter(({ id }) => id > before);
+    const outcome = status < 300 ? 'done' : 'refused';
+    const expected = { action: operation, outcome, actor: 'operator', at: /^20.*Z$/ };
+    t.match(entry, expected, `${method} ${where}: ${status}`);
+    t.same(others, [], 'and no other');
+  }
+  const names = OPERATOR_ROUTES.map(({ operation }) => operation);
+  t.equal(new Set(names).size, names.length, 'each row has a name of its own');
+});
+
+t.test('an entry says who did what to which, how it was before, and what came of it', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addMerchant('Blue');
+  await ask(gateway, 'POST', '/devices', { mac: 'a4c138f0e1d2', merchant: MERCHANT });
+  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Blue' });
+  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Nobody' });
+  const webhook = { url: 'http://127.0.0.1:9/way?key=1', merchant: 'Blue', headers: { 'X-Team': 'bikes' } };
+  await ask(gateway, 'POST', '/webhooks', webhook);
+  await ask(gateway, 'POST', '/webhooks/1', { state: 'disabled' });
+  await ask(gateway, 'POST', '/webhooks/1/remove');
+  const [removed, disabled, added, refused, moved, made] = await entriesOf(gateway);
+  t.match(made, { action: 'device.add', object: MAC, before: null, after: { merchant: MERCHANT, simulated: false } });
+  t.match(moved, { object: MAC, before: { merchant: MERCHANT }, after: { merchant: 'Blue' }, outcome: 'done' });
+  t.match(refused, { before: { merchant: 'Blue' }, after: { merchant: 'Nobody' }, outcome: 'refused' });
+  t.match(refused, { code: 'no-such-merchant' });
+  const told = { origin: 'http://127.0.0.1:9', merchant: 'Blue', headers: ['X-Team'], state: 'active' };
+  t.match(added, { action: 'webhook.add', object: '1', after: told });
+  t.match(disabled, { object: '1', before: told, after: { ...told, state: 'disabled' } });
+  t.match(removed, { action: 'webhook.remove', before: { state: 'disabled' } });
+  t.match(made, { address: '127.0.0.1', agent: /^got/, os_user: null, token: /^[0-9a-f]{8}$/, ended_at: /^20.*Z$/ });
+  t.match(await entriesOf(gateway, '?object=a4-c1-38-f0-e1-d2'), [refused, moved, made], 'a MAC in any spelling');
+  t.match(await entriesOf(gateway, '?action=webhook'), [removed, disabled, added], 'a group');
+  t.match(await entriesOf(gateway, '?action=webhook.set'), [disabled]);
+  t.same(await entriesOf(gateway, '?since=2100-01-01T00:00:00Z'), []);
+  const page = (await ask(gateway, 'GET', '/audit?limit=2')).body as { next: string };
+  t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next}`), [added, refused]);
+});
+
+/** What is given; none of it may be told again. Some look like secrets of ours, some don't. */
+const GIVEN = {
+  password: 'canary-password-1',
+  header: 'Bearer canary-header-2',
+  changed: 'canary-header-3',
+  inUrl: 'canary-user-4',
+  inQuery: 'canary-query-5',
+  name: 'lgk_0123456789_canaryKeyPastedAsName6',
+};
+
+t.test('no secret is in the log: neither what was given nor what was answered', async (t) => {
+  const folder = tempFolder(t);
+  const lines: string[] = [];
+  const gateway = await openGateway(t, folder);
+  const end = logEvents(
+    makeLog('debug', (line) => lines.push(line)),
+    gateway.events,
+    systemClock,
+  );
+  t.teardown(end);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const calls: readonly (readonly ['POST', string, object])[] = [
+    ['POST', '/devices', { mac: MAC }],
+    ['POST', '/devices/import', { devices: [{ mac: 'A4C138F0E1D3' }] }],
+    ['POST', `/devices/${MAC}/rotate-secret`, { keep_old_seconds: 60 }],
+    ['POST', `/devices/${MAC}/phones`, { name: 'Ada' }],
+    ['POST', '/webhooks', { url: `http://127.0.0.1:9/?q=${GIVEN.inQuery}`, headers: { Authorization: GIVEN.header } }],
+    ['POST', '/webhooks/1', { set_headers: { 'X-Key': GIVEN.changed } }],
+    ['POST', '/webhooks/1/rotate-secret', {}],
+    ['POST', '/keys', { name: 'till' }],
+    ['POST', '/users', { username: 'ada', password: GIVEN.password }],
+    // And those that are refused.
+    ['POST', '/users', { username: 7, password: GIVEN.password }],
+    ['POST', '/users', { username: 'ada', password: GIVEN.password }],
+    ['POST', '/users', { username: 'eve', pasword: GIVEN.password }],
+    ['POST', '/webhooks', { url: `http://x:${GIVEN.inUrl}@127.0.0.1/`, headers: { Host: GIVEN.header } }],
+    ['POST', '/webhooks', { url: 'http://127.0.0.1:9/', headers: { Host: GIVEN.header } }],
+    ['POST', '/webhooks/1', { set_headers: { 'X-Key': [GIVEN.changed] } }],
+    ['POST', `/keys/${GIVEN.name}/revoke`, {}],
+    ['POST', '/keys', { name: GIVEN.name, merchant: 'Nobody' }],
+  ];
+  const secrets: string[] = Object.values(GIVEN);
+  for (const [method, where, body] of calls) {
+    const answer = await ask(gateway, method, where, body);
+    const { secret, key, devices } = answer.body as { secret?: string; key?: string; devices?: { secret: string }[] };
+    secrets.push(...[secret, key, devices?.[0]?.secret].filter((each) => each !== undefined));
+  }
+  t.equal(secrets.length, Object.keys(GIVEN).length + 7, 'each call that makes a secret has answered one');
+  const shown = JSON.stringify(await entriesOf(gateway, '?limit=500'));
+  t.match(shown, /user\.add.*"ada"/);
+  const told = [shown, lines.join('')];
+  await gateway.close();
+  const rows = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  told.push(JSON.stringify(rows.prepare('SELECT * FROM audit').all()));
+  rows.close();
+  for (const secret of [...secrets, gateway.operatorToken]) {
+    for (const [index, text] of told.entries()) t.notOk(text.includes(secret), `${secret}, ${index}`);
+    // A URL's query is the one thing that the store has to have in clear.
+    if (secret === GIVEN.inQuery) continue;
+    for (const file of ['lockgate.sqlite', 'lockgate.sqlite-wal'].map((name) => path.join(folder, name)))
+      if (existsSync(file)) t.notOk(readFileSync(file).includes(secret), `${secret} in ${file}`);
+  }
+});
+
+t.test('a backup is a copy of everything, so whoever takes one has an entry', async (t) => {
+  const gateway = await testGateway(t);
+  const where = `http://127.0.0.1:${gateway.operatorPort}/backup`;
+  const headers = { authorization: `Bearer ${gateway.operatorToken}` };
+  const sent = await (await fetch(where, { headers })).arrayBuffer();
+  const taken = { action: 'store.backup', actor: 'operator', token: /^[0-9a-f]{8}$/, outcome: 'done' };
+  t.match(await entriesOf(gateway), [{ ...taken, after: { bytes: sent.byteLength } }]);
+  t.equal((await fetch(where)).status, 401);
+  t.equal((await entriesOf(gateway)).length, 1, 'who has no token took none');
+});
+
+t.test('what the gateway changes by itself is its own doing', async (t) => {
+  const gateway = await testGateway(t);
+  const { events } = gateway;
+  events.emit('url-disabled', { atMs: 0, urlId: 7, why: 'the receiver answered 410' });
+  events.emit('statement-closed', { atMs: 0, merchant: MERCHANT, month: '2026-10', byItself: true });
+  events.emit('statement-closed', { atMs: 0, merchant: MERCHANT, month: '2026-11', byItself: false });
+  events.emit('swept', { atMs: 0, beforeMs: 0, uplinks: 3, others: 1, held: 0 });
+  events.emit('swept', { atMs: 0, beforeMs: 0, uplinks: 0, others: 0, held: 5 });
+  t.match(await entriesOf(gateway), [
+    { action: 'history.delete', after: { uplinks: 3, others: 1 } },
+    { action: 'usage.close', object: '2026-10', after: { merchant: MERCHANT } },
+    { actor: 'gateway', address: null, action: 'webhook.disable', object: '7', after: { why: /410/ }, outcome: 'done' },
+  ]);
+});
+
+const BEGINNING: AuditBeginning = {
+  ...{ atMs: 1, actor: 'operator', address: null, agent: null, osUser: null, token: null },
+  ...{ action: 'device.erase', object: MAC, before: null },
+};
+
+t.test('what was begun when the gateway ended is unknown, and the oldest go beyond the bound', async (t) => {
+  const folder = tempFolder(t);
+  const store = await openStore(folder);
+  t.equal(await store.audit.begin(BEGINNING), 1);
+  t.match(await store.audit.list({ limit: 9 }), [{ outcome: 'begun', endedAtMs: null }]);
+  await store.close();
+  const gateway = await openGateway(t, folder);
+  t.match(await entriesOf(gateway), [{ action: 'device.erase', outcome: 'unknown', ended_at: null }]);
+  await gateway.close();
+  const file = openDurable(path.join(folder, 'lockgate.sqlite'));
+  file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(AUDIT_KEPT - 1);
+  file.close();
+  const again = await openStore(folder);
+  t.equal(await again.audit.begin(BEGINNING), AUDIT_KEPT);
+  t.equal((await again.audit.list({ limit: 9 })).length, 2, 'as many as may be, were there none missing');
+  t.equal(await again.audit.begin(BEGINNING), AUDIT_KEPT + 1);
+  t.same(
+    (await again.audit.list({ limit: 9 })).map(({ id }) => id),
+    [AUDIT_KEPT + 1, AUDIT_KEPT],
+  );
+  await again.close();
+});
+
+t.test('what can’t be noted is not done; what is done is answered, whether its end can be noted or not', async (t) => {
+  let fails: 'begin' | 'end' | undefined;
+  const full = (what: string): never => {
+    throw new StoreFailure(what, Object.assign(new Error('no room'), { code: 'SQLITE_FULL' }));
+  };
+  const gateway = await testGateway(t, {
+    wrapStore: (store) =>
+      overriding(store, {
+        audit: overriding(store.audit, {
+          begin: async (beginning) => (fails === 'begin' ? full('begin') : await store.audit.begin(beginning)),
+          end: async (id, end) => (fails === 'end' ? full('end') : await store.audit.end(id, end)),
+        }),
+      }),
+  });
+  fails = 'begin';
+  t.match(await ask(gateway, 'POST', '/merchants', { name: 'Blue' }), { status: 503 });
+  fails = 'end';
+  t.match(await ask(gateway, 'POST', '/merchants', { name: 'Red' }), { status: 201 });
+  fails = undefined;
+  const { merchants } = (await ask(gateway, 'GET', '/merchants')).body as { merchants: { name: string }[] };
+  t.same(
+    merchants.map(({ name }) => name),
+    [MERCHANT, 'Red'],
+  );
+  t.match(await entriesOf(gateway), [{ action: 'merchant.add', object: 'Red', outcome: 'begun' }]);
+});
+
+t.test('work on the data folder itself has an entry too', async (t) => {
+  const folder = tempFolder(t);
+  const place = { data: folder, keyFile: null };
+  await (await openGateway(t, folder)).close();
+  const who = { actor: 'owner', address: null, agent: 'lockgate/0', osUser: 'ada', token: null } as const;
+  await rotateKey(place, { who });
+  await t.rejects(forgetSecrets(place, { who }), { code: 'key-fits' });
+  const run = await runProgram(t, process.execPath, [LOCKGATE, 'config', 'rotate-key', '--data', folder]);
+  t.equal(run.ended?.code, 0);
+  const gateway = await openGateway(t, folder);
+  t.match(await entriesOf(gateway), [
+    { action: 'secrets.rotate-key', actor: 'owner', agent: /^lockgate\/\S+ \(cli\)$/, os_user: /./ },
+    { action: 'secrets.forget', os_user: 'ada', outcome: 'refused', code: 'key-fits' },
+    { action: 'secrets.rotate-key', os_user: 'ada', outcome: 'done', after: { secrets: 0 } },
+  ]);
+});
+
+t.test('the audit log on the command line', async (t) => {
+  const gateway = await testGateway(t);
+  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const command = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, ...args]);
+  t.match(await command('audit', ...at), { ended: { code: 0 }, stdout: [], stderr: [/Nothing that fits/] });
+  await ask(gateway, 'POST', '/devices', { mac: MAC });
+  await command('device', 'set', MAC, '--simulated', ...at);
+  await ask(gateway, 'POST', '/merchants', { name: MERCHANT });
+  const shown = await command('audit', '--since', '1h', ...at);
+  t.match(shown.stdout, [
+    /^ID +WHEN +WHO +ACTION +OBJECT +OUTCOME +CHANGE +FROM$/,
+    /^3 .*operator +merchant\.add +Amber +refused \(merchant-exists\)/,
+    /^2 .*operator \S+ +device\.set +A4:C1:38:F0:E1:D2 +done .*simulated false → true.* 127\.0\.0\.1 lockgate\/\S+ \(/,
+    /^1 .*device\.add/,
+  ]);
+  const json = await command(
+    'audit',
+    '--action',
+    'device',
+    '--object',
+    'a4c138f0e1d2',
+    '--limit',
+    '1',
+    '--json',
+    ...at,
+  );
+  t.match(JSON.parse(json.stdout.join('')), { entries: [{ id: 2, os_user: /./, agent: /\(cli\)$/ }] });
+  t.match(await command('audit', '--since', 'x', ...at), { ended: { code: 2 }, stderr: [/--since is "x": expected/] });
+  const away = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
+  t.match(await command('audit', ...away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
+  const event = { at: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
+  const line = eventLine({ ...event, action: 'key.revoke', object: 'k1', outcome: 'refused', code: 'no-such-key' });
+  t.match(line, /audit key\.revoke k1 refused \(no-such-key\), by operator ada$/, 'tail has a line for it');
+});

@@ -1,0 +1,418 @@
+/**
+ * The gateway's clocks beside a machine's that leaps (gateway/clocks/), with hands that are turned by hand: what is
+ * believed, who confirms it, and what waits for that.
+ */
+import t, { type Test } from 'tap';
+import { type ClockAuthority, ClockGuard, type ClockState } from '../../gateway/clocks/clock-guard.js';
+import { ClockWitnesses, type Testimony } from '../../gateway/clocks/clock-witnesses.js';
+import { clockText } from '../../gateway/clocks/clock-words.js';
+import { KeptClocks } from '../../gateway/clocks/kept-clocks.js';
+import { readCommandRequest } from '../../gateway/commands/command-input.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import { afterThisTurn, Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
+import type { Finding } from '../../proto/power/judge/event.js';
+import { ManualMachine } from '../helpers/clocks/manual-machine.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../helpers/gateway/test-receiver.js';
+import { accessToken, apiKey, call } from '../helpers/http/merchant-call.js';
+import { TestLock } from '../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const START = Date.UTC(2026, 10, 20, 12);
+const YEARS_10 = Days(3652);
+
+interface GuardBench {
+  readonly machine: ManualMachine;
+  readonly guard: ClockGuard;
+  readonly turns: (readonly [ClockState, ClockAuthority])[];
+  readonly steps: number[];
+}
+
+function guardBench(speed = 1): GuardBench {
+  const machine = new ManualMachine(START);
+  const [turns, steps]: [GuardBench['turns'], number[]] = [[], []];
+  const guard = new ClockGuard({
+    machine,
+    wallMs: START,
+    runMs: START,
+    speed,
+    onTurn: ({ state }, by) => turns.push([state, by]),
+    onStep: ({ fromMs, toMs }, take) => {
+      steps.push(toMs - fromMs);
+      take();
+    },
+  });
+  return { machine, guard, turns, steps };
+}
+
+t.test('what is believed by itself, and what is not', async (t) => {
+  const { machine, guard, turns, steps } = guardBench();
+  const look = (by: number): readonly number[] => {
+    machine.step(by);
+    guard.look();
+    return [guard.wall.now() - machine.wall(), guard.run.now() - machine.wall()];
+  };
+  t.same(look(Seconds(30)), [0, 0], 'a step forward is followed');
+  t.same(steps, [], 'a short one without a word');
+  t.same(look(Hours(23)), [0, 0], 'up to a day');
+  t.same(steps, [Hours(23)], 'which is reported');
+  t.same(look(-Minutes(4)), [Minutes(4), Minutes(4)], 'a step back is not: time goes on');
+  t.same(look(Minutes(4)), [0, 0]);
+  t.same(turns, []);
+  t.same(look(-Hours(1)), [Hours(1), Hours(1)]);
+  t.same(look(Hours(1)), [0, 0]);
+  t.same(turns.splice(0), [
+    ['behind', null],
+    ['agrees', 'machine'],
+  ]);
+  t.same(look(Hours(25)), [-Hours(25), -Hours(25)], 'a leap of over a day is not followed');
+  machine.advance(Minutes(3));
+  guard.look();
+  t.equal(guard.wall.now(), START + Seconds(30) + Hours(23) + Minutes(3), 'but time goes on');
+  t.match(guard.reading(), { state: 'ahead', sinceMs: guard.wall.now() - Minutes(3) });
+  look(Days(400));
+  t.same(turns.splice(0), Array(2).fill(['ahead', null]), 'another leap is reported too');
+  look(-Days(400) - Hours(25));
+  t.same(turns, [['agrees', 'machine']]);
+  t.equal(guard.run.now(), machine.wall(), 'nothing is left of it');
+});
+
+t.test('an operator confirms either way; the run’s clock never goes back', async (t) => {
+  const { machine, guard, turns, steps } = guardBench();
+  machine.step(Days(5));
+  guard.confirm('operator');
+  t.same([guard.wall.now(), guard.run.now()], [START + Days(5), START + Days(5)]);
+  machine.step(-Days(2));
+  guard.confirm('operator');
+  t.same([guard.wall.now(), guard.run.now()], [START + Days(3), START + Days(5)]);
+  guard.confirm('operator');
+  t.same(turns, [
+    ['ahead', null],
+    ['agrees', 'operator'],
+    ['behind', null],
+    ['agrees', 'operator'],
+  ]);
+  t.same(steps, [Days(5)]);
+});
+
+t.test('an expiry is in doubt where only the machine’s clock says that it has passed', async (t) => {
+  const { machine, guard } = guardBench();
+  t.notOk(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
+  machine.step(Days(5));
+  guard.look();
+  t.ok(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
+  t.notOk(guard.isExpiryDoubtful(START - 1, START + Days(6)), 'by neither');
+  t.notOk(guard.isExpiryDoubtful(START + 1, START + Hours(24)), 'made since, so its time was measured');
+  machine.step(-Days(10));
+  guard.look();
+  t.notOk(guard.isExpiryDoubtful(START - 1, START + Hours(24)), 'back is no doubt: the later time counts');
+});
+
+function witnessesOf(real: number, simulated: number): ClockWitnesses {
+  const witnesses = new ClockWitnesses();
+  witnesses.expect({ real, simulated });
+  return witnesses;
+}
+
+function testimony(deviceId: number, members: Partial<Testimony> = {}): Testimony {
+  return { deviceId, source: 'lock', simulated: false, timeMs: START, kept: 0, ...members };
+}
+
+t.test('five locks confirm the clock, or all where there are fewer', async (t) => {
+  const five = witnessesOf(100, 0);
+  for (const id of [1, 2, 3, 4, 4, 4]) five.hear(testimony(id), START);
+  t.same([five.agreeing, five.needed, five.areEnough], [4, 5, false], 'each once');
+  five.hear(testimony(5, { source: 'phone' }), START);
+  five.hear(testimony(6, { kept: 1 }), START);
+  five.hear(testimony(7, { simulated: true }), START);
+  five.hear(testimony(8, { timeMs: START - Minutes(5) - 1 }), START);
+  five.hear(testimony(9, { timeMs: Number.NaN }), START);
+  t.notOk(five.areEnough, 'not by a phone, kept uplinks, simulated locks, or who disagrees');
+  five.hear(testimony(8, { timeMs: START + Minutes(5) }), START);
+  t.ok(five.areEnough);
+
+  const all = witnessesOf(2, 50);
+  all.hear(testimony(1), START);
+  t.same([all.needed, all.areEnough], [2, false]);
+  all.hear(testimony(2), START);
+  t.ok(all.areEnough);
+
+  const played = witnessesOf(0, 1);
+  played.hear(testimony(1, { simulated: true }), START);
+  t.ok(played.areEnough, 'simulated ones alone count where there is nobody else');
+  const nobody = witnessesOf(0, 0);
+  t.same([nobody.needed, nobody.areEnough], [null, false]);
+  const uncounted = new ClockWitnesses();
+  for (const id of [1, 2, 3, 4]) uncounted.hear(testimony(id), START);
+  t.notOk(uncounted.areEnough, 'while nobody has counted them, five are needed');
+});
+
+t.test('a clock that leaps again is asked about again', async (t) => {
+  const { machine, guard } = guardBench();
+  machine.step(Days(400));
+  guard.look();
+  for (const id of [1, 2, 3, 4]) guard.hear(testimony(id, { timeMs: machine.wall() }));
+  machine.step(Days(5));
+  guard.look();
+  guard.hear(testimony(5, { timeMs: machine.wall() }));
+  t.match(guard.reading(), { state: 'ahead', agreeing: 1 });
+  for (const id of [1, 2, 3, 4]) guard.hear(testimony(id, { timeMs: machine.wall() }));
+  t.match(guard.reading(), { state: 'agrees' });
+});
+
+t.test('it is said in a sentence', async (t) => {
+  const reading = { machineMs: START + Days(5), confirmedMs: START, sinceMs: START, agreeing: 0, needed: 1 };
+  t.equal(
+    clockText({ ...reading, state: 'ahead' }),
+    'the machine’s clock says 2026-11-25T12:00:00.000Z, 5 d ahead of what was last noted (2026-11-20T12:00:00.000Z): ' +
+      'nothing is deleted for its age, no month is closed and nothing expires by it, until fresh pings of 1 lock ' +
+      'agree with it, or "lockgate config confirm-clock" says that it is right',
+  );
+  t.match(
+    clockText({ ...reading, state: 'behind', machineMs: Number.NaN, needed: null }),
+    /NaN ms after 1970.* of locks/,
+  );
+});
+
+/** A store's facts, without the rest of it. */
+function factStore(facts: Map<string, string>, receivedMs: number | null = null) {
+  return {
+    readFact: async (name: string) => facts.get(name) ?? null,
+    readLastReceivedAtMs: async () => receivedMs,
+    writeFact: async (name: string, value: string) => void facts.set(name, value),
+    listDevices: async () => [],
+  };
+}
+
+t.test('the store has confirmed times alone, so a leap that was wrong poisons no later start', async (t) => {
+  const facts = new Map<string, string>();
+  const store = factStore(facts);
+  const live = async (machine: ManualMachine, span: number): Promise<ClockState> => {
+    const clocks = await KeptClocks.start({ store, speed: 1, machine });
+    machine.advance(span);
+    const { state } = clocks.reading();
+    await clocks.stop();
+    return state;
+  };
+  const noted = (): number[] => ['run-clock-ms', 'wall-clock-ms'].map((name) => Number(facts.get(name)) - START);
+  t.equal(await live(new ManualMachine(START), Hours(1)), 'agrees');
+  t.equal(await live(new ManualMachine(START + Days(401)), Hours(1)), 'ahead');
+  t.same(noted(), [Hours(2), Hours(2)]);
+  t.equal(await live(new ManualMachine(START - YEARS_10), Hours(1)), 'behind');
+  t.same(noted(), [Hours(3), Hours(3)]);
+  t.equal(await live(new ManualMachine(START + Hours(20)), Hours(1)), 'agrees');
+  t.same(noted(), [Hours(21), Hours(21)], 'it is put right');
+});
+
+t.test('a store from before dates were noted goes by its run’s clock', async (t) => {
+  const of = async (ranMs: number, receivedMs: number | null) => {
+    const store = factStore(new Map([['run-clock-ms', String(ranMs)]]), receivedMs);
+    const clocks = await KeptClocks.start({ store, speed: 1, machine: new ManualMachine(START) });
+    await clocks.stop();
+    return [clocks.reading().state, clocks.run.now() - START, clocks.wall.now() - START, clocks.lastRanMs];
+  };
+  t.same(await of(START - Hours(20), null), ['agrees', 0, 0, START - Hours(20)]);
+  t.same(await of(START - Days(401), START - Days(3)), ['ahead', -Days(3), -Days(3), START - Days(3)]);
+  t.same(await of(START + Days(9), null), ['agrees', Days(9), 0, START + Days(9)], 'a demo’s is ahead of the date');
+});
+
+t.test('a sped-up run goes by its own clock, and nobody is asked', async (t) => {
+  const facts = new Map<string, string>();
+  const store = factStore(facts);
+  const first = new ManualMachine(START);
+  const demo = await KeptClocks.start({ store, speed: 60, machine: first });
+  first.advance(Hours(1));
+  t.equal(demo.run.now(), START + Hours(60));
+  await demo.stop();
+  const later = new ManualMachine(START + Days(401));
+  const again = await KeptClocks.start({ store, speed: 60, machine: later });
+  again.listen({ turned: () => t.fail('nobody hears of it'), stepping: () => t.fail('it makes no step') });
+  later.advance(Hours(1));
+  t.equal(again.run.now(), START + Hours(120), 'it goes on from where it was');
+  t.equal(again.wall.now(), later.wall(), 'and the date is the machine’s');
+  t.match(again.reading(), { state: 'agrees', sinceMs: null });
+  t.notOk(again.doubt.isDoubted);
+  await again.stop();
+  t.equal(Number(facts.get('wall-clock-ms')), START + Hours(2), 'which is not noted as confirmed');
+});
+
+/** Lets what the hands have started come to its end. */
+async function turn(): Promise<void> {
+  for (let turns = 0; turns < 20; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
+}
+
+interface Life {
+  readonly folder: string;
+  readonly machine: ManualMachine;
+  readonly gateway: Gateway;
+}
+
+/** A gateway on a folder, on a machine whose date is `offMs` after {@link START}. */
+async function live(t: Test, folder: string, offMs: number): Promise<Life> {
+  const machine = new ManualMachine(START + offMs);
+  const gateway = await openGateway(t, folder, { machine }, { keepDays: 400 });
+  return { folder, machine, gateway };
+}
+
+/** A gateway with a merchant and one lock, which has sent a ping. */
+async function firstLife(t: Test): Promise<Life & { readonly secret: string; readonly lock: TestLock }> {
+  const life = await live(t, tempFolder(t), 0);
+  await life.gateway.accounts.addMerchant(MERCHANT);
+  const { secret } = await life.gateway.accounts.addDevice({ mac: testMac() });
+  const lock = await TestLock.connect(t, life.gateway.mqttPort, testMac(), secret);
+  await lock.send(testBytes(1, { timeMs: START }));
+  return { ...life, secret, lock };
+}
+
+const kept = async ({ gateway }: Life): Promise<number[]> =>
+  (await gateway.store.readEvents(1, 0, 99)).map(({ sequence }) => sequence);
+
+t.test('a start 401 days ahead deletes no ping and closes no month before it is confirmed', async (t) => {
+  const { folder, gateway: first } = await firstLife(t);
+  await first.close();
+  const life = await live(t, folder, Days(401));
+  const { gateway, machine } = life;
+  const closed: string[] = [];
+  gateway.events.on('statement-closed', ({ month }) => closed.push(month));
+  for (let sweeps = 0; sweeps < 3; sweeps += 1) {
+    machine.advance(Hours(1));
+    await turn();
+  }
+  t.same(await kept(life), [1]);
+  t.same(closed, []);
+  t.match(await gateway.notices.list({ limit: 9 }), [{ kind: 'clock-leapt', subject: 'ahead', resolvedAtMs: null }]);
+  const swept = eventsOf(gateway, 'swept', 1);
+  const closing = eventsOf(gateway, 'statement-closed', 12);
+  await gateway.clocks.confirm();
+  machine.advance(Hours(1));
+  t.match(await swept, [{ uplinks: 1 }], 'once it is, what is too old goes');
+  await closing;
+  t.same(await kept(life), []);
+  t.match(await gateway.notices.list({ kind: 'clock-leapt', limit: 9 }), [{ resolvedAtMs: Number }], 'and it is over');
+});
+
+/** The rules that were broken, but for the one that the tests' pings break, which tell of no change. */
+function rulesOf(findings: readonly Finding[]): string[] {
+  return findings.map(({ rule }) => rule as string).filter((rule) => rule !== 'state-unchanged');
+}
+
+t.test('after a week in a drawer the first fresh ping says that it was one, and is stamped so', async (t) => {
+  const { folder, secret, gateway: first } = await firstLife(t);
+  await first.close();
+  const { gateway, machine } = await live(t, folder, Days(7));
+  t.match(gateway.clocks.reading(), { state: 'ahead' });
+  machine.advance(Seconds(1));
+  await turn();
+  t.match(gateway.clocks.reading(), { agreeing: 0, needed: 1 });
+  const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+  const taken = eventsOf(gateway, 'uplink', 2);
+  await lock.send(testBytes(2, { timeMs: START + Days(3), kept: 1 }));
+  t.match(gateway.clocks.reading(), { state: 'ahead' }, 'one that was kept meanwhile says nothing');
+  await lock.send(testBytes(3, { timeMs: machine.wall() }));
+  t.match(gateway.clocks.reading(), { state: 'agrees' });
+  const [, fresh] = await taken;
+  t.equal(fresh?.atMs, machine.wall());
+  t.same(rulesOf(fresh?.findings ?? []), [], 'and nothing is held against its lock');
+});
+
+t.test('a leap that is confirmed while locks are connected is no silence of theirs', async (t) => {
+  const life = await firstLife(t);
+  const { gateway, machine, lock } = life;
+  const found: string[] = [];
+  const presences: string[] = [];
+  gateway.events.on('finding', ({ finding }) => found.push(...rulesOf([finding])));
+  gateway.events.on('uplink', ({ findings }) => found.push(...rulesOf(findings)));
+  gateway.events.on('presence', ({ presence: { presence } }) => presences.push(presence));
+  machine.step(Days(401));
+  machine.advance(Seconds(1));
+  t.match(gateway.clocks.reading(), { state: 'ahead' });
+  const beforeMs = gateway.clock.now();
+  await lock.send(testBytes(2, { timeMs: beforeMs }));
+  await gateway.clocks.confirm();
+  t.equal(gateway.clock.now(), beforeMs + Days(401));
+  await lock.send(testBytes(3, { timeMs: machine.wall() }));
+  machine.advance(Seconds(30));
+  await lock.send(testBytes(4, { timeMs: machine.wall() }));
+  t.same(found, []);
+  t.notOk(presences.includes('late'));
+  t.same(await kept(life), [1, 2, 3, 4]);
+});
+
+t.test('a command from before the leap waits; one from since then leaves, and lives on', async (t) => {
+  const { folder, gateway: first } = await firstLife(t);
+  const ask = (gateway: Gateway, mac = testMac()) =>
+    gateway.commands.send(readCommandRequest({ macs: [mac], type: 'unlock' }, gateway.clock.now()));
+  await ask(first);
+  await first.close();
+
+  const { gateway, machine } = await live(t, folder, Days(3));
+  machine.advance(Seconds(5));
+  const stateOf = async (id: number): Promise<string> => (await gateway.commands.find(id)).state;
+  const secret = await gateway.accounts.devices.rotateSecret(testMac(), 0);
+  const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+  await lock.client.subscribeAsync('down', { qos: 1 });
+  await lock.send(testBytes(2, { timeMs: START }));
+  t.match(gateway.commands.waitOf(await gateway.commands.find(1)), { for: 'clock', text: /may have expired/ });
+  const sent = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'sent');
+  await ask(gateway);
+  const [, later] = [await sent, await ask(gateway, testMac())];
+  t.match(later, [{ record: { id: 3 } }]);
+  t.same([await stateOf(1), await stateOf(2)], ['queued', 'sent'], 'last week’s tap opens nothing');
+
+  machine.advance(Minutes(1));
+  const expired = eventsOf(gateway, 'command', 1, ({ record }) => record.state === 'expired');
+  await gateway.clocks.confirm();
+  t.match(await expired, [{ record: { id: 1 } }], 'now it is known to be over');
+  t.match(await gateway.commands.find(3), { state: 'queued' }, 'and this one is not');
+  const over = eventsOf(gateway, 'command', 2, ({ record }) => record.state === 'expired');
+  machine.advance(Minutes(1) + 1);
+  await over;
+  t.equal((await gateway.commands.find(3)).expiresAtMs, START + Days(3) + Seconds(5) + Minutes(2));
+});
+
+t.test('what has expired does not come back with a clock that goes back', async (t) => {
+  const { folder, gateway, machine } = await firstLife(t);
+  const key = await apiKey(gateway, MERCHANT);
+  const token = await accessToken(gateway, key);
+  const addPhone = { mac: testMac(), name: 'guest', expiresAtMs: START + Hours(1) };
+  const phone = await gateway.accounts.devices.addPhone(addPhone);
+  const isTaken = async (by: Gateway): Promise<boolean> =>
+    (await call(by, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'a', photoUrls: [] } })).status !== 401;
+  const isLetIn = (by: Gateway): Promise<boolean> =>
+    TestLock.connectPhone(t, by.mqttPort, testMac(), 'guest', phone.secret).then(
+      () => true,
+      () => false,
+    );
+  t.same([await isTaken(gateway), await isLetIn(gateway)], [true, true]);
+  machine.step(Days(401));
+  machine.advance(Seconds(1));
+  t.same([await isTaken(gateway), await isLetIn(gateway)], [true, true], 'nor does it end by one that leapt');
+  machine.step(-Days(401));
+  machine.advance(Hours(1));
+  t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false]);
+  machine.step(-YEARS_10);
+  machine.advance(Seconds(1));
+  t.match(gateway.clocks.reading(), { state: 'behind' });
+  t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false], 'not while it runs');
+  await gateway.close();
+  const { gateway: next } = await live(t, folder, -YEARS_10);
+  t.match(next.clocks.reading(), { state: 'behind' });
+  t.same([await isTaken(next), await isLetIn(next)], [false, false], 'and not after a start');
+  const fresh = await accessToken(next, key);
+  const put = { method: 'PUT', token: fresh, body: { id: 1, name: 'a', photoUrls: [] } };
+  t.equal((await call(next, '/v2/pet', put)).status, 404, 'a new one is good');
+});
+
+t.test('while the machine’s date is in doubt, webhooks are signed by the believed one', async (t) => {
+  const { folder, secret, gateway: first } = await firstLife(t);
+  const receiver = await testReceiver(t);
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  await first.close();
+  const { gateway, machine } = await live(t, folder, Days(401));
+  const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+  await lock.send(testBytes(2, { timeMs: START }));
+  await receiver.received(1);
+  const signedMs = Number(receiver.requests[0]?.headers['webhook-timestamp']) * 1000;
+  t.equal(signedMs, Math.floor(gateway.clocks.wall.now() / 1000) * 1000);
+  t.ok(machine.wall() - signedMs > Days(399), 'the machine says something else');
+});

@@ -1,0 +1,248 @@
+/**
+ * Settings as people see them, the operator's token and how the command line finds a gateway (interfaces.md §4, §6):
+ * real processes against a real gateway.
+ */
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import got from 'got';
+import t, { type Test } from 'tap';
+import { type ConnectionFlags, GatewayClient } from '../../cli/client.js';
+import { resetToken } from '../../cli/commands/config/token-reset.js';
+import { exitCodeOf } from '../../cli/terminal/exit-codes.js';
+import { misspeltVariables, readConfig, resolveSettings, SETTINGS, type SettingKey } from '../../gateway/config.js';
+import { rotateKey } from '../../gateway/data-folder/key-change.js';
+import { ask } from '../helpers/cli/operator-call.js';
+import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { ServeProgram } from '../helpers/cli/serve-program.js';
+import { openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const NOTHING = { LOCKGATE_DATA: '/nonexistent', LOCKGATE_GATEWAY: '', LOCKGATE_TOKEN: '' };
+
+interface Shown {
+  readonly running: boolean;
+  readonly gateway: string | null;
+  readonly settings: readonly { readonly flag: string; readonly value: string; readonly source: string }[];
+}
+
+async function lockgate(t: Test, args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Program> {
+  return await runProgram(t, process.execPath, [LOCKGATE, ...args], { ...NOTHING, ...environment });
+}
+
+async function shown(t: Test, args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Shown> {
+  return JSON.parse((await lockgate(t, ['config', ...args, '--json'], environment)).stdout.join('')) as Shown;
+}
+
+t.test('without a gateway: what serve would run with, and where each setting is from', async (t) => {
+  const environment = { LOCKGATE_HTTP_PORT: '9000', LOCKGATE_MQTT_PORT: '9001' };
+  const all = await shown(t, ['--mqtt-port', '9002'], environment);
+  t.match(all, { running: false, gateway: null });
+  t.same(
+    all.settings.map(({ flag }) => flag),
+    SETTINGS.map(({ flag }) => flag),
+    'each setting of the table',
+  );
+  const find = (flag: string) => all.settings.find((each) => each.flag === flag);
+  t.match(find('--mqtt-port'), { value: '9002', source: 'flag', environment: 'LOCKGATE_MQTT_PORT', default: '1883' });
+  t.match(find('--http-port'), { value: '9000', source: 'environment', unit: 'port', meaning: /merchants/ });
+  t.match(find('--operator-port'), { value: '8081', source: 'default' });
+  const { stdout, stderr } = await lockgate(t, ['config'], environment);
+  t.match(stdout[0], /^SETTING +VALUE +FROM +UNIT +MEANING$/);
+  t.equal(stdout.length, 1 + SETTINGS.length);
+  t.ok(stdout.some((line) => /^--http-port +9000 +LOCKGATE_HTTP_PORT +port +The merchants’/.test(line)));
+  t.match(stderr, [/What "lockgate serve" would run with/]);
+});
+
+/** `--mqtt-port 1` as the settings know it. */
+function flagsOf([flag, value]: readonly string[]): Partial<Record<SettingKey, string>> {
+  const setting = SETTINGS.find((each) => each.flag === flag);
+  return setting === undefined || value === undefined ? {} : { [setting.key]: value };
+}
+
+t.test('a wrong setting is told as the start tells it', async (t) => {
+  const wrong: readonly (readonly [string[], NodeJS.ProcessEnv, RegExp])[] = [
+    [['--mqtt-port', 'x'], {}, /^--mqtt-port is "x": expected a port, 0 to 65535$/],
+    [[], { LOCKGATE_KEEP_DAYS: '5' }, /^LOCKGATE_KEEP_DAYS is "5": expected days/],
+    [['--log-level', 'loud'], {}, /^--log-level is "loud": expected debug/],
+  ];
+  for (const [args, environment, message] of wrong)
+    t.throws(() => readConfig(resolveSettings(flagsOf(args), environment)), { code: 'input-setting', message });
+  const run = await lockgate(t, ['config', '--mqtt-port', 'x']);
+  t.match(run, { ended: { code: 2 }, stdout: [], stderr: [/^lockgate: --mqtt-port is "x": expected a port/] });
+  t.equal(run.stderr.length, 1, 'in one sentence');
+  const both = await lockgate(t, ['config', '--gateway', 'http://127.0.0.1:9', '--mqtt-port', '1']);
+  t.match(both, { ended: { code: 2 }, stderr: [/not both/] });
+});
+
+t.test('of a running gateway: the values in force, with the ports that were chosen', async (t) => {
+  const data = tempFolder(t);
+  const flags = { mqttPort: '0', httpPort: '0', operatorPort: '0', keepDays: '31' };
+  const settings = resolveSettings(flags, { LOCKGATE_LOG_LEVEL: 'warn' });
+  const gateway = await openGateway(t, data, { settings });
+  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const all = await shown(t, at);
+  t.match(all, { running: true, gateway: `http://127.0.0.1:${gateway.operatorPort}` });
+  const find = (flag: string) => all.settings.find((each) => each.flag === flag);
+  t.match(find('--mqtt-port'), { value: String(gateway.mqttPort), given: '0', source: 'flag' });
+  t.match(find('--operator-port'), { value: String(gateway.operatorPort) });
+  t.match(find('--keep-days'), { value: '31', source: 'flag' });
+  t.match(find('--log-level'), { value: 'warn', source: 'environment' });
+  const text = JSON.stringify(all);
+  t.notOk(text.includes(gateway.operatorToken));
+  t.notOk(
+    text.includes(readFileSync(path.join(data, 'key'), 'utf8').trim()),
+    'no secret, though their files are named',
+  );
+  const away = ['config', '--gateway', 'http://127.0.0.1:9', '--token', 'x'];
+  t.match(await lockgate(t, away), { ended: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
+  writeFileSync(path.join(data, 'operator-address'), 'http://127.0.0.1:9\n');
+  t.match(await shown(t, ['--data', data]), { running: false }, 'an address of a gateway that is gone');
+});
+
+/** What a command of ours meets that was given these flags, in this environment. */
+async function meet(flags: ConnectionFlags, environment: NodeJS.ProcessEnv): Promise<number | unknown> {
+  const before = { ...process.env };
+  Object.assign(process.env, NOTHING, environment);
+  try {
+    const client = new GatewayClient(flags);
+    return await client.get('/merchants');
+  } catch (error) {
+    return { exit: exitCodeOf(error), message: (error as Error).message };
+  } finally {
+    for (const name of Object.keys(NOTHING)) delete process.env[name];
+    Object.assign(process.env, before);
+  }
+}
+
+t.test('which gateway, with which token: flags, then the environment, then the data folder', async (t) => {
+  const gateway = await testGateway(t);
+  const url = `http://127.0.0.1:${gateway.operatorPort}`;
+  const token = gateway.operatorToken;
+  const here = { LOCKGATE_GATEWAY: url, LOCKGATE_TOKEN: token };
+  const good = { merchants: [{ name: 'Amber' }] };
+  t.match(await meet({ gateway: url, token }, {}), good);
+  t.match(await meet({}, here), good);
+  t.match(await meet({ token: 'x' }, here), { exit: 3, message: /wants the token/ });
+  t.match(await meet({ gateway: 'http://127.0.0.1:9' }, here), { exit: 3, message: /no gateway.*lockgate serve/ });
+  t.match(await meet({ gateway: url, token }, { LOCKGATE_GATEWAY: 'x', LOCKGATE_TOKEN: 'x' }), good);
+  t.match(await meet({}, { LOCKGATE_GATEWAY: url }), { exit: 3, message: /no operator token: .*--token/ });
+  for (const wrong of ['mqtt://127.0.0.1:1883', 'localhost:8081', 'x'])
+    for (const given of [await meet({ gateway: wrong, token }, {}), await meet({ token }, { LOCKGATE_GATEWAY: wrong })])
+      t.match(given, { exit: 2, message: /is no URL of a gateway: expected http:/ }, wrong);
+});
+
+t.test('a variable that looks like a misspelt setting is told of, and no other', async (t) => {
+  const environment = { LOCKGATE_MQTT_PROT: '1', LOCKGATE_SERVICE_HOST: 'x', LOCKGATE_TOKEN: 'x', LOCKGATE_DATA: 'x' };
+  const sentence = 'the environment has LOCKGATE_MQTT_PROT, which is no setting. Did you mean LOCKGATE_MQTT_PORT?';
+  t.same(misspeltVariables(environment), [sentence]);
+  const data = tempFolder(t);
+  const shown = await lockgate(t, ['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
+  t.match(shown, { ended: { code: 0 }, stderr: [`Beware: ${sentence}`, /would run with/] });
+});
+
+t.test('a token that would go over a network in clear is warned of', async (t) => {
+  const said = t.capture(process.stderr, 'write', () => true);
+  const warns = (gateway: string): boolean => {
+    new GatewayClient({ gateway, token: 'x' });
+    return said().some(({ args }) => /clear text/.test(String(args[0])) && String(args[0]).includes(gateway));
+  };
+  const clear = [
+    'http://gateway.example:8081',
+    'http://192.0.2.1:8081',
+    'http://127.0.0.1.example:1',
+    'http://[::2]:1',
+  ];
+  for (const url of clear) t.equal(warns(url), true, url);
+  for (const url of ['https://gateway.example', 'http://127.0.0.1:9', 'http://localhost:9', 'http://[::1]:9'])
+    t.equal(warns(url), false, url);
+});
+
+/** A call of the operator's interface of a gateway in another process, with the token of its folder. */
+async function operator(data: string, method: 'GET' | 'POST', where: string, json?: object): Promise<unknown> {
+  const [base, token] = ['operator-address', 'operator-token'].map((name) => {
+    return readFileSync(path.join(data, name), 'utf8').trim();
+  });
+  return await got(`${base}${where}`, {
+    method,
+    headers: { authorization: `Bearer ${token}` },
+    ...(json && { json }),
+  }).json();
+}
+
+t.test('another token under a running gateway: the old one is dead at once, and streams that it opened', async (t) => {
+  const data = tempFolder(t);
+  const serve = await ServeProgram.start(t, data);
+  const old = readFileSync(path.join(data, 'operator-token'), 'utf8').trim();
+  const tail = serve.run('tail', '--json');
+  // Until it listens: what was before it has told it nothing.
+  for (let each = 1; tail.stdout.length === 0 && tail.ended === undefined; each += 1)
+    await operator(data, 'POST', '/merchants', { name: `Amber ${each}` });
+  await tail.line(/"merchant.add"/);
+  t.match(await serve.json('config'), { running: true, settings: [{ flag: '--data', value: data, source: 'flag' }] });
+  const reset = await serve.json<{ file: string }>('config', 'reset-operator-token');
+  t.match(reset, { reset: true, gateway: 'taken', file: path.join(data, 'operator-token') });
+  await tail.end();
+  const file = path.join(data, 'operator-token');
+  t.equal(statSync(file).mode & 0o777, 0o600);
+  t.notOk(existsSync(`${file}.new`));
+  const token = readFileSync(file, 'utf8').trim();
+  t.not(token, old);
+  t.notOk(JSON.stringify(reset).includes(token), 'it is not printed');
+  t.match(await meet({ data, token: old }, {}), { exit: 3, message: /wants the token/ });
+  const audit = (await operator(data, 'GET', '/audit?action=token')) as { entries: object[] };
+  t.match(audit.entries, [{ action: 'token.change', actor: 'owner', after: { token: /^[0-9a-f]{8}$/ } }]);
+  serve.program.kill('SIGTERM');
+  t.match(await serve.program.end(), { code: 0 });
+  t.match(await lockgate(t, ['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: old }), {
+    ended: { code: 0 },
+    stdout: [/A new operator’s token is in .*operator-token; the one before is dead\./],
+    stderr: [/LOCKGATE_TOKEN is set here/],
+  });
+  const gateway = await openGateway(t, data);
+  t.equal((await ask(gateway, 'GET', '/status', undefined, token)).status, 401);
+  const { body } = await ask(gateway, 'GET', '/audit?action=token');
+  t.match(body, { entries: [{ actor: 'owner', agent: /cli/, os_user: /./, outcome: 'done' }, {}] });
+  await t.rejects(resetToken({ data: path.join(data, 'x') }), { code: 'input-data', message: /no data folder/ });
+});
+
+t.test('a token’s file that is gone, empty or open to others lets nobody in', async (t) => {
+  const data = tempFolder(t);
+  const gateway = await openGateway(t, data);
+  const file = path.join(data, 'operator-token');
+  const status = async (token: string): Promise<number> =>
+    (await ask(gateway, 'GET', '/status', undefined, token)).status;
+  const token = gateway.operatorToken;
+  t.equal(await status(token), 200);
+  for (const text of ['', 'short', 'two words that are long enough to be a token of ours']) {
+    writeFileSync(file, text);
+    t.same([await status(token), await status(text === '' ? 'x' : text)], [401, 401], JSON.stringify(text));
+  }
+  writeFileSync(file, `${token}\n`);
+  t.equal(await status(token), 200, 'it is back');
+  chmodSync(file, 0o644);
+  t.equal(await status(token), 401, 'others could read it');
+  await gateway.close();
+  await t.rejects(openGateway(t, data), {
+    code: 'input-secret-file',
+    message: /operator-token is open to others.*644/,
+  });
+  chmodSync(file, 0o600);
+  await (await openGateway(t, data)).close();
+});
+
+t.test('a key’s file that is open to others stops the start, and a change of the key', async (t) => {
+  const data = tempFolder(t);
+  await (await openGateway(t, data)).close();
+  const file = path.join(data, 'key');
+  for (const mode of [0o640, 0o604, 0o620]) {
+    chmodSync(file, mode);
+    const refused = {
+      code: 'input-secret-file',
+      message: new RegExp(`key is open to others.*${mode.toString(8)}.*chmod`),
+    };
+    await t.rejects(openGateway(t, data), refused, mode.toString(8));
+    await t.rejects(rotateKey({ data, keyFile: null }), refused);
+  }
+  chmodSync(file, 0o400);
+  await (await openGateway(t, data)).close();
+});

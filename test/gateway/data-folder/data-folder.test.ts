@@ -1,0 +1,384 @@
+/**
+ * What a start makes of the folder that it finds (quality.md §2): a store that is missing, emptied, damaged or another
+ * program's is refused with a sentence and a way on, and nobody else can read what is in it.
+ */
+
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import SqliteDatabase from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { type Gateway, type GatewayOptions, startGateway } from '../../../gateway/gateway.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { LOCKGATE, type Program, runProgram } from '../../helpers/cli/program.js';
+import { MERCHANT, testBytes, testConfig, testMac } from '../../helpers/gateway/test-gateway.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const FILE = 'lockgate.sqlite';
+/** A user who owns nothing, by number: nobody on Linux. */
+const NOBODY = 65_534;
+const execute = promisify(execFile);
+t.setTimeout(170_000);
+
+async function started(t: Test, data: string, options: GatewayOptions = {}): Promise<Gateway> {
+  const gateway = await startGateway({ ...testConfig(data) }, { logThread: false, ...options });
+  let closed: Promise<void> | undefined;
+  const once: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
+  t.teardown(() => once.close());
+  return once;
+}
+
+/** A folder with a store that a gateway has run on and closed. */
+async function lived(t: Test): Promise<{ folder: string; file: string }> {
+  const folder = tempFolder(t);
+  const gateway = await started(t, folder);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const lock = await connectedLock(t, gateway, testMac());
+  for (let sequence = 1; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
+  await gateway.close();
+  return { folder, file: path.join(folder, FILE) };
+}
+
+/** The folder as a kill would leave it: copied while the gateway runs, with what stands in its log alone. */
+async function killed(t: Test): Promise<{ folder: string; file: string }> {
+  const from = tempFolder(t);
+  const gateway = await started(t, from);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const lock = await connectedLock(t, gateway, testMac());
+  for (let sequence = 1; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
+  const folder = tempFolder(t);
+  for (const name of readdirSync(from)) copyFileSync(path.join(from, name), path.join(folder, name));
+  await gateway.close();
+  return { folder, file: path.join(folder, FILE) };
+}
+
+function lockgate(t: Test, ...args: readonly string[]): Promise<Program> {
+  return runProgram(t, process.execPath, [LOCKGATE, ...args]);
+}
+
+const PORTS = ['--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
+
+t.test('a store that is missing or empty, beside what belongs to one, is not begun anew in silence', async (t) => {
+  const signs: readonly (readonly [what: string, leave: (folder: string) => void])[] = [
+    ['key', (folder) => clear(folder, ['key'])],
+    [`${FILE}.sums`, (folder) => clear(folder, [`${FILE}.sums`])],
+    [
+      `${FILE}-wal`,
+      (folder) => {
+        clear(folder, []);
+        writeFileSync(path.join(folder, `${FILE}-wal`), Buffer.alloc(4096, 1));
+      },
+    ],
+    [
+      `${FILE}.0009-narrow-log.2026-11-22T00-00-00Z`,
+      (folder) => {
+        clear(folder, []);
+        writeFileSync(path.join(folder, `${FILE}.0009-narrow-log.2026-11-22T00-00-00Z`), 'a copy');
+      },
+    ],
+  ];
+  const { folder: whole } = await lived(t);
+  for (const [what, leave] of signs)
+    for (const isEmpty of [false, true]) {
+      const folder = copyOf(t, whole);
+      leave(folder);
+      const file = path.join(folder, FILE);
+      if (isEmpty) writeFileSync(file, '');
+      const message = isEmpty ? /lockgate\.sqlite is empty.*--new/ : /there is no .*lockgate\.sqlite.*--new/;
+      await t.rejects(started(t, folder), { code: 'store-missing', message });
+      t.equal(existsSync(file) ? statSync(file).size : 0, 0, `${what}: no store was made`);
+      const begun = await started(t, folder, { makeNew: true } as never);
+      t.same(await begun.store.listMerchants(), [], 'a new one is made where it is asked for');
+      await begun.close();
+      await (await started(t, folder)).close();
+    }
+});
+
+/** Takes away everything but these. */
+function clear(folder: string, but: readonly string[]): void {
+  for (const name of readdirSync(folder)) if (!but.includes(name)) rmSync(path.join(folder, name), { recursive: true });
+}
+
+function copyOf(t: Test, folder: string): string {
+  const copy = tempFolder(t);
+  for (const name of readdirSync(folder)) copyFileSync(path.join(folder, name), path.join(copy, name));
+  return copy;
+}
+
+t.test('a folder without a store is begun without a word, though the key is there from elsewhere', async (t) => {
+  const folder = path.join(tempFolder(t), 'new', 'data');
+  await (await started(t, folder)).close();
+  const keyFile = path.join(folder, 'key');
+  const other = tempFolder(t);
+  await (await startGateway({ ...testConfig(other), keyFile }, { logThread: false })).close();
+  t.ok(existsSync(path.join(other, FILE)));
+});
+
+t.test('serve and demo say it in one sentence, and end with 3', async (t) => {
+  const { folder } = await lived(t);
+  rmSync(path.join(folder, FILE));
+  for (const command of ['serve', 'demo']) {
+    const { ended, stdout, stderr } = await lockgate(t, command, '--data', folder, ...PORTS);
+    t.equal(ended?.code, 3, command);
+    t.same(stdout, []);
+    t.equal(stderr.length, 1, stderr.join('\n'));
+    t.match(stderr[0], /^lockgate: there is no .*lockgate\.sqlite.* --new/);
+  }
+});
+
+t.test('a folder in the place of the store is refused in one sentence', async (t) => {
+  const folder = tempFolder(t);
+  mkdirSync(path.join(folder, FILE));
+  await t.rejects(started(t, folder), { code: 'store-foreign', message: /lockgate\.sqlite is no store .*not a file/ });
+});
+
+t.test('a file that is no store of lockgate’s is refused, and left as it is', async (t) => {
+  const folder = tempFolder(t);
+  const file = path.join(folder, FILE);
+  writeFileSync(file, 'Dear diary,\n'.repeat(500));
+  await t.rejects(started(t, folder), { code: 'store-foreign', message: /is not an SQLite database/ });
+  rmSync(file);
+  const other = new SqliteDatabase(file);
+  other.exec('CREATE TABLE bookmark (url TEXT); CREATE TABLE visit (at INTEGER)');
+  other.close();
+  const bytes = readFileSync(file);
+  await t.rejects(started(t, folder), { code: 'store-foreign', message: /another program.*bookmark, visit/ });
+  t.ok(readFileSync(file).equals(bytes));
+  t.same(
+    readdirSync(folder).filter((name) => name.startsWith(FILE)),
+    [FILE],
+    'nothing was put beside it',
+  );
+});
+
+t.test('serve does not start on what its checksums call damaged, and never writes over them', async (t) => {
+  const { folder, file } = await lived(t);
+  const sums = readFileSync(`${file}.sums`);
+  flipBit(file, 70_000);
+  const bytes = readFileSync(file);
+  for (let start = 1; start <= 2; start++)
+    await t.rejects(started(t, folder), {
+      code: 'store-damaged',
+      message: /bytes 65536 to 131071 .*lockgate\.sqlite.*db check.*backup.*db accept/,
+    });
+  await t.rejects(openSqliteStore(folder), { code: 'store-damaged' });
+  for (const words of [
+    ['config', 'rotate-key', '--data', folder],
+    ['db', 'migrate', '--data', folder],
+    ['db', 'backup', '--data', folder, '--out', path.join(tempFolder(t), 'b.sqlite')],
+  ]) {
+    const { ended, stderr } = await lockgate(t, ...words);
+    t.equal(ended?.code, 3, `${words.join(' ')}: ${stderr.join('\n')}`);
+    t.match(stderr[0], /damaged/);
+  }
+  t.ok(readFileSync(`${file}.sums`).equals(sums));
+  t.ok(readFileSync(file).equals(bytes));
+});
+
+t.test('sums that are damaged themselves, and a file that is too short, are reported as such', async (t) => {
+  const { folder, file } = await lived(t);
+  const sums = readFileSync(`${file}.sums`);
+  flipBit(`${file}.sums`, 40);
+  await t.rejects(started(t, folder), { code: 'store-damaged', message: /\.sums .*own checksum/ });
+  writeFileSync(`${file}.sums`, sums);
+  truncateSync(file, statSync(file).size - 4096);
+  await t.rejects(started(t, folder), { code: 'store-damaged', message: /bytes; expected/ });
+});
+
+function flipBit(file: string, at: number): void {
+  const bytes = readFileSync(file);
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 4, at);
+  writeFileSync(file, bytes);
+}
+
+t.test('whoever accepts the damage goes on, and what proves it is kept', async (t) => {
+  const { folder, file } = await lived(t);
+  const whole = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+  t.equal(whole.ended?.code, 3);
+  t.match(whole.stderr[0], /nothing is wrong/);
+  const sums = readFileSync(`${file}.sums`);
+  // In what a row has of a ping: SQLite reads it all the same.
+  flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
+  const unsure = await lockgate(t, 'db', 'accept', '--data', folder);
+  t.equal(unsure.ended?.code, 2);
+  t.match(unsure.stderr[0], /--yes/);
+  const accepted = await lockgate(t, 'db', 'accept', '--data', folder, '--yes', '--json');
+  t.equal(accepted.ended?.code, 0, accepted.stderr.join('\n'));
+  const { kept, damage } = JSON.parse(accepted.stdout.join('\n'));
+  t.match(damage, [/^bytes \d+ to \d+/]);
+  t.match(kept, [/lockgate\.sqlite\.sums\.failed\./]);
+  t.ok(readFileSync(kept[0]).equals(sums), 'the sums that failed are kept');
+  const gateway = await started(t, folder);
+  const [entry] = await gateway.store.audit.list({ limit: 9 } as never);
+  t.match(entry, { action: 'store.accept-damage', outcome: 'done' });
+  t.match(await gateway.notices.list({ kind: 'store-damaged' as never, limit: 9 }), [{ text: /sums\.failed/ }]);
+  await gateway.close();
+  t.ok(existsSync(kept[0]));
+});
+
+t.test('damage that can not be lived with is not accepted, and what proves it stays where it was', async (t) => {
+  const { folder, file } = await lived(t);
+  truncateSync(file, 4096);
+  const before = readdirSync(folder).sort();
+  const sums = readFileSync(`${file}.sums`);
+  const { ended, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+  t.match(stderr.join('\n'), /^lockgate: the store could not open: [^\n]*$/, 'one sentence');
+  t.equal(ended?.code, 4);
+  t.same(readdirSync(folder).sort(), before);
+  t.ok(readFileSync(`${file}.sums`).equals(sums));
+  await t.rejects(started(t, folder), { code: 'store-damaged' });
+});
+
+t.test('a start that fails after a kill does not make the log look lost', async (t) => {
+  const { folder, file } = await killed(t);
+  const db = new SqliteDatabase(file);
+  db.prepare("INSERT INTO kysely_migration VALUES ('9999-of-tomorrow', '2026-11-22')").run();
+  const newer = tempFolder(t);
+  for (const name of readdirSync(folder)) copyFileSync(path.join(folder, name), path.join(newer, name));
+  db.close();
+  for (let start = 1; start <= 2; start++) {
+    const { ended, stderr } = await lockgate(t, 'serve', '--data', newer, ...PORTS);
+    t.equal(ended?.code, 3);
+    t.match(stderr.join('\n'), /newer version/, `start ${start}`);
+  }
+});
+
+t.test('--new changes nothing of a folder that a gateway runs on, though its store was removed', async (t) => {
+  const { folder } = await lived(t);
+  const gateway = await started(t, folder);
+  const elsewhere = path.join(tempFolder(t), FILE);
+  renameSync(path.join(folder, FILE), elsewhere);
+  const before = readdirSync(folder).sort();
+  await t.rejects(started(t, folder, { makeNew: true }), { code: 'data-in-use' });
+  t.same(readdirSync(folder).sort(), before);
+  renameSync(elsewhere, path.join(folder, FILE));
+  await gateway.close();
+});
+
+t.test('what was committed and is not in the file yet must be there after a kill, and be this store’s', async (t) => {
+  const whole = await killed(t);
+  const copy = (): string => copyOf(t, whole.folder);
+  const stored = await started(t, copy());
+  t.equal((await stored.store.listMerchants()).length, 1, 'as a kill leaves it, it starts');
+  await stored.close();
+
+  const lost = copy();
+  rmSync(path.join(lost, `${FILE}-wal`));
+  rmSync(path.join(lost, `${FILE}-shm`), { force: true });
+  await t.rejects(started(t, lost), { code: 'store-damaged', message: /lockgate\.sqlite-wal is missing/ });
+
+  t.match((await lockgate(t, 'db', 'check', '--data', lost)).stdout.join('\n'), /wal: it is missing/);
+  await t.rejects(started(t, lost), { code: 'store-damaged' }, 'also when somebody has looked at it');
+
+  const foreign = copy();
+  const { folder: other } = await killed(t);
+  copyFileSync(path.join(other, `${FILE}-wal`), path.join(foreign, `${FILE}-wal`));
+  await t.rejects(started(t, foreign), { code: 'store-damaged', message: /-wal is another store’s/ });
+
+  const rotten = copy();
+  flipBit(path.join(rotten, `${FILE}-wal`), 5000);
+  await t.rejects(started(t, rotten), { code: 'store-damaged', message: /-wal.*lost/ });
+
+  const closed = await lived(t);
+  copyFileSync(path.join(other, `${FILE}-wal`), `${closed.file}-wal`);
+  await t.rejects(started(t, closed.folder), { code: 'store-damaged', message: /was closed.*-wal/ });
+  for (const folder of [lost, foreign, rotten, closed.folder]) {
+    const { ended, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+    t.equal(ended?.code, 0, stderr.join('\n'));
+    await (await started(t, folder)).close();
+  }
+});
+
+t.test('nobody else can read a file of the data folder, whoever made the folder', async (t) => {
+  const before = process.umask(0o022);
+  t.teardown(() => process.umask(before));
+  const folder = path.join(tempFolder(t), 'data');
+  mkdirSync(folder, { mode: 0o755 });
+  const gateway = await started(t, folder);
+  await gateway.accounts.addMerchant(MERCHANT);
+  t.same(looseIn(folder), [], 'while it runs');
+  const copy = await gateway.store.readCopy();
+  t.same(looseIn(folder), [], 'while a backup is made');
+  copy.remove();
+  await gateway.close();
+  t.same(looseIn(folder), [], 'once it is closed');
+});
+
+t.test('files of an older store that others can read are mended, with a sentence', async (t) => {
+  const { folder } = await lived(t);
+  writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1\n');
+  const older = [FILE, `${FILE}.sums`, 'gateway.lock', 'operator-address'];
+  for (const name of older) chmodSync(path.join(folder, name), 0o644);
+  const serve = lockgate(t, 'db', 'migrate', '--data', folder);
+  t.equal((await serve).ended?.code, 0);
+  for (const name of older) chmodSync(path.join(folder, name), 0o644);
+  const { ended, stderr } = await lockgate(t, 'config', 'rotate-key', '--data', folder);
+  t.equal(ended?.code, 0);
+  t.match(stderr.join('\n'), /4 files of .* could be read by others.*600/);
+  t.same(looseIn(folder), []);
+});
+
+/** The files in it that the group or others may do anything with. */
+function looseIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && (statSync(path.join(entry.parentPath, entry.name)).mode & 0o077) !== 0)
+    .map(({ name }) => name);
+}
+
+/** Runs it as a user who owns nothing here; as ourselves, with a folder that nobody may write to, where we can't. */
+async function asStranger(folder: string, ...args: readonly string[]): Promise<{ code: number; stderr: string }> {
+  const isRoot = process.geteuid?.() === 0;
+  if (!isRoot) chmodSync(folder, 0o555);
+  const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
+  const options = { ...user, env: { ...process.env, NO_COLOR: '1', HOME: '/nonexistent' } };
+  try {
+    const { stderr } = await execute(process.execPath, [LOCKGATE, ...args], options);
+    return { code: 0, stderr };
+  } catch (error) {
+    const { code, stderr } = error as { code: number; stderr: string };
+    return { code, stderr };
+  } finally {
+    if (!isRoot) chmodSync(folder, 0o700);
+  }
+}
+
+/** Whether whoever owns nothing can run the compiled program at all. */
+async function canStrangersRun(folder: string): Promise<boolean> {
+  return process.platform !== 'win32' && (await asStranger(folder, '--version')).code === 0;
+}
+
+t.test('a folder that is another user’s, or read-only, is refused in one sentence', async (t) => {
+  const { folder, file } = await lived(t);
+  chmodSync(folder, 0o755);
+  if (!(await canStrangersRun(folder))) return t.comment('skipped: the program can not be run as another user here');
+  for (const command of ['serve', 'demo']) {
+    const { code, stderr } = await asStranger(folder, command, '--data', folder, ...PORTS);
+    t.equal(code, 3, stderr);
+    t.match(stderr, /^lockgate: the data folder .* can't be used: this user may not write there\n$/);
+  }
+  writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1', { mode: 0o600 });
+  const asked = await asStranger(folder, 'device', 'list', '--data', folder);
+  t.equal(asked.code, 3, asked.stderr);
+  t.match(asked.stderr, /^lockgate: [^\n]*operator-address[^\n]*can't be read[^\n]*--gateway[^\n]*\n$/);
+  for (const name of [FILE, `${FILE}.sums`]) chmodSync(path.join(folder, name), 0o644);
+  const before = readdirSync(folder);
+  const checked = await asStranger(folder, 'db', 'check', file);
+  t.equal(checked.code, 0, checked.stderr);
+  t.same(readdirSync(folder), before);
+  flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
+  t.equal((await asStranger(folder, 'db', 'check', '--data', folder)).code, 1);
+});

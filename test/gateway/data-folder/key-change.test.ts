@@ -1,0 +1,362 @@
+/**
+ * The key that secrets are encrypted with: where it is, what is under it, changing it, and losing it. What is cut off
+ * between two steps leaves the disk as a kill would: each step is on the disk when it ends.
+ */
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import { forgetSecrets, type KeyChangeStep, rotateKey } from '../../../gateway/data-folder/key-change.js';
+import { Keys } from '../../../gateway/data-folder/keys.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { LOCKGATE, Program } from '../../helpers/cli/program.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { call } from '../../helpers/http/merchant-call.js';
+import { TestLock } from '../../helpers/mqtt/test-lock.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const BEARER = 'Bearer merchants-own-token-0123456789';
+const STEPS: readonly KeyChangeStep[] = ['key-made', 'secrets-changed', 'key-in-place'];
+
+interface Site {
+  readonly folder: string;
+  readonly place: { readonly data: string; readonly keyFile: string | null };
+  readonly receiver: TestReceiver;
+  readonly webhookSecret: string;
+  readonly lockSecret: string;
+  readonly phoneSecret: string;
+  readonly apiKey: string;
+  readonly token: string;
+  readonly session: string;
+  sequence: number;
+}
+
+/** Made once: hashing passwords and making accounts is most of what a site costs. */
+let made: Promise<Site> | undefined;
+
+/** A data folder with a lock, its phone, a URL with a header, and who calls over HTTP; no gateway runs on it. */
+async function site(test: Teardown, keyFile: string | null = null): Promise<Site> {
+  made ??= newSite(t);
+  const at = await made;
+  const folder = tempFolder(test);
+  cpSync(at.folder, folder, { recursive: true });
+  if (keyFile !== null) renameSync(path.join(folder, 'key'), keyFile);
+  return { ...at, folder, place: { data: folder, keyFile } };
+}
+
+/** The same with secrets and a key of its own. */
+async function newSite(test: Teardown): Promise<Site> {
+  const folder = tempFolder(test);
+  const gateway = await openGateway(test, folder);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(test);
+  const headers = { Authorization: BEARER, 'X-Team': 'bikes' };
+  const { url } = await gateway.accounts.addWebhookUrl({ url: receiver.url, headers });
+  // One secret beside the newest is sealed too.
+  const { secret: webhookSecret } = await gateway.webhooks.settings.rotateSecret(url.id);
+  const { secret: lockSecret } = await gateway.accounts.addDevice({ mac: MAC });
+  const { secret: phoneSecret } = await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null });
+  const { key, text: apiKey } = await gateway.merchants.apiKeys.create(MERCHANT, 'shop');
+  const token = await gateway.merchants.accessTokens.issue(key.id, ['pets:write']);
+  const user = { id: 1, username: 'ada', password: 'lovelace' };
+  await call(gateway, '/v2/user/createWithList', { key: apiKey, body: [user] });
+  const login = await call(gateway, '/v2/user/login?username=ada&password=lovelace', { key: apiKey });
+  const session = String(login.body).replace('logged in user session:', '');
+  await gateway.close();
+  const secrets = { webhookSecret, lockSecret, phoneSecret, apiKey, token, session };
+  return { folder, place: { data: folder, keyFile: null }, receiver, ...secrets, sequence: 0 };
+}
+
+/** A gateway starts on it, whoever has a secret comes in with it, and webhooks verify. */
+async function works(t: Tap, at: Site): Promise<void> {
+  const gateway = await openGateway(t, at.folder, {}, { keyFile: at.place.keyFile });
+  const before = at.receiver.requests.length;
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret);
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  await lock.send(testBytes(++at.sequence));
+  t.match(await delivered, [{ outcome: 'delivered' }]);
+  const request = at.receiver.requests[before];
+  t.equal(request?.headers.authorization, BEARER);
+  t.doesNotThrow(() => new Webhook(at.webhookSecret).verify(request?.body ?? '', { ...request?.headers } as never));
+  t.ok(await TestLock.connectPhone(t, gateway.mqttPort, MAC, '1', at.phoneSecret));
+  t.same(await knownOverHttp(gateway, at), { apiKey: true, token: true, session: true });
+  await gateway.close();
+}
+
+/** Which of those who call over HTTP are known. */
+async function knownOverHttp({ merchants }: Gateway, { apiKey, token, session }: Site): Promise<object> {
+  return {
+    apiKey: (await merchants.apiKeys.check(apiKey)) !== undefined,
+    token: (await merchants.accessTokens.check(token)) !== null,
+    session: (await merchants.users.findSession(1, session)) !== null,
+  };
+}
+
+type Tap = Teardown & Pick<typeof t, 'match' | 'same' | 'equal' | 'ok' | 'doesNotThrow'>;
+
+function filesOf(folder: string): string {
+  const names = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
+  return Buffer.concat(names.map((name) => readFileSync(path.join(folder, name)))).toString('latin1');
+}
+
+function keyOf(file: string): Keys {
+  return new Keys(Buffer.from(readFileSync(file, 'utf8'), 'base64'));
+}
+
+function sealedSecrets(folder: string): Buffer[] {
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  const secrets = db.prepare(
+    'SELECT secret_sealed FROM webhook_url UNION ALL SELECT secret_sealed FROM webhook_old_secret',
+  );
+  const found = secrets.pluck().all() as Buffer[];
+  db.close();
+  return found;
+}
+
+t.test('neither secrets nor the values of headers are in clear on the disk', async (t) => {
+  const at = await site(t);
+  await works(t, at);
+  const text = filesOf(at.folder);
+  for (const secret of [BEARER, 'merchants-own-token', at.webhookSecret.slice(6), at.lockSecret, at.phoneSecret])
+    t.notOk(text.includes(secret), secret.slice(0, 12));
+  t.ok(text.includes('Authorization'), 'names are shown in lists');
+});
+
+t.test('values that an older version left in clear are sealed by the first start, out of the log too', async (t) => {
+  const at = await site(t);
+  const db = openDurable(path.join(at.folder, 'lockgate.sqlite'));
+  const headers = JSON.stringify({ Authorization: BEARER });
+  db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 0').run(headers);
+  db.exec(`DELETE FROM fact WHERE name = 'key-id'`);
+  db.close();
+  t.ok(filesOf(at.folder).includes(BEARER));
+  const gateway = await openGateway(t, at.folder);
+  t.notOk(filesOf(at.folder).includes(BEARER), 'once it is ready');
+  await gateway.close();
+  await works(t, at);
+});
+
+t.test('a key that is changed: every secret is under the new one, and everybody keeps theirs', async (t) => {
+  for (const keyFile of [null, path.join(tempFolder(t), 'elsewhere', 'lockgate.key')]) {
+    if (keyFile !== null) mkdirSync(path.dirname(keyFile));
+    const at = await site(t, keyFile);
+    const file = keyFile ?? path.join(at.folder, 'key');
+    t.equal(existsSync(path.join(at.folder, 'key')), keyFile === null, 'it is where the setting says');
+    const old = keyOf(file);
+    t.match(await rotateKey(at.place), { count: 4, file }, 'two secrets and two headers');
+    t.not(keyOf(file).id, old.id);
+    t.equal(statSync(file).mode & 0o777, 0o600);
+    for (const sealed of sealedSecrets(at.folder)) {
+      t.throws(() => old.unseal(sealed), { code: 'wrong-key' });
+      t.match(keyOf(file).unseal(sealed), /^whsec_/);
+    }
+    await works(t, at);
+    await rotateKey(at.place);
+    await works(t, at);
+    t.same(
+      readdirSync(path.dirname(file)).filter((name) => name.includes('key')),
+      [path.basename(file)],
+      'one key is left',
+    );
+  }
+});
+
+t.test('a change that is cut off after any of its steps is brought to its end, or undone', async (t) => {
+  for (const last of STEPS) {
+    const at = await site(t);
+    const cut = new Error('cut off');
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === last) throw cut;
+    };
+    await t.rejects(rotateKey(at.place, { onStep }), cut);
+    await works(t, at);
+    t.same(
+      readdirSync(at.folder).filter((name) => name.startsWith('key')),
+      ['key'],
+      `one key is left after ${last}`,
+    );
+    await t.rejects(rotateKey(at.place, { onStep }), cut);
+    await rotateKey(at.place);
+    await works(t, at);
+  }
+});
+
+t.test('another key, or none, does not start; nor does one change what is in use', async (t) => {
+  const at = await site(t);
+  const other = await newSite(t);
+  await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
+  const gateway = await openGateway(t, at.folder);
+  await t.rejects(rotateKey(at.place), { code: 'data-in-use' });
+  await t.rejects(forgetSecrets(at.place), { code: 'data-in-use' });
+  await gateway.close();
+  const file = path.join(at.folder, 'key');
+  const right = readFileSync(file);
+  writeFileSync(file, readFileSync(path.join(other.folder, 'key')), { mode: 0o600 });
+  const refusal = { code: 'wrong-key', message: /holds another key .* from a backup/ };
+  await t.rejects(openGateway(t, at.folder), refusal);
+  await t.rejects(rotateKey(at.place), refusal);
+  writeFileSync(file, 'nonsense', { mode: 0o600 });
+  await t.rejects(openGateway(t, at.folder), { code: 'bad-key' });
+  rmSync(file);
+  await t.rejects(rotateKey(at.place), { code: 'key-missing' });
+  await t.rejects(rotateKey({ data: path.join(at.folder, 'none'), keyFile: null }), { code: 'input-data' });
+  writeFileSync(file, right, { mode: 0o600 });
+  await works(t, at);
+});
+
+t.test(
+  'a key that is lost: every secret ends, who needs a new one is listed, and nothing is lost of events',
+  async (t) => {
+    for (const last of [...STEPS, undefined]) {
+      const at = await site(t);
+      await works(t, at);
+      const key = path.join(at.folder, 'key');
+      renameSync(key, path.join(tempFolder(t), 'lost'));
+      await t.rejects(openGateway(t, at.folder), { code: 'key-missing' });
+      const apiKeys = [{ id: at.apiKey.slice(4, 16), merchant: MERCHANT, name: 'shop' }];
+      const urls = [{ id: 1, merchant: MERCHANT, headers: ['Authorization', 'X-Team'] }];
+      const lost = { urls, locks: [MAC], apiKeys };
+      const cut = new Error('cut off');
+      const onStep = (step: KeyChangeStep): void => {
+        if (step === last) throw cut;
+      };
+      if (last === undefined) t.match(await forgetSecrets(at.place), { ...lost, phones: [{ mac: MAC, name: 'Ada' }] });
+      else {
+        await t.rejects(forgetSecrets(at.place, { onStep }), cut);
+        // Before its commit nothing has happened; after it, all has.
+        if (last === 'key-made') t.match(await forgetSecrets(at.place), lost);
+        else await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
+      }
+      const gateway = await openGateway(t, at.folder);
+      await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret), 'the old secret proves nothing');
+      t.same(await knownOverHttp(gateway, at), { apiKey: false, token: false, session: false });
+      t.match(await gateway.merchants.apiKeys.list(), [{ revokedAtMs: Number }], 'none is listed as in force');
+      t.match(await gateway.store.webhooks.find(1), { state: 'disabled', disabledWhy: /lost with the key/ });
+      const lock = await TestLock.connect(t, gateway.mqttPort, MAC, await gateway.accounts.rotateLockSecret(MAC));
+      await lock.send(testBytes(50));
+      const { settings, redelivery } = gateway.webhooks;
+      const { secret } = await settings.rotateSecret(1, 0);
+      await settings.set(1, { state: 'active', setHeaders: { Authorization: BEARER } });
+      const delivered = eventsOf(gateway, 'delivery', 1);
+      t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId: 1, events: 1 }]);
+      await delivered;
+      const request = at.receiver.requests.at(-1);
+      t.match(request?.json, { sequence: 50 });
+      t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', { ...request?.headers } as never));
+      await gateway.close();
+    }
+  },
+);
+
+t.test('the commands: for people, for programs, and how they fail', async (t) => {
+  const at = await site(t);
+  const run = async (...args: string[]) => {
+    const program = new Program(t, process.execPath, [LOCKGATE, 'config', ...args, '--data', at.folder]);
+    const { code } = await program.end();
+    return { code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
+  };
+  const rotated = await run('rotate-key', '--json');
+  t.match(rotated, { code: 0, stderr: '' });
+  t.match(JSON.parse(rotated.stdout), { rotated: true, secrets: 4, key_file: path.join(at.folder, 'key') });
+  t.match(await run('forget-secrets', '--yes'), { code: 3, stderr: /is this store's key: nothing is lost/ });
+  rmSync(path.join(at.folder, 'key'));
+  t.match(await run('rotate-key'), { code: 3, stderr: /key is missing/ });
+  t.match(await run('forget-secrets'), { code: 2, stderr: /say --yes/ });
+  t.match(await run('forget-secrets', '--yes'), {
+    code: 0,
+    stdout:
+      /webhook URL 1 \(Amber\) .*Authorization, X-Team\nlock A4:C1:38:00:00:01 .*\nphone Ada .*\nAPI key .* shop /,
+  });
+  for (const { stdout } of [rotated]) t.notMatch(stdout, /whsec_|lgs_/);
+  t.match(await run('rotate-key'), { code: 0, stdout: /new key is in .*1 secret/, stderr: /Back it up/ });
+});
+
+t.test('a store that nothing rests on yet takes a change of its key, and any key', async (t) => {
+  for (const last of STEPS) {
+    const folder = tempFolder(t);
+    const place = { data: folder, keyFile: null };
+    await (await openGateway(t, folder)).close();
+    const cut = new Error('cut off');
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === last) throw cut;
+    };
+    await t.rejects(rotateKey(place, { onStep }), cut);
+    await (await openGateway(t, folder)).close();
+    await rotateKey(place);
+    rmSync(path.join(folder, 'key'));
+    const gateway = await openGateway(t, folder);
+    await gateway.accounts.addMerchant(MERCHANT);
+    await gateway.close();
+    await (await openGateway(t, folder)).close();
+  }
+});
+
+t.test('a key that lies there instead of the lost one is kept, wherever the change is cut off', async (t) => {
+  for (const last of [...STEPS, undefined]) {
+    const at = await site(t);
+    const [file, other] = [path.join(at.folder, 'key'), path.join((await newSite(t)).folder, 'key')];
+    const text = readFileSync(other, 'utf8');
+    writeFileSync(file, text, { mode: 0o600 });
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === last) throw new Error('cut off');
+    };
+    await forgetSecrets(at.place, { onStep }).catch(() => undefined);
+    if (last === 'key-made') await forgetSecrets(at.place);
+    await (await openGateway(t, at.folder)).close();
+    t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), text, `after ${last}`);
+  }
+});
+
+/** A disk that is not that of the data folder, if there is one. */
+const OTHER_DISK = '/dev/shm';
+
+t.test(
+  'a key that is a link to another disk is changed where it is, and the change ended there',
+  { skip: existsSync(OTHER_DISK) ? false : 'no other disk' },
+  async (t) => {
+    const folder = mkdtempSync(path.join(OTHER_DISK, 'lockgate-test-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const at = await site(t);
+    const [link, file] = [path.join(at.folder, 'key'), path.join(folder, 'the-key')];
+    writeFileSync(file, readFileSync(link), { mode: 0o600 });
+    rmSync(link);
+    symlinkSync(file, link);
+    const onStep = (step: KeyChangeStep): void => {
+      if (step === 'secrets-changed') throw new Error('cut off');
+    };
+    await t.rejects(rotateKey(at.place, { onStep }), { message: 'cut off' });
+    await works(t, at);
+    await rotateKey(at.place);
+    await works(t, at);
+    t.ok(lstatSync(link).isSymbolicLink());
+    t.same(readdirSync(folder), ['the-key']);
+  },
+);
+
+t.test('a key that can’t be read or written is told in a sentence, and nothing is changed', async (t) => {
+  const folder = tempFolder(t);
+  mkdirSync(path.join(folder, 'file'));
+  const at = await site(t);
+  await t.rejects(rotateKey({ data: at.folder, keyFile: path.join(folder, 'file') }), {
+    code: 'secret-file',
+    message: /file can't be read or put in its place: EISDIR/,
+  });
+  await works(t, at);
+});

@@ -1,0 +1,239 @@
+/**
+ * What one merchant or one stranger may do over HTTP, and how they are refused (interfaces.md §2, Fairness): budgets
+ * that fill again, body limits that hold before anybody is authenticated, and what the documents say of both.
+ */
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import path from 'node:path';
+import t, { type Test } from 'tap';
+import { DEFAULT_FAIRNESS, type Fairness } from '../../gateway/fairness/fairness-settings.js';
+import { BUDGETS } from '../../gateway/fairness/over-budget.js';
+import { TokenBuckets } from '../../gateway/fairness/token-bucket.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
+import { MERCHANT, openGateway } from '../helpers/gateway/test-gateway.js';
+import { root } from '../helpers/house/our-files.js';
+import { accessToken, apiKey, call, type MerchantAnswer, type MerchantCall } from '../helpers/http/merchant-call.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const LIST = '/v2/user/createWithList';
+
+interface Setting {
+  readonly gateway: Gateway;
+  readonly clock: ManualClock;
+  readonly key: string;
+  readonly otherKey: string;
+}
+
+async function setting(test: Test, fairness: Partial<Fairness> = {}): Promise<Setting> {
+  const clock = new ManualClock();
+  const settings = { fairness: { ...DEFAULT_FAIRNESS, ...fairness } };
+  const gateway = await openGateway(test, tempFolder(test), { httpBudgetClock: clock }, settings);
+  for (const name of [MERCHANT, 'Basil']) await gateway.accounts.addMerchant(name);
+  return { gateway, clock, key: await apiKey(gateway, MERCHANT), otherKey: await apiKey(gateway, 'Basil') };
+}
+
+/** The same call so many times, one after the other. */
+async function often(count: number, once: () => Promise<MerchantAnswer>): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let index = 0; index < count; index += 1) statuses.push((await once()).status);
+  return statuses;
+}
+
+const over = (budget: string, seconds: string) => {
+  return { status: 429, headers: { 'retry-after': seconds }, body: { code: 'rate-limited', budget } };
+};
+
+t.test('a bucket fills at its rate up to its burst, and what is more than the burst leaves a debt', (t) => {
+  const clock = new ManualClock();
+  const buckets = new TokenBuckets({ perSecond: 2, burst: 4 }, clock);
+  t.same(
+    [1, 1, 1, 1, 1].map((cost) => buckets.take('a', cost)),
+    [0, 0, 0, 0, 500],
+  );
+  t.equal(buckets.take('b', 1), 0, 'each has its own');
+  clock.advance(Seconds(0.5));
+  t.equal(buckets.take('a', 1), 0);
+  t.equal(buckets.take('a', 9), 2000, 'a full bucket is enough for what costs more than that');
+  clock.advance(Seconds(100));
+  t.equal(buckets.take('a', 9), 0);
+  t.equal(buckets.take('a', 1), 3000, 'five are owed');
+  buckets.charge('b', 13);
+  t.equal(buckets.take('b', 4), 6500, 'what was done already is owed too');
+  const free = new TokenBuckets({ perSecond: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY }, clock);
+  t.same([free.take('a', 10 ** 9), free.take('a', 10 ** 9)], [0, 0]);
+  t.end();
+});
+
+t.test('a merchant that asks too often learns when to come back, and no other merchant notices', async (t) => {
+  const { gateway, clock, key, otherKey } = await setting(t, { requests: { perSecond: 0.5, burst: 3 } });
+  const create = (by: string) => call(gateway, '/v1/pet', { key: by, body: { name: 'Rex' } });
+  t.same(await often(3, () => create(key)), [201, 201, 201]);
+  t.match(await create(key), over('requests', '2'));
+  t.match(await call(gateway, '/v2/user/logout', { key }), over('requests', '2'), 'whatever it asks');
+  t.match(await create(otherKey), { status: 201 });
+  t.match(await call(gateway, '/healthz'), { status: 200 });
+  clock.advance(Seconds(2));
+  t.match(await create(key), { status: 201 });
+  t.match(await create(key), over('requests', '2'));
+});
+
+t.test('the defaults: 200 requests at once, then 50 a second', async (t) => {
+  const { gateway, clock, key } = await setting(t);
+  const statuses = await Promise.all(Array.from({ length: 203 }, () => call(gateway, '/v2/user/logout', { key })));
+  const count = (status: number): number => statuses.filter((each) => each.status === status).length;
+  t.same([count(200), count(429)], [200, 3]);
+  clock.advance(Seconds(1));
+  t.same(new Set(await often(50, () => call(gateway, '/v2/user/logout', { key }))), new Set([200]));
+  t.match(await call(gateway, '/v2/user/logout', { key }), over('requests', '1'));
+});
+
+t.test('a merchant’s bodies have a budget of bytes, whatever announces them', async (t) => {
+  const { gateway, clock, key } = await setting(t, { bytes: { perSecond: 1000, burst: 4000 } });
+  const body = JSON.stringify({ name: 'Rex', x: 'x'.repeat(2900) });
+  t.match(await call(gateway, '/v1/pet', { key, body }), { status: 201 });
+  t.match(await call(gateway, '/v1/pet', { key, body }), over('bytes', '2'));
+  clock.advance(Seconds(2));
+  t.match(await call(gateway, '/v1/pet', { key, body, isChunked: true }), { status: 201 });
+  t.match(await call(gateway, '/v1/pet', { key, body }), over('bytes', '3'), 'it was counted afterwards');
+});
+
+t.test('a long list of users counts as several requests', async (t) => {
+  const { gateway, key } = await setting(t, { requests: { perSecond: 1, burst: 11 } });
+  t.match(await call(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), { status: 200 });
+  t.same(await often(2, () => call(gateway, LIST, { key, body: [{}] })), [200, 429]);
+});
+
+t.test('passwords that are hashed or compared have a budget; an operator’s do not count', async (t) => {
+  const { gateway, clock, key, otherKey } = await setting(t, { passwordHashes: { perSecond: 1 / 60, burst: 2 } });
+  const add = (by: string, username: string) => call(gateway, LIST, { key: by, body: [{ username, password: 'x' }] });
+  t.match(await add(key, 'ada'), { status: 200 });
+  t.match(await add(key, 'ada'), { status: 409 }, 'a name that is taken costs nothing');
+  const login = (): Promise<MerchantAnswer> => call(gateway, '/v2/user/login?username=ada&password=x', { key });
+  t.match(await login(), { status: 200 });
+  t.match(await login(), over('password-hashes', '60'));
+  t.match(await add(key, 'bo'), over('password-hashes', '60'));
+  t.match(await call(gateway, LIST, { key, body: [{ username: 'bo' }] }), { status: 200 }, 'one without a password');
+  t.match(await add(otherKey, 'cy'), { status: 200 });
+  clock.advance(Minutes(1));
+  t.match(await login(), { status: 200 });
+});
+
+t.test('strangers share a budget of their address, and whoever has a key does not need it', async (t) => {
+  const { gateway, clock, key } = await setting(t, { strangers: { perSecond: 1, burst: 7 } });
+  const token = await accessToken(gateway, key);
+  const tries: readonly (readonly [string, MerchantCall])[] = [
+    ['/v1/pet', { key: `${key.slice(0, -1)}x`, body: {} }],
+    ['/v1/pet', { body: { name: 'Rex' } }],
+    ['/v2/pet', { method: 'PUT', token: 'x', body: {} }],
+    ['/test_webhook', { body: { access_token: 'x', mac_addr: 'A4:C1:38:F0:E1:D2' } }],
+    ['/nothing', {}],
+    ['/v1/pet', { method: 'DELETE' }],
+    ['/openapi.json', {}],
+  ];
+  const statuses: number[] = [];
+  for (const [where, terms] of tries) statuses.push((await call(gateway, where, terms)).status);
+  t.same(statuses, [401, 401, 401, 401, 404, 405, 200]);
+  for (const [where, terms] of tries) t.match(await call(gateway, where, terms), over('address', '1'), where);
+  t.match(await call(gateway, '/healthz'), { status: 200 }, 'probes have a budget of their own');
+  t.match(await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } }), { status: 201 });
+  const change = { id: 1, name: 'Max', photoUrls: [] };
+  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token, body: change }), { status: 200 });
+  const unknown = { access_token: token, mac_addr: 'A4:C1:38:F0:E1:D2' };
+  t.match(await call(gateway, '/test_webhook', { body: unknown }), { status: 404 }, 'and so does a token in a body');
+  t.match(await call(gateway, '/nothing', { from: '127.0.0.2' }), { status: 404 }, 'another address has its own');
+  clock.advance(Seconds(1));
+  t.match(await call(gateway, '/nothing'), { status: 404 });
+});
+
+/** The head of a request whose body never comes, and what is answered to that. */
+function announce(gateway: Gateway, method: string, where: string, bytes: number): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': String(bytes) };
+    const place = { host: '127.0.0.1', port: gateway.httpPort, method, path: where, agent: false as const };
+    const asked = request({ ...place, headers }, (answer) => {
+      resolve(answer.statusCode);
+      asked.destroy();
+    });
+    asked.on('error', reject);
+    asked.flushHeaders();
+  });
+}
+
+t.test('a body that is too long for its route is refused before anybody is authenticated', async (t) => {
+  const { gateway, key } = await setting(t);
+  const limits = {
+    'POST /test_webhook': 1024,
+    'POST /oauth/token': 4096,
+    'POST /v1/pet': 16_384,
+    'PUT /v2/pet': 16_384,
+    [`POST ${LIST}`]: 1024 * 1024,
+  };
+  for (const [row, bytes] of Object.entries(limits)) {
+    const [method = '', where = ''] = row.split(' ');
+    t.equal(await announce(gateway, method, where, bytes + 1), 413, row);
+  }
+  const list = JSON.stringify([{ x: 'x'.repeat(100_000) }]);
+  const unread = await call(gateway, LIST, { body: list });
+  t.match(unread, { status: 401, headers: { connection: 'close' } }, 'a stranger’s long body is not read to its end');
+  const long = `{"access_token":"x","mac_addr":"${'x'.repeat(1000)}"}`;
+  const chunked = await call(gateway, '/test_webhook', { body: long, isChunked: true });
+  t.match(chunked, { status: 413, headers: { connection: 'close' }, body: { detail: /1,024 bytes \(1 KiB\)/ } });
+  t.match(await call(gateway, '/v1/pet', { key, body: { name: 'x'.repeat(256) } }), { status: 201 });
+  for (const member of ['name', 'species', 'breed', 'owner_id']) {
+    const body = { name: 'Rex', [member]: '\u{1f512}'.repeat(257) };
+    const errors = [{ pointer: `/${member}`, detail: 'expected at most 256 characters' }];
+    t.match(await call(gateway, '/v1/pet', { key, body }), { status: 400, body: { errors } }, member);
+  }
+  const user = { username: 'x'.repeat(257) };
+  t.match(await call(gateway, LIST, { key, body: [user] }), { status: 400, body: { errors: [{}] } });
+});
+
+t.test('what would be kept beyond a quota is refused by its name', async (t) => {
+  const quota = { pets: 1, petBytes: 300, users: 1, bytes: 10_000 };
+  const { gateway, key } = await setting(t, { quota });
+  const full = (budget: string) => {
+    return { status: 429, headers: { 'retry-after': '3600' }, body: { code: 'quota-full', budget } };
+  };
+  const pet = () => call(gateway, '/v1/pet', { key, body: { name: 'Rex', species: 'd'.repeat(200) } });
+  t.match(await pet(), { status: 201 });
+  t.match(await pet(), full('pets'));
+  const token = await accessToken(gateway, key);
+  const change = { id: 1, name: 'x'.repeat(150), photoUrls: [] };
+  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token, body: change }), {
+    status: 413,
+    body: { code: 'pet-too-large' },
+  });
+  t.match(await call(gateway, LIST, { key, body: [{}, {}] }), full('users'));
+  t.match(await call(gateway, LIST, { key, body: [{}] }), { status: 200 });
+  t.match(await call(gateway, LIST, { key, body: [{ password: 'x' }] }), full('users'), 'before anything is hashed');
+});
+
+t.test('refusals come at once at first, and a second later for whoever goes on', async (t) => {
+  const { gateway, clock, key } = await setting(t, { requests: { perSecond: 0.001, burst: 1 } });
+  const ask = () => call(gateway, '/v2/user/logout', { key });
+  await ask();
+  t.same(new Set(await often(100, ask)), new Set([429]));
+  let isAnswered = false;
+  const last = ask().then((answer) => {
+    isAnswered = true;
+    return answer;
+  });
+  // Another call is answered meanwhile, so that this one has arrived.
+  while (clock.pending === 0) await call(gateway, '/healthz');
+  t.notOk(isAnswered);
+  clock.advance(Seconds(1));
+  t.match(await last, over('requests', '1000'));
+});
+
+t.test('docs/http.md names every budget, and the document does too', async (t) => {
+  const { gateway } = await setting(t);
+  const [, section = ''] = readFileSync(path.join(root, 'docs/http.md'), 'utf8').split('## How much\n');
+  const rows = [...section.matchAll(/^\| `([a-z-]+)` \| (.+?) \|/gm)].map(([, name, words]) => [name, words]);
+  const merchants = Object.entries(BUDGETS).filter(([name]) => name !== 'story-pings');
+  t.strictSame(rows, merchants);
+  const { components } = (await call(gateway, '/openapi.json')).body as {
+    components: { schemas: { Problem: { properties: { budget: { enum: string[] } } } } };
+  };
+  t.strictSame(components.schemas.Problem.properties.budget.enum, Object.keys(BUDGETS));
+});

@@ -1,0 +1,300 @@
+/**
+ * Whether it is up and ready, and who is told why; what becomes of a gateway whose store fails; how it stops.
+ * (interfaces.md §2, quality.md §2). Real disks fail in test/system/store-failure.test.ts.
+ */
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import got from 'got';
+import t, { type Test } from 'tap';
+import { GatewayEvents } from '../../gateway/events.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import { STOP_LIMIT, type StopStep, stopAll, stopStep } from '../../gateway/graceful-stop.js';
+import { watchEventLoop } from '../../gateway/health/event-loop.js';
+import { Health } from '../../gateway/health/health.js';
+import { StoreWatch } from '../../gateway/health/store.js';
+import { failureKind, type Store, StoreFailure } from '../../gateway/store/contract/store.js';
+import { ManualClock, Seconds } from '../../proto/clock.js';
+import { overriding } from '../helpers/durability/sabotage.js';
+import { eventsOf, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { connackOf, connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
+import { sqliteError } from '../helpers/store/store-faults.js';
+
+interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: unknown;
+}
+
+async function ask(port: number, where: string, token?: string): Promise<Answered> {
+  const { statusCode, headers, body } = await got(`http://127.0.0.1:${port}${where}`, {
+    throwHttpErrors: false,
+    retry: { limit: 0 },
+    ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+  });
+  return { status: statusCode, headers, body: JSON.parse(body) };
+}
+
+const forMerchants = (gateway: Gateway, where: string) => ask(gateway.httpPort, where);
+const forOperators = (gateway: Gateway, where: string) => ask(gateway.operatorPort, where, gateway.operatorToken);
+
+/** Sends these bytes to a port of ours; what comes back until the other side closes. */
+function raw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
+    socket.on('error', reject).on('close', () => resolve(answer));
+  });
+}
+
+t.test('merchants are told whether it is up and ready, and nothing more', async (t) => {
+  const gateway = await testGateway(t);
+  const fresh = { status: 200, headers: { 'cache-control': 'no-store' } };
+  const [healthy, ready] = [await forMerchants(gateway, '/healthz'), await forMerchants(gateway, '/readyz')];
+  t.match(healthy, fresh);
+  t.same(healthy.body, { status: 'up' });
+  t.match(ready, fresh);
+  t.same(ready.body, { status: 'ready' });
+  for (const where of ['/', '/metrics', '/status', '/events', '/readyz/', '/docs/json/x']) {
+    const answer = await forMerchants(gateway, where);
+    t.match(answer, { status: 404, headers: { 'content-type': /^application\/problem\+json/ } }, where);
+    t.match(answer.body, { type: 'about:blank', title: 'Not Found', status: 404, detail: /nothing at this path/ });
+  }
+});
+
+t.test('a request that is too much is answered with a problem, and its connection closed', async (t) => {
+  const gateway = await testGateway(t);
+  const long = await raw(gateway.httpPort, `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`);
+  t.match(long, /^HTTP\/1\.1 431 .*application\/problem\+json.*"status":431/s);
+  t.match(await raw(gateway.httpPort, 'no http at all\r\n\r\n'), /^HTTP\/1\.1 400 .*problem\+json/s);
+});
+
+t.test('operators are told the reasons, and need their token', async (t) => {
+  const gateway = await testGateway(t);
+  t.match(await forOperators(gateway, '/healthz'), { status: 200, body: { status: 'up' } });
+  t.match(await forOperators(gateway, '/readyz'), { status: 200, body: { status: 'ready', reasons: [] } });
+  for (const where of ['/healthz', '/readyz', '/metrics'])
+    t.match(await ask(gateway.operatorPort, where), { status: 401 }, where);
+});
+
+/** A store whose writes fail with what `failure` returns, where it returns something. */
+function failing(failure: () => Error | undefined): (store: Store) => Store {
+  return (store) => {
+    const or =
+      <Args extends unknown[]>(what: string, write: (...args: Args) => Promise<void>) =>
+      async (...args: Args): Promise<void> => {
+        const error = failure();
+        if (error !== undefined) throw new StoreFailure(what, error);
+        await write(...args);
+      };
+    return overriding(store, {
+      append: or('append', (commit) => store.append(commit)),
+      recordProgress: or('record deliveries', (progress) => store.recordProgress(progress)),
+      writeFact: or('write a fact', (name: string, value: string) => store.writeFact(name, value)),
+    });
+  };
+}
+
+/** Sends what may never be acknowledged; the function says whether it has been. */
+function sendAnyway(lock: TestLock, bytes: Buffer): () => boolean {
+  let hasAck = false;
+  lock.send(bytes).then(
+    () => {
+      hasAck = true;
+    },
+    () => undefined,
+  );
+  return () => hasAck;
+}
+
+t.test('a full disk: nothing is acknowledged, it is not ready, and goes on when there is room', async (t) => {
+  let disk: Error | undefined;
+  const gateway = await testGateway(t, { wrapStore: failing(() => disk) });
+  const { secret } = await gateway.accounts.addDevice({ mac: testMac() });
+  const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+  await lock.send(testBytes(1));
+
+  disk = sqliteError('SQLITE_FULL', 'database or disk is full');
+  const degraded = eventsOf(gateway, 'degraded', 1);
+  const hasAck = sendAnyway(lock, testBytes(2));
+  await lock.closed;
+  t.notOk(hasAck());
+  t.match(await degraded, [{ reason: 'store', why: /disk is full/ }]);
+  const reasons = [{ code: 'store', since: /^\d{4}-.*Z$/, why: /the store could not append: .*disk is full/ }];
+  t.match(await forOperators(gateway, '/readyz'), { status: 503, body: { status: 'degraded', reasons } });
+  t.match(await forOperators(gateway, '/healthz'), { status: 200 }, 'it is up all the same');
+  t.same((await forMerchants(gateway, '/readyz')).body, { status: 'not_ready' }, 'without a reason for strangers');
+  const identity = { clientId: testMac(), username: testMac(), password: secret };
+  t.equal(await connackOf(gateway.mqttPort, identity), 3, 'nobody is let in: server unavailable, try again');
+
+  const recovered = eventsOf(gateway, 'recovered', 1);
+  disk = undefined;
+  t.match(await recovered, [{ reason: 'store' }], 'it finds out by itself');
+  t.match(await forMerchants(gateway, '/readyz'), { status: 200 });
+  const again = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+  await again.send(testBytes(2));
+  t.match(
+    await gateway.store.readEvents(1, 0, 9),
+    [{ sequence: 1 }, { sequence: 2 }],
+    'with everything that was acked',
+  );
+});
+
+t.test('an I/O error is the end: whatever comes after it is neither written nor believed', async (t) => {
+  let disk: Error | undefined;
+  let wrote = 0;
+  const breaking = failing(() => {
+    wrote += 1;
+    return disk;
+  });
+  // SQLite writes when it is closed.
+  const close = async (): Promise<void> => {
+    wrote += 1;
+  };
+  const wrapStore = (store: Store): Store => overriding(breaking(store), { close });
+  const broken: StoreFailure[] = [];
+  const gateway = await testGateway(t, { wrapStore, onBroken: (failure) => broken.push(failure) });
+  const lock = await connectedLock(t, gateway, testMac());
+  await lock.send(testBytes(1));
+  const told = eventsOf(gateway, 'store-broken', 1);
+  disk = sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
+  const hasAck = sendAnyway(lock, testBytes(2));
+  t.match(await told, [{ why: /disk I\/O error; what is on the disk is uncertain now/ }]);
+  t.match(broken, [{ kind: 'io' }], 'who runs it is told, once');
+  // The disk says that it is well again; after a failed fsync that means nothing.
+  disk = undefined;
+  wrote = 0;
+  await lock.closed;
+  t.notOk(hasAck());
+  await t.rejects(gateway.store.writeFact('a', 'b'), { message: /disk I\/O error/ });
+  t.match(await forOperators(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
+  t.match(await forMerchants(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
+  await gateway.close();
+  t.equal(wrote, 0, 'not even at its close');
+  t.equal(broken.length, 1);
+});
+
+t.test('what was under way when the store broke is not believed either', async (t) => {
+  const events = new GatewayEvents();
+  const clock = new ManualClock();
+  const now = (): number => clock.now();
+  const health = new Health({ events, clock, now });
+  const ends: ((error?: Error) => void)[] = [];
+  const writeFact = (): Promise<void> =>
+    new Promise((resolve, reject) => ends.push((error) => (error === undefined ? resolve() : reject(error))));
+  const store = overriding({} as Store, { writeFact });
+  const watch = new StoreWatch({ store, health, events, clock, now });
+  const writes = [watch.store.writeFact('a', ''), watch.store.writeFact('b', '')];
+  ends[0]?.(sqliteError('SQLITE_IOERR_WRITE', 'disk I/O error'));
+  await t.rejects(writes[0] as Promise<void>, { message: /disk I\/O error/ });
+  ends[1]?.();
+  await t.rejects(writes[1] as Promise<void>, { message: /disk I\/O error/ });
+  t.equal(clock.pending, 0, 'and nothing is tried any more');
+});
+
+t.test('the kinds of failure, by what the engine says', async (t) => {
+  const kinds = {
+    SQLITE_FULL: 'full',
+    ENOSPC: 'full',
+    SQLITE_IOERR_SHMSIZE: 'full',
+    SQLITE_IOERR: 'io',
+    SQLITE_IOERR_FSYNC: 'io',
+    SQLITE_IOERR_WRITE: 'io',
+    SQLITE_CORRUPT: 'io',
+    SQLITE_CORRUPT_INDEX: 'io',
+    EIO: 'io',
+    SQLITE_BUSY: 'busy',
+    SQLITE_BUSY_SNAPSHOT: 'busy',
+    SQLITE_CONSTRAINT_UNIQUE: 'other',
+  } as const;
+  for (const [code, kind] of Object.entries(kinds)) {
+    t.equal(failureKind(sqliteError(code, '')), kind, code);
+    t.equal(new StoreFailure('write', sqliteError(code, '')).kind, kind);
+  }
+  for (const odd of [undefined, null, 'full', new Error('full'), { code: 7 }]) t.equal(failureKind(odd), 'other');
+});
+
+t.test('an event loop that stands still is a reason until it has been calm for a while', async (t) => {
+  const events = new GatewayEvents();
+  const clock = new ManualClock();
+  const health = new Health({ events, clock, now: () => clock.now() });
+  health.end('starting');
+  const delays: number[] = [];
+  let stoodStill = 0;
+  const stop = watchEventLoop({
+    clock,
+    health,
+    onDelay: (delay) => delays.push(delay),
+    monotonic: () => clock.now() + stoodStill,
+  });
+  clock.advance(Seconds(1));
+  t.ok(health.isReady);
+  t.same(delays, new Array(10).fill(0));
+  stoodStill = Seconds(2.5);
+  clock.advance(Seconds(0.1));
+  t.match(health.reasons, [{ code: 'event-loop', why: 'the event loop stood still for 2.5 s' }]);
+  t.equal(delays.at(-1), 2500);
+  clock.advance(Seconds(4.9));
+  t.notOk(health.isReady);
+  clock.advance(Seconds(0.2));
+  t.ok(health.isReady);
+  stop();
+  t.equal(clock.pending, 0);
+});
+
+/** A merchant who takes webhooks and never answers; resolves `came` with the first. */
+async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly came: Promise<void> }> {
+  let note: () => void = () => undefined;
+  const came = new Promise<void>((resolve) => {
+    note = resolve;
+  });
+  const server = createServer((request) => void request.resume().on('end', note));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, came };
+}
+
+t.test('while it stops it says so, and begins nothing new', async (t) => {
+  const gateway = await testGateway(t);
+  const { url, came } = await silentMerchant(t);
+  await gateway.accounts.addWebhookUrl({ url });
+  const lock = await connectedLock(t, gateway, testMac());
+  await lock.send(testBytes(1));
+  // Something that keeps the stop from ending at once.
+  await came;
+  const closed = gateway.close();
+  t.match(await forMerchants(gateway, '/readyz'), { status: 503, body: { status: 'not_ready' } });
+  t.match(await forMerchants(gateway, '/healthz'), { status: 200 }, 'up it is');
+  const body = { status: 'stopping', reasons: [{ code: 'stopping' }] };
+  t.match(await forOperators(gateway, '/readyz?x'), { status: 503, body });
+  t.match(await forOperators(gateway, '/status'), { status: 503, body: { code: 'stopping' } });
+  await closed;
+  await t.rejects(forMerchants(gateway, '/healthz'), { message: /ECONNREFUSED|socket hang up/ });
+});
+
+t.test('a stop goes from the last part to the first, and says what hangs', async (t) => {
+  const order: string[] = [];
+  const part = (what: string, fails = false): StopStep =>
+    stopStep(what, async () => {
+      order.push(what);
+      if (fails) throw new Error(`${what} is stuck`);
+    });
+  await stopAll([part('a'), part('b'), part('c')], new ManualClock());
+  t.same(order, ['c', 'b', 'a']);
+  await t.rejects(stopAll([part('d'), part('e', true)], new ManualClock()), { message: 'e is stuck' });
+  t.same(order, ['c', 'b', 'a', 'e', 'd'], 'one that fails keeps no other from ending');
+
+  const clock = new ManualClock();
+  const hangs = stopAll([part('f'), stopStep('the lift', () => new Promise(() => undefined)), part('g')], clock);
+  const ended = t.rejects(hangs, { code: 'stop-hung', message: 'the gateway did not stop within 9 s: the lift hangs' });
+  // The step before it has to end first.
+  await Promise.resolve();
+  await Promise.resolve();
+  await Promise.resolve();
+  clock.advance(STOP_LIMIT);
+  await ended;
+  t.same(order.slice(-1), ['g']);
+});

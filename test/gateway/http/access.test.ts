@@ -1,0 +1,460 @@
+/**
+ * The merchants' interface from outside: who gets in, what is a stranger's and what another merchant's, limits, and how
+ * it says no (specification, Authentication and Errors; interfaces.md §2).
+ */
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import { MOST_LONG_NUMBERS, MOST_VALUES, readJsonBody } from '../../../gateway/http/merchant/json-body.js';
+import { KEYS_PER_MERCHANT } from '../../../gateway/store/contract/access-store.js';
+import { type Store, StoreFailure } from '../../../gateway/store/contract/store.js';
+import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { eventsOf, MERCHANT, openGateway, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { root } from '../../helpers/house/our-files.js';
+import {
+  accessToken,
+  apiKey,
+  basic,
+  call,
+  type MerchantAnswer,
+  type MerchantCall,
+} from '../../helpers/http/merchant-call.js';
+import { sqliteError } from '../../helpers/store/store-faults.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const PROBLEM = { 'content-type': /^application\/problem\+json/ };
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const PET = { name: 'Rex' };
+const CHANGED = { id: 1, name: 'Max', photoUrls: [] };
+
+/** Every pet that is stored, as the file has it: no operation shows one. */
+function storedPets(folder: string): unknown[] {
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  try {
+    return db.prepare('SELECT merchant_id, id, name FROM pet ORDER BY 1, 2').raw().all();
+  } finally {
+    db.close();
+  }
+}
+
+async function setting(t: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
+  const gateway = await testGateway(t, options);
+  return { gateway, key: await apiKey(gateway, MERCHANT) };
+}
+
+/** Every row that wants an API key, with a call that would go well. */
+const WITH_KEY: readonly (readonly [string, MerchantCall])[] = [
+  ['/v1/pet', { body: PET }],
+  ['/v2/user/login?username=a&password=b', {}],
+  ['/v2/user/logout', {}],
+  ['/v2/user/createWithList', { body: [] }],
+  ['/v2/user/createWithArray', { body: [] }],
+  ['/oauth/token', { body: 'grant_type=client_credentials', headers: FORM }],
+];
+
+t.test('without an API key that is in force nobody gets in', async (t) => {
+  const { gateway, key } = await setting(t);
+  const token = await accessToken(gateway, key);
+  const revoked = await gateway.merchants.apiKeys.create(MERCHANT, 'old');
+  await gateway.merchants.apiKeys.revoke(revoked.key.publicId);
+  const wrong = [
+    undefined,
+    'Basic',
+    'Basic ====',
+    basic(''),
+    basic('x'),
+    basic(key.slice(0, -1)),
+    basic(`${key}x`),
+    basic(key, 'password'),
+    basic(revoked.text),
+    basic(key.replace(/^lgk_.{12}/, 'lgk_000000000000')),
+    `Basic ${Buffer.from(key).toString('base64')}`,
+    `Bearer ${key}`,
+    `Bearer ${token}`,
+  ];
+  for (const [where, terms] of WITH_KEY)
+    for (const authorization of wrong) {
+      const headers = { ...terms.headers, ...(authorization !== undefined && { authorization }) };
+      const answer = await call(gateway, where, { ...terms, headers });
+      const expected = { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Basic realm="lockgate"/ } };
+      t.match(answer, { ...expected, body: { status: 401, code: 'unauthorized' } }, `${where} ${authorization}`);
+    }
+  t.match(await call(gateway, '/v1/pet', { body: '{' }), { status: 401 }, 'before the body is looked at');
+  t.match(await call(gateway, '/v1/pet', { key, body: PET }), { status: 201, body: { id: 1 } }, 'nothing was done');
+  t.match(await call(gateway, '/v1/pet', { body: PET, headers: { authorization: basic(key).replace('B', 'b') } }), {
+    status: 201,
+  });
+});
+
+t.test('a pet is updated with a token alone, and with one that may', async (t) => {
+  const { gateway, key } = await setting(t);
+  await call(gateway, '/v1/pet', { key, body: PET });
+  const put = { method: 'PUT', body: CHANGED };
+  const tests = await accessToken(gateway, key, 'webhooks:test');
+  const pets = await accessToken(gateway, key, 'pets:write');
+  for (const authorization of [undefined, 'Bearer', 'Bearer x', basic(key), `Bearer ${key}`, `Bearer ${pets}x`]) {
+    const answer = await call(gateway, '/v2/pet', { ...put, ...(authorization && { headers: { authorization } }) });
+    t.match(answer, { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Bearer / } }, String(authorization));
+  }
+  const lacks = await call(gateway, '/v2/pet', { ...put, token: tests });
+  t.match(lacks, { status: 403, headers: { 'www-authenticate': /insufficient_scope/ } });
+  t.match(await call(gateway, '/v2/pet', { ...put, token: pets }), { status: 200 });
+});
+
+t.test('tokens: what OAuth’s clients send, and when they end', async (t) => {
+  const clock = new ManualClock(Hours(1));
+  const { gateway, key } = await setting(t, { wallClock: clock });
+  const ask = (body: string, headers: Record<string, string> = FORM) =>
+    call(gateway, '/oauth/token', { key, body, headers });
+  const all = await ask('grant_type=client_credentials');
+  t.match(all, { status: 200, headers: { 'cache-control': 'no-store', pragma: 'no-cache' } });
+  t.match(all.body, { token_type: 'Bearer', expires_in: 3600, scope: 'pets:write webhooks:test' });
+  const one = await ask('scope=pets%3Awrite&grant_type=client_credentials', {
+    'content-type': `${FORM['content-type']}; charset=UTF-8`,
+  });
+  t.match(one.body, { scope: 'pets:write', access_token: /^lgt_[\w-]{43}$/ });
+  const refusals: readonly (readonly [string, string])[] = [
+    ['', 'invalid_request'],
+    ['scope=pets:write', 'invalid_request'],
+    ['grant_type=client_credentials&grant_type=client_credentials', 'invalid_request'],
+    ['grant_type=password', 'unsupported_grant_type'],
+    ['grant_type=client_credentials&scope=pets:read', 'invalid_scope'],
+    ['grant_type=client_credentials&scope=pets:write+x', 'invalid_scope'],
+  ];
+  for (const [body, error] of refusals)
+    t.match(await ask(body), { status: 400, headers: PROBLEM, body: { error, error_description: String } }, body);
+  t.match(await call(gateway, '/oauth/token', { key, body: '{}' }), { status: 415 });
+  t.match(await call(gateway, '/oauth/token', { method: 'POST' }), { status: 401, body: { error: 'invalid_client' } });
+
+  const { access_token: token } = all.body as { access_token: string };
+  await call(gateway, '/v1/pet', { key, body: PET });
+  const put = () => call(gateway, '/v2/pet', { method: 'PUT', token, body: CHANGED });
+  clock.advance(Hours(1) - 1);
+  t.match(await put(), { status: 200 });
+  clock.advance(1);
+  t.match(await put(), { status: 401, headers: { 'www-authenticate': /error="invalid_token"/ } });
+  const young = await accessToken(gateway, key);
+  const [{ publicId } = { publicId: '' }] = await gateway.merchants.apiKeys.list(MERCHANT);
+  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: young, body: CHANGED }), { status: 200 });
+  await gateway.merchants.apiKeys.revoke(publicId);
+  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: young, body: CHANGED }), { status: 401 });
+  t.match(await call(gateway, '/v1/pet', { key, body: PET }), { status: 401 }, 'a revoked key ends at once');
+});
+
+t.test('a key’s last use is noted, a minute apart; a merchant has a hundred at most', async (t) => {
+  const clock = new ManualClock(Hours(1));
+  const { gateway, key } = await setting(t, { wallClock: clock });
+  const lastUsed = async (): Promise<number | null | undefined> => {
+    // It is written in its turn; a write behind it is done after it.
+    await gateway.store.writeFact('test', '1');
+    return (await gateway.merchants.apiKeys.list())[0]?.lastUsedAtMs;
+  };
+  const use = () => call(gateway, '/v2/user/logout', { key });
+  t.equal(await lastUsed(), null);
+  await use();
+  t.equal(await lastUsed(), Hours(1));
+  clock.advance(Seconds(59));
+  await use();
+  t.equal(await lastUsed(), Hours(1));
+  clock.advance(Seconds(1));
+  await use();
+  t.equal(await lastUsed(), Hours(1) + Minutes(1));
+  for (let made = 1; made < KEYS_PER_MERCHANT; made += 1) await gateway.merchants.apiKeys.create(MERCHANT, 'more');
+  await t.rejects(gateway.merchants.apiKeys.create(MERCHANT, 'one more'), { code: 'too-many-keys' });
+});
+
+t.test('a pet of another merchant’s looks as if it did not exist', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const key = await apiKey(gateway, MERCHANT);
+  const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
+  for (let made = 0; made < 3; made += 1) await call(gateway, '/v1/pet', { key, body: PET });
+  const token = await accessToken(gateway, basil);
+  const put = (id: number) => call(gateway, '/v2/pet', { method: 'PUT', token, body: { ...CHANGED, id } });
+  const [theirs, nobodys] = [await put(2), await put(999)];
+  t.match(theirs, { status: 404 });
+  t.equal(theirs.text, nobodys.text);
+  t.same(
+    storedPets(folder),
+    [1, 2, 3].map((id) => [1, id, 'Rex']),
+    'and stays as it is',
+  );
+  t.match((await call(gateway, '/v1/pet', { key: basil, body: PET })).body, { id: 1 }, 'nor do its ids tell');
+  t.match(await put(1), { status: 200, body: { id: 1 } });
+  const mine = await accessToken(gateway, key);
+  t.match(await call(gateway, '/v2/pet', { method: 'PUT', token: mine, body: { ...CHANGED, id: 3 } }), { status: 200 });
+  const list = [{ id: 1, username: 'ada' }];
+  for (const each of [key, basil])
+    t.match(await call(gateway, '/v2/user/createWithList', { key: each, body: list }), { status: 200 }, 'nor users');
+});
+
+t.test('test webhooks: each answer, and what is refused', async (t) => {
+  const { gateway, key } = await setting(t);
+  const mac = testMac();
+  await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
+  const token = await accessToken(gateway, key, 'webhooks:test');
+  const test = (access: unknown, address: unknown) =>
+    call(gateway, '/test_webhook', { body: { access_token: access, mac_addr: address } });
+  t.match(await test(token, mac), { status: 409, headers: PROBLEM, body: { code: 'no-webhook-url' } });
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url, merchant: MERCHANT });
+  for (const spelling of ['A4C138000001', 'a4:c1:38:00:00:01', 'A4-C1-38-00-00-01', 'a4c1.3800.0001']) {
+    const answer = await test(token, spelling);
+    const delivery = { url_id: 1, origin: new URL(receiver.url).origin, status: 204, error: null };
+    t.match(answer, { status: 200, body: { status: 'success', deliveries: [delivery] } }, spelling);
+  }
+  t.match(receiver.requests[0]?.json, { test: true, mac_addr: 'A4:C1:38:00:00:01' });
+  const missing = await call(gateway, '/test_webhook', { body: {} });
+  t.match(missing, { status: 400, body: { errors: [{ pointer: '/access_token' }, { pointer: '/mac_addr' }] } });
+  for (const address of ['', 'zz', 'A4C13800000', 7])
+    t.match(await test(token, address), { status: 400, body: { errors: [{ pointer: '/mac_addr' }] } }, String(address));
+  for (const bad of ['', 'x', key, `${token}x`]) t.match(await test(bad, mac), { status: 401, headers: PROBLEM });
+  t.match(await test(await accessToken(gateway, key, 'pets:write'), mac), { status: 403 });
+  const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
+  const [theirs, nobodys] = [
+    await test(await accessToken(gateway, basil), mac),
+    await test(await accessToken(gateway, basil), testMac(9)),
+  ];
+  t.match(theirs, { status: 404 });
+  t.equal(theirs.text.replace('00:00:01', '00:00:09'), nobodys.text);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  const failed = await test(token, mac);
+  t.match(failed, { status: 502, headers: { 'content-type': /^application\/json/ } });
+  t.match(failed.body, { status: 'error', deliveries: [{ status: 500, error: String }] });
+  let last: MerchantAnswer | undefined;
+  for (let asked = 5; asked <= 30; asked += 1) last = await test(token, mac);
+  t.match(last, { status: 429, headers: { ...PROBLEM, 'retry-after': /^\d+$/ } }, '30 a minute');
+});
+
+t.test('bodies of a wrong type or size, and what is no JSON', async (t) => {
+  const { gateway, key } = await setting(t);
+  const pet = (body: string | Buffer, headers: Record<string, string> = {}) =>
+    call(gateway, '/v1/pet', { key, body, headers });
+  const good = JSON.stringify(PET);
+  for (const type of ['application/json; charset=utf-8', 'application/json;charset=UTF-8', 'Application/JSON'])
+    t.match(await pet(good, { 'content-type': type, accept: 'application/xml' }), {
+      status: 201,
+      headers: { 'content-type': /^application\/json/ },
+    });
+  const types = [
+    'text/html',
+    'text/plain; charset=utf-16',
+    'application/xml',
+    'application/json; charset=iso-8859-1',
+    'multipart/form-data',
+    'x',
+    '',
+  ];
+  for (const type of [...types, FORM['content-type']])
+    t.match(await pet(good, { 'content-type': type }), { status: 415, headers: PROBLEM, body: { status: 415 } }, type);
+  t.match(await pet(good, { 'content-encoding': 'gzip' }), { status: 415 });
+  const plain = { 'content-type': 'text/plain;charset=UTF-8' };
+  t.match(await pet(good, plain), { status: 415 });
+  const list = (headers: Record<string, string>) =>
+    call(gateway, '/v2/user/createWithList', { key, body: '[]', headers });
+  t.match(await list(plain), { status: 200 }, 'as clients send it whose document names no type');
+  t.match(await list({ ...plain, origin: 'https://example.com' }), { status: 415 }, 'but not a stranger’s page');
+  t.match(await call(gateway, '/v1/pet', { key, method: 'POST' }), { status: 400 }, 'an empty body');
+  const broken = ['', ' ', '{', '{"name":}', "{'name':'x'}", 'name=Rex', '\u0000', `${good}x`, '{"name":"Rex",}'];
+  for (const body of [...broken, `{"name":${good}`, `${good}1e999999999`])
+    t.match(await pet(body), { status: 400, headers: PROBLEM, body: { status: 400 } }, JSON.stringify(body));
+  t.match(await pet(Buffer.from('{"name":"\xff"}', 'latin1')), { status: 400, body: { detail: /UTF-8/ } });
+  const members = ['[]', '1', 'null', '"x"', '{"name":""}', '{"name":1}', '{}', '{"name":"a","species":[]}'];
+  for (const body of [...members, '{"name":"\\udc00"}', '{"name":"a","owner":[]}', '{"__proto__":{"name":"a"}}'])
+    t.match(await pet(body), { status: 400, body: { errors: [{ pointer: String, detail: String }] } }, body);
+  const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
+  const nested = (depth: number): string => `[{"x":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
+  t.match(await users(nested(500_000)), { status: 400, body: { detail: /64 deep/ } });
+  t.match(await pet(nested(500_000)), { status: 413 }, 'nobody looks how deep it is');
+  const wide = JSON.stringify({
+    username: 'wide',
+    ...Object.fromEntries(Array.from({ length: 30_000 }, (_, n) => [`m${n}`, n])),
+  });
+  t.match(await users(`[${wide}]`), { status: 200 }, '30,000 members that nobody knows');
+  const mebibyte = 1024 * 1024;
+  const fill = (size: number, head: string, tail: string) => head + 'x'.repeat(size - head.length - tail.length) + tail;
+  const [many, one] = [['[{"x":"', '"}]'] as const, ['{"name":"Rex","x":"', '"}'] as const];
+  t.match(await users(fill(mebibyte, ...many)), { status: 200 });
+  t.match(await users(fill(mebibyte + 1, ...many)), {
+    status: 413,
+    headers: PROBLEM,
+    body: { detail: /1,048,576 bytes \(1 MiB\)/ },
+  });
+  t.match(await pet(fill(16_384, ...one)), { status: 201 });
+  t.match(await pet(fill(16_385, ...one)), { status: 413, body: { detail: /16,384 bytes \(16 KiB\)/ } });
+  t.match(await pet(`{"name":"a","owner_id":"1","owner":{"id":"2"}}`), {
+    status: 400,
+    body: { errors: [{ pointer: '/owner/id' }] },
+  });
+  for (const owner of [
+    '"owner":{"id":"1","name":"Ada"}',
+    '"owner_id":"1","owner":{"id":"1"}',
+    '"owner_id":"1","owner":{}',
+  ])
+    t.match(await pet(`{"name":"a",${owner}}`), { status: 201, body: { owner_id: '1' } }, owner);
+});
+
+t.test('how much there may be in a body', async (t) => {
+  const { gateway, key } = await setting(t);
+  const users = (body: string) => call(gateway, '/v2/user/createWithList', { key, body });
+  // Three brackets, and a comma less than there are items.
+  const items = (count: number) => `[{"x":[${'1e9,'.repeat(count - 1)}1e9]}]`;
+  t.match(await users(items(MOST_VALUES - 2)), { status: 200 });
+  t.match(await users(items(MOST_VALUES - 1)), {
+    status: 413,
+    headers: PROBLEM,
+    body: { code: 'too-many-values', detail: /32,768 values/ },
+  });
+  const long = (count: number) => `[{"x":[${'1e18,'.repeat(count - 1)}1e18]}]`;
+  t.match(await users(long(MOST_LONG_NUMBERS)), { status: 200 });
+  t.match(await users(long(MOST_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
+});
+
+t.test('README.md and docs/http.md say how much there may be in a body', (t) => {
+  const [values, numbers] = [MOST_VALUES, MOST_LONG_NUMBERS].map((most) => most.toLocaleString('en'));
+  const said = (file: string): string => readFileSync(path.join(root, file), 'utf8').replaceAll(/\s+/g, ' ');
+  t.ok(said('README.md').includes(`1 MiB and ${values} values a body`), 'README.md');
+  t.ok(said('docs/http.md').includes(` ${values} values (`), 'docs/http.md');
+  t.ok(said('docs/http.md').includes(` ${numbers} numbers of over 15 digits`));
+  t.end();
+});
+
+t.test('a list of numbers is read exactly, and fast enough where it is long', async (t) => {
+  const cases: readonly (readonly [string, unknown])[] = [
+    ['[1,-1,0.5,1e2]', [1, -1, 0.5, 100]],
+    ['[9007199254740991,9007199254740992]', [9007199254740991, 9007199254740992n]],
+    ['{"e":1,"a1e":"12345678901234567890","b":true}', { e: 1, a1e: '12345678901234567890', b: true }],
+    ['["\\"1e5","\\\\",1e5]', ['"1e5', '\\', 100000]],
+    ['[0.1234567890123456789]', [0.12345678901234568]],
+    ['{"a":1e0,"a":2}', { a: 2 }],
+    ['{"__proto__":1e0,"a":["x\\\\",1e0]}', JSON.parse('{"__proto__":1,"a":["x\\\\",1]}')],
+  ];
+  for (const [text, value] of cases) t.same(readJsonBody(Buffer.from(text)), value, text);
+  for (const text of [
+    '[01e1]',
+    '[1e]',
+    '[.5e1]',
+    '[1e1',
+    '[123456789012345678x]',
+    '{1e1:2}',
+    '[1e1-2]',
+    '[012345678901234567]',
+  ])
+    t.throws(() => readJsonBody(Buffer.from(text)), { code: 'input-json' }, text);
+});
+
+t.test('methods and paths that there are not', async (t) => {
+  const { gateway, key } = await setting(t);
+  const allowed = { '/v1/pet': 'POST', '/v2/pet': 'PUT', '/v2/user/login': 'GET', '/test_webhook': 'POST' };
+  for (const [where, allow] of Object.entries({ ...allowed, '/oauth/token': 'POST', '/healthz': 'GET, HEAD' }))
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']) {
+      if (allow.split(', ').includes(method)) continue;
+      const answer = await call(gateway, where, {
+        method,
+        key,
+        ...(method === 'POST' && { body: 'x', headers: FORM }),
+      });
+      t.match(answer, { status: 405, headers: { allow, ...PROBLEM } }, `${method} ${where}`);
+    }
+  t.match(await call(gateway, '/healthz', { method: 'HEAD' }), { status: 200, text: '' });
+  for (const where of ['/', '/v1/pet/', '/V1/pet', '/v1/pets', '/v2/user', '/v1/pet/1', '/%2e%2e/etc', '/console/'])
+    t.match(await call(gateway, where, { key, body: PET }), { status: 404, headers: PROBLEM }, where);
+  const odd = await call(gateway, '/v2/user/%zz?password=canary');
+  t.match(odd, { status: 400, headers: PROBLEM });
+  t.notMatch(odd.text, /canary|zz/);
+});
+
+t.test('every answer has an id of its own, and tells nothing of the machine', async (t) => {
+  const { gateway, key } = await setting(t);
+  const answers = [
+    await call(gateway, '/v1/pet', { key, body: PET }),
+    await call(gateway, '/v1/pet', { body: PET }),
+    await call(gateway, '/nothing', { headers: { origin: 'https://example.com' } }),
+    await call(gateway, '/healthz', { headers: { 'x-request-id': 'mine' } }),
+  ];
+  for (const { headers } of answers) {
+    t.match(headers, {
+      'x-request-id': /^req_[0-9a-f]{20}$/,
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': /frame-ancestors 'none'/,
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    });
+    t.same(
+      [headers.server, headers['x-powered-by'], headers['access-control-allow-origin']],
+      [undefined, undefined, undefined],
+    );
+  }
+  t.equal(new Set(answers.map(({ headers }) => headers['x-request-id'])).size, answers.length);
+});
+
+t.test('pages of the origins that are set may call, and no others', async (t) => {
+  const origin = 'https://shop.example';
+  const gateway = await openGateway(t, tempFolder(t), {}, { httpCorsOrigin: [origin] });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const key = await apiKey(gateway, MERCHANT);
+  const asks = (from: string) => ({ origin: from, 'access-control-request-method': 'POST' });
+  const may = await call(gateway, '/v1/pet', { method: 'OPTIONS', headers: asks(origin) });
+  t.match(may, { status: 204, headers: { 'access-control-allow-origin': origin, vary: 'Origin' } });
+  t.match(may.headers['access-control-allow-headers'], /authorization/);
+  const answer = await call(gateway, '/v1/pet', { key, body: PET, headers: { origin } });
+  t.match(answer, { status: 201, headers: { 'access-control-allow-origin': origin } });
+  for (const other of ['https://shop.example.org', 'http://shop.example', 'null']) {
+    const not = await call(gateway, '/v1/pet', { method: 'OPTIONS', headers: asks(other) });
+    t.match(not, { status: 405 });
+    t.equal(not.headers['access-control-allow-origin'], undefined, other);
+  }
+});
+
+t.test('a merchant who hangs up in the middle of a list adds nobody', async (t) => {
+  const { gateway, key } = await setting(t);
+  const list = (letter: string, length: number) =>
+    Array.from({ length }, (_, n) => ({ username: `${letter}${n}`, password: 'x' }));
+  const body = JSON.stringify(list('a', 10));
+  const socket = connect(gateway.httpPort, '127.0.0.1');
+  const answered = new Promise((resolve) => gateway.events.once('request', resolve));
+  const head = ['POST /v2/user/createWithList HTTP/1.1', 'host: a', `authorization: ${basic(key)}`];
+  const rest = ['content-type: application/json', `content-length: ${body.length}`, '', body];
+  await new Promise<void>((resolve) => socket.write([...head, ...rest].join('\r\n'), () => resolve()));
+  await call(gateway, '/healthz');
+  socket.destroy();
+  await answered;
+  // A longer list takes its turns beside what may be left of the first, and so ends after it.
+  t.match(await call(gateway, '/v2/user/createWithList', { key, body: list('b', 14) }), { status: 200 });
+  const users = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 99 });
+  t.same(
+    users.map(({ username }) => username?.[0]),
+    new Array(14).fill('b'),
+  );
+});
+
+t.test('while the store can’t write, a caller is told to come back, and nothing of why', async (t) => {
+  let disk: Error | undefined;
+  const wrapStore = (store: Store): Store => {
+    const addPet: Store['people']['addPet'] = async (...args) => {
+      if (disk !== undefined) throw new StoreFailure('write', disk);
+      return await store.people.addPet(...args);
+    };
+    return overriding(store, { people: overriding(store.people, { addPet }) });
+  };
+  const { gateway, key } = await setting(t, { wrapStore });
+  const create = () => call(gateway, '/v1/pet', { key, body: PET });
+  disk = sqliteError('SQLITE_FULL', 'database or disk is full');
+  const full = await create();
+  t.match(full, { status: 503, headers: { ...PROBLEM, 'retry-after': /^\d+$/ } });
+  const told = eventsOf(gateway, 'request', 1, ({ status }) => status === 500);
+  disk = new TypeError('canary: pet.name');
+  const broken = await create();
+  t.match(broken, { status: 500, headers: PROBLEM, body: { detail: 'something of ours broke' } });
+  t.notMatch(full.text + broken.text, /disk|canary|SQL|node:|\.ts|\.js/i);
+  const requestId = broken.headers['x-request-id'];
+  t.match(await told, [{ requestId, route: '/v1/pet', why: /canary/ }], 'the log has it under the id');
+  disk = undefined;
+  t.match(await create(), { status: 201 });
+});

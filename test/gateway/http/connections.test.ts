@@ -1,0 +1,416 @@
+/** Connections to the two HTTP ports: what a client may do to them, and what that costs (quality.md §2). */
+import { get, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import t, { type Test } from 'tap';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { DEFAULT_FAIRNESS } from '../../../gateway/fairness/fairness-settings.js';
+import { HttpBudgets } from '../../../gateway/fairness/http-budgets.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { Health } from '../../../gateway/health/health.js';
+import { HttpConnections } from '../../../gateway/http/connections/connections.js';
+import { type PlaceLimits, Places, type Tenant } from '../../../gateway/http/connections/places.js';
+import type { RequestHandler } from '../../../gateway/http/connections/request-turns.js';
+import { PAGE_FILES } from '../../../gateway/http/merchant/documentation/page.js';
+import { HttpServer } from '../../../gateway/http/merchant/server.js';
+import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
+import { MAX_CONNECTIONS } from '../../../gateway/http/shared/limits.js';
+import { DescriptorWatch } from '../../../gateway/network/descriptor-watch.js';
+import { Descriptors } from '../../../gateway/network/descriptors.js';
+import { TrustedProxies } from '../../../gateway/network/trusted-proxies.js';
+import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
+import { within } from '../../helpers/clocks/bell.js';
+import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
+import { apiKey, basic, call } from '../../helpers/http/merchant-call.js';
+import { getRequest, openDescriptors, RawHttp } from '../../helpers/http/raw-http.js';
+
+/** Requests that one connection sends without waiting for an answer (quality.md §2). */
+const PIPELINED = 1_000;
+
+const PAGE_PATHS = PAGE_FILES.map((file) => `/docs/static/${file}`);
+
+/** Every other path of the merchants' port that GET takes. */
+const MERCHANT_PATHS = [
+  '/healthz',
+  '/readyz',
+  '/openapi.json',
+  '/docs',
+  '/docs/json',
+  '/docs/yaml',
+  '/v2/user/logout',
+  '/v2/user/login?username=a&password=b',
+  '/nowhere',
+];
+
+/** Every path of the operators' port that GET takes and that has an end; ids are of what there isn't. */
+const OPERATOR_PATHS = [
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  '/openapi.json',
+  ...OPERATOR_ROUTES.filter(({ method }) => method === 'GET').map(({ path }) => path.replace(/:\w+/g, '1')),
+];
+
+/** Resolves when `holds`, looked at once in a turn of the event loop. */
+async function eventually(what: () => string, holds: () => boolean): Promise<void> {
+  let isLate = false;
+  const look = async (): Promise<void> => {
+    while (!holds() && !isLate) await new Promise<void>(afterThisTurn);
+  };
+  await within(20, what, look()).finally(() => {
+    isLate = true;
+  });
+}
+
+async function sameDescriptors(before: number, what: string): Promise<void> {
+  await eventually(
+    () => `${what}: ${openDescriptors()} descriptors are open, and ${before} were before`,
+    () => openDescriptors() <= before,
+  );
+}
+
+/** How a client may leave its pipelined requests. */
+const LEAVING: Readonly<Record<string, (client: RawHttp) => Promise<void>>> = {
+  'hangs up at once': async ({ socket }) => void socket.destroy(),
+  'reads a part and hangs up': async (client) => {
+    await client.hears(/HTTP\/1\.1 /);
+    client.socket.destroy();
+  },
+  'reads a part and resets': async (client) => {
+    await client.hears(/HTTP\/1\.1 /);
+    client.socket.resetAndDestroy();
+  },
+};
+
+/** Leaves `count` requests of each path in each of these ways. */
+async function leaveEach(port: number, paths: readonly string[], count: number, header: string): Promise<void> {
+  // What is made once, at the first request, shall not count.
+  for (const where of paths) {
+    const client = await RawHttp.open(port);
+    client.write(getRequest(where, ['host: a', header, 'connection: close']));
+    await client.ended();
+  }
+  const before = openDescriptors();
+  for (const where of paths)
+    for (const [how, leave] of Object.entries(LEAVING)) {
+      const client = await RawHttp.open(port);
+      await client.flush(getRequest(where, ['host: a', header]).repeat(count));
+      await leave(client);
+      await sameDescriptors(before, `${where}, a client that ${how}`);
+    }
+}
+
+t.test('clients that pipeline requests and leave: no file and no socket stays open', async (t) => {
+  const gateway = await testGateway(t);
+  const merchant = `authorization: ${basic(await apiKey(gateway, MERCHANT))}`;
+  const operator = `authorization: Bearer ${gateway.operatorToken}`;
+  await leaveEach(gateway.httpPort, PAGE_PATHS, PIPELINED, merchant);
+  await leaveEach(gateway.httpPort, MERCHANT_PATHS, PIPELINED / 10, merchant);
+  await leaveEach(gateway.operatorPort, OPERATOR_PATHS, PIPELINED / 10, operator);
+  t.pass();
+});
+
+t.test('1,000 pipelined requests are answered in order, one at a time', async (t) => {
+  let [underWay, most] = [0, 0];
+  const port = await serve(t, { most: 10, perAddress: 0, reserve: 0 }, (request, response) => {
+    underWay += 1;
+    most = Math.max(most, underWay);
+    response.once('close', () => {
+      underWay -= 1;
+    });
+    afterThisTurn(() => response.end(`answer ${request.url};`));
+  });
+  const client = await RawHttp.open(port);
+  const wanted = Array.from({ length: PIPELINED }, (_, number) => `answer /${number};`);
+  client.write(wanted.map((_, number) => getRequest(`/${number}`)).join(''));
+  await client.until(
+    () => client.heard.endsWith(`answer /${PIPELINED - 1};`),
+    () => `${client.statuses.length} answers came`,
+  );
+  t.same(client.heard.match(/answer \/\d+;/g), wanted);
+  t.equal(most, 1);
+  client.write(getRequest('/more').repeat(2 * PIPELINED));
+  await client.ended();
+  t.pass('who sends far more than may wait is ended');
+});
+
+t.test('a request behind the last answer of its connection is not begun', async (t) => {
+  const begun: (string | undefined)[] = [];
+  const port = await serve(t, { most: 10, perAddress: 0, reserve: 0 }, (request, response) => {
+    begun.push(request.url);
+    if (request.url === '/last') response.setHeader('connection', 'close');
+    response.end();
+  });
+  const client = await RawHttp.open(port);
+  client.write(['/first', '/last', '/never'].map((where) => getRequest(where)).join(''));
+  await client.ended();
+  t.same(begun, ['/first', '/last']);
+});
+
+/** A server whose connections have these places; resolves to its port. */
+async function serve(test: Test, limits: PlaceLimits, handle: RequestHandler): Promise<number> {
+  const server = new HttpConnections({ limits, proxies: new TrustedProxies([]) }).makeServer(handle);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  test.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+t.test('the page’s files: compressed for whom that serves, and not sent again to who has them', async (t) => {
+  const gateway = await testGateway(t);
+  for (const where of ['/openapi.json', '/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css']) {
+    const plain = await call(gateway, where);
+    t.match(plain, {
+      status: 200,
+      headers: { etag: /^".{27}"$/, 'cache-control': 'no-cache', vary: 'Accept-Encoding' },
+    });
+    t.equal(plain.headers['content-encoding'], undefined);
+    const packed = await callForBytes(gateway, where, { 'accept-encoding': 'br, gzip;q=0.8' });
+    t.match(packed.headers, { 'content-encoding': 'gzip' }, where);
+    t.equal(gunzipSync(packed.bytes).toString(), plain.text);
+    t.not(packed.headers.etag, plain.headers.etag, 'another sequence of bytes has another tag');
+    for (const { headers } of [plain, packed]) {
+      const known = { 'if-none-match': `"other", W/${headers.etag}`, 'accept-encoding': 'gzip' };
+      const again = await call(gateway, where, {
+        headers: headers === plain.headers ? { 'if-none-match': String(headers.etag) } : known,
+      });
+      t.match(again, { status: 304, text: '', headers: { etag: headers.etag } }, `${where} again`);
+    }
+    const head = await call(gateway, where, { method: 'HEAD' });
+    t.match(head, { status: 200, text: '', headers: { 'content-length': plain.headers['content-length'] } });
+    const refusing = await call(gateway, where, { headers: { 'accept-encoding': 'gzip;q=0' } });
+    t.equal(refusing.headers['content-encoding'], undefined);
+  }
+  t.match(await call(gateway, '/docs/static/csp.json'), { status: 404 });
+  t.match(await call(gateway, '/docs/static/%2e%2e/package.json'), { status: 404 });
+});
+
+/** A GET whose answer's bytes are kept as they come. */
+function callForBytes(gateway: Gateway, path: string, headers: Readonly<Record<string, string>>): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const request = get({ host: '127.0.0.1', port: gateway.httpPort, path, headers, agent: false }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
+      answer.on('end', () => resolve({ headers: answer.headers, bytes: Buffer.concat(chunks) }));
+    });
+    request.on('error', reject);
+  });
+}
+
+interface Answered {
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+}
+
+t.test('no Host, two of them, or one that is none: 400, and the end of the connection', async (t) => {
+  const gateway = await testGateway(t);
+  const wrong: Readonly<Record<string, readonly string[]>> = {
+    'two that differ': ['host: a', 'host: b'],
+    'two of the same': ['host: a', 'Host: a'],
+    none: [],
+    'a list': ['host: a, b'],
+    'no port': ['host: a:b'],
+    'a path': ['host: a/b'],
+  };
+  const ports = { merchants: gateway.httpPort, operators: gateway.operatorPort };
+  const right = ['host: a', 'host: localhost:8080', 'host: [::1]:80', 'host: 127.0.0.1', 'host:'];
+  for (const [name, port] of Object.entries(ports)) {
+    const header = `authorization: Bearer ${gateway.operatorToken}`;
+    for (const [what, hosts] of Object.entries(wrong))
+      for (const where of ['/healthz', '/nowhere']) {
+        const client = await RawHttp.open(port);
+        client.write(getRequest(where, [...hosts, header]).repeat(2));
+        await client.ended();
+        t.same(client.statuses, [400], `${name}, ${where}, ${what}: ${client.heard}`);
+        t.match(client.heard, /application\/problem\+json.*"code":"input-host"/s);
+      }
+    for (const host of right) {
+      const client = await RawHttp.open(port);
+      client.write(getRequest('/healthz', [host, header, 'connection: close']));
+      await client.ended();
+      t.same(client.statuses, [200], `${name}, ${host}`);
+    }
+    const old = await RawHttp.open(port);
+    old.write(`GET /healthz HTTP/1.0\r\n${header}\r\n\r\n`);
+    await old.ended();
+    t.same(old.statuses, [200], 'HTTP/1.0 knows no Host');
+  }
+});
+
+/** More connections than a port has places for. */
+const CROWD = MAX_CONNECTIONS + 100;
+
+t.test('a port full of idle sockets answers probes, operators and others', async (t) => {
+  const gateway = await testGateway(t);
+  const merchant = { key: await apiKey(gateway, MERCHANT) };
+  for (const port of [gateway.httpPort, gateway.operatorPort]) {
+    const idle: RawHttp[] = [];
+    for (let count = 0; count < CROWD; count += 1) idle.push(await RawHttp.open(port));
+    for (const from of ['127.0.0.1', '127.0.0.9']) {
+      for (const where of ['/healthz', '/readyz'])
+        t.match(await call(gateway, where, { from }), { status: 200 }, `${where} from ${from}`);
+      t.match(await call(gateway, '/v2/user/logout', { ...merchant, from }), { status: 200 });
+      t.match(await call({ httpPort: gateway.operatorPort }, '/status', { from, token: gateway.operatorToken }), {
+        status: 200,
+      });
+    }
+    for (const { socket } of idle) socket.destroy();
+  }
+});
+
+/** Connections by their names, and which of them were ended for others. */
+function tenants() {
+  const ended: string[] = [];
+  const make = (name: string, address: string, isProxy = false): Tenant => {
+    return { address, isProxy, end: () => ended.push(name) };
+  };
+  return { ended, make };
+}
+
+t.test('places: who makes room for whom', async (t) => {
+  const { ended, make } = tenants();
+  const places = new Places({ most: 5, perAddress: 3, reserve: 1 });
+  const [idle, silent, busy] = [make('idle', '10.0.0.1'), make('silent', '10.0.0.1'), make('busy', '10.0.0.1')];
+  for (const tenant of [idle, silent, busy]) t.ok(places.admit(tenant));
+  places.note(idle, 'busy');
+  places.note(idle, 'idle');
+  places.note(busy, 'busy');
+  t.ok(places.admit(make('fourth', '10.0.0.1')));
+  t.same(ended, ['silent'], 'one address has three at most, and who never spoke goes first');
+  t.ok(places.admit(make('fifth', '::ffff:10.0.0.1')));
+  t.same(ended.slice(1), ['fourth'], 'IPv4 in IPv6 spelling is the same address');
+  const proxied = ['a', 'b', 'c'].map((name) => make(`proxied ${name}`, '10.0.0.2', true));
+  for (const tenant of proxied) t.ok(places.admit(tenant));
+  t.same(ended.slice(2), ['fifth'], 'of five the address that has most that can go gives way, a trusted proxy last');
+  t.equal(places.count, 5);
+  for (const tenant of [...proxied, idle]) places.note(tenant, 'busy');
+  const [spare, next] = [make('spare', '10.0.0.3'), make('next', '10.0.0.4')];
+  t.ok(places.admit(spare));
+  t.ok(places.isReserved(spare), 'all are busy: the reserve');
+  t.ok(places.admit(next));
+  t.same(ended.slice(3), ['spare']);
+  places.note(next, 'busy');
+  t.notOk(places.admit(make('refused', '10.0.0.5')), 'and no more than that');
+  places.leave(idle);
+  t.notOk(places.admit(make('short', '10.0.0.5'), 'short'), 'a place without a descriptor is none');
+  places.note(busy, 'idle');
+  t.notOk(
+    places.admit(make('instead', '10.0.0.5'), 'none'),
+    'nor can one stay on a descriptor that is kept for others',
+  );
+  t.same(ended.slice(4), ['busy'], 'but another makes room for the next');
+});
+
+/** Far more than the system keeps of what a connection was sent. */
+const ENDLESS_BYTES = 64 * 1024 * 1024;
+const CHUNK_BYTES = 64 * 1024;
+
+/** Sends a body in chunks until the connection ends, or that is hopeless; resolves with how many bytes went. */
+async function sendEndless({ socket }: RawHttp): Promise<number> {
+  const chunk = `${CHUNK_BYTES.toString(16)}\r\n${'x'.repeat(CHUNK_BYTES)}\r\n`;
+  let wake: () => void = () => undefined;
+  socket.once('close', () => wake());
+  let sent = 0;
+  while (socket.writable && sent < ENDLESS_BYTES) {
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      socket.write(chunk, () => afterThisTurn(resolve));
+    });
+    sent += chunk.length;
+  }
+  return sent;
+}
+
+t.test('a body that nobody reads is not read without an end', async (t) => {
+  const gateway = await testGateway(t);
+  const json = ['host: a', 'content-type: application/json', 'transfer-encoding: chunked'];
+  const cases: readonly (readonly [what: string, status: string, port?: number])[] = [
+    ['GET /healthz', '200'],
+    ['GET /docs', '200'],
+    ['POST /nowhere', '404'],
+    ['DELETE /v1/pet', '405'],
+    ['POST /v1/pet', '401'],
+    ['POST /v2/user/createWithList', '401'],
+    ['POST /merchants', '401', gateway.operatorPort],
+  ];
+  for (const [what, status, port = gateway.httpPort] of cases) {
+    const client = await RawHttp.open(port);
+    await client.flush(`${[`${what} HTTP/1.1`, ...json].join('\r\n')}\r\n\r\n`);
+    await client.hears(new RegExp(`^HTTP/1\\.1 ${status} `));
+    t.ok((await sendEndless(client)) < ENDLESS_BYTES, what);
+    client.socket.destroy();
+  }
+});
+
+t.test('a short body that nobody reads leaves its connection as it is', async (t) => {
+  const gateway = await testGateway(t);
+  const client = await RawHttp.open(gateway.httpPort);
+  const body = 'x'.repeat(CHUNK_BYTES);
+  await client.flush(`POST /nowhere HTTP/1.1\r\nhost: a\r\ncontent-length: ${body.length}\r\n\r\n`);
+  await client.hears(/^HTTP\/1\.1 404 /);
+  await client.flush(body + getRequest('/healthz'));
+  await client.hears(/HTTP\/1\.1 200 /);
+  t.same(client.statuses, [404, 200]);
+  client.socket.destroy();
+});
+
+t.test('a port whose places are all busy answers probes and nothing else', async (t) => {
+  const proxies = new TrustedProxies([]);
+  const connections = new HttpConnections({ limits: { most: 1, perAddress: 0, reserve: 2 }, proxies });
+  const health = new Health({ events: new GatewayEvents(), clock: new ManualClock(), now: () => 0 });
+  health.end('starting');
+  const server = await HttpServer.start({
+    ...{ host: '127.0.0.1', port: 0, corsOrigins: [], connections, proxies, health },
+    ...{ fairness: DEFAULT_FAIRNESS, budgets: new HttpBudgets(DEFAULT_FAIRNESS, new ManualClock()) },
+    merchants: () => undefined,
+    onAnswered: () => undefined,
+  });
+  t.teardown(() => server.close());
+  const busy = await RawHttp.open(server.port);
+  // It asks for far more than the system keeps for it, and reads no more than the beginning.
+  busy.write(getRequest('/docs/static/swagger-ui-bundle.js').repeat(100));
+  await busy.hears(/HTTP\/1\.1 200/);
+  busy.socket.pause();
+  const asked = { httpPort: server.port };
+  const [probe, ready] = [await call(asked, '/healthz'), await call(asked, '/readyz')];
+  t.match([probe, ready], [{ status: 200, headers: { connection: 'close' } }, { status: 200 }]);
+  t.match(await call(asked, '/openapi.json'), { status: 503, headers: { 'retry-after': '5' }, body: { code: 'busy' } });
+});
+
+t.test('descriptors: who has room, and when operators hear of it', async (t) => {
+  const descriptors = new Descriptors(200);
+  t.equal(descriptors.reserve, 32);
+  const rooms = (number: number) => {
+    const socket = { _handle: { fd: number } } as unknown as Socket;
+    return (['lock', 'merchant', 'operator'] as const).map((caller) => descriptors.roomFor(caller, socket));
+  };
+  t.same(rooms(167), ['enough', 'enough', 'enough']);
+  t.same(rooms(168), ['short', 'enough', 'enough']);
+  t.same(rooms(184), ['none', 'short', 'enough']);
+  t.same(rooms(192), ['none', 'none', 'short']);
+  t.same(new Descriptors(1_000_000).reserve, 256);
+
+  const clock = new ManualClock();
+  const events = new GatewayEvents();
+  const told: string[] = [];
+  events.on('descriptors', ({ state, why }) => told.push(`${state}: ${why}`));
+  let isShort = false;
+  const fake = Object.defineProperty(new Descriptors(200), 'isShort', { get: () => isShort });
+  const watch = new DescriptorWatch({ descriptors: fake, events, clock, now: () => 0 });
+  t.notOk(new DescriptorWatch({ descriptors: new Descriptors(20_000), events, clock, now: () => 0 }).expectLocks(400));
+  t.ok(watch.expectLocks(100), 'they may just be enough');
+  t.same(told, []);
+  t.ok(watch.expectLocks(400));
+  t.match(told, [/^few: 400 locks .* 200 descriptors .*"ulimit -n 531"/]);
+  clock.advance(Seconds(10));
+  isShort = true;
+  clock.advance(Seconds(3));
+  isShort = false;
+  clock.advance(Seconds(4));
+  t.match(told.slice(1), [/^short: of the 200 descriptors .* only the 32 /], 'once, and not over at once');
+  clock.advance(Seconds(1));
+  t.match(told.slice(2), [/^enough: /]);
+  watch.stop();
+});

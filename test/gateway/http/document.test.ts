@@ -1,0 +1,364 @@
+/**
+ * What says how the merchants' interface is: its OpenAPI document, its page, docs/http.md, and clients and testers of
+ * others that go by the document alone (interfaces.md §2). The statuses and shapes are looked at by Prism's proxy,
+ * which knows the document and the answers and nothing of us.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import t, { type Test } from 'tap';
+import { GUESSES } from '../../../gateway/accounts/login-guard.js';
+import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
+import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
+import { ManualClock } from '../../../proto/clock.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { Program, runProgram } from '../../helpers/cli/program.js';
+import { MERCHANT, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { root } from '../../helpers/house/our-files.js';
+import { freePort } from '../../helpers/http/free-port.js';
+import { accessToken, apiKey, basic, call } from '../../helpers/http/merchant-call.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const require = createRequire(import.meta.url);
+
+interface Operation {
+  readonly operationId: string;
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+interface ApiDocument {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, unknown>> };
+}
+
+async function documentOf(gateway: Gateway): Promise<ApiDocument> {
+  return (await call(gateway, '/openapi.json')).body as ApiDocument;
+}
+
+/** A merchant with a lock, an API key, and a receiver that its one URL leads to. */
+async function setting(
+  t: Test,
+  options: GatewayOptions = {},
+): Promise<{ gateway: Gateway; key: string; mac: string; receiver: TestReceiver }> {
+  const gateway = await testGateway(t, options);
+  const receiver = await testReceiver(t);
+  const mac = testMac(1);
+  await gateway.accounts.addDevice({ merchant: MERCHANT, mac });
+  await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
+  return { gateway, key: await apiKey(gateway, MERCHANT), mac: formatMac(mac), receiver };
+}
+
+t.test('the document is a valid one, and has the rows that are served, both ways', async (t) => {
+  const gateway = await testGateway(t);
+  const answer = await call(gateway, '/openapi.json');
+  t.match(answer, { status: 200, headers: { 'content-type': /^application\/json/ } });
+  const document = answer.body as ApiDocument;
+  t.match(await new Validator().validate(structuredClone(document) as never), { valid: true });
+  const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { operationId, responses }]) => {
+      return [`${method.toUpperCase()} ${path}`, operationId, Object.keys(responses).sort().join(' ')];
+    }),
+  );
+  const served = HTTP_ROUTES.map(({ method, path, operationId, responses }) => {
+    const statuses = [...Object.keys(responses), '500'].sort().join(' ');
+    return [`${method} ${path}`, operationId, statuses];
+  });
+  t.strictSame(documented.sort(), served.sort());
+  const named = ['NewPet', 'ChangedPet', 'Pet', 'User', 'Problem', 'Token', 'TestRequest', 'TestResult'];
+  t.strictSame(Object.keys(document.components.schemas).sort(), named.sort(), 'types for generated clients');
+});
+
+t.test('the page needs nothing but our port', async (t) => {
+  const gateway = await testGateway(t);
+  const page = await call(gateway, '/docs');
+  t.match(page, { status: 200, headers: { 'content-type': /^text\/html/, 'x-content-type-options': 'nosniff' } });
+  t.match(page.headers['content-security-policy'], /default-src 'self'/);
+  t.notMatch(
+    page.headers['content-security-policy'],
+    /https?:|upgrade-insecure|[a-z]\.[a-z]/,
+    'nor may it ask elsewhere',
+  );
+  const wanted = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, where = '']) => where);
+  t.ok(wanted.length > 3, 'scripts and styles');
+  for (const where of wanted) {
+    t.notMatch(where, /^(https?:)?\/\//, where);
+    const path = new URL(where, 'http://here/docs/').pathname;
+    t.match(await call(gateway, path), { status: 200 }, path);
+  }
+  t.same((await call(gateway, '/docs/json')).body, await documentOf(gateway), 'and shows the document');
+});
+
+/** The parts of docs/http.md below its headings of the second order, by heading. */
+function sectionsOf(text: string): Map<string, string> {
+  const [, ...sections] = text.split(/^## /m);
+  return new Map(sections.map((section) => [section.slice(0, section.indexOf('\n')), section]));
+}
+
+const page = readFileSync(join(root, 'docs/http.md'), 'utf8');
+
+t.test('docs/http.md tables the statuses of each row, both ways', async (t) => {
+  const sections = sectionsOf(page);
+  for (const { method, path, responses } of HTTP_ROUTES) {
+    const section = sections.get(`${method} ${path}`) ?? '';
+    const rows = [...section.matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(([, status, when]) => [status, when]);
+    const expected = Object.entries(responses).map(([status, { description }]) => [status, description]);
+    t.strictSame(rows, expected, `${method} ${path}`);
+  }
+  const documented = [...sections.keys()].filter((heading) => /^[A-Z]+ \//.test(heading));
+  t.equal(documented.length, HTTP_ROUTES.length);
+});
+
+/** A script, what it prints where that is shown, and the first status of the table where one follows. */
+const EXAMPLES = /^```sh\n([^`]+)\n```\n(?:\n```json\n([^`]+)\n```\n)?(?:\n\| status[^\n]*\n[^\n]*\n\| (\d+) )?/gm;
+
+const NO_CURL = spawnSync('curl', ['--version']).error === undefined ? false : 'curl is not installed';
+
+t.test('the examples of docs/http.md do what it says', { skip: NO_CURL }, async (t) => {
+  const { gateway, key, receiver } = await setting(t);
+  const folder = tempFolder(t);
+  // The status comes last and on a line of its own, whatever the example asks for.
+  writeFileSync(join(folder, '.curlrc'), 'silent\nshow-error\nwrite-out = "\\n%{http_code}\\n"\n');
+  let token = '';
+  let session = '';
+  const examples = [...page.matchAll(EXAMPLES)];
+  t.equal(examples.length, HTTP_ROUTES.length + 1, 'one for each row, and an error');
+  for (const [, script = '', shown = '', status = '400'] of examples) {
+    const env = { BASE: `http://127.0.0.1:${gateway.httpPort}`, KEY: key, TOKEN: token, CURL_HOME: folder };
+    const said = script.replace('lgu_…', session).replace(DOCUMENTED_MAC, formatMac(testMac(1)));
+    const { stdout } = await runProgram(t, 'bash', ['-c', said], env);
+    const answered = stdout.at(-1);
+    const body = stdout.slice(0, -1).join('\n');
+    t.equal(answered, status, script);
+    t.match(body === '' ? '' : JSON.parse(body), shown === '' ? '' : asPattern(JSON.parse(shown)), script);
+    token = /lgt_[\w-]+/.exec(body)?.[0] ?? token;
+    session = /lgu_[\w-]+/.exec(body)?.[0] ?? session;
+  }
+  t.equal(receiver.requests.length, 1, 'the test webhook arrived');
+});
+
+const DOCUMENTED_MAC = 'A4:C1:38:F0:E1:D2';
+
+/** What an example shows, with secrets, ports and durations by their form. */
+function asPattern(shown: unknown): unknown {
+  if (Array.isArray(shown)) return shown.map(asPattern);
+  if (typeof shown === 'string')
+    return shown.includes('…')
+      ? new RegExp(`^${shown.replace('…', '[\\w-]{43}')}$`)
+      : shown.replace(/^http:\/\/127.0.0.1:9000$/, 'http://127.0.0.1:');
+  if (typeof shown !== 'object' || shown === null) return shown;
+  return Object.fromEntries(
+    Object.entries(shown).map(([name, value]) => [
+      name,
+      name === 'duration_ms' ? Number : name === 'origin' ? /^http:\/\/127\.0\.0\.1:\d+$/ : asPattern(value),
+    ]),
+  );
+}
+
+/** An answer as Prism passed it on. */
+interface Proxied {
+  readonly status: number;
+  readonly violations: string;
+}
+
+/** Prism's proxy before the gateway, which holds every answer against the document. */
+async function prism(t: Test, gateway: Gateway): Promise<string> {
+  const file = join(tempFolder(t), 'openapi.json');
+  writeFileSync(file, JSON.stringify(await documentOf(gateway)));
+  const port = await freePort();
+  const program = require.resolve('@stoplight/prism-cli/dist/index.js');
+  const flags = ['--errors', '--validate-request', 'false', '--port', String(port)];
+  const args = [program, 'proxy', file, `http://127.0.0.1:${gateway.httpPort}`, ...flags];
+  const proxy = new Program(t, process.execPath, args);
+  await proxy.line(/Prism is listening/);
+  return `http://127.0.0.1:${port}`;
+}
+
+t.test('a contract tester finds no status and no shape that the document lacks', async (t) => {
+  // Budgets do not fill up while the test goes on.
+  const { gateway, key, mac, receiver } = await setting(t, { httpBudgetClock: new ManualClock() });
+  const proxy = await prism(t, gateway);
+  const seen = new Set<string>();
+  const ask = async (row: string, terms: RequestInit & { query?: string } = {}): Promise<Proxied> => {
+    const [method = '', path = ''] = row.split(' ');
+    const answer = await fetch(`${proxy}${path}${terms.query ?? ''}`, { method, ...terms });
+    await answer.arrayBuffer();
+    const violations = answer.headers.get('sl-violations') ?? '';
+    t.equal(violations, '', `${row} ${answer.status}`);
+    seen.add(`${row} ${answer.status}`);
+    return { status: answer.status, violations };
+  };
+  await goThrough(ask, { gateway, key, mac, receiver });
+  await goOver(ask, gateway, key);
+  const unseen = HTTP_ROUTES.flatMap(({ method, path, responses }) =>
+    Object.keys(responses)
+      .map((status) => `${method} ${path} ${status}`)
+      // What needs a gateway that starts, stops or breaks.
+      .filter((each) => !seen.has(each) && !each.endsWith(' 503')),
+  );
+  t.strictSame(unseen, [], 'and it saw all but those of a gateway in need');
+});
+
+type Ask = (row: string, terms?: RequestInit & { query?: string }) => Promise<Proxied>;
+
+/** Each row to each of its statuses. */
+async function goThrough(ask: Ask, parts: Awaited<ReturnType<typeof setting>>): Promise<void> {
+  const { gateway, key, mac, receiver } = parts;
+  const json = { 'content-type': 'application/json' };
+  const mine = { ...json, authorization: basic(key) };
+  const form = { authorization: basic(key), 'content-type': 'application/x-www-form-urlencoded' };
+  const token = await accessToken(gateway, key);
+  const bearer = { ...json, authorization: `Bearer ${token}` };
+  const long = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
+  const body = (value: unknown): string => JSON.stringify(value);
+
+  for (const row of ['GET /healthz', 'GET /readyz']) await ask(row);
+  await ask('POST /oauth/token', { headers: form, body: 'grant_type=client_credentials' });
+  await ask('POST /oauth/token', { headers: form, body: 'grant_type=password' });
+  await ask('POST /oauth/token', { headers: { 'content-type': form['content-type'] }, body: 'grant_type=x' });
+  await ask('POST /oauth/token', { headers: mine, body: '{}' });
+  await ask('POST /oauth/token', { headers: form, body: 'x'.repeat(1024 * 1024 + 1) });
+
+  const pet = { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' };
+  const change = { id: 1, name: 'Rex', photoUrls: ['a'], status: 'sold', category: { id: 1 }, tags: [{ name: 'b' }] };
+  for (const value of [pet, { name: 'Rex' }, { name: '' }])
+    await ask('POST /v1/pet', { headers: mine, body: body(value) });
+  for (const value of [change, { ...change, id: 0 }, { ...change, id: 99 }, { id: 1 }])
+    await ask('PUT /v2/pet', { headers: bearer, body: body(value) });
+  const testsOnly = { ...json, authorization: `Bearer ${await accessToken(gateway, key, 'webhooks:test')}` };
+  await ask('PUT /v2/pet', { headers: testsOnly, body: body(change) });
+
+  const lists = ['POST /v2/user/createWithList', 'POST /v2/user/createWithArray'];
+  for (const [index, row] of lists.entries()) {
+    const user = { id: index + 1, username: `ada${index}`, password: 'correct horse', userStatus: 1 };
+    for (const value of [[user], [user], [{ id: 'x' }], {}]) await ask(row, { headers: mine, body: body(value) });
+  }
+  for (const row of [...lists, 'POST /v1/pet', 'PUT /v2/pet']) {
+    const headers = row === 'PUT /v2/pet' ? bearer : mine;
+    await ask(row, { headers: json, body: '[]' });
+    await ask(row, { headers: { ...headers, 'content-type': 'application/xml' }, body: '<x/>' });
+    await ask(row, { headers, body: long });
+  }
+
+  const login = 'GET /v2/user/login';
+  await ask(login, { headers: mine, query: '?username=ada0&password=correct%20horse' });
+  await ask(login, { query: '?username=ada0&password=x' });
+  for (let guess = 0; guess <= GUESSES; guess += 1)
+    await ask(login, { headers: mine, query: '?username=ada0&password=wrong' });
+  await ask('GET /v2/user/logout', { headers: { ...mine, 'x-session': 'x' } });
+  await ask('GET /v2/user/logout');
+
+  await goThroughTests(ask, { json, token, mac, receiver, long, gateway, key });
+}
+
+/** Each row that has no limit of its own, to a caller whose budget is spent. */
+async function goOver(ask: Ask, gateway: Gateway, key: string): Promise<void> {
+  const authorization = basic(key);
+  const bearer = `Bearer ${await accessToken(gateway, key)}`;
+  const { budgets } = gateway.merchants;
+  spend(() => budgets.takeRequest(1, 0));
+  spend(() => budgets.takeStranger('127.0.0.1', 'probe'));
+  for (const row of ['GET /healthz', 'GET /readyz']) await ask(row);
+  for (const row of ['POST /v1/pet', 'POST /oauth/token']) await ask(row, { headers: { authorization } });
+  for (const path of ['createWithList', 'createWithArray'])
+    await ask(`POST /v2/user/${path}`, { headers: { authorization } });
+  await ask('GET /v2/user/logout', { headers: { authorization } });
+  await ask('PUT /v2/pet', { headers: { authorization: bearer } });
+}
+
+/** Takes until nothing is left. */
+function spend(take: () => void): void {
+  try {
+    for (;;) take();
+  } catch {
+    // It is spent.
+  }
+}
+
+async function goThroughTests(
+  ask: Ask,
+  parts: {
+    json: Record<string, string>;
+    token: string;
+    mac: string;
+    receiver: TestReceiver;
+    long: string;
+    gateway: Gateway;
+    key: string;
+  },
+): Promise<void> {
+  const { json: headers, token, mac, receiver, long, gateway, key } = parts;
+  const row = 'POST /test_webhook';
+  const send = (members: Record<string, unknown>): Promise<Proxied> =>
+    ask(row, { headers, body: JSON.stringify({ access_token: token, mac_addr: mac, ...members }) });
+  await send({});
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  await send({});
+  await send({ mac_addr: 'x' });
+  await send({ mac_addr: formatMac(testMac(2)) });
+  await send({ access_token: 'x' });
+  await send({ access_token: await accessToken(gateway, key, 'pets:write') });
+  await ask(row, { headers: { 'content-type': 'application/xml' }, body: '<x/>' });
+  await ask(row, { headers, body: long });
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  for (let sent = 0; sent <= TESTS_PER_MINUTE; sent += 1) await send({});
+  await gateway.webhooks.settings.remove(1);
+  await send({});
+}
+
+/** What swagger-client gives; it has no types of its own. */
+interface PetstoreClient {
+  readonly apis: Readonly<
+    Record<
+      string,
+      Readonly<Record<string, (input: object) => Promise<{ status: number; text: string; body: unknown }>>>
+    >
+  >;
+}
+
+t.test('a client made of the public Petstore document gets what that document promises', async (t) => {
+  const gateway = await testGateway(t);
+  const key = await apiKey(gateway, MERCHANT);
+  const SwaggerClient = require('swagger-client') as (options: object) => Promise<PetstoreClient>;
+  const petstore = require('@readme/oas-examples/2.0/json/petstore.json') as Record<string, unknown>;
+  const token = await accessToken(gateway, key, 'pets:write');
+  const client = await SwaggerClient({
+    spec: { ...petstore, host: `127.0.0.1:${gateway.httpPort}` },
+    authorizations: { petstore_auth: { token: { access_token: token } } },
+    requestInterceptor: (request: { headers: Record<string, string> }) => {
+      request.headers.authorization ??= basic(key);
+      return request;
+    },
+  });
+  const { pet = {}, user = {} } = client.apis;
+  await call(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
+  const refused = (promise: Promise<unknown> | undefined): Promise<number> =>
+    Promise.resolve(promise).then(
+      () => 0,
+      (error: { status?: number }) => error.status ?? -1,
+    );
+
+  // Where nothing says what type nothing is of, it comes as a Blob.
+  const empty = (answer: { status: number; text: unknown } | undefined): void => {
+    t.same([answer?.status, (answer?.text as Blob | undefined)?.size], [200, 0]);
+  };
+
+  const change = { id: 1, name: 'Max', photoUrls: ['https://example.com/max.jpg'], status: 'sold' };
+  t.match(await pet.updatePet?.({ body: change }), { status: 200, body: change });
+  t.equal(await refused(pet.updatePet?.({ body: { ...change, id: 'x' } })), 400, 'Invalid ID supplied');
+  t.equal(await refused(pet.updatePet?.({ body: { ...change, id: 99 } })), 404, 'Pet not found');
+  t.equal(await refused(pet.updatePet?.({ body: { id: 1, photoUrls: [] } })), 405, 'Validation exception');
+
+  const ada = { id: 10, username: 'ada', firstName: 'Ada', lastName: 'L', email: 'a@example.com', userStatus: 0 };
+  empty(await user.createUsersWithArrayInput?.({ body: [{ ...ada, password: 'x y' }] }));
+  empty(await user.createUsersWithListInput?.({ body: [{ username: 'bo' }] }));
+  const logged = await user.loginUser?.({ username: 'ada', password: 'x y' });
+  t.match(logged, { status: 200, body: /^logged in user session:/ });
+  t.match((logged as unknown as { headers: object }).headers, { 'x-rate-limit': /^\d+$/, 'x-expires-after': /Z$/ });
+  t.equal(await refused(user.loginUser?.({ username: 'ada', password: 'y' })), 400);
+  empty(await user.logoutUser?.({}));
+});

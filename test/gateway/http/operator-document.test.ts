@@ -1,0 +1,226 @@
+/**
+ * The operator's OpenAPI document: a valid one, with every row that is served; and every answer is held against what
+ * the document says of it, with no member that it does not name, by a validator that is not ours.
+ */
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import t from 'tap';
+import { DEFAULT_FAIRNESS } from '../../../gateway/fairness/fairness-settings.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
+import type { Judging } from '../../../gateway/ingest/judging.js';
+import { judgeInPlace } from '../../../proto/power/judge/judge.js';
+import { type Answered, ask } from '../../helpers/cli/operator-call.js';
+import {
+  eventsOf,
+  MERCHANT,
+  openGateway,
+  testBytes,
+  testGateway,
+  testMac,
+} from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+interface Operation {
+  readonly operationId: string;
+  readonly responses: Readonly<
+    Record<string, { readonly content: Readonly<Record<string, { readonly schema: object }>> }>
+  >;
+}
+
+interface ApiDocument {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly security: readonly object[];
+}
+
+async function documentOf(gateway: Gateway): Promise<ApiDocument> {
+  return (await ask(gateway, 'GET', '/openapi.json')).body as ApiDocument;
+}
+
+t.test('it is valid, and has every row with what it takes', async (t) => {
+  const gateway = await testGateway(t);
+  const document = await documentOf(gateway);
+  t.match(await new Validator().validate(structuredClone(document) as never), { valid: true });
+  t.match(document, { openapi: /^3\.1/, security: [{ operatorToken: [] }] });
+  const served = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
+  const streams = ['/events', '/trace', '/trace/live', '/healthz', '/readyz', '/metrics', '/backup', '/openapi.json'];
+  const documented = Object.entries(document.paths).flatMap(([where, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${where}`),
+  );
+  t.same(documented.sort(), [...served, ...streams.map((where) => `GET ${where}`)].sort());
+  const ids = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).map((each) => each.operationId),
+  );
+  t.equal(new Set(ids).size, ids.length);
+  t.match(document.paths['/audit']?.get, {
+    parameters: [
+      { name: 'since', in: 'query', required: false },
+      {},
+      {},
+      {},
+      { schema: { maximum: 500, default: 50 } },
+    ],
+  });
+  t.match(document.paths['/devices/{mac}/phones/{name}']?.delete, {
+    parameters: [
+      { name: 'mac', in: 'path', required: true },
+      { name: 'name', in: 'path', required: true },
+    ],
+  });
+  t.match(document.paths['/merchants']?.post, {
+    requestBody: { required: true, content: { 'application/json': { schema: { required: ['name'] } } } },
+    responses: { 201: {}, 400: {}, 401: {}, 409: {} },
+  });
+});
+
+/** As the document has it, and no member beside those that it names. */
+function strict(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(strict);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const members = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, strict(value)]));
+  const isClosed = members.type === 'object' && members.additionalProperties === undefined;
+  return isClosed ? { ...members, additionalProperties: false } : members;
+}
+
+type Call = readonly [method: 'GET' | 'POST' | 'PATCH' | 'DELETE', row: string, where?: string, body?: object];
+
+const MAC = 'A4C138000001';
+
+/** Every row once, in an order in which each finds what it needs; then some more answers of the same rows. */
+const CALLS: readonly Call[] = [
+  ['GET', '/status'],
+  ['GET', '/config'],
+  ['GET', '/clock'],
+  ['POST', '/clock/confirm', '/clock/confirm'],
+  ['POST', '/merchants', '/merchants', { name: 'Blue' }],
+  ['GET', '/merchants'],
+  ['GET', '/devices'],
+  ['GET', '/devices/{mac}', `/devices/${MAC}`],
+  ['POST', '/devices', '/devices', { mac: 'A4C138F0E1D2', merchant: 'Blue' }],
+  ['GET', '/devices/{mac}', '/devices/A4C138F0E1D2'],
+  ['POST', '/devices/import', '/devices/import', { devices: [{ mac: 'A4C138F0E1D3', merchant: 'Blue' }] }],
+  ['PATCH', '/devices/{mac}', '/devices/A4C138F0E1D2', { simulated: true }],
+  ['POST', '/devices/{mac}/rotate-secret', '/devices/A4C138F0E1D2/rotate-secret'],
+  [
+    'POST',
+    '/devices/{mac}/phones',
+    '/devices/A4C138F0E1D2/phones',
+    { name: 'Ada', expires_at: '2100-01-01T00:00:00Z' },
+  ],
+  ['GET', '/devices/{mac}/phones', '/devices/A4C138F0E1D2/phones'],
+  ['DELETE', '/devices/{mac}/phones/{name}', '/devices/A4C138F0E1D2/phones/Ada'],
+  ['GET', '/devices/{mac}/phones', '/devices/A4C138F0E1D2/phones'],
+  ['GET', '/webhooks'],
+  ['GET', '/deliveries'],
+  ['POST', '/devices/{mac}/test-webhook', `/devices/${MAC}/test-webhook`, {}],
+  ['POST', '/events/{id}/resend', '/events/EVENT/resend', {}],
+  ['POST', '/deliveries/recover', '/deliveries/recover', { since: '2020-01-01T00:00:00Z' }],
+  ['POST', '/webhooks', '/webhooks', { url: 'http://127.0.0.1:9/', merchant: 'Blue', headers: { 'X-Team': 'b' } }],
+  ['POST', '/webhooks/{id}', '/webhooks/2', { state: 'disabled' }],
+  ['POST', '/webhooks/{id}/rotate-secret', '/webhooks/2/rotate-secret', { grace_seconds: 60 }],
+  ['POST', '/webhooks/{id}/remove', '/webhooks/2/remove'],
+  [
+    'POST',
+    '/commands',
+    '/commands',
+    { macs: ['A4C138F0E1D2', 'A4C138F0E1D3'], type: 'siren', parameters: { seconds: 3 } },
+  ],
+  ['GET', '/commands'],
+  ['GET', '/commands/{id}', '/commands/1'],
+  ['POST', '/commands/{id}/cancel', '/commands/1/cancel'],
+  ['GET', '/merchants/{name}/fleet', '/merchants/Blue/fleet'],
+  ['POST', '/usage/plans', '/usage/plans', { merchant: 'Blue', per_mb: '0.12', per_sim: '0.80', currency: 'EUR' }],
+  ['GET', '/usage/plans'],
+  ['GET', '/usage'],
+  ['POST', '/usage/close', '/usage/close', {}],
+  ['GET', '/usage/statements'],
+  ['POST', '/keys', '/keys', { name: 'till', merchant: 'Blue' }],
+  ['GET', '/keys'],
+  ['POST', '/keys/{id}/revoke', '/keys/KEY/revoke'],
+  ['POST', '/users', '/users', { username: 'ada', merchant: 'Blue', password: 'x' }],
+  ['GET', '/users', '/users?merchant=Blue'],
+  ['GET', '/notices'],
+  ['GET', '/why', `/why?id=${MAC}`],
+  ['GET', '/why', '/why?id=EVENT'],
+  ['POST', '/notices/read', '/notices/read', { all: true }],
+  ['GET', '/audit'],
+  ['POST', '/devices/{mac}/rejudge', `/devices/${MAC}/rejudge`],
+  ['POST', '/devices/{mac}/reflashed', '/devices/A4C138F0E1D2/reflashed', { at: '2026-11-20T06:00:00Z' }],
+  ['POST', '/devices/{mac}/erase', '/devices/A4C138F0E1D2/erase'],
+  ['DELETE', '/devices/{mac}', '/devices/A4C138F0E1D2'],
+  ['GET', '/healthz'],
+  ['GET', '/readyz'],
+];
+
+/** A judge that fails once, at the first uplink. */
+function failingOnce(): Judging {
+  let hasFailed = false;
+  const judge: Judging['judge'] = (model, belief, event, out) => {
+    const fails = !hasFailed && event.type === 'uplink';
+    hasFailed ||= fails;
+    if (fails) throw new Error('a mistake of ours');
+    judgeInPlace(model, belief, event, out);
+  };
+  return { judge, version: '1.0.0' };
+}
+
+t.test('every answer is as the document says', async (t) => {
+  const gateway = await testGateway(t, { judging: failingOnce() });
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  const lock = await connectedLock(t, gateway, testMac(1));
+  await lock.send(testBytes(1));
+  const eventId = (await delivered)[0]?.eventId ?? '';
+  gateway.events.emit('url-disabled', { atMs: 0, urlId: 7, why: 'gone' });
+  const { paths } = await documentOf(gateway);
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  (formats as unknown as (to: Ajv2020) => void)(ajv);
+  const check = (method: string, row: string, { status, type = '', body }: Answered): unknown => {
+    const operation = paths[row]?.[method.toLowerCase()];
+    const schema = operation?.responses[status]?.content[type.split(';', 1)[0] ?? '']?.schema;
+    if (schema === undefined) return `nothing is said of ${status} ${type}`;
+    const isAsSaid = ajv.compile(strict(schema) as object);
+    return isAsSaid(body) ? 'as said' : { errors: ajv.errorsText(isAsSaid.errors), body };
+  };
+  const called = new Set<string>();
+  let key = '';
+  for (const [method, row, where = row, body] of CALLS) {
+    const answer = await ask(gateway, method, where.replace('EVENT', eventId).replace('KEY', key), body);
+    if (row === '/keys' && method === 'POST') key = (answer.body as { id: string }).id;
+    t.ok(
+      answer.status < 300,
+      `${method} ${where}: ${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`,
+    );
+    t.equal(check(method, row, answer), 'as said', `${method} ${where}`);
+    called.add(`${method} ${row}`);
+  }
+  const rows = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
+  t.same(
+    rows.filter((row) => !called.has(row)),
+    [],
+    'every row was called',
+  );
+  const problem = { $ref: '#/components/schemas/Problem' };
+  t.match(paths['/devices/{mac}']?.get?.responses[404], {
+    content: { 'application/problem+json': { schema: problem } },
+  });
+  t.match(await ask(gateway, 'GET', '/devices/A4C138F0E1FF'), { status: 404, type: 'application/problem+json' });
+});
+
+t.test('a quota that is full is in the document of what it refuses', async (t) => {
+  const fairness = { ...DEFAULT_FAIRNESS, quota: { ...DEFAULT_FAIRNESS.quota, users: 1 } };
+  const gateway = await openGateway(t, tempFolder(t), {}, { fairness });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const add = (username: string) => ask(gateway, 'POST', '/users', { username, merchant: MERCHANT });
+  t.match(await add('ada'), { status: 201 });
+  t.match(await add('bo'), { status: 429, body: { code: 'quota-full', budget: 'users' } });
+  const { paths } = await documentOf(gateway);
+  const refused = { content: { 'application/problem+json': {} }, headers: { 'retry-after': {} } };
+  for (const row of ['/users', '/devices/{mac}/test-webhook'])
+    t.match(paths[row]?.post?.responses, { 429: refused }, row);
+});

@@ -1,0 +1,208 @@
+/** The operator's interface over HTTP: who gets in, what it answers, and how it says no. */
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import path from 'node:path';
+import type { Method } from 'got';
+import t from 'tap';
+import { exitCodeOf } from '../../../cli/terminal/exit-codes.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { ask } from '../../helpers/cli/operator-call.js';
+import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
+import { apiKey, basic } from '../../helpers/http/merchant-call.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const PROBLEM = 'application/problem+json';
+
+t.test('nobody gets in without the token, which its owner alone can read', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  t.equal(statSync(path.join(folder, 'operator-token')).mode & 0o777, 0o600);
+  t.equal(statSync(path.join(folder, 'key')).mode & 0o777, 0o600);
+  for (const token of ['x', `${gateway.operatorToken}x`, gateway.operatorToken.slice(1), ''])
+    t.match(await ask(gateway, 'GET', '/status', undefined, token), { status: 401, type: PROBLEM });
+  t.match(await ask(gateway, 'GET', '/nothing', undefined, 'x'), { status: 401 }, 'nor learns what is there');
+  t.match(await ask(gateway, 'GET', '/status'), { status: 200, body: { mqtt: { connected: 0 } } });
+});
+
+t.test('an address or a folder that can’t be had stops the start with a sentence', async (t) => {
+  // RFC 5737: no machine has it.
+  for (const setting of ['mqttHost', 'httpHost', 'operatorHost']) {
+    const start = openGateway(t, tempFolder(t), {}, { [setting]: '192.0.2.1' });
+    await t.rejects(start, { code: 'input-address', message: /can't listen on 192\.0\.2\.1:0: / }, setting);
+  }
+  const file = path.join(tempFolder(t), 'file');
+  writeFileSync(file, '');
+  for (const data of [file, path.join(file, 'below')])
+    await t.rejects(openGateway(t, data), { code: 'input-data', message: /file.* can't be made: E/ }, data);
+});
+
+t.test('what the caller got wrong is a problem with a code and a sentence', async (t) => {
+  const gateway = await testGateway(t);
+  const cases: readonly (readonly [Method, string, unknown, number, RegExp])[] = [
+    ['GET', '/nothing', undefined, 404, /nothing at this path/],
+    ['POST', '/merchants', {}, 400, /name/],
+    ['POST', '/merchants', { name: 7 }, 400, /name|string/],
+    ['POST', '/merchants', { name: '   ' }, 400, /1 to 200 characters/],
+    ['POST', '/merchants', [], 400, /object/],
+    ['POST', '/merchants', { name: 'Amber' }, 409, /already/],
+    ['POST', '/devices', { mac: 'zz' }, 400, /12 hex digits/],
+    ['POST', '/devices', { mac: 'A4C138F0E1D2', merchant: 'Nobody' }, 404, /no merchant named "Nobody"/],
+    ['GET', '/devices/A4C138F0E1D2', undefined, 404, /no device A4:C1:38:F0:E1:D2/],
+    ['POST', '/devices/A4C138F0E1D2/rotate-secret', {}, 404, /no device/],
+    ['POST', '/webhooks', { url: 'http://a/', headers: { Host: 'b' } }, 400, /Host can't be set/],
+  ];
+  for (const [method, where, body, status, detail] of cases) {
+    const answer = await ask(gateway, method, where, body);
+    t.match(answer, { status, type: PROBLEM, body: { status, detail } }, `${method} ${where} ${JSON.stringify(body)}`);
+  }
+});
+
+t.test('a secret is answered once, and never shown again', async (t) => {
+  const gateway = await testGateway(t);
+  const device = await ask(gateway, 'POST', '/devices', { mac: 'A4C138F0E1D2' });
+  const headers = { Authorization: 'Bearer merchant-secret' };
+  const webhook = await ask(gateway, 'POST', '/webhooks', { url: 'http://127.0.0.1:9/', headers });
+  t.match([device, webhook], [{ status: 201 }, { status: 201 }]);
+  const secrets = [device, webhook].map(({ body }) => (body as { secret: string }).secret);
+  const shown = await Promise.all(
+    ['/devices', '/devices/A4C138F0E1D2', '/webhooks', '/merchants', '/status'].map((where) =>
+      ask(gateway, 'GET', where),
+    ),
+  );
+  for (const secret of [...secrets, 'merchant-secret']) t.notMatch(JSON.stringify(shown), secret);
+});
+
+interface Raw {
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+/** A request as anybody can make it, with headers that other clients would not let through. */
+function send(gateway: Gateway, method: string, where: string, headers: Record<string, string>): Promise<Raw> {
+  return new Promise((resolve, reject) => {
+    const place = { host: '127.0.0.1', port: gateway.operatorPort, method, path: where, agent: false };
+    const sent = request({ ...place, headers }, (answer) => {
+      let body = '';
+      answer.setEncoding('utf8').on('data', (chunk) => (body += chunk));
+      answer.on('end', () => resolve({ status: answer.statusCode, headers: answer.headers, body }));
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+t.test('nothing but the token in its header opens the interface, and every no is the same', async (t) => {
+  const gateway = await testGateway(t);
+  const token = gateway.operatorToken;
+  const key = await apiKey(gateway, MERCHANT);
+  const pages = { origin: 'https://evil.example', referer: 'https://evil.example/' };
+  const attempts: readonly (readonly [string, string, string, Record<string, string>])[] = [
+    ['no token', 'GET', '/status', {}],
+    ['a wrong one', 'GET', '/status', { authorization: `Bearer ${'x'.repeat(token.length)}` }],
+    ['the beginning of it', 'GET', '/status', { authorization: `Bearer ${token.slice(0, -1)}` }],
+    ['more than it', 'GET', '/status', { authorization: `Bearer ${token}x` }],
+    ['two', 'GET', '/status', { authorization: `Bearer x ${token}` }],
+    ['no scheme', 'GET', '/status', { authorization: token }],
+    ['in the query', 'GET', `/status?token=${token}&access_token=${token}`, {}],
+    ['as a cookie', 'GET', '/status', { cookie: `token=${token}` }],
+    ['as another header', 'GET', '/status', { 'x-api-key': token, 'proxy-authorization': `Bearer ${token}` }],
+    ['as a user', 'GET', '/status', { authorization: basic(token) }],
+    ['as a password', 'GET', '/status', { authorization: basic('operator', token) }],
+    ['a merchant’s key', 'GET', '/status', { authorization: `Bearer ${key}` }],
+    ['a merchant’s key as a user', 'GET', '/status', { authorization: basic(key) }],
+    ['a page of others', 'POST', '/merchants', { ...pages, 'content-type': 'text/plain' }],
+    ['a browser that asks before', 'OPTIONS', '/status', { ...pages, 'access-control-request-method': 'GET' }],
+    ['a name that leads here (DNS rebinding)', 'GET', '/status', { host: 'evil.example', ...pages }],
+    ['a proxy that says who it is', 'GET', '/status', { 'x-forwarded-for': '127.0.0.1', host: 'localhost' }],
+    ['figures', 'GET', '/metrics', {}],
+    ['health', 'GET', '/readyz', {}],
+    ['the document', 'GET', '/openapi.json', {}],
+    ['streams', 'GET', '/events', {}],
+    ['nothing of ours', 'GET', '/no/such/path', {}],
+    ...OPERATOR_ROUTES.map(({ method, path }) => [`${method} ${path}`, method, path, {}] as const),
+  ];
+  const [first, ...others] = await Promise.all(
+    attempts.map(async ([what, method, where, headers]) => {
+      const { date: _date, ...rest } = (await send(gateway, method, where, headers)) as Raw & { date?: unknown };
+      return { what, ...rest, headers: { ...rest.headers, date: undefined } };
+    }),
+  );
+  t.match(first, { status: 401, headers: { 'content-type': PROBLEM, 'www-authenticate': 'Bearer' } });
+  for (const { what, ...answer } of others) t.same({ what, ...answer }, { ...first, what }, what);
+  t.notOk(
+    Object.keys(first?.headers ?? {}).some((name) => name.startsWith('access-control')),
+    'no page may read it',
+  );
+  const good = { authorization: `bearer   ${token}` };
+  t.match(await send(gateway, 'GET', '/status', { ...good, host: 'gateway.example' }), { status: 200 });
+  t.match(await send(gateway, 'GET', '/%zz', good), { status: 400, body: /the path is not valid/ });
+  t.match(await ask(gateway, 'GET', '/audit'), { body: { entries: [] } }, 'who is not let in leaves no entry');
+  const code = readFileSync(new URL('../../../../gateway/http/operator/token.ts', import.meta.url), 'utf8');
+  t.match(code, /timingSafeEqual\(hashOf\(given\), /, 'compared in constant time, by hashes of one length');
+});
+
+t.test('null is as good as absent where a member is optional', async (t) => {
+  const gateway = await testGateway(t);
+  const mac = 'A4C138F0E1D2';
+  t.match(await ask(gateway, 'POST', '/devices', { mac, merchant: null, simulated: null }), { status: 201 });
+  const command = { macs: [mac], merchant: null, all: null, type: 'unlock', parameters: null, not_before: null };
+  t.match(await ask(gateway, 'POST', '/commands', command), { status: 201 });
+  t.match(await ask(gateway, 'POST', '/users', { username: 'ada', password: null, email: null }), { status: 201 });
+  t.match(await ask(gateway, 'POST', '/users', { username: null }), { status: 400 }, 'not where it is required');
+});
+
+t.test('bad input is told by member: which, where, and what was expected', async (t) => {
+  const gateway = await testGateway(t);
+  const users = { username: 'ada', password: 'canary-1' };
+  const cases: readonly (readonly [Method, string, unknown, string, string, RegExp])[] = [
+    ['POST', '/merchants', {}, 'input-body', '/name', /^it is missing$/],
+    ['POST', '/merchants', { name: 7 }, 'input-body', '/name', /^expected a string$/],
+    ['POST', '/merchants', { name: '' }, 'input-body', '/name', /not empty/],
+    ['POST', '/merchants', { name: 'x'.repeat(201) }, 'input-body', '/name', /at most 200 characters/],
+    ['POST', '/merchants', { name: 'x', nmae: 'y' }, 'input-body', '/nmae', /no such member/],
+    ['POST', '/merchants', 'x', 'input-body', '', /^expected an object$/],
+    ['POST', '/merchants', undefined, 'input-body', '', /^expected an object$/],
+    ['POST', '/users', { ...users, password: [users.password] }, 'input-body', '/password', /^expected a string$/],
+    [
+      'POST',
+      '/devices',
+      { mac: 'A4C138F0E1D2', simulated: 'no' },
+      'input-body',
+      '/simulated',
+      /^expected true or false/,
+    ],
+    ['POST', '/devices/import', { devices: [{ mac: 7 }] }, 'input-body', '/devices/0/mac', /^expected a string$/],
+    ['POST', '/webhooks/1', { state: 'off' }, 'input-body', '/state', /^expected active, disabled$/],
+    ['POST', '/webhooks/1', { set_headers: { 'a/b': 1 } }, 'input-body', '/set_headers/a~1b', /^expected a string$/],
+    ['POST', '/notices/read', { ids: [0] }, 'input-body', '/ids/0', /^expected a number, 1 or more$/],
+    [
+      'POST',
+      '/devices/A4C138F0E1D2/rotate-secret',
+      { keep_old_seconds: -1 },
+      'input-body',
+      '/keep_old_seconds',
+      /0 or/,
+    ],
+    ['GET', '/audit?limit=0', undefined, 'input-query', '/limit', /^limit is "0": expected a number, 1 to 500$/],
+    ['GET', '/audit?limit=1&limit=2', undefined, 'input-query', '/limit', /^limit is \["1","2"\]: expected/],
+    ['GET', '/notices?kind=x', undefined, 'input-query', '/kind', /^kind is "x": expected url-disabled, circuit-open/],
+    ['GET', '/notices?knd=x', undefined, 'input-query', '/knd', /no "knd" here: expected unread, kind, since/],
+    ['GET', '/status?x=1', undefined, 'input-query', '/x', /no "x" here: expected nothing/],
+    ['GET', '/trace?until=1&mac=x&mc=y', undefined, 'input-query', '/mc', /expected mac, since, until/],
+    ['GET', '/deliveries?mac=x&mac=y', undefined, 'input-query', '/mac', /expected a string/],
+  ];
+  for (const [method, where, body, code, pointer, detail] of cases) {
+    const answer = await ask(gateway, method, where, body);
+    const errors = [{ pointer, detail }];
+    t.match(
+      answer,
+      { status: 400, type: PROBLEM, body: { code, errors } },
+      `${method} ${where} ${JSON.stringify(body)}`,
+    );
+    t.notMatch(JSON.stringify(answer.body), /canary/, 'what stands in a body is not quoted');
+    t.equal(exitCodeOf(new LockgateError(code, '')), 2, 'wrong input, for the command line');
+  }
+});

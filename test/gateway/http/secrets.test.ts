@@ -1,0 +1,186 @@
+/**
+ * Keys and users from the command line; and that a password, a key, a token or a session is nowhere to be read but
+ * where it is shown once (interfaces.md §2, quality.md §2: a canary in every place one can be typed).
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import t, { type Test } from 'tap';
+import { GatewayEvents } from '../../../gateway/events.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { logEvents, makeLog } from '../../../gateway/log/log.js';
+import { systemClock } from '../../../proto/clock.js';
+import { ask } from '../../helpers/cli/operator-call.js';
+import { LOCKGATE, runProgram } from '../../helpers/cli/program.js';
+import { MERCHANT, openGateway } from '../../helpers/gateway/test-gateway.js';
+import { accessToken, basic, call, type MerchantCall } from '../../helpers/http/merchant-call.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+interface Said {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run(test: Teardown, gateway: Gateway, args: readonly string[]): Promise<Said> {
+  const place = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const program = await runProgram(test, process.execPath, [LOCKGATE, ...args, ...place]);
+  const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
+  return { code: program.ended?.code ?? null, stdout, stderr };
+}
+
+t.test('keys and users from the command line: for people, for programs, and how they fail', async (t) => {
+  const gateway = await openGateway(t, tempFolder(t));
+  const lockgate = (...args: string[]): Promise<Said> => run(t, gateway, args);
+  t.match(await lockgate('key', 'create', 'shop'), { code: 2, stderr: /which merchant\? there is none yet/ });
+  await gateway.accounts.addMerchant(MERCHANT);
+  t.match(await lockgate('key', 'list'), { code: 0, stdout: '', stderr: /no API key/ });
+  const made = await lockgate('key', 'create', 'shop backend');
+  t.match(made, {
+    code: 0,
+    stdout: /Made API key [0-9a-f]{12} \(shop backend\) for Amber\.\nKey: lgk_/,
+    stderr: /curl/,
+  });
+  const key = /lgk_\S+/.exec(made.stdout)?.[0] ?? '';
+  t.match(await call(gateway, '/v2/user/logout', { key }), { status: 200 }, 'it is one');
+  const { id, key: second } = JSON.parse(
+    (await lockgate('key', 'create', 'x', '--merchant', MERCHANT, '--json')).stdout,
+  );
+  t.match(await lockgate('key', 'revoke', id), { code: 0, stdout: `Revoked API key ${id} (x) of Amber.` });
+  t.match(JSON.parse((await lockgate('key', 'revoke', id, '--json')).stdout), { id, state: 'revoked' }, 'again');
+  t.match(await call(gateway, '/v2/user/logout', { key: second }), { status: 401 });
+  const listed = await lockgate('key', 'list', '--merchant', MERCHANT);
+  t.match(listed.stdout, /^ID +MERCHANT +NAME +STATE +LAST USED/);
+  t.match(listed.stdout, /shop backend +active +(now|\d+ (s|min) ago).*\n.*x +revoked +never/);
+  const json = (await lockgate('key', 'list', '--json')).stdout;
+  t.match(JSON.parse(json), {
+    keys: [
+      { name: 'shop backend', state: 'active' },
+      { id, revoked_at: /^20/ },
+    ],
+  });
+  t.notMatch(listed.stdout + json, /lgk_|hash/, 'a key is shown once');
+  t.match(await lockgate('key', 'revoke', 'nothing'), { code: 3, stderr: /no API key "nothing"/ });
+  t.match(await lockgate('key', 'create', 'y', '--merchant', 'Nobody'), { code: 3, stderr: /no merchant named/ });
+  t.match(await lockgate('key', 'create', ' '), { code: 2, stderr: /1 to 200 characters/ });
+
+  t.match(await lockgate('user', 'list'), { code: 0, stdout: '', stderr: /no user/ });
+  const user = await lockgate('user', 'add', 'ada', '--email', 'ada@example.com');
+  t.match(user, { code: 0, stdout: /Added user ada of Amber\.\nPassword: \S{24}$/ });
+  const password = user.stdout.split('Password: ')[1] ?? '';
+  const logIn = (name: string, secret: string) =>
+    call(gateway, `/v2/user/login?${new URLSearchParams({ username: name, password: secret })}`, { key });
+  t.match(await logIn('ada', password), { status: 200 });
+  const file = path.join(tempFolder(t), 'password');
+  writeFileSync(file, 'from a file\nand no further');
+  const bo = JSON.parse((await lockgate('user', 'add', 'bo', '--password-file', file, '--json')).stdout);
+  t.same(bo, { username: 'bo', merchant: MERCHANT, email: null, has_password: true });
+  t.match(await logIn('bo', 'from a file'), { status: 200 });
+  t.match(await lockgate('user', 'add', 'bo'), { code: 3, stderr: /taken already/ });
+  t.match(await lockgate('user', 'add', 'cy', '--password-file', `${file}x`), { code: 2, stderr: /can't be read/ });
+  await call(gateway, '/v2/user/createWithList', { key, body: '[{"id":9223372036854775807,"username":"\\u001b[2J"}]' });
+  const table = (await lockgate('user', 'list')).stdout;
+  t.match(table, /^ID +NAME +LOGIN.*\n1 +ada +yes +ada@example\.com.*\n2 +bo +yes.*\n9223372036854775807 +.\[2J +no/);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
+  t.notMatch(table.replaceAll('\n', ''), /[\u0000-\u001f]/);
+  t.match(JSON.parse((await lockgate('user', 'list', '--json')).stdout), {
+    users: [{ id: '1' }, {}, { has_password: false }],
+  });
+  t.match(await lockgate('user', 'list', '--merchant', 'Nobody'), { code: 3, stderr: /no merchant named/ });
+  for (const command of ['key create', 'key list', 'key revoke', 'user add', 'user list']) {
+    const help = await runProgram(t, process.execPath, [LOCKGATE, ...command.split(' '), '--help']);
+    t.match(help.stdout.join('\n'), new RegExp(`Example:\n  \\$ lockgate ${command}`), command);
+  }
+});
+
+/** Every byte of the files in a folder, but of those that hold a secret on purpose. */
+function bytesOf(folder: string): string {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const others = files.filter(({ name }) => name !== 'key' && name !== 'operator-token');
+  return others.map(({ parentPath, name }) => readFileSync(path.join(parentPath, name), 'latin1')).join('\n');
+}
+
+const PASSWORD = 'Canary-Pa55word';
+
+type Say = (where: string, terms?: MerchantCall) => Promise<number>;
+
+/** Types the password, the key and the token where they belong, and where they don't. Answers the session. */
+async function typeEverywhere(t: Test, gateway: Gateway, say: Say, key: string, token: string): Promise<string> {
+  const create = '/v2/user/createWithList';
+  const ada = { username: 'ada', password: PASSWORD };
+  t.equal(await say(create, { key, body: [ada] }), 200);
+  t.equal(await say(create, { key, body: [ada] }), 409);
+  const texts = [`[{"password":{"${PASSWORD}":1}}]`, `[{"password":"${PASSWORD}",}]`, `"${PASSWORD}`, `[${PASSWORD}]`];
+  for (const body of [...texts, `{"password":"${PASSWORD}"}`]) t.equal(await say(create, { key, body }), 400);
+  const login = `/v2/user/login?username=ada&password=${PASSWORD}`;
+  const { body: session, headers } = await call(gateway, login, { key });
+  const statuses = {
+    [login.replace('ada', 'nobody')]: 400,
+    [login.replace('Canary', 'canary')]: 400,
+    [login.replace('login', `login/${PASSWORD}`)]: 404,
+    [login.replace('login', `%zz${PASSWORD}`)]: 400,
+    [`/${key}`]: 404,
+    [`/v1/pet?access_token=${token}`]: 405,
+  };
+  for (const [where, status] of Object.entries(statuses)) t.equal(await say(where, { key }), status, where);
+  t.equal(await say(login), 401);
+  for (const authorization of [basic('x', PASSWORD), basic(PASSWORD), `Bearer ${PASSWORD}`, basic(`${key}x`)])
+    t.equal(await say('/v1/pet', { body: { name: 'Rex' }, headers: { authorization } }), 401);
+  t.equal(await say('/test_webhook', { body: { access_token: PASSWORD, mac_addr: PASSWORD } }), 400);
+  t.equal(await say('/test_webhook', { body: { access_token: `${token}x`, mac_addr: 'A4C138000001' } }), 401);
+  const grant = `grant_type=${PASSWORD}&scope=${key}`;
+  t.equal(await say('/oauth/token', { key, body: grant }), 415);
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  t.equal(await say('/oauth/token', { key, body: grant, headers: form }), 400);
+  const cookie = String(headers['set-cookie']);
+  t.equal(await say('/v2/user/logout', { key, headers: { cookie, 'x-session': PASSWORD } }), 200);
+  return String(session).split(':')[1] ?? '';
+}
+
+async function metricsOf({ operatorPort, operatorToken }: Gateway): Promise<string> {
+  const headers = { authorization: `Bearer ${operatorToken}` };
+  return await (await fetch(`http://127.0.0.1:${operatorPort}/metrics`, { headers })).text();
+}
+
+t.test('a secret is nowhere but where it is shown', async (t) => {
+  const events = new GatewayEvents();
+  const logged: string[] = [];
+  t.teardown(
+    logEvents(
+      makeLog('debug', (line) => logged.push(line)),
+      events,
+      systemClock,
+    ),
+  );
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder, { events });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const { key: row, text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  const token = await accessToken(gateway, key);
+  const said: string[] = [];
+  const say: Say = async (where, terms = {}) => {
+    const { status, text, headers } = await call(gateway, where, terms);
+    said.push(text, JSON.stringify(headers));
+    return status;
+  };
+  const session = await typeEverywhere(t, gateway, say, key, token);
+  const where = ['/keys', '/users', '/status', '/merchants', '/readyz'];
+  const places = {
+    answers: said.join('\n'),
+    log: logged.join(''),
+    operators: JSON.stringify(await Promise.all(where.map((each) => ask(gateway, 'GET', each)))),
+    metrics: await metricsOf(gateway),
+    files: bytesOf(folder),
+  };
+  t.match(places.log, /"route":"\/v2\/user\/login"/, 'the log is one that says something');
+  t.match(places.metrics, 'lockgate_http_requests_total{route="/v2/user/login",status="400"} 2', 'and so do figures');
+  t.match(places.files, row.publicId, 'and the files are those');
+  t.match(places.files, '$argon2id$v=19$m=19456,t=2,p=1$', 'with the password hashed as OWASP says');
+  for (const [place, text] of Object.entries(places))
+    for (const [what, secret] of Object.entries({ password: PASSWORD, key, token, session })) {
+      const parts = [secret, secret.slice(-12), encodeURIComponent(secret), Buffer.from(secret).toString('base64')];
+      t.notOk(
+        parts.some((part) => text.includes(part.replace(/=+$/, ''))),
+        `no ${what} in the ${place}`,
+      );
+    }
+});

@@ -1,0 +1,96 @@
+// What a ping costs on its way in, in counts, which no machine changes: states written, events made, hashes taken.
+import t from 'tap';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
+import { TakenUplink } from '../../../gateway/ingest/pending-uplink.js';
+import { Locks } from '../../../gateway/locks/locks.js';
+import type { Commit } from '../../../gateway/store/contract/store.js';
+import { ManualClock } from '../../../proto/clock.js';
+import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { lockSender } from '../../helpers/mqtt/lock-sender.js';
+import { RIDE_PING } from '../../helpers/sim/ride-ping.js';
+import { openStore } from '../../helpers/store/new-store.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const LOCKS = 50;
+const ROUNDS = 100;
+
+/** An ingest on a store that keeps nothing of a commit but what it counts. */
+async function countingIngest(test: Teardown) {
+  const store = await openStore(tempFolder(test));
+  test.teardown(() => store.close());
+  await store.addMerchant(MERCHANT, 1);
+  const senders: Sender[] = [];
+  for (let at = 1; at <= LOCKS; at++) {
+    const mac = testMac(at);
+    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
+    senders.push(await lockSender(store, mac));
+  }
+  const counts = { uplinks: 0, states: 0, lookups: 0 };
+  const counting = overriding(store, {
+    append: async ({ incoming, states }: Commit) => {
+      counts.uplinks += incoming.filter(({ type }) => type === 'uplink').length;
+      counts.states += states.size;
+    },
+    readDigests: async (...name: Parameters<typeof store.readDigests>) => {
+      counts.lookups += 1;
+      return await store.readDigests(...name);
+    },
+  });
+  const clock = new ManualClock(1_763_618_400_000);
+  const locks = new Locks(counting, clock, () => undefined);
+  test.teardown(() => locks.stop());
+  const events = new GatewayEvents();
+  const parts = { store: counting, locks, clock, events, onStored: () => undefined, commands: NO_COMMANDS };
+  return { ingest: new Ingest(parts), senders, counts, events };
+}
+
+/** Counts what is asked of all uplinks from now on, until the test ends. */
+function countUses(test: Teardown): { digests: number; told: number } {
+  const uses = { digests: 0, told: 0 };
+  const { prototype } = TakenUplink;
+  const told = prototype.told;
+  const digest = Object.getOwnPropertyDescriptor(prototype, 'digest') as PropertyDescriptor;
+  prototype.told = function count(this: TakenUplink) {
+    uses.told += 1;
+    return told.call(this);
+  };
+  Object.defineProperty(prototype, 'digest', {
+    ...digest,
+    get(this: TakenUplink) {
+      uses.digests += 1;
+      return digest.get?.call(this);
+    },
+  });
+  test.teardown(() => {
+    prototype.told = told;
+    Object.defineProperty(prototype, 'digest', digest);
+  });
+  return uses;
+}
+
+t.test('a new ping takes no hash, makes no event for nobody, and hardly ever writes a state', async (t) => {
+  const { ingest, senders, counts, events } = await countingIngest(t);
+  const atMs = 1_763_618_400_000;
+  for (const { deviceId, mac } of senders) ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs });
+  await ingest.idle();
+  t.equal(counts.states, LOCKS, 'what the log alone does not lead to is written');
+  const uses = countUses(t);
+  const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
+  const takeAll = async (sequence: number): Promise<void> => {
+    for (const sender of senders)
+      ingest.take(sender, testBytes(sequence, { power, body: RIDE_PING }), (error) => error && t.fail(error.message));
+    await ingest.idle();
+  };
+  counts.states = 0;
+  for (let sequence = 1; sequence <= ROUNDS; sequence++) await takeAll(sequence);
+  t.equal(counts.uplinks, LOCKS * ROUNDS);
+  t.ok(counts.states <= counts.uplinks / 20, `${counts.states} states for ${counts.uplinks} pings`);
+  t.same({ ...uses, lookups: counts.lookups }, { digests: 0, told: 0, lookups: 0 });
+
+  events.on('uplink', () => undefined);
+  await takeAll(ROUNDS + 1);
+  t.same(uses, { digests: LOCKS, told: LOCKS }, 'somebody listens: once for each');
+});

@@ -1,0 +1,132 @@
+/**
+ * What an uplink costs the store, in counts that are the same on every machine: statements, bytes and commits. A
+ * change that brings back a page of its own for every lock, or a commit for every uplink, is seen here before it is in
+ * a bench.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import { type DeviceState, noteUplink } from '../../../gateway/locks/device-state.js';
+import type { Commit } from '../../../gateway/store/contract/store.js';
+import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
+import { LogWriter } from '../../../gateway/store/sqlite/log/sqlite-log.js';
+import { addUplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
+import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { registerUsernameKey } from '../../../gateway/store/sqlite/tables/people/username-key.js';
+import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
+import { AppendFleet } from '../../helpers/store/append-fleet.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const BATCH = 1000;
+const LOCKS = 200;
+/** 50 uplinks of a lock in a run, as with 1,000 locks and the runs of a gateway. */
+const RUNS = { least: 10_000, perCredential: 20, most: 40_000 };
+
+/** The file of an empty store. */
+async function emptyFile(test: Teardown): Promise<string> {
+  const folder = tempFolder(test);
+  await (await openSqliteStore(folder)).close();
+  return path.join(folder, 'lockgate.sqlite');
+}
+
+/** Frames of a WAL that nothing was copied from yet, and how many of them end a commit, each of which is an fsync. */
+function readWal(file: string): { readonly frames: number; readonly commits: number; readonly bytes: number } {
+  const wal = readFileSync(`${file}-wal`);
+  const frame = 24 + wal.readUInt32BE(8);
+  let [frames, commits] = [0, 0];
+  for (let at = 32; at + frame <= wal.length; at += frame) {
+    frames += 1;
+    if (wal.readUInt32BE(at + 4) > 0) commits += 1;
+  }
+  return { frames, commits, bytes: wal.length };
+}
+
+t.test('a batch is one commit, and an uplink of any lock few bytes of it', async (t) => {
+  const file = await emptyFile(t);
+  const db = openDurable(file);
+  t.teardown(() => db.close());
+  t.equal(db.pragma('synchronous', { simple: true }), 2, 'a commit is an fsync');
+  db.pragma('wal_autocheckpoint = 0');
+  const writer = new LogWriter(db, RUNS);
+  const fleet = new AppendFleet(LOCKS);
+  const batches = 40;
+  for (let batch = 0; batch < batches; batch++)
+    writer.write([{ type: 'append', commit: packCommit(fleet.batch(BATCH)) }]);
+  const { commits, bytes } = readWal(file);
+  t.equal(commits, batches);
+  const perUplink = Math.round(bytes / batches / BATCH);
+  t.comment(`${perUplink} bytes for an uplink`);
+  t.ok(perUplink < 300, `${perUplink} bytes for an uplink`);
+  t.ok(writer.tail.settledId >= RUNS.least, 'some of it is for the tables by name and by lock');
+});
+
+t.test('an uplink is one statement, and two more when its run is put into the tables', async (t) => {
+  const file = await emptyFile(t);
+  let statements = 0;
+  const db = new SqliteDatabase(file, {
+    verbose: () => {
+      statements += 1;
+    },
+  });
+  registerRowSum(db);
+  registerUsernameKey(db);
+  addUplinkSum(db);
+  t.teardown(() => db.close());
+  const writer = new LogWriter(db, { least: 2000, perCredential: 1, most: 2000 });
+  const fleet = new AppendFleet(LOCKS);
+  const append = (): number => {
+    statements = 0;
+    writer.write([{ type: 'append', commit: packCommit(fleet.batch(BATCH)) }]);
+    return statements;
+  };
+  const first = append();
+  // A look at each lock's highest name, once in a run; begin and commit.
+  t.ok(first <= BATCH + LOCKS + 2, `${first} statements where nothing is settled`);
+  append();
+  t.equal(writer.tail.settling?.count, 2000, 'a run begins to be put into the tables');
+  const third = append();
+  t.ok(third > BATCH * 3 && third <= BATCH * 3.5 + LOCKS + 3, `${third} statements where a run is settled beside it`);
+});
+
+t.test('what goes to the thread is one block of memory and no object for an uplink', (t) => {
+  const { incoming } = new AppendFleet(LOCKS).batch(BATCH);
+  const packed = packCommit({ incoming, judged: [], states: new Map() } satisfies Commit);
+  t.match(packed, { count: BATCH, beside: [], judged: [], commands: [] });
+  t.ok(packed.uplinks.byteLength < BATCH * 160, `${packed.uplinks.byteLength} bytes`);
+  t.end();
+});
+
+/** The objects that a value consists of, itself among them. */
+function objectsIn(value: unknown, found = new Set<object>()): Set<object> {
+  if (typeof value !== 'object' || value === null || found.has(value)) return found;
+  found.add(value);
+  for (const part of Object.values(value)) objectsIn(part, found);
+  return found;
+}
+
+t.test('what a ping makes one believe is written in place, so that nothing of it lives on until the next', (t) => {
+  const run = new JudgedRun();
+  const state: DeviceState = { belief: run.belief, ping: null, receivedAtMs: null };
+  const take = (sequence: number): void => {
+    const position = { latitudeDegrees: 52 + sequence / 1000, longitudeDegrees: 13, uncertaintyMeters: sequence };
+    const body = cellular({ reason: 'REASON_CELL_PING', batteryPercent: 80 - sequence, position });
+    const ping = uplink({ sequence, timeMs: START_MS + sequence, body });
+    run.receive(ping, START_MS + sequence);
+    noteUplink(state, 0, ping, START_MS + sequence);
+  };
+  take(1);
+  const before = objectsIn(state);
+  take(2);
+  t.same(
+    [...objectsIn(state)].filter((object) => !before.has(object)),
+    [],
+    'the same objects as before',
+  );
+  const at = { timeMs: START_MS + 2 };
+  t.match(state.belief.position, { latitudeDegrees: 52.002, uncertaintyMeters: 2, ...at });
+  t.match(state.ping, { sequence: 2, kind: 'cellular', reason: 'REASON_CELL_PING', ...at });
+  t.end();
+});

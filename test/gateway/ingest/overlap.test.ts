@@ -1,0 +1,320 @@
+// While one commit is on its way to the disk, what arrives is judged into the next. Nothing of it shows before: no
+// commit sets out before the one under it has arrived, nothing is told or acknowledged of what isn't stored, and where
+// a commit fails, what was judged on top of it was never judged at all.
+import t from 'tap';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
+import { Locks } from '../../../gateway/locks/locks.js';
+import { type Commit, StoreFailure } from '../../../gateway/store/contract/store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
+import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { lockSender } from '../../helpers/mqtt/lock-sender.js';
+import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const START_MS = 1_763_618_400_000;
+
+/** A ride's ping in which there is nothing to find, so that only the log has it. */
+function rideBytes(sequence: number): Buffer {
+  return testBytes(sequence, { timeMs: START_MS, power: RIDE_POWER, body: RIDE_PING });
+}
+
+/** A commit that the store was given and isn't done with. */
+interface Held {
+  readonly commit: Commit;
+  /** Makes it durable. */
+  pass(): void;
+  fail(): void;
+}
+
+class Site {
+  readonly clock = new ManualClock(START_MS);
+  readonly events = new GatewayEvents();
+  readonly senders: Sender[] = [];
+  /** Commits, acknowledgements, refusals and what was told, in order. */
+  readonly log: string[] = [];
+  #held: Held[] = [];
+  #commits = 0;
+  isHolding = true;
+  locks!: Locks;
+  ingest!: Ingest;
+  restarted!: () => Promise<string>;
+  /** The sequence of a lock's latest ping for those who ask. */
+  shown!: (lock: number) => Promise<number>;
+
+  static async open(test: Teardown): Promise<Site> {
+    const site = new Site();
+    const store = await openSqliteStore(tempFolder(test));
+    test.teardown(() => store.close());
+    await store.addMerchant(MERCHANT, 1);
+    for (const mac of [testMac(1), testMac(2)]) {
+      await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
+      site.senders.push(await lockSender(store, mac));
+    }
+    const held = overriding(store, {
+      append: async (commit: Commit) => {
+        site.log.push(`commit ${++site.#commits}`);
+        if (site.isHolding)
+          await new Promise<void>((resolve, reject) => {
+            const fail = (): void => reject(new StoreFailure('append', new Error('no room')));
+            site.#held.push({ commit, pass: resolve, fail });
+          });
+        await store.append(commit);
+      },
+    });
+    const { clock, events } = site;
+    site.locks = new Locks(held, clock, () => undefined);
+    test.teardown(() => site.locks.stop());
+    const onStored = (): void => undefined;
+    site.ingest = new Ingest({ commands: NO_COMMANDS, store: held, locks: site.locks, clock, events, onStored });
+    site.shown = async (lock) => {
+      const { deviceId } = site.senders[lock] as Sender;
+      const state = site.locks.newerState(deviceId) ?? (await store.readDeviceState(deviceId)) ?? '';
+      return JSON.parse(state).ping.sequence;
+    };
+    site.restarted = async () => {
+      const locks = new Locks(store, clock, () => undefined);
+      await locks.load();
+      locks.stop();
+      return beliefs(locks);
+    };
+    return site;
+  }
+
+  take(lock: number, sequence: number, bytes = testBytes(sequence)): void {
+    this.ingest.take(this.senders[lock] as Sender, bytes, (error) => {
+      this.log.push(`${error === undefined ? 'ack' : 'refused'} ${lock}/${sequence}`);
+    });
+  }
+
+  connect(lock: number): void {
+    const { deviceId, mac } = this.senders[lock] as Sender;
+    const event = { type: 'connect', source: 'lock', atMs: this.clock.now() } as const;
+    this.ingest.happen(deviceId, mac, event, () => this.log.push(`told ${lock} connected`));
+  }
+
+  /** What is there to do is done, as far as the store lets it. */
+  async turns(): Promise<void> {
+    for (let turn = 0; turn < 10; turn++) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  }
+
+  held(): Held {
+    const held = this.#held.shift();
+    if (held === undefined) throw new Error('the store has no commit');
+    return held;
+  }
+
+  get heldCount(): number {
+    return this.#held.length;
+  }
+
+  believed(): string {
+    return beliefs(this.locks);
+  }
+
+  /** Lets the store work again, and waits until all is stored. */
+  async recover(): Promise<void> {
+    this.isHolding = false;
+    while (this.#held.length > 0) this.held().pass();
+    await this.turns();
+    this.clock.advance(Seconds(1));
+    await this.ingest.idle();
+  }
+}
+
+function beliefs(locks: Locks): string {
+  const known = [...locks.all()].filter(({ state }) => state.receivedAtMs !== null);
+  return JSON.stringify(known.map(({ mac, state }) => [mac, state]).sort());
+}
+
+t.test('the next commit sets out when the one before has arrived, and before that one is answered', async (t) => {
+  const site = await Site.open(t);
+  site.take(0, 1);
+  await site.turns();
+  site.take(0, 2);
+  await site.turns();
+  site.take(1, 1);
+  await site.turns();
+  t.same(site.log, ['commit 1'], 'one at a time');
+  t.equal(site.ingest.waiting, 2);
+  site.held().pass();
+  await site.turns();
+  t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1'], 'what came meanwhile goes together');
+  const { commit, pass } = site.held();
+  t.equal(commit.incoming.length, 2);
+  pass();
+  await site.ingest.idle();
+  t.same(site.log.slice(3), ['ack 0/2', 'ack 1/1'], 'in the order in which it came');
+  t.equal(site.believed(), await site.restarted());
+});
+
+t.test('a commit fails while the next is judged: of neither anything is acknowledged or believed', async (t) => {
+  const site = await Site.open(t);
+  site.isHolding = false;
+  for (const lock of [0, 1]) {
+    site.connect(lock);
+    site.take(lock, 1);
+  }
+  await site.ingest.idle();
+  const before = site.believed();
+  site.isHolding = true;
+  site.log.length = 0;
+  site.take(0, 2);
+  await site.turns();
+  site.take(1, 2);
+  site.take(0, 3);
+  site.connect(1);
+  await site.turns();
+  t.not(site.believed(), before, 'they were judged');
+  site.held().fail();
+  await site.turns();
+  t.match(site.log[0], /^commit/);
+  t.same(site.log.slice(1), ['refused 0/2', 'refused 1/2', 'refused 0/3'], 'in order, and at once');
+  t.equal(site.heldCount, 0, 'nothing of them is given to the store');
+  site.isHolding = false;
+  site.clock.advance(Seconds(1));
+  await site.ingest.idle();
+  t.equal(site.log.at(-1), 'told 1 connected', 'what does not happen again is kept');
+  t.equal(site.believed(), await site.restarted());
+  t.equal(JSON.parse(site.believed())[0][1].ping.sequence, 1, 'as if they had never come');
+  t.equal(JSON.parse(site.believed())[1][1].ping.sequence, 1);
+  for (const [lock, sequence] of [
+    [0, 2],
+    [1, 2],
+    [0, 3],
+  ] as const)
+    site.take(lock, sequence);
+  await site.ingest.idle();
+  t.same(site.log.slice(-3), ['ack 0/2', 'ack 1/2', 'ack 0/3'], 'they are taken when they come again');
+  t.equal(site.believed(), await site.restarted());
+});
+
+t.test('the next commit fails: what the one before stored stays', async (t) => {
+  const site = await Site.open(t);
+  site.take(0, 1);
+  await site.turns();
+  site.take(0, 2);
+  await site.turns();
+  site.held().pass();
+  await site.turns();
+  site.take(0, 3);
+  await site.turns();
+  site.held().fail();
+  await site.turns();
+  t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1', 'refused 0/2', 'refused 0/3']);
+  await site.recover();
+  t.equal(JSON.parse(site.believed())[0][1].ping.sequence, 1);
+  t.equal(site.believed(), await site.restarted());
+});
+
+t.test('a lock’s state that is on its way lacks what is judged meanwhile, and is known to', async (t) => {
+  const site = await Site.open(t);
+  site.isHolding = false;
+  site.connect(0);
+  site.take(0, 1, rideBytes(1));
+  await site.ingest.idle();
+  site.isHolding = true;
+  site.take(0, 2, rideBytes(2));
+  await site.turns();
+  site.take(0, 3, rideBytes(3));
+  await site.turns();
+  t.equal(await site.shown(0), 3, 'what is believed is shown');
+  const { commit, pass } = site.held();
+  t.equal(commit.states.size, 1, 'the state is written');
+  pass();
+  await site.turns();
+  t.equal(JSON.parse(await site.restarted())[0][1].ping.sequence, 2, 'as of that commit');
+  t.equal(await site.shown(0), 3);
+  site.held().pass();
+  await site.ingest.idle();
+  t.equal(await site.shown(0), 3, 'and what it lacked comes after it');
+  t.equal(site.believed(), await site.restarted());
+});
+
+t.test('an uplink that is in both commits is one, and one that contradicts it is two', async (t) => {
+  const site = await Site.open(t);
+  const told: string[] = [];
+  site.events.on('uplink', ({ uplink, repeated }) => told.push(`${uplink.sequence} ${repeated ? 'again' : 'new'}`));
+  site.take(0, 1);
+  site.take(0, 2);
+  await site.turns();
+  site.take(0, 1);
+  site.take(0, 2, testBytes(2, { dropped: 3 }));
+  await site.turns();
+  site.held().pass();
+  await site.turns();
+  const { commit, pass } = site.held();
+  t.equal(commit.incoming.length, 1, 'only what is new');
+  pass();
+  await site.ingest.idle();
+  t.same(told, ['1 new', '2 new', '1 again', '2 new']);
+  t.same(site.log.slice(-2), ['ack 0/1', 'ack 0/2']);
+  t.equal(site.believed(), await site.restarted());
+});
+
+t.test('work is done alone: with nothing under way, and nothing judged ahead', async (t) => {
+  const site = await Site.open(t);
+  const { deviceId } = site.senders[0] as Sender;
+  site.take(0, 1);
+  await site.turns();
+  site.take(1, 1);
+  const done = site.ingest.alone(deviceId, async () => {
+    site.log.push('work begins');
+    const before = site.believed();
+    await site.turns();
+    t.equal(site.believed(), before, 'nothing is judged meanwhile');
+    t.equal(before, await site.restarted(), 'all before it is stored');
+    site.log.push('work ends');
+  });
+  site.take(1, 2);
+  site.take(0, 2);
+  await site.turns();
+  site.held().pass();
+  await site.turns();
+  t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1']);
+  site.held().pass();
+  await done;
+  await site.turns();
+  t.same(site.log.slice(3), ['ack 1/1', 'work begins', 'work ends', 'refused 0/2', 'commit 3']);
+  site.held().pass();
+  await site.ingest.idle();
+  t.equal(site.log.at(-1), 'ack 1/2');
+});
+
+t.test('a presence is told when what it rests on is stored, whatever was judged since', async (t) => {
+  const site = await Site.open(t);
+  const { deviceId, mac } = site.senders[0] as Sender;
+  site.events.on('presence', ({ presence }) => site.log.push(presence.presence));
+  site.connect(0);
+  site.take(0, 1);
+  await site.turns();
+  const event = { type: 'disconnect', source: 'lock', cause: 'closed', atMs: site.clock.now() } as const;
+  site.ingest.happen(deviceId, mac, event);
+  site.take(0, 2);
+  await site.turns();
+  t.notOk(site.log.includes('online'));
+  site.held().pass();
+  await site.turns();
+  t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1', 'told 0 connected', 'online']);
+  site.held().fail();
+  await site.turns();
+  t.equal(site.log.at(-1), 'refused 0/2', 'of what failed nothing is told');
+  await site.recover();
+  t.equal(site.believed(), await site.restarted());
+});
+
+t.test('who takes more when something is answered is not forgotten', async (t) => {
+  const site = await Site.open(t);
+  site.isHolding = false;
+  const answered = await new Promise<string>((resolve) => {
+    site.ingest.take(site.senders[0] as Sender, testBytes(1), () => {
+      void Promise.resolve().then(() => {
+        site.ingest.take(site.senders[0] as Sender, testBytes(2), () => resolve('both'));
+      });
+    });
+  });
+  t.equal(answered, 'both');
+});

@@ -1,0 +1,189 @@
+// A lock's queue (architecture.md: a lock's pings need an order of their own): it is bounded for each lock, overload
+// ends the newest and drops nothing that was acknowledged, and acknowledgements come in the order of the packets.
+
+import t from 'tap';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { Ingest, MAX_UNANSWERED_PER_LOCK, type Sender } from '../../../gateway/ingest/ingest.js';
+import { Locks } from '../../../gateway/locks/locks.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import { ManualClock } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { type Presence, presence } from '../../../proto/power/judge/presence.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { Bell } from '../../helpers/clocks/bell.js';
+import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { lockSender } from '../../helpers/mqtt/lock-sender.js';
+import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { openStore } from '../../helpers/store/new-store.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const ALL = 100_000;
+/** Seconds that a wait may take before it counts as for ever. */
+const PATIENCE = 20;
+
+/** A store whose commits wait until they may go on. */
+class Gate {
+  #open: () => void = () => undefined;
+  #opened = new Promise<void>((resolve) => {
+    this.#open = resolve;
+  });
+
+  wrap = (store: Store): Store =>
+    overriding(store, {
+      append: async (commit) => {
+        await this.#opened;
+        await store.append(commit);
+      },
+    });
+
+  open(): void {
+    this.#open();
+  }
+}
+
+async function ingestOn(test: Teardown, wrap: (store: Store) => Store) {
+  const store = await openStore(tempFolder(test));
+  test.teardown(() => store.close());
+  await store.addMerchant(MERCHANT, 1);
+  const senders: Sender[] = [];
+  for (const mac of [testMac(1), testMac(2)]) {
+    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
+    senders.push(await lockSender(store, mac));
+  }
+  const clock = new ManualClock(1_763_618_400_000);
+  const wrapped = wrap(store);
+  const locks = new Locks(wrapped, clock, () => undefined);
+  test.teardown(() => locks.stop());
+  const ingest = new Ingest({
+    commands: NO_COMMANDS,
+    store: wrapped,
+    locks,
+    clock,
+    events: new GatewayEvents(),
+    onStored: () => undefined,
+  });
+  return { store, ingest, flooding: senders[0] as Sender, other: senders[1] as Sender };
+}
+
+t.test('one lock that floods is turned away, and takes nothing from another', async (t) => {
+  const gate = new Gate();
+  const { store, ingest, flooding, other } = await ingestOn(t, gate.wrap);
+  const acked: string[] = [];
+  const refused: string[] = [];
+  const take = (sender: Sender, sequence: number): void => {
+    const name = `${sender.mac} ${sequence}`;
+    ingest.take(sender, testBytes(sequence), (error) => {
+      if (error === undefined) acked.push(name);
+      else if (error instanceof LockgateError && error.code === 'overloaded') refused.push(name);
+    });
+  };
+  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK + 5; sequence++) take(flooding, sequence);
+  const tooMany = [1, 2, 3, 4, 5].map((each) => `${flooding.mac} ${MAX_UNANSWERED_PER_LOCK + each}`);
+  t.same(refused, tooMany, 'the newest, at once');
+  for (let sequence = 1; sequence <= 3; sequence++) take(other, sequence);
+  t.equal(refused.length, 5, 'the other one has its place');
+  t.same(acked, [], 'and nothing is acknowledged that is not stored');
+
+  gate.open();
+  await ingest.idle();
+  const ofFlood = Array.from({ length: MAX_UNANSWERED_PER_LOCK }, (_, index) => `${flooding.mac} ${index + 1}`);
+  t.same(acked, [...ofFlood, ...[1, 2, 3].map((each) => `${other.mac} ${each}`)], 'in the order in which they came');
+  const stored = (await store.readEvents(flooding.merchantId, 0, ALL)).map(({ mac, sequence }) => `${mac} ${sequence}`);
+  t.same(stored, acked, 'what was acknowledged is stored, and nothing else');
+
+  take(flooding, MAX_UNANSWERED_PER_LOCK + 1);
+  await ingest.idle();
+  t.equal(acked.at(-1), tooMany[0], 'what was turned away is taken when it comes again');
+});
+
+t.test('a failing store gives a lock its places back', async (t) => {
+  let fails = true;
+  const { ingest, flooding } = await ingestOn(t, (store) =>
+    overriding(store, {
+      append: async (commit) => {
+        if (fails) throw new Error('the disk is full');
+        await store.append(commit);
+      },
+    }),
+  );
+  let [failed, acked] = [0, 0];
+  const take = (sequence: number): void =>
+    ingest.take(flooding, testBytes(sequence), (error) => {
+      if (error === undefined) acked += 1;
+      else failed += 1;
+    });
+  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK; sequence++) take(sequence);
+  // It does not wait for the store to come back.
+  await ingest.stop();
+  t.equal(failed, MAX_UNANSWERED_PER_LOCK);
+  fails = false;
+  for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK; sequence++) take(sequence);
+  await ingest.idle();
+  t.equal(acked, MAX_UNANSWERED_PER_LOCK);
+});
+
+t.test('acknowledgements come in the order of the packets', async (t) => {
+  const gateway = await testGateway(t);
+  const mac = testMac();
+  const { secret } = await gateway.accounts.addDevice({ mac });
+  const bell = new Bell();
+  const lock = await RawLock.connect(gateway.mqttPort, mac, secret, () => bell.ring());
+  t.teardown(() => lock.socket.destroy());
+  const ids = Array.from({ length: 200 }, (_, index) => ((index * 37) % 200) + 1);
+  // Every seventh can't be taken as an uplink: it is acknowledged all the same, when its turn comes.
+  const packets = ids.map((id, index) => publishPacket(id, index % 7 === 0 ? Buffer.from([1]) : testBytes(index)));
+  lock.socket.write(Buffer.concat(packets));
+  await bell.until(
+    () => lock.acked.length === ids.length,
+    PATIENCE,
+    () => `${lock.acked.length} PUBACKs of 200`,
+  );
+  t.same(lock.acked, ids);
+});
+
+t.test('a lock that floods over MQTT is cut, and another one’s ping goes through', async (t) => {
+  const gate = new Gate();
+  let isGated = false;
+  const gateway = await testGateway(t, {
+    wrapStore: (store) => {
+      const gated = gate.wrap(store);
+      return overriding(store, { append: (commit) => (isGated ? gated : store).append(commit) });
+    },
+  });
+  const other = await connectedLock(t, gateway, testMac(2));
+  const mac = testMac(1);
+  const { secret } = await gateway.accounts.addDevice({ mac });
+  const ready = eventsOf(gateway, 'connected', 1, (event) => event.mac === mac);
+  const flooding = await RawLock.connect(gateway.mqttPort, mac, secret, () => undefined);
+  await ready;
+  isGated = true;
+  const cut = eventsOf(gateway, 'disconnected', 1, (event) => event.mac === mac);
+  // As small as can be, so that all of them come with one read.
+  const junk = Array.from({ length: MAX_UNANSWERED_PER_LOCK + 500 }, (_, id) =>
+    publishPacket(id + 1, Buffer.from([1])),
+  );
+  flooding.socket.write(Buffer.concat(junk));
+  await flooding.closed;
+  t.same(flooding.acked, [], 'without an acknowledgement of what is not stored');
+  const sent = other.send(testBytes(1));
+  gate.open();
+  await sent;
+  t.match(await cut, [{ cause: 'gateway' }]);
+});
+
+t.test('a lock that connects anew while it is connected is online', async (t) => {
+  const gateway = await testGateway(t);
+  const mac = testMac();
+  const { secret } = await gateway.accounts.addDevice({ mac });
+  const ends = eventsOf(gateway, 'disconnected', 5);
+  const begins = eventsOf(gateway, 'connected', 6);
+  for (let connection = 1; connection <= 6; connection++) await TestLock.connect(t, gateway.mqttPort, mac, secret);
+  t.ok((await ends).every(({ cause }) => cause === 'takeover'));
+  await begins;
+  const reading = await gateway.store.findDevice(mac);
+  const shown: Presence = presence(POWER_MODEL, JSON.parse(reading?.state ?? '').belief, gateway.clock.now());
+  t.equal(shown.presence, 'online');
+});

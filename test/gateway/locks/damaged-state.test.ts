@@ -1,0 +1,168 @@
+// A damaged row of a lock's state keeps no gateway from starting: the state is made anew from the log, and told of.
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import t from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { newDeviceState, readDeviceState } from '../../../gateway/locks/device-state.js';
+import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { Hours } from '../../../proto/clock.js';
+import { newVerdict } from '../../../proto/power/judge/event.js';
+import { judgeInPlace } from '../../../proto/power/judge/judge.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { DEFAULT_POWER, type Ping } from '../../../proto/wire/ping.js';
+import { eventsOf, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { START_MS } from '../../helpers/pair/judged-uplinks.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const DAMAGED = testMac(1);
+const WHOLE = testMac(2);
+
+const CLOSE: Ping = {
+  kind: 'close_connection',
+  reason: 'REASON_CLOSE_CONNECTION',
+  lockState: 'unlocked',
+  batteryPercent: 44,
+};
+
+async function stateOf(gateway: Gateway, mac = DAMAGED): Promise<Record<string, unknown>> {
+  const reading = await gateway.store.findDevice(mac);
+  const { belief, ping, receivedAtMs } = JSON.parse(reading?.state ?? 'null');
+  // Times of the gateway's own starts differ; whatever uplinks and connections say does not.
+  const { nowMs, dueMs, listeningSinceMs, ...lasting } = belief;
+  return { ...lasting, ping, receivedAtMs };
+}
+
+/** Two locks with some uplinks each, and a gateway that has ended. Returns what it knew of the first. */
+async function lived(test: Teardown, folder: string): Promise<Record<string, unknown>> {
+  const gateway = await openGateway(test, folder);
+  await gateway.accounts.addMerchant('Amber');
+  for (const mac of [DAMAGED, WHOLE]) {
+    const lock = await connectedLock(test, gateway, mac);
+    const gone = eventsOf(gateway, 'disconnected', 1);
+    await lock.send(testBytes(1));
+    // One is missing, one comes late, one has other content.
+    await lock.send(testBytes(5, { power: { ...DEFAULT_POWER, mode: 'HIGH' }, body: CLOSE }));
+    await lock.send(testBytes(3));
+    await lock.send(testBytes(3, { kept: 1 }));
+    await lock.client.endAsync();
+    await gone;
+  }
+  const known = await stateOf(gateway);
+  await gateway.close();
+  return known;
+}
+
+/** Does to the stored file what a bad disk or a person might do. */
+function damage(folder: string, ...statements: readonly string[]): void {
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
+  for (const statement of statements) db.exec(statement);
+  db.close();
+}
+
+const ROW = `device_id = (SELECT id FROM device WHERE mac = '${DAMAGED}')`;
+
+for (const [name, value] of [
+  ['cut off', 'substr(state, 1, length(state) / 2)'],
+  ['empty', `''`],
+  ['no object', `'null'`],
+  ['with a hole', `json_remove(state, '$.belief.powerFrom')`],
+  ['with a value of another type', `json_set(state, '$.belief.runs[0].spans', 7)`],
+] as const) {
+  t.test(`a state that is ${name} is made anew from the log`, async (t) => {
+    const folder = tempFolder(t);
+    const known = await lived(t, folder);
+    damage(folder, `UPDATE device_state SET state = ${value} WHERE ${ROW}`);
+    const gateway = await openGateway(t, folder);
+    const [told] = await eventsOf(gateway, 'state-rebuilt', 1);
+    t.match(told, { mac: DAMAGED, from: 'log', why: /^(in )?the stored state/ });
+    t.same(await stateOf(gateway), known, 'it is as it was');
+    t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other one too');
+  });
+}
+
+t.test('a state that is another than was written, and yet a state, is made anew too', async (t) => {
+  const folder = tempFolder(t);
+  const known = await lived(t, folder);
+  // As a disk would: the sum stays what it was, which takes a trigger to be passed by.
+  damage(
+    folder,
+    `CREATE TEMP TABLE kept AS SELECT sum FROM device_state WHERE ${ROW}`,
+    `UPDATE device_state SET sum = 0, state = replace(state, '"batteryPercent":44', '"batteryPercent":45')
+     WHERE ${ROW}`,
+    `UPDATE device_state SET sum = (SELECT sum FROM kept) WHERE ${ROW}`,
+  );
+  const gateway = await openGateway(t, folder);
+  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /fit its checksum/ }]);
+  t.same(await stateOf(gateway), known);
+});
+
+t.test('an uplink that is damaged is left out of what is judged at the start, and reported', async (t) => {
+  const folder = tempFolder(t);
+  await lived(t, folder);
+  // The state is as of the first uplink, and the log has the others.
+  damage(
+    folder,
+    `UPDATE uplink SET bytes = substr(bytes, 1, length(bytes) - 1) || x'7f' WHERE ${ROW} AND sequence = 5`,
+    `UPDATE device_state SET through_uplink_id = 1 WHERE ${ROW}`,
+  );
+  const gateway = await openGateway(t, folder);
+  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'log', why: /uplink \d+ .*checksum/ }]);
+});
+
+t.test('where the log is damaged too, the lock begins as a new one', async (t) => {
+  const folder = tempFolder(t);
+  await lived(t, folder);
+  damage(
+    folder,
+    `UPDATE device_state SET state = '{' WHERE ${ROW}`,
+    `UPDATE uplink SET bytes = x'00' WHERE ${ROW} AND sequence = 3`,
+  );
+  const gateway = await openGateway(t, folder);
+  t.match(await eventsOf(gateway, 'state-rebuilt', 1), [{ mac: DAMAGED, from: 'nothing' }]);
+  t.match(await stateOf(gateway), { uplinks: 0, ping: null, firstConnectionMs: null });
+  t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'and the other one is as it was');
+});
+
+t.test('a state is read when it has all that a state has, and more', async (t) => {
+  const folder = tempFolder(t);
+  await lived(t, folder);
+  const gateway = await openGateway(t, folder);
+  const state = (await gateway.store.findDevice(DAMAGED))?.state ?? '';
+  t.ok(readDeviceState(state).ok);
+  t.ok(readDeviceState(JSON.stringify({ ...JSON.parse(state), later: 'version' })).ok);
+});
+
+t.test('a store that has merchants does not start without its key, and makes none anew', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  await gateway.close();
+  const file = path.join(folder, 'key');
+  const key = readFileSync(file);
+  rmSync(file);
+  await t.rejects(openGateway(t, folder), { code: 'key-missing', message: /key is missing.*backup/ });
+  t.notOk(existsSync(file));
+  writeFileSync(file, key, { mode: 0o600 });
+  await (await openGateway(t, folder)).close();
+});
+
+t.test('a state from before commands had an expiry: what waited for an answer for ever waits a day', async (t) => {
+  const known = newDeviceState(DAMAGED, START_MS, START_MS);
+  const airplaneSwitches = [
+    { id: 6, isAcknowledged: true },
+    { id: 7, isAcknowledged: false },
+  ];
+  const old = { ...known, belief: { ...known.belief, suspendedSinceMs: START_MS, airplaneSwitches } };
+  const read = readDeviceState(JSON.stringify(old));
+  if (!read.ok) throw new Error(read.error.message);
+  const { belief } = read.value;
+  judgeInPlace(POWER_MODEL, belief, { type: 'tick', atMs: START_MS + Hours(24) - 1 }, newVerdict());
+  t.match(belief.airplaneSwitches, [
+    { id: 6, outcome: 'acknowledged' },
+    { id: 7, outcome: 'open' },
+  ]);
+  judgeInPlace(POWER_MODEL, belief, { type: 'tick', atMs: START_MS + Hours(24) + 1 }, newVerdict());
+  t.match(belief.airplaneSwitches[1], { outcome: 'expired', expiresMs: START_MS + Hours(24) });
+  t.equal(belief.suspendedSinceMs, null);
+});

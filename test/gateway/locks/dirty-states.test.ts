@@ -1,0 +1,62 @@
+// A lock's state is written now and then, since the log has what leads to it. Whenever the gateway is killed, the next
+// one believes of every lock what this one did.
+import t from 'tap';
+import { UNSETTLED_MOST, UnsettledStates } from '../../../gateway/locks/dirty-states.js';
+import { RandomHistory } from '../../helpers/pair/random-history.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const SEEDS = 6;
+const STEPS = 40;
+
+t.test('killed after any commit, a gateway believes afterwards what it did before', async (t) => {
+  let [acked, written, overlapped] = [0, 0, 0];
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const history = await RandomHistory.begin(seed, tempFolder(t));
+    for (let step = 1; step <= STEPS; step++) {
+      await history.step();
+      const believed = history.believed();
+      const restarted = await history.restarted();
+      if (!t.strictSame(restarted, believed, `seed ${seed}, step ${step}`)) break;
+      if (step % 16 === 0) await history.kill();
+    }
+    await history.end();
+    t.same(history.strayed, [], `seed ${seed}: so it does after a commit during which more was judged`);
+    overlapped += history.overlapped;
+    acked += history.acked;
+    written += history.statesWritten;
+  }
+  t.comment(`${acked} acknowledged, ${written} states written`);
+  t.ok(acked > SEEDS * STEPS, `${acked} uplinks were acknowledged`);
+  t.ok(overlapped > SEEDS * 4, `more was judged during ${overlapped} commits`);
+});
+
+t.test('what a state lacks is among the newest uplinks, and no commit has to carry very many states', (t) => {
+  const LOCKS = 1000;
+  const BATCH = 500;
+  const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }));
+  const unsettled = new UnsettledStates<{ readonly deviceId: number }>();
+  const lackSince = new Map<{ readonly deviceId: number }, number>();
+  let [stored, written, most, oldest] = [0, 0, 0, 0];
+  for (let commit = 0; commit < 600; commit++) {
+    for (let at = 0; at < BATCH; at++) {
+      const lock = locks[(commit * BATCH + at) % LOCKS] as { readonly deviceId: number };
+      unsettled.add(lock);
+      if (!lackSince.has(lock)) lackSince.set(lock, stored + at);
+    }
+    const slice = unsettled.slice(BATCH);
+    stored += BATCH;
+    unsettled.stored(BATCH);
+    for (const lock of slice) {
+      oldest = Math.max(oldest, stored - (lackSince.get(lock) as number));
+      unsettled.delete(lock);
+      lackSince.delete(lock);
+    }
+    written += slice.length;
+    most = Math.max(most, slice.length);
+  }
+  for (const since of lackSince.values()) oldest = Math.max(oldest, stored - since);
+  t.ok(oldest <= UNSETTLED_MOST, `the oldest lacked one ${oldest} uplinks back`);
+  t.ok(written / stored <= 0.05, `${written} states for ${stored} uplinks`);
+  t.ok(most <= BATCH / 5, `at most ${most} states with a commit of ${BATCH} uplinks`);
+  t.end();
+});

@@ -1,0 +1,455 @@
+/** A lock that changes hands, is taken out of service, or is erased: who sees what afterwards, and what is left. */
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import t from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import { afterThisTurn, Days, ManualClock, systemClock } from '../../../proto/clock.js';
+import { decodeDownlink } from '../../../proto/wire/codec.js';
+import type { GpsPing, Uplink } from '../../../proto/wire/ping.js';
+import { ask } from '../../helpers/cli/operator-call.js';
+import { LOCKGATE, runProgram } from '../../helpers/cli/program.js';
+import { within } from '../../helpers/clocks/bell.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { eventsOf, openGateway, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { deliveriesOf, eventually, sequencesOf, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { connackOf, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const OTHER = testMac(2);
+const NOT_AUTHORIZED = 5;
+const ENDED_WITHIN_SECONDS = 5;
+
+/** Where the lock was: numbers that nothing else in a store has. */
+const SECRET_PLACE = { latitudeDegrees: 12.3456789, longitudeDegrees: -98.7654321, uncertaintyMeters: 7 };
+const OTHER_PLACE = { latitudeDegrees: 31.4159265, longitudeDegrees: 27.1828182, uncertaintyMeters: 9 };
+
+function gpsBytes(sequence: number, place: GpsPing['position'], members: Partial<Uplink> = {}): Buffer {
+  const body: GpsPing = {
+    kind: 'gps',
+    reason: 'REASON_THEFT',
+    lockState: 'locked',
+    batteryPercent: 80,
+    ebikeVolts: null,
+    tetherState: 'detached',
+    position: place,
+    speedMetersPerSecond: 3,
+    directionDegrees: 90,
+  };
+  return testBytes(sequence, { body, ...members });
+}
+
+const NOTHING = { uplinks: [], phone_uplinks: [], findings: [], quarantine: [] };
+
+/** What `device show` lists of a lock. */
+function listsOf({ uplinks, phone_uplinks, findings, quarantine }: Record<string, unknown>) {
+  return { uplinks, phone_uplinks, findings, quarantine };
+}
+
+async function traceOf(gateway: Gateway): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${gateway.operatorPort}/trace?mac=${MAC}`, {
+    headers: { authorization: `Bearer ${gateway.operatorToken}` },
+  });
+  return await response.text();
+}
+
+t.test('a lock that moves leaves its history behind', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addMerchant('Basil');
+  const [amber, basil] = [await testReceiver(t), await testReceiver(t)];
+  await gateway.accounts.addWebhookUrl({ url: amber.url, merchant: 'Amber' });
+  await gateway.accounts.addWebhookUrl({ url: basil.url, merchant: 'Basil' });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await lock.send(gpsBytes(1, SECRET_PLACE));
+  await lock.send(gpsBytes(2, { ...SECRET_PLACE, latitudeDegrees: 91 }));
+  await lock.send(Buffer.from('junk'));
+  const shownBefore = await ask(gateway, 'GET', `/devices/${MAC}`);
+  t.match(shownBefore.body, { uplinks: [{}, {}], findings: [{}], quarantine: [{}], state: { latitude: 12.3456789 } });
+
+  const moved = await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Basil' });
+  t.match(moved, { status: 200, body: { merchant: 'Basil', presence: 'never-seen' } });
+  await within(ENDED_WITHIN_SECONDS, () => 'the end of the session', lock.closed);
+  const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  t.equal(shown.merchant, 'Basil');
+  t.same(listsOf(shown), NOTHING);
+  t.match(shown.state, { received_at: null, latitude: null, longitude: null, reason: null, battery_percent: null });
+  t.notMatch(await traceOf(gateway), /12\.345|junk|"connect"|"ping"|"disconnect"/, 'nor does a trace tell of it');
+
+  const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const taken = eventsOf(gateway, 'uplink', 2);
+  await again.send(gpsBytes(2, { ...SECRET_PLACE, latitudeDegrees: 91 }));
+  await again.send(gpsBytes(3, OTHER_PLACE));
+  t.match(await taken, [{ repeated: true }, { repeated: false }], 'a repeat is known for one across the move');
+  await basil.received(1);
+  await amber.received(2);
+  t.match(
+    basil.requests.map(({ json }) => json),
+    [{ sequence: 3, latitude: 31.4159265 }],
+  );
+  t.same(
+    amber.requests.map(({ json }) => json.sequence),
+    [1, 2],
+  );
+  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }], presence: 'online' });
+
+  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Amber' });
+  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 2 }, { sequence: 1 }] });
+});
+
+t.test('what a moved lock had sent still goes to the merchant that had it', async (t) => {
+  const [amber, basil] = [await testReceiver(t), await testReceiver(t)];
+  amber.answer = (_request, response) => void response.writeHead(500).end();
+  const deliveryClock = new ManualClock(systemClock.now());
+  const gateway = await testGateway(t, { deliveryClock, random: () => 0.5 });
+  await gateway.accounts.addMerchant('Basil');
+  await gateway.accounts.addWebhookUrl({ url: amber.url, merchant: 'Amber' });
+  await gateway.accounts.addWebhookUrl({ url: basil.url, merchant: 'Basil' });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
+  const failed = eventsOf(gateway, 'delivery', 1);
+  await (await TestLock.connect(t, gateway.mqttPort, MAC, secret)).send(gpsBytes(1, SECRET_PLACE));
+  t.match(await failed, [{ outcome: 'pending' }]);
+  await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
+  amber.answer = (_request, response) => void response.writeHead(204).end();
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  while (deliveryClock.pending === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  deliveryClock.advance(60_000);
+  t.match(await delivered, [{ outcome: 'delivered', number: 2 }]);
+  t.equal(amber.requests.length, 2);
+  t.equal(basil.requests.length, 0);
+});
+
+t.test('what can be changed of a lock, and what can not', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  const at = `/devices/${MAC}`;
+  t.match(await ask(gateway, 'PATCH', at, {}), { status: 400, body: { code: 'input-change' } });
+  t.match(await ask(gateway, 'PATCH', at, { simulated: 'yes' }), { status: 400 });
+  t.match(await ask(gateway, 'PATCH', at, { merchant: 'Nobody' }), { status: 404, body: { code: 'no-such-merchant' } });
+  t.match(await ask(gateway, 'PATCH', `/devices/${OTHER}`, { simulated: true }), { status: 404 });
+  await lock.send(testBytes(2));
+  t.pass('a change that is refused ends nothing');
+  t.match(await ask(gateway, 'PATCH', at, { simulated: true }), { status: 200, body: { simulated: true } });
+  await within(ENDED_WITHIN_SECONDS, () => 'the end of the session', lock.closed);
+  t.match((await ask(gateway, 'GET', at)).body, { uplinks: [{}, {}], state: { lock_state: 'locked' } });
+});
+
+t.test('a lock that is removed is gone, its history is not, and it may come back', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const phone = (await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null })).secret;
+  const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', phone);
+  await lock.send(testBytes(1));
+  t.match(await ask(gateway, 'DELETE', `/devices/${MAC}`), { status: 200, body: { removed: true } });
+  await within(ENDED_WITHIN_SECONDS, () => 'the end of both', Promise.all([lock.closed, ada.closed]));
+  const refused = { clientId: MAC, username: MAC, password: secret };
+  t.equal(await connackOf(gateway.mqttPort, refused), NOT_AUTHORIZED);
+  const ofPhone = { clientId: `phone-${MAC}-a`, username: MAC, password: phone };
+  t.equal(await connackOf(gateway.mqttPort, ofPhone), NOT_AUTHORIZED);
+  t.match(await ask(gateway, 'GET', `/devices/${MAC}`), { status: 404 });
+  t.match(await ask(gateway, 'DELETE', `/devices/${MAC}`), { status: 404 });
+  t.same((await ask(gateway, 'GET', '/devices')).body, { devices: [] });
+  t.equal((await gateway.store.readEvents(1, 0, 9)).length, 1, 'its events are still to be delivered');
+
+  await gateway.close();
+  const next = await openGateway(t, folder);
+  t.same((await ask(next, 'GET', '/devices')).body, { devices: [] });
+  const back = await next.accounts.addDevice({ mac: MAC });
+  t.equal(await connackOf(next.mqttPort, refused), NOT_AUTHORIZED, 'the old secret stays revoked');
+  const again = await TestLock.connect(t, next.mqttPort, MAC, back.secret);
+  await again.send(testBytes(1));
+  t.match((await ask(next, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 1 }, { sequence: 1 }] });
+});
+
+t.test('nobody comes in while a lock is being removed, and nothing is known of it afterwards', async (t) => {
+  const came: number[] = [];
+  const wrapStore = (store: Store): Store =>
+    overriding(store, {
+      removeDevice: async (...removal) => {
+        came.push(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }));
+        await store.removeDevice(...removal);
+      },
+    });
+  const gateway = await testGateway(t, { wrapStore });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await lock.send(testBytes(1));
+  await gateway.accounts.devices.remove(MAC);
+  t.same(came, [NOT_AUTHORIZED]);
+  await (await connectedLock(t, gateway, OTHER)).send(testBytes(1));
+  t.equal((await gateway.store.readDeviceStates()).length, 1, 'only of the other');
+});
+
+t.test('what waits for a lock when it moves or is removed never reaches it', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  for (const merchant of ['Amber', 'Basil']) await gateway.accounts.addMerchant(merchant);
+  let { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
+  const reset = { macs: [MAC], type: 'reset' };
+  const mode = { macs: [MAC], type: 'set-power', parameters: { mode: 'HIGH' } };
+  const locate = { macs: [MAC], type: 'locate-gps' };
+  for (const body of [reset, mode]) t.match(await ask(gateway, 'POST', '/commands', body), { status: 201 });
+  await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
+  const ended = { state: 'cancelled', finished_at: String, waits: null };
+  t.match((await ask(gateway, 'GET', '/commands')).body, { commands: [ended, ended] });
+  const first = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await first.send(testBytes(1));
+  const { twin } = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as { twin: { wanted: object } };
+  t.same(twin.wanted, {}, 'nor is it wanted');
+  t.match(await ask(gateway, 'POST', '/commands', locate), { status: 201 });
+  t.equal(await firstDown(first), 3, 'only what the new merchant asks for is sent');
+
+  await ask(gateway, 'POST', '/commands', { ...reset, not_before: new Date(systemClock.now() + 9e6).toISOString() });
+  await gateway.accounts.devices.remove(MAC);
+  t.match((await ask(gateway, 'GET', '/commands')).body, { commands: [ended, ended, ended, ended] });
+  await gateway.close();
+  const next = await openGateway(t, folder);
+  t.same(await next.store.commands.readUnfinished(), []);
+  ({ secret } = await next.accounts.addDevice({ mac: MAC, merchant: 'Amber' }));
+  const back = await TestLock.connect(t, next.mqttPort, MAC, secret);
+  await back.send(testBytes(1));
+  t.match(await ask(next, 'POST', '/commands', locate), { status: 201 });
+  t.equal(await firstDown(back), 5, 'nor does a lock that is added again get it');
+});
+
+t.test('a command that is asked for in the moment of a move or a removal does not wait for the lock', async (t) => {
+  // Each of them is asked for when the change is about to be committed, and stored just before or after it.
+  const asked: Promise<unknown>[] = [];
+  let looked: () => void = () => undefined;
+  const askAround = async (change: () => Promise<void>): Promise<void> => {
+    for (let each = 0; each < 3; each++) asked.push(gateway.commands.send(reset).catch((error: Error) => error));
+    await new Promise<void>((resolve) => {
+      looked = resolve;
+    });
+    const changed = change();
+    asked.push(gateway.commands.send(reset).catch((error: Error) => error));
+    await changed;
+  };
+  const wrapStore = (store: Store): Store => {
+    const add = async (wanted: Parameters<typeof store.commands.add>[0]) => {
+      looked();
+      return await store.commands.add(wanted);
+    };
+    return overriding(store, {
+      commands: overriding(store.commands, { add }),
+      changeDevice: (change) => askAround(() => store.changeDevice(change)),
+      removeDevice: (...removal) => askAround(() => store.removeDevice(...removal)),
+    });
+  };
+  const gateway = await testGateway(t, { wrapStore });
+  const lasting = { notBeforeMs: null, expiresAtMs: gateway.clock.now() + 9e6, confirmsAirplane: false };
+  const reset = {
+    targets: { macs: [MAC] },
+    expectedCount: 1,
+    command: { type: 'reset' as const },
+    askedBy: 'ann',
+    ...lasting,
+  };
+  await gateway.accounts.addMerchant('Basil');
+  await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
+  const { id: deviceId } = (await gateway.store.findDevice(MAC))?.device ?? { id: 0 };
+  await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
+  await Promise.all(asked);
+  const open = (await gateway.store.commands.list({ deviceId, state: 'queued', limit: 99 })).map((each) => {
+    return each.merchantId;
+  });
+  t.notOk(open.includes(1), 'none of the merchant that had it');
+  await gateway.accounts.devices.remove(MAC);
+  const ends = (await Promise.all(asked)).slice(-4);
+  t.same(await gateway.store.commands.list({ deviceId, state: 'queued', limit: 99 }), []);
+  t.match(ends.at(-1), { code: 'no-such-device' }, 'the last one came too late');
+  await gateway.accounts.addDevice({ mac: MAC, merchant: 'Basil' });
+  await gateway.commands.send(reset);
+  const waiting = await gateway.store.commands.readUnfinished();
+  t.equal(waiting.length, 1, 'the lock that is added again has its own command alone');
+  const [only] = waiting;
+  t.equal(only && gateway.commands.waitOf(only)?.for, 'connection', 'and stands behind no other');
+});
+
+/** The id of the first command that a lock gets once it listens. */
+async function firstDown({ client }: TestLock): Promise<number> {
+  const got = new Promise<Buffer>((resolve) => client.once('message', (_topic, payload) => resolve(payload)));
+  await client.subscribeAsync('down', { qos: 1 });
+  const downlink = decodeDownlink(await within(ENDED_WITHIN_SECONDS, () => 'a command', got));
+  if (!downlink.ok) throw new Error(downlink.error.message);
+  return downlink.value.id;
+}
+
+/** Everything that a store may have on the disk. */
+function filesOf(folder: string): Buffer {
+  const files = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
+  return Buffer.concat(files.map((name) => readFileSync(path.join(folder, name))));
+}
+
+/** A position as a ping has it on the wire (degrees × 10⁷ as sfixed32), and as our JSON has it. */
+function traces({ latitudeDegrees, longitudeDegrees }: GpsPing['position']): Buffer[] {
+  return [latitudeDegrees, longitudeDegrees].flatMap((degrees) => {
+    const wire = Buffer.alloc(4);
+    wire.writeInt32LE(Math.round(degrees * 1e7));
+    return [wire, Buffer.from(String(degrees))];
+  });
+}
+
+const PLENTY = 300;
+const AT_ONCE = 10;
+
+t.test('what is erased is gone from the files, and nothing else is', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const receiver = await testReceiver(t);
+  receiver.answer = ({ body }, response) => void response.writeHead(500).end(body);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  const other = await connectedLock(t, gateway, OTHER);
+  const failed = eventsOf(gateway, 'delivery', 4);
+  const numbers = Array.from({ length: PLENTY }, (_, index) => index + 1);
+  for (let from = 0; from < PLENTY; from += AT_ONCE) {
+    const some = numbers.slice(from, from + AT_ONCE);
+    const own = some.map((sequence) => lock.send(gpsBytes(sequence, SECRET_PLACE, { kept: sequence % 7 })));
+    await Promise.all([...own, ...some.map((sequence) => other.send(gpsBytes(sequence, OTHER_PLACE)))]);
+  }
+  const { latitudeDegrees } = SECRET_PLACE;
+  await lock.send(gpsBytes(PLENTY + 1, { ...SECRET_PLACE, latitudeDegrees: latitudeDegrees + 90 }));
+  const body = gpsBytes(PLENTY + 2, SECRET_PLACE);
+  await lock.send(Buffer.concat([body.subarray(2), Buffer.from([0xff])]));
+  const secret = (await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null })).secret;
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', secret);
+  await phone.send(gpsBytes(1, SECRET_PLACE));
+  await failed;
+  const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
+  t.ok(shown.findings?.length && shown.quarantine?.length, 'there is something of each');
+  const before = filesOf(folder);
+  for (const trace of traces(SECRET_PLACE))
+    t.ok(before.includes(trace), `${trace.toString('hex')} is there to be erased`);
+
+  const erased = await ask(gateway, 'POST', `/devices/${MAC}/erase`);
+  t.match(erased, { status: 200, body: { uplinks: PLENTY + 2, quarantined: 1, pending_deliveries: Number } });
+  const after = filesOf(folder);
+  for (const trace of traces(SECRET_PLACE)) t.notOk(after.includes(trace), `${trace.toString('hex')} is gone`);
+  t.notOk(after.includes(String(latitudeDegrees + 90)), 'nor does a finding’s sentence tell of it');
+  for (const trace of traces(OTHER_PLACE)) t.ok(after.includes(trace), 'another lock’s are still there');
+
+  await within(ENDED_WITHIN_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
+  const shownAfter = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  t.equal(shownAfter.presence, 'never-seen');
+  t.same(listsOf(shownAfter), NOTHING);
+  const events = await gateway.store.readEvents(1, 0, 9999);
+  t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER]), 'no event of it is delivered any more');
+  const due = await gateway.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9999);
+  t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
+  await gateway.close();
+  const closed = filesOf(folder);
+  for (const trace of traces(SECRET_PLACE)) t.notOk(closed.includes(trace), 'nor is it there after the stop');
+});
+
+t.test('an erased lock goes on, and a repeat of what was erased stays a repeat, after a restart too', async (t) => {
+  const folder = tempFolder(t);
+  let gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  for (const bytes of [gpsBytes(1, SECRET_PLACE), gpsBytes(2, SECRET_PLACE), gpsBytes(2, OTHER_PLACE)])
+    await lock.send(bytes);
+  await gateway.accounts.devices.erase(MAC);
+  for (const what of ['at once', 'after a restart']) {
+    const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    const taken = eventsOf(gateway, 'uplink', 3);
+    for (const bytes of [gpsBytes(1, SECRET_PLACE), gpsBytes(2, SECRET_PLACE), gpsBytes(2, OTHER_PLACE)])
+      await again.send(bytes);
+    t.match(await taken, [{ repeated: true }, { repeated: true }, { repeated: true }], what);
+    t.same(await gateway.store.readEvents(1, 0, 9), [], what);
+    await gateway.close();
+    gateway = await openGateway(t, folder);
+  }
+  const last = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await last.send(gpsBytes(3, OTHER_PLACE));
+  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }] });
+  await gateway.accounts.devices.remove(MAC);
+  t.match(
+    await ask(gateway, 'POST', `/devices/${MAC}/erase`),
+    { status: 200, body: { uplinks: 1 } },
+    'when removed too',
+  );
+  t.match(await ask(gateway, 'POST', `/devices/${OTHER}/erase`), { status: 404 });
+});
+
+t.test('what waits its turn behind an attempt is not sent once it is erased', async (t) => {
+  const gateway = await testGateway(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  const other = await connectedLock(t, gateway, OTHER);
+  let release: () => void = () => undefined;
+  receiver.answer = ({ json }, response) => {
+    const answer = (): void => void response.writeHead(204).end();
+    if (json.mac_addr === 'A4:C1:38:00:00:01') release = answer;
+    else answer();
+  };
+  await lock.send(gpsBytes(1, SECRET_PLACE));
+  await receiver.received(1);
+  await lock.send(gpsBytes(2, SECRET_PLACE));
+  const passed = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  await other.send(gpsBytes(1, OTHER_PLACE));
+  await passed;
+  await gateway.accounts.devices.erase(MAC);
+  const first = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
+  const next = eventsOf(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  release();
+  t.match(await first, [{ outcome: 'delivered' }], 'what was under way ends');
+  await other.send(gpsBytes(2, OTHER_PLACE));
+  await next;
+  t.same(
+    receiver.requests.map(({ json }) => [json.mac_addr, json.sequence]),
+    [
+      ['A4:C1:38:00:00:01', 1],
+      ['A4:C1:38:00:00:02', 1],
+      ['A4:C1:38:00:00:02', 2],
+    ],
+  );
+});
+
+t.test(
+  'what waits for its order is dropped with what it waits for, and holds up nothing that comes later',
+  async (t) => {
+    const { clock, gateway, receiver } = await webhookBench(t, { ordered: true });
+    const lock = await connectedLock(t, gateway, MAC);
+    receiver.answer = (_request, response) => void response.writeHead(500).end();
+    for (const sequence of [1, 2, 3]) await lock.send(gpsBytes(sequence, SECRET_PLACE));
+    await eventually('all wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 3);
+    t.match(await gateway.accounts.devices.erase(MAC), { uplinks: 3, pendingDeliveries: 3 });
+    t.same(await deliveriesOf(gateway), [], 'nothing of them is listed');
+    receiver.answer = (_request, response) => void response.writeHead(204).end();
+    const secret = await gateway.accounts.devices.rotateSecret(MAC);
+    const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    const delivered = eventsOf(gateway, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
+    await again.send(gpsBytes(4, OTHER_PLACE));
+    // Not only received: a day in the middle of an attempt would be over its time.
+    await delivered;
+    clock.advance(Days(1));
+    await again.send(gpsBytes(5, OTHER_PLACE));
+    await receiver.received(3);
+    t.same(sequencesOf(receiver), [1, 4, 5]);
+  },
+);
+
+t.test('erasing is asked for on a terminal, and needs --yes without one', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  const place = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
+  const asked = await runProgram(t, process.execPath, [LOCKGATE, 'device', 'erase', MAC, ...place]);
+  t.match([asked.ended, asked.stderr.join()], [{ code: 2 }, /no terminal to ask on: give --yes/]);
+  t.equal((await gateway.store.readUplinks(1, 9)).length, 1);
+  const sure = await runProgram(t, process.execPath, [LOCKGATE, 'device', 'erase', MAC, '--yes', ...place]);
+  t.match([sure.ended, sure.stdout.join()], [{ code: 0 }, /1 uplinks/]);
+  t.equal((await gateway.store.readUplinks(1, 9)).length, 0);
+});

@@ -1,0 +1,143 @@
+/**
+ * Connections that the gateway ends though they are authenticated: of a lock that reads no more (quality.md §2), and of
+ * all when it stops.
+ */
+import t from 'tap';
+import type { GatewayEventMap } from '../../../gateway/events.js';
+import type { Commit, Store } from '../../../gateway/store/contract/store.js';
+import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
+import { Bell } from '../../helpers/clocks/bell.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { brokerSite } from '../../helpers/mqtt/broker-site.js';
+import { connectPacket, puback, publishPacket, RawLock, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const [FROZEN, BUSY] = [testMac(1), testMac(2)];
+/** More than the systems on both sides hold for a connection. */
+const PIECES = 600;
+const PIECE_BYTES = 60_000;
+const PINGS = 100;
+/** Turns of the event loop after which a connection ends: more than a CONNECT takes. */
+const MOMENTS = 60;
+
+/** Lets what is under way between the two ends of a connection get there. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise<void>(afterThisTurn);
+}
+
+t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting', async (t) => {
+  const doorClock = new ManualClock(Seconds(1000));
+  const site = await brokerSite(t, { doorClock });
+  const refused: GatewayEventMap['refused'][0][] = [];
+  const ended: GatewayEventMap['disconnected'][0][] = [];
+  site.events.on('refused', (event) => refused.push(event));
+  site.events.on('disconnected', (event) => ended.push(event));
+  const frozen = await RawLock.connect(t, site.broker.port, await site.addLock(FROZEN));
+  const busy = await RawLock.connect(t, site.broker.port, await site.addLock(BUSY));
+  frozen.write(subscribePacket('down'));
+  await frozen.hears('9003000101');
+  busy.write(publishPacket('up', testBytes(1)));
+  await busy.hears(puback());
+
+  frozen.socket.pause();
+  const session = [...site.broker.sessions.all()].find(({ sender }) => sender.mac === FROZEN);
+  const sent: Promise<void>[] = [];
+  for (let piece = 0; piece < PIECES; piece++) sent.push(session?.send(Buffer.alloc(PIECE_BYTES)) ?? Promise.reject());
+  await turns(200);
+  t.ok((session?.connection.stream.writableLength ?? 0) > 0, 'it does not take all of it');
+  frozen.write(Buffer.from('c000'.repeat(PINGS), 'hex'));
+
+  doorClock.advance(Seconds(7));
+  await turns(20);
+  t.same(ended, [], 'it has its time');
+  for (let sequence = 2; sequence < 6; sequence++) {
+    busy.write(publishPacket('up', testBytes(sequence), sequence));
+    await busy.hears(puback(sequence));
+    doorClock.advance(Seconds(0.75));
+    await turns(20);
+  }
+  // 10 s have passed since it stopped; what happens is told with the next commit.
+  busy.write(publishPacket('up', testBytes(6), 6));
+  await busy.hears(puback(6));
+  t.match(ended, [{ mac: FROZEN, cause: 'dropped' }]);
+  t.match(refused, [{ what: 'connection', clientId: FROZEN, why: /read nothing of what it was sent for 8 s/ }]);
+  await Promise.all(sent);
+  t.pass('nobody waits for what could not be sent');
+  t.equal(site.broker.sessions.count, 1);
+  t.equal(site.broker.refusals.connection, 1);
+  await turns(20);
+  t.equal(site.broker.refusals.publish, 0, 'pings that could not be answered any more are no refused publishes');
+});
+
+t.test('a gateway that stops answers what it has taken, and reads no more', async (t) => {
+  const folder = tempFolder(t);
+  let holds = false;
+  let held: (() => void) | undefined;
+  let isHeld: () => void = () => undefined;
+  const waitsForStore = new Promise<void>((resolve) => {
+    isHeld = resolve;
+  });
+  const wrapStore = (store: Store): Store =>
+    overriding(store, {
+      append: async (commit: Commit) => {
+        if (holds && held === undefined) {
+          await new Promise<void>((resolve) => {
+            held = resolve;
+            isHeld();
+          });
+        }
+        await store.append(commit);
+      },
+    });
+  const gateway = await openGateway(t, folder, { wrapStore });
+  await gateway.accounts.addMerchant('Amber');
+  const { secret } = await gateway.accounts.addDevice({ mac: BUSY });
+  const lock = await RawLock.connect(t, gateway.mqttPort, { user: BUSY, secret });
+  lock.write(publishPacket('up', testBytes(1), 1));
+  await lock.hears(puback(1));
+  holds = true;
+  lock.write(publishPacket('up', testBytes(2), 2));
+  await waitsForStore;
+  const closed = gateway.close();
+  await lock.written(publishPacket('up', testBytes(3), 3));
+  await turns(100);
+  held?.();
+  await closed;
+  await lock.ended();
+  t.ok(lock.heard.endsWith(puback(2)), 'what was being stored is answered');
+  const again = await openGateway(t, folder);
+  t.same(
+    (await again.store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+    [1, 2],
+    'what came after the stop began was left to the next start',
+  );
+});
+
+t.test('of connections that overlap, and end at any moment of a CONNECT, none is left over', async (t) => {
+  const site = await brokerSite(t);
+  const bell = new Bell();
+  let [began, ended] = [0, 0];
+  site.events.on('connected', () => {
+    began += 1;
+  });
+  site.events.on('disconnected', () => {
+    ended += 1;
+    bell.ring();
+  });
+  for (let moment = 0; moment < MOMENTS; moment++) {
+    const claim = await site.addLock(testMac(10 + moment));
+    const one = await RawLock.open(t, site.broker.port);
+    const other = await RawLock.open(t, site.broker.port);
+    one.write(connectPacket(claim));
+    other.write(connectPacket(claim));
+    await turns(moment);
+    one.socket.destroy();
+    await turns(2);
+    other.socket.destroy();
+  }
+  const isOver = (): boolean => site.broker.connected === 0 && began === ended;
+  await bell.until(isOver, 10, () => `the end of ${site.broker.connected} connections`);
+  t.equal(site.broker.connected, 0);
+  t.ok(began > 0, `${began} began and ended`);
+});

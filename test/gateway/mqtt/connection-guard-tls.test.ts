@@ -1,0 +1,269 @@
+/**
+ * MQTT over TLS: who may speak, what a certificate's reload does, and what is counted (protocol.md §1; interfaces.md
+ * §5).
+ */
+import { mkdirSync, watch, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import path from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import t, { type Test } from 'tap';
+import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
+import type { DiaryEntry } from '../../../firmware-sim/lock/diary.js';
+import { MemoryFlash } from '../../../firmware-sim/lock/flash.js';
+import { Lock } from '../../../firmware-sim/lock/lock.js';
+import { ScriptedWorld } from '../../../firmware-sim/world/world.js';
+import { readConfig, resolveSettings } from '../../../gateway/config.js';
+import type { GatewayOptions } from '../../../gateway/gateway.js';
+import { readTlsIdentity } from '../../../gateway/mqtt/tls-identity.js';
+import { ManualClock, Seconds } from '../../../proto/clock.js';
+import { ask } from '../../helpers/cli/operator-call.js';
+import { LOCKGATE, Program } from '../../helpers/cli/program.js';
+import { serveProgram } from '../../helpers/cli/serve-program.js';
+import { Bell } from '../../helpers/clocks/bell.js';
+import { eventsOf, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { freePort } from '../../helpers/http/free-port.js';
+import { brokerSite } from '../../helpers/mqtt/broker-site.js';
+import { MIDNIGHT_MS } from '../../helpers/mqtt/lock-bench.js';
+import { connectPacket, NOT_AUTHORIZED, puback, publishPacket, RawLock, TAKEN } from '../../helpers/mqtt/raw-lock.js';
+import { type TestCertificate, testCertificate, writeCertificate } from '../../helpers/mqtt/test-certificates.js';
+import { PARKED, PARKED_AT } from '../../helpers/sim/parked-bicycle.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac(1);
+const [FIRST, SECOND] = await Promise.all([testCertificate(), testCertificate()]);
+
+function fingerprintOf(files: { certificate: string; key: string }): string {
+  return readTlsIdentity(files).fingerprint;
+}
+
+/** A gateway with a certificate, and a lock that it knows. */
+async function place(t: Test, options: GatewayOptions = {}) {
+  const folder = tempFolder(t);
+  const files = writeCertificate(folder, FIRST);
+  const gateway = await openGateway(t, path.join(folder, 'data'), options, { mqttTls: files });
+  await gateway.accounts.addMerchant('Amber');
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  return { folder, files, gateway, claim: { user: MAC, secret }, port: gateway.mqttTlsPort ?? 0 };
+}
+
+async function enter(t: Test, port: number, claim: { user: string; secret: string }, trusted: TestCertificate) {
+  const lock = await RawLock.openTls(t, port, trusted.cert);
+  lock.write(connectPacket(claim));
+  await lock.hears(TAKEN);
+  return lock;
+}
+
+t.test('a lock over TLS, its CONNECT in several records', async (t) => {
+  const { gateway, port, claim } = await place(t);
+  const lock = await RawLock.openTls(t, port, FIRST.cert);
+  const bytes = connectPacket(claim);
+  for (let at = 0; at < bytes.length; at += 7) await lock.written(bytes.subarray(at, at + 7));
+  await lock.hears(TAKEN);
+  lock.write(publishPacket('up', testBytes(1)));
+  await lock.hears(puback());
+  t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, sequence: 1 }]);
+
+  const stranger = await RawLock.openTls(t, port, FIRST.cert);
+  stranger.write(connectPacket({ ...claim, secret: 'wrong' }));
+  await stranger.ended();
+  t.equal(stranger.heard, NOT_AUTHORIZED);
+});
+
+t.test('a handshake that is not finished, or is none, is ended and told', async (t) => {
+  const clock = new ManualClock(Seconds(1000));
+  const { gateway, port, claim } = await place(t, { doorClock: clock });
+  const silent = await RawLock.open(t, port);
+  const told = eventsOf(gateway, 'refused', 3);
+  const plain = await RawLock.open(t, port);
+  plain.write(connectPacket(claim));
+  await plain.ended();
+  const old = connectTls({ port, host: '127.0.0.1', ca: FIRST.cert, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' });
+  await new Promise<void>((resolve) => old.on('error', () => undefined).once('close', () => resolve()));
+  clock.advance(Seconds(9.5));
+  t.notOk(silent.isClosed, 'a slow radio has its time');
+  clock.advance(Seconds(1));
+  await silent.ended();
+  t.match(await told, [{ why: /handshake failed/ }, { why: /handshake failed/ }, { why: /not finished within 10 s/ }]);
+
+  const agreed = await RawLock.openTls(t, port, FIRST.cert);
+  const late = eventsOf(gateway, 'refused', 1);
+  agreed.write(connectPacket(claim).subarray(0, 20));
+  await enter(t, port, claim, FIRST);
+  clock.advance(Seconds(5.5));
+  await agreed.ended();
+  t.match(await late, [{ why: /CONNECT was not finished within 5 s/ }]);
+});
+
+t.test('a new certificate is for new connections; a bad one changes nothing', async (t) => {
+  const { gateway, files, port, claim } = await place(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: testMac(2) });
+  const other = { user: testMac(2), secret };
+  const old = await enter(t, port, claim, FIRST);
+  t.equal(old.fingerprint, fingerprintOf(files));
+
+  writeCertificate(path.dirname(files.key), SECOND);
+  t.equal(gateway.reloadTls().fingerprint, fingerprintOf(files));
+  await t.rejects(enter(t, port, other, FIRST), 'the old one is shown to nobody any more');
+  const fresh = await enter(t, port, other, SECOND);
+  t.equal(fresh.fingerprint, fingerprintOf(files));
+  t.not(fresh.fingerprint, old.fingerprint);
+
+  writeFileSync(files.certificate, FIRST.cert);
+  t.throws(() => gateway.reloadTls(), { code: 'tls-file' }, 'a certificate that the key does not belong to');
+  const again = await enter(t, port, other, SECOND);
+  t.equal(again.fingerprint, fresh.fingerprint, 'what was in force stays');
+  const { entries } = (await ask(gateway, 'GET', '/audit')).body as { entries: object[] };
+  const reload = { action: 'tls.reload', actor: 'owner', after: { fingerprint: fresh.fingerprint }, outcome: 'done' };
+  t.match(
+    entries.filter((each) => 'action' in each && each.action === 'tls.reload'),
+    [reload],
+    'who changed it is in the audit log, once',
+  );
+
+  old.write(publishPacket('up', testBytes(1)));
+  await old.hears(puback());
+  t.pass('and the lock that was connected before it all still is');
+});
+
+t.test('a wrong file stops the start with a sentence that names it', async (t) => {
+  const folder = tempFolder(t);
+  const files = writeCertificate(folder, FIRST);
+  const nothing = path.join(folder, 'nothing.pem');
+  const garbage = path.join(folder, 'garbage.pem');
+  const foreign = path.join(folder, 'foreign.pem');
+  writeFileSync(garbage, 'no PEM at all');
+  writeFileSync(foreign, SECOND.key);
+  const wrong = [
+    [{ ...files, certificate: nothing }, nothing],
+    [{ ...files, key: nothing }, nothing],
+    [{ ...files, certificate: garbage }, garbage],
+    [{ ...files, key: garbage }, garbage],
+    [{ ...files, key: foreign }, foreign],
+    [{ certificate: files.key, key: files.key }, files.key],
+  ] as const;
+  for (const [index, [mqttTls, named]] of wrong.entries()) {
+    const start = openGateway(t, path.join(folder, `data${index}`), {}, { mqttTls });
+    await t.rejects(start, { code: 'tls-file', message: new RegExp(path.basename(named)) }, path.basename(named));
+  }
+  const config = (flags: Record<string, string>): unknown => readConfig(resolveSettings(flags, {}));
+  t.throws(() => config({ mqttTlsCert: 'a.pem' }), { code: 'input-setting', message: /no key/ });
+  t.throws(() => config({ mqttTlsKey: 'a.pem' }), { code: 'input-setting', message: /no certificate/ });
+  t.throws(() => config({ mqttPerAddress: '-1' }), { code: 'input-setting', message: /--mqtt-per-address/ });
+  t.match(config({ mqttTlsCert: 'a.pem', mqttTlsKey: 'b.pem' }), { mqttTls: { certificate: 'a.pem', key: 'b.pem' } });
+});
+
+t.test('what is counted is what went over the wire, the handshake included', async (t) => {
+  const files = writeCertificate(tempFolder(t), FIRST);
+  const site = await brokerSite(t, { tls: { host: '127.0.0.1', port: 0, files } });
+  const wire = { up: 0, down: 0 };
+  const proxy = createServer((from) => {
+    const to = connect(site.broker.tlsPort ?? 0, '127.0.0.1');
+    from.on('data', (piece) => {
+      wire.up += piece.length;
+      to.write(piece);
+    });
+    to.on('data', (piece) => {
+      wire.down += piece.length;
+      from.write(piece);
+    });
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      one.on('error', () => undefined).on('close', () => other.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => proxy.close());
+  const lock = await enter(t, (proxy.address() as AddressInfo).port, await site.addLock(MAC), FIRST);
+  for (let sequence = 1; sequence <= 20; sequence++) {
+    lock.write(publishPacket('up', testBytes(sequence), sequence));
+    await lock.hears(puback(sequence));
+  }
+  const [session] = [...site.broker.sessions.all()];
+  const raw = session?.connection.raw;
+  t.ok(wire.down > 1000 && wire.up > 1000, `${wire.up} bytes up, ${wire.down} down`);
+  t.same({ up: raw?.bytesRead, down: raw?.bytesWritten }, wire);
+});
+
+t.test('a simulated lock over TLS', async (t) => {
+  const { gateway, port, claim } = await place(t);
+  const clock = new ManualClock(MIDNIGHT_MS + Seconds(12 * 3600));
+  const entries: DiaryEntry[] = [];
+  const bell = new Bell();
+  const unlocked = { atMs: clock.now() + Seconds(1), change: { type: 'lock-state', lockState: 'unlocked' } } as const;
+  const tls = { ca: FIRST.cert, servername: 'localhost' };
+  const lock = new Lock({
+    mac: MAC,
+    firmwareVersion: '2.4.1',
+    clock,
+    world: new ScriptedWorld(PARKED, [unlocked], { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 }),
+    openLink: mqttLinks({ host: '127.0.0.1', port, tls }, () => claim.secret),
+    flash: new MemoryFlash(),
+    chance: 1,
+    diary: (_mac, _atMs, entry) => {
+      entries.push(entry);
+      bell.ring();
+    },
+  });
+  t.teardown(() => lock.stop());
+  lock.start();
+  clock.advance(Seconds(1));
+  await bell.until(
+    () => entries.some(({ type }) => type === 'acknowledged'),
+    20,
+    () => JSON.stringify(entries),
+  );
+  t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC }], 'its ping is stored');
+});
+
+t.test('SIGHUP reads the certificate again', async (t) => {
+  const folder = tempFolder(t);
+  const files = writeCertificate(folder, FIRST);
+  const port = await freePort();
+  const settings = {
+    '--data': path.join(folder, 'data'),
+    '--mqtt-port': '0',
+    '--http-port': '0',
+    '--operator-port': '0',
+    '--mqtt-tls-host': '127.0.0.1',
+    '--mqtt-tls-port': String(port),
+    '--mqtt-tls-cert': files.certificate,
+    '--mqtt-tls-key': files.key,
+  };
+  const serve = new Program(t, process.execPath, [LOCKGATE, 'serve', ...Object.entries(settings).flat()]);
+  t.match(await serve.line(/mqtts:/), `mqtts://127.0.0.1:${port}`);
+  await serve.line(/Ctrl-C/);
+  t.equal((await RawLock.openTls(t, port, FIRST.cert)).fingerprint, fingerprintOf(files));
+  writeCertificate(folder, SECOND);
+  serve.kill('SIGHUP');
+  await serve.line(/was read again/, 'stderr');
+  t.equal((await RawLock.openTls(t, port, SECOND.cert)).fingerprint, fingerprintOf(files));
+  writeFileSync(files.key, 'no key');
+  serve.kill('SIGHUP');
+  t.match(await serve.line(/key\.pem does not hold/, 'stderr'), /stays/);
+  await RawLock.openTls(t, port, SECOND.cert);
+  serve.kill('SIGTERM');
+  t.match(await serve.end(20), { code: 0 });
+});
+
+t.test('SIGHUP without a certificate changes nothing, at whatever moment it comes', async (t) => {
+  const data = path.join(tempFolder(t), 'data');
+  mkdirSync(data);
+  const hasBegun = new Promise<void>((resolve) => {
+    const watcher = watch(data, (_what, name) => {
+      if (name !== 'gateway.lock') return;
+      watcher.close();
+      resolve();
+    });
+  });
+  const serve = serveProgram(t, data);
+  await hasBegun;
+  serve.kill('SIGHUP');
+  await serve.line(/Ctrl-C/);
+  await serve.line(/nothing to read again/, 'stderr');
+  serve.kill('SIGHUP');
+  await serve.lines(/nothing to read again/, 2, 'stderr');
+  serve.kill('SIGTERM');
+  t.match(await serve.end(20), { code: 0 });
+});

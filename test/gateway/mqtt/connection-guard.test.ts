@@ -1,0 +1,391 @@
+/**
+ * What strangers, and locks that misbehave, can do to the gateway at its front door (quality.md §2; protocol.md §1):
+ * raw sockets, packets made by hand.
+ */
+import t, { type Test } from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { FrameCounter, firstPacket } from '../../../gateway/mqtt/packets/frames.js';
+import type { DescriptorRoom } from '../../../gateway/network/descriptors.js';
+import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
+import { eventsOf, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { brokerSite } from '../../helpers/mqtt/broker-site.js';
+import {
+  connectPacket,
+  lengthOf,
+  NOT_AUTHORIZED,
+  PINGREQ,
+  packet,
+  puback,
+  publishPacket,
+  RawLock,
+  subscribePacket,
+  TAKEN,
+} from '../../helpers/mqtt/raw-lock.js';
+import { SeededChance } from '../../helpers/pair/seeded-chance.js';
+
+/** CONNACK: server unavailable. */
+const UNAVAILABLE = '20020003';
+const [MAC, OTHER] = [testMac(1), testMac(2)];
+const KIB = 1024;
+
+/** A gateway whose door lives by a clock of the test's, and a lock that it knows. */
+async function place(t: Test, options: Parameters<typeof testGateway>[1] = {}) {
+  const clock = new ManualClock(Seconds(1000));
+  const gateway = await testGateway(t, { doorClock: clock, ...options });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const claim = { user: MAC, secret };
+  const port = gateway.mqttPort;
+  const open = (): Promise<RawLock> => RawLock.open(t, port);
+  const enter = (more: { keepalive?: number } = {}): Promise<RawLock> =>
+    RawLock.connect(t, port, { ...claim, ...more });
+  return { clock, gateway, claim, port, open, enter };
+}
+
+/** Resolves when the gateway has taken every connection that was made before this call. */
+async function hasLooked(t: Test, gateway: Gateway): Promise<void> {
+  const stranger = await RawLock.open(t, gateway.mqttPort);
+  stranger.write(connectPacket({ user: 'nobody', secret: 'x' }));
+  await stranger.ended();
+}
+
+t.test('packets are counted, whatever the pieces they come in', async (t) => {
+  const chance = new SeededChance(1);
+  const lengths = [2, 3, 127, 128, 129, 16_383, 16_384, 65_536];
+  const packets = lengths.map((length) => packet(0x30, Buffer.alloc(length, 0xff).fill(0, 0, 2)));
+  const whole = Buffer.concat([...packets, PINGREQ, ...packets]);
+  for (let round = 0; round < 50; round++) {
+    const counter = new FrameCounter();
+    const faults: unknown[] = [];
+    for (let at = 0; at < whole.length; ) {
+      const piece = 1 + Math.floor(chance.next() ** 4 * 3000);
+      faults.push(counter.pass(whole.subarray(at, at + piece), 65_536));
+      at += piece;
+    }
+    t.ok(
+      faults.every((fault) => fault === undefined),
+      'none is at fault',
+    );
+    t.equal(counter.complete, 2 * lengths.length + 1);
+  }
+  const why = (...bytes: number[]): string | undefined => new FrameCounter().pass(Buffer.from(bytes), 65_536);
+  t.equal(why(0x30, ...lengthOf(65_536)), undefined);
+  t.match(why(0x30, ...lengthOf(65_537)), /65,537 bytes/);
+  t.match(why(0x30, 0x80, 0x80, 0x80, 0x80, 0x01), /more than 4 bytes/);
+  for (const type of [0, 1, 2, 5, 6, 7, 9, 11, 13, 15]) t.match(why(type << 4), /is not taken/, `type ${type}`);
+  t.match(firstPacket(Buffer.from([0x10, ...lengthOf(4096)]), 4096), { state: 'incomplete', size: 4099 });
+  t.match(firstPacket(Buffer.from([0x10, ...lengthOf(4097)]), 4096), { state: 'fault' });
+  t.match(firstPacket(Buffer.from([0x10]), 4096), { state: 'incomplete' });
+  t.match(firstPacket(Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff]), 4096), { state: 'fault' });
+});
+
+t.test('what is no CONNECT of at most 4 KiB ends the connection at once, and is told', async (t) => {
+  const { gateway, open } = await place(t);
+  const firsts = {
+    'a PUBLISH': publishPacket('up', testBytes(1)),
+    'a SUBSCRIBE': subscribePacket('down'),
+    'a PINGREQ': PINGREQ,
+    HTTP: Buffer.from('GET / HTTP/1.1\r\n'),
+    'a TLS ClientHello': Buffer.from([0x16, 3, 1, 2, 0, 1]),
+    '256 MB': Buffer.from([0x10, ...lengthOf(256 * KIB * KIB - 1)]),
+    '4 KiB and a byte': Buffer.from([0x10, ...lengthOf(4 * KIB + 1)]),
+    'a length without an end': Buffer.from([0x10, 0x80, 0x80, 0x80, 0x80, 0x80]),
+  };
+  for (const [what, bytes] of Object.entries(firsts)) {
+    const told = eventsOf(gateway, 'refused', 1);
+    const stranger = await open();
+    stranger.write(bytes);
+    await stranger.ended();
+    t.equal(stranger.heard, '', `${what}: no answer`);
+    t.match(await told, [{ what: 'connect', address: '127.0.0.1', why: /first packet|announces|length/ }], what);
+  }
+});
+
+t.test('a CONNECT may come byte by byte', async (t) => {
+  const { open, claim } = await place(t);
+  const lock = await open();
+  for (const byte of connectPacket(claim)) await lock.written(Buffer.from([byte]));
+  await lock.hears(TAKEN);
+  for (const byte of publishPacket('up', testBytes(1))) await lock.written(Buffer.from([byte]));
+  await lock.hears(puback());
+});
+
+t.test('a CONNECT that is not finished within 5 s is ended, one that is stays', async (t) => {
+  const { gateway, clock, open, claim } = await place(t);
+  const [half, slow, silent] = [await open(), await open(), await open()];
+  const bytes = connectPacket(claim);
+  half.write(bytes.subarray(0, 40));
+  slow.write(bytes.subarray(0, 40));
+  await hasLooked(t, gateway);
+  clock.advance(Seconds(4.9));
+  slow.write(bytes.subarray(40));
+  await slow.hears(TAKEN);
+  t.notOk(half.isClosed || silent.isClosed, 'they have their 5 s');
+  const told = eventsOf(gateway, 'refused', 2);
+  clock.advance(Seconds(0.6));
+  await half.ended();
+  await silent.ended();
+  t.match(await told, [{ why: /not finished within 5 s/ }, { why: /not finished within 5 s/ }]);
+  slow.write(PINGREQ);
+  await slow.hears('d000');
+});
+
+t.test('strangers together hold no more than the limit, the newest is ended', async (t) => {
+  const { gateway, open, enter } = await place(t, { doorLimits: { heldBytes: 64 * KIB } });
+  let refused = 0;
+  gateway.events.on('refused', ({ why }) => {
+    if (why.includes('are held already')) refused += 1;
+  });
+  const unfinished = Buffer.concat([Buffer.from([0x10, ...lengthOf(4 * KIB)]), Buffer.alloc(4 * KIB - 10, 0)]);
+  const strangers: RawLock[] = [];
+  for (let count = 0; count < 32; count++) {
+    const stranger = await open();
+    stranger.write(unfinished);
+    strangers.push(stranger);
+  }
+  await hasLooked(t, gateway);
+  t.ok(refused >= 15 && refused <= 17, `of 32 strangers with 4 KiB each, ${refused} were one too many`);
+  const stayed = strangers.length - refused;
+  await Promise.all(strangers.slice(stayed).map((stranger) => stranger.ended()));
+  await enter();
+  t.pass('a lock whose CONNECT comes whole needs nothing to be held');
+  for (const stranger of strangers) stranger.socket.destroy();
+  await hasLooked(t, gateway);
+  const again = await open();
+  again.write(unfinished);
+  await hasLooked(t, gateway);
+  t.notOk(again.isClosed, 'what was held is given back');
+});
+
+t.test('connections of one address, where they are limited', async (t) => {
+  const { gateway, open } = await place(t, { doorLimits: { perAddress: 3 } });
+  const first = await open();
+  const others = [await open(), await open()];
+  const told = eventsOf(gateway, 'refused', 1);
+  const fourth = await open();
+  await fourth.ended();
+  t.match(await told, [{ what: 'connect', why: /has 3 connections/ }]);
+  first.socket.destroy();
+  const claim = { user: MAC, secret: 'x' };
+  // The gateway hears of the end when it comes to it.
+  for (let isIn = false; !isIn; ) {
+    const next = await open();
+    next.write(connectPacket(claim));
+    await next.ended();
+    isIn = next.heard === NOT_AUTHORIZED;
+  }
+  t.notOk(others.some(({ isClosed }) => isClosed));
+});
+
+t.test('of an address with too many silent connections the oldest makes room, and no lock does', async (t) => {
+  const { gateway, clock, open, enter } = await place(t, { doorLimits: { silentPerAddress: 2 } });
+  const lock = await enter();
+  const silent = [await open(), await open(), await open()];
+  await hasLooked(t, gateway);
+  t.notOk(
+    silent.some(({ isClosed }) => isClosed),
+    'what they have sent may still be on its way',
+  );
+  clock.advance(Seconds(1.5));
+  const told = eventsOf(gateway, 'refused', 1);
+  const newcomer = await open();
+  await silent[0]?.ended();
+  t.match(await told, [
+    { what: 'connect', why: /has 2 connections without a CONNECT; this one was silent the longest/ },
+  ]);
+  lock.socket.destroy();
+  await enter();
+  t.notOk(newcomer.isClosed);
+});
+
+t.test(
+  'without a descriptor to spare a lock is turned away for now; a silent stranger makes room for it',
+  async (t) => {
+    let room: DescriptorRoom = 'short';
+    const clock = new ManualClock(Seconds(1000));
+    const { broker, addLock } = await brokerSite(t, { doorClock: clock, roomFor: () => room });
+    const claim = await addLock(MAC);
+    const knock = async (): Promise<RawLock> => {
+      const lock = await RawLock.open(t, broker.port);
+      lock.write(connectPacket(claim));
+      return lock;
+    };
+    const refused = await knock();
+    t.equal(await refused.answered(), UNAVAILABLE);
+    await refused.ended();
+    room = 'none';
+    const closed = await knock();
+    await closed.ended();
+    t.equal(closed.heard, '', 'there is not even one to answer with');
+    room = 'enough';
+    const silent = await RawLock.open(t, broker.port);
+    const lock = await knock();
+    t.equal(await lock.answered(), TAKEN);
+    room = 'short';
+    clock.advance(Seconds(1.5));
+    const instead = await knock();
+    t.equal(await instead.answered(), TAKEN);
+    await silent.ended();
+
+    room = 'enough';
+    const another = await RawLock.open(t, broker.port);
+    // Its CONNACK shows that the broker has seen the silent one too.
+    await (await knock()).answered();
+    room = 'none';
+    clock.advance(Seconds(1.5));
+    const kept = await knock();
+    await kept.ended();
+    t.equal(kept.heard, '', 'nobody stays on a descriptor that is kept for others');
+    await another.ended();
+    room = 'enough';
+    t.equal(await (await knock()).answered(), TAKEN, 'but the next one has the room that was made');
+  },
+);
+
+t.test('right behind the CONNECT anything may come, but not before it is accepted', async (t) => {
+  const { gateway, open, claim } = await place(t);
+  const uplinks = Array.from({ length: 100 }, (_, index) => publishPacket('up', testBytes(index + 1), index + 1));
+  const lock = await open();
+  lock.write(Buffer.concat([connectPacket(claim), subscribePacket('down'), ...uplinks]));
+  await lock.hears(puback(100));
+  t.ok(lock.heard.startsWith(`${TAKEN}9003000101`), 'accepted, subscribed, and all acknowledged');
+  t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100);
+
+  const liar = await open();
+  liar.write(Buffer.concat([connectPacket({ ...claim, secret: 'wrong' }), publishPacket('up', testBytes(200))]));
+  await liar.ended();
+  t.equal(liar.heard, NOT_AUTHORIZED);
+  t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100, 'nothing of a liar is taken');
+});
+
+t.test('a second CONNECT and what only servers send end the connection', async (t) => {
+  const { gateway, enter, claim } = await place(t);
+  const packets = {
+    'a CONNECT': connectPacket(claim),
+    'a CONNACK': Buffer.from([0x20, 2, 0, 0]),
+    'a PUBREL': Buffer.from([0x62, 2, 0, 1]),
+    'a PINGRESP': Buffer.from([0xd0, 0]),
+    'a packet of type 15': Buffer.from([0xf0, 0]),
+    '65,537 bytes': Buffer.from([0x32, ...lengthOf(64 * KIB + 1)]),
+  };
+  for (const [what, bytes] of Object.entries(packets)) {
+    const lock = await enter();
+    const told = eventsOf(gateway, 'refused', 1);
+    const ended = eventsOf(gateway, 'disconnected', 1);
+    lock.write(bytes);
+    await lock.ended();
+    t.match(await told, [{ what: 'packet', clientId: MAC, why: new RegExp(what) }], what);
+    t.match(await ended, [{ mac: MAC, cause: 'gateway' }], 'by the gateway');
+  }
+});
+
+t.test('an uplink that is too long is quarantined and acknowledged', async (t) => {
+  const { gateway, enter } = await place(t);
+  const lock = await enter();
+  const head = 'up'.length + 2 + 2;
+  const seen = eventsOf(gateway, 'quarantined', 2);
+  for (const [id, length] of [1025, 64 * KIB - head].entries()) {
+    lock.write(publishPacket('up', Buffer.alloc(length, 1), id + 1));
+    await lock.hears(puback(id + 1));
+  }
+  t.match(await seen, [{ code: 'too-long' }, { code: 'too-long' }]);
+  t.same(
+    (await gateway.store.readQuarantine(1, 9)).map(({ bytes }) => bytes.length),
+    [64 * KIB - head, 1025],
+  );
+});
+
+t.test('a client that falls silent is ended after one and a half times its keepalive', async (t) => {
+  const { gateway, clock, enter } = await place(t);
+  const bars = [
+    { keepalive: 10, seconds: 15 },
+    { keepalive: 300, seconds: 450 },
+    { keepalive: 0, seconds: 450 },
+    { keepalive: 65_535, seconds: Minutes(90) / Seconds(1) },
+  ];
+  for (const { keepalive, seconds } of bars) {
+    const lock = await enter({ keepalive });
+    clock.advance(Seconds(seconds - 1));
+    lock.write(PINGREQ);
+    await lock.hears('d000');
+    clock.advance(Seconds(seconds - 1));
+    lock.write(PINGREQ);
+    await lock.hears('d000d000');
+    const ended = eventsOf(gateway, 'disconnected', 1);
+    clock.advance(Seconds(seconds + 1));
+    await lock.ended();
+    t.match(await ended, [{ mac: MAC, cause: 'keepalive' }], `keepalive ${keepalive}: ${seconds} s`);
+  }
+});
+
+t.test('who the stranger is makes no difference to the answer', async (t) => {
+  const { gateway, open, claim } = await place(t);
+  const claims = {
+    'no such lock': { user: OTHER, secret: claim.secret },
+    'wrong secret': { ...claim, secret: 'lgs_wrong' },
+    'client id': { ...claim, clientId: OTHER },
+    'carries a will': { ...claim, will: true },
+  };
+  for (const [why, each] of Object.entries(claims)) {
+    const told = eventsOf(gateway, 'refused', 1);
+    const stranger = await open();
+    stranger.write(connectPacket(each));
+    await stranger.ended();
+    t.equal(stranger.heard, NOT_AUTHORIZED, why);
+    t.match(await told, [{ what: 'connect', why: new RegExp(why) }], 'the reason is for operators');
+  }
+});
+
+t.test('nobody takes a lock’s connection over with another credential', async (t) => {
+  const { gateway, open, enter } = await place(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: OTHER });
+  const lock = await enter();
+  for (const claim of [
+    { clientId: MAC, user: OTHER, secret },
+    { clientId: MAC, user: MAC, secret },
+  ]) {
+    const thief = await open();
+    thief.write(connectPacket(claim));
+    await thief.ended();
+    t.equal(thief.heard, NOT_AUTHORIZED);
+  }
+  lock.write(publishPacket('up', testBytes(1)));
+  await lock.hears(puback());
+});
+
+t.test('what is refused is counted, for operators', async (t) => {
+  const { gateway, open, enter } = await place(t);
+  for (const topic of ['#', '+', 'up', '$SYS/#', '$share/g/down', 'down/+']) {
+    const lock = await enter();
+    const told = eventsOf(gateway, 'refused', 1);
+    lock.write(subscribePacket(topic));
+    await lock.hears('9003000180');
+    t.match(await told, [{ what: 'subscribe' }], topic);
+    lock.socket.destroy();
+  }
+  const publishes = {
+    'another topic': publishPacket(`up/${OTHER}`, testBytes(1)),
+    'the topic of commands': publishPacket('down', testBytes(1)),
+    'a system topic': publishPacket('$SYS/x', testBytes(1)),
+    'a wildcard': publishPacket('#', testBytes(1)),
+    'no topic': publishPacket('', testBytes(1)),
+    'QoS 2': publishPacket('up', testBytes(1), 1, 0x04),
+    retained: publishPacket('up', testBytes(1), 1, 0x03),
+    'QoS 3': publishPacket('up', testBytes(1), 1, 0x06),
+  };
+  for (const [what, bytes] of Object.entries(publishes)) {
+    const lock = await enter();
+    const told = eventsOf(gateway, 'refused', 1);
+    lock.write(bytes);
+    await lock.ended();
+    t.match(await told, [{ what: 'publish' }], what);
+  }
+  const stranger = await open();
+  stranger.write(PINGREQ);
+  await stranger.ended();
+  const answer = await fetch(`http://127.0.0.1:${gateway.operatorPort}/status`, {
+    headers: { authorization: `Bearer ${gateway.operatorToken}` },
+  });
+  const { mqtt } = (await answer.json()) as { mqtt: { refused: unknown } };
+  t.same(mqtt.refused, { connect: 1, packet: 0, publish: 8, subscribe: 6, connection: 0 });
+  t.same(await gateway.store.readEvents(1, 0, 9), [], 'and nothing was stored');
+});

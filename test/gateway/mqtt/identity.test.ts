@@ -1,0 +1,384 @@
+/**
+ * Who speaks for a lock: its own secret, phones with credentials of their own, and how either ends (protocol.md §1;
+ * quality.md §2: unknown and wrong are answered alike, a revoked session ends within 5 s).
+ */
+import t from 'tap';
+import { Keys } from '../../../gateway/data-folder/keys.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { parseDeviceState } from '../../../gateway/locks/device-state.js';
+import { authenticate } from '../../../gateway/mqtt/authentication.js';
+import { type LockAccount, PHONES_PER_LOCK, type StoredCredential } from '../../../gateway/store/contract/store.js';
+import { Hours, ManualClock, Seconds, systemClock } from '../../../proto/clock.js';
+import type { CellularPing, Uplink } from '../../../proto/wire/ping.js';
+import { ask } from '../../helpers/cli/operator-call.js';
+import { within } from '../../helpers/clocks/bell.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { eventsOf, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { connackOf, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+
+const MAC = testMac();
+const OTHER = testMac(2);
+const NOT_AUTHORIZED = 5;
+/** quality.md §2. */
+const ENDED_WITHIN_SECONDS = 5;
+
+const OF_PHONE: CellularPing = {
+  kind: 'cellular',
+  reason: 'PHONE',
+  lockState: 'unlocked',
+  batteryPercent: 5,
+  firmwareVersion: 'sdk',
+  ebikeVolts: null,
+  tetherState: 'unknown',
+  position: { latitudeDegrees: 48.85, longitudeDegrees: 2.35, uncertaintyMeters: 12 },
+};
+
+/** What a phone sends: as different from what the lock says as it can be. */
+function phoneBytes(sequence: number, members: Partial<Uplink> = {}): Buffer {
+  const power = { mode: 'HIGH', rideTracking: true, airplane: true, recovery: true } as const;
+  return testBytes(sequence, { boot: 900, body: OF_PHONE, power, ...members });
+}
+
+async function addPhone(gateway: Gateway, name = 'Ada', expiresAtMs: number | null = null): Promise<string> {
+  return (await gateway.accounts.devices.addPhone({ mac: MAC, name, expiresAtMs })).secret;
+}
+
+async function stateOf(gateway: Gateway) {
+  return parseDeviceState((await gateway.store.findDevice(MAC))?.state ?? 'null');
+}
+
+t.test('two phones and the lock are connected at once; what a phone says is no word of the lock', async (t) => {
+  const gateway = await testGateway(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  const before = await stateOf(gateway);
+  const connected = eventsOf(gateway, 'connected', 2);
+  const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'ada1', await addPhone(gateway, 'Ada'));
+  const bob = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'B', await addPhone(gateway, 'Bob'));
+  t.match(await connected, [{ source: 'phone' }, { source: 'phone' }]);
+  const taken = eventsOf(gateway, 'uplink', 2);
+  await ada.send(phoneBytes(1));
+  await bob.send(phoneBytes(1));
+  t.same(
+    (await taken).map(({ source, findings }) => [source, findings]),
+    [
+      ['phone', []],
+      ['phone', []],
+    ],
+  );
+  await receiver.received(3);
+  t.match(
+    receiver.requests.map(({ json }) => json),
+    [{ reason: 'REASON_STATE_PING' }, { reason: 'PHONE', latitude: 48.85 }, { reason: 'PHONE', longitude: 2.35 }],
+  );
+  const after = await stateOf(gateway);
+  t.same({ ...after, belief: { ...after.belief, nowMs: before.belief.nowMs } }, before, 'nothing of the lock changed');
+  t.match(await ask(gateway, 'GET', '/status'), { body: { mqtt: { connected: 3 } } });
+  const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as { uplinks: []; phone_uplinks: [] };
+  t.same([shown.uplinks.length, shown.phone_uplinks.length], [1, 2]);
+  t.match(shown, {
+    presence: 'online',
+    state: { reason: 'REASON_STATE_PING', lock_state: 'locked', battery_percent: 81, latitude: null },
+    uplinks: [{ boot: 1, sequence: 1 }],
+    phone_uplinks: [{ boot: 900 }, { boot: 900 }],
+  });
+  await lock.send(testBytes(2));
+  t.equal((await gateway.store.readUplinks(1, 9)).length, 2, 'the lock’s session went on');
+});
+
+t.test('a phone’s connection is not the lock’s', async (t) => {
+  const gateway = await testGateway(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
+  await phone.send(phoneBytes(1));
+  const shown = (await ask(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  t.same([shown.presence, shown.uplinks], ['never-seen', []]);
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const gone = eventsOf(gateway, 'disconnected', 1);
+  await phone.client.endAsync();
+  t.match(await gone, [{ source: 'phone', cause: 'closed' }]);
+  t.match((await ask(gateway, 'GET', `/devices/${MAC}`)).body, { presence: 'online' });
+  await lock.send(testBytes(1));
+});
+
+t.test('anything but PHONE from a phone, and PHONE from a lock, is stored with a finding', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
+  const taken = eventsOf(gateway, 'uplink', 2);
+  await phone.send(testBytes(1));
+  await lock.send(testBytes(1, { body: OF_PHONE }));
+  const [ofPhone, ofLock] = await taken;
+  t.match(ofPhone?.findings, [{ rule: 'wrong-source' }]);
+  t.ok(ofLock?.findings.some(({ rule }) => rule === 'wrong-source'));
+  t.equal((await gateway.store.readEvents(1, 0, 9)).length, 2);
+});
+
+t.test('a phone subscribes to nothing and publishes to up alone', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addDevice({ mac: MAC });
+  const secret = await addPhone(gateway);
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', secret);
+  for (const topic of ['down', 'up', '#', '$SYS/#']) {
+    const refused = eventsOf(gateway, 'refused', 1);
+    await phone.client.subscribeAsync(topic, { qos: 1 }).catch(() => undefined);
+    t.match(await refused, [{ what: 'subscribe' }], topic);
+  }
+  const refused = eventsOf(gateway, 'refused', 1);
+  phone.client.publish('down', 'x', { qos: 1 });
+  await phone.closed;
+  t.match(await refused, [{ what: 'publish' }]);
+  t.same(await gateway.store.readEvents(1, 0, 9), []);
+});
+
+t.test('every refusal is the same CONNACK; the reason is for operators', async (t) => {
+  const wallClock = new ManualClock(systemClock.now());
+  const gateway = await testGateway(t, { wallClock });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  await gateway.accounts.addDevice({ mac: OTHER });
+  const good = await addPhone(gateway, 'good');
+  const expired = await addPhone(gateway, 'expired', wallClock.now() + Hours(1));
+  const revoked = await addPhone(gateway, 'revoked');
+  await gateway.accounts.devices.revokePhone(MAC, 'revoked');
+  wallClock.advance(Hours(1));
+  const phone = { clientId: `phone-${MAC}-a`, username: MAC, password: good };
+  t.equal(await connackOf(gateway.mqttPort, phone), 0);
+  const longest = `phone-${MAC}-${'Z9'.repeat(16)}`;
+  t.equal(await connackOf(gateway.mqttPort, { ...phone, clientId: longest }), 0, '32 letters and digits');
+  const cases: readonly (readonly [string, { clientId: string; username?: string; password?: string }, RegExp])[] = [
+    ['an unknown MAC', { ...phone, clientId: `phone-${testMac(9)}-a`, username: testMac(9) }, /no such lock/],
+    ['a wrong secret', { ...phone, password: 'lgp_wrong' }, /wrong phone credential/],
+    ['no password', { clientId: phone.clientId, username: MAC }, /wrong phone credential/],
+    ['an expired phone', { ...phone, password: expired }, /expired/],
+    ['a revoked phone', { ...phone, password: revoked }, /revoked/],
+    ['the lock’s secret', { ...phone, password: secret }, /wrong phone credential/],
+    ['a phone’s credential as the lock', { clientId: MAC, username: MAC, password: good }, /wrong secret/],
+    ['a phone of another lock', { ...phone, clientId: `phone-${OTHER}-a`, username: OTHER }, /wrong phone/],
+    ['the user name of another lock', { ...phone, username: OTHER }, /not the same MAC/],
+    ['33 letters', { ...phone, clientId: `${longest}a` }, /not the same MAC/],
+    ['no letter', { ...phone, clientId: `phone-${MAC}-` }, /not the same MAC/],
+    ['no letter or digit', { ...phone, clientId: `phone-${MAC}-a_b` }, /not the same MAC/],
+    ['a client id in small letters', { ...phone, clientId: `phone-${MAC.toLowerCase()}-a` }, /not the same MAC/],
+  ];
+  for (const [what, options, why] of cases) {
+    const refused = eventsOf(gateway, 'refused', 1);
+    t.equal(await connackOf(gateway.mqttPort, options), NOT_AUTHORIZED, what);
+    t.match(await refused, [{ what: 'connect', why }], `${what} is told to operators`);
+  }
+});
+
+t.test('every CONNECT costs one look-up and one hash, whatever there is to compare with', async (t) => {
+  const counts = { hashes: 0, lookUps: 0 };
+  class CountingKeys extends Keys {
+    override hashSecret(secret: Uint8Array | string): Buffer {
+      counts.hashes += 1;
+      return super.hashSecret(secret);
+    }
+  }
+  const keys = new CountingKeys(Buffer.alloc(32, 1));
+  const credential = (id: number, members: Partial<StoredCredential> = {}): StoredCredential => {
+    return { id, secretHash: keys.hashSecret(`secret ${id}`), expiresAtMs: null, isRevoked: false, ...members };
+  };
+  const many = Array.from({ length: PHONES_PER_LOCK }, (_, index) => credential(index + 10));
+  const account = { deviceId: 1, merchantId: 1, mac: MAC, simulated: false };
+  const lists = {
+    'an unknown lock': null,
+    'no phone': [],
+    'one phone': [credential(1)],
+    'as many as may be': many,
+    'an expired one': [credential(1, { expiresAtMs: 5 })],
+    'a revoked one': [credential(1, { isRevoked: true })],
+  };
+  for (const [what, credentials] of Object.entries(lists)) {
+    for (const password of ['secret 1', 'wrong', '']) {
+      Object.assign(counts, { hashes: 0, lookUps: 0 });
+      const findLock = async (): Promise<LockAccount | null> => {
+        counts.lookUps += 1;
+        return credentials === null ? null : { ...account, credentials };
+      };
+      const claim = { clientId: `phone-${MAC}-a`, username: MAC, password: Buffer.from(password), hasWill: false };
+      const { ok } = await authenticate({ store: { findLock }, keys }, claim, 5);
+      t.same(counts, { hashes: 1, lookUps: 1 }, `${what}, ${password}`);
+      t.equal(ok, what === 'one phone' && password === 'secret 1', `${what}, ${password}`);
+    }
+  }
+});
+
+t.test('a revoked phone’s connections end; those of others go on', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const [ada, bob] = [await addPhone(gateway, 'Ada'), await addPhone(gateway, 'Bob')];
+  const first = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a1', ada);
+  const second = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a2', ada);
+  const other = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'b', bob);
+  const gone = eventsOf(gateway, 'disconnected', 2);
+  await gateway.accounts.devices.revokePhone(MAC, 'Ada');
+  await within(ENDED_WITHIN_SECONDS, () => 'the end of Ada', Promise.all([first.closed, second.closed]));
+  t.match(await gone, [
+    { source: 'phone', cause: 'gateway' },
+    { source: 'phone', cause: 'gateway' },
+  ]);
+  await other.send(phoneBytes(1));
+  await lock.send(testBytes(1));
+  const phone = { clientId: `phone-${MAC}-a1`, username: MAC };
+  t.equal(await connackOf(gateway.mqttPort, { ...phone, password: ada }), NOT_AUTHORIZED);
+  t.equal(await connackOf(gateway.mqttPort, { ...phone, password: await addPhone(gateway, 'Ada') }), 0, 'a new one');
+});
+
+t.test('an expired phone’s connection ends within 5 s of the expiry, and not before it', async (t) => {
+  const wallClock = new ManualClock(systemClock.now());
+  const gateway = await testGateway(t, { wallClock });
+  await gateway.accounts.addDevice({ mac: MAC });
+  const lasting = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'l', await addPhone(gateway, 'lasting'));
+  const expiring = await addPhone(gateway, 'expiring', wallClock.now() + Hours(1));
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'e', expiring);
+  wallClock.advance(Hours(1) - 1);
+  await phone.send(phoneBytes(1));
+  wallClock.advance(1 + Seconds(ENDED_WITHIN_SECONDS));
+  await within(ENDED_WITHIN_SECONDS, () => 'the end of the phone', phone.closed);
+  await lasting.send(phoneBytes(1));
+});
+
+t.test('a rotated secret ends the lock’s connection; phones go on', async (t) => {
+  const gateway = await testGateway(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
+  const newer = await gateway.accounts.rotateLockSecret(MAC);
+  await within(ENDED_WITHIN_SECONDS, () => 'the end of the lock', lock.closed);
+  await phone.send(phoneBytes(1));
+  t.equal(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }), NOT_AUTHORIZED);
+  t.equal(await connackOf(gateway.mqttPort, { clientId: MAC, username: MAC, password: newer }), 0);
+});
+
+t.test('an old secret that is kept for a while holds beside the new one, and ends in time', async (t) => {
+  const wallClock = new ManualClock(systemClock.now());
+  const gateway = await testGateway(t, { wallClock });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const newer = await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
+  const at = { clientId: MAC, username: MAC };
+  t.equal(await connackOf(gateway.mqttPort, { ...at, password: newer }), 0);
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  wallClock.advance(Hours(1) + Seconds(ENDED_WITHIN_SECONDS));
+  await within(ENDED_WITHIN_SECONDS, () => 'the end of the lock', lock.closed);
+  t.equal(await connackOf(gateway.mqttPort, { ...at, password: secret }), NOT_AUTHORIZED);
+  const newest = await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
+  await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
+  t.equal(await connackOf(gateway.mqttPort, { ...at, password: newer }), NOT_AUTHORIZED, 'one old secret at most');
+  t.equal(await connackOf(gateway.mqttPort, { ...at, password: newest }), 0);
+});
+
+t.test('a CONNECT that is being authenticated while its credential is revoked does not slip through', async (t) => {
+  let read: () => void = () => undefined;
+  const wasRead = new Promise<void>((resolve) => (read = resolve));
+  let release: () => void = () => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let isFirst = true;
+  const gateway = await testGateway(t, {
+    wrapStore: (store) =>
+      overriding(store, {
+        findLock: async (...args: Parameters<typeof store.findLock>) => {
+          const account = await store.findLock(...args);
+          if (isFirst) {
+            isFirst = false;
+            read();
+            await released;
+          }
+          return account;
+        },
+      }),
+  });
+  await gateway.accounts.addDevice({ mac: MAC });
+  const password = await addPhone(gateway);
+  const answer = connackOf(gateway.mqttPort, { clientId: `phone-${MAC}-a`, username: MAC, password });
+  await wasRead;
+  await gateway.accounts.devices.revokePhone(MAC, 'Ada');
+  release();
+  t.equal(await answer, NOT_AUTHORIZED);
+});
+
+t.test('a repeat and a conflict are known, whichever of the credentials is newer', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  const secret = await addPhone(gateway);
+  let name = 0;
+  for (const what of ['the phone’s is newer', 'the lock’s is newer']) {
+    const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, `a${name++}`, secret);
+    const [first, other] = [phoneBytes(name), phoneBytes(name, { kept: 7 })];
+    const taken = eventsOf(gateway, 'uplink', 3, ({ source }) => source === 'phone');
+    await phone.send(first);
+    await phone.send(first);
+    await phone.send(other);
+    const [one, two, three] = await taken;
+    t.match([one?.repeated, two?.repeated, three?.repeated], [false, true, false], what);
+    t.match(three?.findings, [{ rule: 'sequence-conflict' }], what);
+    const newer = await gateway.accounts.rotateLockSecret(MAC);
+    const again = await TestLock.connect(t, gateway.mqttPort, MAC, newer);
+    const own = eventsOf(gateway, 'uplink', 2, ({ source }) => source === 'lock');
+    await again.send(testBytes(5));
+    await again.send(testBytes(5));
+    t.match(await own, [{ repeated: false }, { repeated: true }], `${what}: the lock’s own`);
+  }
+  t.equal((await gateway.store.readEvents(1, 0, 99)).length, 1 + 2 * 2 + 2);
+});
+
+t.test('a trace says what a phone did', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addDevice({ mac: MAC });
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
+  await phone.send(phoneBytes(1));
+  const gone = eventsOf(gateway, 'disconnected', 1);
+  await phone.client.endAsync();
+  await gone;
+  const response = await fetch(`http://127.0.0.1:${gateway.operatorPort}/trace`, {
+    headers: { authorization: `Bearer ${gateway.operatorToken}` },
+  });
+  const lines = (await response.text()).trim().split('\n');
+  const told = lines.map((line) => JSON.parse(line) as { event?: string; source?: string });
+  t.match(
+    told.filter(({ event }) => event !== undefined && event !== 'gateway'),
+    [
+      { event: 'connect', source: 'phone' },
+      { event: 'ping', source: 'phone', ping: { reason: 'PHONE' } },
+      { event: 'disconnect', source: 'phone', cause: 'closed' },
+    ],
+  );
+});
+
+t.test('a lock has so many phones at a time and no more; names are theirs alone while they hold', async (t) => {
+  const wallClock = new ManualClock(systemClock.now());
+  const gateway = await testGateway(t, { wallClock });
+  await gateway.accounts.addDevice({ mac: MAC });
+  for (let count = 0; count < PHONES_PER_LOCK - 1; count += 1) await addPhone(gateway, `phone ${count}`);
+  const at = `/devices/${MAC}/phones`;
+  t.match(await ask(gateway, 'POST', at, { name: 'phone 0' }), { status: 409, body: { code: 'phone-exists' } });
+  const expires_at = new Date(wallClock.now() + Hours(1)).toISOString();
+  t.match(await ask(gateway, 'POST', at, { name: 'last', expires_at }), { status: 201, body: { expires_at } });
+  t.match(await ask(gateway, 'POST', at, { name: 'one more' }), { status: 409, body: { code: 'too-many-phones' } });
+  wallClock.advance(Hours(1));
+  t.match(await ask(gateway, 'POST', at, { name: 'last' }), { status: 201 }, 'an expired one does not count');
+  t.match(await ask(gateway, 'DELETE', `${at}/phone%200`), { status: 200, body: { revoked: true } });
+  t.match(await ask(gateway, 'DELETE', `${at}/phone%200`), { status: 404, body: { code: 'no-such-phone' } });
+  const { phones } = (await ask(gateway, 'GET', at)).body as { phones: { name: string; state: string }[] };
+  const states = phones.map(({ state }) => state);
+  t.equal(states.filter((state) => state === 'active').length, PHONES_PER_LOCK - 1);
+  t.equal(states.filter((state) => state === 'expired').length, 1);
+  t.match(phones.at(-1), { name: 'phone 0', state: 'revoked' });
+  t.notMatch(JSON.stringify(phones), /lgp_|secret/);
+  const bad: readonly unknown[] = [
+    { name: '' },
+    { name: 'a\nb' },
+    { name: 'x'.repeat(65) },
+    { name: 'late', expires_at: '2020-01-01T00:00:00Z' },
+    { name: 'never', expires_at: 'soon' },
+    {},
+  ];
+  for (const body of bad) t.match(await ask(gateway, 'POST', at, body), { status: 400 }, JSON.stringify(body));
+  const nobody = `/devices/${OTHER}/phones`;
+  t.match(await ask(gateway, 'POST', nobody, { name: 'a' }), { status: 404, body: { code: 'no-such-device' } });
+  t.match(await ask(gateway, 'GET', nobody), { status: 404 });
+});

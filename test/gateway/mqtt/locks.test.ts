@@ -1,0 +1,196 @@
+/** What a lock meets: who may connect, what it may say, and what becomes of it. */
+import t from 'tap';
+import { StoreFailure } from '../../../gateway/store/contract/store.js';
+import { encodeUplink } from '../../../proto/wire/codec.js';
+import {
+  eventsOf,
+  MERCHANT,
+  openGateway,
+  testBytes,
+  testGateway,
+  testMac,
+  testUplink,
+} from '../../helpers/gateway/test-gateway.js';
+import { connackOf, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const NOT_AUTHORIZED = 5;
+
+t.test('the connection is the identity: MAC as client id and user name, and its secret', async (t) => {
+  const gateway = await testGateway(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const other = await gateway.accounts.addDevice({ mac: testMac(2) });
+  const good = { clientId: MAC, username: MAC, password: secret };
+  t.equal(await connackOf(gateway.mqttPort, good), 0);
+  const refused = {
+    'a wrong secret': { ...good, password: `${secret}x` },
+    'an empty secret': { ...good, password: '' },
+    'no password': { clientId: MAC, username: MAC },
+    'another lock’s secret': { ...good, password: other.secret },
+    'an unknown MAC': { ...good, clientId: testMac(3), username: testMac(3) },
+    'a client id that isn’t the MAC': { ...good, clientId: 'mqttjs_1' },
+    'another lock’s client id': { ...good, clientId: testMac(2) },
+    'another spelling of the MAC': { ...good, clientId: MAC.toLowerCase(), username: MAC.toLowerCase() },
+    'a will': { ...good, will: { topic: 'up', payload: Buffer.from('x'), qos: 0, retain: false } },
+  } as const;
+  for (const [what, options] of Object.entries(refused)) {
+    const why = eventsOf(gateway, 'refused', 1);
+    t.equal(await connackOf(gateway.mqttPort, options), NOT_AUTHORIZED, what);
+    t.match(await why, [{ what: 'connect' }], `${what} is told to operators`);
+  }
+  await gateway.accounts.rotateLockSecret(MAC);
+  t.equal(await connackOf(gateway.mqttPort, good), NOT_AUTHORIZED, 'an old secret after it was rotated');
+});
+
+t.test('an uplink is stored before it is acknowledged, and once', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const announced = eventsOf(gateway, 'uplink', 3);
+  await lock.send(testBytes(1));
+  t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, boot: 1, sequence: 1, bytes: testBytes(1) }]);
+  await lock.send(testBytes(1));
+  await lock.send(testBytes(2));
+  t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }, { sequence: 2 }], 'the repeat gave no event');
+  t.match(await announced, [{ repeated: false }, { repeated: true }, { repeated: false }]);
+  const reading = await gateway.store.findDevice(MAC);
+  t.match(JSON.parse(reading?.state ?? 'null'), { belief: { lockState: 'locked' }, ping: { sequence: 2 } });
+});
+
+t.test('a late uplink is stored and does not overwrite what is newer', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(5));
+  await lock.send(testBytes(4));
+  const state = JSON.parse((await gateway.store.findDevice(MAC))?.state ?? 'null') as { ping: { sequence: number } };
+  t.equal(state.ping.sequence, 5);
+  t.same(
+    (await gateway.store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+    [5, 4],
+  );
+});
+
+t.test('bytes that can’t be taken are acknowledged once, quarantined and visible', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const seen = eventsOf(gateway, 'quarantined', 3);
+  await lock.send(Buffer.from('garbage'));
+  await lock.send(Buffer.alloc(0));
+  await lock.send(Buffer.alloc(1025));
+  t.match(await seen, [{ code: 'undecodable' }, { code: 'no-boot' }, { code: 'too-long' }]);
+  const kept = await gateway.store.readQuarantine(1, 9);
+  t.same(
+    kept.map(({ bytes }) => bytes.toString()),
+    ['\0'.repeat(1025), '', 'garbage'],
+  );
+  t.same(await gateway.store.readEvents(1, 0, 9), []);
+});
+
+t.test('any topic but up ends the connection and stores nothing', async (t) => {
+  const gateway = await testGateway(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const tries = [
+    { topic: 'other', qos: 1, retain: false },
+    { topic: `up/${MAC}`, qos: 1, retain: false },
+    { topic: 'down', qos: 0, retain: false },
+    { topic: '$SYS/x', qos: 1, retain: false },
+    { topic: 'up', qos: 2, retain: false },
+    { topic: 'up', qos: 1, retain: true },
+  ] as const;
+  for (const { topic, qos, retain } of tries) {
+    const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    lock.client.publish(topic, testBytes(1), { qos, retain }, () => undefined);
+    await lock.closed;
+    t.pass(`${topic} at QoS ${qos}${retain ? ', retained,' : ''} ended it`);
+  }
+  t.same(await gateway.store.readEvents(1, 0, 9), []);
+});
+
+t.test('a lock subscribes to down alone', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  for (const topic of ['#', '+', 'up', '$SYS/#', '$share/a/down', 'down/x'])
+    await t.rejects(lock.client.subscribeAsync(topic, { qos: 1 }), topic);
+  await t.rejects(lock.client.subscribeAsync('down', { qos: 2 }));
+  t.match(await lock.client.subscribeAsync('down', { qos: 1 }), [{ topic: 'down', qos: 1 }]);
+});
+
+t.test('a second connection of a lock takes over from the first', async (t) => {
+  const gateway = await testGateway(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const first = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const ended = eventsOf(gateway, 'disconnected', 1);
+  const second = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await first.closed;
+  t.match(await ended, [{ mac: MAC, cause: 'takeover' }]);
+  await second.send(testBytes(1));
+});
+
+t.test('nothing is acknowledged that the store could not keep; the next connection goes on', async (t) => {
+  let failing = true;
+  const gateway = await testGateway(t, {
+    wrapStore: (store) =>
+      new Proxy(store, {
+        get: (target, name) => {
+          if (name === 'append' && failing)
+            return () => Promise.reject(new StoreFailure('append', new Error('disk full')));
+          const member = Reflect.get(target, name) as unknown;
+          return typeof member === 'function' ? member.bind(target) : member;
+        },
+      }),
+  });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  let acknowledged = false;
+  lock.client.publish('up', testBytes(1), { qos: 1 }, (error) => {
+    acknowledged = !error;
+  });
+  await lock.closed;
+  t.equal(acknowledged, false);
+  failing = false;
+  const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await again.send(testBytes(1));
+  t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }]);
+});
+
+t.test('a restart goes on where it was', async (t) => {
+  const folder = tempFolder(t);
+  const first = await openGateway(t, folder);
+  await first.accounts.addMerchant(MERCHANT);
+  const { secret } = await first.accounts.addDevice({ mac: MAC });
+  const before = await TestLock.connect(t, first.mqttPort, MAC, secret);
+  await before.send(testBytes(1));
+  const stoodAt = first.clock.now();
+  await first.close();
+  const second = await openGateway(t, folder);
+  t.ok(second.clock.now() >= stoodAt, 'the run’s clock never goes back');
+  const after = await TestLock.connect(t, second.mqttPort, MAC, secret);
+  const seen = eventsOf(second, 'uplink', 2);
+  await after.send(testBytes(1));
+  await after.send(testBytes(2));
+  t.match(await seen, [{ repeated: true }, { repeated: false }]);
+});
+
+t.test('closing answers what was taken and takes nothing more', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const acked: number[] = [];
+  for (let sequence = 1; sequence <= 200; sequence++) {
+    const bytes = Buffer.from(encodeUplink(testUplink(sequence)));
+    lock.client.publish('up', bytes, { qos: 1 }, (error) => {
+      if (!error) acked.push(sequence);
+    });
+  }
+  await eventsOf(gateway, 'uplink', 20);
+  const folder = (gateway.store.description.split(', ')[1] ?? '').replace(/\/[^/]*$/, '');
+  await gateway.close();
+  await lock.closed;
+  const again = await openGateway(t, folder);
+  const kept = new Set((await again.store.readEvents(1, 0, 1000)).map(({ sequence }) => sequence));
+  t.ok(acked.length >= 20, `${acked.length} were acknowledged`);
+  t.same(
+    acked.filter((sequence) => !kept.has(sequence)),
+    [],
+    'none of them is missing',
+  );
+});

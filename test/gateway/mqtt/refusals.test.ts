@@ -1,0 +1,273 @@
+/** What was refused of a lock is kept for some days, so that whoever asks about it hears why it does not get in. */
+
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { GatewayEvents, type Refused } from '../../../gateway/events.js';
+import { KeptRefusals, MOST_WAITING, MOST_WRITTEN, WRITE_EVERY } from '../../../gateway/mqtt/refusals/kept-refusals.js';
+import {
+  REFUSALS_KEPT_FOR,
+  REFUSALS_PER_LOCK,
+  type RefusalChange,
+  type RefusalStore,
+} from '../../../gateway/store/contract/refusal-store.js';
+import { StoreFailure } from '../../../gateway/store/contract/store.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
+import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { afterThisTurn, Hours, ManualClock } from '../../../proto/clock.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { toDate } from '../../../proto/wire/ping-json.js';
+import { ask } from '../../helpers/cli/operator-call.js';
+import { LOCKGATE, Program, runProgram } from '../../helpers/cli/program.js';
+import { eventsOf, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { connectPacket, publishPacket, RawLock, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
+import { openStore } from '../../helpers/store/new-store.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+
+interface RefusalJson {
+  readonly what: string;
+  readonly reason: string;
+  readonly why: string;
+  readonly count: number;
+  readonly first_at: string;
+  readonly last_at: string;
+}
+
+async function place(t: Test) {
+  const gateway = await testGateway(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const refusals = async (mac = MAC): Promise<RefusalJson[]> => {
+    const { body } = await ask(gateway, 'GET', `/devices/${mac}`);
+    return (body as { refusals: RefusalJson[] }).refusals;
+  };
+  /** Says something as the first thing of a connection, until it is ended. */
+  const say = async (bytes: Buffer): Promise<void> => {
+    const lock = await RawLock.open(t, gateway.mqttPort);
+    lock.write(bytes);
+    await lock.ended();
+  };
+  const enter = (): Promise<RawLock> => RawLock.connect(t, gateway.mqttPort, { user: MAC, secret });
+  return { gateway, secret, refusals, say, enter };
+}
+
+t.test('what was refused of a lock is kept with its reason, repeats are counted together', async (t) => {
+  const { gateway, secret, refusals, say, enter } = await place(t);
+  t.same(await refusals(), []);
+  for (let times = 0; times < 3; times++) await say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
+  await say(connectPacket({ user: MAC, clientId: 'ESP32', secret }));
+  await say(connectPacket({ user: MAC, clientId: formatMac(MAC).toLowerCase(), secret }));
+  const lock = await enter();
+  lock.write(subscribePacket('other'));
+  await lock.hears('9003000180');
+  lock.write(publishPacket('down', testBytes(1)));
+  await lock.ended();
+  const kept = await refusals();
+  t.match(kept, [
+    { what: 'publish', reason: 'topic', why: /topic "down"/, source: 'lock', address: '127.0.0.1', count: 1 },
+    { what: 'subscribe', reason: 'topic', why: 'topic "other"', count: 1 },
+    { what: 'connect', reason: 'identity', count: 2 },
+    { what: 'connect', reason: 'wrong-secret', why: 'wrong secret', count: 3 },
+  ]);
+  const [{ first_at: first, last_at: last } = { first_at: '', last_at: '' }] = kept.slice(3);
+  t.ok(first <= last && last <= toDate(gateway.clock.now()), `${first} to ${last}`);
+  t.notMatch(JSON.stringify(kept), /lgs_/, 'no secret is in it');
+  const { body } = await ask(gateway, 'GET', `/why?id=${MAC}`);
+  const steps = (body as { steps: { kind: string; sentence: string }[] }).steps;
+  const sentences = steps.filter(({ kind }) => kind === 'refused').map(({ sentence }) => sentence);
+  t.match(sentences, [
+    /^The last PUBLISH that was refused came at \S+Z, from 127\.0\.0\.1: topic "down"/,
+    /^The last SUBSCRIBE that was refused came at /,
+    /^The last CONNECT was refused at \S+Z, from 127\.0\.0\.1, because client id and user name were not both /,
+  ]);
+});
+
+t.test('a MAC that is no lock’s leaves nothing, whoever names it', async (t) => {
+  const { gateway, refusals, say } = await place(t);
+  const other = testMac(2);
+  await say(connectPacket({ user: other, secret: 'x' }));
+  await say(connectPacket({ user: other, clientId: 'ESP32', secret: 'x' }));
+  // What waits is written by then.
+  await refusals();
+  await gateway.accounts.addDevice({ mac: other });
+  t.same(await refusals(other), []);
+});
+
+t.test('events of refusals name the lock, so that tail --mac shows them', async (t) => {
+  const { gateway, say } = await place(t);
+  const told = eventsOf(gateway, 'refused', 1);
+  await say(connectPacket({ user: MAC, clientId: 'ESP32', secret: 'x' }));
+  t.match(await told, [{ mac: MAC, clientId: 'ESP32' }]);
+});
+
+t.test('a lock that is erased, removed or moved: what was refused of it is treated as its history is', async (t) => {
+  const { gateway, refusals, say } = await place(t);
+  await gateway.accounts.addMerchant('Other');
+  const guess = (): Promise<void> => say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
+  await guess();
+  t.match((await ask(gateway, 'POST', `/devices/${MAC}/erase`)).body, { refusals: 0 }, 'what waits goes unwritten');
+  t.same(await refusals(), []);
+  await guess();
+  t.equal((await refusals()).length, 1);
+  t.match((await ask(gateway, 'POST', `/devices/${MAC}/erase`)).body, { refusals: 1 });
+  t.same(await refusals(), []);
+
+  await guess();
+  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Other' });
+  t.same(await refusals(), [], 'it stays with the merchant that had the lock');
+  await guess();
+  t.match(await refusals(), [{ count: 1 }]);
+  await ask(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Amber' });
+  t.match(await refusals(), [{ count: 1 }], 'and is there when the lock comes back');
+
+  await ask(gateway, 'DELETE', `/devices/${MAC}`);
+  await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
+  t.match(await refusals(), [{ reason: 'wrong-secret' }], 'a lock that was removed keeps it');
+});
+
+t.test('device show and tail --mac say what was refused', async (t) => {
+  const { gateway, say } = await place(t);
+  const environment = {
+    LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
+    LOCKGATE_TOKEN: gateway.operatorToken,
+  };
+  const run = (...words: string[]) => runProgram(t, process.execPath, [LOCKGATE, ...words], environment);
+  const tail = new Program(t, process.execPath, [LOCKGATE, 'tail', '--mac', MAC.toLowerCase()], environment);
+  await tail.line(/Watching/, 'stderr');
+  await say(connectPacket({ user: testMac(2), secret: 'x' }));
+  for (let times = 0; times < 2; times++) await say(connectPacket({ user: MAC, secret: 'lgs_guess' }));
+  t.match(await tail.line(/refused/), /A4:C1:38:00:00:01 no +connect refused: wrong secret \(A4C138000001, 127/);
+  const shown = await run('device', 'show', MAC);
+  t.equal(shown.ended?.code, 0);
+  t.match(shown.stdout.join('\n'), /Refused\n20\S+Z {2}connect: wrong secret \(from 127\.0\.0\.1, 2 times since 20/);
+  const why = (await run('why', MAC)).stdout.join(' ').replace(/\s+/g, ' ');
+  t.match(why, /The last CONNECT was refused at \S+, from 127\.0\.0\.1, because the password was wrong \(2 times/);
+});
+
+interface Bench {
+  readonly clock: ManualClock;
+  readonly events: GatewayEvents;
+  readonly kept: KeptRefusals;
+  readonly writes: (readonly RefusalChange[])[];
+  failing: boolean;
+}
+
+/** Refusals that are kept in a list, by a clock of the test's. */
+function bench(): Bench {
+  const clock = new ManualClock(1000);
+  const events = new GatewayEvents();
+  const writes: (readonly RefusalChange[])[] = [];
+  const store: RefusalStore = {
+    write: async (changes) => {
+      if (here.failing) throw new StoreFailure('keep refusals', new Error('a bad day'));
+      writes.push(changes);
+    },
+    read: async () => [],
+  };
+  const kept = new KeptRefusals({ store, events, clock, now: () => clock.now(), isStoreFailing: () => false });
+  const here: Bench = { clock, events, kept, writes, failing: false };
+  return here;
+}
+
+function refused(number: number, members: Partial<Refused> = {}): Refused {
+  const mac = testMac(number);
+  const claim = { clientId: mac, mac, source: 'lock', isAuthenticated: false, address: '10.0.0.1' } as const;
+  return { atMs: number, what: 'connect', why: 'wrong secret', ...claim, ...members };
+}
+
+/** Lets what was begun be done. */
+const settled = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
+
+t.test('one write a second of so many rows at the most, whatever strangers do, and locks come first', async (t) => {
+  const { clock, events, kept, writes } = bench();
+  for (let number = 1; number <= 5000; number++) for (const _ of [1, 2, 3]) events.emit('refused', refused(number));
+  events.emit('refused', refused(7, { what: 'publish', why: 'topic "a"', isAuthenticated: true }));
+  t.equal(kept.waiting, MOST_WAITING + 1, 'what waits is bounded, and who is known has room');
+  t.same(writes, []);
+  const seconds = Math.ceil((MOST_WAITING + 1) / MOST_WRITTEN);
+  for (let second = 1; second <= seconds + 3; second++) {
+    clock.advance(WRITE_EVERY);
+    await settled();
+  }
+  t.equal(writes.length, seconds);
+  t.ok(writes.every((changes) => changes.length <= MOST_WRITTEN));
+  t.match(writes[0], [
+    { mac: testMac(7), what: 'publish' },
+    { mac: testMac(1), count: 3, firstAtMs: 1, lastAtMs: 1 },
+  ]);
+  await kept.stop();
+});
+
+t.test('what could not be written waits, and is counted with what comes meanwhile', async (t) => {
+  const here = bench();
+  const { clock, events, kept, writes } = here;
+  here.failing = true;
+  events.emit('refused', refused(1));
+  clock.advance(WRITE_EVERY);
+  await settled();
+  t.equal(kept.waiting, 1);
+  events.emit('refused', refused(1, { atMs: 9, address: '10.0.0.2' }));
+  here.failing = false;
+  await kept.stop();
+  t.match(writes, [[{ count: 2, firstAtMs: 1, lastAtMs: 9, address: '10.0.0.2' }]]);
+});
+
+t.test('what is too old goes, also where nothing is refused any more', async (t) => {
+  const { clock, kept, writes } = bench();
+  clock.advance(Hours(1));
+  await settled();
+  t.same(writes, [[]]);
+  await kept.stop();
+});
+
+t.test('the store keeps the latest of each lock, for so long', async (t) => {
+  const store = await openStore(tempFolder(t));
+  t.teardown(() => store.close());
+  await store.addMerchant('Amber', 0);
+  for (const number of [1, 2])
+    await store.addDevice({
+      mac: testMac(number),
+      merchant: 'Amber',
+      simulated: false,
+      secretHash: Buffer.alloc(32),
+      nowMs: 0,
+    });
+  const change = (number: number, why: string, atMs: number): RefusalChange => {
+    const { mac, source, what, address } = refused(number);
+    return { mac: mac ?? MAC, source, what, reason: 'topic', why, address, count: 1, firstAtMs: atMs, lastAtMs: atMs };
+  };
+  await store.refusals.write([change(2, 'old', 1)], 10);
+  const many = Array.from({ length: REFUSALS_PER_LOCK + 30 }, (_, index) => change(1, `why ${index}`, 100 + index));
+  await store.refusals.write(many, 300);
+  await store.refusals.write([change(1, 'why 40', 400), change(9, 'no such lock', 400)], 400);
+  const kept = await store.refusals.read(1, 400);
+  t.equal(kept.length, REFUSALS_PER_LOCK);
+  t.match(kept[0], { why: 'why 40', count: 2, firstAtMs: 140, lastAtMs: 400 });
+  t.match(kept.at(-1), { why: 'why 30' });
+  t.match(await store.refusals.read(2, 400), [{ why: 'old' }]);
+  await store.refusals.write([], 2 + REFUSALS_KEPT_FOR);
+  t.same(await store.refusals.read(2, 0), [], 'after 14 days it is deleted');
+  t.equal((await store.refusals.read(1, 400)).length, REFUSALS_PER_LOCK);
+});
+
+t.test('a store of the version before has none, and keeps them from then on', async (t) => {
+  const folder = tempFolder(t);
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  registerRowSum(db);
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0013-seen-and-held');
+  t.notOk(error);
+  db.exec("INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1)");
+  db.exec(`INSERT INTO device (id, mac, merchant_id, simulated, created_at_ms) VALUES (7, '${MAC}', 1, 0, 1)`);
+  db.close();
+  const store = await openSqliteStore(folder);
+  t.teardown(() => store.close());
+  t.same(await store.refusals.read(7, 0), []);
+  const { source, what, why, address } = refused(1);
+  const row = { source, what, why, address, reason: 'wrong-secret', count: 1, firstAtMs: 5, lastAtMs: 5 };
+  await store.refusals.write([{ ...row, mac: MAC }], 5);
+  t.match(await store.refusals.read(7, 5), [{ reason: 'wrong-secret', firstAtMs: 5 }]);
+});

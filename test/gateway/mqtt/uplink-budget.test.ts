@@ -1,0 +1,336 @@
+/**
+ * What one lock may send (interfaces.md §2, "Fairness"): past its budget it is read more slowly, by not reading its
+ * socket. It loses nothing, and no other lock notices.
+ */
+import t, { type Test } from 'tap';
+import { readConfig, resolveSettings } from '../../../gateway/config.js';
+import type { BudgetTurned } from '../../../gateway/events.js';
+import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import { type BudgetLimits, UplinkBudget, WITHIN_AFTER } from '../../../gateway/mqtt/budget/uplink-budget.js';
+import { UplinkBudgets } from '../../../gateway/mqtt/budget/uplink-budgets.js';
+import { Days, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { ask } from '../../helpers/cli/operator-call.js';
+import { Bell } from '../../helpers/clocks/bell.js';
+import { openGateway, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { handBroker, turns } from '../../helpers/mqtt/hand-broker.js';
+import { puback, publishPacket as publish } from '../../helpers/mqtt/raw-lock.js';
+import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const [MAC, OTHER] = [testMac(1), testMac(2)];
+const DEFAULTS: BudgetLimits = { uplinksPerSecond: 200, burstUplinks: 2000, uplinksPerDay: 200_000 };
+/** Seconds that a wait may take before it counts as for ever. */
+const PATIENCE = 20;
+/** What a lock keeps while it has no coverage (protocol.md §2). */
+const KEPT = 256;
+
+t.setTimeout(Minutes(2));
+
+/** A budget, and what it said of itself. */
+function budgetOf(limits: Partial<BudgetLimits> = {}) {
+  const clock = new ManualClock();
+  const said: string[] = [];
+  const watcher = {
+    now: () => clock.now(),
+    over: ({ over }: UplinkBudget) => said.push(`over by ${over?.limit}`),
+    within: () => said.push('within'),
+  };
+  const owner = { deviceId: 1, mac: MAC, source: 'lock' } as const;
+  return { clock, said, budget: new UplinkBudget(owner, { ...DEFAULTS, ...limits }, clock, watcher) };
+}
+
+/** How many single uplinks it lets through within `span`, from one that sends all the time. */
+function greedy(budget: UplinkBudget, clock: ManualClock, span: number, step: number): number {
+  let count = 0;
+  for (const end = clock.now() + span; clock.now() < end; clock.advance(step))
+    while (!budget.isSpent) {
+      budget.take(1);
+      count += 1;
+    }
+  return count;
+}
+
+t.test('a burst, then so many a second, then so many a day', (t) => {
+  const { clock, budget, said } = budgetOf();
+  t.equal(greedy(budget, clock, 1, 1), 2000, 'the burst');
+  const second = greedy(budget, clock, Seconds(100), 10) / 100;
+  t.ok(second > 190 && second < 205, `${second} a second`);
+  const first = 2000 + second * 100 + greedy(budget, clock, Days(1) - Seconds(100), Seconds(1));
+  t.ok(first >= 200_000 && first < 400_100, `${first} on the first day: what was saved up, and the day's own`);
+  const next = greedy(budget, clock, Days(1), Seconds(1));
+  t.ok(next > 199_000 && next < 201_000, `${next} on each day after it`);
+  t.same(said, ['over by rate', 'over by day']);
+  const longest = Days(1) / 200_000;
+  budget.take(1);
+  clock.advance(2 * longest + Seconds(1));
+  t.notOk(budget.isSpent, 'the next uplink is read after a second, not after a day');
+  clock.advance(WITHIN_AFTER);
+  t.equal(said.at(-1), 'within');
+  t.end();
+});
+
+t.test('what one read brought is all taken, and paid for', (t) => {
+  const { clock, budget } = budgetOf();
+  budget.take(6000);
+  t.ok(budget.isSpent);
+  clock.advance(Seconds(19.9));
+  t.ok(budget.isSpent, '4,000 too many are 20 s');
+  clock.advance(Seconds(0.2));
+  t.notOk(budget.isSpent);
+  t.end();
+});
+
+t.test('a lock that behaves never feels it', (t) => {
+  const { clock, budget, said } = budgetOf();
+  // What it kept, and the busiest hours that the model knows: a theft, a GPS ping every 10 s; again and again.
+  for (let outage = 0; outage < 24; outage++) {
+    budget.take(KEPT);
+    for (const end = clock.now() + Hours(1); clock.now() < end; clock.advance(Seconds(10))) budget.take(1);
+  }
+  t.same(said, []);
+  t.end();
+});
+
+/** A gateway whose budgets live by a clock of the test's. */
+async function place(test: Test, options: GatewayOptions = {}) {
+  const clock = new ManualClock();
+  const gateway = await testGateway(test, { budgetClock: clock, ...options });
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const other = await connectedLock(test, gateway, OTHER);
+  const turned: BudgetTurned[] = [];
+  const bell = new Bell();
+  gateway.events.on('budget', (event) => {
+    turned.push(event);
+    bell.ring();
+  });
+  const flood = async (count: number): Promise<RawLock> => {
+    const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => bell.ring());
+    test.teardown(() => lock.socket.destroy());
+    lock.socket.write(
+      Buffer.concat(Array.from({ length: count }, (_, at) => publishPacket(at + 1, testBytes(at + 1)))),
+    );
+    return lock;
+  };
+  /** Resolves when its budget is over, or when it has as many PUBACKs as it sent pings. */
+  const overOr = async (lock: RawLock, count: number): Promise<void> => {
+    await bell.until(
+      () => turned.length > 0 || lock.acked.length === count,
+      PATIENCE,
+      () => `${lock.acked.length} PUBACKs`,
+    );
+    await settled();
+  };
+  let sequence = 0;
+  /** When the other lock's ping is acknowledged, so is everything that was taken before it. */
+  const settled = async (): Promise<void> => {
+    for (const end = sequence + 3; sequence < end; ) {
+      sequence += 1;
+      await other.send(testBytes(sequence));
+    }
+  };
+  /** Turns the clock until the lock has so many PUBACKs. */
+  const acked = async (lock: RawLock, count: number): Promise<number> => {
+    const from = clock.now();
+    while (lock.acked.length < count) {
+      clock.advance(Seconds(0.5));
+      await settled();
+    }
+    return clock.now() - from;
+  };
+  return { clock, gateway, secret, turned, bell, flood, overOr, settled, acked };
+}
+
+const COUNT = 4500;
+/** What a read may bring beyond the burst: 64 KiB of pings. */
+const READ_AHEAD = Math.ceil((64 * 1024) / publishPacket(1, testBytes(1)).length) + 1;
+
+async function noticesOf(gateway: Gateway): Promise<string[]> {
+  const { body } = await ask(gateway, 'GET', '/notices?kind=lock-over-budget');
+  return (body as { notices: { subject: string; text: string; resolved_at: string | null }[] }).notices.map(
+    ({ subject, text, resolved_at }) => `${subject} ${resolved_at === null ? 'open' : 'over'} ${text}`,
+  );
+}
+
+t.test('a lock that floods is read at its budget’s pace, loses nothing, and is reported', async (t) => {
+  const { clock, gateway, turned, flood, overOr, acked } = await place(t);
+  const lock = await flood(COUNT);
+  await overOr(lock, COUNT);
+  const atOnce = lock.acked.length;
+  t.ok(atOnce >= 2000 && atOnce < 2000 + READ_AHEAD, `${atOnce} of ${COUNT} are taken while no time passes`);
+  t.match(turned, [{ mac: MAC, source: 'lock', state: 'over', why: /200 uplinks a second \(2,000 at once\)/ }]);
+  const mac = formatMac(MAC);
+  t.match(await noticesOf(gateway), [/^A4:C1:38:00:00:01 open A4:C1:38:00:00:01: the lock sends more than 200 upl/]);
+  t.match((await ask(gateway, 'GET', `/devices/${mac}`)).body, {
+    over_budget: [{ source: 'lock', limit: 'rate', why: /200 uplinks a second/ }],
+  });
+  t.match((await ask(gateway, 'GET', `/why?id=${mac}`)).body, {
+    steps: [{}, {}, {}, {}, { kind: 'gateway', code: 'over-budget', sentence: /nothing is lost/ }],
+  });
+  const took = await acked(lock, COUNT);
+  t.ok(took >= Seconds((COUNT - atOnce - READ_AHEAD) / 200), `the rest took ${took / Seconds(1)} s of its time`);
+  t.same(
+    lock.acked,
+    Array.from({ length: COUNT }, (_, at) => at + 1),
+    'each once, in order',
+  );
+  clock.advance(Minutes(2));
+  t.match(turned.at(-1), { state: 'within' });
+  t.equal((await noticesOf(gateway))[0]?.split(' ')[1], 'over');
+  t.match((await ask(gateway, 'GET', `/devices/${mac}`)).body, { over_budget: [] });
+});
+
+t.test('coming back does not fill it', async (t) => {
+  const { clock, flood, overOr, settled } = await place(t);
+  const first = await flood(COUNT);
+  await overOr(first, COUNT);
+  first.socket.destroy();
+  await settled();
+  const second = await flood(100);
+  await settled();
+  t.same(second.acked, [], 'not one is taken, though there are few');
+  clock.advance(Seconds(20));
+  await settled();
+  await settled();
+  t.equal(second.acked.length, 100, 'they are once there is something to spend');
+});
+
+t.test('phones have a budget of their own, all together', async (t) => {
+  const { clock, gateway, secret, overOr, settled, bell, turned } = await place(t);
+  const phones = await Promise.all(
+    ['p1', 'p2'].map(async (name) => {
+      const { secret: key } = await gateway.accounts.devices.addPhone({ mac: MAC, name, expiresAtMs: null });
+      const phone = await RawLock.connect(gateway.mqttPort, MAC, key, () => bell.ring(), `phone-${MAC}-${name}`);
+      t.teardown(() => phone.socket.destroy());
+      return phone;
+    }),
+  );
+  const [first, second] = phones as [RawLock, RawLock];
+  const pings = (count: number): Buffer =>
+    Buffer.concat(Array.from({ length: count }, (_, at) => publishPacket(at + 1, testBytes(at + 1))));
+  first.socket.write(pings(COUNT));
+  await overOr(first, COUNT);
+  t.match(turned, [{ source: 'phone', state: 'over', why: /phones that act for it send more/ }]);
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await lock.send(testBytes(1));
+  t.pass('the lock itself is heard');
+  second.socket.write(pings(10));
+  await settled();
+  t.ok(second.acked.length <= 10);
+  clock.advance(Minutes(2));
+  await settled();
+  await settled();
+  t.equal(second.acked.length, 10, 'the other phone is heard in its turn');
+});
+
+t.test('a connection that is not read is not silent', async (t) => {
+  const [clock, doorClock] = [new ManualClock(), new ManualClock(Seconds(1000))];
+  const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
+  const limits = { uplinksPerSecond: 0, burstUplinks: 1, uplinksPerDay: 24 };
+  const budgets = new UplinkBudgets({ limits, clock, watcher });
+  for (const fastLane of [true, false]) {
+    const mac = testMac(fastLane ? 3 : 4);
+    const { enter, ingest } = await handBroker(t, { budgets, doorClock, fastLane });
+    const lock = await enter(mac);
+    const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
+    const heard = (): string => lock.heard.slice(8);
+    const expected = (count: number): string => Array.from({ length: count }, (_, at) => puback(at + 1)).join('');
+    for (let id = 1; id <= 24; id++) {
+      lock.say(uplink(id));
+      await turns(2);
+      ingest.answer();
+      await turns(2);
+    }
+    t.equal(heard(), expected(24));
+    lock.say(uplink(25));
+    doorClock.advance(Minutes(50));
+    await turns();
+    ingest.answer();
+    t.equal(heard(), expected(24), 'nothing more is read');
+    t.notOk(lock.destroyed, 'and keepalive, which is 300 s, does not end it');
+    clock.advance(Hours(1.1));
+    await turns();
+    ingest.answer();
+    await turns();
+    t.equal(heard(), expected(25), 'an hour later it is');
+    clock.advance(Hours(2));
+    doorClock.advance(Minutes(20));
+    doorClock.advance(Seconds(1));
+    await turns();
+    const last = ingest.happened.at(-1)?.event;
+    t.match(last, { type: 'disconnect', cause: 'keepalive' }, 'from then on silence counts');
+  }
+});
+
+t.test('what a lock says right behind its CONNECT counts too', async (t) => {
+  const clock = new ManualClock();
+  const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
+  const limits = { uplinksPerSecond: 1, burstUplinks: 1, uplinksPerDay: 0 };
+  const budgets = new UplinkBudgets({ limits, clock, watcher });
+  const { enter, ingest } = await handBroker(t, { budgets });
+  const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
+  await enter(MAC, Buffer.concat([uplink(1), uplink(2), uplink(3)]));
+  t.equal(ingest.taken.length, 3, 'one read is taken whole');
+  await enter(MAC, uplink(4));
+  t.equal(ingest.taken.length, 3, 'the next connection begins with what is owed');
+  clock.advance(Seconds(3.1));
+  await turns();
+  t.equal(ingest.taken.length, 4);
+});
+
+t.test('a gateway at 3600 × speed gives a lock 3600 times as much, as locks live', async (t) => {
+  const sent = 2600;
+  // More in flight than a lock has, which has one (protocol.md §2): it is the speed that is looked at.
+  for (const [speed, inFlight, isOver] of [
+    [3600, 20, false],
+    [60, 20, false],
+    [1, 100, true],
+  ] as const) {
+    const gateway = await testGateway(t, { speed });
+    const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+    const bell = new Bell();
+    let over = 0;
+    gateway.events.on('budget', () => {
+      over += 1;
+      bell.ring();
+    });
+    const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => bell.ring());
+    for (let at = 0; at < sent && over === 0; at += inFlight) {
+      for (let id = at + 1; id <= at + inFlight; id++) lock.socket.write(publishPacket(id, testBytes(id)));
+      await bell.until(
+        () => lock.acked.length >= at + inFlight || over > 0,
+        PATIENCE,
+        () => `${lock.acked.length} PUBACKs`,
+      );
+    }
+    t.equal(over > 0, isOver, `${lock.acked.length} uplinks, ${inFlight} in flight, at ${speed} × speed`);
+    lock.socket.destroy();
+    await gateway.close();
+  }
+});
+
+t.test('the settings', async (t) => {
+  const config = (flags: Record<string, string>) => readConfig(resolveSettings(flags, {}));
+  t.match(config({}), { lockUplinksPerSecond: 200, lockUplinkBurst: 2000, lockUplinksPerDay: 200_000 });
+  for (const [key, value, message] of [
+    ['lockUplinksPerSecond', '-1', /--lock-uplinks-per-second is "-1": expected a whole number, 0 or more/],
+    ['lockUplinkBurst', '0', /--lock-uplink-burst is "0": expected a whole number, 1 or more/],
+    ['lockUplinksPerDay', 'many', /--lock-uplinks-per-day is "many"/],
+  ] as const)
+    t.throws(() => config({ [key]: value }), { code: 'input-setting', message });
+  const limits = { lockUplinksPerSecond: 0, lockUplinksPerDay: 0 };
+  const gateway = await openGateway(t, tempFolder(t), { budgetClock: new ManualClock() }, limits);
+  await gateway.accounts.addMerchant('Amber');
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  const bell = new Bell();
+  const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => bell.ring());
+  for (let id = 1; id <= 3000; id++) lock.socket.write(publishPacket(id, testBytes(id)));
+  await bell.until(
+    () => lock.acked.length === 3000,
+    PATIENCE,
+    () => `${lock.acked.length} PUBACKs of 3,000 without limits`,
+  );
+  t.pass('0 is no limit');
+  lock.socket.destroy();
+});

@@ -1,0 +1,457 @@
+/** Notices: what an operator should know is kept, once, until it is read and over; and nothing suffers for it. */
+import got from 'got';
+import t, { type Test } from 'tap';
+import { noticeColumns } from '../../cli/commands/notices/notice-table.js';
+import { eventLine } from '../../cli/commands/tail/event-line.js';
+import { agoText } from '../../cli/terminal/ago-text.js';
+import { tableLines } from '../../cli/terminal/output.js';
+import { GatewayEvents, type NoticesWritten } from '../../gateway/events.js';
+import { LOCKS_EACH } from '../../gateway/notices/lock-notices.js';
+import { Notices, type NoticeTruth } from '../../gateway/notices/notices.js';
+import { MOST_PENDING, OTHERS, PendingNotices } from '../../gateway/notices/pending-notices.js';
+import {
+  NOTICES_KEPT,
+  type Notice,
+  type NoticeChange,
+  type NoticeStore,
+} from '../../gateway/store/contract/notice-store.js';
+import { type Store, StoreFailure } from '../../gateway/store/contract/store.js';
+import { OPENS_AFTER } from '../../gateway/webhooks/url/circuit.js';
+import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
+import { ask } from '../helpers/cli/operator-call.js';
+import { LOCKGATE, type Program, runProgram } from '../helpers/cli/program.js';
+import { overriding } from '../helpers/durability/sabotage.js';
+import { eventsOf, MERCHANT, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { BEFORE_MONTH_END_MS } from '../helpers/gateway/usage-bench.js';
+import { eventually, webhookBench } from '../helpers/gateway/webhook-bench.js';
+import { connectedLock } from '../helpers/mqtt/test-lock.js';
+import { openStore } from '../helpers/store/new-store.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const NOW = Date.UTC(2026, 10, 21, 9);
+const EVERYTHING = { limit: 20_000 };
+const NOTHING: NoticeTruth = { locks: () => [], urls: [] };
+const SINCE = Date.UTC(2026, 10, 21, 8);
+
+const at = (span: number): string => new Date(NOW - span).toISOString();
+
+interface Bench {
+  readonly clock: ManualClock;
+  readonly events: GatewayEvents;
+  readonly notices: Notices;
+  readonly store: Store;
+  /** The sizes of the commits. */
+  readonly writes: number[];
+  /** Of those that failed. */
+  readonly failures: number[];
+  readonly told: NoticesWritten[];
+  failing: { kind: 'write' | 'known' } | undefined;
+  list(): Promise<Notice[]>;
+}
+
+/** Notices on a real store, and a clock that is turned by hand. Closing the store without `stop` is a crash. */
+async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Promise<Bench> {
+  const opened = await openStore(folder);
+  test.teardown(() => opened.close().catch(() => undefined));
+  const clock = new ManualClock(NOW);
+  const events = new GatewayEvents();
+  const writes: number[] = [];
+  const failures: number[] = [];
+  const told: NoticesWritten[] = [];
+  const kept: NoticeStore = overriding(opened.notices, {
+    write: async (changes: readonly NoticeChange[]) => {
+      if (here.failing !== undefined) {
+        failures.push(changes.length);
+        throw new StoreFailure('write', new Error('a bad day'));
+      }
+      writes.push(changes.length);
+      await opened.notices.write(changes);
+    },
+  });
+  const store = overriding(opened, { notices: kept });
+  const isStoreFailing = (): boolean => here.failing?.kind === 'known';
+  events.on('notices', (event) => told.push(event));
+  const here: Bench = {
+    ...{ clock, events, store, writes, failures, told, failing: undefined },
+    notices: await Notices.start({ store, events, clock, now: () => clock.now(), isStoreFailing }),
+    list: () => here.notices.list(EVERYTHING),
+  };
+  here.notices.settle(truth);
+  return here;
+}
+
+function late(mac: Mac) {
+  const presence = { presence: 'late', sinceMs: SINCE, rule: 'period-overdue' } as const;
+  return { atMs: 0, mac, presence };
+}
+
+function online(mac: Mac) {
+  return { atMs: 0, mac, presence: { presence: 'online', sinceMs: NOW } as const };
+}
+
+const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
+const circuit = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
+const full = { atMs: 0, reason: 'store', why: 'no room' } as const;
+
+function states(notices: readonly Notice[]): string[] {
+  return notices.map(({ kind, subject, resolvedAtMs }) => {
+    return `${kind} ${subject} ${resolvedAtMs === null ? 'open' : 'over'}`;
+  });
+}
+
+t.test('each kind is made, and over when its state is', async (t) => {
+  const { events, list, clock } = await bench(t);
+  events.emit('url-disabled', disabled(3));
+  events.emit('circuit', circuit(4, 'opened'));
+  events.emit('statement-closed', { atMs: 0, merchant: 'Amber', month: '2026-10', byItself: true });
+  events.emit('degraded', full);
+  events.emit('presence', late(testMac()));
+  const descriptors = { atMs: 0, limit: 200, why: 'of the 200 descriptors only the 32 that are reserved are free' };
+  events.emit('descriptors', { ...descriptors, state: 'few' });
+  events.emit('descriptors', { ...descriptors, state: 'short' });
+  const made = await list();
+  const mac = formatMac(testMac());
+  t.same(made.map(({ kind, subject, text }) => [kind, subject, text]).reverse(), [
+    ['url-disabled', '3', 'URL 3 is disabled: gone'],
+    ['circuit-open', '4', 'URL 4 fails and gets probes alone: it answered 500'],
+    ['statement', '2026-10 Amber', '2026-10 is closed for Amber: usage statement shows it'],
+    ['degraded', 'store', 'not ready (store): no room'],
+    ['lock-late', mac, `${mac} is late since 2026-11-21T08:00:00.000Z (period-overdue)`],
+    ['descriptors', 'open-files', descriptors.why],
+  ]);
+  for (const each of made)
+    t.match(each, { count: 1, firstAtMs: NOW, lastAtMs: NOW, readAtMs: null, resolvedAtMs: null });
+  clock.advance(Minutes(1));
+  events.emit('url-changed', { atMs: 0, urlId: 3, state: 'active' });
+  events.emit('circuit', circuit(4, 'closed'));
+  events.emit('recovered', { atMs: 0, reason: 'store', lastedMs: 5 });
+  events.emit('presence', online(testMac()));
+  events.emit('descriptors', { ...descriptors, state: 'enough' });
+  const over = await list();
+  t.same(
+    over.map(({ kind, resolvedAtMs }) => [kind, resolvedAtMs]).reverse(),
+    [
+      ['url-disabled', NOW + Minutes(1)],
+      ['circuit-open', NOW + Minutes(1)],
+      ['statement', null],
+      ['degraded', NOW + Minutes(1)],
+      ['lock-late', NOW + Minutes(1)],
+      ['descriptors', NOW + Minutes(1)],
+    ],
+    'over, and unread all the same',
+  );
+  t.equal(over.filter(({ readAtMs }) => readAtMs === null).length, 6);
+});
+
+t.test('a URL that is disabled, changed or removed has no open circuit', async (t) => {
+  const { events, list } = await bench(t);
+  for (const urlId of [1, 2, 3]) events.emit('circuit', circuit(urlId, 'opened'));
+  events.emit('url-disabled', disabled(1));
+  events.emit('url-changed', { atMs: 0, urlId: 2, state: 'disabled' });
+  await list();
+  events.emit('url-disabled', disabled(3));
+  events.emit('url-changed', { atMs: 0, urlId: 3, state: 'removed' });
+  t.same(states(await list()).sort(), [
+    'circuit-open 1 over',
+    'circuit-open 2 over',
+    'circuit-open 3 over',
+    'url-disabled 1 open',
+    'url-disabled 3 over',
+  ]);
+});
+
+t.test('a repeat is counted in the notice that goes on or is unread, and makes it unread', async (t) => {
+  const { events, list, clock, notices } = await bench(t);
+  const turn = async (state: 'opened' | 'closed'): Promise<Notice[]> => {
+    clock.advance(Minutes(1));
+    events.emit('circuit', circuit(1, state));
+    return await list();
+  };
+  t.match(await turn('opened'), [{ id: 1, count: 1 }]);
+  t.match(await turn('opened'), [{ id: 1, count: 2, firstAtMs: NOW + Minutes(1), lastAtMs: NOW + Minutes(2) }]);
+  await turn('closed');
+  const again = await turn('opened');
+  t.match(again, [{ id: 1, count: 3, resolvedAtMs: null }], 'over, and unread: it is the same');
+  t.equal(again.length, 1);
+  t.equal(await notices.markRead([1]), 1);
+  t.equal(await notices.markRead([1]), 0, 'read already');
+  t.match(await turn('opened'), [{ id: 1, count: 4, readAtMs: null }], 'read, and it goes on: unread again');
+  await notices.markRead('all');
+  t.match(await turn('closed'), [{ id: 1, resolvedAtMs: clock.now(), readAtMs: clock.now() - Minutes(1) }]);
+  const next = await turn('opened');
+  t.match(next, [{ count: 1 }, { id: 1, count: 4 }], 'read and over: a new one');
+  await t.rejects(notices.markRead([next[0]?.id ?? 0, 99]), { code: 'no-such-notice' });
+  t.same(
+    [...notices.unread()].filter(([, unread]) => unread > 0),
+    [['circuit-open', 1]],
+    'none was marked',
+  );
+});
+
+t.test('a restart keeps what was told; what a crash took, and what lasts, is made again', async (t) => {
+  const folder = tempFolder(t);
+  const [lost, back, dead] = [testMac(1), testMac(2), testMac(3)];
+  const first = await bench(t, folder);
+  for (const mac of [back, dead]) first.events.emit('presence', late(mac));
+  first.events.emit('degraded', full);
+  first.events.emit('circuit', circuit(1, 'opened'));
+  for (const urlId of [1, 2]) first.events.emit('url-disabled', disabled(urlId));
+  first.events.emit('circuit', circuit(3, 'opened'));
+  t.same(first.told, [], 'not told before it is on the disk');
+  first.clock.advance(Seconds(1));
+  await eventually('it is told', () => first.told.length === 1);
+  t.match(first.told, [{ noted: 7, unread: 7 }]);
+  // These die with it.
+  first.events.emit('presence', late(lost));
+  first.events.emit('url-disabled', disabled(4));
+  await first.store.close();
+
+  const lates = [lost, dead].map((mac) => ({ mac, presence: late(mac).presence }));
+  const urls = [
+    { id: 1, state: 'disabled', disabledWhy: 'gone' },
+    { id: 2, state: 'active', disabledWhy: null },
+    { id: 4, state: 'disabled', disabledWhy: 'gone' },
+    { id: 5, state: 'disabled', disabledWhy: 'disabled by the operator' },
+  ] as const;
+  const second = await bench(t, folder, { locks: () => lates, urls });
+  t.same(states(await second.list()).sort(), [
+    'circuit-open 1 over',
+    'circuit-open 3 over',
+    'degraded store over',
+    `lock-late ${formatMac(lost)} open`,
+    `lock-late ${formatMac(back)} over`,
+    `lock-late ${formatMac(dead)} open`,
+    'url-disabled 1 open',
+    'url-disabled 2 over',
+    'url-disabled 4 open',
+  ]);
+  t.ok(
+    (await second.list()).every(({ count }) => count === 1),
+    'what went on is not noted anew',
+  );
+
+  // A stop keeps what waits. A lock that was removed is late no longer, though no event says so.
+  second.events.emit('circuit', circuit(1, 'opened'));
+  lates.shift();
+  second.clock.advance(Minutes(10));
+  await second.notices.stop();
+  t.equal(second.clock.pending, 0, 'nothing is left behind');
+  await second.store.close();
+  const third = await openStore(folder);
+  t.teardown(() => third.close());
+  const kept = await third.notices.list(EVERYTHING);
+  t.match(
+    kept.find(({ subject, kind }) => kind === 'circuit-open' && subject === '1'),
+    { count: 2 },
+  );
+  t.ok(states(kept).includes(`lock-late ${formatMac(lost)} over`));
+});
+
+t.test('10,000 locks late at once are a few commits, and share a notice beyond a number', async (t) => {
+  const { events, clock, writes, told, store, list } = await bench(t);
+  const macs = Array.from({ length: 10_000 }, (_, index) => testMac(index));
+  for (const mac of macs) events.emit('presence', late(mac));
+  t.same(writes, [], 'nobody waits for it');
+  for (let written = 1; written <= 3; written++) {
+    clock.advance(Seconds(1) - 1);
+    t.equal(writes.length, written - 1, 'one a second');
+    clock.advance(1);
+    await eventually('it is told', () => told.length === written && (written === 3 || clock.pending === 2));
+  }
+  t.same(writes, [500, 500, 1]);
+  const listed = await store.notices.list(EVERYTHING);
+  t.equal(listed.length, LOCKS_EACH + 1);
+  t.match(
+    listed.find(({ subject }) => subject === OTHERS),
+    {
+      count: macs.length - LOCKS_EACH,
+      text: 'more than 1,000 locks are late: device list shows each',
+    },
+  );
+  for (const mac of macs.slice(0, -1)) events.emit('presence', online(mac));
+  for (let commits = 0; commits < 3; commits++) await list();
+  const open = async (): Promise<string[]> => states(await list()).filter((each) => each.endsWith('open'));
+  t.same(await open(), [`lock-late ${OTHERS} open`]);
+  events.emit('presence', online(macs.at(-1) as Mac));
+  t.same(await open(), [], 'over when none of them is late');
+});
+
+t.test('what waits is bounded: new subjects of a kind are counted together', async (t) => {
+  const pending = new PendingNotices();
+  for (let id = 0; id < MOST_PENDING + 7; id++) pending.note('circuit-open', String(id), 'x', id);
+  pending.note('circuit-open', '0', 'y', 9);
+  t.equal(pending.size, MOST_PENDING + 1);
+  const taken = pending.take(MOST_PENDING + 1);
+  t.match(taken.at(-1), { subject: OTHERS, count: 7 });
+  t.match(taken[0], { subject: '0', count: 2, text: 'y', firstAtMs: 0, lastAtMs: 9 });
+});
+
+t.test('a store that fails keeps nobody from anything; what happened meanwhile is kept when it is well', async (t) => {
+  const here = await bench(t);
+  const { events, clock, writes, list } = here;
+  here.failing = { kind: 'write' };
+  events.emit('circuit', circuit(1, 'opened'));
+  t.same(await list(), [], 'no error');
+  events.emit('circuit', circuit(1, 'closed'));
+  events.emit('circuit', circuit(2, 'opened'));
+  await here.notices.store();
+  events.emit('circuit', circuit(1, 'opened'));
+  here.failing = { kind: 'known' };
+  clock.advance(Minutes(1));
+  await here.notices.store();
+  t.same(here.failures, [1, 2], 'what is known to fail is not tried');
+  here.failing = undefined;
+  clock.advance(Seconds(5));
+  await eventually('it is written', () => writes.length === 1);
+  const kept = await list();
+  t.same(states(kept).sort(), ['circuit-open 1 open', 'circuit-open 2 open']);
+  t.match(
+    kept.find(({ subject }) => subject === '1'),
+    { count: 2, firstAtMs: NOW, lastAtMs: NOW },
+  );
+  here.failing = { kind: 'write' };
+  events.emit('circuit', circuit(3, 'opened'));
+  await here.notices.stop();
+});
+
+t.test(`${NOTICES_KEPT} are kept: the oldest that were read go first, then the oldest`, async (t) => {
+  const { store, notices } = await bench(t);
+  const add = async (from: number, count: number): Promise<void> => {
+    const changes = Array.from({ length: count }, (_, index): NoticeChange => {
+      const atMs = NOW + from + index;
+      const times = { firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
+      return { kind: 'statement', subject: String(from + index), text: 'x', count: 1, ...times };
+    });
+    for (let at = 0; at < count; at += 2_000) await store.notices.write(changes.slice(at, at + 2_000));
+  };
+  await add(1, NOTICES_KEPT);
+  await notices.markRead([5, 7]);
+  await add(NOTICES_KEPT + 1, 3);
+  const ids = new Set((await store.notices.list(EVERYTHING)).map(({ id }) => id));
+  t.equal(ids.size, NOTICES_KEPT);
+  t.same(
+    [1, 2, 5, 6, 7, NOTICES_KEPT + 3].map((id) => ids.has(id)),
+    [false, true, false, true, false, true],
+  );
+});
+
+t.test('a gateway notes what happens to it, and tells it over HTTP, in a figure and on the command line', async (t) => {
+  const usageClock = new ManualClock(BEFORE_MONTH_END_MS);
+  const { gateway, receiver, urlId } = await webhookBench(t, {}, { usageClock });
+  receiver.answer = (_request, response) => void response.writeHead(410).end();
+  const gone = eventsOf(gateway, 'url-disabled', 1);
+  const lock = await connectedLock(t, gateway, testMac());
+  await lock.send(testBytes(1));
+  await gone;
+  usageClock.advance(Seconds(11));
+  t.match((await ask(gateway, 'POST', '/usage/close', {})).status, 200);
+  gateway.events.emit('circuit', circuit(9, 'opened'));
+  const all = await ask(gateway, 'GET', '/notices');
+  const [first, second, third] = (all.body as { notices: { id: number }[] }).notices;
+  t.match(all, { status: 200, body: { next: null, unread: 3 } });
+  const byKind = async (kind: string) => (await ask(gateway, 'GET', `/notices?kind=${kind}`)).body;
+  t.match(await byKind('url-disabled'), {
+    notices: [{ subject: String(urlId), text: /disabled: the receiver answered 410/, count: 1, read_at: null }],
+  });
+  t.match(await byKind('statement'), { notices: [{ subject: `2099-11 ${MERCHANT}`, at: /^20.*Z$/ }] });
+  const page = await ask(gateway, 'GET', '/notices?limit=2&unread=true');
+  t.match(page.body, { notices: [{ id: first?.id }, { id: second?.id }], next: /^\d+-\d+$/ });
+  const { next } = page.body as { next: string };
+  t.match((await ask(gateway, 'GET', `/notices?limit=2&cursor=${next}`)).body, {
+    notices: [{ id: third?.id }],
+    next: null,
+  });
+  t.match((await ask(gateway, 'GET', '/notices?since=2100-01-01T00:00:00Z')).body, { notices: [] });
+  const wrong = ['kind=x', 'limit=0', 'limit=501', 'unread=1', 'since=x', 'cursor=1'];
+  for (const query of wrong)
+    t.match(await ask(gateway, 'GET', `/notices?${query}`), { status: 400, body: { detail: /expected/ } }, query);
+  for (const body of [{}, { ids: [1], all: true }, { ids: [] }, { ids: ['1'] }])
+    t.match(await ask(gateway, 'POST', '/notices/read', body), { status: 400 }, JSON.stringify(body));
+  t.match(await ask(gateway, 'POST', '/notices/read', { ids: [77] }), { status: 404 });
+  await gateway.webhooks.settings.set(urlId, { state: 'active' });
+  t.match(await byKind('url-disabled'), { notices: [{ resolved_at: /^20.*Z$/ }] });
+  const { body: figures } = await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, {
+    headers: { authorization: `Bearer ${gateway.operatorToken}` },
+  });
+  t.match(figures, 'lockgate_notices_unread{kind="statement"} 1\n');
+  t.match(figures, 'lockgate_notices_unread{kind="lock-late"} 0\n');
+});
+
+/** Pings of each lock that are delivered well before. */
+const GROWING = 4;
+
+t.test('attempts that were under way when a URL was changed open no circuit', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  // A URL gets as many attempts at once as it would take to open its circuit only after it has answered well.
+  const locks: Awaited<ReturnType<typeof connectedLock>>[] = [];
+  for (let number = 1; number <= OPENS_AFTER; number++) locks.push(await connectedLock(t, gateway, testMac(number)));
+  const waiting: (() => void)[] = [];
+  receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(204).end());
+  const grown = eventsOf(gateway, 'delivery', OPENS_AFTER * GROWING);
+  for (const lock of locks)
+    for (let sequence = 1; sequence <= GROWING; sequence++) await lock.send(testBytes(sequence));
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  for (const answer of waiting) answer();
+  await grown;
+  const held: (() => void)[] = [];
+  receiver.answer = (_request, response) => void held.push(() => response.writeHead(500).end());
+  const turns: string[] = [];
+  gateway.events.on('circuit', ({ state }) => turns.push(state));
+  const failed = eventsOf(gateway, 'delivery', OPENS_AFTER);
+  for (const lock of locks) await lock.send(testBytes(GROWING + 1));
+  await receiver.received(OPENS_AFTER * (GROWING + 1));
+  await gateway.webhooks.settings.set(urlId, { ordered: true });
+  for (const answer of held) answer();
+  await failed;
+  t.same(turns, []);
+  t.same(await gateway.notices.list(EVERYTHING), []);
+});
+
+t.test('notices on the command line', async (t) => {
+  const gateway = await testGateway(t);
+  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const run = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, 'notices', ...args]);
+  for (const urlId of [1, 2, 3]) gateway.events.emit('url-disabled', disabled(urlId));
+  gateway.events.emit('url-changed', { atMs: 0, urlId: 2, state: 'active' });
+  t.match(await run('read', '1', ...at), { ended: { code: 0 }, stdout: ['1 marked as read.'] });
+  const shown = await run('--all', '--mark-read', ...at);
+  t.match(shown.stdout, [
+    /^ +ID +LAST +KIND +STATE +TIMES +WHAT$/,
+    /^\* +3 +(now|\d+ s ago) +url-disabled +open +1 +URL 3 is disabled: gone$/,
+    /^\* +2 +(now|\d+ s ago) +url-disabled +over +1 +URL 2/,
+    /^ +1 +(now|\d+ s ago) +url-disabled +open +1 +URL 1/,
+  ]);
+  t.match(shown.stderr, ['2 marked as read.']);
+  const json = await run('--all', '--since', '1h', '--limit', '2', '--json', ...at);
+  const notice = { id: 3, last_at: /^20.*Z$/, read_at: /^20.*Z$/, resolved_at: null };
+  t.match(JSON.parse(json.stdout.join('')), { notices: [notice, { id: 2 }], unread: 0 });
+  t.match(await run('read', '--all', '--json', ...at), { ended: { code: 0 }, stdout: ['{"read":0}'] });
+  t.match(await run(...at), { ended: { code: 0 }, stdout: [], stderr: [/There is nothing new/] });
+  const none = await run('--all', '--kind', 'degraded', ...at);
+  t.match(none, { ended: { code: 0 }, stdout: [], stderr: ['There is no such notice.'] });
+  t.match(await run('--kind', 'x', ...at), { ended: { code: 2 }, stderr: [/expected url-disabled, circuit-open/] });
+  t.match(await run('--gateway', 'http://127.0.0.1:9', '--token', 'x'), { ended: { code: 3 }, stderr: [/no gateway/] });
+});
+
+t.test('tail has a line for each write', async (t) => {
+  const line = eventLine({ at: at(0), event: 'notices', noted: 3, unread: 12 });
+  t.match(line, /^09:00:00 .*3 for the operator, 12 unread: lockgate notices$/);
+});
+
+t.test('the table fits 80 columns, and says how long ago', async (t) => {
+  t.same(
+    [0, Seconds(59), Seconds(119), Minutes(2), Minutes(119), Minutes(180), Minutes(60 * 47), Minutes(60 * 48), -5].map(
+      (span) => agoText(at(span), NOW),
+    ),
+    ['now', '59 s ago', '119 s ago', '2 min ago', '119 min ago', '3 h ago', '47 h ago', '2 d ago', 'now'],
+  );
+  const row = {
+    ...{ id: 12_345, kind: 'url-disabled', subject: '3', text: `URL 3 is disabled: ${'why '.repeat(40)}`, count: 100 },
+    ...{ at: at(Minutes(119)), last_at: at(Minutes(119)), read_at: null, resolved_at: null },
+  };
+  const lines = tableLines([row], noticeColumns(NOW), 80);
+  t.ok(lines.every((line) => [...line].length <= 80));
+  t.match(lines[1], /^\* {2}12345 {2}119 min ago {2}url-disabled {2}open {3}URL 3 is disabled: why/);
+  t.equal(lines.join(' ').match(/why/g)?.length, 40, 'the sentence goes on below, whole');
+});

@@ -1,0 +1,219 @@
+// A lock whose flash was wiped counts its boots from 1 again (protocol.md §1): the gateway finds boot-back, says what
+// to do, and knows the lock again once it is marked as reflashed, whatever came in which order.
+import path from 'node:path';
+import t from 'tap';
+import { Prng } from '../../firmware-sim/prng.js';
+import type { Gateway } from '../../gateway/gateway.js';
+import { exportTrace } from '../../gateway/http/operator/trace-export.js';
+import type { DeviceReading } from '../../gateway/store/contract/store.js';
+import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';
+import { migrationProvider } from '../../gateway/store/sqlite/migrations.js';
+import { openSqliteStore } from '../../gateway/store/sqlite/sqlite-store.js';
+import { Days, Hours, ManualClock, Minutes } from '../../proto/clock.js';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { ruleRow } from '../../proto/power/rules.js';
+import { TraceCheck } from '../../proto/trace/check.js';
+import { TraceReader } from '../../proto/trace/reader.js';
+import type { TraceHeader } from '../../proto/trace/trace.js';
+import { encodeUplink } from '../../proto/wire/codec.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import type { Uplink } from '../../proto/wire/ping.js';
+import { ask } from '../helpers/cli/operator-call.js';
+import { eventsOf, openGateway, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { TestLock } from '../helpers/mqtt/test-lock.js';
+import { cellular, uplink } from '../helpers/pair/judged-uplinks.js';
+import { shuffled, withRepeats } from '../helpers/pair/late-arrivals.js';
+import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const NOW = Date.UTC(2026, 10, 22, 12);
+/** Boot 41 was in use the day before; the flash was wiped in the night. */
+const WIPED_MS = NOW - Hours(12);
+
+function made(boot: number, sequence: number, timeMs: number, batteryPercent: number): Uplink {
+  const power = { recovery: batteryPercent % 2 === 0 };
+  return uplink({ boot, sequence, timeMs, power, body: cellular({ batteryPercent }) });
+}
+
+/** Before the flash was wiped, boot 1 among it, and after. Boot 1's first numbers were used before. */
+const BEFORE = [
+  ...[1, 2, 3].map((sequence) => made(1, sequence, NOW - Days(20) + Minutes(sequence), 90)),
+  ...[1, 2, 3, 4].map((sequence) => made(41, sequence, NOW - Days(1) + Minutes(sequence), 50 + sequence)),
+];
+const AFTER = [1, 2, 3, 4, 5].map((sequence) => made(1, sequence, WIPED_MS + Minutes(10 + sequence), 80 + sequence));
+
+interface Ended {
+  readonly stored: readonly string[];
+  readonly eventIds: readonly string[];
+  readonly state: unknown;
+  readonly findings: readonly string[];
+}
+
+async function endOf(gateway: Gateway, eventIds: readonly string[]): Promise<Ended> {
+  const reading = await gateway.store.findDevice(MAC);
+  if (reading === null) throw new Error('the gateway does not know the lock');
+  const { belief, ping } = JSON.parse(reading.state ?? 'null');
+  const { power, batteryPercent, batteryFrom, lockState, position, highWindow, state } = belief;
+  const events = await gateway.store.readEvents(reading.device.merchantId, 0, 1000);
+  const findings = (await gateway.store.readFindings(reading.device.id, 1000))
+    .filter(({ finding }) => ruleRow(finding.rule)?.restsOn === 'content')
+    .map(({ finding }) => `${finding.rule} ${finding.about?.boot}/${finding.about?.sequence}`);
+  return {
+    stored: events.map(({ boot, sequence, bytes }) => `${boot}/${sequence} ${bytes.toString('hex')}`).sort(),
+    eventIds: [...new Set(eventIds)].sort(),
+    state: { power, batteryPercent, batteryFrom, lockState, position, highWindow, state, ping },
+    findings: [...new Set(findings)].sort(),
+  };
+}
+
+/** The lock's secret at each gateway: another one would be another credential, and so another order. */
+const SECRETS = new WeakMap<Gateway, string>();
+
+/** Sends them one after the other. Returns the ids of their events. */
+async function send(test: Teardown, gateway: Gateway, uplinks: readonly Uplink[]): Promise<string[]> {
+  const secret = SECRETS.get(gateway) ?? (await gateway.accounts.addDevice({ mac: MAC })).secret;
+  SECRETS.set(gateway, secret);
+  const lock = await TestLock.connect(test, gateway.mqttPort, MAC, secret);
+  const announced = eventsOf(gateway, 'uplink', uplinks.length);
+  for (const one of uplinks) await lock.send(Buffer.from(encodeUplink(one)));
+  const ids = (await announced).map(({ eventId }) => eventId);
+  const gone = eventsOf(gateway, 'disconnected', 1);
+  await lock.client.endAsync();
+  await gone;
+  return ids;
+}
+
+const gatewayAt = (test: Teardown): Promise<Gateway> => testGateway(test, { runClock: new ManualClock(NOW) });
+
+t.test('a boot counter that went back is found and noticed; marked, the lock is known again', async (t) => {
+  const clock = new ManualClock(NOW);
+  const gateway = await testGateway(t, { runClock: clock });
+  await send(t, gateway, [...BEFORE, ...AFTER.slice(0, 3)]);
+  const late = eventsOf(gateway, 'presence', 1);
+  clock.advance(Minutes(11));
+  t.match(await late, [{ presence: { presence: 'late', rule: 'recovery-offline' } }], 'by what it said before');
+  const path = `/devices/${MAC}`;
+  const frozen = (await ask(gateway, 'GET', path)).body as { state: { battery_percent: number } };
+  t.equal(frozen.state.battery_percent, 54, 'all that is new counts as late data');
+  const { findings } = (await ask(gateway, 'GET', path)).body as { findings: { rule: string; message: string }[] };
+  const found = findings.filter(({ rule }) => rule === 'boot-back');
+  t.match(found, [
+    { message: /^The boot counter went back: boot 1 made an uplink at .* after boot 41 had made one\.$/ },
+  ]);
+
+  const list = async () => (await ask(gateway, 'GET', '/notices?kind=boot-back')).body as { notices: unknown[] };
+  const since = new Date(AFTER[0]?.timeMs ?? 0).toISOString();
+  const { notices } = await list();
+  t.match(notices, [{ kind: 'boot-back', subject: formatMac(MAC), resolved_at: null }]);
+  t.match(JSON.stringify(notices), `lockgate device reflashed ${formatMac(MAC)} --at ${since}`, 'it says what to do');
+
+  const presence = eventsOf(gateway, 'presence', 1);
+  const marked = await ask(gateway, 'POST', `${path}/reflashed`, { at: since });
+  t.match(marked, { status: 200, body: { mac: formatMac(MAC), reflashed: [since] } });
+  const known = (await ask(gateway, 'GET', path)).body as Record<string, unknown>;
+  t.match(known, { state: { battery_percent: 83, power_state: 'MID' } });
+  t.match(await presence, [{ presence: { presence: 'asleep' } }], 'it is in MID since');
+  t.match((known.uplinks as unknown[])[0], { boot: 1, sequence: 3 }, 'the latest is of the new life');
+  t.match((await list()).notices, [{ resolved_at: /^2/ }], 'the notice is over');
+  const audit = (await ask(gateway, 'GET', '/audit')).body as { entries: unknown[] };
+  t.match(audit.entries, [
+    { action: 'device.reflashed', object: formatMac(MAC), before: { reflashed: [] }, after: { reflashed: [since] } },
+  ]);
+
+  await send(t, gateway, AFTER.slice(3));
+  t.match((await ask(gateway, 'GET', path)).body, { state: { battery_percent: 85 } }, 'and it stays known');
+});
+
+t.test('the end is the same whether the mark comes before, between or after what it parts', async (t) => {
+  const since = new Date(WIPED_MS).toISOString();
+  const random = new Prng('lives');
+  const all = [...BEFORE, ...AFTER];
+  const ended = async (arrivals: readonly Uplink[], marksAt: number): Promise<Ended> => {
+    const gateway = await gatewayAt(t);
+    const ids = await send(t, gateway, arrivals.slice(0, marksAt));
+    const { device } = (await gateway.store.findDevice(MAC)) ?? {};
+    t.ok(device, 'the lock is there');
+    t.match(await ask(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: since }), { status: 200 });
+    ids.push(...(await send(t, gateway, arrivals.slice(marksAt))));
+    const end = await endOf(gateway, ids);
+    await gateway.close();
+    return end;
+  };
+  const inOrder = await ended(all, 1);
+  t.same(inOrder.findings, [], 'no conflict of names, and no counter that went back');
+  t.match(inOrder.state, { batteryPercent: 85, batteryFrom: { life: 2, boot: 1, sequence: 5 } });
+  t.equal(inOrder.eventIds.length, all.length, 'an event for each, though three names were used twice');
+  for (let order = 1; order <= 3; order++) {
+    const arrivals = withRepeats(random, shuffled(random, all), 0.4);
+    t.same(await ended(arrivals, 1), inOrder, `order ${order}`);
+    const later = await ended(arrivals, 3 + order * 3);
+    t.same({ ...later, findings: [] }, inOrder, `order ${order}, marked later`);
+  }
+});
+
+t.test('the mark lasts over a restart and a rebuild, and stands in traces', async (t) => {
+  const folder = tempFolder(t);
+  const options = { runClock: new ManualClock(NOW) };
+  const first = await openGateway(t, folder, options);
+  await first.accounts.addMerchant('Amber');
+  await send(t, first, [...BEFORE, ...AFTER]);
+  const since = new Date(WIPED_MS).toISOString();
+  await ask(first, 'POST', `/devices/${MAC}/reflashed`, { at: since });
+  const known = await endOf(first, []);
+  const { device } = (await first.store.findDevice(MAC)) as DeviceReading;
+  const range = { devices: [device], sinceMs: 0, untilMs: NOW + 1 };
+  const lines: string[] = [];
+  for await (const line of exportTrace(first.store, range)) lines.push(line);
+  t.match(lines[0], `"reflashed":["${since}"]`);
+  const reader = new TraceReader();
+  reader.read(lines[0] ?? '');
+  const check = new TraceCheck(POWER_MODEL, reader.header as TraceHeader);
+  for (const line of lines.slice(1)) {
+    const event = reader.read(line);
+    if (!event.ok) throw new Error(event.error.message);
+    if (event.value !== null) check.judge(event.value, reader.line);
+  }
+  t.notMatch(JSON.stringify(check.findings()), /boot-back|sequence-conflict/, 'and is read there');
+  await first.close();
+
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
+  db.exec(`UPDATE device_state SET state = '{'`);
+  db.close();
+  const second = await openGateway(t, folder, options);
+  t.match((await endOf(second, [])).state, { batteryPercent: 85, batteryFrom: { life: 2 } }, 'rebuilt from the log');
+  t.same((await endOf(second, [])).stored, known.stored);
+});
+
+t.test('what is wrong with a mark is said', async (t) => {
+  const gateway = await gatewayAt(t);
+  await send(t, gateway, BEFORE);
+  const mark = (at: unknown, mac = MAC) => ask(gateway, 'POST', `/devices/${mac}/reflashed`, { at });
+  t.match(await mark('yesterday'), { status: 400, body: { detail: /at is "yesterday": expected/ } });
+  t.match(await mark('2019-12-31T23:59:59Z'), { status: 400, body: { detail: /expected a time from 2020 on/ } });
+  t.match(await mark('2026-11-22T12:00:01Z'), { status: 400, body: { detail: /not in the future/ } });
+  t.match(await mark('2026-11-22T11:00:00Z', testMac(9)), { status: 404 });
+  t.match(await ask(gateway, 'POST', `/devices/${MAC}/reflashed`), {
+    status: 200,
+    body: { reflashed: ['2026-11-22T12:00:00.000Z'] },
+  });
+});
+
+t.test('a store from before has no marks, and keeps its locks', async (t) => {
+  const folder = tempFolder(t);
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0014-refusals');
+  t.notOk(error);
+  db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);
+    INSERT INTO device (id, mac, merchant_id, simulated, created_at_ms) VALUES (7, '${MAC}', 1, 0, 1);`);
+  db.close();
+  const store = await openSqliteStore(folder);
+  t.teardown(() => store.close());
+  t.same(await store.marks.readAll(), new Map());
+  await store.marks.add({ deviceId: 7, markMs: 5, state: '{}' });
+  await store.marks.add({ deviceId: 7, markMs: 3, state: '{"a":1}' });
+  await store.marks.add({ deviceId: 7, markMs: 5, state: '{"a":2}' });
+  t.same(await store.marks.readAll(), new Map([[7, [3, 5]]]));
+  t.equal(await store.readDeviceState(7), '{"a":2}');
+});

@@ -1,0 +1,248 @@
+/** Forgetting by age, on clocks that are turned by hand: what goes, what stays, and at what pace. */
+import t from 'tap';
+import { readConfig, resolveSettings } from '../../gateway/config.js';
+import { GatewayEvents, type Swept } from '../../gateway/events.js';
+import { Retention } from '../../gateway/retention.js';
+import type { AgingPiece, AttemptRecord, Incoming, Store } from '../../gateway/store/contract/store.js';
+import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
+import { digestOf } from '../../gateway/webhooks/event-id.js';
+import { afterThisTurn, Days, Hours, ManualClock, Minutes, systemClock } from '../../proto/clock.js';
+import { overriding } from '../helpers/durability/sabotage.js';
+import { eventsOf, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
+import { TestLock } from '../helpers/mqtt/test-lock.js';
+import { openStore } from '../helpers/store/new-store.js';
+import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const KEEP_DAYS = 40;
+const START = Date.UTC(2026, 0, 1);
+const HASH = Buffer.alloc(32, 7);
+
+interface Bench {
+  readonly store: Store;
+  readonly clock: ManualClock;
+  readonly pieces: AgingPiece[];
+  readonly swept: Swept[];
+}
+
+/** A store with a lock, and retention on one clock for all. */
+async function bench(t: Teardown, keepDays = KEEP_DAYS): Promise<Bench> {
+  const store = await openStore(tempFolder(t));
+  const clock = new ManualClock(START);
+  const events = new GatewayEvents();
+  const swept: Swept[] = [];
+  const pieces: AgingPiece[] = [];
+  events.on('swept', (each) => swept.push(each));
+  const watched = overriding(store, {
+    deleteOld: (piece) => {
+      pieces.push(piece);
+      return store.deleteOld(piece);
+    },
+  });
+  const retention = new Retention({ store: watched, events, keepDays, clock, runClock: clock });
+  t.teardown(async () => {
+    await retention.stop();
+    await store.close();
+  });
+  await store.addMerchant('Amber', START);
+  await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: START });
+  retention.start();
+  return { store, clock, pieces, swept };
+}
+
+function uplink(sequence: number, receivedAtMs: number, kind = 1): Incoming {
+  const bytes = testBytes(sequence);
+  const name = { deviceId: 1, merchantId: 1, credentialId: 1, boot: 1, sequence, digest: digestOf(bytes) };
+  return { type: 'uplink', ...name, kind, bytes, receivedAtMs, buffered: false };
+}
+
+function append(store: Store, ...incoming: Incoming[]): Promise<void> {
+  return store.append({ incoming, judged: [], states: new Map() });
+}
+
+/** Turns the hands from timer to timer until the sweep has ended and the next one is far. */
+async function sweep({ clock }: Bench): Promise<void> {
+  await turn();
+  clock.advance((clock.nextDueMs as number) - clock.now());
+  for (;;) {
+    await turn();
+    const dueMs = clock.nextDueMs;
+    if (dueMs !== undefined && dueMs - clock.now() > Minutes(5)) return;
+    if (dueMs !== undefined) clock.advance(dueMs - clock.now());
+  }
+}
+
+async function turn(): Promise<void> {
+  for (let turns = 0; turns < 5; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
+}
+
+async function sequences(store: Store): Promise<number[]> {
+  return (await store.readEvents(1, 0, 9999)).map(({ sequence }) => sequence);
+}
+
+t.test('what is older than the days goes, of every kind, and what is younger stays', async (t) => {
+  const it = await bench(t);
+  const { store, clock } = it;
+  const [old, young] = [START, START + Days(10)];
+  const finding = { rule: 'out-of-range', severity: 'violation', message: 'm', mac: '', about: null } as const;
+  for (const atMs of [old, young])
+    await store.append({
+      incoming: [
+        uplink(atMs === old ? 1 : 2, atMs),
+        uplink(atMs === old ? 3 : 4, atMs, 0),
+        { type: 'lock-event', deviceId: 1, atMs, event: { event: 'connect' } },
+        { type: 'quarantine', deviceId: 1, credentialId: 1, receivedAtMs: atMs, code: 'c', message: 'm', bytes: HASH },
+      ],
+      judged: [{ deviceId: 1, withdrawn: [], findings: [{ ...finding, atMs }] }],
+      states: new Map(),
+    });
+  clock.advance(Days(KEEP_DAYS) - Hours(1));
+  await sweep(it);
+  t.same(it.swept, [], 'nothing before its time');
+  clock.advance(Hours(2));
+  await sweep(it);
+  t.match(it.swept, [{ uplinks: 2, others: 3, held: 0 }]);
+  t.same(await sequences(store), [2]);
+  t.match(await store.readFindings(1, 9), [{ finding: { atMs: young } }]);
+  t.match(await store.readQuarantine(1, 9), [{ receivedAtMs: young }]);
+  const left: unknown[] = [];
+  for await (const piece of store.readLog(1, 9)) left.push(...piece.map(({ type }) => type));
+  t.same(left, ['uplink', 'uplink', 'lock-event'], 'the log of the lock goes on from there');
+});
+
+t.test('it goes in small steps, with pauses in which the store is the pings’', async (t) => {
+  const it = await bench(t);
+  const { store, clock, pieces } = it;
+  const many = 1800;
+  await append(store, ...Array.from({ length: many }, (_, index) => uplink(index + 1, START)));
+  clock.advance(Days(KEEP_DAYS + 1));
+  await turn();
+  clock.advance((clock.nextDueMs as number) - clock.now());
+  await turn();
+  const afterOne = (await sequences(store)).length;
+  t.ok(afterOne < many && afterOne >= many - 500, `one step, ${many - afterOne} uplinks, and then a pause`);
+  await turn();
+  t.equal((await sequences(store)).length, afterOne, 'which lasts until the clock says so');
+  await append(store, uplink(many + 1, clock.now()));
+  await sweep(it);
+  t.same(await sequences(store), [many + 1], 'what came in the pause stays');
+  t.ok(pieces.length >= 4 && pieces.every(({ limit }) => limit <= 500));
+});
+
+t.test('an event that a URL has not had stays; a disabled URL holds nothing back', async (t) => {
+  const it = await bench(t);
+  const { store, clock } = it;
+  const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
+  const slow = await store.addWebhookUrl({ ...request, url: 'http://slow/' });
+  const gone = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
+  await append(store, uplink(1, START), uplink(2, START), uplink(3, START), uplink(4, START, 0));
+  const [one, two, three] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number, number];
+  const attempt = (urlId: number, uplinkId: number): AttemptRecord => {
+    const outcome = { state: 'pending', nextAttemptAtMs: 1 } as const;
+    return { urlId, uplinkId, number: 1, atMs: 1, durationMs: 1, status: 500, error: 'no', answer: 'a', outcome };
+  };
+  await store.recordProgress([
+    { urlId: slow.id, attempts: [attempt(slow.id, one)], cursor: two },
+    { urlId: gone.id, attempts: [attempt(gone.id, two)], disabledWhy: 'gone' },
+  ]);
+  clock.advance(Days(KEEP_DAYS + 1));
+  await sweep(it);
+  t.same(await sequences(store), [1, 3], 'one waits for its retry, the other for its first attempt');
+  t.match(it.swept, [{ uplinks: 2, held: 2 }], 'which is said');
+  t.same(await store.readDueDeliveries(gone.id, 9, 9), [], 'what waited for the disabled URL went with its event');
+  const done = { ...attempt(slow.id, one), number: 2, outcome: { state: 'delivered' } } as const;
+  await store.recordProgress([{ urlId: slow.id, attempts: [done], cursor: three }]);
+  await sweep(it);
+  t.same(await sequences(store), [], 'once it has them, they go');
+  t.equal(await store.nextDueAtMs(slow.id), null);
+});
+
+t.test('what waits for order stays, and what a URL was not sent while it was disabled does not', async (t) => {
+  const it = await bench(t);
+  const { store, clock } = it;
+  const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
+  const ordered = await store.addWebhookUrl({ ...request, url: 'http://ordered/', ordered: true });
+  const back = await store.addWebhookUrl({ ...request, url: 'http://back/' });
+  await store.webhooks.change(back.id, { disabledWhy: 'by hand' });
+  await append(store, uplink(1, START), uplink(2, START));
+  const [one, two] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number];
+  await store.webhooks.change(back.id, { disabledWhy: null });
+  await store.recordProgress([
+    { urlId: ordered.id, attempts: [], parked: [{ uplinkId: two, atMs: START }], cursor: two },
+  ]);
+  const states = (urlId: number): Promise<readonly (readonly [number, string])[]> =>
+    store.webhooks
+      .readDeliveries({ urlIds: [urlId], states: DELIVERY_STATES, fromId: 0, toId: two, limit: 9 })
+      .then((found) => found.map(({ uplink, state }) => [uplink.sequence, state] as const));
+  t.same(await states(back.id), [
+    [2, 'kept'],
+    [1, 'kept'],
+  ]);
+  clock.advance(Days(KEEP_DAYS + 1));
+  await sweep(it);
+  t.same(await sequences(store), [2], 'it waits without an attempt');
+  t.match(it.swept, [{ uplinks: 1, held: 1 }]);
+  t.same(await states(back.id), [[2, 'kept']], 'and can be asked for as long as it is there');
+  t.same(await states(ordered.id), [[2, 'pending']]);
+  const piece = { afterId: one - 1, toId: two, limit: 9, nowMs: START };
+  t.match(await store.webhooks.recover(back.id, piece), { count: 1, lastId: two });
+});
+
+t.test('0 days is for ever', async (t) => {
+  const { store, clock } = await bench(t, 0);
+  await append(store, uplink(1, START));
+  clock.advance(Days(4000));
+  await turn();
+  t.equal(clock.pending, 0);
+  t.same(await sequences(store), [1]);
+});
+
+t.test('a store that fails is tried again at the next sweep', async (t) => {
+  const clock = new ManualClock(START);
+  const events = new GatewayEvents();
+  const failures: string[] = [];
+  events.on('store-failed', ({ why }) => failures.push(why));
+  const deleteOld = async (): Promise<never> => {
+    throw new Error('disk full');
+  };
+  const retention = new Retention({ store: { deleteOld }, events, keepDays: 31, clock, runClock: clock });
+  retention.start();
+  for (const times of [1, 2]) {
+    await sweep({ clock } as Bench);
+    t.same(failures, Array(times).fill('disk full'));
+  }
+  await retention.stop();
+  t.equal(clock.pending, 0, 'nothing is left behind');
+});
+
+t.test('30 days late, a repeat is still a repeat under the shortest keeping', async (t) => {
+  const folder = tempFolder(t);
+  const first = await openGateway(t, folder);
+  await first.accounts.addMerchant('Amber');
+  const { secret } = await first.accounts.addDevice({ mac: MAC });
+  const bytes = testBytes(1, { timeMs: first.clock.now() });
+  await (await TestLock.connect(t, first.mqttPort, MAC, secret)).send(bytes);
+  const receivedAtMs = first.clock.now();
+  await first.close();
+  const later = await openStore(folder);
+  await later.writeFact('run-clock-ms', String(receivedAtMs + Days(30)));
+  await later.close();
+  const wallClock = new ManualClock(systemClock.now());
+  const second = await openGateway(t, folder, { wallClock }, { keepDays: 31 });
+  const swept: Swept[] = [];
+  second.events.on('swept', (each) => swept.push(each));
+  await sweep({ clock: wallClock } as Bench);
+  t.same(swept, []);
+  const taken = eventsOf(second, 'uplink', 1);
+  await (await TestLock.connect(t, second.mqttPort, MAC, secret)).send(bytes);
+  t.match(await taken, [{ repeated: true, buffered: true }]);
+  t.equal((await second.store.readEvents(1, 0, 9)).length, 1);
+});
+
+t.test('fewer than 31 days are refused', async (t) => {
+  const read = (keepDays: string): number => readConfig(resolveSettings({ keepDays }, {})).keepDays;
+  t.equal(readConfig(resolveSettings({}, {})).keepDays, 400);
+  for (const good of ['0', '31', '36500']) t.equal(read(good), Number(good));
+  for (const bad of ['30', '1', '-1', '31.5', 'x', '', '36501', '1e3'])
+    t.throws(() => read(bad), { code: 'input-setting', message: /--keep-days is .*: expected days, 31 to/ }, bad);
+});

@@ -1,0 +1,178 @@
+/**
+ * What wears a gateway down or keeps it from ending, one case each.
+ */
+import { getEventListeners } from 'node:events';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import t from 'tap';
+import { KeptClocks } from '../../gateway/clocks/kept-clocks.js';
+import { readOrMakeSecretFile } from '../../gateway/data-folder/secret-file.js';
+import { startGateway } from '../../gateway/gateway.js';
+import type { Store } from '../../gateway/store/contract/store.js';
+import { parseRange } from '../../gateway/webhooks/sending/address-rule.js';
+import { attemptDelivery } from '../../gateway/webhooks/sending/attempt.js';
+import { makeGuardedAgents } from '../../gateway/webhooks/sending/guarded-agents.js';
+import { ManualClock, Seconds, systemClock } from '../../proto/clock.js';
+import { ManualMachine } from '../helpers/clocks/manual-machine.js';
+import { overriding } from '../helpers/durability/sabotage.js';
+import { eventsOf, openGateway, testBytes, testConfig, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { type ReceivedRequest, testReceiver } from '../helpers/gateway/test-receiver.js';
+import { connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+t.test('a delivery leaves nothing behind, and can be cut off', async (t) => {
+  let answers = true;
+  let arrived: () => void = () => undefined;
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => (answers ? response.writeHead(204).end() : arrived()));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => new Promise<void>((resolve) => server.closeAllConnections() ?? server.close(() => resolve())));
+  const agents = makeGuardedAgents([parseRange('127.0.0.0/8')]);
+  t.teardown(() => agents.http.destroy());
+  const cut = new AbortController();
+  const request = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, headers: {}, body: '{}' };
+  const attempt = () => attemptDelivery(request, agents, systemClock, cut.signal);
+
+  for (let round = 0; round < 5; round += 1) t.equal((await attempt()).status, 204);
+  t.same(getEventListeners(cut.signal, 'abort'), [], 'no listener of a delivery that has ended');
+
+  answers = false;
+  const hanging = new Promise<void>((resolve) => {
+    arrived = resolve;
+  });
+  const under = attempt();
+  await hanging;
+  cut.abort();
+  t.match(await under, { status: null, error: /stopping/ }, 'one under way ends at once');
+  t.match(await attempt(), { status: null }, 'and none begins any more');
+});
+
+t.test('the run’s clock ends when it is stopped, a note under way or not', async (t) => {
+  const waiting: (() => void)[] = [];
+  let holds = false;
+  let notes = 0;
+  const store = {
+    readFact: async () => null,
+    readLastReceivedAtMs: async () => null,
+    listDevices: async () => [],
+    writeFact: async (name: string) => {
+      if (name === 'run-clock-ms') notes += 1;
+      if (holds) await new Promise<void>((resolve) => waiting.push(resolve));
+    },
+  };
+  const machine = new ManualMachine(0);
+  const kept = await KeptClocks.start({ store, speed: 1, machine });
+  t.equal(notes, 1, 'it is noted at once');
+  holds = true;
+  machine.advance(Seconds(60));
+  t.equal(notes, 2, 'and later, one note after the other');
+  const stopped = kept.stop();
+  for (const resolve of waiting) resolve();
+  await stopped;
+  t.equal(notes, 3, 'and at the end');
+  t.equal(machine.pending, 0, 'nothing is left that would keep the process going');
+});
+
+t.test('closing it twice is closing it once', async (t) => {
+  let closed = 0;
+  const wrapStore = (store: Store): Store =>
+    overriding(store, {
+      close: async () => {
+        closed += 1;
+        await store.close();
+      },
+    });
+  const gateway = await startGateway(testConfig(tempFolder(t)), { wrapStore });
+  await Promise.all([gateway.close(), gateway.close()]);
+  await gateway.close();
+  t.equal(closed, 1, 'the store, which the other parts need to their end, is not closed by the second call');
+});
+
+t.test('it ends though the store fails', async (t) => {
+  let fails = false;
+  const gateway = await testGateway(t, {
+    wrapStore: (store) =>
+      overriding(store, {
+        append: async (commit) => {
+          if (fails) throw new Error('the disk is full');
+          return await store.append(commit);
+        },
+      }),
+  });
+  const lock = await connectedLock(t, gateway, testMac());
+  await lock.send(testBytes(1));
+  const failed = eventsOf(gateway, 'store-failed', 1);
+  fails = true;
+  lock.send(testBytes(2)).then(
+    () => t.fail('what can not be stored was acknowledged'),
+    () => undefined,
+  );
+  await failed;
+  // The end of that connection has to be stored too, and can't be.
+  await lock.closed;
+  await gateway.close();
+  t.pass('and it ended');
+});
+
+t.test('a restart attempts no failed delivery before its time, nor as a first one', async (t) => {
+  const folder = tempFolder(t);
+  const clock = new ManualClock(systemClock.now());
+  const options = { deliveryClock: clock, random: () => 0.5 };
+  const receiver = await testReceiver(t);
+  const [hangingMac, failingMac] = [testMac(1), testMac(2)];
+  const isFrom = (mac: string, { json }: ReceivedRequest): boolean => {
+    return String(json.mac_addr).replaceAll(':', '') === mac;
+  };
+  receiver.answer = (request, response) => {
+    if (isFrom(failingMac, request)) response.writeHead(500).end();
+  };
+
+  const first = await openGateway(t, folder, options);
+  await first.accounts.addMerchant('Amber');
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  await (await connectedLock(t, first, hangingMac)).send(testBytes(1));
+  await receiver.received(1);
+  const { secret } = await first.accounts.addDevice({ mac: failingMac });
+  const failed = eventsOf(first, 'delivery', 1);
+  await (await TestLock.connect(t, first.mqttPort, failingMac, secret)).send(testBytes(1));
+  t.match(await failed, [{ mac: failingMac, number: 1, outcome: 'pending' }]);
+  // The one that hangs is cut off and has no outcome: the cursor stands before both.
+  await first.close();
+
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  const second = await openGateway(t, folder, options);
+  let delivered = eventsOf(second, 'delivery', 2);
+  await (await TestLock.connect(t, second.mqttPort, failingMac, secret)).send(testBytes(2));
+  const sequences = (await delivered).map(({ mac, number, outcome }) => ({ mac, number, outcome }));
+  t.same(
+    sequences.sort((a, b) => (a.mac < b.mac ? -1 : 1)),
+    [
+      { mac: hangingMac, number: 1, outcome: 'delivered' },
+      { mac: failingMac, number: 1, outcome: 'delivered' },
+    ],
+    'the one that had no outcome, and the new one',
+  );
+  t.equal(receiver.requests.length, 4, 'and not the one that waits for its retry');
+  delivered = eventsOf(second, 'delivery', 1);
+  clock.advance(Seconds(5));
+  t.match(await delivered, [{ mac: failingMac, number: 2, outcome: 'delivered' }], 'which comes at its time');
+});
+
+t.test('a secret’s file is whole, for its owner alone, and never made twice', async (t) => {
+  const file = path.join(tempFolder(t), 'key');
+  // What a start left behind that was killed while it wrote.
+  writeFileSync(`${file}.new`, 'ha');
+  t.equal(
+    readOrMakeSecretFile(file, () => 'first'),
+    'first',
+  );
+  t.equal(
+    readOrMakeSecretFile(file, () => 'second'),
+    'first',
+  );
+  t.equal(statSync(file).mode & 0o777, 0o600);
+  t.same(readdirSync(path.dirname(file)), ['key'], 'nothing else is left');
+});

@@ -1,0 +1,186 @@
+/**
+ * What merchants keep: counted in the transaction that writes it, right after restarts, deletions and a migration, and
+ * refused where it would be more than the quota (interfaces.md §2, Fairness).
+ */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import type { NewUser } from '../../../gateway/store/contract/people-store.js';
+import { DEFAULT_QUOTA, type Quota } from '../../../gateway/store/contract/quota.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
+import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
+import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MERCHANT = 'Amber';
+const PET = { name: 'Rex', ownerId: null, species: null, breed: null };
+const PROFILE = { name: 'Rex', photoUrls: [], status: null, category: null, tags: null };
+const NOBODY: NewUser = {
+  id: null,
+  username: null,
+  firstName: null,
+  lastName: null,
+  email: null,
+  phone: null,
+  userStatus: null,
+  passwordHash: null,
+};
+
+const fileOf = (folder: string): string => path.join(folder, 'lockgate.sqlite');
+
+interface Counts {
+  readonly pets: number;
+  readonly users: number;
+  readonly tokens: number;
+  readonly sessions: number;
+  readonly bytes: number;
+}
+
+function countsIn(folder: string): Counts | undefined {
+  const db = new SqliteDatabase(fileOf(folder), { readonly: true });
+  try {
+    const counts = 'SELECT pets, users, tokens, sessions, bytes FROM merchant_kept WHERE merchant_id = 1';
+    return db.prepare(counts).get() as Counts | undefined;
+  } finally {
+    db.close();
+  }
+}
+
+/** The check of what is kept, of `db check`. */
+async function keptCheck(folder: string) {
+  const { checks, damage } = await checkDatabase(fileOf(folder));
+  const found = checks.find(({ name }) => name === 'kept');
+  return { damaged: found?.damaged, damage: damage.filter(({ check }) => check === 'kept') };
+}
+
+async function setting(test: Test, quota: Partial<Quota> = {}): Promise<{ folder: string; store: Store }> {
+  const folder = tempFolder(test);
+  const store = await openSqliteStore(folder, { quota: { ...DEFAULT_QUOTA, ...quota } });
+  await store.addMerchant(MERCHANT, 0);
+  return { folder, store };
+}
+
+t.test('the counts are right after every kind of write, deletions and a restart', async (t) => {
+  const { folder, store } = await setting(t);
+  const { people, access } = store;
+  await people.addUsers(1, [{ ...NOBODY, username: 'ada' }, NOBODY], 0);
+  await people.addPet(1, PET, 0);
+  await people.updatePet(1, 1n, { ...PROFILE, name: 'a longer name', tags: [{ id: 1n }] }, 1);
+  await people.updatePet(1, 1n, PROFILE, 2);
+  const key = await access.addKey({
+    merchant: MERCHANT,
+    publicId: 'k',
+    name: '',
+    secretHash: Buffer.alloc(32),
+    nowMs: 0,
+  });
+  const token = (mark: number, expiresAtMs: number) =>
+    access.addToken({
+      keyId: key.id,
+      tokenHash: Buffer.alloc(32, mark),
+      scopes: [],
+      nowMs: expiresAtMs - 9,
+      expiresAtMs,
+    });
+  await token(1, 10);
+  await token(2, 100);
+  const session = (mark: number) => ({ merchantId: 1, userId: 1n, tokenHash: Buffer.alloc(32, mark), nowMs: 0 });
+  for (const mark of [3, 4]) await people.addSession({ ...session(mark), expiresAtMs: 100 });
+  await people.endSession(1, Buffer.alloc(32, 3));
+  const before = countsIn(folder);
+  t.match(before, { pets: 1, users: 2, tokens: 1, sessions: 1 }, 'the first token had ended when the second came');
+  await access.revokeKey('k', 50);
+  t.match(countsIn(folder), { pets: 1, users: 2, tokens: 0, sessions: 1 });
+  await store.close();
+  t.match(await keptCheck(folder), { damaged: 0 });
+  const again = await openSqliteStore(folder);
+  await again.people.addPet(1, PET, 0);
+  t.match(countsIn(folder), { pets: 2, users: 2 });
+  await again.close();
+  t.match(await keptCheck(folder), { damaged: 0 });
+});
+
+t.test('db check finds a count that is not what is there', async (t) => {
+  const { folder, store } = await setting(t);
+  await store.people.addPet(1, PET, 0);
+  await store.close();
+  const db = openDurable(fileOf(folder));
+  db.exec('UPDATE merchant_kept SET pets = 7, bytes = bytes + 1');
+  db.close();
+  t.match(await keptCheck(folder), {
+    damaged: 2,
+    damage: [{ table: 'merchant_kept', row: '1', what: 'its pets are 7: 1 are there' }, { what: /^its bytes are/ }],
+  });
+});
+
+t.test('what would be over a quota is refused by its name, and nothing of it is kept', async (t) => {
+  const quota = { pets: 2, users: 3, petBytes: 50, bytes: 2000 };
+  const { folder, store } = await setting(t, quota);
+  const { people } = store;
+  await people.addPet(1, PET, 0);
+  await people.addPet(1, PET, 0);
+  await t.rejects(people.addPet(1, PET, 0), { code: 'quota-full', budget: 'pets', message: /more than 2 pets/ });
+  await t.rejects(people.updatePet(1, 1n, { ...PROFILE, name: 'x'.repeat(49) }, 0), { code: 'pet-too-large' });
+  await people.addUsers(1, [NOBODY, NOBODY], 0);
+  await t.rejects(people.addUsers(1, [NOBODY, NOBODY], 0), { code: 'quota-full', budget: 'users' });
+  await t.rejects(people.findRoom(1, 2), { code: 'quota-full', budget: 'users' });
+  await people.findRoom(1, 1);
+  const counts = countsIn(folder);
+  t.match(counts, { pets: 2, users: 2 });
+  await t.rejects(people.addUsers(1, [{ ...NOBODY, email: 'e'.repeat(2000) }], 0), {
+    code: 'quota-full',
+    budget: 'kept-bytes',
+  });
+  t.same(countsIn(folder), counts);
+  await people.addUsers(1, [NOBODY], 0);
+  t.equal((await people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 })).length, 3);
+  await store.close();
+  const lower = await openSqliteStore(folder, { quota: { ...quota, pets: 1, petBytes: 1, bytes: 1 } });
+  const shrunk = await lower.people.updatePet(1, 1n, { ...PROFILE, name: 'R' }, 0);
+  t.match(shrunk, { name: 'R' }, 'what is there already may be read, and become smaller');
+  await lower.close();
+});
+
+/** A store as the version before left it, with these users of one merchant, and two pets. */
+async function storeOfBefore(test: Test, usernames: readonly string[]): Promise<string> {
+  const folder = tempFolder(test);
+  const db = openDurable(fileOf(folder));
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0015-reflash-marks');
+  test.notOk(error);
+  db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, '${MERCHANT}', 1)`);
+  const user = db.prepare(
+    'INSERT INTO user_account (merchant_id, id, username, password_hash, created_at_ms) VALUES (1, ?, ?, ?, 1)',
+  );
+  for (const [index, username] of usernames.entries()) user.run(index + 1, username, `hash of ${username}`);
+  const pet = db.prepare(
+    `INSERT INTO pet (merchant_id, id, name, photo_urls, created_at_ms, changed_at_ms) VALUES (1, ?, ?, '[]', 1, 1)`,
+  );
+  pet.run(1, 'Rex');
+  pet.run(2, 'x'.repeat(100_000));
+  db.close();
+  return folder;
+}
+
+t.test('a store from before is counted, and names that are now alike are entered by their spelling', async (t) => {
+  const folder = await storeOfBefore(t, ['Ada', 'ada', ' Bo ', '\uff23y']);
+  const store = await openSqliteStore(folder);
+  const { people } = store;
+  const counts = countsIn(folder);
+  t.match(counts, { pets: 2, users: 4, tokens: 0, sessions: 0 });
+  t.ok((counts?.bytes ?? 0) > 100_000);
+  for (const username of ['Ada', 'ada', ' Bo '])
+    t.match(await people.findLogin(1, username), { passwordHash: `hash of ${username}` }, username);
+  t.match(await people.findLogin(1, 'BO'), { id: 3n });
+  t.match(await people.findLogin(1, 'cy'), { id: 4n });
+  t.equal(await people.findLogin(1, 'ADA'), null, 'it could be either');
+  await t.rejects(people.addUsers(1, [{ ...NOBODY, username: 'ADA' }], 2), { code: 'user-exists' });
+  const renamed = await people.updatePet(1, 2n, { ...PROFILE, name: 'x'.repeat(99_999) }, 2);
+  t.equal(renamed?.name.length, 99_999, 'a pet that was too large before may stay so');
+  await store.close();
+  const { damage } = await checkDatabase(fileOf(folder));
+  t.same(damage, [], 'and the store is sound');
+});

@@ -1,0 +1,310 @@
+/**
+ * What the log promises whatever its runs and threads do: each uplink once, found by name and by lock at any time, with
+ * a sum that fits its row. Seen from outside, there is a log; that part of it is not in its tables yet must not show.
+ */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import type { IncomingUplink, LogEntry, Store } from '../../../gateway/store/contract/store.js';
+import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
+import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
+import { LogWriter } from '../../../gateway/store/sqlite/log/sqlite-log.js';
+import { ThreadLog } from '../../../gateway/store/sqlite/log/thread-log.js';
+import { type SummedRow, uplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
+import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { openSqliteStore, type SqliteOptions } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { SeededChance } from '../../helpers/pair/seeded-chance.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const LOCKS = 4;
+const SHORT_RUNS = { least: 20, perCredential: 2, most: 40 };
+const STATES = ['pending', 'delivered'] as const;
+
+t.setTimeout(120_000);
+
+function uplink(lock: number, boot: number, sequence: number, content = 0): IncomingUplink {
+  const bytes = testBytes(sequence, { boot, kept: content });
+  const name = { deviceId: lock, merchantId: 1, credentialId: lock, boot, sequence };
+  return { type: 'uplink', ...name, digest: digestOf(bytes), kind: 1, bytes, receivedAtMs: 5, buffered: false };
+}
+
+/** The log as a list: the simplest that keeps the promise. */
+class Model {
+  readonly kept: IncomingUplink[] = [];
+
+  append(incoming: readonly IncomingUplink[]): void {
+    for (const one of incoming) if (!this.kept.some((other) => nameOf(other) === nameOf(one))) this.kept.push(one);
+  }
+
+  ofLock(lock: number): IncomingUplink[] {
+    return this.kept.filter(({ deviceId }) => deviceId === lock);
+  }
+}
+
+const nameOf = ({ credentialId, boot, sequence, digest }: IncomingUplink): string =>
+  `${credentialId}/${boot}/${sequence}/${digest.toString('hex')}`;
+const shortNameOf = ({ boot, sequence, digest }: { boot: number; sequence: number; digest: Buffer }): string =>
+  `${boot}/${sequence}/${digest.toString('hex')}`;
+
+async function openWithLocks(folder: string, options: SqliteOptions): Promise<Store> {
+  const store = await openSqliteStore(folder, options);
+  if ((await store.listMerchants()).length > 0) return store;
+  await store.addMerchant('Amber', 1);
+  for (let lock = 1; lock <= LOCKS; lock++)
+    await store.addDevice({
+      mac: testMac(lock),
+      merchant: 'Amber',
+      simulated: false,
+      secretHash: Buffer.alloc(32),
+      nowMs: 1,
+    });
+  const url = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed: Buffer.alloc(1), nowMs: 1 };
+  await store.addWebhookUrl(url);
+  return store;
+}
+
+async function logOf(store: Store, lock: number): Promise<IncomingUplink[]> {
+  const entries: LogEntry[] = [];
+  for await (const piece of store.readLog(lock, 7)) entries.push(...piece);
+  return entries.flatMap((entry) => (entry.type === 'uplink' ? [entry.uplink as unknown as IncomingUplink] : []));
+}
+
+/** Everything that can be asked by name or by lock, beside the model. */
+async function compare(t: Test, store: Store, model: Model, chance: SeededChance, when: string): Promise<void> {
+  const lock = chance.between(1, LOCKS + 1);
+  const kept = model.ofLock(lock);
+  const names = (list: readonly IncomingUplink[]): string[] => list.map(shortNameOf);
+  t.same(names(await logOf(store, lock)), names(kept), `${when}: the log of lock ${lock}`);
+  const sorted = kept.toSorted((one, other) => other.boot - one.boot || other.sequence - one.sequence);
+  const latest = await store.readUplinks(lock, 15);
+  const places = (list: readonly { boot: number; sequence: number }[]): string[] =>
+    list.map(({ boot, sequence }) => `${boot}/${sequence}`);
+  t.same(places(latest), places(sorted.slice(0, 15)), `${when}: the latest of lock ${lock}`);
+  const filter = { urlIds: [1], states: [...STATES], deviceId: lock, fromId: 0, toId: 1e9, limit: 15 };
+  const deliveries = await store.webhooks.readDeliveries(filter);
+  t.same(
+    deliveries.map(({ uplink }) => shortNameOf(uplink)),
+    names(kept.toReversed().slice(0, 15)),
+    `${when}: the deliveries of lock ${lock}`,
+  );
+  if (kept.length === 0) return;
+  const one = chance.pick(kept);
+  const digests = await store.readDigests(lock, one.boot, one.sequence);
+  const alike = kept.filter(({ boot, sequence }) => boot === one.boot && sequence === one.sequence);
+  t.same(
+    digests.map((digest) => digest.toString('hex')).sort(),
+    alike.map(({ digest }) => digest.toString('hex')).sort(),
+    `${when}: what is under ${shortNameOf(one)}`,
+  );
+  const event = await store.webhooks.findEvent({ ...one, mac: testMac(lock) });
+  t.equal(event && shortNameOf(event), shortNameOf(one), `${when}: the event`);
+}
+
+/** Uplinks as fleets send them and as nobody should: in order, late, again, with other content. */
+function nextBatch(chance: SeededChance, sent: Map<number, number>): IncomingUplink[] {
+  return Array.from({ length: chance.between(0, 25) }, () => {
+    const lock = chance.between(1, LOCKS + 1);
+    const last = sent.get(lock) ?? 0;
+    const dice = chance.next();
+    if (dice < 0.6) {
+      sent.set(lock, last + 1);
+      return uplink(lock, 1 + (last >> 6), last & 63);
+    }
+    const any = chance.between(0, last + 3);
+    return uplink(lock, 1 + (any >> 6), any & 63, dice < 0.9 ? 0 : chance.between(1, 3));
+  });
+}
+
+async function liveThrough(t: Test, options: SqliteOptions, seed: number): Promise<void> {
+  const folder = tempFolder(t);
+  const [chance, model, sent] = [new SeededChance(seed), new Model(), new Map<number, number>()];
+  let store = await openWithLocks(folder, options);
+  t.teardown(() => store.close().catch(() => undefined));
+  for (let round = 0; round < 60; round++) {
+    const batches = Array.from({ length: chance.between(1, 4) }, () => nextBatch(chance, sent));
+    const isBroken = chance.next() < 0.1;
+    const broken = { ...uplink(1, 9, round), deviceId: Number.NaN };
+    // Each before the one before is answered, as a gateway at its limit does.
+    const appended = batches.map((incoming) => store.append({ incoming, judged: [], states: new Map() }));
+    if (isBroken) {
+      const incoming = [...nextBatch(chance, new Map(sent)), broken];
+      const failing = store.append({ incoming, judged: [], states: new Map() });
+      await t.rejects(failing, { name: 'StoreFailure' }, `round ${round}: nothing of a broken batch is kept`);
+    }
+    await Promise.all(appended);
+    for (const incoming of batches) model.append(incoming);
+    await compare(t, store, model, chance, `seed ${seed}, round ${round}`);
+    if (chance.next() < 0.1) {
+      await store.close();
+      store = await openWithLocks(folder, options);
+    }
+  }
+  await store.close();
+  t.equal(countOf(folder, 'uplink'), model.kept.length, 'each is there once');
+  checkSums(t, folder);
+}
+
+function open(folder: string): SqliteDatabase.Database {
+  return new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+}
+
+function countOf(folder: string, table: string): number {
+  const db = open(folder);
+  const count = db.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number;
+  db.close();
+  return count;
+}
+
+function checkSums(t: Test, folder: string): void {
+  const db = open(folder);
+  const rows = db.prepare('SELECT * FROM uplink').all() as (SummedRow & { readonly sum: number })[];
+  db.close();
+  t.same(
+    rows.filter((row) => uplinkSum(row) !== row.sum),
+    [],
+    `the sums of ${rows.length} rows fit`,
+  );
+}
+
+for (const logThread of [false, true])
+  t.test(`with short runs, ${logThread ? 'in a thread' : 'in line'}, the log is what a list would be`, async (t) => {
+    for (const seed of [1, 2]) await liveThrough(t, { logThread, runSize: SHORT_RUNS }, seed);
+  });
+
+t.test('what a full disk turned back is put into the tables all the same', async (t) => {
+  const folder = tempFolder(t);
+  await (await openWithLocks(folder, {})).close();
+  const db = openDurable(path.join(folder, 'lockgate.sqlite'));
+  t.teardown(() => db.close());
+  const writer = new LogWriter(db, SHORT_RUNS);
+  const [chance, sent, model] = [new SeededChance(3), new Map<number, number>(), new Model()];
+  let full = 0;
+  for (let round = 0; round < 300; round++) {
+    const pages = db.pragma('page_count', { simple: true }) as number;
+    const incoming = nextBatch(chance, sent);
+    const packed = packCommit({ incoming, judged: [], states: new Map() });
+    const commit = (): unknown => writer.write([{ type: 'append', commit: packed }]);
+    db.pragma(`max_page_count = ${pages}`);
+    try {
+      commit();
+    } catch (error) {
+      t.match(error, { code: 'SQLITE_FULL' });
+      full += 1;
+      db.pragma('max_page_count = 1000000');
+      commit();
+    }
+    model.append(incoming);
+  }
+  writer.settle();
+  const count = (table: string): unknown => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
+  const all = model.kept.length;
+  t.same([count('uplink'), count('uplink_name'), count('uplink_of_device')], [all, all, all]);
+  t.ok(full > 10, `${full} times it was full`);
+});
+
+t.test('of what the thread has put into the tables the store keeps nothing in memory', async (t) => {
+  const folder = tempFolder(t);
+  await (await openWithLocks(folder, {})).close();
+  const file = path.join(folder, 'lockgate.sqlite');
+  const reader = new SqliteDatabase(file, { readonly: true });
+  t.teardown(() => reader.close());
+  const log = await ThreadLog.open({ file, runSize: SHORT_RUNS }, reader);
+  const [chance, sent] = [new SeededChance(4), new Map<number, number>()];
+  for (let round = 0; round < 50; round++)
+    await log.append(packCommit({ incoming: nextBatch(chance, sent), judged: [], states: new Map() }));
+  t.ok(log.tail.count <= 2 * SHORT_RUNS.most, `${log.tail.count} in memory`);
+  t.ok(log.tail.settledId > 200, `up to ${log.tail.settledId} all are in the tables`);
+  await log.settle();
+  t.same([log.tail.count, log.tail.mark.runEndId], [0, 0]);
+  await log.close();
+});
+
+t.test('a row that changed does not fit its sum', async (t) => {
+  const folder = tempFolder(t);
+  const store = await openWithLocks(folder, {});
+  await store.append({ incoming: [uplink(1, 1, 1)], judged: [], states: new Map() });
+  await store.close();
+  const db = open(folder);
+  const row = db.prepare('SELECT * FROM uplink').get() as SummedRow & { readonly sum: number };
+  db.close();
+  t.equal(uplinkSum(row), row.sum);
+  const bytes = Buffer.from(row.bytes);
+  bytes[3] = (bytes[3] as number) ^ 1;
+  const digest = Buffer.from(row.digest);
+  digest[7] = (digest[7] as number) ^ 128;
+  const columns = ['id', 'device_id', 'merchant_id', 'credential_id', 'boot', 'sequence', 'kind', 'received_at_ms'];
+  const changed = columns.map((name) => ({ ...row, [name]: (row[name as keyof SummedRow] as number) + 1 }));
+  for (const other of [...changed, { ...row, bytes }, { ...row, digest }, { ...row, buffered: 1 }])
+    t.not(uplinkSum(other), row.sum);
+});
+
+t.test('what is erased or deleted is gone from every table, in the tail of the log and before it', async (t) => {
+  for (const runSize of [undefined, { least: 1, perCredential: 1, most: 1 }]) {
+    const folder = tempFolder(t);
+    const store = await openWithLocks(folder, runSize === undefined ? {} : { runSize });
+    for (const sequence of [1, 2, 3])
+      await store.append({ incoming: [uplink(1, 1, sequence), uplink(2, 1, sequence)], judged: [], states: new Map() });
+    t.match(await store.eraseDevice(1, null), { uplinks: 3 });
+    t.same([await logOf(store, 1), await store.readUplinks(1, 9)], [[], []]);
+    t.equal((await store.readDigests(1, 1, 2))[0]?.length, 0, 'a name that was used is known');
+    t.match(await store.deleteOld({ table: 'uplink', beforeMs: 6, afterId: 0, limit: 4 }), { held: 2, deleted: 2 });
+    await store.recordProgress([{ urlId: 1, attempts: [], cursor: 99 }]);
+    t.match(await store.deleteOld({ table: 'uplink', beforeMs: 6, afterId: 0, limit: 9 }), { held: 0, deleted: 4 });
+    t.same(await store.readDigests(2, 1, 2), []);
+    await store.append({ incoming: [uplink(2, 1, 2)], judged: [], states: new Map() });
+    t.equal((await logOf(store, 2)).length, 1, 'and is new again when it comes again');
+    await store.close();
+    t.ok(countOf(folder, 'uplink_name') <= 1, 'no name is left behind');
+    t.ok(countOf(folder, 'uplink_of_device') <= 1);
+    checkSums(t, folder);
+  }
+});
+
+t.test('a store from before is taken over in steps, and goes on where it was ended', async (t) => {
+  const folder = tempFolder(t);
+  const db = open(folder);
+  const all = await migrationProvider.getMigrations();
+  const older = Object.fromEntries(Object.entries(all).filter(([name]) => name < '0009'));
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const provider = { getMigrations: async () => older };
+  t.notOk((await new Migrator({ db: tables, provider }).migrateToLatest()).error);
+  db.exec(`INSERT INTO merchant VALUES (1, 'Amber', 1);
+    INSERT INTO device (id, mac, merchant_id, simulated, created_at_ms) VALUES (1, '${testMac(1)}', 1, 0, 1);
+    INSERT INTO credential (id, device_id, kind, secret_hash, created_at_ms) VALUES (1, 1, 'lock', x'00', 1)`);
+  const columns =
+    'id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes, received_at_ms, buffered';
+  const insert = db.prepare(`INSERT INTO uplink (${columns}) VALUES (?, 1, 1, 1, 1, ?, ?, 1, ?, 5, 0)`);
+  // Ids far apart, so that there is more than one step.
+  const ids = [1, 2, 150_000, 150_001, 250_000];
+  for (const [sequence, id] of ids.entries()) {
+    const { digest, bytes } = uplink(1, 1, sequence);
+    insert.run(id, sequence, digest, bytes);
+  }
+  db.close();
+  const ended = openSqliteStore(folder, {
+    onCatchUp: ({ done }) => {
+      if (done > 0) throw new Error('the power fails');
+    },
+  });
+  await t.rejects(ended, { message: 'the power fails' });
+  t.equal(countOf(folder, 'uplink_name'), 2, 'a step was done');
+  const told: number[] = [];
+  const store = await openSqliteStore(folder, { onCatchUp: ({ done, of }) => void told.push(done, of) });
+  t.same(told, [100_000, 250_000, 200_000, 250_000]);
+  t.same(
+    (await store.readUplinks(1, 9)).map(({ id }) => id),
+    ids.toReversed(),
+  );
+  t.same(
+    (await logOf(store, 1)).map(({ sequence }) => sequence),
+    [0, 1, 2, 3, 4],
+  );
+  await store.append({ incoming: [uplink(1, 1, 2), uplink(1, 1, 9)], judged: [], states: new Map() });
+  t.equal((await store.readUplinks(1, 9)).length, 6, 'a repeat is known for one, and what is new is new');
+  await store.close();
+  t.equal(countOf(folder, 'uplink_of_device'), 5);
+  checkSums(t, folder);
+});

@@ -1,0 +1,155 @@
+/**
+ * Whoever reads a lock's log while the thread writes it gets a beginning of what he will get later: a commit shows when
+ * it is answered, whole, or not at all. Here the thread has written a commit and this thread does not know it yet, the
+ * moment that no test meets by chance.
+ */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { Locks } from '../../../gateway/locks/locks.js';
+import type { Commit, Incoming, Store } from '../../../gateway/store/contract/store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { Days, Hours, ManualClock } from '../../../proto/clock.js';
+import { presence } from '../../../proto/power/judge/presence.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import type { Ping } from '../../../proto/wire/ping.js';
+import { testBytes, testMac, testUplink } from '../../helpers/gateway/test-gateway.js';
+import { chooseSeed, SeededChance } from '../../helpers/pair/seeded-chance.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const LOCKS = 3;
+const SHORT_RUNS = { least: 20, perCredential: 2, most: 40 };
+/** Rounds in which the thread may be waited for, a millisecond each. */
+const PATIENCE = 20_000;
+
+t.setTimeout(60_000);
+
+function uplink(lock: number, sequence: number, bytes = testBytes(sequence)): Incoming {
+  const name = { deviceId: lock, merchantId: 1, credentialId: lock, boot: 1, sequence };
+  return { type: 'uplink', ...name, digest: digestOf(bytes), kind: 1, bytes, receivedAtMs: sequence, buffered: false };
+}
+
+async function openWithLocks(folder: string, logThread: boolean): Promise<Store> {
+  const store = await openSqliteStore(folder, { logThread, runSize: SHORT_RUNS });
+  await store.addMerchant('Amber', 1);
+  const account = { merchant: 'Amber', simulated: false, secretHash: Buffer.alloc(32), nowMs: 1 };
+  for (let lock = 1; lock <= LOCKS; lock++) await store.addDevice({ ...account, mac: testMac(lock) });
+  return store;
+}
+
+/** The log of a lock as a list of what happened. `meanwhile` is awaited after each piece. */
+async function logOf(store: Store, lock: number, limit: number, meanwhile?: () => Promise<void>): Promise<string[]> {
+  const entries: string[] = [];
+  for await (const piece of store.readLog(lock, limit)) {
+    for (const entry of piece)
+      entries.push(entry.type === 'uplink' ? `uplink ${entry.uplink.sequence}` : `event at ${entry.atMs}`);
+    await meanwhile?.();
+  }
+  return entries;
+}
+
+/** A commit of uplinks and events of connections, mixed. */
+function nextCommit(chance: SeededChance, sent: number[], atMs: () => number): Commit {
+  const incoming = Array.from({ length: chance.between(1, 12) }, (): Incoming => {
+    const lock = chance.between(1, LOCKS + 1);
+    const event = { event: 'connect' } as const;
+    if (chance.next() < 0.3) return { type: 'lock-event', deviceId: lock, atMs: atMs(), event };
+    sent[lock] = (sent[lock] ?? 0) + 1;
+    return uplink(lock, sent[lock] as number);
+  });
+  return { incoming, judged: [], states: new Map() };
+}
+
+/** Waits, without a turn for anybody else in this thread, until somebody else's commit stands in the file. */
+function awaitRows(count: () => number, rows: number): void {
+  const clock = new Int32Array(new SharedArrayBuffer(4));
+  for (let round = 0; round < PATIENCE && count() < rows; round++) Atomics.wait(clock, 0, 0, 1);
+}
+
+async function readUnanswered(t: Test, seed: number): Promise<void> {
+  const folder = tempFolder(t);
+  const store = await openWithLocks(folder, true);
+  const spy = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  const counted = spy.prepare('SELECT (SELECT count(*) FROM uplink) + (SELECT count(*) FROM lock_event)').pluck();
+  const [chance, sent] = [new SeededChance(seed), [] as number[]];
+  let [rows, ms] = [0, 0];
+  const logs = new Map<number, string[][]>();
+  for (let round = 0; round < 40; round++) {
+    const commit = nextCommit(chance, sent, () => ++ms);
+    rows += commit.incoming.length;
+    const answered = store.append(commit);
+    // It is handed to the thread in a microtask; what comes back needs a turn of the event loop.
+    for (let turn = 0; turn < 20; turn++) await undefined;
+    awaitRows(() => counted.get() as number, rows);
+    for (let lock = 1; lock <= LOCKS; lock++) {
+      const all = logs.get(lock) ?? [];
+      all.push(await logOf(store, lock, 100));
+      logs.set(lock, all);
+    }
+    // And with the answer between two pieces.
+    const lock = chance.between(1, LOCKS + 1);
+    logs.get(lock)?.push(await logOf(store, lock, 3, () => answered));
+    await answered;
+  }
+  for (const [lock, read] of logs) {
+    const whole = await logOf(store, lock, 50);
+    const wrong = read.filter((entries) => entries.some((entry, at) => entry !== whole[at]));
+    t.same(wrong.slice(0, 1), [], `seed ${seed}: what was read of lock ${lock} is how its log begins`);
+  }
+  t.equal(counted.get(), rows);
+  spy.close();
+  await store.close();
+}
+
+t.test('what is read beside a commit is a beginning of what is read after it', async (t) => {
+  const seed = chooseSeed();
+  await readUnanswered(t, seed);
+});
+
+t.test('a lock that was late and pinged just before a crash is not late after it', async (t) => {
+  const store = await openWithLocks(tempFolder(t), false);
+  t.teardown(() => store.close());
+  const startMs = Date.UTC(2026, 10, 20);
+  const clock = new ManualClock(startMs);
+  const before = new Locks(store, clock, () => undefined);
+  const lock = before.known(1, testMac(1));
+  before.judge(lock, { type: 'gateway', state: 'start', atMs: clock.now() });
+  before.judge(lock, { type: 'connect', source: 'lock', atMs: clock.now() });
+  before.judge(lock, { type: 'disconnect', source: 'lock', cause: 'closed', atMs: clock.now() });
+  clock.advance(Days(2));
+  before.judge(lock, { type: 'tick', atMs: clock.now() });
+  t.equal(presence(POWER_MODEL, lock.state.belief, clock.now()).presence, 'late');
+  await store.append({ incoming: [], judged: [], states: new Map([[1, JSON.stringify(lock.state)]]) });
+  // Its ping is in the log, its state is not written with it.
+  const { body } = testUplink(1);
+  const daily = { ...body, reason: 'REASON_PERIOD_TRACKING' } as Ping;
+  const bytes = testBytes(1, { timeMs: clock.now(), body: daily });
+  const ping = { ...uplink(1, 1, bytes), receivedAtMs: clock.now() } as Incoming;
+  await store.append({ incoming: [ping], judged: [], states: new Map() });
+  clock.advance(Hours(1));
+  const after = new Locks(store, clock, () => undefined);
+  await after.load();
+  const found = after.find(1);
+  t.equal(found?.presence.presence, 'asleep');
+  t.same(found?.presence, found && presence(POWER_MODEL, found.state.belief, clock.now()));
+});
+
+t.test('the WAL can be emptied while the thread has just copied it', async (t) => {
+  const store = await openWithLocks(tempFolder(t), true);
+  const [chance, sent] = [new SeededChance(5), [] as number[]];
+  // Large enough that the thread copies after each of them.
+  const large = (): Commit => {
+    const bytes = Buffer.alloc(9_000_000, chance.between(0, 255));
+    const incoming: Incoming[] = [
+      { type: 'quarantine', deviceId: 1, credentialId: 1, receivedAtMs: 1, code: 'test', message: 'a test', bytes },
+    ];
+    return { incoming, judged: [], states: new Map() };
+  };
+  for (let round = 0; round < 3; round++) {
+    await store.append(nextCommit(chance, sent, () => round));
+    await store.append(large());
+    await t.resolves(store.scrub(), `round ${round}`);
+  }
+  await store.close();
+});

@@ -1,0 +1,217 @@
+// The thread that writes the log: what shares a commit, what does not bring others down, and how the WAL is emptied.
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import type { NewUser } from '../../../gateway/store/contract/people-store.js';
+import type { NewDevice } from '../../../gateway/store/contract/store.js';
+import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
+import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
+import { ThreadLog } from '../../../gateway/store/sqlite/log/thread-log.js';
+import { WalEmptier } from '../../../gateway/store/sqlite/log/wal-checkpointer.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { NO_USAGE } from '../../../gateway/usage/counts.js';
+import type { Month } from '../../../gateway/usage/month.js';
+import { Usage } from '../../../gateway/usage/usage.js';
+import { ManualClock } from '../../../proto/clock.js';
+import { testMac } from '../../helpers/gateway/test-gateway.js';
+import { AppendFleet } from '../../helpers/store/append-fleet.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const NOBODY: NewUser = {
+  id: null,
+  username: null,
+  firstName: null,
+  lastName: null,
+  email: null,
+  phone: null,
+  userStatus: null,
+  passwordHash: null,
+};
+
+/** The lock of this number; AppendFleet's have these ids. */
+const newDevice = (number: number): NewDevice => {
+  return { mac: testMac(number), merchant: 'Amber', simulated: false, secretHash: Buffer.alloc(32, number), nowMs: 0 };
+};
+
+const PAGE = 4096;
+const FRAME = 24 + PAGE;
+
+/** The file of an empty store, and a connection that reads it. */
+async function emptyStore(test: Teardown): Promise<{ file: string; reader: SqliteDatabase.Database }> {
+  const folder = tempFolder(test);
+  await (await openSqliteStore(folder)).close();
+  const file = path.join(folder, 'lockgate.sqlite');
+  const reader = new SqliteDatabase(file, { readonly: true });
+  test.teardown(() => void reader.close());
+  return { file, reader };
+}
+
+/** How many commits the WAL has, each of which was an fsync. */
+function commitsIn(file: string): number {
+  const wal = readFileSync(`${file}-wal`);
+  let commits = 0;
+  for (let at = 32; at + FRAME <= wal.length; at += FRAME) if (wal.readUInt32BE(at + 4) > 0) commits += 1;
+  return commits;
+}
+
+t.test('what is written beside uplinks shares their commits', async (t) => {
+  const { file, reader } = await emptyStore(t);
+  const log = await ThreadLog.open({ file, runSize: undefined }, reader);
+  const fleet = new AppendFleet(4);
+  const rounds = 50;
+  const all: Promise<void>[] = [];
+  for (let round = 0; round < rounds; round++) {
+    all.push(log.append(packCommit(fleet.batch(4))));
+    all.push(log.writeBeside({ type: 'fact', name: `fact-${round}`, value: String(round) }));
+  }
+  await Promise.all(all);
+  t.ok(commitsIn(file) <= rounds + 1, `${commitsIn(file)} commits for ${2 * rounds} writes`);
+  t.equal(reader.prepare(`SELECT count(*) FROM fact WHERE name LIKE 'fact-%'`).pluck().get(), rounds);
+  t.equal(reader.prepare('SELECT count(*) FROM uplink').pluck().get(), 4 * rounds);
+  t.equal(log.tail.count, 4 * rounds);
+  await log.writeBeside({ type: 'fact', name: 'fact-0', value: 'last' });
+  t.equal(
+    reader.prepare(`SELECT value FROM fact WHERE name = 'fact-0'`).pluck().get(),
+    'last',
+    'also where none comes',
+  );
+  await log.close();
+});
+
+t.test('what merchants write at once shares commits, with uplinks where there are some', async (t) => {
+  const folder = tempFolder(t);
+  const store = await openSqliteStore(folder, { logThread: true });
+  const file = path.join(folder, 'lockgate.sqlite');
+  const { id: merchantId } = await store.addMerchant('Amber', 0);
+  await store.addDevices([1, 2, 3, 4].map(newDevice));
+  const before = commitsIn(file);
+  const pet = { name: 'Rex', ownerId: null, species: null, breed: null };
+  const pets = 300;
+  const fleet = new AppendFleet(4);
+  const [, added] = await Promise.all([
+    store.append(fleet.batch(4)),
+    Promise.all(Array.from({ length: pets }, () => store.people.addPet(merchantId, pet, 0))),
+  ]);
+  t.same(new Set(added.map(({ id }) => id)).size, pets, 'each has an id of its own');
+  t.ok(commitsIn(file) - before <= 6, `${commitsIn(file) - before} commits for ${pets} pets and a ping`);
+  await store.close();
+});
+
+t.test('a refusal among merchants’ writes takes nothing back of those that shared its commit', async (t) => {
+  const store = await openSqliteStore(tempFolder(t), { logThread: true });
+  t.teardown(() => store.close());
+  const { id: merchantId } = await store.addMerchant('Amber', 0);
+  const user = (username: string): NewUser => ({ ...NOBODY, username });
+  const outcomes = await Promise.allSettled([
+    store.people.addUsers(merchantId, [user('ada')], 0),
+    store.people.addUsers(merchantId, [user('bo'), user('ADA')], 0),
+    store.people.addUsers(merchantId, [user('cy')], 0),
+  ]);
+  t.match(outcomes, [
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { code: 'user-exists', faults: [{ pointer: '/1/username' }] } },
+    { status: 'fulfilled' },
+  ]);
+  const users = await store.people.listUsers({ merchant: 'Amber', afterId: null, limit: 9 });
+  t.same(
+    users.map(({ username }) => username),
+    ['ada', 'cy'],
+  );
+});
+
+t.test('a write that can’t be made takes none of those with it that shared its commit', async (t) => {
+  const { file, reader } = await emptyStore(t);
+  const log = await ThreadLog.open({ file, runSize: undefined }, reader);
+  const fleet = new AppendFleet(4);
+  const bad = { type: 'fact', name: 'bad', value: null as unknown as string } as const;
+  const outcomes = await Promise.allSettled([
+    log.append(packCommit(fleet.batch(4))),
+    log.writeBeside(bad),
+    log.writeBeside({ type: 'fact', name: 'good', value: 'yes' }),
+    log.append(packCommit(fleet.batch(4))),
+  ]);
+  t.same(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+  );
+  t.same(reader.prepare(`SELECT name FROM fact WHERE name IN ('bad', 'good')`).pluck().all(), ['good']);
+  const ids = reader.prepare('SELECT id FROM uplink ORDER BY id').pluck().all();
+  t.same(ids, [1, 2, 3, 4, 5, 6, 7, 8]);
+  t.equal(log.tail.growing.lastId, 8, 'and the copy of the tail has them under these ids');
+  await log.close();
+});
+
+t.test('the WAL is copied beside a writer that never rests, and stays short', async (t) => {
+  const { file } = await emptyStore(t);
+  const db = openDurable(file);
+  const limits = { copiedFrom: 50, longFrom: 200, little: 20, most: 400 };
+  const emptier = new WalEmptier(db, file, limits);
+  db.exec('CREATE TABLE filled (bytes BLOB)');
+  const fill = db.prepare('INSERT INTO filled VALUES (zeroblob(20000))');
+  const before = statSync(file).size;
+  const perCommit = 12;
+  let longest = 0;
+  for (let commit = 0; commit < 300; commit++) {
+    fill.run();
+    emptier.check();
+    emptier.copyWhereLong();
+    longest = Math.max(longest, statSync(`${file}-wal`).size);
+  }
+  t.ok(longest <= (limits.most + perCommit) * FRAME, `${longest / FRAME} pages`);
+  t.ok(statSync(file).size - before > 100 * 20_000, 'most of it is in the file');
+  await emptier.close();
+  t.equal(db.prepare('SELECT count(*) FROM filled').pluck().get(), 300);
+  t.equal(db.pragma('integrity_check', { simple: true }), 'ok');
+  db.close();
+});
+
+t.test('what was deleted can be scrubbed from the WAL also while it is being copied', async (t) => {
+  const folder = tempFolder(t);
+  const store = await openSqliteStore(folder, { logThread: true });
+  const fleet = new AppendFleet(4);
+  // Enough for the WAL to be copied: 1,000 pages.
+  for (let batch = 0; batch < 12; batch++) await store.append(fleet.batch(2000));
+  await store.scrub();
+  // Nothing of it is left but page 1, written anew: it says whose WAL this is (place/wal-presence.ts).
+  const wal = readFileSync(path.join(folder, 'lockgate.sqlite-wal'));
+  t.equal(wal.length, 32 + 24 + 4096, 'a header and one frame');
+  t.equal(wal.readUInt32BE(32), 1, 'which is page 1');
+  await store.close();
+});
+
+t.test('counts are stored in pieces, and each once where one of them fails', async (t) => {
+  const added: UsageDelta[][] = [];
+  let failing = false;
+  const add = async (deltas: readonly UsageDelta[]): Promise<void> => {
+    if (failing && added.length === 1) throw new Error('the disk is full');
+    added.push([...deltas]);
+  };
+  const usage = await Usage.start({
+    store: {
+      usage: { add, readActivations: async () => [] },
+      listMerchants: async () => [],
+      readFact: async () => '0',
+      writeFact: async () => undefined,
+    },
+    clock: new ManualClock(Date.UTC(2026, 10, 2)),
+    runClock: new ManualClock(0),
+    events: { emit: () => true },
+  } as unknown as Parameters<typeof Usage.start>[0]);
+  const month = '2026-11' as Month;
+  const deltas = Array.from({ length: 250 }, (_, index) => {
+    return { ...NO_USAGE, month, mac: testMac(index + 1), merchantId: 1, simulated: false, bytesUp: 1 };
+  });
+  usage.meter.putBack(deltas);
+  failing = true;
+  await t.rejects(usage.store(), /full/);
+  failing = false;
+  await usage.store();
+  t.same(
+    added.map(({ length }) => length),
+    [100, 100, 50],
+  );
+  t.equal(new Set(added.flat().map(({ mac }) => mac)).size, 250);
+  await usage.stop();
+});

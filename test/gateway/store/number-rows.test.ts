@@ -1,0 +1,86 @@
+/**
+ * The lists in which the newest uplinks are known by name and by lock, against plain arrays: rows that are put in at
+ * the end and in between, and taken out, past every size at which the block of memory grows.
+ */
+import t from 'tap';
+import { IdList } from '../../../gateway/store/sqlite/id-list.js';
+import { NameList } from '../../../gateway/store/sqlite/name-list.js';
+import { NumberRows } from '../../../gateway/store/sqlite/number-rows.js';
+import { chooseSeed, SeededChance } from '../../helpers/pair/seeded-chance.js';
+
+const seed = chooseSeed();
+t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/gateway/store/number-rows.test.js`);
+
+t.test('rows are what an array of rows would be', async (t) => {
+  const chance = new SeededChance(seed);
+  const rows = new NumberRows(2);
+  const plain: [number, number][] = [];
+  for (let step = 0; step < 2000; step++) {
+    const at = chance.between(0, plain.length + 1);
+    if (plain.length > 0 && chance.between(0, 4) === 0) {
+      const out = chance.between(0, plain.length);
+      rows.remove(out);
+      plain.splice(out, 1);
+      continue;
+    }
+    rows.insert(at);
+    // A new row is all zeros, whatever stood in its place before.
+    if (rows.at(at, 0) !== 0 || rows.at(at, 1) !== 0) t.fail(`step ${step}: row ${at} is not empty`);
+    rows.set(at, 0, step);
+    rows.set(at, 1, 2 ** 53 - 1 - step);
+    plain.splice(at, 0, [step, 2 ** 53 - 1 - step]);
+  }
+  t.same(
+    Array.from({ length: rows.length }, (_, row) => [rows.at(row, 0), rows.at(row, 1)]),
+    plain,
+  );
+});
+
+t.test('names stand in their order, and are found and forgotten', async (t) => {
+  const chance = new SeededChance(seed + 1);
+  const list = new NameList();
+  let plain: { boot: number; sequence: number; id: number }[] = [];
+  for (let id = 1; id <= 1000; id++) {
+    const name = { boot: 0xffff_fff0 + chance.between(0, 3), sequence: chance.between(0, 300) };
+    list.add(name.boot, name.sequence, id);
+    plain.push({ ...name, id });
+  }
+  const check = (what: string): void => {
+    const sorted = [...plain].sort((a, b) => a.boot - b.boot || a.sequence - b.sequence);
+    const names = Array.from({ length: list.length }, (_, index) => [list.bootAt(index), list.sequenceAt(index)]);
+    t.same(
+      names,
+      sorted.map(({ boot, sequence }) => [boot, sequence]),
+      what,
+    );
+    const { boot, sequence } = sorted.at(-1) as { boot: number; sequence: number };
+    t.same(list.last, { boot, sequence }, `${what}, the last`);
+    for (const { boot, sequence } of plain.slice(0, 50)) {
+      const ids = plain.filter((each) => each.boot === boot && each.sequence === sequence).map(({ id }) => id);
+      t.same(
+        list.find(boot, sequence).sort((a, b) => a - b),
+        ids,
+        `${what}, ${boot}/${sequence}`,
+      );
+    }
+    t.same(list.find(1, 1), [], 'what is not there is not found');
+  };
+  check('all');
+  list.forgetFrom(700);
+  plain = plain.filter(({ id }) => id < 700);
+  check('without the newest');
+});
+
+t.test('ids grow, and those after one are given', async (t) => {
+  const list = new IdList();
+  t.equal(list.last, 0);
+  for (let id = 3; id <= 300; id += 3) list.add(id);
+  t.same(list.after(290), [291, 294, 297, 300]);
+  t.same(list.after(300), []);
+  t.equal(list.after(0).length, 100);
+  list.forgetFrom(150);
+  t.equal(list.last, 147);
+  t.same(list.after(140), [141, 144, 147]);
+  list.forgetFrom(0);
+  t.equal(list.length, 0);
+});

@@ -1,0 +1,56 @@
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
+import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore } from '../../helpers/store/new-store.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+import { floodContract, storeContract } from './store-contract.js';
+import { usageStoreContract } from './usage-store-contract.js';
+
+// Twice the contract, on a machine that does other things too.
+t.setTimeout(170_000);
+
+storeContract('SQLite', openStore);
+floodContract('SQLite', openStore);
+const runSize = { least: 2, perCredential: 1, most: 4 };
+storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
+usageStoreContract('SQLite', openStore);
+
+t.test('a data folder has one gateway at a time', async (t) => {
+  const folder = tempFolder(t);
+  const store = await openSqliteStore(folder);
+  await t.rejects(openSqliteStore(folder), { code: 'data-in-use' });
+  await store.close();
+  const next = await openSqliteStore(folder);
+  await next.close();
+});
+
+t.test('a store that a newer version wrote is refused in one sentence', async (t) => {
+  const folder = tempFolder(t);
+  await (await openSqliteStore(folder)).close();
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  db.prepare('INSERT INTO kysely_migration (name, timestamp) VALUES (?, ?)').run('9999-later', '2030-01-01');
+  db.close();
+  await t.rejects(openSqliteStore(folder), { code: 'store-newer' });
+});
+
+t.test('steps that can’t all be done leave an older store as it was, to be opened when they can', async (t) => {
+  const folder = tempFolder(t);
+  const file = path.join(folder, 'lockgate.sqlite');
+  const db = new SqliteDatabase(file);
+  t.teardown(() => db.close());
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0008-notices');
+  t.equal(error, undefined);
+  // What the eleventh step makes is there already, so that it fails after the ninth and the tenth were done.
+  db.exec('CREATE TABLE audit (id INTEGER)');
+  const schema = (): unknown => db.prepare('SELECT name, sql FROM sqlite_master ORDER BY name').all();
+  const done = (): unknown => db.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all();
+  const before = { schema: schema(), done: done() };
+  await t.rejects(openSqliteStore(folder), /audit/);
+  t.same({ schema: schema(), done: done() }, before);
+  db.exec('DROP TABLE audit');
+  await (await openSqliteStore(folder)).close();
+});

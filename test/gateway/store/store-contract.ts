@@ -1,0 +1,548 @@
+/**
+ * What every engine of the store must keep. An engine's test file is three lines: it calls this with its opener.
+ */
+import t from 'tap';
+import type { CommandChange, NewCommand } from '../../../gateway/store/contract/command-record.js';
+import {
+  type AttemptRecord,
+  type Commit,
+  type Incoming,
+  type IncomingUplink,
+  LOCK_EVENTS_PER_LOCK,
+  type LockEvent,
+  QUARANTINE_PER_LOCK,
+  type Store,
+} from '../../../gateway/store/contract/store.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import type { Finding } from '../../../proto/power/judge/event.js';
+import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+/** Opens the engine on a folder, making what isn't there. */
+export type OpenStore = (folder: string) => Promise<Store>;
+
+const HASH = Buffer.alloc(32, 7);
+const MAC = testMac();
+
+function uplink(sequence: number, members: Partial<IncomingUplink> = {}): IncomingUplink {
+  const bytes = members.bytes ?? testBytes(sequence);
+  return {
+    type: 'uplink',
+    deviceId: 1,
+    merchantId: 1,
+    credentialId: 1,
+    boot: 1,
+    sequence,
+    digest: digestOf(bytes),
+    kind: 1,
+    bytes,
+    receivedAtMs: 1000 + sequence,
+    buffered: false,
+    ...members,
+  };
+}
+
+function commit(...incoming: Incoming[]): Commit {
+  return { incoming, judged: [], states: new Map() };
+}
+
+async function withLock(test: Teardown, open: OpenStore): Promise<{ store: Store; folder: string }> {
+  const folder = tempFolder(test);
+  const store = await open(folder);
+  test.teardown(() => store.close().catch(() => undefined));
+  await store.addMerchant('Amber', 5);
+  await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
+  return { store, folder };
+}
+
+function attempt(uplinkId: number, number: number, outcome: AttemptRecord['outcome']): AttemptRecord {
+  return { urlId: 1, uplinkId, number, atMs: 9, durationMs: 1, status: 500, error: 'no', answer: '', outcome };
+}
+
+/** Runs the suite. */
+export function storeContract(engine: string, open: OpenStore): void {
+  logContract(engine, open);
+  judgedContract(engine, open);
+  eventContract(engine, open);
+  deliveryContract(engine, open);
+  registryContract(engine, open);
+  commandContract(engine, open);
+  commandTargetContract(engine, open);
+  twinContract(engine, open);
+  identityContract(engine, open);
+  forgettingContract(engine, open);
+  whyContract(engine, open);
+}
+
+function logContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: an uplink is stored once under its name and content`, async (t) => {
+    const { store, folder } = await withLock(t, open);
+    await store.append(commit(uplink(1), uplink(2), uplink(1)));
+    const other = testBytes(2, { dropped: 9 });
+    await store.append(commit(uplink(2), uplink(2, { bytes: other, digest: digestOf(other) })));
+    await store.append(commit(uplink(1, { credentialId: 2 }), uplink(1, { boot: 2 })));
+    const digests = await store.readDigests(1, 1, 2);
+    t.same(digests.sort(Buffer.compare), [digestOf(testBytes(2)), digestOf(other)].sort(Buffer.compare));
+    t.same(await store.readDigests(1, 9, 2), []);
+    t.equal(await store.readLastReceivedAtMs(), 1001);
+    await store.close();
+    const again = await open(folder);
+    t.teardown(() => again.close());
+    await again.append(commit(uplink(1), uplink(3)));
+    t.same(
+      (await again.readEvents(1, 0, 10)).map(({ boot, sequence }) => [boot, sequence]),
+      [
+        [1, 1],
+        [1, 2],
+        [1, 2],
+        [1, 1],
+        [2, 1],
+        [1, 3],
+      ],
+    );
+  });
+}
+
+function judgedContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: what came after a lock's state was stored is known, among so many of the newest`, async (t) => {
+    const { store } = await withLock(t, open);
+    const unsettled = async (most: number): Promise<number[]> => {
+      const found: number[] = [];
+      for await (const piece of store.readUnsettled(most, 2)) found.push(...piece.map(({ sequence }) => sequence));
+      return found;
+    };
+    const states = new Map([[1, '{"a":1}']]);
+    await store.append(commit(uplink(1)));
+    t.same(await unsettled(9), [], 'a lock without a state lacks nothing');
+    await store.append({ ...commit(uplink(2)), states });
+    t.same(await unsettled(9), [], 'a state has what came with it');
+    await store.append(commit(uplink(3), uplink(4), uplink(5)));
+    t.same(await unsettled(9), [3, 4, 5], 'in the order in which they came');
+    t.same(await unsettled(2), [4, 5]);
+    await store.append({ ...commit(), states });
+    t.same(await unsettled(9), []);
+    await store.append(commit(uplink(6)));
+    await store.changeDevice({ mac: MAC, state: '{"b":1}' });
+    t.same(await unsettled(9), [], 'a state that an operator’s change begins anew too');
+  });
+
+  t.test(`${engine}: what is known of a lock, and what was found, are kept in the same commit`, async (t) => {
+    const { store } = await withLock(t, open);
+    t.equal(await store.readDeviceState(1), null);
+    const mac = 'A4:C1:38:00:00:01';
+    const about = { credential: 1, boot: 1, sequence: 1 };
+    const found: Finding = { rule: 'period-too-soon', severity: 'violation', message: 'm', mac, about, atMs: 7 };
+    const silent: Finding = { ...found, rule: 'period-overdue', severity: 'warning', about: null };
+    const states = new Map([[1, '{"a":1}']]);
+    const judged = [{ deviceId: 1, withdrawn: [], findings: [found, silent] }];
+    await store.append({ incoming: [uplink(1)], judged, states });
+    t.equal(await store.readDeviceState(1), '{"a":1}');
+    t.same(await store.readDeviceStates(), [{ deviceId: 1, mac: MAC, state: '{"a":1}' }]);
+    t.same(
+      (await store.readFindings(1, 9)).map(({ finding }) => finding),
+      [silent, found],
+    );
+    const withdrawn = [{ rule: found.rule, mac, about }];
+    await store.append({ incoming: [], judged: [{ deviceId: 1, withdrawn, findings: [] }], states: new Map() });
+    t.same(
+      (await store.readFindings(1, 9)).map(({ finding }) => finding),
+      [silent],
+    );
+  });
+
+  t.test(`${engine}: the log of a lock has uplinks and connection events in their order`, async (t) => {
+    const { store } = await withLock(t, open);
+    const connect = { event: 'connect' } as const;
+    const disconnect = { event: 'disconnect', cause: 'closed' } as const;
+    const happened = (event: LockEvent): Incoming => ({ type: 'lock-event', deviceId: 1, atMs: 5, event });
+    await store.append(commit(happened(connect), uplink(1), uplink(2)));
+    await store.append(
+      commit(uplink(3), happened(disconnect), happened(connect), uplink(4), uplink(9, { deviceId: 2 })),
+    );
+    const seen: unknown[] = [];
+    for await (const piece of store.readLog(1, 2)) {
+      t.ok(piece.length <= 2);
+      seen.push(...piece.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event)));
+    }
+    t.same(seen, [connect, 1, 2, 3, disconnect, connect, 4]);
+  });
+}
+
+function eventContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: events are the pings of a merchant, in the order of arrival`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.append(commit(uplink(3), uplink(1, { kind: 0 }), uplink(2), uplink(4, { merchantId: 2 })));
+    t.equal((await store.readEvents(2, 0, 10))[0]?.sequence, 4, 'each merchant has its own');
+    const events = await store.readEvents(1, 0, 10);
+    t.same(
+      events.map(({ sequence }) => sequence),
+      [3, 2],
+      'an acknowledgement is no event',
+    );
+    t.same(events[0]?.bytes, testBytes(3));
+    t.equal(events[0]?.mac, MAC);
+    t.equal(events[0]?.simulated, true);
+    t.same((await store.readEvents(1, events[0]?.id ?? 0, 10)).length, 1, 'those after a cursor only');
+    t.same(
+      (await store.readUplinks(1, 2)).map(({ sequence }) => sequence),
+      [3, 2],
+      'the newest by name first, of those that are the lock’s merchant’s',
+    );
+  });
+
+  t.test(`${engine}: a batch that fails leaves nothing`, async (t) => {
+    const { store } = await withLock(t, open);
+    const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
+    await t.rejects(store.append(commit(uplink(1), broken)), { name: 'StoreFailure' });
+    t.same(await store.readEvents(1, 0, 10), []);
+    await store.append(commit(uplink(1)));
+    t.equal((await store.readEvents(1, 0, 10)).length, 1, 'and the next one is taken');
+  });
+
+  t.test(`${engine}: quarantine keeps the newest of each lock`, async (t) => {
+    const { store } = await withLock(t, open);
+    const item = (deviceId: number, at: number): Incoming => {
+      const bytes = Buffer.from(`junk ${at}`);
+      return { type: 'quarantine', deviceId, credentialId: 1, receivedAtMs: at, code: 'no-body', message: 'm', bytes };
+    };
+    const junk = Array.from({ length: QUARANTINE_PER_LOCK + 3 }, (_, at) => item(1, at));
+    await store.append(commit(item(2, 0), ...junk));
+    const kept = await store.readQuarantine(1, QUARANTINE_PER_LOCK * 2);
+    t.equal(kept.length, QUARANTINE_PER_LOCK);
+    t.equal(kept.at(-1)?.receivedAtMs, 3, 'the oldest went first');
+    t.same(kept[0]?.bytes, Buffer.from(`junk ${QUARANTINE_PER_LOCK + 2}`));
+  });
+}
+
+function deliveryContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: deliveries that failed wait for their time; a cursor never goes back`, async (t) => {
+    const { store } = await withLock(t, open);
+    const request = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed: HASH, nowMs: 1 };
+    await store.append(commit(uplink(1)));
+    const url = await store.addWebhookUrl(request);
+    const [first] = await store.readEvents(1, 0, 1);
+    t.equal(url.cursor, first?.id, 'a new URL follows from now on');
+    await store.append(commit(uplink(2), uplink(3)));
+    const [two, three] = await store.readEvents(1, url.cursor, 9);
+    const [a, b] = [two?.id ?? 0, three?.id ?? 0];
+    const pending = { state: 'pending', nextAttemptAtMs: 50 } as const;
+    const attempts = [attempt(a, 1, pending), attempt(b, 1, { ...pending, nextAttemptAtMs: 40 })];
+    await store.recordProgress([{ urlId: url.id, attempts, cursor: b }]);
+    t.equal(await store.nextDueAtMs(url.id), 40);
+    t.same(await store.readDueDeliveries(url.id, 39, 9), []);
+    const due = await store.readDueDeliveries(url.id, 50, 9);
+    t.same(
+      due.map(({ uplink, attempts }) => [uplink.id, attempts]),
+      [
+        [b, 1],
+        [a, 1],
+      ],
+      'the longest due first',
+    );
+    const ends = [attempt(a, 2, { state: 'delivered' }), attempt(b, 2, { state: 'dead' })];
+    await store.recordProgress([{ urlId: url.id, attempts: ends, cursor: a }]);
+    t.equal(await store.nextDueAtMs(url.id), null);
+    t.equal((await store.listWebhookUrls())[0]?.cursor, b);
+    await store.recordProgress([{ urlId: url.id, attempts: [], disabledWhy: 'gone' }]);
+    t.match(await store.listWebhookUrls(), [{ state: 'disabled', disabledWhy: 'gone' }]);
+  });
+}
+
+function registryContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: merchants, devices and their credentials`, async (t) => {
+    const { store } = await withLock(t, open);
+    await t.rejects(store.addMerchant('Amber', 1), { code: 'merchant-exists' });
+    const device = { mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: 1 };
+    await t.rejects(store.addDevice(device), { code: 'device-exists' });
+    await t.rejects(store.addDevice({ ...device, merchant: 'Nobody' }), { code: 'no-such-merchant' });
+    t.match(await store.findLock(MAC), { deviceId: 1, merchantId: 1, credentials: [{ id: 1, secretHash: HASH }] });
+    t.equal(await store.findLock(testMac(2)), null);
+    const newer = Buffer.alloc(32, 8);
+    await store.replaceLockCredential(MAC, newer, 9);
+    const credentials = (await store.findLock(MAC))?.credentials;
+    const member = { expiresAtMs: null };
+    t.same(
+      credentials,
+      [
+        { id: 2, secretHash: newer, ...member, isRevoked: false },
+        { id: 1, secretHash: HASH, ...member, isRevoked: true },
+      ],
+      'the old credential is revoked',
+    );
+    await t.rejects(store.replaceLockCredential(testMac(2), newer, 9), { code: 'no-such-device' });
+    t.match(await store.listDevices(), [{ device: { mac: MAC, merchantName: 'Amber' }, state: null }]);
+    t.equal(await store.countDevices(), 1);
+    t.equal(await store.findDevice(testMac(2)), null);
+  });
+
+  t.test(`${engine}: facts`, async (t) => {
+    const { store } = await withLock(t, open);
+    t.equal(await store.readFact('a'), null);
+    await store.writeFact('a', '1');
+    await store.writeFact('a', '2');
+    t.equal(await store.readFact('a'), '2');
+  });
+}
+
+const asked = (members: Partial<NewCommand> = {}): NewCommand => {
+  const [command, times] = [{ type: 'reset' } as const, { createdAtMs: 10, notBeforeMs: null, expiresAtMs: 99 }];
+  return { deviceId: 1, merchantId: 1, command, ...times, askedBy: 'ann', ...members };
+};
+const change = (...commands: CommandChange[]): Commit => ({ incoming: [], judged: [], states: new Map(), commands });
+const done = { type: 'acknowledged', deviceId: 1, state: 'done', detail: 'well', atMs: 30 } as const;
+
+function commandContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a command's changes are part of the commit, and its first answer stands`, async (t) => {
+    const { store } = await withLock(t, open);
+    const command = { type: 'set-power', mode: 'HIGH', recovery: false } as const;
+    const [one, two] = await store.commands.add([asked({ command }), asked()]);
+    t.match([one, two], [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }]);
+    await store.append(change({ ...done, id: 2 }));
+    t.match(await store.commands.find(2), { state: 'queued' }, 'what was not sent has no answer');
+    await store.append(change({ type: 'sent', id: 1, atMs: 20 }, { type: 'sent', id: 1, atMs: 25 }));
+    const sent = { sentCount: 2, firstSentAtMs: 20, lastSentAtMs: 25 };
+    t.match(await store.commands.find(1), { state: 'sent', ...sent });
+    await store.append(change({ ...done, id: 1, deviceId: 2 }));
+    t.match(await store.commands.find(1), { state: 'sent' }, 'nor has another lock one');
+    await store.append(change({ ...done, id: 1 }, { ...done, id: 1, state: 'failed', atMs: 31 }));
+    await store.append(change({ type: 'sent', id: 1, atMs: 40 }));
+    t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 3 });
+    const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
+    await t.rejects(store.append({ ...change({ type: 'sent', id: 2, atMs: 50 }), incoming: [broken] }));
+    t.match(await store.commands.find(2), { state: 'queued' }, 'a commit that fails changes nothing');
+  });
+
+  t.test(`${engine}: what is unfinished, what expires, what is taken back`, async (t) => {
+    const { store, folder } = await withLock(t, open);
+    const all = Array.from({ length: 2500 }, () => asked());
+    const records = await store.commands.add(all);
+    t.same(
+      records.map(({ id }) => id),
+      all.map((_, index) => index + 1),
+      'ids grow in the order given',
+    );
+    await store.append(
+      change({ type: 'sent', id: 2, atMs: 20 }, { type: 'sent', id: 3, atMs: 20 }, { ...done, id: 3 }),
+    );
+    t.equal(await store.commands.cancel(1, 50), true);
+    t.equal(await store.commands.cancel(2, 50), false, 'it has left');
+    const expired = await store.commands.expire(
+      all.map((_, index) => index + 1).filter((id) => id <= 2000),
+      60,
+    );
+    t.equal(expired.length, 1998);
+    t.notOk(expired.includes(1) || expired.includes(3), 'what is over stays as it is');
+    await store.append(change({ ...done, id: 2, atMs: 70 }));
+    t.match(await store.commands.find(2), { state: 'done', finishedAtMs: 70 }, 'an answer after the expiry counts');
+    t.same(
+      (await store.commands.list({ state: 'done', limit: 9 })).map(({ id }) => id),
+      [3, 2],
+    );
+    t.same(await store.commands.list({ deviceId: 2, limit: 9 }), []);
+    await store.close();
+    const again = await open(folder);
+    t.teardown(() => again.close());
+    t.same(
+      (await again.commands.readUnfinished()).map(({ id }) => id),
+      records.map(({ id }) => id).slice(2000),
+    );
+    t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is given twice');
+    t.equal(await again.commands.find(9999), null);
+  });
+}
+
+function commandTargetContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock that was moved or removed has no command that waits, and gets none`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.addMerchant('Basil', 1);
+    await store.commands.add([asked()]);
+    await store.changeDevice({ mac: MAC, merchant: 'Basil', cancelledAtMs: 40 });
+    t.match(await store.commands.find(1), { state: 'cancelled', finishedAtMs: 40 });
+    await t.rejects(store.commands.add([asked()]), { code: 'no-such-device' }, 'it is another merchant’s by now');
+    await store.commands.add([asked({ merchantId: 2 })]);
+    await store.removeDevice(MAC, 9, 41);
+    t.match(await store.commands.readUnfinished(), []);
+    t.match((await store.commands.list({ state: 'cancelled', limit: 9 }))[0], { merchantId: 2, finishedAtMs: 41 });
+    await t.rejects(store.commands.add([asked({ merchantId: 2 })]), { code: 'no-such-device' });
+  });
+}
+
+function twinContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: what is wanted of a lock's power, the newest first`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
+    const power = (mode: 'MID' | 'HIGH', members: Partial<NewCommand> = {}) => {
+      return asked({ command: { type: 'set-power', mode }, ...members });
+    };
+    const scheduled = power('MID', { notBeforeMs: 80 });
+    await store.commands.add([scheduled, power('HIGH'), asked(), power('MID'), power('HIGH', { deviceId: 2 })]);
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
+    t.same(await store.commands.readPowerWishes(1, 80, 1), [{ mode: 'MID' }]);
+    await store.commands.expire([4], 20);
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
+    await store.addMerchant('Basil', 1);
+    await store.changeDevice({ mac: MAC, merchant: 'Basil' });
+    t.same(await store.commands.readPowerWishes(1, 79, 9), [], 'what another merchant wanted stayed behind');
+  });
+}
+
+function identityContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock’s own credentials and its phones’ are kept apart`, async (t) => {
+    const { store } = await withLock(t, open);
+    const phone = { mac: MAC, name: 'Ada', secretHash: Buffer.alloc(32, 9), expiresAtMs: 99, nowMs: 7 };
+    t.match(await store.addPhone(phone), { credentialId: 2, name: 'Ada', expiresAtMs: 99, revokedAtMs: null });
+    await t.rejects(store.addPhone(phone), { code: 'phone-exists' });
+    await t.rejects(store.addPhone({ ...phone, mac: testMac(2) }), { code: 'no-such-device' });
+    const ids = async (kind?: 'lock' | 'phone') => (await store.findLock(MAC, kind))?.credentials.map(({ id }) => id);
+    t.same([await ids(), await ids('lock'), await ids('phone')], [[1], [1], [2]]);
+    await store.append(commit(uplink(1), uplink(2, { credentialId: 2 })));
+    t.match(await store.readEvents(1, 0, 9), [{ source: 'lock' }, { source: 'phone' }]);
+    const sequences = async (source?: 'phone') =>
+      (await store.readUplinks(1, 9, source)).map(({ sequence }) => sequence);
+    t.same([await sequences(), await sequences('phone')], [[1], [2]]);
+    t.same(await store.revokePhone(MAC, 'Ada', 8), { deviceId: 1, credentialIds: [2] });
+    await t.rejects(store.revokePhone(MAC, 'Ada', 8), { code: 'no-such-phone' });
+    t.match(await store.listPhones(MAC), [{ name: 'Ada', revokedAtMs: 8 }]);
+    t.same(await store.replaceLockCredential(MAC, HASH, 10, 50), { deviceId: 1, credentialIds: [1] });
+    const own = (await store.findLock(MAC))?.credentials.map(({ id, expiresAtMs, isRevoked }) => [
+      id,
+      expiresAtMs,
+      isRevoked,
+    ]);
+    t.same(own, [
+      [3, null, false],
+      [1, 50, false],
+    ]);
+  });
+
+  t.test(`${engine}: many locks are added together or not at all`, async (t) => {
+    const { store } = await withLock(t, open);
+    const some = (numbers: readonly number[]) =>
+      numbers.map((number) => ({
+        mac: testMac(number),
+        merchant: 'Amber',
+        simulated: false,
+        secretHash: HASH,
+        nowMs: 1,
+      }));
+    const numbers = Array.from({ length: 2500 }, (_, index) => index + 10);
+    await t.rejects(store.addDevices(some([...numbers, 1])), { code: 'device-exists' });
+    t.equal((await store.listDevices()).length, 1);
+    await store.addDevices(some(numbers));
+    t.equal((await store.listDevices()).length, 2501);
+    t.equal(await store.countDevices(), 2501);
+    t.same(await store.findTakenMacs([testMac(5), testMac(10), testMac(2509)]), [testMac(10), testMac(2509)]);
+  });
+}
+
+function forgettingContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock that was removed keeps its history, and is the same when it comes back`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.append({ ...commit(uplink(1)), states: new Map([[1, '{}']]) });
+    await store.removeDevice(MAC, 9);
+    t.same([await store.findDevice(MAC), await store.findLock(MAC), await store.readDeviceStates()], [null, null, []]);
+    t.equal(await store.findDeviceId(MAC), 1);
+    t.equal((await store.readEvents(1, 0, 9)).length, 1);
+    await t.rejects(store.removeDevice(MAC, 9), { code: 'no-such-device' });
+    await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: 10 });
+    t.match(await store.findDevice(MAC), { device: { id: 1, simulated: false }, state: null });
+    t.same(
+      (await store.findLock(MAC))?.credentials.map(({ id, isRevoked }) => [id, isRevoked]),
+      [
+        [2, false],
+        [1, true],
+      ],
+    );
+  });
+
+  t.test(`${engine}: of an erased uplink its name is left, and nothing that can be read`, async (t) => {
+    const { store } = await withLock(t, open);
+    const other = testBytes(1, { kept: 3 });
+    await store.append(commit(uplink(1), uplink(1, { bytes: other, digest: digestOf(other) }), uplink(2)));
+    t.match(await store.eraseDevice(1, '{"a":1}'), { uplinks: 3 });
+    await store.scrub();
+    t.same(await store.readDigests(1, 1, 1), [Buffer.alloc(0)]);
+    t.same([await store.readEvents(1, 0, 9), await store.readUplinks(1, 9)], [[], []]);
+    for await (const piece of store.readLog(1, 9)) t.same(piece, []);
+    t.equal(await store.readDeviceState(1), '{"a":1}');
+    await store.append(commit(uplink(3)));
+    t.same(
+      (await store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+      [3],
+    );
+  });
+
+  t.test(`${engine}: what is old is deleted in pieces`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.append(commit(...[1, 2, 3, 4].map((sequence) => uplink(sequence))));
+    const piece = { table: 'uplink', beforeMs: 1004, limit: 2 } as const;
+    t.same(await store.deleteOld({ ...piece, afterId: 0 }), { deleted: 2, held: 0, nextId: 2 });
+    t.same(await store.deleteOld({ ...piece, afterId: 2 }), { deleted: 1, held: 0, nextId: null });
+    t.same(
+      (await store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+      [4],
+    );
+  });
+}
+
+function whyContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: why: rows by what people call them, and a stretch of a log from its end`, async (t) => {
+    const { store } = await withLock(t, open);
+    const connect: Incoming = { type: 'lock-event', deviceId: 1, atMs: 1000, event: { event: 'connect' } };
+    const disconnect: Incoming = { ...connect, atMs: 1005, event: { event: 'disconnect', cause: 'closed' } };
+    const other = testBytes(2, { dropped: 9 });
+    const twin = uplink(2, { bytes: other, digest: digestOf(other), receivedAtMs: 1006 });
+    await store.append(commit(connect, uplink(1), uplink(2), uplink(3), uplink(4), disconnect, twin));
+    const sequencesOf = async (...[boot, sequence]: [number, number]): Promise<number[]> =>
+      (await store.why.findUplinks(1, boot, sequence)).map((each) => each.id);
+    t.same([await sequencesOf(1, 2), await sequencesOf(1, 9)], [[2, 5], []]);
+    const about = { credential: 1, boot: 1, sequence: 2 };
+    const mac = 'A4:C1:38:00:00:01';
+    const finding: Finding = { rule: 'clock-ahead', severity: 'warning', message: 'm', mac, about, atMs: 7 };
+    await store.append({
+      incoming: [],
+      judged: [{ deviceId: 1, withdrawn: [], findings: [finding] }],
+      states: new Map(),
+    });
+    t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, mac: MAC });
+    t.same(await store.why.findFindingsOf(1, about), [{ id: 1, finding }]);
+    t.same(await store.why.findFindingsOf(1, { ...about, sequence: 3 }), []);
+    t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
+    t.equal(await store.why.findGap(1, 2), false);
+    const whole = await store.why.findLogStart(1, 5, 1006, 100);
+    t.same(whole, { afterUplinkId: 0, afterEventId: 0, isCut: false });
+    const cut = await store.why.findLogStart(1, 5, 1006, 2);
+    t.same(cut, { afterUplinkId: 3, afterEventId: 1, isCut: true }, 'what came before the first uplink is left out');
+    const read: unknown[] = [];
+    for await (const piece of store.why.readLogFrom(1, cut, 2)) {
+      t.ok(piece.length <= 2);
+      read.push(...piece.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event.event)));
+    }
+    t.same(read, [4, 'disconnect', 2]);
+  });
+}
+
+/** That a lock fills no disk: 105,000 entries, so once an engine, however many ways there are to open it. */
+export function floodContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a lock that connects for ever fills no disk, and takes nothing from another`, async (t) => {
+    const { store } = await withLock(t, open);
+    await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
+    const connect = (deviceId: number, atMs: number): Incoming => {
+      return { type: 'lock-event', deviceId, atMs, event: { event: 'connect' } };
+    };
+    const flood = Array.from({ length: LOCK_EVENTS_PER_LOCK + 5000 }, (_, at) => connect(1, at));
+    await store.append(commit(connect(2, 7), ...flood));
+    let [kept, oldestMs] = [0, Number.POSITIVE_INFINITY];
+    for await (const piece of store.readLog(1, 10_000)) {
+      for (const entry of piece) {
+        kept += 1;
+        if (entry.type === 'lock-event') oldestMs = Math.min(oldestMs, entry.atMs);
+      }
+    }
+    t.ok(kept >= LOCK_EVENTS_PER_LOCK && kept < LOCK_EVENTS_PER_LOCK + 4000, `${kept} are kept`);
+    t.equal(oldestMs, LOCK_EVENTS_PER_LOCK + 5000 - kept, 'the newest ones');
+    let others = 0;
+    for await (const piece of store.readLog(2, 10)) others += piece.length;
+    t.equal(others, 1);
+  });
+}

@@ -1,0 +1,203 @@
+/**
+ * A bit that flips in a stored ping (quality.md §2): its bytes are sent to nobody, what is around it goes on, and
+ * whoever looks can see it. Once the row is as it was written, it is delivered.
+ */
+import path from 'node:path';
+import t, { type Test } from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { exportTrace } from '../../../gateway/http/operator/trace-export.js';
+import { DELIVERY_STATES } from '../../../gateway/store/contract/webhook-store.js';
+import { decodeUplink } from '../../../proto/wire/codec.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import type { Ping } from '../../../proto/wire/ping.js';
+import { ask } from '../../helpers/cli/operator-call.js';
+import { why } from '../../helpers/cli/why-answer.js';
+import { eventsOf, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import type { Answer } from '../../helpers/gateway/test-receiver.js';
+import {
+  deliveriesOf,
+  eventually,
+  sequencesOf,
+  toNextTimer,
+  type WebhookBench,
+  webhookBench,
+} from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock, type TestLock } from '../../helpers/mqtt/test-lock.js';
+import { storeFileOf, writeStored } from '../../helpers/store/stored-bytes.js';
+
+const MAC = testMac();
+
+const GPS: Ping = {
+  kind: 'gps',
+  reason: 'REASON_STATE_PING',
+  lockState: 'locked',
+  batteryPercent: 81,
+  ebikeVolts: null,
+  tetherState: 'detached',
+  position: { latitudeDegrees: 52.3702157, longitudeDegrees: 4.8951679, uncertaintyMeters: 8 },
+  speedMetersPerSecond: 0,
+  directionDegrees: 0,
+};
+
+const failing: Answer = (_request, response) => void response.writeHead(500).end('sorry');
+const fine: Answer = (_request, response) => void response.writeHead(204).end();
+
+function latitudeOf(bytes: Uint8Array): number | undefined {
+  const read = decodeUplink(bytes);
+  return read.ok && read.value.body.kind === 'gps' ? read.value.body.position?.latitudeDegrees : undefined;
+}
+
+/** The same bytes with one bit flipped that makes another latitude of them. */
+function elsewhere(bytes: Buffer): Buffer {
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const flipped = Buffer.from(bytes);
+    flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+    const latitude = latitudeOf(flipped);
+    if (latitude !== undefined && latitude !== latitudeOf(bytes)) return flipped;
+  }
+  throw new Error('no bit makes another latitude');
+}
+
+const gps = (sequence: number): Buffer => testBytes(sequence, { body: GPS });
+
+/** A URL that has failed once at the lock's first ping, which is then damaged where it is stored. */
+async function rotten(t: Test, url: { readonly ordered?: boolean } = {}): Promise<WebhookBench & { lock: TestLock }> {
+  const made = await webhookBench(t, url);
+  made.receiver.answer = failing;
+  const lock = await connectedLock(t, made.gateway, MAC);
+  const failed = eventsOf(made.gateway, 'delivery', 1);
+  await lock.send(gps(1));
+  await failed;
+  writeStored(made.gateway, 1, elsewhere(gps(1)));
+  made.receiver.answer = fine;
+  return { ...made, lock };
+}
+
+async function noticesOf(gateway: Gateway): Promise<{ kind: string; subject: string; resolved_at: string | null }[]> {
+  const { body } = await ask(gateway, 'GET', '/notices?kind=event-damaged');
+  return (body as { notices: { kind: string; subject: string; resolved_at: string | null }[] }).notices;
+}
+
+for (const ordered of [false, true])
+  t.test(`a damaged ping is never sent, and holds up nothing else, ordered: ${ordered}`, async (t) => {
+    const { clock, gateway, receiver, lock } = await rotten(t, { ordered });
+    const cameOfIt = Promise.race([eventsOf(gateway, 'event-damaged', 1), eventsOf(gateway, 'delivery', 1)]);
+    await toNextTimer(clock);
+    await cameOfIt;
+    const delivered = eventsOf(gateway, 'delivery', 2);
+    await lock.send(gps(2));
+    await lock.send(gps(3));
+    t.match(await delivered, [{ outcome: 'delivered' }, { outcome: 'delivered' }]);
+    t.same(sequencesOf(receiver), [1, 2, 3], 'the first as it was, before it was damaged, and no other');
+    for (const { json } of receiver.requests) t.equal(json.latitude, 52.3702157);
+    const [waiting, ...more] = await deliveriesOf(gateway, ['damaged']);
+    t.match(waiting, { uplink: { sequence: 1 }, attempts: { length: 1 }, nextAttemptAtMs: null });
+    t.same(more, []);
+  });
+
+t.test('whoever looks can see that it is damaged', async (t) => {
+  const { clock, gateway } = await rotten(t);
+  const damaged = eventsOf(gateway, 'event-damaged', 1);
+  await toNextTimer(clock);
+  const [{ eventId } = { eventId: '' }] = await damaged;
+  const { body } = await ask(gateway, 'GET', '/deliveries?state=damaged');
+  t.match(body, { deliveries: [{ event_id: eventId, state: 'damaged', reason: null, damaged: true }] });
+  const { steps } = await why(gateway, eventId);
+  t.match(steps[0], { kind: 'message', code: 'damaged', sentence: /checksum/ });
+  t.match(
+    steps.find(({ kind, code }) => kind === 'delivery' && code === 'damaged'),
+    { sentence: /waiting, damaged.*resend/s },
+  );
+  t.match(await noticesOf(gateway), [{ kind: 'event-damaged', subject: eventId, resolved_at: null }]);
+  const shown = await ask(gateway, 'GET', `/devices/${formatMac(MAC)}`);
+  t.equal(shown.status, 200);
+  t.match(shown.body, { uplinks: [{ sequence: 1, damaged: true }] });
+  const again = await ask(gateway, 'POST', `/events/${eventId}/resend`, {});
+  t.match(again, { status: 409, body: { detail: /damaged/ } });
+});
+
+t.test('once it is repaired it is delivered: when it is asked for, or at the next start', async (t) => {
+  for (const way of ['resend', 'recover', 'start'] as const) {
+    const { clock, gateway, receiver } = await rotten(t);
+    const damaged = eventsOf(gateway, 'event-damaged', 1);
+    await toNextTimer(clock);
+    const [{ eventId } = { eventId: '' }] = await damaged;
+    writeStored(gateway, 1, gps(1));
+    const { redelivery } = gateway.webhooks;
+    if (way === 'resend') await redelivery.resend(eventId);
+    if (way === 'recover') t.match(await redelivery.recover({ sinceMs: 0 }), [{ events: 1 }]);
+    if (way !== 'start') {
+      await receiver.received(2);
+      t.equal(receiver.requests[1]?.json.latitude, 52.3702157);
+      await eventually('the notice is over', async () => (await noticesOf(gateway))[0]?.resolved_at !== null);
+      continue;
+    }
+    const folder = path.dirname(storeFileOf(gateway));
+    await gateway.close();
+    const next = await openGateway(t, folder, { deliveryClock: clock });
+    await receiver.received(2);
+    t.equal(receiver.requests[1]?.json.latitude, 52.3702157);
+    await eventually('it is noted', async () => (await deliveriesOf(next, ['delivered'])).length === 1);
+    t.same(
+      await deliveriesOf(
+        next,
+        DELIVERY_STATES.filter((state) => state !== 'delivered'),
+      ),
+      [],
+    );
+  }
+});
+
+t.test('a damaged ping at its first attempt is set aside too', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { settings } = gateway.webhooks;
+  await settings.set(urlId, { state: 'disabled' });
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(gps(1));
+  await lock.send(gps(2));
+  writeStored(gateway, 1, elsewhere(gps(1)));
+  await settings.set(urlId, { state: 'active' });
+  await gateway.webhooks.redelivery.recover({ sinceMs: 0 });
+  await receiver.received(1);
+  await eventually('both are noted', async () => {
+    return (await deliveriesOf(gateway, ['damaged', 'delivered'])).length === 2;
+  });
+  t.same(sequencesOf(receiver), [2]);
+});
+
+t.test('a test webhook takes the latest ping that is whole', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(gps(1));
+  await lock.send(gps(2));
+  await receiver.received(2);
+  writeStored(gateway, 2, elsewhere(gps(2)));
+  await gateway.webhooks.tester.test(MAC);
+  t.match(receiver.requests[2]?.json, { sequence: 1, test: true, latitude: 52.3702157 });
+});
+
+t.test('what is judged again does not rest on a damaged ping, and says so', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  for (const sequence of [1, 2, 3]) await lock.send(gps(sequence));
+  await receiver.received(3);
+  writeStored(gateway, 2, elsewhere(gps(2)));
+  const { steps } = await why(gateway, `${formatMac(MAC)} 1/3`);
+  t.match(
+    steps.find(({ kind, code }) => kind === 'bound' && code === 'damaged'),
+    { sentence: /1 uplinks? whose stored bytes are damaged/ },
+  );
+  const id = (await gateway.store.findDeviceId(MAC)) ?? 0;
+  const range = { devices: [{ id, mac: MAC }], sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER };
+  const lines: string[] = [];
+  for await (const line of exportTrace(gateway.store, range)) lines.push(line);
+  const told = lines.map((line) => JSON.parse(line) as { event?: string; note?: string; ping?: { latitude: number } });
+  t.same(
+    told.filter(({ event }) => event === 'ping').map(({ ping }) => ping?.latitude),
+    [52.3702157, 52.3702157],
+  );
+  t.match(
+    told.filter(({ event }) => event === 'tick'),
+    [{ note: /left out: uplink 1\/2 of A4.* checksum/ }],
+  );
+});

@@ -1,0 +1,100 @@
+/**
+ * What every engine of the store must keep of SIM cards, usage, price plans and statements. An engine's test file calls
+ * this with its opener.
+ */
+import t from 'tap';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
+import { type Month, monthEndMs } from '../../../gateway/usage/month.js';
+import type { StatementBasis } from '../../../gateway/usage/statement.js';
+import { testMac } from '../../helpers/gateway/test-gateway.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+import type { OpenStore } from './store-contract.js';
+
+const MAC = testMac();
+const OCTOBER = '2026-10' as Month;
+const NOVEMBER = '2026-11' as Month;
+const PLAN = { perMb: '0.12', perSim: '0.80', currency: 'EUR' };
+
+function delta(members: Partial<UsageDelta> = {}): UsageDelta {
+  const counts = { messagesUp: 1, messagesDown: 2, connections: 3, bytesUp: 4, bytesDown: 5 };
+  return { month: NOVEMBER, mac: MAC, merchantId: 1, simulated: false, ...counts, ...members };
+}
+
+async function withMerchant(test: Teardown, open: OpenStore, folder = tempFolder(test)): Promise<Store> {
+  const store = await open(folder);
+  test.teardown(() => store.close().catch(() => undefined));
+  if ((await store.listMerchants()).length === 0) await store.addMerchant('Amber', 5);
+  return store;
+}
+
+/** Closes a month and keeps what it rested on. */
+async function close(store: Store, month: Month, body = '{}'): Promise<{ isNew: boolean; basis?: StatementBasis }> {
+  let basis: StatementBasis | undefined;
+  const isNew = await store.usage.close(1, month, monthEndMs(month), (given) => {
+    basis = given;
+    return body;
+  });
+  return { isNew, ...(basis !== undefined && { basis }) };
+}
+
+/** Runs the suite. */
+export function usageStoreContract(engine: string, open: OpenStore): void {
+  t.test(`${engine}: a SIM keeps the time of its first activation`, async (t) => {
+    const folder = tempFolder(t);
+    const store = await withMerchant(t, open, folder);
+    await store.usage.activate([{ mac: MAC, atMs: 7 }]);
+    await store.usage.activate([
+      { mac: MAC, atMs: 8 },
+      { mac: testMac(2), atMs: 9 },
+    ]);
+    await store.close();
+    const again = await withMerchant(t, open, folder);
+    t.same(
+      new Set(await again.usage.readActivations()),
+      new Set([
+        { mac: MAC, activatedAtMs: 7 },
+        { mac: testMac(2), activatedAtMs: 9 },
+      ]),
+    );
+  });
+
+  t.test(`${engine}: counts add up by month, lock, merchant and mark`, async (t) => {
+    const store = await withMerchant(t, open);
+    await store.addMerchant('Blue', 6);
+    const large = delta({ mac: testMac(2), bytesUp: 2 ** 40 });
+    await store.usage.add([delta(), delta(), delta({ month: OCTOBER }), delta({ merchantId: 2 }), large], 10);
+    await store.usage.add([delta({ simulated: true }), large], 11);
+    t.match(await store.usage.read({ mac: MAC, month: NOVEMBER, merchant: 'Amber' }), [
+      { simulated: false, messagesUp: 2, messagesDown: 4, connections: 6, bytesUp: 8, bytesDown: 10 },
+      { simulated: true, messagesUp: 1 },
+    ]);
+    t.match(await store.usage.read({ mac: testMac(2) }), [{ bytesUp: 2 ** 41, merchantName: 'Amber' }]);
+    t.equal((await store.usage.read({})).length, 5);
+    t.match(await store.usage.read({ merchant: 'Blue' }), [{ merchantId: 2, mac: MAC }]);
+  });
+
+  t.test(`${engine}: a month is closed once, and what comes after it is left for the next`, async (t) => {
+    const folder = tempFolder(t);
+    const store = await withMerchant(t, open, folder);
+    await store.usage.putPlan('Amber', PLAN, OCTOBER, 9);
+    await store.usage.add([delta({ month: OCTOBER }), delta()], 10);
+    const october = await close(store, OCTOBER, '{"a":1}');
+    t.match(october, { isNew: true, basis: { plan: PLAN, usage: [{ bytesUp: 4 }], late: [] } });
+    t.same(await close(store, OCTOBER, '{"a":2}'), { isNew: false });
+    t.match(await store.usage.readStatements(OCTOBER), [{ merchantName: 'Amber', body: '{"a":1}' }]);
+    await t.rejects(store.usage.putPlan('Amber', PLAN, OCTOBER, 11), { code: 'usage-month-closed' });
+    await store.usage.add([delta({ month: OCTOBER, bytesUp: 100 })], 12);
+    const make = store.usage.close(1, NOVEMBER, 13, () => {
+      throw new Error('broken');
+    });
+    await t.rejects(make, /broken/, 'one that can’t be made');
+    t.same(await store.usage.readClosedMonths(1), [OCTOBER], 'leaves nothing');
+    const { basis } = await close(store, NOVEMBER);
+    t.match(basis, { usage: [{ month: NOVEMBER, bytesUp: 4 }], late: [{ month: OCTOBER, bytesUp: 100 }] });
+    await store.close();
+    const again = await withMerchant(t, open, folder);
+    t.same(await again.usage.readClosedMonths(1), [OCTOBER, NOVEMBER]);
+    t.match(await again.usage.readStatements(OCTOBER, 'Amber'), [{ body: '{"a":1}' }]);
+  });
+}

@@ -1,0 +1,559 @@
+/**
+ * Months, prices, statements: what is billed, to whom, once, and exactly (interfaces.md §5). The expected figures are
+ * worked out by hand from the prices.
+ */
+import fc from 'fast-check';
+import t, { type Test } from 'tap';
+import { statementsCsv } from '../../../cli/commands/usage/statement-print.js';
+import { bar, byteText } from '../../../cli/commands/usage/text.js';
+import type { Merchant } from '../../../gateway/store/contract/store.js';
+import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
+import {
+  type Month,
+  monthEndMs,
+  monthOf,
+  monthStartMs,
+  monthsBetween,
+  nextMonth,
+  parseMonth,
+  previousMonth,
+} from '../../../gateway/usage/month.js';
+import { checkPlan, formatAmount, priceOfBytes, priceOfSims, roundAmount } from '../../../gateway/usage/price.js';
+import {
+  makeStatement,
+  type Statement,
+  type StatementBasis,
+  type UnbilledUsage,
+} from '../../../gateway/usage/statement.js';
+import { ManualClock, Seconds } from '../../../proto/clock.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
+import { type CommandEnd, runCommand } from '../../helpers/cli/command-line.js';
+import { LOCKGATE, type Program, runProgram } from '../../helpers/cli/program.js';
+import { Bell } from '../../helpers/clocks/bell.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { BEFORE_MONTH_END_MS, type UsageBench, usageBench } from '../../helpers/gateway/usage-bench.js';
+import { TestLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+t.setTimeout(120_000);
+
+const NOVEMBER = '2099-11' as Month;
+const DECEMBER = '2099-12' as Month;
+const EUR = { perMb: '0.12', perSim: '0.80', currency: 'EUR' };
+
+function month(text: string): Month {
+  const parsed = parseMonth(text);
+  if (!parsed.ok) throw new Error(parsed.error.message);
+  return parsed.value;
+}
+
+t.test('months are those of UTC, and end where the next begins', async (t) => {
+  t.equal(monthOf(Date.UTC(2026, 10, 30, 23, 59, 59, 999)), '2026-11');
+  t.equal(monthOf(Date.UTC(2026, 11, 1)), '2026-12');
+  t.equal(monthEndMs(month('2028-02')) - monthStartMs(month('2028-02')), 29 * 86_400_000, 'a leap year');
+  t.same([nextMonth(month('2026-12')), previousMonth(month('2027-01'))], ['2027-01', '2026-12']);
+  t.same(monthsBetween(month('2026-11'), month('2027-02')), ['2026-11', '2026-12', '2027-01', '2027-02']);
+  t.same(monthsBetween(month('2026-12'), month('2026-11')), []);
+  for (const text of ['2026-13', '2026-00', '2026-1', '26-11', '2026-11-01', '', ' 2026-11', '1969-12', '9999-12'])
+    t.match(parseMonth(text), { ok: false, error: { code: 'input-month', message: /expected one such as 2026-11/ } });
+  const times = fc.integer({ min: 0, max: Date.UTC(9998, 0, 1) });
+  fc.assert(
+    fc.property(times, (timeMs) => {
+      const of = monthOf(timeMs);
+      return monthStartMs(of) <= timeMs && timeMs < monthEndMs(of) && previousMonth(nextMonth(of)) === of;
+    }),
+  );
+});
+
+t.test('prices are exact, and a total is rounded once, half up', async (t) => {
+  t.equal(formatAmount(priceOfBytes(EUR, 1_234_567), 'EUR'), '0.14814804', '1.234567 MB at 0.12');
+  t.equal(formatAmount(priceOfBytes(EUR, 1_000_000), 'EUR'), '0.12', 'an MB is 1,000,000 bytes');
+  t.equal(formatAmount(priceOfSims(EUR, 3), 'EUR'), '2.40');
+  t.equal(
+    formatAmount(priceOfBytes({ ...EUR, perMb: '0.000001' }, 1), 'EUR'),
+    '0.000000000001',
+    'nothing is too little',
+  );
+  t.equal(
+    formatAmount(priceOfBytes({ ...EUR, perMb: '999999999.999999' }, Number.MAX_SAFE_INTEGER), 'EUR'),
+    '9007199254740981992.800745259009',
+    'nor too much: 9007199254.740991 MB',
+  );
+  const rounded = (perMb: string, bytes: number, currency = 'EUR'): string =>
+    formatAmount(roundAmount(priceOfBytes({ ...EUR, perMb }, bytes), currency), currency);
+  t.equal(rounded('0.01', 500_000), '0.01', 'half a cent goes up');
+  t.equal(rounded('0.01', 499_999), '0.00', 'less does not');
+  t.equal(rounded('0.03', 500_000), '0.02', 'one and a half as well: not to the even one alone');
+  t.equal(rounded('0.05', 500_000), '0.03', 'two and a half too');
+  t.equal(rounded('1.005', 1_000_000), '1.01', 'where a double has 1.00499999999999989');
+  t.same([rounded('0.5', 1_000_000, 'JPY'), rounded('0.49', 1_000_000, 'JPY')], ['1', '0'], 'a yen has no cents');
+  t.equal(rounded('0.0005', 1_000_000, 'BHD'), '0.001', 'a dinar has 1,000 fils');
+});
+
+t.test('a plan that is none is refused with what was expected', async (t) => {
+  t.same(checkPlan(EUR), EUR);
+  for (const perMb of ['', '-1', '1.1234567', '1e3', '.5', '1.', '0x1', '1,2', ' 1', 'NaN', '1234567890'])
+    t.throws(
+      () => checkPlan({ ...EUR, perMb }),
+      { code: 'input-price', message: /such as 0\.12/ },
+      JSON.stringify(perMb),
+    );
+  t.throws(() => checkPlan({ ...EUR, perSim: 'x' }), { code: 'input-price' });
+  for (const currency of ['eur', 'EURO', 'EU', '', 'ZZZ'])
+    t.throws(() => checkPlan({ ...EUR, currency }), { code: 'input-currency', message: /ISO 4217/ }, currency);
+});
+
+function used(mac: Mac, members: Partial<UnbilledUsage> = {}): UnbilledUsage {
+  const counts = { messagesUp: 3, messagesDown: 1, connections: 2, bytesUp: 900_000, bytesDown: 100_000 };
+  return { month: NOVEMBER, mac, simulated: false, ...counts, ...members };
+}
+
+const BASIS: StatementBasis = {
+  merchant: 'Amber',
+  month: NOVEMBER,
+  closedAtMs: Date.UTC(2099, 11, 1),
+  countingSinceMs: Date.UTC(2099, 0, 1),
+  plan: EUR,
+  usage: [],
+  late: [],
+  activations: new Map(),
+  simsOf: [],
+};
+
+t.test('a statement by hand: lines, corrections, totals', async (t) => {
+  const [first, second, third, fourth] = [1, 2, 3, 4].map((number) => testMac(number)) as [Mac, Mac, Mac, Mac];
+  const statement = makeStatement({
+    ...BASIS,
+    usage: [
+      used(second, { bytesUp: 250_000, bytesDown: 0 }),
+      used(first),
+      used(fourth, { simulated: true }),
+      used(first, { simulated: true, bytesUp: 7 }),
+    ],
+    late: [used(third, { month: month('2099-10'), bytesUp: 500_000, bytesDown: 0, connections: 0 })],
+    activations: new Map([
+      [first, Date.UTC(2099, 10, 12)],
+      [second, Date.UTC(2098, 0, 1)],
+      [third, Date.UTC(2099, 11, 1)],
+    ]),
+    simsOf: [first, second, third],
+  });
+  t.match(statement.lines, [
+    {
+      mac: formatMac(first),
+      ...{ messages: 4, messages_up: 3, messages_down: 1, connections: 2, bytes: 1_000_000, bytes_up: 900_000 },
+      ...{ activated_at: '2099-11-12T00:00:00.000Z', activated_in_month: true, active: true },
+      ...{ data_amount: '0.12', sim_amount: '0.80', amount: '0.92' },
+    },
+    {
+      mac: formatMac(second),
+      ...{ bytes: 250_000, activated_in_month: false, active: true },
+      ...{ data_amount: '0.03', sim_amount: '0.80', amount: '0.83' },
+    },
+  ]);
+  t.equal(statement.lines.length, 2, 'a SIM that was activated after the month has no line of it');
+  t.match(statement.corrections, [{ month: '2099-10', mac: formatMac(third), bytes: 500_000, amount: '0.06' }]);
+  t.match(statement.totals, {
+    ...{ locks: 2, active_sims: 2, bytes: 1_750_000, bytes_up: 1_650_000, bytes_down: 100_000, messages: 12 },
+    ...{ data_amount: '0.15', sim_amount: '1.60', corrections_amount: '0.06', amount: '1.81', total: '1.81' },
+  });
+  t.match(statement.not_billed, { simulated_locks: 2, bytes: 1_100_007 });
+  t.match(statement.notes.join(' '), /TCP\/IP headers are not included/);
+  t.match(statement.notes.join(' '), /Phones and locks marked simulated are not billed/);
+  t.match(statement.plan, { per_mb: '0.12', bytes_per_mb: 1_000_000, rounding: /half up/ });
+});
+
+t.test('without a plan nothing is charged', async (t) => {
+  const { plan, lines, totals } = makeStatement({ ...BASIS, plan: null, usage: [used(testMac())] });
+  t.equal(plan, null);
+  t.match(lines, [{ bytes: 1_000_000, amount: null }]);
+  t.match(totals, { bytes: 1_000_000, amount: null, total: null });
+});
+
+/** In units of 10^-12, from its digits. */
+function exact(amount: string | null): bigint {
+  const [whole = '', fraction = ''] = (amount ?? '').split('.');
+  return BigInt(whole + fraction.padEnd(12, '0'));
+}
+
+const COUNTS = ['messages', 'messages_up', 'messages_down', 'connections', 'bytes', 'bytes_up', 'bytes_down'] as const;
+
+function addsUp({ lines, corrections, totals, plan }: Statement, minorDecimals: number): void {
+  const all = [...lines, ...corrections];
+  for (const count of COUNTS) {
+    const sum = all.map((each) => each[count]).reduce((a, b) => a + b, 0);
+    if (sum !== totals[count]) throw new Error(`${count}: ${sum}, not ${totals[count]}`);
+  }
+  if (plan === null) return;
+  const sum = all.map(({ amount }) => exact(amount)).reduce((a, b) => a + b, 0n);
+  if (sum !== exact(totals.amount)) throw new Error(`${sum}, not ${totals.amount}`);
+  const unit = 10n ** BigInt(12 - minorDecimals);
+  const off = exact(totals.total) - sum;
+  // Half up: by at most half a unit up, and by less than that down.
+  if (2n * off > unit || 2n * off <= -unit || exact(totals.total) % unit !== 0n)
+    throw new Error(`${totals.amount} was rounded to ${totals.total}`);
+}
+
+t.test('whatever a statement is made of, its lines and corrections add up to its totals', async (t) => {
+  const count = fc.nat({ max: 1e9 });
+  const rows = fc.array(
+    fc.record({
+      month: fc.constantFrom(month('2099-09'), month('2099-10')),
+      mac: fc.nat({ max: 5 }).map(testMac),
+      simulated: fc.boolean(),
+      messagesUp: count,
+      messagesDown: count,
+      connections: count,
+      bytesUp: fc.nat({ max: 1e13 }),
+      bytesDown: fc.nat({ max: 1e13 }),
+    }),
+    { maxLength: 8 },
+  );
+  const price = fc.tuple(fc.nat({ max: 999_999_999 }), fc.nat({ max: 999_999 })).map(([whole, micros]) => {
+    return `${whole}.${String(micros).padStart(6, '0')}`;
+  });
+  const currency = fc.constantFrom(['EUR', 2] as const, ['JPY', 0] as const, ['BHD', 3] as const);
+  fc.assert(
+    fc.property(rows, rows, price, price, currency, (usage, late, perMb, perSim, [code, minorDecimals]) => {
+      const simsOf = [0, 1, 2, 7].map(testMac);
+      const activations = new Map(simsOf.map((mac, index) => [mac, Date.UTC(2099, 8 + index)]));
+      const plan = checkPlan({ perMb, perSim, currency: code });
+      const statement = makeStatement({ ...BASIS, usage, late, plan, simsOf, activations });
+      addsUp(statement, minorDecimals);
+      const billed = usage.filter(({ simulated }) => !simulated);
+      if (statement.lines.length < new Set(billed.map(({ mac }) => mac)).size) throw new Error('a lock is missing');
+    }),
+  );
+  t.pass('as many times as it was tried');
+});
+
+/* ------------------------------------------------------------------------------------- statements in the store */
+
+function delta(mac: Mac, members: Partial<UsageDelta> = {}): UsageDelta {
+  return { ...used(mac), merchantId: 1, ...members };
+}
+
+async function statementsOf({ usage }: Pick<UsageBench, 'usage'>, of: Month, merchant?: string): Promise<Statement[]> {
+  return (await usage.statements(of, merchant)).map(({ body }) => JSON.parse(body) as Statement);
+}
+
+/** A lock of the first merchant whose SIM was activated in November. */
+async function activeLock({ accounts, store }: UsageBench, number: number, merchant = MERCHANT): Promise<Mac> {
+  const mac = testMac(number);
+  await accounts.addDevice({ mac, merchant });
+  await store.usage.activate([{ mac, atMs: Date.UTC(2099, 10, 12) }]);
+  return mac;
+}
+
+interface ClosingBench extends UsageBench {
+  readonly bell: Bell;
+  readonly closed: Set<Month>;
+}
+
+/** Turns the clock to the end of November and waits for its statements. */
+async function endNovember(here: ClosingBench): Promise<void> {
+  here.clock.advance(Seconds(10));
+  await here.bell.until(
+    () => here.clock.now() >= monthEndMs(NOVEMBER) && here.closed.has(NOVEMBER),
+    20,
+    () => 'a close',
+  );
+}
+
+/** A bench that tells when a month has been closed. */
+async function closingBench(t: Test, data?: string, clock?: ManualClock): Promise<ClosingBench> {
+  const bell = new Bell();
+  const closed = new Set<Month>();
+  const bench = await usageBench(t, {
+    ...(data !== undefined && { data }),
+    ...(clock !== undefined && { clock }),
+    wrapStore: (store) => {
+      const close: typeof store.usage.close = async (merchantId, of, nowMs, make) => {
+        const isNew = await store.usage.close(merchantId, of, nowMs, make);
+        closed.add(of);
+        bell.ring();
+        return isNew;
+      };
+      return overriding(store, { usage: overriding(store.usage, { close }) });
+    },
+  });
+  return { ...bench, bell, closed };
+}
+
+t.test('a month is closed by itself at its end, and once', async (t) => {
+  const here = await closingBench(t);
+  const mac = await activeLock(here, 1);
+  await here.usage.setPlan(MERCHANT, EUR);
+  await here.store.usage.add([delta(mac)], here.clock.now());
+  await t.rejects(here.usage.close(NOVEMBER), {
+    code: 'usage-month-open',
+    message: '2099-11 has not ended: it can be closed from 2099-12-01T00:00:00.000Z on',
+  });
+  await t.rejects(here.usage.statements(NOVEMBER), { code: 'no-such-statement', message: /has not ended/ });
+  await endNovember(here);
+  const [closed] = await here.usage.statements(NOVEMBER);
+  t.match(JSON.parse(closed?.body ?? ''), {
+    merchant: MERCHANT,
+    month: '2099-11',
+    from: '2099-11-01T00:00:00.000Z',
+    until: '2099-12-01T00:00:00.000Z',
+    closed_at: '2099-12-01T00:00:00.000Z',
+    lines: [{ mac: formatMac(mac), amount: '0.92' }],
+    totals: { total: '0.92' },
+  });
+  here.clock.advance(Seconds(30));
+  await here.store.usage.add([delta(mac)], here.clock.now());
+  await here.usage.setPlan(MERCHANT, { ...EUR, perMb: '9' });
+  t.same(await here.usage.close(NOVEMBER), [{ merchant: MERCHANT, month: '2099-11', isNew: false }]);
+  t.same(await here.usage.statements(NOVEMBER), [closed], 'to the byte as it was');
+  await t.rejects(here.usage.setPlan(MERCHANT, EUR, NOVEMBER), { code: 'usage-month-closed' });
+});
+
+t.test('what comes late is on the next statement, once', async (t) => {
+  const here = await closingBench(t);
+  const mac = await activeLock(here, 1);
+  await here.usage.setPlan(MERCHANT, EUR);
+  await here.store.usage.add([delta(mac)], here.clock.now());
+  await endNovember(here);
+  await here.store.usage.add([delta(mac, { bytesUp: 500_000, bytesDown: 0 })], here.clock.now());
+  await here.store.usage.add([delta(mac, { month: DECEMBER })], here.clock.now());
+  here.clock.advance(monthEndMs(DECEMBER) - here.clock.now());
+  await here.usage.close(DECEMBER);
+  const [december] = await statementsOf(here, DECEMBER);
+  t.match(december?.corrections, [
+    { month: '2099-11', mac: formatMac(mac), bytes: 500_000, messages: 4, connections: 2, amount: '0.06' },
+  ]);
+  t.match(december?.totals, { bytes: 1_500_000, data_amount: '0.12', corrections_amount: '0.06', total: '0.98' });
+  const next = nextMonth(DECEMBER);
+  here.clock.advance(monthEndMs(next) - here.clock.now());
+  await here.usage.close(next);
+  t.match(await statementsOf(here, next), [{ corrections: [], totals: { bytes: 0, active_sims: 1, total: '0.80' } }]);
+  const all = [NOVEMBER, DECEMBER, next].map((each) => statementsOf(here, each));
+  const billed = (await Promise.all(all)).flat().map(({ totals }) => totals.bytes);
+  const rows = await here.usage.read({});
+  t.equal(
+    billed.reduce((a, b) => a + b, 0),
+    rows.map(({ bytesUp, bytesDown }) => bytesUp + bytesDown).reduce((a, b) => a + b, 0),
+    'every byte is on one statement',
+  );
+});
+
+t.test('months that ended while the gateway was down are closed when it is back', async (t) => {
+  const data = tempFolder(t);
+  const before = await closingBench(t, data);
+  const mac = await activeLock(before, 1);
+  await before.store.usage.add([delta(mac)], before.clock.now());
+  await before.close();
+  const here = await closingBench(t, data, new ManualClock(Date.UTC(2100, 2, 5)));
+  t.same([...here.closed], ['2099-11', '2099-12', '2100-01', '2100-02']);
+  t.match(await statementsOf(here, NOVEMBER), [
+    { lines: [{ bytes: 1_000_000 }], closed_at: '2100-03-05T00:00:00.000Z' },
+  ]);
+  t.match(await statementsOf(here, month('2100-02')), [{ lines: [{ bytes: 0, active: true }], corrections: [] }]);
+  await t.rejects(here.usage.statements(month('2099-10')), { code: 'no-such-statement' }, 'none from before it began');
+});
+
+t.test('a lock that changes hands in mid-month: bytes to each, the SIM to one', async (t) => {
+  const here = await closingBench(t);
+  const blue = await here.accounts.addMerchant('Blue');
+  // Two locks that are Blue's now, of which Amber had the first until mid-month; and one that nobody has any more.
+  const moved = await activeLock(here, 1, 'Blue');
+  const kept = await activeLock(here, 2, 'Blue');
+  const gone = testMac(3);
+  await here.store.usage.activate([{ mac: gone, atMs: Date.UTC(2099, 10, 2) }]);
+  const of = (merchant: Pick<Merchant, 'id'>, mac: Mac, bytesUp: number): UsageDelta =>
+    delta(mac, { merchantId: merchant.id, bytesUp, bytesDown: 0 });
+  const amber = { id: 1 };
+  await here.store.usage.add([of(amber, moved, 100), of(blue, gone, 7)], BEFORE_MONTH_END_MS - 2);
+  await here.store.usage.add([of(blue, moved, 20), of(blue, kept, 3), of(amber, gone, 8)], BEFORE_MONTH_END_MS - 1);
+  await endNovember(here);
+  await here.usage.close(NOVEMBER);
+  const [ofAmber, ofBlue] = await statementsOf(here, NOVEMBER);
+  const shown = (statement?: Statement) => statement?.lines.map(({ mac, bytes, active }) => [mac, bytes, active]);
+  t.same(shown(ofAmber), [
+    [formatMac(moved), 100, false],
+    [formatMac(gone), 8, true],
+  ]);
+  t.same(shown(ofBlue), [
+    [formatMac(moved), 20, true],
+    [formatMac(kept), 3, true],
+    [formatMac(gone), 7, false],
+  ]);
+});
+
+t.test('simulated locks are counted as such and not billed', async (t) => {
+  const here = await closingBench(t);
+  const mac = testMac();
+  const { secret } = await here.accounts.addDevice({ mac, simulated: true });
+  await here.usage.setPlan(MERCHANT, EUR);
+  const lock = await TestLock.connect(t, here.broker.port, mac, secret);
+  await lock.send(testBytes(1));
+  t.match(await here.usage.read({}), [{ mac, simulated: true, messagesUp: 1, connections: 1 }]);
+  t.not(here.usage.sims.activatedAtMs(mac), null, 'its SIM is active all the same');
+  await endNovember(here);
+  t.match(await statementsOf(here, NOVEMBER), [
+    { lines: [], totals: { locks: 0, active_sims: 0, bytes: 0, total: '0.00' }, not_billed: { simulated_locks: 1 } },
+  ]);
+});
+
+t.test('the plan that is in force in a month is the last that began', async (t) => {
+  const here = await closingBench(t);
+  await activeLock(here, 1);
+  await here.usage.setPlan(MERCHANT, EUR, month('2099-06'));
+  await here.usage.setPlan(MERCHANT, { ...EUR, perSim: '5' }, DECEMBER);
+  await here.usage.setPlan(MERCHANT, { ...EUR, perSim: '1' }, NOVEMBER);
+  await here.usage.setPlan(MERCHANT, { ...EUR, perSim: '2' }, NOVEMBER);
+  await t.rejects(here.usage.setPlan('Nobody', EUR), { code: 'no-such-merchant' });
+  t.same(
+    (await here.usage.plans(MERCHANT)).map(({ from, perSim }) => [from, perSim]),
+    [
+      ['2099-06', '0.80'],
+      ['2099-11', '2'],
+      ['2099-12', '5'],
+    ],
+  );
+  await endNovember(here);
+  here.clock.advance(monthEndMs(DECEMBER) - here.clock.now());
+  await here.usage.close();
+  t.match(await statementsOf(here, NOVEMBER), [{ totals: { total: '2.00' } }]);
+  t.match(await statementsOf(here, DECEMBER), [{ totals: { total: '5.00' } }]);
+});
+
+/* ----------------------------------------------------------------------------------------------- the command line */
+
+t.test('a CSV has a row for each line and total, and no formula', async (t) => {
+  const statement = makeStatement({ ...BASIS, merchant: '=1+1', usage: [used(testMac())] });
+  const [head, line, total, ...notes] = statementsCsv([statement]).trimEnd().split('\n');
+  t.match(head, /^kind,merchant,month,of_month,mac,messages,connections,bytes_up,bytes_down,bytes,/);
+  t.match(
+    line,
+    /^line,'=1\+1,2099-11,2099-11,A4:C1:38:00:00:01,4,2,900000,100000,1000000,,no,no,0\.12,0\.00,0\.12,,EUR,/,
+  );
+  t.match(total, /^total,.*,4,2,900000,100000,1000000,,,0,0\.12,0\.00,0\.12,0\.12,EUR,0\.12,0\.80,$/);
+  t.match(notes.join('\n'), /^note,.*TCP\/IP headers are not included/);
+});
+
+t.test('bytes and bars for people', async (t) => {
+  t.same([0, 999, 1000, 123_456, 1_000_000].map(byteText), ['0 B', '999 B', '1.00 kB', '123.5 kB', '1.00 MB']);
+  t.same([bar(0, 0), bar(5, 5), bar(1, 32), bar(0, 9)], ['', '█'.repeat(16), '▌', '']);
+  t.same([bar(5, 5, 3), bar(1, 2, 3)], ['███', '█▌']);
+});
+
+t.test('usage on the command line', async (t) => {
+  const folder = tempFolder(t);
+  const clock = new ManualClock(BEFORE_MONTH_END_MS);
+  const gateway = await openGateway(t, folder, { usageClock: clock });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const mac = testMac();
+  const { secret } = await gateway.accounts.addDevice({ mac });
+  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const run = (...args: string[]): Promise<Program> => runProgram(t, process.execPath, [LOCKGATE, ...args, ...at]);
+  const json = async (...args: string[]): Promise<unknown> => JSON.parse((await run(...args)).stdout.join(''));
+  const refused = async (code: number, why: RegExp, ...args: string[]): Promise<void> => {
+    const { ended, stderr } = await run(...args);
+    t.match({ ended, stderr: stderr.join('\n') }, { ended: { code }, stderr: why }, args.join(' '));
+  };
+  t.match(await json('device', 'show', mac, '--json'), { sim: { state: 'inactive', activated_at: null } });
+  const lock = await TestLock.connect(t, gateway.mqttPort, mac, secret);
+  await lock.send(testBytes(1));
+  await lock.client.endAsync();
+  t.match(await json('device', 'list', '--json'), {
+    devices: [{ sim: { state: 'active', activated_at: '2099-11-30T23:59:50.000Z' } }],
+  });
+  t.match(
+    (await run('device', 'show', mac)).stdout.join('\n'),
+    /SIM active since 2099-11-30T\S*\nused in 2099-11: .* B, 1 message, 1 connection$/m,
+  );
+  t.match(await json('usage', 'show', mac, '--json'), {
+    usage: [{ mac: formatMac(mac), month: '2099-11', merchant: MERCHANT, messages: 1, connections: 1 }],
+  });
+  const piped = (await run('usage', 'show', '--month', '2099-11')).stdout.join('\n');
+  t.match(piped, /^A4:C1:38:00:00:01 +2099-11 +\d+ B +1 /m);
+  t.notMatch(piped, /█/, 'a bar is for eyes');
+  const price = ['--per-mb', '0.12', '--per-sim', '0.80', '--currency', 'EUR'];
+  t.match((await run('usage', 'plan', 'set', MERCHANT, ...price)).stdout, [/^Amber pays 0\.12 EUR .*2099-11/]);
+  t.match(await json('usage', 'plan', 'show', '--json'), { plans: [{ merchant: MERCHANT, per_sim: '0.80' }] });
+  await refused(3, /2099-11 has not ended/, 'usage', 'close', '--month', '2099-11');
+  await refused(2, /"11" is no month/, 'usage', 'close', '--month', '11');
+  await refused(2, /no currency/, 'usage', 'plan', 'set', MERCHANT, ...price.slice(0, 4), '--currency', 'eur');
+  await refused(3, /no statement of 2099-11/, 'usage', 'statement', '--month', '2099-11');
+  await refused(2, /expected table, csv, json/, 'usage', 'statement', '--format', 'pdf');
+  await refused(3, /no merchant named "Nobody"/, 'usage', 'show', '--merchant', 'Nobody');
+  clock.advance(Seconds(10));
+  t.match((await run('usage', 'close', '--month', '2099-11')).stdout, [/2099-11 {2}Amber: closed/]);
+  const statement = ['usage', 'statement', '--month', '2099-11', '--merchant', MERCHANT];
+  const first = (await run(...statement, '--format', 'json')).stdout;
+  t.match(await json('usage', 'close', '--month', '2099-11', '--json'), { closed: [{ month: '2099-11', new: false }] });
+  t.same((await run(...statement, '--json')).stdout, first, 'closing it again changes nothing');
+  t.match(JSON.parse(first.join('')), { statements: [{ totals: { active_sims: 1, sim_amount: '0.80' } }] });
+  const table = (await run(...statement)).stdout.join('\n');
+  t.match(table, /Statement 2099-11 {2}Amber/);
+  t.match(table, /To pay: 0\.80 EUR/);
+  t.match((await run(...statement, '--format', 'csv')).stdout[1], /^line,Amber,2099-11,/);
+});
+
+t.test('usage show: the newest month first, who used most first, all of it below', async (t) => {
+  const gateway = await openGateway(t, tempFolder(t), { usageClock: new ManualClock(BEFORE_MONTH_END_MS) });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const [one, two, three] = [testMac(1), testMac(2), testMac(3)];
+  const october = month('2099-10');
+  await gateway.store.usage.add(
+    [
+      delta(one, { month: october, bytesUp: 8000, bytesDown: 0 }),
+      delta(one, { bytesUp: 1000, bytesDown: 0 }),
+      delta(two, { bytesUp: 3000, bytesDown: 1000 }),
+      delta(three, { bytesUp: 2000, bytesDown: 0, simulated: true }),
+    ],
+    BEFORE_MONTH_END_MS,
+  );
+  const environment = {
+    LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
+    LOCKGATE_TOKEN: gateway.operatorToken,
+  };
+  const show = async (typed: string, columns?: number): Promise<CommandEnd> =>
+    await runCommand(['usage', 'show', ...typed.split(' ').filter(Boolean)], {
+      environment,
+      ...(columns !== undefined && { columns }),
+    });
+  const cells = ({ stdout }: CommandEnd): string[][] =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/ {2,}/));
+  t.same(cells(await show('')), [
+    ['MAC', 'MONTH', 'BYTES', 'MESSAGES', 'BILLED', 'CONNECTIONS', 'MERCHANT', 'UP', 'DOWN'],
+    [formatMac(two), '2099-11', '4.00 kB', '4', 'yes', '2', MERCHANT, '3.00 kB', '1.00 kB'],
+    [formatMac(three), '2099-11', '2.00 kB', '4', 'no: simulated', '2', MERCHANT, '2.00 kB', '0 B'],
+    [formatMac(one), '2099-11', '1.00 kB', '4', 'yes', '2', MERCHANT, '1.00 kB', '0 B'],
+    [formatMac(one), '2099-10', '8.00 kB', '4', 'yes', '2', MERCHANT, '8.00 kB', '0 B'],
+    ['TOTAL', '15.00 kB', '16', '8', '14.00 kB', '1.00 kB'],
+  ]);
+  t.same(
+    cells(await show('--by lock --limit 2')).map(([mac, months, bytes]) => [mac, months, bytes]),
+    [
+      ['MAC', 'MONTHS', 'BYTES'],
+      [formatMac(one), '2', '9.00 kB'],
+      [formatMac(two), '1', '4.00 kB'],
+      ['TOTAL', '15.00 kB', '16'],
+    ],
+  );
+  t.match(await show('--by lock --limit 2'), { stderr: '1 rows more; --limit shows them. TOTAL has them.\n' });
+  t.match(JSON.parse((await show('--by month --json')).stdout), {
+    usage: [
+      { month: '2099-11', locks: 3, bytes: 7000, messages: 12 },
+      { month: '2099-10', locks: 1, bytes: 8000, messages: 4 },
+    ],
+    total: { bytes: 15_000, bytes_up: 14_000, bytes_down: 1000, messages: 16, connections: 8 },
+  });
+  const bars = async (columns: number): Promise<number[]> =>
+    (await show('--month 2099-11', columns)).stdout.split('\n').map((line) => (line.match(/█/g) ?? []).length);
+  const [narrow, wide] = [await bars(90), await bars(200)];
+  t.same(wide, [0, 40, 20, 10, 0, 0], 'half as much, half as long; none for the titles and the total');
+  t.ok((narrow[1] ?? 0) >= 6 && (narrow[1] ?? 0) < 40, 'as the terminal allows');
+  t.same(
+    (await bars(50)).filter((length) => length > 0),
+    [],
+    'and none where it does not',
+  );
+});

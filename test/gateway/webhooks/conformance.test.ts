@@ -1,0 +1,155 @@
+/**
+ * Standard Webhooks as others understand it: the libraries that merchants use verify whatever we send, and nothing that
+ * is not what we sent.
+ */
+import { randomBytes } from 'node:crypto';
+import got from 'got';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { Webhook as SvixWebhook } from 'svix';
+import t from 'tap';
+import { makeWebhookSecret, signHeaders, verifySignature } from '../../../gateway/webhooks/payload/signature.js';
+import { Minutes, systemClock } from '../../../proto/clock.js';
+import { encodeUplink } from '../../../proto/wire/codec.js';
+import { LOCKGATE, Program } from '../../helpers/cli/program.js';
+import { testMac, testUplink } from '../../helpers/gateway/test-gateway.js';
+import { webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+
+const LIBRARIES = { standardwebhooks: StandardWebhook, svix: SvixWebhook } as const;
+
+/** Scripts in both directions, letters beyond the first plane, joined emoji, what ends a line or steers a terminal. */
+const TEXTS = [
+  'äöüß ñ ø ł İı ẞ',
+  'Ελληνικά кириллица עברית العربية हिन्दी বাংলা தமிழ் ไทย ភាសាខ្មែរ',
+  '中文 日本語 한국어 ᏣᎳᎩ ⵜⴰⵎⴰⵣⵉⵖⵜ',
+  '𝔘𝔫𝔦𝔠𝔬𝔡𝔢 𒀭𒂗 𓀀 🔒🚲 👩‍👩‍👧‍👦 🏳️‍🌈 🇳🇱 👍🏽',
+  'e\u0301 \u200d\u200b\ufeff \u202eabc\u202c \u2066x\u2069 \u2028 \u2029',
+  `"quoted" \\back\\ /slash/ \b\f\n\r\t \u0000 \u001b[31m \u007f \u009b ${'\ufffd'} \uffff \u{10ffff}`,
+  '',
+  ' leading and trailing ',
+  '{"event_id":"evt_1"}',
+];
+
+t.test('the published Standard Webhooks vector is reproduced, and verified', async (t) => {
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+  const [id, seconds, body] = ['msg_p5jXN8AQM9LWM0D4loKWxJek', 1_614_265_330, '{"test": 2432232314}'];
+  const headers = signHeaders([secret], id, seconds * 1000, body);
+  t.same(headers, {
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  });
+  for (const each of [body, Buffer.from(body)])
+    t.ok(verifySignature(secret, { ...headers }, each, seconds * 1000 + Minutes(5)).ok);
+  t.notOk(verifySignature(secret, { ...headers }, body, seconds * 1000 + Minutes(5) + 1).ok, 'older than 5 min');
+  t.notOk(verifySignature(secret, { ...headers }, body, seconds * 1000 - Minutes(5) - 1).ok, 'newer than 5 min');
+});
+
+t.test('any text in a body verifies with both libraries, under one secret and under two', async (t) => {
+  // The libraries check against the machine's clock.
+  const nowMs = systemClock.now();
+  const [secret, older] = [makeWebhookSecret(), makeWebhookSecret()];
+  const texts = [...TEXTS, TEXTS.join('\n'), randomBytes(3000).toString('latin1')];
+  for (const [index, text] of texts.entries())
+    for (const secrets of [[secret], [secret, older]]) {
+      const body = JSON.stringify({ firmware_version: text });
+      const headers = signHeaders(secrets, 'evt_1', nowMs, body);
+      for (const [name, Library] of Object.entries(LIBRARIES))
+        for (const each of secrets) {
+          const read = new Library(each).verify(body, { ...headers }) as { firmware_version: string };
+          t.ok(read.firmware_version === text, `${name}, text ${index}`);
+        }
+      t.throws(() => new StandardWebhook(makeWebhookSecret()).verify(body, { ...headers }));
+    }
+});
+
+/** The same bytes but for one bit. */
+function* oneBitOff(bytes: Buffer): Generator<Buffer> {
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const copy = Buffer.from(bytes);
+    copy[bit >> 3] = (copy[bit >> 3] as number) ^ (1 << (bit & 7));
+    yield copy;
+  }
+}
+
+t.test('one bit that is off, anywhere in body, id, time or signature, and nobody verifies it', async (t) => {
+  const nowMs = systemClock.now();
+  const secret = makeWebhookSecret();
+  const body = Buffer.from('{"a":"é🔒\ufffd","n":1}');
+  const headers = { ...signHeaders([secret], 'evt_A4_1', nowMs, body.toString()) };
+  const passed: string[] = [];
+  let tried = 0;
+  const tryOne = (what: string, changed: Record<string, string>, bytes: Buffer): void => {
+    tried += 1;
+    if (verifySignature(secret, changed, bytes, nowMs).ok) passed.push(`${what}: ours`);
+    for (const [name, Library] of Object.entries(LIBRARIES))
+      try {
+        new Library(secret).verify(bytes, changed);
+        passed.push(`${what}: ${name}`);
+      } catch {
+        // As it should be.
+      }
+  };
+  for (const bytes of oneBitOff(body)) tryOne('body', headers, bytes);
+  for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const)
+    for (const bytes of oneBitOff(Buffer.from(headers[name])))
+      tryOne(name, { ...headers, [name]: bytes.toString('latin1') }, body);
+  t.equal(tried, 8 * (body.length + 'evt_A4_1'.length + 10 + 'v1,'.length + 44));
+  t.same(passed, []);
+  t.ok(verifySignature(secret, headers, body, nowMs).ok, 'unchanged, it verifies');
+});
+
+t.test('a receiver that goes by the bytes is not misled by what is no UTF-8', async (t) => {
+  const nowMs = systemClock.now();
+  const secret = makeWebhookSecret();
+  const headers = { ...signHeaders([secret], 'evt_1', nowMs, '{"a":"\ufffd"}') };
+  const forged = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')]);
+  t.equal(forged.toString('utf8'), '{"a":"\ufffd"}', 'as text they are the same');
+  t.notOk(verifySignature(secret, headers, forged, nowMs).ok);
+});
+
+t.test('what locks send as text, and custom headers, arrive as they are, while a secret is rotated too', async (t) => {
+  // As far as HTTP lets header values go: a tab, and the first 256 letters but for what steers.
+  const custom = {
+    'X-Latin': 'caf\u00e9 \u00a0\u00ff',
+    'X-Tab': 'a\tb',
+    'X-Signs': '!"#$%&\'()*+,-./:;<=>?@[]^_`{|}~',
+  };
+  const { gateway, receiver, secret, urlId } = await webhookBench(t, { headers: custom });
+  for (const value of ['🔒', 'a\nb', 'a\rb', '\u0000', 'ł', '\u007f'])
+    await t.rejects(gateway.accounts.addWebhookUrl({ url: receiver.url, headers: { 'X-A': value } }), {
+      code: 'input-header',
+    });
+  const lock = await connectedLock(t, gateway, testMac());
+  const rotated = await gateway.webhooks.settings.rotateSecret(urlId);
+  const { body } = testUplink(1);
+  for (const [index, firmwareVersion] of TEXTS.entries())
+    await lock.send(Buffer.from(encodeUplink(testUplink(index + 1, { body: { ...body, firmwareVersion } as never }))));
+  await receiver.received(TEXTS.length);
+  t.same(
+    receiver.requests.map(({ json }) => json.firmware_version),
+    TEXTS,
+  );
+  for (const { body, headers } of receiver.requests) {
+    const given = headers as Record<string, string>;
+    t.equal(given['webhook-signature']?.split(' ').length, 2);
+    for (const [name, value] of Object.entries(custom)) t.equal(given[name.toLowerCase()], value, name);
+    for (const Library of Object.values(LIBRARIES))
+      for (const each of [secret, rotated.secret]) t.doesNotThrow(() => new Library(each).verify(body, given));
+  }
+});
+
+t.test('listen survives a body that is no webhook by its size, and goes on', async (t) => {
+  const words = [LOCKGATE, 'webhook', 'listen', '--port', '0', '--expect', '1'];
+  const program = new Program(t, process.execPath, words);
+  const [url = ''] = /http:\S+/.exec(await program.line(/Listening on/, 'stderr')) ?? [];
+  const post = (body: string) => {
+    return got.post(url, { body, throwHttpErrors: false, retry: { limit: 0 } }).then(
+      ({ statusCode }) => statusCode,
+      () => 'cut off',
+    );
+  };
+  t.ok([413, 'cut off'].includes(await post('x'.repeat(5 * 1024 * 1024))));
+  t.equal(await post('{}'), 204);
+  t.same(await program.end(), { code: 0, signal: null });
+});

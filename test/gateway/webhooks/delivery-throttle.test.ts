@@ -1,0 +1,143 @@
+// Pings first (quality.md §1): how many webhooks may begin while very many pings are being stored.
+import t from 'tap';
+import { LEAST_RATE, Pace, type Paced } from '../../../gateway/webhooks/delivery-throttle.js';
+import { ManualClock, Seconds } from '../../../proto/clock.js';
+
+const BATCH = 500;
+
+/** A thread on which pings take `pings` of its time, and each attempt `ATTEMPT_MS`. */
+class Thread {
+  readonly clock = new ManualClock(1_000_000);
+  pings = 1;
+  begun = 0;
+  #active = 0;
+  #idle = 0;
+  #spent = 0;
+
+  readonly loopTime = (): { idle: number; active: number } => ({ idle: this.#idle, active: this.#active });
+
+  attempt(): void {
+    this.begun += 1;
+    this.#spent += ATTEMPT_MS;
+  }
+
+  /** One more stretch of time, in ms. */
+  live(span = 10): void {
+    const busy = Math.min(span, span * this.pings + this.#spent);
+    this.#spent = Math.max(0, this.#spent - Math.max(0, span - span * this.pings));
+    this.#active += busy;
+    this.#idle += span - busy;
+    this.clock.advance(span);
+  }
+}
+
+const ATTEMPT_MS = 0.25;
+
+/** A URL that always has something to send. */
+class Url implements Paced {
+  readonly pace: Pace;
+  readonly thread: Thread;
+  begun = 0;
+
+  constructor(pace: Pace, thread: Thread) {
+    this.pace = pace;
+    this.thread = thread;
+  }
+
+  wake(): void {
+    // A window bounds what one URL has under way, as there.
+    for (let at = 0; at < 64 && this.pace.room(this) > 0; at++) {
+      this.pace.begin(this);
+      this.thread.attempt();
+      this.begun += 1;
+    }
+  }
+}
+
+function run(thread: Thread, pace: Pace, span: number, uplinks = BATCH): void {
+  for (let at = 0; at < span; at += 10) {
+    pace.stored(uplinks);
+    thread.live();
+  }
+}
+
+t.test('while pings take all of the thread, webhooks begin at the least rate, and none is left out', (t) => {
+  const thread = new Thread();
+  const pace = new Pace(thread);
+  const urls = Array.from({ length: 20 }, () => new Url(pace, thread));
+  pace.stored(BATCH);
+  for (const url of urls) url.wake();
+  run(thread, pace, Seconds(1));
+  thread.begun = 0;
+  for (const url of urls) url.begun = 0;
+  run(thread, pace, Seconds(10));
+  t.equal(thread.begun, 10 * LEAST_RATE);
+  const each = urls.map(({ begun }) => begun);
+  t.ok(Math.max(...each) - Math.min(...each) <= 5, `each began ${Math.min(...each)} to ${Math.max(...each)}`);
+  pace.stop();
+  t.end();
+});
+
+t.test('at half of that, webhooks get a part of what pings leave, and the rest is left idle', (t) => {
+  const thread = new Thread();
+  thread.pings = 0.5;
+  const pace = new Pace(thread);
+  const url = new Url(pace, thread);
+  pace.stored(BATCH);
+  url.wake();
+  run(thread, pace, Seconds(2));
+  thread.begun = 0;
+  run(thread, pace, Seconds(10));
+  const share = (thread.begun * ATTEMPT_MS) / Seconds(10);
+  t.ok(share > 0.1 && share < 0.35, `${share} of the thread`);
+
+  thread.pings = 1;
+  run(thread, pace, Seconds(2));
+  thread.begun = 0;
+  run(thread, pace, Seconds(1));
+  t.equal(thread.begun, LEAST_RATE, 'and give it back when pings need it');
+  pace.stop();
+  t.end();
+});
+
+t.test('while pings are few, nobody is held back', (t) => {
+  const thread = new Thread();
+  const pace = new Pace(thread);
+  const url = new Url(pace, thread);
+  run(thread, pace, Seconds(1), 31);
+  t.equal(pace.room(url), Number.POSITIVE_INFINITY);
+  pace.stored(32);
+  t.not(pace.room(url), Number.POSITIVE_INFINITY);
+  thread.clock.advance(Seconds(1));
+  t.equal(pace.room(url), Number.POSITIVE_INFINITY, 'it is over soon after the last large commit');
+  t.equal(thread.clock.pending, 0, 'and nothing is left behind');
+  pace.stored(32);
+  pace.stop();
+  pace.stored(32);
+  t.equal(pace.room(url), Number.POSITIVE_INFINITY);
+  t.equal(thread.clock.pending, 0);
+  t.end();
+});
+
+t.test('what begins together is little, however fast attempts may begin', (t) => {
+  const thread = new Thread();
+  thread.pings = 0.1;
+  const pace = new Pace(thread);
+  const urls = Array.from({ length: 20 }, () => new Url(pace, thread));
+  pace.stored(BATCH);
+  for (const url of urls) url.wake();
+  let [most, all] = [0, 0];
+  for (let at = 0; at < Seconds(2); at += 5) {
+    const before = thread.begun;
+    pace.stored(BATCH);
+    // Half of each stretch, so that one deal is seen at a time.
+    thread.live(5);
+    most = Math.max(most, thread.begun - before);
+    all += thread.begun - before;
+  }
+  t.ok(all > Seconds(2), `${all} in 2 s`);
+  // At 250 µs each: as long as a commit waits for the disk.
+  t.ok(most <= 24, `${most} at once`);
+  pace.stop();
+  t.end();
+});

@@ -1,0 +1,241 @@
+/** Deliveries from the store to a receiver, on a clock that is turned by hand. */
+import { rmSync } from 'node:fs';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { afterThisTurn, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import {
+  eventsOf,
+  MERCHANT,
+  openGateway,
+  testBytes,
+  testGateway,
+  testMac,
+} from '../../helpers/gateway/test-gateway.js';
+import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { deliveriesOf } from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+
+/** A gateway on a manual clock, without jitter, with a receiver as its merchant's URL. */
+async function withReceiver(t: Teardown): Promise<Setup> {
+  const clock = new ManualClock(systemClock.now());
+  const gateway = await testGateway(t, { deliveryClock: clock, random: () => 0.5 });
+  const receiver = await testReceiver(t);
+  const { secret } = await gateway.accounts.addWebhookUrl({ url: receiver.url, headers: { 'X-Team': 'bikes' } });
+  return { clock, gateway, receiver, secret };
+}
+
+interface Setup {
+  readonly clock: ManualClock;
+  readonly gateway: Gateway;
+  readonly receiver: TestReceiver;
+  readonly secret: string;
+}
+
+t.test('a ping arrives once, signed, with the custom headers', async (t) => {
+  const { gateway, receiver, secret } = await withReceiver(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  await lock.send(testBytes(1));
+  await lock.send(testBytes(1));
+  t.match(await delivered, [{ number: 1, status: 204, outcome: 'delivered', nextAttemptAtMs: null }]);
+  t.equal(receiver.requests.length, 1);
+  const [request] = receiver.requests;
+  t.match(request?.headers, {
+    'x-team': 'bikes',
+    'user-agent': /^lockgate\/\d+\.\d+\.\d+$/,
+    'content-type': 'application/json',
+    'webhook-id': request?.json.event_id,
+  });
+  new Webhook(secret).verify(request?.body ?? '', request?.headers as Record<string, string>);
+  t.match(request?.json, { mac_addr: 'A4:C1:38:00:00:01', boot: 1, sequence: 1, test: false, simulated: false });
+});
+
+t.test('an endpoint that was down for three attempts gets every event once it is back', async (t) => {
+  const { clock, gateway, receiver, secret } = await withReceiver(t);
+  receiver.answer = (_request, response) => void response.writeHead(500).end('sorry');
+  const lock = await connectedLock(t, gateway, MAC);
+  let attempted = eventsOf(gateway, 'delivery', 3);
+  for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
+  for (const [index, wait] of [Seconds(5), Minutes(5)].entries()) {
+    t.match(await attempted, [{ number: index + 1, status: 500, outcome: 'pending' }, {}, {}]);
+    attempted = eventsOf(gateway, 'delivery', 3);
+    await pendingTimer(clock);
+    clock.advance(wait);
+  }
+  t.match(await attempted, [{ number: 3, status: 500, outcome: 'pending' }, {}, {}]);
+  await pendingTimer(clock);
+  receiver.answer = (_request, response) => void response.writeHead(200).end();
+  const delivered = eventsOf(gateway, 'delivery', 3);
+  clock.advance(Minutes(30));
+  t.match(await delivered, [{ number: 4, outcome: 'delivered' }, {}, {}]);
+  const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
+  t.equal(ids.length, 12);
+  t.equal(new Set(ids).size, 3, 'each event under one id on all of its attempts');
+  for (const { body, headers } of receiver.requests)
+    t.doesNotThrow(() => verifyAt(secret, body, headers as Record<string, string>));
+});
+
+/** The library holds the timestamp against the machine's clock, and the manual one has run ahead: sign it again. */
+function verifyAt(secret: string, body: string, headers: Record<string, string>): void {
+  const signed = new Date(Number(headers['webhook-timestamp']) * 1000);
+  const expected = new Webhook(secret).sign(headers['webhook-id'] ?? '', signed, body);
+  if (expected !== headers['webhook-signature']) throw new Error('the signature does not fit');
+}
+
+/** The worker sets its timer some turns of the loop after the attempt was announced. */
+async function pendingTimer(clock: ManualClock): Promise<void> {
+  while (clock.pending === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+}
+
+t.test('redirects are failures and never followed; Retry-After is honoured', async (t) => {
+  const { clock, gateway, receiver } = await withReceiver(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  receiver.answer = (_request, response) => void response.writeHead(301, { location: '/elsewhere' }).end();
+  let attempted = eventsOf(gateway, 'delivery', 1);
+  await lock.send(testBytes(1));
+  t.match(await attempted, [{ status: 301, outcome: 'pending', nextAttemptAtMs: clock.now() + Seconds(5) }]);
+  receiver.answer = (_request, response) => void response.writeHead(503, { 'retry-after': '600' }).end();
+  attempted = eventsOf(gateway, 'delivery', 1, ({ number }) => number === 1);
+  await lock.send(testBytes(2));
+  t.match(await attempted, [{ status: 503, nextAttemptAtMs: clock.now() + Minutes(10) }]);
+  t.equal(receiver.requests.length, 2);
+});
+
+t.test('a 410 disables the URL, and its events are kept', async (t) => {
+  const { gateway, receiver } = await withReceiver(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  receiver.answer = (_request, response) => void response.writeHead(410).end();
+  const disabled = eventsOf(gateway, 'url-disabled', 1);
+  await lock.send(testBytes(1));
+  t.match(await disabled, [{ why: /410/ }]);
+  await lock.send(testBytes(2));
+  const [url] = await gateway.store.listWebhookUrls();
+  t.equal(url?.state, 'disabled');
+  t.match(await gateway.store.readEvents(1, url?.cursor ?? 0, 9), [{ sequence: 2 }]);
+  t.equal(receiver.requests.length, 1);
+});
+
+t.test('a lock’s events arrive in order, and a failing one does not hold the line', async (t) => {
+  const { gateway, receiver } = await withReceiver(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 3 ? 500 : 204).end();
+  const attempted = eventsOf(gateway, 'delivery', 20);
+  for (let sequence = 1; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
+  await attempted;
+  t.same(
+    receiver.requests.map(({ json }) => json.sequence),
+    Array.from({ length: 20 }, (_, index) => index + 1),
+  );
+});
+
+t.test('a lock with many events that wait does not hold up another lock', async (t) => {
+  const { gateway, receiver } = await withReceiver(t);
+  const [busy, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, testMac(2))];
+  const held: (() => void)[] = [];
+  receiver.answer = ({ json }, response) => {
+    if (json.mac_addr === 'A4:C1:38:00:00:01') held.push(() => void response.writeHead(204).end());
+    else response.writeHead(204).end();
+  };
+  const sent: Promise<void>[] = [];
+  for (let sequence = 1; sequence <= 600; sequence++) sent.push(busy.send(testBytes(sequence)));
+  await Promise.all(sent);
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  await other.send(testBytes(1));
+  t.match(await delivered, [{ mac: testMac(2), outcome: 'delivered' }]);
+  t.equal(held.length, 1, 'the busy lock’s first event still waits for its answer');
+  held[0]?.();
+});
+
+t.test('a damaged row is set aside without an attempt, and what comes after it is delivered', async (t) => {
+  const folder = tempFolder(t);
+  const first = await openGateway(t, folder);
+  await first.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  const { secret } = await first.accounts.addDevice({ mac: MAC });
+  await first.close();
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  const columns =
+    'device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes, received_at_ms, buffered';
+  const values = [1, 1, 1, 1, 1, Buffer.alloc(8), 1, Buffer.from('damage'), 1, 0];
+  db.prepare(`INSERT INTO uplink (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(...values);
+  db.close();
+  // As after a kill: sums would say that another program wrote to the file.
+  rmSync(path.join(folder, 'lockgate.sqlite.sums'));
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  const second = await openGateway(t, folder);
+  const lock = await TestLock.connect(t, second.mqttPort, MAC, secret);
+  const attempted = eventsOf(second, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
+  await lock.send(testBytes(2));
+  t.match(await attempted, [{ outcome: 'delivered' }]);
+  t.same(await second.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9), []);
+  t.match(await deliveriesOf(second, ['damaged']), [{ uplink: { sequence: 1 }, attempts: [] }]);
+});
+
+t.test('addresses inside are refused where the operator did not allow them', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder, {}, { allowWebhookRange: [] });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  const { port } = new URL(receiver.url);
+  const hosts = ['127.0.0.1', 'localhost', '0x7f.1', '2130706433', '[::1]', '[::ffff:127.0.0.1]', '[::127.0.0.1]', '0'];
+  for (const host of hosts) await gateway.accounts.addWebhookUrl({ url: `http://${host}:${port}/` });
+  const lock = await connectedLock(t, gateway, MAC);
+  const attempted = eventsOf(gateway, 'delivery', hosts.length);
+  await lock.send(testBytes(1));
+  for (const { error, status } of await attempted) t.match({ error, status }, { error: /not allowed/, status: null });
+  t.equal(receiver.requests.length, 0);
+});
+
+t.test('what was not delivered before a restart is delivered after it', async (t) => {
+  const folder = tempFolder(t);
+  const first = await openGateway(t, folder, { deliveryClock: new ManualClock(systemClock.now()) });
+  await first.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  const { secret } = await first.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
+  const failed = eventsOf(first, 'delivery', 2);
+  for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
+  await failed;
+  await first.close();
+  receiver.answer = (_request, response) => void response.writeHead(200).end();
+  await openGateway(t, folder, { deliveryClock: new ManualClock(systemClock.now() + Minutes(1)) });
+  await receiver.received(4);
+  const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
+  t.same(new Set(ids.slice(2)), new Set(ids.slice(0, 2)));
+});
+
+t.test('what an operator gets wrong about a URL is told in one sentence', async (t) => {
+  const gateway = await testGateway(t);
+  const { accounts } = gateway;
+  for (const url of ['', 'ftp://a/', 'nonsense', 'http://user:pass@a/', 'file:///etc/passwd'])
+    await t.rejects(accounts.addWebhookUrl({ url }), { code: 'input-url' }, url);
+  for (const name of ['webhook-id', 'Webhook-Signature', 'Host', 'content-length', 'Connection', 'User-Agent', 'a b'])
+    await t.rejects(
+      accounts.addWebhookUrl({ url: 'http://a/', headers: { [name]: 'x' } }),
+      { code: 'input-header' },
+      name,
+    );
+  await t.rejects(accounts.addWebhookUrl({ url: 'http://a/', headers: { a: 'x\r\ny: z' } }), { code: 'input-header' });
+  for (const name of ['Content-Encoding', 'content-language', 'Content-MD5', 'Date', 'Accept-Encoding', 'Range'])
+    await t.rejects(
+      accounts.addWebhookUrl({ url: 'http://a/', headers: { [name]: 'x' } }),
+      { code: 'input-header', message: new RegExp(`the header ${name} can't be set`) },
+      name,
+    );
+  await t.rejects(
+    accounts.addWebhookUrl({ url: 'http://a/', headers: { 'X-Team': 'bikes', 'x-team': 'scooters' } }),
+    { code: 'input-header', message: /X-Team and x-team are one header/ },
+    'names that differ in case alone',
+  );
+  await t.rejects(accounts.addWebhookUrl({ url: 'http://a/', merchant: 'Nobody' }), { code: 'no-such-merchant' });
+});

@@ -1,0 +1,267 @@
+/**
+ * docs/webhooks.md says true things: its examples are what the code makes, its tables are the code's, and its code
+ * verifies what we sign, in each language, wherever that is installed.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
+import { PAYLOAD_SCHEMAS } from '../../../gateway/webhooks/payload/schema.js';
+import { signHeaders } from '../../../gateway/webhooks/payload/signature.js';
+import { RETRY_DELAYS } from '../../../gateway/webhooks/url/schedule.js';
+import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
+import { encodeUplink, UPLINK_MAX_BYTES } from '../../../proto/wire/codec.js';
+import { parseMac } from '../../../proto/wire/mac.js';
+import { DEFAULT_POWER, type Ping } from '../../../proto/wire/ping.js';
+import { REASONS } from '../../../proto/wire/reasons.js';
+import { root } from '../../helpers/house/our-files.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const page = readFileSync(join(root, 'docs/webhooks.md'), 'utf8');
+
+/** The code blocks of a language, in order. */
+function blocks(language: string): string[] {
+  return [...page.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, text = '']) => text);
+}
+
+/** The rows of the table below a heading row, each as its cells. */
+function tableOf(...heading: string[]): string[][] {
+  const lines = page.split('\n');
+  const start = lines.indexOf(`| ${heading.join(' | ')} |`);
+  if (start === -1) throw new Error(`docs/webhooks.md has no table ${heading.join(', ')}`);
+  const end = lines.findIndex((line, index) => index > start && !line.startsWith('|'));
+  const cells = (line: string): string[] => line.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, ''));
+  return lines.slice(start + 2, end).map(cells);
+}
+
+const START_MS = Date.UTC(2026, 10, 20, 6, 0, 1);
+const CELLULAR = {
+  kind: 'cellular',
+  reason: 'REASON_PERIOD_TRACKING',
+  lockState: 'locked',
+  batteryPercent: 81,
+  firmwareVersion: '2.4.1',
+  ebikeVolts: null,
+  tetherState: 'detached',
+  position: null,
+} as const;
+const POSITION = { latitudeDegrees: 52.3702157, longitudeDegrees: 4.8951679, uncertaintyMeters: 8 };
+const GPS = { ...CELLULAR, kind: 'gps', position: POSITION, speedMetersPerSecond: 0, directionDegrees: 0 } as const;
+const CLOSE = { ...CELLULAR, kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION' } as const;
+const PHONE = { ...CELLULAR, reason: 'PHONE', lockState: 'unlocked', position: POSITION } as const;
+
+/** A day's ping of a lock, from its first word to its goodbye, and a phone's. */
+const EXAMPLES: readonly [body: Ping, sequence: number, afterMs: number][] = [
+  [CELLULAR, 12, 0],
+  [GPS, 13, Seconds(30)],
+  [CLOSE, 14, Seconds(50)],
+  [PHONE, 3, Hours(2)],
+];
+
+function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
+  const mac = parseMac('A4:C1:38:F0:E1:D2');
+  if (!mac.ok) throw new Error(mac.error.message);
+  const timeMs = START_MS + afterMs;
+  const boot = body.reason === 'PHONE' ? 7 : 41;
+  const bytes = Buffer.from(encodeUplink({ boot, sequence, timeMs, power: DEFAULT_POWER, kept: 0, dropped: 0, body }));
+  const credentialId = body.reason === 'PHONE' ? 2 : 1;
+  const name = { mac: mac.value, credentialId, boot, sequence, digest: digestOf(bytes) };
+  const stored = { ...name, id: 1, deviceId: 1, merchantId: 1, simulated: false, source: 'lock', bytes } as const;
+  const arrived = { receivedAtMs: timeMs + 412, buffered: false, isDamaged: false };
+  return `${JSON.stringify(webhookBody({ ...stored, ...arrived }), null, 2)}\n`;
+}
+
+t.test('the examples are what the code makes', async (t) => {
+  const expected = EXAMPLES.map(example);
+  t.same(blocks('json'), expected);
+});
+
+t.test('a body never has more than the page says', async (t) => {
+  t.match(page, /\nhas some 400 bytes, and never over 8 KiB\.\n/);
+  const [[body, sequence, afterMs] = [CLOSE, 1, 0]] = EXAMPLES;
+  t.ok(Math.abs(Buffer.byteLength(JSON.stringify(JSON.parse(example([body, sequence, afterMs])))) - 400) < 50);
+  // The most that fits into an uplink, of the letters that JSON makes the most of.
+  const most = { ...PHONE, firmwareVersion: '\u0001'.repeat(UPLINK_MAX_BYTES - 60) };
+  t.ok(Buffer.byteLength(example([most, 2 ** 32 - 1, 0])) < 8 * 1024);
+});
+
+interface Property {
+  readonly type?: string;
+  readonly description?: string;
+  readonly anyOf?: readonly Property[];
+}
+
+t.test('the members are those of the schema, each where it is and with its meaning', async (t) => {
+  const rows = new Map<string, { in: string[]; type: string; meaning: string[] }>();
+  for (const { properties, required, title } of PAYLOAD_SCHEMAS as unknown as {
+    properties: Record<string, Property>;
+    required: string[];
+    title: string;
+  }[])
+    for (const [name, { description = '', type, anyOf }] of Object.entries(properties)) {
+      const row = rows.get(name) ?? { in: [], type: '', meaning: [] };
+      row.in.push(`${title.replace('Webhook', '')}${required.includes(name) ? '' : ' (some)'}`);
+      row.type ||= type ?? anyOf?.map((each) => each.type ?? 'string').join(' or ') ?? 'string';
+      if (description !== 'Always this one.') row.meaning.push(description);
+      rows.set(name, row);
+    }
+  const where: Readonly<Record<string, string>> = {
+    'Cellular, Gps, CloseConnection': 'all',
+    'Cellular, Gps': 'cellular, gps',
+    'Cellular (some), Gps': 'gps, some cellular',
+    Cellular: 'cellular',
+    Gps: 'gps',
+  };
+  const expected = [...rows].map(([name, row]) => [
+    `\`${name}\``,
+    where[row.in.join(', ')],
+    row.type.replace('string or string', 'string'),
+    [...new Set(row.meaning)].join(' '),
+  ]);
+  t.same(tableOf('member', 'in', 'type', 'meaning'), expected);
+});
+
+t.test('the reasons are those of the code, both ways', async (t) => {
+  const expected = REASONS.map(({ name, meaning }) => [name, meaning]);
+  t.same(tableOf('reason', 'meaning'), expected);
+});
+
+t.test('the waits between attempts are those of the schedule', async (t) => {
+  const words = (span: number): string => {
+    if (span < Minutes(1)) return `${span / Seconds(1)} s`;
+    return span < Hours(1) ? `${span / Minutes(1)} min` : `${span / Hours(1)} h`;
+  };
+  const expected = [['1', 'none: at once'], ...RETRY_DELAYS.map((span, index) => [String(index + 2), words(span)])];
+  t.same(tableOf('attempt', 'comes after the one before by'), expected);
+});
+
+/** How a language reads cases from its standard input and prints, as JSON, which of them verify. */
+const LANGUAGES = {
+  js: {
+    command: process.execPath,
+    file: 'verify.mjs',
+    rest: `
+      import { readFileSync } from 'node:fs';
+      const verifies = ({ secret, headers, body, now }) => {
+        try { verify(secret, headers, Buffer.from(body, 'base64'), now); return true; } catch { return false; }
+      };
+      console.log(JSON.stringify(JSON.parse(readFileSync(0, 'utf8')).map(verifies)));`,
+  },
+  python: {
+    command: 'python3',
+    file: 'verify.py',
+    rest: `
+import json, sys
+def verifies(case):
+    try:
+        verify(case["secret"], case["headers"], base64.b64decode(case["body"]), case["now"])
+        return True
+    except ValueError:
+        return False
+print(json.dumps([verifies(case) for case in json.load(sys.stdin)]))`,
+  },
+  php: {
+    command: 'php',
+    file: 'verify.php',
+    rest: `
+function verifies(array $case): bool {
+    try { verify($case['secret'], $case['headers'], base64_decode($case['body']), $case['now']); return true; }
+    catch (Exception $e) { return false; }
+}
+echo json_encode(array_map('verifies', json_decode(file_get_contents('php://stdin'), true))), "\\n";`,
+  },
+} as const;
+
+/** Why a test with a program has to be left out; false where it is installed. */
+function isMissing(command: string, debian: string): string | false {
+  return spawnSync(command, ['--version']).error !== undefined && `${command} not installed (Debian: ${debian})`;
+}
+
+/** The published vector, as the page has it. */
+function vectorOfPage() {
+  const [secret, id, timestamp, body, signature] = tableOf('what', 'value').map(([, value = '']) =>
+    value.replace(/^`|`$/g, ''),
+  ) as [string, string, string, string, string];
+  const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+  return { secret, headers, body, now: Number(timestamp) };
+}
+
+interface Case {
+  readonly name: string;
+  readonly verifies: boolean;
+  readonly secret: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer;
+  readonly now: number;
+}
+
+function cases(): Case[] {
+  const vector = vectorOfPage();
+  const { headers, now } = vector;
+  const other = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
+  const body = '{"firmware_version":"é 🔒 \ufffd \\u0000 ا"}';
+  const signed = signHeaders([other, vector.secret], 'evt_1', now * 1000, body);
+  const forged = Buffer.concat([Buffer.from(body.split('\ufffd')[0] ?? ''), Buffer.from([0xff])]);
+  const rest = Buffer.from(body.split('\ufffd')[1] ?? '');
+  const change = (name: string, value: string) => ({ ...vector, headers: { ...headers, [`webhook-${name}`]: value } });
+  const signature = headers['webhook-signature'];
+  return [
+    { name: 'the vector', verifies: true, ...vector },
+    { name: 'at the end of the tolerance', verifies: true, ...vector, now: now + 300 },
+    { name: 'behind it', verifies: false, ...vector, now: now + 301 },
+    { name: 'before it', verifies: false, ...vector, now: now - 301 },
+    { name: 'another body', verifies: false, ...vector, body: '{"test": 2432232315}' },
+    { name: 'another id', verifies: false, ...change('id', 'msg_2') },
+    { name: 'another time', verifies: false, ...change('timestamp', String(now + 1)) },
+    { name: 'no time', verifies: false, ...change('timestamp', 'now') },
+    { name: 'another secret', verifies: false, ...vector, secret: other },
+    { name: 'a piece of the signature', verifies: false, ...change('signature', signature.slice(0, -1)) },
+    { name: 'no signature', verifies: false, ...change('signature', '') },
+    { name: 'of another version', verifies: false, ...change('signature', signature.replace('v1', 'v2')) },
+    { name: 'behind an unknown one', verifies: true, ...change('signature', `v1a,AAAA ${signature}`) },
+    { name: 'two, any text', verifies: true, secret: vector.secret, headers: { ...signed }, body, now },
+    { name: 'two, the new secret', verifies: true, secret: other, headers: { ...signed }, body, now },
+    {
+      name: 'bytes that only look like it',
+      verifies: false,
+      secret: other,
+      headers: { ...signed },
+      body: Buffer.concat([forged, rest]),
+      now,
+    },
+  ];
+}
+
+t.test('the vector on the page is the published one', async (t) => {
+  t.same(vectorOfPage(), {
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    headers: {
+      'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      'webhook-timestamp': '1614265330',
+      'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+    },
+    body: '{"test": 2432232314}',
+    now: 1_614_265_330,
+  });
+});
+
+for (const [language, { command, file, rest }] of Object.entries(LANGUAGES)) {
+  const skip = isMissing(command, `${command}${command === 'php' ? '-cli' : ''}`);
+  t.test(`its ${language} verifies what it must, and nothing else`, { skip }, async (t) => {
+    const [snippet = '', ...others] = blocks(language);
+    t.same(others, []);
+    t.ok(snippet.split('\n').length <= 14, 'about ten lines');
+    const path = join(tempFolder(t), file);
+    writeFileSync(path, snippet + rest);
+    const all = cases();
+    const input = all.map(({ secret, headers, body, now }) => {
+      return { secret, headers, body: Buffer.from(body).toString('base64'), now };
+    });
+    const ran = spawnSync(command, [path], { input: JSON.stringify(input), encoding: 'utf8', timeout: 30_000 });
+    t.equal(ran.status, 0, ran.stderr);
+    const verdicts = JSON.parse(ran.stdout) as boolean[];
+    for (const [index, { name, verifies }] of all.entries()) t.equal(verdicts[index], verifies, name);
+  });
+}

@@ -1,0 +1,234 @@
+/**
+ * What operators see of events that are not delivered (quality.md §2): figures and status agree with what the
+ * receivers wrote down, and times and states are of now.
+ */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import got from 'got';
+import t from 'tap';
+import { GatewayEvents } from '../../../gateway/events.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { WorstDelay } from '../../../gateway/health/event-loop.js';
+import { Figures } from '../../../gateway/metrics/figures.js';
+import type { UrlBacklog } from '../../../gateway/store/contract/store-figures.js';
+import { FiguresThread } from '../../../gateway/store/sqlite/figures/figures-in-thread.js';
+import { Backlogs, FAR_AGE, FAR_EVENTS } from '../../../gateway/webhooks/backlogs.js';
+import { OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
+import { within } from '../../helpers/clocks/bell.js';
+import { testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { eventually, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { openDescriptors } from '../../helpers/http/raw-http.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { makeStore } from '../../helpers/store/new-store.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const LOCKS = 3;
+const PINGS = 40;
+
+interface Listed {
+  readonly id: number;
+  readonly state: string;
+  readonly circuit: string;
+  readonly backlog: { readonly behind: number; readonly pending: number; readonly oldest_seconds: number | null };
+}
+
+async function ask<T>(gateway: Gateway, path: string): Promise<T> {
+  const headers = { authorization: `Bearer ${gateway.operatorToken}` };
+  return await got(`http://127.0.0.1:${gateway.operatorPort}${path}`, { headers }).json<T>();
+}
+
+async function metrics(gateway: Gateway): Promise<string> {
+  const headers = { authorization: `Bearer ${gateway.operatorToken}` };
+  return await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, { headers }).text();
+}
+
+/** Sends pings over some locks and waits for their PUBACKs. */
+async function ping(t: Parameters<typeof connectedLock>[0], gateway: Gateway, first: number): Promise<void> {
+  for (let number = 0; number < LOCKS; number += 1) {
+    const lock = await connectedLock(t, gateway, testMac(number));
+    for (let sequence = first; sequence < first + PINGS; sequence += 1) await lock.send(testBytes(sequence));
+  }
+}
+
+t.test('what a URL has not got is counted, whoever has read it', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  let taken = 0;
+  let refused = 0;
+  receiver.answer = (_request, response) => {
+    // It takes the first twenty, and fails from then on.
+    const isTaken = taken < 20;
+    if (isTaken) taken += 1;
+    else refused += 1;
+    response.writeHead(isTaken ? 204 : 500).end();
+  };
+  await ping(t, gateway, 1);
+  const made = LOCKS * PINGS;
+  await eventually('its circuit is open', () => refused >= OPENS_AFTER);
+  await eventually('figures that agree with the receiver', async () => {
+    const { urls } = await ask<{ urls: Listed[] }>(gateway, '/status');
+    const { behind = 0, pending = 0 } = urls[0]?.backlog ?? {};
+    return behind + pending === made - taken;
+  });
+  const { urls, locks, disk, event_loop } = await ask<Record<string, Record<string, number> & Listed[]>>(
+    gateway,
+    '/status',
+  );
+  const listed = urls as unknown as Listed[];
+  t.match(listed, [{ state: 'active', circuit: 'open' }]);
+  t.ok((listed[0]?.backlog.pending ?? 0) > 0, 'what failed waits for its retry');
+  t.ok((listed[0]?.backlog.behind ?? 0) > 0, 'the rest is behind the cursor');
+  t.type(listed[0]?.backlog.oldest_seconds, 'number');
+  t.match(locks, { in_service: Number, presence: { online: LOCKS } });
+  t.ok((disk?.store_bytes ?? 0) > 0 && (disk?.free_bytes ?? 0) > 0);
+  t.type(event_loop?.worst_delay_ms, 'number');
+
+  const text = await metrics(gateway);
+  t.match(text, `lockgate_deliveries_waiting{url_id="1"} ${made - taken}\n`);
+  t.match(text, `lockgate_url_events{url_id="1",state="dead"} 0\n`);
+  t.match(text, 'lockgate_url_circuit_open{url_id="1"} 1\n');
+  t.match(text, 'lockgate_url_disabled{url_id="1"} 0\n');
+  t.match(text, /lockgate_url_oldest_seconds\{url_id="1"\} \d/);
+  t.match(text, /lockgate_store_bytes [1-9]/);
+  t.match(text, /lockgate_disk_free_bytes [1-9]/);
+
+  const { webhooks } = await ask<{ webhooks: Listed[] }>(gateway, '/webhooks');
+  const { behind = 0, pending = 0 } = webhooks[0]?.backlog ?? {};
+  t.equal(behind + pending, made - taken, 'the list says the same');
+});
+
+t.test('locks that were never heard of count too', async (t) => {
+  const { gateway } = await webhookBench(t);
+  const { in_service: before } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
+  for (const number of [50, 51, 52]) await gateway.accounts.addDevice({ mac: testMac(number) });
+  const { in_service: after } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
+  t.equal(after, before + 3, 'at once');
+  const presence = (name: string, text: string): number =>
+    Number(new RegExp(`lockgate_presence\\{presence="${name}"\\} (\\d+)`).exec(text)?.[1]);
+  t.ok(presence('never-seen', await metrics(gateway)) >= 3);
+});
+
+t.test('the thread that counts is there before the gateway is, with all its descriptors', async (t) => {
+  const gateway = await testGateway(t);
+  const before = openDescriptors();
+  await gateway.store.readFigures();
+  t.equal(openDescriptors(), before);
+});
+
+t.test('who asks while another question is answered gets what was written in between', async (t) => {
+  const folder = tempFolder(t);
+  await makeStore(folder);
+  const file = path.join(folder, 'lockgate.sqlite');
+  const db = new SqliteDatabase(file);
+  const thread = new FiguresThread(file);
+  t.teardown(() => thread.close().then(() => db.close()));
+  await thread.open();
+  db.pragma('synchronous = OFF');
+  db.function('row_sum', { varargs: true }, () => 0);
+  const merchant = db.prepare("INSERT INTO merchant (name, created_at_ms, sum) VALUES ('Figures', 0, 0) RETURNING id");
+  const merchantId = merchant.pluck().get();
+  const lock = db.prepare(
+    'INSERT INTO device (mac, merchant_id, simulated, created_at_ms, sum) VALUES (?, ?, 0, 0, 0)',
+  );
+  for (let locks = 1; locks <= 100; locks += 1) {
+    const first = thread.read();
+    lock.run(testMac(locks), merchantId);
+    const [, { locksInService }] = await Promise.all([first, thread.read()]);
+    t.equal(locksInService, locks);
+  }
+});
+
+t.test('nobody waits for outcomes that a failing store can not keep', async (t) => {
+  const clock = new ManualClock(0);
+  const store = { readFigures: async () => ({ backlogs: [], locksInService: 2 }) };
+  const backlogs = new Backlogs({ store, events: new GatewayEvents(), clock, runClock: clock, speed: 1 });
+  const settled = (): Promise<void> => new Promise(() => undefined);
+  const figures = new Figures({ backlogs, data: tempFolder(t), settled, isStoreFailing: () => true, clock });
+  t.match(await within(20, () => 'no answer while the store fails', figures.read()), { store: { locksInService: 2 } });
+});
+
+t.test('a disabled URL has no circuit and no next attempt, and none lies in the past', async (t) => {
+  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  await ping(t, gateway, 1);
+  await eventually('its circuit is open', async () => (await listedOf(gateway)).circuit === 'open');
+  // Null for those that have had no attempt: they go out when the circuit closes.
+  const next = async (): Promise<(string | null)[]> => {
+    const { deliveries } = await ask<{ deliveries: { next_attempt_at: string | null }[] }>(
+      gateway,
+      `/deliveries?url=${urlId}&state=pending&limit=500`,
+    );
+    return deliveries.map((each) => each.next_attempt_at);
+  };
+  // Nothing is attempted while the clock is turned past what was due.
+  receiver.answer = () => undefined;
+  const dueBefore = (await next()).flatMap((each) => (each === null ? [] : [Date.parse(each)]));
+  t.ok(
+    dueBefore.length > 0 && dueBefore.every((atMs) => atMs >= Math.floor(clock.now())),
+    'planned, and in the future',
+  );
+  clock.advance(Minutes(4));
+  const due = (await next()).flatMap((each) => (each === null ? [] : [Date.parse(each)]));
+  t.ok(
+    due.length > 0 && due.every((atMs) => atMs >= Math.floor(clock.now())),
+    'what was due meanwhile can be made now',
+  );
+
+  await gateway.webhooks.settings.set(urlId, { state: 'disabled' });
+  t.match(await listedOf(gateway), { state: 'disabled', circuit: 'closed' });
+  const after = await next();
+  t.ok(after.length > 0 && after.every((each) => each === null), 'none is planned');
+  t.match(await metrics(gateway), 'lockgate_url_circuit_open{url_id="1"} 0\n');
+  await eventually('the figure', async () =>
+    (await metrics(gateway)).includes('lockgate_url_disabled{url_id="1"} 1\n'),
+  );
+});
+
+async function listedOf(gateway: Gateway): Promise<Listed> {
+  const { webhooks } = await ask<{ webhooks: Listed[] }>(gateway, '/webhooks');
+  return webhooks[0] as Listed;
+}
+
+t.test('a URL that is far behind is reported, once, and once more when it has caught up', async (t) => {
+  const clock = new ManualClock(0);
+  const backlog = { urlId: 7, isDisabled: false, behind: 0, pending: 0, dead: 0, damaged: 0, oldestReceivedAtMs: null };
+  let backlogs: UrlBacklog[] = [backlog];
+  const store = { readFigures: async () => ({ backlogs, locksInService: 0 }) };
+  const events = new GatewayEvents();
+  const turned: string[] = [];
+  events.on('backlog', ({ urlId, state }) => turned.push(`${urlId} ${state}`));
+  const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1 });
+  watch.start();
+  t.teardown(() => watch.stop());
+  const look = async (next: Partial<UrlBacklog>): Promise<readonly string[]> => {
+    backlogs = [{ ...backlog, ...next }];
+    await watch.looked();
+    clock.advance(Seconds(10));
+    await watch.looked();
+    return turned.splice(0);
+  };
+  t.same(await look({ behind: FAR_EVENTS, oldestReceivedAtMs: clock.now() }), []);
+  t.same(await look({ behind: FAR_EVENTS, pending: 1, oldestReceivedAtMs: clock.now() }), ['7 behind']);
+  t.same(await look({ behind: FAR_EVENTS / 2 + 1, oldestReceivedAtMs: clock.now() }), [], 'not within half of it yet');
+  t.same(await look({ behind: FAR_EVENTS / 2, oldestReceivedAtMs: clock.now() }), ['7 caught-up']);
+  t.same(await look({ pending: 1, oldestReceivedAtMs: clock.now() - FAR_AGE }), ['7 behind'], 'by its age');
+  t.same(
+    await look({ isDisabled: true, pending: 1, oldestReceivedAtMs: 0 }),
+    ['7 caught-up'],
+    'disabled is another word',
+  );
+});
+
+t.test('the worst delay is that of the last minute', async (t) => {
+  let now = 0;
+  const worst = new WorstDelay(() => now);
+  t.equal(worst.ms, 0);
+  worst.note(30);
+  now += Seconds(30);
+  worst.note(12);
+  t.equal(worst.ms, 30);
+  now += Seconds(30);
+  t.equal(worst.ms, 12);
+  now += Seconds(90);
+  t.equal(worst.ms, 0);
+});

@@ -1,0 +1,213 @@
+/**
+ * Webhooks that are meant to reach what is inside (quality.md §2, SSRF): a canary listens on every address of this
+ * machine, and nothing may ever connect to it. 127.0.0.2 stands for what is public, allowed as a range of its own.
+ */
+import type { LookupAddress } from 'node:dns';
+import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import t from 'tap';
+import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
+import { type AttemptResult, attemptDelivery } from '../../../gateway/webhooks/sending/attempt.js';
+import { type GuardedAgents, makeGuardedAgents } from '../../../gateway/webhooks/sending/guarded-agents.js';
+import type { LookupAll } from '../../../gateway/webhooks/sending/name-service.js';
+import { systemClock } from '../../../proto/clock.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { freePort } from '../../helpers/http/free-port.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const REFUSED = 'the address is not allowed';
+const OUTSIDE = '127.0.0.2';
+const INSIDE = '127.0.0.1';
+
+/** Hosts as a URL may spell them that lead to this machine or into somebody's network. */
+const SPELLINGS = [
+  // Loopback in IPv4, in every base and length that a URL takes.
+  ...['127.0.0.1', '127.1', '127.0.1', '127.0.0.1.', '127.127.127.127', '127.255.255.254', '0x7f.1', '0x7f000001'],
+  ...[
+    '0x7f.0x0.0x0.0x1',
+    '0X7F.0.0.1',
+    '2130706433',
+    '017700000001',
+    '0177.0.0.1',
+    '0177.0.0.01',
+    '0',
+    '0.0.0.0',
+    '0x0',
+  ],
+  // The same in letters that are not ASCII, and percent-encoded.
+  ...['①②⑦.⓪.⓪.①', '１２７.０.０.１', '127。0。0。1', '127%2e0%2e0%2e1', '%31%32%37.0.0.1'],
+  ...['localhost', 'LOCALHOST'],
+  // Loopback in IPv6, and IPv4 inside IPv6: compatible, mapped, translated, NAT64, 6to4, Teredo.
+  ...['[::1]', '[0:0:0:0:0:0:0:1]', '[::]', '[::127.0.0.1]', '[::7f00:1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]'],
+  ...['[0:0:0:0:0:ffff:127.0.0.1]', '[::ffff:0.0.0.0]', '[::ffff:0:127.0.0.1]', '[64:ff9b::127.0.0.1]'],
+  ...['[64:ff9b::7f00:1]', '[64:ff9b:1:7f00:0:100:808:808]', '[2002:7f00:1::]', '[2002:7f00:1::1]'],
+  ...['[2001:0:4136:e378:8000:63bf:80ff:fffe]'],
+  // Private, link-local, metadata, multicast.
+  ...['10.0.0.1', '172.16.0.1', '192.168.1.1', '100.100.100.200', '169.254.169.254', '[::ffff:169.254.169.254]'],
+  ...['[fd00:ec2::254]', '[fe80::1]', '224.0.0.1', '255.255.255.255', '[ff02::1]', '[64:ff9b::a9fe:a9fe]'],
+];
+
+interface Canary {
+  readonly port: number;
+  connections: number;
+}
+
+/** Listens on every address, both kinds where the machine has them. */
+async function canary(test: Teardown): Promise<Canary> {
+  const server = createServer((socket) => {
+    watched.connections += 1;
+    socket.destroy();
+  });
+  await listening(server, test);
+  const watched = { port: (server.address() as AddressInfo).port, connections: 0 };
+  return watched;
+}
+
+async function listening(server: Server | HttpServer, test: Teardown, host?: string, port = 0): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  test.teardown(() => {
+    if ('closeAllConnections' in server) server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+}
+
+t.test('no spelling reaches what is inside, and the test webhook says nothing of what is there', async (t) => {
+  t.ok(SPELLINGS.length >= 48);
+  const watched = await canary(t);
+  const closed = await freePort();
+  const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const hostOf = new Map<number, string>();
+  for (const port of [watched.port, closed])
+    for (const host of SPELLINGS) {
+      const { url } = await gateway.accounts.addWebhookUrl({ url: `http://${host}:${port}/hook` });
+      hostOf.set(url.id, host);
+    }
+  const lock = await connectedLock(t, gateway, MAC);
+  const attempted = eventsOf(gateway, 'delivery', hostOf.size);
+  await lock.send(testBytes(1));
+  for (const { urlId, status, error, outcome } of await attempted)
+    t.same({ status, error, outcome }, { status: null, error: REFUSED, outcome: 'pending' }, hostOf.get(urlId) ?? '');
+  const { deliveries } = await gateway.webhooks.tester.test(MAC);
+  t.equal(deliveries.length, hostOf.size);
+  const told = deliveries.map(({ status, error, durationMs }) => ({ status, error, durationMs }));
+  const half = SPELLINGS.length;
+  t.same(told.slice(0, half), told.slice(half), 'open and closed answer the same');
+  t.same(new Set(told.map((each) => JSON.stringify(each))).size, 1, 'as does everything else');
+  t.match(told[0], { status: null, error: REFUSED, durationMs: null });
+  t.equal(watched.connections, 0, 'nothing connected to the canary');
+});
+
+interface Site {
+  readonly port: number;
+  /** Requests at the address that is allowed, and connections to the one that isn't. */
+  readonly outside: {
+    requests: number;
+    connections: number;
+    answer: (response: import('node:http').ServerResponse) => void;
+  };
+  readonly inside: { connections: number };
+}
+
+/** A receiver at 127.0.0.2 and a canary at 127.0.0.1, on one port. */
+async function site(test: Teardown): Promise<Site> {
+  const outside: Site['outside'] = {
+    requests: 0,
+    connections: 0,
+    answer: (response) => void response.writeHead(204).end(),
+  };
+  const inside = { connections: 0 };
+  const server = createHttpServer((request, response) => {
+    outside.requests += 1;
+    request.resume().on('end', () => outside.answer(response));
+  });
+  server.on('connection', () => {
+    outside.connections += 1;
+  });
+  await listening(server, test, OUTSIDE);
+  const { port } = server.address() as AddressInfo;
+  const watched = createServer((socket) => {
+    inside.connections += 1;
+    socket.destroy();
+  });
+  await listening(watched, test, INSIDE, port);
+  return { port, outside, inside };
+}
+
+/** Agents for which names resolve as this list says, one entry for each lookup; the last one goes on. */
+function resolving(answers: readonly (readonly string[])[]): { agents: GuardedAgents; lookups: () => number } {
+  let lookups = 0;
+  const lookUp: LookupAll = (_hostname, _options, callback) => {
+    const addresses = answers[Math.min(lookups, answers.length - 1)] ?? [];
+    lookups += 1;
+    const found: LookupAddress[] = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    callback(null, found);
+  };
+  return { agents: makeGuardedAgents([parseRange(`${OUTSIDE}/32`)], lookUp), lookups: () => lookups };
+}
+
+function attemptAt(url: string, agents: GuardedAgents): Promise<AttemptResult> {
+  return attemptDelivery({ url, headers: {}, body: '{}' }, agents, systemClock, new AbortController().signal);
+}
+
+t.test('a name that is bound anew between the check and the connection leads where it was checked', async (t) => {
+  const { port, outside, inside } = await site(t);
+  outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
+  const { agents, lookups } = resolving([[OUTSIDE], [INSIDE]]);
+  t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: 204 });
+  t.equal(lookups(), 1, 'it is looked up once: the connection has no lookup of its own');
+  t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
+  t.same([outside.requests, inside.connections], [1, 0]);
+});
+
+t.test('a name one of whose addresses is inside is refused altogether', async (t) => {
+  const { port, outside, inside } = await site(t);
+  const sets = [
+    [OUTSIDE, INSIDE],
+    [INSIDE, OUTSIDE],
+    [OUTSIDE, '::1'],
+    [OUTSIDE, `::ffff:${INSIDE}`],
+    [OUTSIDE, '64:ff9b::7f00:1'],
+    [OUTSIDE, '10.0.0.1'],
+    [],
+  ];
+  for (const addresses of sets) {
+    const { agents } = resolving([addresses]);
+    t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
+    t.match(await attemptAt(`https://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
+  }
+  t.same([outside.connections, inside.connections], [0, 0]);
+});
+
+t.test('a connection that is used again leads where it led; the next one is checked anew', async (t) => {
+  const { port, outside, inside } = await site(t);
+  const { agents, lookups } = resolving([[OUTSIDE], [INSIDE]]);
+  const url = `http://merchant.test:${port}/`;
+  t.match(await attemptAt(url, agents), { status: 204 });
+  outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
+  t.match(await attemptAt(url, agents), { status: 204 }, 'the name leads inside by now, the connection does not');
+  t.equal(lookups(), 1);
+  t.match(await attemptAt(url, agents), { error: REFUSED });
+  t.match(await attemptAt(`http://${INSIDE}:${port}/`, agents), { error: REFUSED });
+  t.same([outside.connections, outside.requests, inside.connections], [1, 2, 0]);
+});
+
+t.test('a redirect inside is an answer like any other', async (t) => {
+  const { port, outside, inside } = await site(t);
+  const { agents } = resolving([[OUTSIDE]]);
+  const target = `http://${INSIDE}:${port}/`;
+  const headers = { location: target, refresh: `0; url=${target}`, 'alt-svc': `http/1.1="${INSIDE}:${port}"` };
+  for (const status of [300, 301, 302, 303, 305, 307, 308]) {
+    outside.answer = (response) => void response.writeHead(status, headers).end();
+    t.match(await attemptAt(`http://merchant.test:${port}/`, agents), {
+      status,
+      error: `the receiver answered ${status}`,
+    });
+  }
+  t.same([outside.requests, inside.connections], [7, 0]);
+});

@@ -1,0 +1,254 @@
+/** URLs that keep a lock's order, and the circuit that opens at a URL which only fails (interfaces.md §3). */
+import t from 'tap';
+import { Circuit, FIRST_PROBE_AFTER, LONGEST_PROBE_WAIT, OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { Days, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { type Answer, testReceiver } from '../../helpers/gateway/test-receiver.js';
+import {
+  deliveriesOf,
+  eventually,
+  sequencesOf,
+  toNextTimer,
+  webhookBench,
+} from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const OTHER = testMac(2);
+
+const failing: Answer = (_request, response) => void response.writeHead(500).end();
+const fine: Answer = (_request, response) => void response.writeHead(204).end();
+
+t.test('an ordered URL holds a lock’s later events behind a failing one, and no other lock’s', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t, { ordered: true });
+  const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
+  receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
+  for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
+  for (const sequence of [11, 12]) await other.send(testBytes(sequence));
+  await eventually('three wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 4);
+  await eventually('the other’s are there', () => receiver.requests.length === 3);
+  t.same(new Set(sequencesOf(receiver)), new Set([1, 11, 12]));
+  t.equal(await toNextTimer(clock), Seconds(5), 'what waits for order asks for no timer of its own');
+  await receiver.received(4);
+  receiver.answer = fine;
+  t.equal(await toNextTimer(clock), Minutes(5));
+  await receiver.received(8);
+  t.same(sequencesOf(receiver).slice(3), [1, 1, 2, 3, 4], 'then they follow, in order');
+  await eventually('all are delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 6);
+  await lock.send(testBytes(5));
+  await receiver.received(9);
+  const [last] = await deliveriesOf(gateway);
+  t.match(last, { uplink: { sequence: 5 } });
+});
+
+t.test('a URL that is not ordered holds nothing', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
+  for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
+  await receiver.received(3);
+  t.same(sequencesOf(receiver), [1, 2, 3]);
+});
+
+t.test(
+  'what an ordered URL held is held after a restart, and delivered in order when the first one is dead',
+  async (t) => {
+    const folder = tempFolder(t);
+    const clock = new ManualClock(systemClock.now());
+    const options = { deliveryClock: clock, random: () => 0.5 };
+    const first = await openGateway(t, folder, options);
+    await first.accounts.addMerchant(MERCHANT);
+    const receiver = await testReceiver(t);
+    receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : fine)(request, response);
+    await first.accounts.addWebhookUrl({ url: receiver.url, ordered: true });
+    const { secret } = await first.accounts.addDevice({ mac: MAC });
+    const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
+    for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
+    await eventually('two wait', async () => (await deliveriesOf(first, ['pending'])).length === 3);
+    await first.close();
+    const gateway = await openGateway(t, folder, options);
+    const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    await again.send(testBytes(4));
+    await eventually('three wait', async () => (await deliveriesOf(gateway, ['pending'])).length === 4);
+    const attempted = eventsOf(gateway, 'delivery', 10);
+    for (let retry = 0; retry < 7; retry++) {
+      await receiver.received(retry + 1);
+      await eventually('it is noted', async () => {
+        const [delivery] = (await deliveriesOf(gateway, ['pending'])).slice(-1);
+        return delivery?.attempts.length === retry + 1;
+      });
+      await toNextTimer(clock);
+    }
+    const ends = (await attempted).map(({ number, outcome }) => [number, outcome]);
+    t.same(ends.slice(6), [
+      [8, 'dead'],
+      [1, 'delivered'],
+      [1, 'delivered'],
+      [1, 'delivered'],
+    ]);
+    t.same(sequencesOf(receiver).slice(8), [2, 3, 4]);
+  },
+);
+
+t.test(
+  'the circuit opens after repeated failures, probes at times that grow apart, and closes at a success',
+  async (t) => {
+    const circuit = new Circuit();
+    for (let failure = 1; failure < OPENS_AFTER; failure++) t.notOk(circuit.failed(1000));
+    t.notOk(circuit.isOpen);
+    t.notOk(circuit.succeeded());
+    for (let failure = 1; failure < OPENS_AFTER; failure++) t.notOk(circuit.failed(1000), 'a success begins anew');
+    t.ok(circuit.failed(1000));
+    t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_AFTER);
+    t.notOk(circuit.failed(1001), 'what was under way when it opened');
+    t.equal(circuit.probeAtMs, 1000 + FIRST_PROBE_AFTER, 'is no probe');
+    const waits: number[] = [];
+    for (let probe = 0; probe < 9; probe++) {
+      const nowMs = circuit.probeAtMs ?? 0;
+      circuit.failed(nowMs);
+      waits.push((circuit.probeAtMs ?? 0) - nowMs);
+    }
+    t.same(
+      waits.map((wait) => wait / 1000),
+      [10, 20, 40, 80, 160, 300, 300, 300, 300],
+    );
+    t.equal(waits.at(-1), LONGEST_PROBE_WAIT);
+    t.ok(circuit.succeeded());
+    t.notOk(circuit.isOpen);
+  },
+);
+
+t.test('while the circuit is open one attempt at a time probes, and what waits has no row', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t);
+  const other = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: other.url });
+  receiver.answer = failing;
+  const opened = eventsOf(gateway, 'circuit', 1);
+  const lock = await connectedLock(t, gateway, MAC);
+  for (let sequence = 1; sequence <= 40; sequence++) await lock.send(testBytes(sequence));
+  t.match(await opened, [{ urlId: 1, state: 'opened', why: /500/ }]);
+  await other.received(40);
+  t.equal(receiver.requests.length, OPENS_AFTER, 'one lock: one first attempt at a time');
+  t.equal(await toNextTimer(clock), FIRST_PROBE_AFTER);
+  await receiver.received(OPENS_AFTER + 1);
+  await eventually('the probe is noted', async () => {
+    return (await deliveriesOf(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
+  });
+  await eventually('the next probe is planned', () => (clock.nextDueMs ?? 0) > clock.now());
+  t.equal(receiver.requests.length, OPENS_AFTER + 1, 'one probe, though ten retries were due');
+  const pending = await deliveriesOf(gateway, ['pending']);
+  t.equal(pending.filter(({ nextAttemptAtMs }) => nextAttemptAtMs !== null).length, OPENS_AFTER, 'rows for failures');
+  t.equal(pending.length, 40);
+  receiver.answer = fine;
+  const closed = eventsOf(gateway, 'circuit', 1);
+  await toNextTimer(clock);
+  t.match(await closed, [{ urlId: 1, state: 'closed' }]);
+  clock.advance(Minutes(5));
+  await eventually('everything is delivered', async () => {
+    return (await deliveriesOf(gateway, ['delivered'])).filter(({ urlId }) => urlId === 1).length === 40;
+  });
+});
+
+t.test('changing a URL closes its circuit, so that what was mended is seen at once', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  const good = await testReceiver(t);
+  receiver.answer = failing;
+  const opened = eventsOf(gateway, 'circuit', 1);
+  const lock = await connectedLock(t, gateway, MAC);
+  for (let sequence = 1; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
+  await opened;
+  await eventually('the operator sees it', async () => {
+    const url = await gateway.store.webhooks.find(urlId);
+    return url !== null && (await gateway.webhooks.settings.read(url)).isCircuitOpen;
+  });
+  await gateway.webhooks.settings.set(urlId, { url: good.url });
+  await good.received(20 - OPENS_AFTER);
+  const first = OPENS_AFTER + 1;
+  t.same(
+    sequencesOf(good),
+    Array.from({ length: 20 - OPENS_AFTER }, (_, index) => first + index),
+  );
+});
+
+t.test('five days of nothing but failure disable a URL, a success among them begins anew', async (t) => {
+  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  let sequence = 0;
+  const attempt = async (answer: Answer): Promise<void> => {
+    receiver.answer = answer;
+    const attempted = eventsOf(gateway, 'delivery', 1, ({ number }) => number === 1);
+    await lock.send(testBytes(++sequence));
+    await attempted;
+  };
+  await attempt(failing);
+  t.equal((await gateway.store.webhooks.find(urlId))?.failingSinceMs, clock.now());
+  clock.advance(Days(3));
+  await attempt(fine);
+  t.equal((await gateway.store.webhooks.find(urlId))?.failingSinceMs, null);
+  await attempt(failing);
+  clock.advance(Days(5) - 1);
+  receiver.answer = failing;
+  await eventually('its retry is noted', async () => {
+    return (await deliveriesOf(gateway, ['pending'])).some(({ attempts }) => attempts.length === 2);
+  });
+  t.match(await gateway.store.webhooks.find(urlId), { state: 'active' });
+  clock.advance(1);
+  const disabled = eventsOf(gateway, 'url-disabled', 1);
+  await attempt(failing);
+  t.match(await disabled, [{ urlId, why: /nothing but failure for 5 days; the last: the receiver answered 500/ }]);
+  t.match(await gateway.store.webhooks.find(urlId), { state: 'disabled' });
+  const before = receiver.requests.length;
+  await lock.send(testBytes(++sequence));
+  t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence } }], 'events go on being kept');
+  t.equal(receiver.requests.length, before);
+});
+
+t.test('a retry starts when it is due, though another one hangs', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t);
+  const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
+  receiver.answer = failing;
+  let attempted = eventsOf(gateway, 'delivery', 1);
+  await lock.send(testBytes(1));
+  await attempted;
+  clock.advance(Seconds(1));
+  attempted = eventsOf(gateway, 'delivery', 1);
+  await other.send(testBytes(2));
+  await attempted;
+  receiver.answer = () => undefined;
+  let ended = 0;
+  gateway.events.on('delivery', () => {
+    ended += 1;
+  });
+  await toNextTimer(clock);
+  await receiver.received(3);
+  await toNextTimer(clock);
+  await receiver.received(4);
+  t.equal(ended, 0, 'the first one still hangs');
+  t.same(sequencesOf(receiver), [1, 2, 1, 2]);
+});
+
+t.test('what was delivered past a failing or hanging one is not delivered again after a stop', async (t) => {
+  const folder = tempFolder(t);
+  const options = { deliveryClock: new ManualClock(systemClock.now()) };
+  const first = await openGateway(t, folder, options);
+  await first.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  // The first event's answer never comes, and the gateway's end cuts it off.
+  receiver.answer = ({ json }, response) => {
+    if (json.sequence !== 1) response.writeHead(204).end();
+  };
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, first, MAC);
+  const other = await connectedLock(t, first, OTHER);
+  await lock.send(testBytes(1));
+  const delivered = eventsOf(first, 'delivery', 5);
+  for (const sequence of [2, 3, 4, 5, 6]) await other.send(testBytes(sequence));
+  await delivered;
+  await first.close();
+  receiver.answer = fine;
+  const second = await openGateway(t, folder, options);
+  await receiver.received(7);
+  await eventually('all is delivered', async () => (await deliveriesOf(second, ['delivered'])).length === 6);
+  t.same(sequencesOf(receiver), [1, 2, 3, 4, 5, 6, 1]);
+});

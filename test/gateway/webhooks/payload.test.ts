@@ -1,0 +1,200 @@
+/**
+ * The payload's definition holds: every body that locks and phones can cause fits the JSON Schema that merchants get,
+ * and their TypeScript types are ours.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import t from 'tap';
+import ts from 'typescript';
+import { runVirtual } from '../../../firmware-sim/fleet/virtual.js';
+import { Prng } from '../../../firmware-sim/prng.js';
+import type { StoredUplink } from '../../../gateway/store/contract/store.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
+import { payloadSchemaText, payloadTypesText } from '../../../gateway/webhooks/payload/documents.js';
+import { Days, Minutes, Seconds } from '../../../proto/clock.js';
+import { encodeUplink } from '../../../proto/wire/codec.js';
+import { DEFAULT_POWER, isPingUplink, type Ping, type Uplink } from '../../../proto/wire/ping.js';
+import { REASONS, type Reason } from '../../../proto/wire/reasons.js';
+import { LOCKGATE, runProgram } from '../../helpers/cli/program.js';
+import { fleetUplinks } from '../../helpers/durability/fleet-uplinks.js';
+import { testMac } from '../../helpers/gateway/test-gateway.js';
+import { root } from '../../helpers/house/our-files.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+/** The schema as merchants have it, but closed: what it doesn't name would be a member that nobody wrote down. */
+function closedValidator() {
+  const document = JSON.parse(readFileSync(join(root, 'docs/webhook-payload.schema.json'), 'utf8'));
+  for (const variant of document.oneOf) variant.additionalProperties = false;
+  const ajv = new Ajv2020({ strict: true, allErrors: true });
+  addFormats.default(ajv);
+  return ajv.compile(document);
+}
+
+const isPayload = closedValidator();
+
+interface Arrival {
+  readonly receivedAtMs: number;
+  readonly source?: 'lock' | 'phone';
+  readonly simulated?: boolean;
+}
+
+function storedOf(bytes: Buffer, { boot, sequence, timeMs }: Uplink, arrival: Arrival): StoredUplink {
+  const { receivedAtMs, source = 'lock', simulated = false } = arrival;
+  const name = { mac: testMac(), credentialId: 7, boot, sequence, digest: digestOf(bytes) };
+  const buffered = receivedAtMs - timeMs > Seconds(60);
+  return {
+    ...name,
+    id: 1,
+    deviceId: 1,
+    merchantId: 1,
+    simulated,
+    source,
+    bytes,
+    receivedAtMs,
+    buffered,
+    isDamaged: false,
+  };
+}
+
+/** What is wrong with the body that the bytes give; undefined where nothing is. It is judged as it is sent: as text. */
+function faultOf(bytes: Buffer, uplink: Uplink, arrival: Arrival): unknown {
+  const body = JSON.parse(JSON.stringify({ ...webhookBody(storedOf(bytes, uplink, arrival)), test: false }));
+  return isPayload(body) ? undefined : { body, errors: isPayload.errors };
+}
+
+function made(body: Ping, members: Partial<Uplink> = {}): Uplink {
+  return { boot: 1, sequence: 1, timeMs: START_MS, power: DEFAULT_POWER, kept: 0, dropped: 0, ...members, body };
+}
+
+const START_MS = Date.UTC(2026, 10, 20, 6);
+const POSITION = { latitudeDegrees: 52.3702157, longitudeDegrees: 4.8951679, uncertaintyMeters: 8 };
+
+/** Each ping type with a reason, with and without what it may lack. */
+function pingsWith(reason: Reason): Ping[] {
+  const head = { reason, lockState: 'locked', batteryPercent: 81, tetherState: 'unknown' } as const;
+  const cellular = { kind: 'cellular', ...head, firmwareVersion: '2.4.1' } as const;
+  const gps = {
+    kind: 'gps',
+    ...head,
+    speedMetersPerSecond: 4.2,
+    directionDegrees: 359.99,
+    position: POSITION,
+  } as const;
+  return [
+    { ...cellular, ebikeVolts: null, position: null },
+    { ...cellular, ebikeVolts: 36.5, position: POSITION, firmwareVersion: '', lockState: 'unknown' },
+    { ...gps, ebikeVolts: null, lockState: 'unlocked' },
+    { ...gps, ebikeVolts: 0, tetherState: 'attached' },
+  ];
+}
+
+const UNRECOGNIZED: Reason[] = ['REASON_UNRECOGNIZED_0', 'REASON_UNRECOGNIZED_77', 'REASON_UNRECOGNIZED_-2147483648'];
+
+t.test('every ping type with every reason fits, of lock, phone and simulated lock, in time and late', async (t) => {
+  const reasons: Reason[] = [...REASONS.map(({ name }) => name), ...UNRECOGNIZED];
+  const closing = { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', batteryPercent: 4 } as const;
+  const pings = reasons.flatMap(pingsWith);
+  for (const lockState of ['locked', 'unlocked', 'unknown'] as const) pings.push({ ...closing, lockState });
+  for (const body of pings) {
+    const uplink = made(body);
+    const bytes = Buffer.from(encodeUplink(uplink));
+    for (const source of ['lock', 'phone'] as const)
+      for (const late of [0, Days(30)])
+        t.equal(faultOf(bytes, uplink, { receivedAtMs: START_MS + late, source, simulated: late > 0 }), undefined);
+  }
+});
+
+t.test('clocks that are off, and numbers at the ends of the wire’s, fit', async (t) => {
+  const cellular = pingsWith('REASON_THEFT')[0] as Ping;
+  const most = 2 ** 32 - 1;
+  const uplinks = [-1, 0, 253_402_300_799_999, 253_402_300_800_000, -(2 ** 62), 2 ** 62].map((timeMs) =>
+    made(cellular, { timeMs, boot: most, sequence: most }),
+  );
+  const far = { latitudeDegrees: -214.7483648, longitudeDegrees: 214.7483647, uncertaintyMeters: -(2 ** 31) };
+  const gps = { ...(pingsWith('REASON_THEFT')[2] as Ping & { kind: 'gps' }), position: far, batteryPercent: most };
+  uplinks.push(made({ ...gps, speedMetersPerSecond: -21474836.48, directionDegrees: -0.01, ebikeVolts: 4294967.295 }));
+  for (const uplink of uplinks)
+    t.equal(faultOf(Buffer.from(encodeUplink(uplink)), uplink, { receivedAtMs: START_MS }), undefined);
+});
+
+t.test('whatever locks of many boots and a virtual fleet send, fits', async (t) => {
+  let count = 0;
+  const faults: unknown[] = [];
+  const take = (bytes: Buffer, uplink: Uplink, receivedAtMs: number): void => {
+    if (!isPingUplink(uplink)) return;
+    count += 1;
+    const fault = faultOf(bytes, uplink, { receivedAtMs });
+    if (fault !== undefined) faults.push(fault);
+  };
+  const random = new Prng('payload');
+  for (let lock = 0; lock < 40; lock++)
+    for (const { bytes, uplink, trueMs } of fleetUplinks(random, START_MS)) take(bytes, uplink, trueMs + Minutes(2));
+  const sink = {
+    uplink: (_mac: unknown, atMs: number, uplink: Uplink) => take(Buffer.from(encodeUplink(uplink)), uplink, atMs),
+  };
+  runVirtual({ seed: 'payload', locks: 12, days: 0.4, startMs: START_MS, pace: 'lively', sink });
+  t.ok(count > 1000, `${count} bodies`);
+  t.same(faults.slice(0, 3), []);
+});
+
+t.test('the check can fail: a member more, one less, one of another type', async (t) => {
+  const uplink = made(pingsWith('REASON_GPS_PING')[2] as Ping);
+  const bytes = Buffer.from(encodeUplink(uplink));
+  const body: Record<string, unknown> = { ...webhookBody(storedOf(bytes, uplink, { receivedAtMs: START_MS })) };
+  t.ok(isPayload(body));
+  t.notOk(isPayload({ ...body, altitude: 3 }));
+  t.notOk(isPayload({ ...body, ping_type: 'cellular' }), 'a GPS ping has no firmware version');
+  t.notOk(isPayload({ ...body, date: '2026-11-20 06:00:00' }));
+  t.notOk(isPayload({ ...body, reason: 'REASON_ALARM' }));
+  for (const name of Object.keys(body)) {
+    const { [name]: _gone, ...rest } = body;
+    t.notOk(isPayload(rest), `without ${name}`);
+    t.notOk(isPayload({ ...body, [name]: ['7'] }), `${name} of another type`);
+  }
+});
+
+t.test('what merchants get is what the schema gives, in files and from the command line', async (t) => {
+  const file = (name: string): string => readFileSync(join(root, 'docs', name), 'utf8');
+  t.equal(file('webhook-payload.schema.json'), payloadSchemaText(), 'npm run gen writes it');
+  t.equal(file('webhook-payload.d.ts'), payloadTypesText(), 'npm run gen writes it');
+  for (const [flags, text] of [
+    [[], payloadSchemaText()],
+    [['--types'], payloadTypesText()],
+  ] as const) {
+    const program = await runProgram(t, process.execPath, [LOCKGATE, 'webhook', 'schema', ...flags]);
+    t.equal(`${program.stdout.join('\n')}\n`, text);
+  }
+});
+
+/** What the compiler says of each text. Not the build: it must pass before the types can be written. */
+function typeFaults(test: Teardown, texts: readonly string[]): string[][] {
+  const folder = tempFolder(test);
+  const files = texts.map((_, index) => join(folder, `${index}.ts`));
+  for (const [index, file] of files.entries()) writeFileSync(file, texts[index] ?? '');
+  const { NodeNext } = ts.ModuleKind;
+  const options = { strict: true, exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: true, types: [] };
+  const program = ts.createProgram(files, { ...options, target: ts.ScriptTarget.ES2023, module: NodeNext });
+  return files.map((file) => {
+    const found = program.getSemanticDiagnostics(program.getSourceFile(file));
+    return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
+  });
+}
+
+t.test('merchants’ TypeScript types are those of the code, and say by ping_type what is there', async (t) => {
+  const [theirs, ours] = ['docs/webhook-payload.js', 'gateway/webhooks/payload/schema.js'].map((path) => {
+    return JSON.stringify(join(root, path));
+  });
+  const same = `
+    import type { WebhookPayload as Theirs } from ${theirs};
+    import type { WebhookPayload as Ours } from ${ours};
+    type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+    type Flat<Body> = Body extends unknown ? { [Member in keyof Body]: Body[Member] } : never;
+    export const isSame: Same<Flat<Theirs>, Flat<Ours>> = true;
+    export const speedOf = (body: Theirs): number | null => (body.ping_type === 'gps' ? body.speed : null);`;
+  const [found, foundOfOther] = typeFaults(t, [same, same.replace('Flat<Ours>>', 'Flat<Ours & { more: 1 }>>')]);
+  t.same(found, []);
+  t.match(foundOfOther, [/'true' is not assignable/], 'and this can fail');
+});

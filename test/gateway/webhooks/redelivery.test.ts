@@ -1,0 +1,312 @@
+/** Deliveries as operators look at them and send them again (interfaces.md §3, §4). */
+import t from 'tap';
+import { openKeys } from '../../../gateway/data-folder/keys.js';
+import type { IncomingUplink } from '../../../gateway/store/contract/store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { type Answer, testReceiver } from '../../helpers/gateway/test-receiver.js';
+import {
+  deliveriesOf,
+  eventually,
+  sequencesOf,
+  toNextTimer,
+  webhookBench,
+} from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const OTHER = testMac(2);
+
+const failing: Answer = (_request, response) => void response.writeHead(500).end('sorry');
+const fine: Answer = (_request, response) => void response.writeHead(204).end();
+
+t.test('each delivery is listed with its attempts, one that went well at once included', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t);
+  receiver.answer = (request, response) => (request.json.sequence === 2 ? failing : fine)(request, response);
+  const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER)];
+  for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
+  await other.send(testBytes(1));
+  await eventually('all are noted', async () => {
+    return (await deliveriesOf(gateway)).every(({ attempts }) => attempts.length === 1);
+  });
+  const states = (await deliveriesOf(gateway)).map(({ uplink, state, nextAttemptAtMs }) => {
+    return [uplink.mac, uplink.sequence, state, nextAttemptAtMs];
+  });
+  t.same(states, [
+    [OTHER, 1, 'delivered', null],
+    [MAC, 3, 'delivered', null],
+    [MAC, 2, 'pending', clock.now() + Seconds(5)],
+    [MAC, 1, 'delivered', null],
+  ]);
+  const failed = { number: 1, atMs: clock.now(), status: 500, error: 'the receiver answered 500', answer: 'sorry' };
+  t.match(await deliveriesOf(gateway, ['pending']), [{ attempts: [failed] }]);
+  const { webhooks } = gateway.store;
+  const range = { urlIds: [1], states: ['delivered', 'pending'] as const, fromId: 0, toId: 99, limit: 9 };
+  const ofLock = await webhooks.readDeliveries({ ...range, deviceId: 2 });
+  t.match(ofLock, [{ uplink: { mac: OTHER } }]);
+  t.equal(ofLock.length, 1);
+  t.same(
+    (await webhooks.readDeliveries({ ...range, limit: 2 })).map(({ uplink }) => uplink.id),
+    [4, 3],
+  );
+  t.same(
+    (await webhooks.readDeliveries({ ...range, fromId: 2, toId: 3 })).map(({ uplink }) => uplink.id),
+    [3, 2],
+  );
+});
+
+t.test('an event is sent again under its id, delivered or not, to one URL or all', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  const other = await testReceiver(t);
+  const { url } = await gateway.accounts.addWebhookUrl({ url: other.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await Promise.all([receiver.received(1), other.received(1)]);
+  await eventually('both are noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
+  const id = String(receiver.requests[0]?.headers['webhook-id']);
+  const { redelivery } = gateway.webhooks;
+  t.same(await redelivery.resend(id, url.id), [{ urlId: url.id, became: 'due' }]);
+  await other.received(2);
+  t.equal(receiver.requests.length, 1, 'the other URL got nothing');
+  await eventually('it is noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
+  t.same(await redelivery.resend(id), [
+    { urlId: 1, became: 'due' },
+    { urlId: url.id, became: 'due' },
+  ]);
+  await Promise.all([receiver.received(2), other.received(3)]);
+  const bodies = [...receiver.requests, ...other.requests].map(({ headers, body }) => [headers['webhook-id'], body]);
+  t.same(bodies, Array(5).fill([id, receiver.requests[0]?.body]), 'the same id and the same body');
+  await eventually('all attempts are listed', async () => {
+    const [, second] = await deliveriesOf(gateway, ['delivered']);
+    return second?.attempts.map(({ number }) => number).join() === '1,2,3';
+  });
+});
+
+t.test('one that is dead is listed, and sent again with the whole schedule before it', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t);
+  receiver.answer = failing;
+  const lock = await connectedLock(t, gateway, MAC);
+  const dead = eventsOf(gateway, 'delivery', 1, ({ outcome }) => outcome === 'dead');
+  let attempts = 0;
+  gateway.events.on('delivery', () => {
+    attempts += 1;
+  });
+  await lock.send(testBytes(1));
+  for (let retry = 1; retry < 8; retry++) {
+    await eventually('an attempt', () => attempts === retry && clock.nextDueMs !== undefined);
+    await toNextTimer(clock);
+  }
+  const [{ eventId } = { eventId: '' }] = await dead;
+  t.match(await deliveriesOf(gateway, ['dead']), [{ nextAttemptAtMs: null, attempts: { length: 8 } }]);
+  const again = eventsOf(gateway, 'delivery', 1);
+  await gateway.webhooks.redelivery.resend(eventId);
+  t.match(await again, [{ number: 9, outcome: 'pending', nextAttemptAtMs: clock.now() + Seconds(5) }]);
+  receiver.answer = fine;
+  const delivered = eventsOf(gateway, 'delivery', 1);
+  await toNextTimer(clock);
+  t.match(await delivered, [{ number: 10, outcome: 'delivered' }]);
+});
+
+t.test('recover sends everything that is not delivered since a time, and nothing twice', async (t) => {
+  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const { settings, redelivery } = gateway.webhooks;
+  const lock = await connectedLock(t, gateway, MAC);
+  const times: number[] = [];
+  const send = async (sequence: number): Promise<void> => {
+    const taken = eventsOf(gateway, 'uplink', 1);
+    await lock.send(testBytes(sequence));
+    times[sequence] = (await taken)[0]?.atMs ?? 0;
+    await eventually('the next millisecond', () => gateway.clock.now() > (times[sequence] ?? 0));
+  };
+  await send(1);
+  await eventually('the first is delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 1);
+  receiver.answer = (_request, response) => void response.writeHead(410).end();
+  const disabled = eventsOf(gateway, 'url-disabled', 1);
+  await send(2);
+  await disabled;
+  for (const sequence of [3, 4, 5]) await send(sequence);
+  await t.rejects(redelivery.recover({ sinceMs: 0, urlId }), { code: 'webhook-disabled' });
+  t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: null }]);
+  receiver.answer = fine;
+  await settings.set(urlId, { state: 'active' });
+  t.same(await redelivery.recover({ sinceMs: times[4] ?? 0, untilMs: times[5], urlId }), [{ urlId, events: 1 }]);
+  await receiver.received(3);
+  t.same(sequencesOf(receiver), [1, 2, 4]);
+  await eventually('it is noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
+  t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 3 }]);
+  await receiver.received(6);
+  t.same(sequencesOf(receiver).slice(3), [2, 3, 5], 'the dead one too, in order');
+  await eventually('all is delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 5);
+  t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 0 }]);
+  clock.advance(Hours(1));
+  await send(6);
+  await receiver.received(7);
+  t.same(sequencesOf(receiver).at(-1), 6);
+});
+
+t.test('recover reaches further than one commit, and keeps the order of an ordered URL', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t, { ordered: true });
+  const { settings, redelivery } = gateway.webhooks;
+  const lock = await connectedLock(t, gateway, MAC);
+  await settings.set(urlId, { state: 'disabled' });
+  const count = 503;
+  const sent: Promise<void>[] = [];
+  for (let sequence = 1; sequence <= count; sequence++) sent.push(lock.send(testBytes(sequence)));
+  await Promise.all(sent);
+  await settings.set(urlId, { state: 'active' });
+  t.same(await redelivery.recover({ sinceMs: 0, urlId }), [{ urlId, events: count }]);
+  await lock.send(testBytes(count + 1));
+  await receiver.received(count + 1);
+  t.same(
+    sequencesOf(receiver),
+    Array.from({ length: count + 1 }, (_, index) => index + 1),
+  );
+});
+
+t.test('what waits for its first attempt is on its way, and is not sent twice', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  let release: () => void = () => undefined;
+  receiver.answer = (_request, response) => {
+    release = () => void response.writeHead(204).end();
+  };
+  const taken = eventsOf(gateway, 'uplink', 2);
+  for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
+  await receiver.received(1);
+  for (const { eventId } of await taken)
+    t.same(await gateway.webhooks.redelivery.resend(eventId), [{ urlId: 1, became: 'on-its-way' }]);
+  receiver.answer = fine;
+  release();
+  await receiver.received(2);
+  clock.advance(Minutes(1));
+  await lock.send(testBytes(3));
+  await receiver.received(3);
+  t.same(sequencesOf(receiver), [1, 2, 3]);
+});
+
+t.test('a URL that is added with the last day gets that day once, in order, and then what comes', async (t) => {
+  const folder = tempFolder(t);
+  const nowMs = systemClock.now();
+  const sinceMs = nowMs - Days(1);
+  const of = (mac: Mac, day: readonly number[]) => day.map((sequence) => `${formatMac(mac)} ${sequence}`);
+  const [lastDay, before] = await writeHistory(folder, nowMs, sinceMs);
+  t.ok(lastDay.length > 40 && before.length > 80);
+  const clock = new ManualClock(nowMs);
+  const first = await openGateway(t, folder, { deliveryClock: clock });
+  const receiver = await testReceiver(t);
+  await first.accounts.addWebhookUrl({ url: receiver.url, sinceMs });
+  await receiver.received(2 * lastDay.length);
+  await eventually('all are noted', async () => {
+    return (await deliveriesOf(first, ['delivered'])).length === 2 * lastDay.length;
+  });
+  t.same(await deliveriesOf(first, ['pending', 'dead', 'kept']), [], 'and nothing else is this URL’s');
+  await first.close();
+  const second = await openGateway(t, folder, { deliveryClock: clock });
+  const { secret } = await second.accounts.addDevice({ mac: testMac(3) });
+  const lock = await TestLock.connect(t, second.mqttPort, testMac(3), secret);
+  await lock.send(testBytes(1));
+  await receiver.received(2 * lastDay.length + 1);
+  const got = receiver.requests.map(({ json }) => `${json.mac_addr} ${json.sequence}`);
+  for (const mac of [MAC, OTHER])
+    t.same(
+      got.filter((each) => each.startsWith(formatMac(mac))),
+      of(mac, lastDay),
+      'each of the day once, in order',
+    );
+  t.same(got.at(-1), of(testMac(3), [1])[0], 'then what came after it was added');
+  t.equal(got.length, 2 * lastDay.length + 1);
+});
+
+/**
+ * Three days of a merchant with two locks: a ping of each every half hour, and an acknowledgement between, which is
+ * no event. Answers the sequence numbers of what was received since a time, and of what came before.
+ */
+async function writeHistory(folder: string, nowMs: number, sinceMs: number): Promise<[number[], number[]]> {
+  const store = await openSqliteStore(folder);
+  await store.addMerchant(MERCHANT, 0);
+  for (const mac of [MAC, OTHER])
+    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.alloc(32), nowMs: 0 });
+  const [since, before]: [number[], number[]] = [[], []];
+  let sequence = 0;
+  // One of them falls on the very moment.
+  for (let receivedAtMs = sinceMs - Days(2); receivedAtMs < nowMs; receivedAtMs += Minutes(30)) {
+    sequence += 1;
+    (receivedAtMs >= sinceMs ? since : before).push(sequence);
+    const incoming = [1, 2].flatMap((deviceId) =>
+      [1, 0].map((kind): IncomingUplink => {
+        const bytes = testBytes(sequence);
+        const name = { credentialId: deviceId, boot: kind === 1 ? 1 : 2, sequence, digest: digestOf(bytes) };
+        return { type: 'uplink', deviceId, merchantId: 1, ...name, kind, bytes, receivedAtMs, buffered: false };
+      }),
+    );
+    await store.append({ incoming, judged: [], states: new Map() });
+  }
+  await store.close();
+  // The key is made while nothing rests on it.
+  openKeys(folder, false);
+  return [since, before];
+}
+
+t.test('recover after an outage of two hours fills exactly the hole', async (t) => {
+  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const accepted: unknown[] = [];
+  const working: Answer = (request, response) => {
+    accepted.push(request.json.sequence);
+    fine(request, response);
+  };
+  let sequence = 0;
+  const send = async (): Promise<number> => {
+    const taken = eventsOf(gateway, 'uplink', 1);
+    await lock.send(testBytes(++sequence));
+    const [{ atMs } = { atMs: 0 }] = await taken;
+    await eventually('the next millisecond', () => gateway.clock.now() > atMs);
+    return atMs;
+  };
+  /** Lets ten minutes pass, with every retry and probe that falls due in them. */
+  const tenMinutes = async (): Promise<void> => {
+    const endMs = clock.now() + Minutes(10);
+    const isPlanned = (): boolean => clock.nextDueMs !== undefined && clock.nextDueMs !== clock.now() + Seconds(15);
+    for (let nextMs = clock.now(); nextMs <= endMs; nextMs = clock.nextDueMs ?? endMs) {
+      clock.advance(nextMs - clock.now());
+      await eventually('what comes next', isPlanned);
+    }
+    clock.advance(endMs - clock.now());
+  };
+  receiver.answer = working;
+  for (let each = 1; each <= 6; each++) await send();
+  await eventually('all is well', async () => (await deliveriesOf(gateway, ['delivered'])).length === 6);
+  receiver.answer = failing;
+  const downMs = await send();
+  await tenMinutes();
+  for (let each = 1; each < 12; each++) {
+    await send();
+    await tenMinutes();
+  }
+  const backMs = gateway.clock.now();
+  t.same(accepted, [1, 2, 3, 4, 5, 6], 'two hours in which nothing arrived');
+  receiver.answer = working;
+  const [recovered] = await gateway.webhooks.redelivery.recover({ sinceMs: downMs, untilMs: backMs });
+  t.equal(recovered?.urlId, urlId);
+  t.ok(await toNextTimer(clock), 'the circuit is open: a probe is next, and it finds that all is well');
+  await eventually('the hole is filled', () => accepted.length === sequence);
+  for (let each = 1; each <= 6; each++) await send();
+  await eventually('everything is delivered', async () => {
+    return (await deliveriesOf(gateway, ['delivered'])).length === sequence;
+  });
+  const all = Array.from({ length: 24 }, (_, index) => index + 1);
+  t.same(
+    [...accepted].sort((a, b) => Number(a) - Number(b)),
+    all,
+    'each was accepted once: the hole, and no more',
+  );
+  t.same(await gateway.webhooks.redelivery.recover({ sinceMs: 0 }), [{ urlId, events: 0 }], 'nothing is left of it');
+  clock.advance(Days(2));
+  await send();
+  await eventually('the last one', () => accepted.length === 25);
+  t.equal(accepted.at(-1), 25, 'and nothing comes again');
+});

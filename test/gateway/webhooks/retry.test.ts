@@ -1,0 +1,253 @@
+/**
+ * The retry table (interfaces.md §3) against each way in which a receiver can fail, on a clock that is turned by hand:
+ * nothing here waits in real time but for what is under way on loopback.
+ */
+import type { ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import t from 'tap';
+import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
+import { eventsOf, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { type Answer, type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { eventually, toNextTimer, type WebhookBench, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { testCertificate } from '../../helpers/mqtt/test-certificates.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import type { Teardown } from '../../helpers/store/temp-folder.js';
+
+/** interfaces.md §3: "First attempt at once; then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h later … then it is dead". */
+const WAITS = [Seconds(5), Minutes(5), Minutes(30), Hours(2), Hours(5), Hours(10), Hours(10)];
+const MAC = testMac();
+/** The same: "15 s for a whole attempt". */
+const LIMIT = Seconds(15);
+const GIGABYTE = 1e9;
+
+/** A way to fail. */
+interface Row {
+  readonly name: string;
+  readonly answer: Answer;
+  readonly status: number | null;
+  readonly error: RegExp;
+  /** The waits, where they are not those of the table. */
+  readonly waits?: readonly number[];
+  /** Called while an attempt is under way: turns the clock to where the attempt ends. */
+  readonly meanwhile?: (bench: WebhookBench) => void;
+}
+
+/** What is written to a response until it is cut. */
+const openResponses = new Set<ServerResponse>();
+
+/** Fifteen seconds and no moment less are what an attempt has. */
+function passLimit({ clock }: WebhookBench): void {
+  clock.advance(LIMIT - 1);
+  if (clock.pending === 0) throw new Error('the attempt was cut before its time');
+  clock.advance(1);
+}
+
+function dripUntilLimit({ clock }: WebhookBench): void {
+  for (let second = 1; second <= 15; second++) {
+    for (const response of openResponses) response.write('x');
+    clock.advance(Seconds(1));
+  }
+}
+
+/** Writes as long as anybody reads. */
+function flood(response: ServerResponse): void {
+  const piece = Buffer.alloc(64 * 1024, 'x');
+  let left = GIGABYTE;
+  const pour = (): void => {
+    while (!response.destroyed && left > 0) {
+      left -= piece.length;
+      if (!response.write(piece)) return;
+    }
+  };
+  response.on('drain', pour);
+  pour();
+}
+
+const ROWS: readonly Row[] = [
+  {
+    name: '500',
+    answer: (_request, response) => void response.writeHead(500).end('sorry'),
+    status: 500,
+    error: /answered 500/,
+  },
+  {
+    name: '503 with a Retry-After of ten minutes',
+    answer: (_request, response) => void response.writeHead(503, { 'retry-after': '600' }).end(),
+    status: 503,
+    error: /answered 503/,
+    waits: WAITS.map((wait) => Math.max(wait, Minutes(10))),
+  },
+  {
+    name: 'a redirect',
+    answer: (_request, response) => void response.writeHead(301, { location: '/elsewhere' }).end(),
+    status: 301,
+    error: /answered 301/,
+  },
+  {
+    name: 'no answer',
+    answer: () => undefined,
+    status: null,
+    error: /no complete answer within 15 s/,
+    meanwhile: passLimit,
+  },
+  {
+    name: 'a reset',
+    answer: (_request, response) => void response.socket?.resetAndDestroy(),
+    status: null,
+    error: /reset/,
+  },
+  {
+    name: 'a gigabyte of apology',
+    answer: (_request, response) => {
+      response.writeHead(500, { 'content-length': String(GIGABYTE) });
+      flood(response);
+    },
+    status: 500,
+    error: /answered 500/,
+  },
+  {
+    name: 'a byte a second',
+    answer: (_request, response) => {
+      response.writeHead(200);
+      response.write('x');
+      openResponses.add(response);
+      response.on('close', () => openResponses.delete(response));
+    },
+    status: null,
+    error: /no complete answer within 15 s/,
+    meanwhile: dripUntilLimit,
+  },
+];
+
+for (const row of ROWS) {
+  t.test(`the retry table, where the answer is ${row.name}`, async (t) => {
+    const bench = await webhookBench(t);
+    const { clock, gateway, receiver } = bench;
+    receiver.answer = row.answer;
+    const waits = row.waits ?? WAITS;
+    const lock = await connectedLock(t, gateway, MAC);
+    let attempted = eventsOf(gateway, 'delivery', 1);
+    await lock.send(testBytes(1));
+    for (const [index, wait] of [...waits, null].entries()) {
+      const number = index + 1;
+      await receiver.received(number);
+      row.meanwhile?.(bench);
+      const outcome = wait === null ? 'dead' : 'pending';
+      const nextAttemptAtMs = wait === null ? null : clock.now() + wait;
+      t.match(await attempted, [{ number, status: row.status, error: row.error, outcome, nextAttemptAtMs }]);
+      if (wait === null) break;
+      attempted = eventsOf(gateway, 'delivery', 1);
+      await eventually('the retry is planned', () => clock.nextDueMs === nextAttemptAtMs);
+      clock.advance(wait - 1);
+      t.equal(receiver.requests.length, number, 'not a moment earlier');
+      clock.advance(1);
+    }
+    t.equal(receiver.requests.length, 8, 'and no ninth attempt');
+    await eventually('nothing is planned any more', () => clock.pending === 0);
+    await eventually('nothing is held open', () => openResponses.size === 0);
+  });
+}
+
+t.test('each wait is longer or shorter by a tenth at the most, as chance will have it', async (t) => {
+  for (const [chance, share] of [
+    [0, 0.9],
+    [0.999999999, 1.1],
+  ] as const) {
+    const { clock, gateway, receiver } = await webhookBench(t, {}, { random: () => chance });
+    receiver.answer = (_request, response) => void response.writeHead(500).end();
+    const lock = await connectedLock(t, gateway, MAC);
+    const attempts: number[] = [];
+    gateway.events.on('delivery', ({ nextAttemptAtMs }) => attempts.push((nextAttemptAtMs ?? 0) - clock.now()));
+    await lock.send(testBytes(1));
+    for (let retry = 1; retry <= 7; retry++) {
+      await eventually('an attempt', () => attempts.length === retry);
+      await toNextTimer(clock);
+    }
+    await eventually('the last one', () => attempts.length === 8);
+    t.same(
+      attempts.slice(0, 7),
+      WAITS.map((wait) => Math.round(wait * share)),
+    );
+  }
+});
+
+t.test('a 410 is the end of the delivery, and of the URL', async (t) => {
+  const { clock, gateway, receiver, urlId } = await webhookBench(t);
+  receiver.answer = (_request, response) => void response.writeHead(410).end();
+  const lock = await connectedLock(t, gateway, MAC);
+  const disabled = eventsOf(gateway, 'url-disabled', 1);
+  const attempted = eventsOf(gateway, 'delivery', 1);
+  await lock.send(testBytes(1));
+  t.match(await attempted, [{ number: 1, status: 410, outcome: 'dead', nextAttemptAtMs: null }]);
+  t.match(await disabled, [{ urlId, why: /410/ }]);
+  t.match(await gateway.store.webhooks.find(urlId), { state: 'disabled' });
+  clock.advance(Hours(48));
+  await lock.send(testBytes(2));
+  t.equal(receiver.requests.length, 1);
+  t.equal(clock.pending, 0, 'nothing is planned');
+});
+
+t.test('a gigabyte that comes with a 200 is cut off, and is a success', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  const closed = new Promise<number>((resolve) => {
+    receiver.answer = (_request, response) => {
+      const { socket } = response;
+      response.writeHead(200, { 'content-length': String(GIGABYTE) });
+      response.on('close', () => resolve(socket?.bytesWritten ?? 0));
+      flood(response);
+    };
+  });
+  const attempted = eventsOf(gateway, 'delivery', 1);
+  await (await connectedLock(t, gateway, MAC)).send(testBytes(1));
+  t.match(await attempted, [{ number: 1, status: 200, outcome: 'delivered' }]);
+  t.ok((await closed) < GIGABYTE / 20, 'what lies in the buffers of two sockets, and no gigabyte');
+});
+
+t.test('the retry table, where TLS fails: a certificate that nobody vouches for, and no TLS at all', async (t) => {
+  for (const open of [selfSigned, plain]) {
+    const { clock, gateway, urlId } = await webhookBench(t);
+    const server = await open(t);
+    await gateway.webhooks.settings.set(urlId, { url: server.url });
+    const lock = await connectedLock(t, gateway, MAC);
+    let attempted = eventsOf(gateway, 'delivery', 1);
+    await lock.send(testBytes(1));
+    for (const [index, wait] of [...WAITS, null].entries()) {
+      const outcome = wait === null ? 'dead' : 'pending';
+      const nextAttemptAtMs = wait === null ? null : clock.now() + wait;
+      t.match(await attempted, [{ number: index + 1, status: null, error: server.error, outcome, nextAttemptAtMs }]);
+      if (wait === null) break;
+      attempted = eventsOf(gateway, 'delivery', 1);
+      await toNextTimer(clock);
+    }
+    t.equal(server.requests(), 0, 'no request was made over it');
+  }
+});
+
+interface Failing {
+  readonly url: string;
+  readonly error: RegExp;
+  readonly requests: () => number;
+}
+
+async function selfSigned(test: Teardown): Promise<Failing> {
+  let requests = 0;
+  const certificate = await testCertificate();
+  const server = createTlsServer(certificate, (_request, response) => {
+    requests += 1;
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  test.teardown(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  return { url, error: /self-signed certificate/, requests: () => requests };
+}
+
+async function plain(test: Teardown): Promise<Failing> {
+  const receiver: TestReceiver = await testReceiver(test);
+  const url = receiver.url.replace('http:', 'https:');
+  return { url, error: /./, requests: () => receiver.requests.length };
+}

@@ -1,0 +1,212 @@
+/** What operators set of webhook URLs: address, headers, state, secrets, where to begin (interfaces.md §3, §4). */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import { Hours, ManualClock, Minutes, systemClock } from '../../../proto/clock.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { type ReceivedRequest, testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { deliveriesOf, eventually, sequencesOf, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+
+t.test('another address and other headers count from the next event on', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t, { headers: { 'X-Team': 'bikes', 'X-Old': '1' } });
+  const other = await testReceiver(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await receiver.received(1);
+  const { settings } = gateway.webhooks;
+  const wishes = { url: other.url, setHeaders: { 'x-team': 'scooters' }, removeHeaders: ['x-old'] };
+  const { url } = await settings.set(urlId, wishes);
+  t.same(Object.keys(url.headersSealed), ['x-team']);
+  await lock.send(testBytes(2));
+  await other.received(1);
+  t.same([sequencesOf(receiver), sequencesOf(other)], [[1], [2]]);
+  t.equal(other.requests[0]?.headers['x-team'], 'scooters');
+  t.notOk(other.requests[0]?.headers['x-old']);
+});
+
+t.test('what can’t be set is told, and nothing is changed', async (t) => {
+  const { gateway, urlId } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
+  const { settings } = gateway.webhooks;
+  const before = await gateway.store.webhooks.find(urlId);
+  await t.rejects(settings.set(9, { ordered: true }), { code: 'no-such-webhook' });
+  await t.rejects(settings.set(urlId, {}), { code: 'input-webhook' });
+  await t.rejects(settings.set(urlId, { url: 'ftp://a/' }), { code: 'input-url' });
+  await t.rejects(settings.set(urlId, { setHeaders: { 'webhook-id': '1' } }), { code: 'input-header' });
+  await t.rejects(settings.set(urlId, { setHeaders: { 'X-A': '1', 'x-a': '2' } }), { code: 'input-header' });
+  await t.rejects(settings.set(urlId, { setHeaders: { Range: 'bytes=0-1' } }), { code: 'input-header' });
+  await t.rejects(settings.set(urlId, { removeHeaders: ['X-Nobody'] }), { code: 'input-header' });
+  await t.rejects(settings.rotateSecret(urlId, -1), { code: 'input-grace' });
+  await t.rejects(settings.rotateSecret(urlId, Hours(24 * 31)), { code: 'input-grace' });
+  await t.rejects(settings.remove(9), { code: 'no-such-webhook' });
+  t.same(await gateway.store.webhooks.find(urlId), before);
+});
+
+t.test('a disabled URL gets nothing, and enabled again what comes from then on', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { settings } = gateway.webhooks;
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await receiver.received(1);
+  await settings.set(urlId, { state: 'disabled' });
+  t.match(await gateway.store.listWebhookUrls(), [{ state: 'disabled', disabledWhy: /operator/ }]);
+  await lock.send(testBytes(2));
+  await lock.send(testBytes(3));
+  t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence: 3 } }, { uplink: { sequence: 2 } }]);
+  await settings.set(urlId, { state: 'active' });
+  await lock.send(testBytes(4));
+  await receiver.received(2);
+  t.same(sequencesOf(receiver), [1, 4], 'what was kept meanwhile is not sent by itself');
+  t.match(await deliveriesOf(gateway, ['kept']), [{ uplink: { sequence: 3 } }, { uplink: { sequence: 2 } }]);
+});
+
+t.test('a URL that began with nothing is disabled and enabled as often as one likes', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  for (const round of [1, 2, 3]) {
+    await gateway.webhooks.settings.set(urlId, { state: 'disabled' });
+    await lock.send(testBytes(round * 2));
+    await gateway.webhooks.settings.set(urlId, { state: 'active' });
+    await lock.send(testBytes(round * 2 + 1));
+    await receiver.received(round);
+  }
+  t.same(sequencesOf(receiver), [3, 5, 7]);
+  t.equal((await deliveriesOf(gateway, ['kept'])).length, 3);
+});
+
+/** Whether one of the request's signatures is by this secret, as the reference library has it. */
+function isSignedBy(secret: string, { headers, body }: ReceivedRequest): boolean {
+  const sent = new Date(Number(headers['webhook-timestamp']) * 1000);
+  const expected = new Webhook(secret).sign(String(headers['webhook-id']), sent, body);
+  return String(headers['webhook-signature']).split(' ').includes(expected);
+}
+
+t.test('while a secret is rotated each attempt is signed with both, then with the new one alone', async (t) => {
+  const { clock, gateway, receiver, urlId, secret } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const rotated = await gateway.webhooks.settings.rotateSecret(urlId, Hours(1));
+  t.same(rotated.reading.oldSecretsUntilMs, [clock.now() + Hours(1)]);
+  await lock.send(testBytes(1));
+  await receiver.received(1);
+  clock.advance(Hours(1));
+  await lock.send(testBytes(2));
+  await receiver.received(2);
+  const [both, alone] = receiver.requests as [ReceivedRequest, ReceivedRequest];
+  t.same(
+    [both, alone].map((request) => [isSignedBy(secret, request), isSignedBy(rotated.secret, request)]),
+    [
+      [true, true],
+      [false, true],
+    ],
+  );
+  t.doesNotThrow(() => new Webhook(secret).verify(both.body, both.headers as Record<string, string>));
+  t.equal(String(both.headers['webhook-signature']).split(' ').length, 2);
+});
+
+t.test('a rotation outlives a restart; with no grace it ends all that came before', async (t) => {
+  const folder = tempFolder(t);
+  const options = { deliveryClock: new ManualClock(systemClock.now()) };
+  const first = await openGateway(t, folder, options);
+  await first.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  const { url, secret } = await first.accounts.addWebhookUrl({ url: receiver.url });
+  const second = await first.webhooks.settings.rotateSecret(url.id);
+  await first.close();
+  const gateway = await openGateway(t, folder, options);
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await receiver.received(1);
+  const third = await gateway.webhooks.settings.rotateSecret(url.id, 0);
+  t.same(third.reading.oldSecretsUntilMs, []);
+  await lock.send(testBytes(2));
+  await receiver.received(2);
+  const signers = receiver.requests.map((request) =>
+    [secret, second.secret, third.secret].map((each) => isSignedBy(each, request)),
+  );
+  t.same(signers, [
+    [true, true, false],
+    [false, false, true],
+  ]);
+});
+
+t.test('no secret is in the store as it was shown, and there is a limit to valid ones', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const { url, secret } = await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/' });
+  const secrets = [secret];
+  const { settings } = gateway.webhooks;
+  for (let index = 0; index < 4; index++) secrets.push((await settings.rotateSecret(url.id)).secret);
+  await t.rejects(settings.rotateSecret(url.id), { code: 'webhook-secrets' });
+  await settings.rotateSecret(url.id, 0);
+  await gateway.close();
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  const rows = ['webhook_url', 'webhook_old_secret'].flatMap((table) => db.prepare(`SELECT * FROM ${table}`).all());
+  db.close();
+  const stored = rows.flatMap((row) => Object.values(row as object).map((value) => Buffer.from(String(value))));
+  for (const each of secrets) t.notOk(stored.some((value) => value.includes(each.slice(6, 30))));
+});
+
+t.test('a removed URL gets nothing more, and its rows go; another’s stay', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  const other = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: other.url });
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  const lock = await connectedLock(t, gateway, MAC);
+  const attempted = eventsOf(gateway, 'delivery', 2);
+  await lock.send(testBytes(1));
+  await attempted;
+  await gateway.webhooks.settings.remove(urlId);
+  await lock.send(testBytes(2));
+  await other.received(2);
+  t.equal(receiver.requests.length, 1);
+  t.match(await gateway.store.listWebhookUrls(), [{ id: 2 }]);
+  t.equal(await gateway.store.nextDueAtMs(urlId), null);
+  t.same(await gateway.store.readOutcomesAfter(urlId, 0), []);
+  await eventually('both are noted', async () => (await deliveriesOf(gateway, ['delivered'])).length === 2);
+});
+
+t.test('a URL that hangs is removed all the same', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  receiver.answer = () => undefined;
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await receiver.received(1);
+  await gateway.webhooks.settings.remove(urlId);
+  t.same(await gateway.store.listWebhookUrls(), []);
+});
+
+t.test('a new URL begins where it is told to: at a time, or now', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  const times: number[] = [];
+  for (const sequence of [1, 2, 3]) {
+    const uplink = eventsOf(gateway, 'uplink', 1);
+    await lock.send(testBytes(sequence));
+    times.push((await uplink)[0]?.atMs ?? 0);
+    // The next one is received at a later millisecond.
+    await eventually('the next millisecond', () => gateway.clock.now() > (times.at(-1) ?? 0));
+  }
+  await receiver.received(3);
+  const wanted: [sinceMs: number | undefined, sequences: number[]][] = [
+    [times[1], [2, 3, 4]],
+    [(times[2] ?? 0) + 1, [4]],
+    [undefined, [4]],
+    [0, [1, 2, 3, 4]],
+    [times[0], [1, 2, 3, 4]],
+    [gateway.clock.now() + Minutes(99), [4]],
+  ];
+  const receivers = await Promise.all(wanted.map(() => testReceiver(t)));
+  for (const [index, { url }] of receivers.entries())
+    await gateway.accounts.addWebhookUrl({ url, sinceMs: wanted[index]?.[0] });
+  await lock.send(testBytes(4));
+  for (const [index, each] of receivers.entries()) {
+    const sequences = wanted[index]?.[1] ?? [];
+    await each.received(sequences.length);
+    t.same(sequencesOf(each), sequences, `number ${index}`);
+  }
+});

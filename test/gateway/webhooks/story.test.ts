@@ -1,0 +1,325 @@
+/**
+ * Stories: their pings are those that the power model's table makes (protocol.md §2), they go the way of a test webhook
+ * (interfaces.md §3), and `lockgate webhook trigger` tells them as they are.
+ */
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import { STORIES } from '../../../firmware-sim/world/story.js';
+import { runStory, type StoryLock } from '../../../firmware-sim/world/story-run.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { GIVEN_PER_MINUTE, TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
+import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { periodMinuteOf } from '../../../proto/power/step/reading.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import { pingUplinkToJson } from '../../../proto/wire/ping-json.js';
+import { LOCKGATE, Program, runProgram } from '../../helpers/cli/program.js';
+import { MERCHANT, openGateway, testBytes, testMac, testUplink } from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { JudgedRun } from '../../helpers/pair/judged-uplinks.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const AMSTERDAM = { latitudeDegrees: 52.3702, longitudeDegrees: 4.8952 };
+
+function lockOf(mac: Mac): StoryLock {
+  const known = { firmwareVersion: '3.1', batteryPercent: 64, ebikeVolts: 36.5, tetherState: 'attached' } as const;
+  return { mac, ...known, place: AMSTERDAM };
+}
+
+const TELLING = { startMs: Date.UTC(2026, 10, 20, 6), boot: 0, firstSequence: 500 };
+
+function told(name: string, mac = MAC) {
+  const story = STORIES.find((each) => each.name === name);
+  if (story === undefined) throw new Error(`there is no story ${name}`);
+  return runStory(story, lockOf(mac), TELLING);
+}
+
+/** A story's pings, each as its seconds (a theft is over 6 s of motion: 6,001 ms), type, reason and lock state. */
+function script(name: string, mac = MAC): string[] {
+  return told(name, mac).map(({ afterMs, uplink: { body } }) => {
+    return `${Math.round(afterMs / Seconds(1))} ${body.kind} ${body.reason.replace('REASON_', '')} ${body.lockState}`;
+  });
+}
+
+/** As the table of triggers has it: reasons, sequence, and each time that it names. */
+t.test('each story is the sequence of its trigger', async (t) => {
+  const gps = (from: number, until: number, every: number, what: string): string[] =>
+    Array.from({ length: Math.floor((until - from) / every) + 1 }, (_, index) => `${from + index * every} ${what}`);
+  // It moves for 90 s, 6 of which make it a theft; 30 s to the fix, 2 min without motion, 20 s that nothing keeps open.
+  const theft = [
+    '0 cellular THEFT locked',
+    ...gps(30, 80, 10, 'gps THEFT locked'),
+    '204 close_connection CLOSE_CONNECTION locked',
+  ];
+  t.same(
+    script('theft'),
+    theft.map((line) => line.replace(/^204/, '204')),
+  );
+  const unlockedAndFound = ['0 cellular STATE_PING unlocked', '30 gps STATE_PING unlocked'];
+  const goodbye = (seconds: number, state = 'unlocked') => `${seconds} close_connection CLOSE_CONNECTION ${state}`;
+  t.same(script('state-change'), [...unlockedAndFound, goodbye(50)]);
+  t.same(script('phone'), [
+    '0 cellular PHONE unlocked',
+    '1 cellular STATE_PING unlocked',
+    '31 gps STATE_PING unlocked',
+    goodbye(51),
+  ]);
+  const period = ['0 cellular PERIOD_TRACKING locked', '30 gps PERIOD_TRACKING locked', goodbye(50, 'locked')];
+  t.same(script('period'), period);
+  t.same(script('ride'), [
+    ...['0 cellular STATE_PING unlocked', '15 cellular UNLOCKED_MOVEMENT unlocked', '30 gps STATE_PING unlocked'],
+    // At least every 5 min while it lasts; the last fix is fresh, so the next takes 5 s.
+    ...['315 cellular UNLOCKED_MOVEMENT unlocked', '370 cellular STATE_PING locked', '375 gps STATE_PING locked'],
+    goodbye(395, 'locked'),
+  ]);
+  t.same(script('commute'), [
+    ...['0 cellular STATE_PING unlocked', '15 cellular UNLOCKED_MOVEMENT unlocked', '30 gps STATE_PING unlocked'],
+    ...gps(30, 240, 30, 'gps UNLOCKED_PING unlocked'),
+    ...['250 cellular STATE_PING locked', '250 gps STATE_PING locked', goodbye(270, 'locked')],
+  ]);
+  const network = ['0 cellular NETWORK_PING locked', '900 cellular NETWORK_PING locked', goodbye(960, 'locked')];
+  t.same(script('network'), network);
+  t.same(script('gps'), ['0 gps GPS_PING locked']);
+  t.same(script('cell'), ['0 cellular CELL_PING locked']);
+  t.same(script('reset'), ['0 cellular RESET locked', goodbye(20, 'locked')]);
+  t.same(script('close'), [goodbye(0, 'locked')]);
+  t.same(script('low-battery'), [
+    ...[goodbye(0, 'locked'), '126 cellular THEFT locked', '156 gps THEFT locked', '166 gps THEFT locked'],
+    goodbye(290, 'locked'),
+  ]);
+  t.ok(told('low-battery').every(({ uplink }) => uplink.body.batteryPercent === 9));
+});
+
+t.test('a late story is told at once when there is coverage again, oldest first, its pings marked', async (t) => {
+  const late = told('late');
+  const kept = late.slice(0, -1);
+  t.same([...new Set(kept.map(({ afterMs }) => afterMs))], [0]);
+  const dates = kept.map(({ uplink }) => uplink.timeMs);
+  t.same(
+    dates,
+    dates.toSorted((one, other) => one - other),
+  );
+  t.ok(dates.every((timeMs) => timeMs < TELLING.startMs - Minutes(1)));
+  t.same(
+    late.map(({ uplink }) => uplink.sequence),
+    late.map((_, index) => 500 + index),
+  );
+});
+
+t.test('the judge finds nothing wrong with any, at whatever minute the lock’s day begins', async (t) => {
+  const at = (minute: number): Mac => {
+    for (let number = 1; ; number++) if (periodMinuteOf(testMac(number)) === minute) return testMac(number);
+  };
+  for (const mac of [MAC, at(0), at(8 * 60 + 1), at(14 * 60), at(1439)])
+    for (const { name } of STORIES) {
+      const run = new JudgedRun(TELLING.startMs, { listeningSinceMs: TELLING.startMs });
+      for (const { afterMs, source, uplink } of told(name, mac))
+        if (source === 'lock') run.receive(uplink, TELLING.startMs + afterMs);
+      t.same(run.contentFindings, [], name);
+      t.same(script(name, mac), script(name), 'the same for every lock');
+    }
+});
+
+t.test('a story is about the lock as it was last heard of, where it was', async (t) => {
+  for (const { uplink } of told('theft')) {
+    const { body } = uplink;
+    t.equal(body.batteryPercent, 64);
+    if (body.kind === 'close_connection') continue;
+    t.match(body, { ebikeVolts: 36.5, tetherState: 'attached' });
+    if (body.position === null) continue;
+    t.ok(Math.abs(body.position.latitudeDegrees - AMSTERDAM.latitudeDegrees) < 0.01);
+    t.ok(Math.abs(body.position.longitudeDegrees - AMSTERDAM.longitudeDegrees) < 0.01);
+  }
+  for (const place of [
+    { latitudeDegrees: 90, longitudeDegrees: 0 },
+    { latitudeDegrees: -214, longitudeDegrees: 200 },
+    null,
+  ]) {
+    const story = STORIES[0];
+    if (story === undefined) throw new Error('there is no story');
+    const [, gps] = runStory(story, { ...lockOf(MAC), place }, TELLING);
+    t.match(gps?.uplink.body, { position: { latitudeDegrees: /^52\.37/ } }, 'off the map it happens in Amsterdam');
+  }
+});
+
+interface Said {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function place(gateway: Gateway): string[] {
+  return ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+}
+
+async function trigger(test: Teardown, gateway: Gateway, ...args: string[]): Promise<Said> {
+  const words = [LOCKGATE, 'webhook', 'trigger', ...args, ...place(gateway)];
+  const program = await runProgram(test, process.execPath, words);
+  const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
+  return { code: program.ended?.code ?? null, stdout, stderr };
+}
+
+t.test('trigger sends them signed and in order, each under its own id, and shows every answer', async (t) => {
+  const { gateway, receiver, secret } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await receiver.received(1);
+  const before = systemClock.now();
+  const said = await trigger(t, gateway, 'theft', MAC, '--fast', '--json');
+  t.match(said, { code: 0, stderr: '' });
+  const lines = said.stdout.split('\n').map((line) => JSON.parse(line));
+  const got = receiver.requests.slice(1);
+  t.same(
+    lines.map((line) => line.event_id),
+    got.map(({ headers }) => headers['webhook-id']),
+  );
+  t.equal(new Set(lines.map((line) => line.event_id)).size, 8);
+  t.ok(lines.every((line) => /^evt_test_/.test(line.event_id) && line.deliveries[0].status === 204));
+  t.same(
+    got.map(({ json }) => json.reason),
+    [...Array(7).fill('REASON_THEFT'), 'REASON_CLOSE_CONNECTION'],
+  );
+  for (const { headers, body, json } of got) {
+    t.match(json, { mac_addr: 'A4:C1:38:00:00:01', battery_percent: 81, test: true, buffered: false, boot: 0 });
+    t.equal(json.received_at, json.date);
+    t.doesNotThrow(() => new Webhook(secret).verify(body, headers as Record<string, string>));
+    t.match(headers, { 'x-team': 'bikes', 'user-agent': /^lockgate\// });
+  }
+  const at = (index: number): number => Date.parse(got[index]?.json.date as string);
+  t.same([at(1) - at(0), at(7) - at(0)], [Seconds(30), Seconds(204) - 1], 'dates keep the real distances');
+  t.ok(at(7) <= systemClock.now() && at(7) >= before, 'and nothing lies in the future');
+  const late = await trigger(t, gateway, 'late', MAC, '--fast');
+  t.match(late, {
+    code: 0,
+    stdout: /0:00 {2}cellular REASON_STATE_PING unlocked 81%\n +URL 1 .* 204 in \d+ ms +received/,
+  });
+  t.match(late.stderr, /late: 11 pings of A4:C1:38:00:00:01, without waiting\. A tracked ride/);
+  const buffered = receiver.requests.slice(9).map(({ json }) => json.buffered);
+  t.same(buffered, [...Array(10).fill(true), false]);
+  const sequences = receiver.requests.slice(1).map(({ json }) => json.sequence as number);
+  t.same(
+    sequences,
+    [...new Set(sequences)].toSorted((a, b) => a - b),
+    'each story is newer than the one before',
+  );
+});
+
+t.test('trigger: exit codes, one URL alone, and the list', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  await gateway.accounts.addDevice({ mac: MAC });
+  const other = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: other.url });
+  other.answer = ({ json }, response) => void response.writeHead(json.ping_type === 'gps' ? 500 : 200).end();
+  const failed = await trigger(t, gateway, 'state-change', MAC, '--fast');
+  t.match(failed, { code: 1, stdout: /URL 2 .* 500 in \d+ ms +the receiver answered 500/ });
+  t.match(failed.stderr, /1 of 3 pings were not taken by every URL/);
+  t.equal(receiver.requests.length, 3, 'the others got them all');
+  t.match(await trigger(t, gateway, 'gps', MAC, '--fast', '--url', '1'), { code: 0 });
+  t.same([receiver.requests.length, other.requests.length], [4, 3]);
+  const wrong: [string[], number, RegExp][] = [
+    [['fire', MAC], 2, /there is no story "fire"\. Expected one of theft, commute/],
+    [[], 2, /Which story\?/],
+    [['theft'], 2, /whose story\?/],
+    [['theft', 'zz'], 2, /12 hex digits/],
+    [['gps', 'A4C138F0E1D2'], 3, /no device/],
+    [['gps', MAC, '--url', '7'], 3, /no webhook URL 7/],
+  ];
+  for (const [args, code, stderr] of wrong)
+    t.match(await trigger(t, gateway, ...args), { code, stderr }, args.join(' '));
+  const list = await trigger(t, gateway, '--list');
+  for (const { name, sentence } of STORIES)
+    t.ok(
+      list.stdout.split('\n').some((line) => line.startsWith(name) && line.endsWith(sentence)),
+      name,
+    );
+  const { stories } = JSON.parse((await trigger(t, gateway, '--list', '--json')).stdout);
+  t.match(stories[0], { story: 'theft', pings: 8, seconds: 204 });
+});
+
+t.test('trigger waits for the time of each ping, and Ctrl-C ends it with 130', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  await gateway.accounts.addDevice({ mac: MAC });
+  const words = [LOCKGATE, 'webhook', 'trigger', 'theft', MAC, ...place(gateway)];
+  const program = new Program(t, process.execPath, words);
+  await program.line(/URL 1/);
+  program.kill('SIGINT');
+  t.same(await program.end(), { code: 130, signal: null });
+  t.match(program.stderr.join('\n'), /over 3:24(.|\n)*Interrupted: 1 of 8 pings were sent/);
+  t.equal(receiver.requests.length, 1);
+  receiver.answer = () => undefined;
+  const unanswered = new Program(t, process.execPath, [...words, '--fast']);
+  await receiver.received(2);
+  unanswered.kill('SIGINT');
+  t.same(await unanswered.end(), { code: 130, signal: null }, 'while an answer is waited for, too');
+  t.match(unanswered.stderr.join('\n'), /0 of 8 pings were sent/);
+});
+
+t.test('the operator’s route takes only what a lock could send, and so many a minute', async (t) => {
+  const clock = new ManualClock(systemClock.now());
+  const { gateway, receiver } = await webhookBench(t, {}, { deliveryClock: clock });
+  await gateway.accounts.addDevice({ mac: MAC });
+  const call = async (body: unknown) => {
+    const response = await fetch(`http://127.0.0.1:${gateway.operatorPort}/devices/${MAC}/test-webhook`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.operatorToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, body: (await response.json()) as { code?: string; detail?: string } };
+  };
+  const ping = pingUplinkToJson(testUplink(7) as Parameters<typeof pingUplinkToJson>[0]);
+  const refused: [unknown, string, RegExp][] = [
+    [{ ping: {} }, 'input-ping', /ping/],
+    [{ ping: { ...ping, lock_state: 'ajar' } }, 'input-ping', /lock_state/],
+    [{ ping: { ...ping, reason: 'REASON_ALARM' } }, 'input-ping', /reason/],
+    [{ ping: { id: 1, result: 'ok', boot: 1, sequence: 1, date: ping.date } }, 'input-ping', /acknowledgement/],
+    [{ ping: { ...ping, firmware_version: 'x'.repeat(1024) } }, 'input-ping', /bytes: a lock may send 1024/],
+    [{ ping: { ...ping, firmware_version: '\ud800' } }, 'input-ping', /well-formed Unicode/],
+    [{ ping, received_at: 'now' }, 'input-date', /received_at is "now": expected a date/],
+    [{ ping, received_at: '1969-12-31T23:59:59.999Z' }, 'input-date', /from 1970 on/],
+    [{ ping: 'theft' }, 'input-body', /object/],
+  ];
+  for (const [body, code, detail] of refused)
+    t.match(await call(body), { status: 400, body: { code, detail } }, JSON.stringify(body).slice(0, 80));
+  t.equal(receiver.requests.length, 0);
+  for (let count = 0; count < GIVEN_PER_MINUTE; count++) t.equal((await call({ ping })).status, 200);
+  t.match(await call({ ping }), {
+    status: 429,
+    body: { code: 'rate-limited', detail: /120 pings of stories a minute/ },
+  });
+  for (let count = 0; count < TESTS_PER_MINUTE; count++)
+    t.equal((await call({})).status, 200, 'tests are counted apart');
+  t.equal((await call({})).status, 429);
+  clock.advance(Minutes(1));
+  t.equal((await call({ ping })).status, 200);
+  t.match(receiver.requests.at(-1)?.json, { sequence: 7, test: true, buffered: true, simulated: false });
+});
+
+t.test('many tests at once are no leak, and one of a lock that moved tells nothing of its past', async (t) => {
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', onWarning);
+  t.teardown(() => process.off('warning', onWarning));
+  const { gateway, receiver } = await webhookBench(t);
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await Promise.all(Array.from({ length: 25 }, () => gateway.webhooks.tester.test(MAC)));
+  t.equal(receiver.requests.length, 26);
+  t.same(warnings, []);
+  await gateway.accounts.addMerchant('Birch');
+  const other = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: other.url, merchant: 'Birch' });
+  await gateway.accounts.devices.change(MAC, { merchant: 'Birch' });
+  await gateway.webhooks.tester.test(MAC);
+  t.match(other.requests[0]?.json, { battery_percent: 80, firmware_version: '1.0.0' }, 'a plausible one');
+});
+
+t.test('an address that is not allowed is refused for a story too', async (t) => {
+  const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
+  await gateway.accounts.addMerchant(MERCHANT);
+  await gateway.accounts.addDevice({ mac: MAC });
+  await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/' });
+  const said = await trigger(t, gateway, 'gps', MAC, '--fast');
+  t.match(said, { code: 1, stdout: /URL 1 {2}http:\/\/127.0.0.1:9 {2}no answer {2}the address is not allowed/ });
+});

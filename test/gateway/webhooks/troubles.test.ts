@@ -1,0 +1,293 @@
+/**
+ * What goes wrong on our own side of a delivery: no descriptor, no name service, a read or a write that fails. None of
+ * it is a URL's fault, and none of it may stop the others (interfaces.md §3).
+ */
+import type { LookupAddress } from 'node:dns';
+import t from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { type DeliveryProgress, type Store, StoreFailure } from '../../../gateway/store/contract/store.js';
+import type { LookupAll } from '../../../gateway/webhooks/sending/name-service.js';
+import { OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { overriding } from '../../helpers/durability/sabotage.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import {
+  deliveriesOf,
+  eventually,
+  sequencesOf,
+  toNextTimer,
+  webhookBench,
+} from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { sqliteError } from '../../helpers/store/store-faults.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+
+/** A name service that answers as the test says; every name leads to loopback until then. */
+class TestNames {
+  /** The code of the error that a name gets; undefined where it is found, null where no answer comes. */
+  failure: (name: string) => string | null | undefined = () => undefined;
+  lookups = 0;
+
+  readonly lookUp: LookupAll = (name, _options, callback) => {
+    this.lookups += 1;
+    const code = this.failure(name);
+    const found: LookupAddress[] = [{ address: '127.0.0.1', family: 4 }];
+    if (code === undefined) callback(null, found);
+    else if (code !== null)
+      callback(Object.assign(new Error(`getaddrinfo ${code} ${name}`), { code, syscall: 'getaddrinfo' }), []);
+  };
+}
+
+/** The same address under another host name. */
+function named(url: string, name: string): string {
+  return url.replace('127.0.0.1', name);
+}
+
+/** What operators see: how the notices of this kind stand. */
+async function noticesOf(gateway: Gateway, kind: string) {
+  const notices = await gateway.notices.list({ limit: 99 });
+  return notices.filter((notice) => notice.kind === kind);
+}
+
+t.test('our own failures count for no attempt, open no circuit, and are reported until they are over', async (t) => {
+  const rows = [
+    ['EMFILE', 'descriptors'],
+    ['ENFILE', 'descriptors'],
+    ['ENOBUFS', 'memory'],
+    ['ENOMEM', 'memory'],
+    ['EADDRNOTAVAIL', 'ports'],
+    ['EAI_AGAIN', 'name-service'],
+    ['ETIMEOUT', 'name-service'],
+    ['ECONNREFUSED', 'name-service'],
+  ] as const;
+  for (const [code, subject] of rows) {
+    const names = new TestNames();
+    const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
+    await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'merchant.test') });
+    names.failure = () => code;
+    let circuits = 0;
+    gateway.events.on('circuit', () => {
+      circuits += 1;
+    });
+    const lock = await connectedLock(t, gateway, MAC);
+    for (let sequence = 1; sequence <= OPENS_AFTER + 2; sequence++) await lock.send(testBytes(sequence));
+    await eventually('it is tried', () => names.lookups > 0);
+    let before = 0;
+    for (let tries = 0; tries < OPENS_AFTER + 2; tries++) {
+      before = names.lookups;
+      t.ok((await toNextTimer(clock)) <= Seconds(15), 'and soon again');
+      await eventually('it is tried again', () => names.lookups > before);
+    }
+    await eventually('a notice', async () => (await noticesOf(gateway, 'cannot-send')).length > 0);
+    t.match(await noticesOf(gateway, 'cannot-send'), [{ subject, resolvedAtMs: null }]);
+    t.same(
+      (await deliveriesOf(gateway)).flatMap(({ attempts }) => attempts),
+      [],
+      `${code}: no attempt`,
+    );
+    t.equal(circuits, 0, `${code}: no circuit`);
+    t.equal(receiver.requests.length, 0);
+    names.failure = () => undefined;
+    await toNextTimer(clock);
+    await receiver.received(OPENS_AFTER + 2);
+    t.same(
+      sequencesOf(receiver),
+      Array.from({ length: OPENS_AFTER + 2 }, (_, index) => index + 1),
+    );
+    await eventually('the notice is over', async () => {
+      return (await noticesOf(gateway, 'cannot-send')).every(({ resolvedAtMs }) => resolvedAtMs !== null);
+    });
+    await gateway.close();
+  }
+});
+
+t.test('a name that takes longer to be looked up than an attempt may last is no failure of the URL', async (t) => {
+  const names = new TestNames();
+  const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
+  await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'merchant.test') });
+  names.failure = () => null;
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await eventually('it is tried', () => names.lookups > 0);
+  clock.advance(Seconds(15));
+  await eventually('it waits for its next try', () => (clock.nextDueMs ?? 0) > clock.now());
+  t.same(
+    (await deliveriesOf(gateway)).flatMap(({ attempts }) => attempts),
+    [],
+  );
+});
+
+t.test('a name that is unknown, or alone gets no answer, is the URL’s own failure', async (t) => {
+  for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
+    const names = new TestNames();
+    const { gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
+    const other = await testReceiver(t);
+    await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'bad.test') });
+    await gateway.accounts.addWebhookUrl({ url: named(other.url, 'good.test') });
+    names.failure = (name) => (name === 'bad.test' ? code : undefined);
+    const lock = await connectedLock(t, gateway, MAC);
+    const opened = eventsOf(gateway, 'circuit', 1);
+    for (let sequence = 1; sequence <= OPENS_AFTER + 5; sequence++) {
+      await lock.send(testBytes(sequence));
+      await other.received(sequence);
+    }
+    t.match(await opened, [{ urlId, state: 'opened' }], code);
+    t.equal((await noticesOf(gateway, 'cannot-send')).length, 0);
+  }
+});
+
+t.test('when names that were answered get no answer any more, none of their URLs is to blame', async (t) => {
+  const names = new TestNames();
+  const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
+  const other = await testReceiver(t);
+  // Each attempt makes a connection of its own, and so a look-up.
+  for (const each of [receiver, other])
+    each.answer = (_request, response) => void response.writeHead(204, { connection: 'close' }).end();
+  await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'one.test') });
+  await gateway.accounts.addWebhookUrl({ url: named(other.url, 'two.test') });
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  await Promise.all([receiver.received(1), other.received(1)]);
+  names.failure = () => 'EAI_AGAIN';
+  for (let sequence = 2; sequence <= OPENS_AFTER; sequence++) {
+    await lock.send(testBytes(sequence));
+    await eventually('both wait', () => clock.pending >= 2 && (clock.nextDueMs ?? 0) > clock.now());
+    clock.advance(Seconds(10));
+  }
+  t.same(
+    (await deliveriesOf(gateway)).flatMap(({ attempts }) => attempts.filter(({ error }) => error !== null)),
+    [],
+  );
+  names.failure = () => undefined;
+  await eventually('everything arrives', () => {
+    clock.advance(Seconds(1));
+    return receiver.requests.length === OPENS_AFTER && other.requests.length === OPENS_AFTER;
+  });
+});
+
+t.test('an ordered URL whose pending locks can’t be read at first keeps their order all the same', async (t) => {
+  const folder = tempFolder(t);
+  const clock = new ManualClock(systemClock.now());
+  const options = { deliveryClock: clock, random: () => 0.5 };
+  const first = await openGateway(t, folder, options);
+  await first.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  await first.accounts.addWebhookUrl({ url: receiver.url, ordered: true });
+  const { secret } = await first.accounts.addDevice({ mac: MAC });
+  const attempted = eventsOf(first, 'delivery', 1);
+  await (await TestLock.connect(t, first.mqttPort, MAC, secret)).send(testBytes(1));
+  await attempted;
+  await first.close();
+  let left = 1;
+  const readPendingLocks = (store: Store) => async (urlId: number) => {
+    left -= 1;
+    if (left >= 0) throw new StoreFailure('read deliveries', sqliteError('SQLITE_NOMEM', 'out of memory'));
+    return await store.webhooks.readPendingLocks(urlId);
+  };
+  const wrapStore = (store: Store): Store =>
+    overriding(store, { webhooks: overriding(store.webhooks, { readPendingLocks: readPendingLocks(store) }) });
+  const gateway = await openGateway(t, folder, { ...options, wrapStore });
+  await eventually('the read has failed', () => left <= 0);
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  await (await TestLock.connect(t, gateway.mqttPort, MAC, secret)).send(testBytes(2));
+  clock.advance(Seconds(1));
+  clock.advance(Seconds(1));
+  await eventually('the second waits or went', async () => {
+    return receiver.requests.length > 1 || (await deliveriesOf(gateway, ['pending']))[0]?.nextAttemptAtMs != null;
+  });
+  t.same(sequencesOf(receiver), [1], 'the second waits for the first');
+  clock.advance(Seconds(5));
+  await receiver.received(3);
+  t.same(sequencesOf(receiver), [1, 1, 2]);
+});
+
+/** A store that refuses to note what came of one event while the test says so. */
+function refusing(uplinkId: number, isRefusing: () => boolean): (store: Store) => Store {
+  const isBad = ({ attempts, cursor = 0 }: DeliveryProgress): boolean =>
+    attempts.some((attempt) => attempt.uplinkId === uplinkId) && cursor >= 0;
+  return (store) =>
+    overriding(store, {
+      recordProgress: async (progress) => {
+        if (isRefusing() && progress.some(isBad))
+          throw new StoreFailure('record deliveries', sqliteError('SQLITE_CONSTRAINT', 'the row is refused'));
+        await store.recordProgress(progress);
+      },
+    });
+}
+
+for (const { what, status } of [
+  { what: 'a delivery', status: 204 },
+  { what: 'a failure', status: 500 },
+]) {
+  t.test(`the note of ${what} that the store refuses holds up nothing else, and is not lost`, async (t) => {
+    let isRefused = true;
+    const folder = tempFolder(t);
+    const clock = new ManualClock(systemClock.now());
+    const options = { deliveryClock: clock, random: () => 0.5 };
+    const gateway = await openGateway(t, folder, { ...options, wrapStore: refusing(3, () => isRefused) });
+    await gateway.accounts.addMerchant(MERCHANT);
+    const [receiver, other] = [await testReceiver(t), await testReceiver(t)];
+    receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 3 ? status : 204).end();
+    await gateway.accounts.addWebhookUrl({ url: receiver.url });
+    let degraded = 0;
+    gateway.events.on('degraded', () => {
+      degraded += 1;
+    });
+    const lock = await connectedLock(t, gateway, MAC);
+    for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
+    await receiver.received(3);
+    await gateway.accounts.addWebhookUrl({ url: other.url });
+    for (let sequence = 4; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
+    await eventually('all others are sent', () => {
+      clock.advance(Seconds(0.1));
+      return receiver.requests.length === 20;
+    });
+    const noted = async (urlId: number): Promise<number> =>
+      (await deliveriesOf(gateway, ['delivered'])).filter((delivery) => delivery.urlId === urlId).length;
+    await eventually('all others are noted', async () => (await noted(1)) === 19 && (await noted(2)) === 17);
+    t.equal((await gateway.store.webhooks.find(1))?.cursor, 2, 'the cursor stands before it');
+    t.equal((await gateway.store.webhooks.find(2))?.cursor, 20);
+    await eventually('a notice', async () => {
+      clock.advance(Seconds(1));
+      return (await noticesOf(gateway, 'cannot-record')).length > 0;
+    });
+    t.match(await noticesOf(gateway, 'cannot-record'), [{ subject: '1', text: /refused/, resolvedAtMs: null }]);
+    t.equal(degraded, 0, 'the gateway takes pings all the while');
+    const answered = receiver.requests.length;
+    clock.advance(Minutes(20));
+    await gateway.notices.store();
+    t.equal(receiver.requests.length, answered, 'what was not noted is not sent again meanwhile');
+    isRefused = false;
+    await eventually('it is noted', async () => {
+      clock.advance(Minutes(1));
+      const states = status === 204 ? (['delivered'] as const) : (['pending', 'delivered'] as const);
+      const third = (await deliveriesOf(gateway, states)).find(({ uplink }) => uplink.sequence === 3);
+      return third !== undefined && third.attempts.length > 0;
+    });
+    await eventually('the notice is over', async () => {
+      return (await noticesOf(gateway, 'cannot-record')).every(({ resolvedAtMs }) => resolvedAtMs !== null);
+    });
+  });
+}
+
+t.test('what the store refuses to note until the end is attempted again at the next start', async (t) => {
+  const folder = tempFolder(t);
+  const options = { deliveryClock: new ManualClock(systemClock.now()), random: () => 0.5 };
+  const first = await openGateway(t, folder, { ...options, wrapStore: refusing(2, () => true) });
+  await first.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(t);
+  await first.accounts.addWebhookUrl({ url: receiver.url });
+  const { secret } = await first.accounts.addDevice({ mac: MAC });
+  const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
+  for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
+  await receiver.received(4);
+  await eventually('the last one is noted', async () => (await deliveriesOf(first, ['delivered'])).length === 3);
+  await first.close();
+  await openGateway(t, folder, options);
+  await receiver.received(5);
+  t.same(sequencesOf(receiver), [1, 2, 3, 4, 2]);
+});

@@ -1,0 +1,117 @@
+/** Test webhooks (interfaces.md §3): the same way and signature as every ping, and no oracle of what is inside. */
+import { Webhook } from 'standardwebhooks';
+import t from 'tap';
+import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
+import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { deliveriesOf, webhookBench } from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+
+t.test('the lock’s latest ping goes to every active URL, signed, marked, under an id of its own', async (t) => {
+  const { gateway, receiver, secret } = await webhookBench(t, { headers: { 'X-Team': 'bikes' } });
+  const other = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: other.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
+  await Promise.all([receiver.received(2), other.received(2)]);
+  const { eventId, deliveries } = await gateway.webhooks.tester.test(MAC);
+  t.match(deliveries, [
+    { urlId: 1, origin: new URL(receiver.url).origin, status: 204, error: null },
+    { urlId: 2, status: 204, error: null },
+  ]);
+  const [first, second] = [receiver.requests[2], other.requests[2]];
+  const { event_id: _id, test: _test, ...members } = receiver.requests[1]?.json ?? {};
+  t.same(first?.json, { ...members, event_id: eventId, test: true }, 'a ping in everything else');
+  t.match(first?.headers, { 'webhook-id': eventId, 'x-team': 'bikes', 'user-agent': /^lockgate\// });
+  t.doesNotThrow(() => new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>));
+  t.equal(second?.json.event_id, eventId);
+  t.notOk(receiver.requests.slice(0, 2).some(({ json }) => json.event_id === eventId));
+  t.equal((await deliveriesOf(gateway)).length, 4, 'it is no event');
+});
+
+t.test('a lock that never sent anything has a plausible ping', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t);
+  await gateway.accounts.addDevice({ mac: MAC });
+  await gateway.webhooks.tester.test(MAC);
+  t.match(receiver.requests[0]?.json, {
+    mac_addr: 'A4:C1:38:00:00:01',
+    ping_type: 'cellular',
+    lock_state: 'locked',
+    date: new Date(clock.now()).toISOString(),
+    test: true,
+  });
+});
+
+t.test('every URL’s answer is told; one that is disabled is tested where it is named', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  const { tester, settings } = gateway.webhooks;
+  await gateway.accounts.addDevice({ mac: MAC });
+  const gone = await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/secret-path' });
+  receiver.answer = (_request, response) => void response.writeHead(302, { location: '/' }).end();
+  const { deliveries } = await tester.test(MAC);
+  t.match(deliveries, [
+    { urlId, status: 302, durationMs: Number, error: /302/ },
+    { urlId: gone.url.id, origin: 'http://127.0.0.1:9', status: null, error: /refused/ },
+  ]);
+  t.notMatch(JSON.stringify(deliveries), /secret-path/);
+  t.equal(receiver.requests.length, 1, 'nothing is followed');
+  receiver.answer = (_request, response) => void response.writeHead(410).end();
+  t.match(await tester.test(MAC, urlId), { deliveries: [{ status: 410 }] });
+  t.equal((await gateway.store.webhooks.find(urlId))?.state, 'active', 'a test disables nothing');
+  for (const id of [urlId, gone.url.id]) await settings.set(id, { state: 'disabled' });
+  await t.rejects(tester.test(MAC), { code: 'no-webhook-url' });
+  receiver.answer = (_request, response) => void response.writeHead(200).end();
+  t.match(await tester.test(MAC, urlId), { deliveries: [{ status: 200, error: null }] });
+  await t.rejects(tester.test(MAC, 99), { code: 'no-such-webhook' });
+  await t.rejects(tester.test(testMac(9)), { code: 'no-such-device' });
+});
+
+t.test('another merchant’s URLs get nothing', async (t) => {
+  const { gateway, receiver } = await webhookBench(t);
+  await gateway.accounts.addMerchant('Birch');
+  const other = await testReceiver(t);
+  const { url } = await gateway.accounts.addWebhookUrl({ url: other.url, merchant: 'Birch' });
+  await gateway.accounts.addDevice({ mac: MAC, merchant: MERCHANT });
+  await gateway.webhooks.tester.test(MAC);
+  await t.rejects(gateway.webhooks.tester.test(MAC, url.id), { code: 'no-such-webhook' });
+  t.same([receiver.requests.length, other.requests.length], [1, 0]);
+});
+
+t.test('a refused address has one error and no time, whatever is there', async (t) => {
+  const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const canary = await testReceiver(t);
+  const { port } = new URL(canary.url);
+  for (const place of [`127.0.0.1:${port}`, '127.0.0.1:9', `localhost:${port}`, `0x7f.1:${port}`, '10.0.0.1:80'])
+    await gateway.accounts.addWebhookUrl({ url: `http://${place}/` });
+  await gateway.accounts.addDevice({ mac: MAC });
+  const { deliveries } = await gateway.webhooks.tester.test(MAC);
+  const told = deliveries.map(({ status, durationMs, error }) => ({ status, durationMs, error }));
+  t.same(told, Array(5).fill({ status: null, durationMs: null, error: 'the address is not allowed' }));
+  t.equal(canary.requests.length, 0);
+});
+
+t.test('at most 30 tests a minute of one merchant, in any minute', async (t) => {
+  const clock = new ManualClock(systemClock.now());
+  const { gateway } = await webhookBench(t, {}, { deliveryClock: clock });
+  await gateway.accounts.addDevice({ mac: MAC });
+  const { tester } = gateway.webhooks;
+  await tester.test(MAC);
+  clock.advance(Seconds(30));
+  for (let count = 1; count < TESTS_PER_MINUTE; count++) await tester.test(MAC);
+  await t.rejects(tester.test(MAC), { code: 'rate-limited' });
+  clock.advance(Seconds(30));
+  await tester.test(MAC);
+  await t.rejects(tester.test(MAC), { code: 'rate-limited' });
+  await gateway.accounts.addMerchant('Birch');
+  await gateway.accounts.addDevice({ mac: testMac(2), merchant: 'Birch' });
+  const other = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: other.url, merchant: 'Birch' });
+  t.match(await tester.test(testMac(2)), { deliveries: [{ status: 204 }] }, 'another merchant is not held');
+  clock.advance(Minutes(1));
+  await tester.test(MAC);
+});

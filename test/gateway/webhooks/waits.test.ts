@@ -1,0 +1,218 @@
+/** What a URL waits for, and for how long: Retry-After, the machine's clock set forward and back (interfaces.md §3). */
+import t from 'tap';
+import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import { FIRST_PROBE_AFTER, OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
+import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { SteppedClock } from '../../helpers/clocks/stepped-clock.js';
+import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { type Answer, type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
+import {
+  deliveriesOf,
+  eventually,
+  sequencesOf,
+  toNextTimer,
+  webhookBench,
+} from '../../helpers/gateway/webhook-bench.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+
+const failing: Answer = (_request, response) => void response.writeHead(500).end();
+const fine: Answer = (_request, response) => void response.writeHead(204).end();
+
+/** Answers 503 with this Retry-After. */
+function patience(retryAfter: string): Answer {
+  return (_request, response) => void response.writeHead(503, { 'retry-after': retryAfter }).end();
+}
+
+/**
+ * A clock for dates that can be set, over one that is turned by hand, and the options of a gateway that lives by both.
+ */
+function settable(): { clock: ManualClock; dates: SteppedClock; options: GatewayOptions } {
+  const clock = new ManualClock(systemClock.now());
+  const dates = new SteppedClock(clock);
+  return { clock, dates, options: { deliveryClock: clock, deliveryDates: dates } };
+}
+
+interface Lives {
+  readonly receiver: TestReceiver;
+  /** Opens the folder's gateway by this clock, with its lock connected. The one before has to be closed. */
+  readonly open: (clock: ManualClock) => Promise<{ gateway: Gateway; lock: TestLock }>;
+}
+
+/** A folder whose gateway is started several times. */
+async function lives(test: Teardown): Promise<Lives> {
+  const folder = tempFolder(test);
+  const receiver = await testReceiver(test);
+  let secret: string | undefined;
+  const open: Lives['open'] = async (clock) => {
+    const gateway = await openGateway(test, folder, { deliveryClock: clock, random: () => 0.5 });
+    if (secret === undefined) {
+      await gateway.accounts.addMerchant(MERCHANT);
+      await gateway.accounts.addWebhookUrl({ url: receiver.url });
+      secret = (await gateway.accounts.addDevice({ mac: MAC })).secret;
+    }
+    return { gateway, lock: await TestLock.connect(test, gateway.mqttPort, MAC, secret) };
+  };
+  return { receiver, open };
+}
+
+t.test('a clock set back by an hour holds up no probe, and no new ping at an open circuit', async (t) => {
+  const { clock, dates, options } = settable();
+  const { gateway, receiver } = await webhookBench(t, {}, options);
+  receiver.answer = failing;
+  const opened = eventsOf(gateway, 'circuit', 1);
+  const lock = await connectedLock(t, gateway, MAC);
+  for (let sequence = 1; sequence <= OPENS_AFTER + 2; sequence++) await lock.send(testBytes(sequence));
+  await opened;
+  receiver.answer = fine;
+  dates.step(-Hours(1));
+  await lock.send(testBytes(99));
+  clock.advance(FIRST_PROBE_AFTER);
+  await eventually('the probe', () => receiver.requests.length > OPENS_AFTER);
+  await eventually('everything is delivered', async () => {
+    return (await deliveriesOf(gateway, ['delivered'])).length === OPENS_AFTER + 3;
+  });
+});
+
+t.test('a clock set back between two starts makes no retry wait longer than its own delay', async (t) => {
+  const { open, receiver } = await lives(t);
+  const first = await open(new ManualClock(systemClock.now() + Hours(5)));
+  receiver.answer = failing;
+  const attempted = eventsOf(first.gateway, 'delivery', 1);
+  await first.lock.send(testBytes(1));
+  await attempted;
+  await first.gateway.close();
+  const clock = new ManualClock(systemClock.now());
+  const { gateway } = await open(clock);
+  receiver.answer = fine;
+  const span = await toNextTimer(clock);
+  t.ok(span <= Seconds(5.5), `the retry waits ${span} ms`);
+  await eventually('it is delivered', async () => (await deliveriesOf(gateway, ['delivered'])).length === 1);
+});
+
+t.test('a step of 5 days between two failures disables no URL', async (t) => {
+  const { clock, dates, options } = settable();
+  const { gateway, receiver, urlId } = await webhookBench(t, {}, { ...options, random: () => 0.5 });
+  receiver.answer = failing;
+  const lock = await connectedLock(t, gateway, MAC);
+  const attempted = eventsOf(gateway, 'delivery', 1);
+  await lock.send(testBytes(1));
+  await attempted;
+  await eventually('the retry is planned', () => clock.nextDueMs === clock.now() + Seconds(5));
+  dates.step(Days(5));
+  clock.advance(Seconds(5));
+  await eventually('the retry is noted', async () => (await deliveriesOf(gateway))[0]?.attempts.length === 2);
+  t.match(await gateway.store.webhooks.find(urlId), { state: 'active' });
+});
+
+t.test('days on which no gateway ran don’t count for the five, and those before it count on', async (t) => {
+  const { open, receiver } = await lives(t);
+  receiver.answer = failing;
+  const start = systemClock.now();
+  const clock = new ManualClock(start);
+  const first = await open(clock);
+  const fail = async ({ gateway, lock }: typeof first, sequence: number): Promise<void> => {
+    const attempted = eventsOf(gateway, 'delivery', 1, ({ number }) => number === 1);
+    await lock.send(testBytes(sequence));
+    await attempted;
+  };
+  await fail(first, 1);
+  clock.advance(Days(3));
+  await fail(first, 2);
+  await first.gateway.close();
+  const later = new ManualClock(start + Days(10));
+  const second = await open(later);
+  await fail(second, 3);
+  t.match(await second.gateway.store.webhooks.find(1), { state: 'active' });
+  later.advance(Days(2) - Minutes(2));
+  await fail(second, 4);
+  t.match(await second.gateway.store.webhooks.find(1), { state: 'active' });
+  later.advance(Minutes(3));
+  const disabled = eventsOf(second.gateway, 'url-disabled', 1);
+  await second.lock.send(testBytes(5));
+  t.match(await disabled, [{ why: /nothing but failure for 5 days/ }]);
+});
+
+t.test('until Retry-After is over nothing goes to the URL: no retry, no new event', async (t) => {
+  for (const form of [(_nowMs: number) => '3600', (nowMs: number) => new Date(nowMs + Hours(1)).toUTCString()]) {
+    const { clock, gateway, receiver } = await webhookBench(t);
+    receiver.answer = patience(form(systemClock.now() + 999));
+    const lock = await connectedLock(t, gateway, MAC);
+    const attempted = eventsOf(gateway, 'delivery', 1);
+    await lock.send(testBytes(1));
+    await attempted;
+    receiver.answer = fine;
+    for (const sequence of [2, 3, 4]) await lock.send(testBytes(sequence));
+    for (let minute = 1; minute < 59; minute++) {
+      clock.advance(Minutes(1));
+      await gateway.store.webhooks.find(1);
+    }
+    t.same(sequencesOf(receiver), [1]);
+    clock.advance(Minutes(3));
+    await receiver.received(5);
+    t.same(sequencesOf(receiver).slice(1).sort(), [1, 2, 3, 4]);
+  }
+});
+
+t.test('an open circuit’s probe waits for Retry-After', async (t) => {
+  const { clock, gateway, receiver } = await webhookBench(t);
+  receiver.answer = failing;
+  const opened = eventsOf(gateway, 'circuit', 1);
+  const lock = await connectedLock(t, gateway, MAC);
+  for (let sequence = 1; sequence <= OPENS_AFTER + 1; sequence++) await lock.send(testBytes(sequence));
+  await opened;
+  receiver.answer = patience('7200');
+  await toNextTimer(clock);
+  await receiver.received(OPENS_AFTER + 1);
+  await eventually('the next is planned', () => (clock.nextDueMs ?? 0) > clock.now() + Seconds(15));
+  t.equal(await toNextTimer(clock), Hours(2));
+  await receiver.received(OPENS_AFTER + 2);
+});
+
+t.test('Retry-After outlives a restart, 24 h at most, whatever became of the clock', async (t) => {
+  const start = systemClock.now();
+  // How long it is held after the restart, by what was asked and by where the clock stands then.
+  const rows = [
+    { asked: '3600', startsAfter: Minutes(20), held: Minutes(40) },
+    { asked: '3600', startsAfter: -Days(400), held: Hours(1) },
+    { asked: '9999999', startsAfter: -Days(400), held: Hours(24) },
+    { asked: '9999999', startsAfter: Hours(1), held: Hours(23) },
+  ];
+  for (const { asked, startsAfter, held } of rows) {
+    const { open, receiver } = await lives(t);
+    const first = await open(new ManualClock(start));
+    receiver.answer = patience(asked);
+    const attempted = eventsOf(first.gateway, 'delivery', 1);
+    await first.lock.send(testBytes(1));
+    await attempted;
+    await first.gateway.close();
+    receiver.answer = fine;
+    const clock = new ManualClock(start + startsAfter);
+    const { lock } = await open(clock);
+    await lock.send(testBytes(2));
+    t.equal(receiver.requests.length, 1);
+    await eventually('it waits', () => clock.nextDueMs !== undefined);
+    t.equal(await toNextTimer(clock), held, `${asked} s, started after ${startsAfter} ms`);
+    await receiver.received(3);
+    t.same(sequencesOf(receiver).slice(1).sort(), [1, 2]);
+  }
+});
+
+t.test('an operator’s test goes through a Retry-After, and another address is not bound by it', async (t) => {
+  const { gateway, receiver, urlId } = await webhookBench(t);
+  const other = await testReceiver(t);
+  receiver.answer = patience('3600');
+  const lock = await connectedLock(t, gateway, MAC);
+  const attempted = eventsOf(gateway, 'delivery', 1);
+  await lock.send(testBytes(1));
+  await attempted;
+  await lock.send(testBytes(2));
+  await gateway.webhooks.tester.test(MAC, urlId);
+  t.equal(receiver.requests.length, 2);
+  t.match(receiver.requests[1]?.json, { test: true });
+  await gateway.webhooks.settings.set(urlId, { url: other.url });
+  await other.received(1);
+  t.same(sequencesOf(other), [2]);
+});

@@ -1,0 +1,160 @@
+/**
+ * Commands while everything goes wrong: locks connect briefly and lose their connections at odd moments, and the
+ * gateway is killed and started again. Then the locks' diaries are compared with what was asked for. Nobody asks the
+ * gateway.
+ */
+import { Bell } from '../clocks/bell.js';
+import { CommandLock } from '../commands/command-lock.js';
+import type { SabotageName } from '../durability/sabotage.js';
+import { GatewayChild } from '../gateway/gateway-child.js';
+import { SeededChance } from '../pair/seeded-chance.js';
+import type { Teardown } from '../store/temp-folder.js';
+
+/** The test that it runs in: told how it goes. */
+type Test = Teardown & { comment(line: string): void };
+
+export interface CommandRunOptions {
+  readonly seed: number;
+  readonly locks: number;
+  readonly commandsPerLock: number;
+  readonly kills: number;
+  /** Seconds without a new line in any diary after which nothing more is expected: long on a busy machine. */
+  readonly stillSeconds: number;
+  readonly sabotage?: SabotageName;
+}
+
+/** What a command or a lock says that must not be. */
+export interface CommandFinding {
+  readonly broken: 'missing' | 'unanswered' | 'twice' | 'never-asked' | 'sent-after-answer';
+  readonly mac: string;
+  readonly id: number;
+}
+
+export interface CommandRunResult {
+  readonly findings: readonly CommandFinding[];
+  readonly asked: number;
+  readonly received: number;
+  readonly lost: number;
+  readonly complaints: readonly string[];
+}
+
+/** What a lock wrote down. */
+export type CommandDiary = Pick<CommandLock, 'mac' | 'carriedOut' | 'answered' | 'sentAfterAnswer'>;
+
+const PHASE_SECONDS = 60;
+const FIRST_MAC = 0xa4c138000001;
+/** They go down all through the run, so none may run out of time in it. */
+const LIFE_SECONDS = 3600;
+
+/** Each id that was asked of a lock is carried out by it once, and answered; nothing else is. */
+export function checkCommands(
+  asked: ReadonlyMap<string, ReadonlySet<number>>,
+  diaries: readonly CommandDiary[],
+): CommandFinding[] {
+  const findings: CommandFinding[] = [];
+  for (const { mac, carriedOut, answered, sentAfterAnswer } of diaries) {
+    const own = asked.get(mac) ?? new Set();
+    const seen = new Set<number>();
+    for (const id of carriedOut) {
+      if (!own.has(id)) findings.push({ broken: 'never-asked', mac, id });
+      if (seen.has(id)) findings.push({ broken: 'twice', mac, id });
+      seen.add(id);
+    }
+    for (const id of own) {
+      if (!seen.has(id)) findings.push({ broken: 'missing', mac, id });
+      else if (!answered.has(id)) findings.push({ broken: 'unanswered', mac, id });
+    }
+    for (const id of sentAfterAnswer) findings.push({ broken: 'sent-after-answer', mac, id });
+  }
+  return findings;
+}
+
+export class CommandRun {
+  readonly #options: CommandRunOptions;
+  readonly #chance: SeededChance;
+  readonly #bell = new Bell();
+  readonly #asked = new Map<string, Set<number>>();
+  #locks: CommandLock[] = [];
+  #gateway!: GatewayChild;
+  /** Lines in the diaries: carried out, and answered. */
+  #lines = 0;
+
+  private constructor(options: CommandRunOptions) {
+    this.#options = options;
+    this.#chance = new SeededChance(options.seed);
+  }
+
+  /** Runs it to its end. @throws Error where a gateway does not start or a phase does not end */
+  static async run(test: Test, options: CommandRunOptions): Promise<CommandRunResult> {
+    const run = new CommandRun(options);
+    await run.#setUp(test);
+    const total = options.locks * options.commandsPerLock * 2;
+    for (let kill = 1; kill <= options.kills; kill += 1) {
+      await run.#killAt((total * kill) / (options.kills + 1));
+      test.comment(`kill ${kill}: ${run.#lines} of ${total} lines`);
+      await run.#gateway.start();
+    }
+    await run.#progress(total);
+    test.comment(`drained: ${run.#lines} of ${total} lines`);
+    return await run.#conclude();
+  }
+
+  async #setUp(test: Teardown): Promise<void> {
+    const { locks, sabotage } = this.#options;
+    this.#gateway = await GatewayChild.start(test, sabotage);
+    const macs = Array.from({ length: locks }, (_, index) => (FIRST_MAC + index).toString(16).toUpperCase());
+    for (const mac of macs) {
+      const secret = await this.#gateway.addLock(mac);
+      const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
+      const onLine = (): void => {
+        this.#lines += 1;
+        this.#bell.ring();
+      };
+      this.#locks.push(new CommandLock({ mac, secret, port: this.#gateway.mqttPort, chance, onLine }));
+      this.#asked.set(mac, new Set());
+    }
+    test.teardown(() => {
+      for (const lock of this.#locks) lock.offline();
+    });
+    // Half of them are asked for before any lock is there, half while the locks come and go.
+    const half = Math.floor(this.#options.commandsPerLock / 2);
+    for (let round = 0; round < half; round += 1) await this.#ask(macs);
+    for (const lock of this.#locks) lock.online();
+    for (let round = half; round < this.#options.commandsPerLock; round += 1) await this.#ask(macs);
+  }
+
+  async #ask(macs: readonly string[]): Promise<void> {
+    const type = this.#chance.pick(['unlock', 'lock', 'locate-gps', 'locate-cell', 'reset']);
+    const body = { macs, type, expires_in: LIFE_SECONDS };
+    const { commands } = await this.#gateway.post<{ commands: { mac: string; id: number }[] }>('/commands', body);
+    for (const { mac, id } of commands) this.#asked.get(mac.replaceAll(':', ''))?.add(id);
+  }
+
+  async #killAt(lines: number): Promise<void> {
+    await this.#progress(lines);
+    await this.#gateway.kill();
+  }
+
+  /** Until there are so many lines, or no more come. */
+  #progress(lines: number): Promise<boolean> {
+    return this.#bell.untilOrStill(
+      () => this.#lines >= lines,
+      () => this.#lines,
+      this.#options.stillSeconds,
+    );
+  }
+
+  async #conclude(): Promise<CommandRunResult> {
+    for (const lock of this.#locks) lock.offline();
+    await this.#gateway.stop(PHASE_SECONDS);
+    const sum = (count: (lock: CommandLock) => number): number =>
+      this.#locks.reduce((all, lock) => all + count(lock), 0);
+    return {
+      findings: checkCommands(this.#asked, this.#locks),
+      asked: [...this.#asked.values()].reduce((all, ids) => all + ids.size, 0),
+      received: sum(({ received }) => received),
+      lost: sum(({ lost }) => lost),
+      complaints: this.#gateway.complaints,
+    };
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * What a command shows, as a text that a person can review: each call with its output, stderr marked, and its exit
+ * code. They are kept in test/snapshots/cli, a file for each command. TAP_SNAPSHOT=1 writes them anew; look at what git
+ * then says has changed.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { root } from '../house/our-files.js';
+import type { CommandEnd } from './command-line.js';
+
+const FOLDER = path.join(root, 'test/snapshots/cli');
+/** Of an output the first lines are kept, and of what follows its number and a hash. */
+const SHOWN_LINES = 48;
+
+/** Whether the snapshots are written rather than compared. */
+export const isWriting = process.env.TAP_SNAPSHOT === '1';
+
+/** What stands in a snapshot for what is another one each time. */
+export type Normaliser = (text: string) => string;
+
+/** A call and what came of it. */
+export function callText(title: string, end: CommandEnd, normalise: Normaliser, isJson = false): string {
+  const { written, code } = end;
+  const lines: string[] = [];
+  let at: 'stdout' | 'stderr' = 'stdout';
+  let text = '';
+  const flush = (): void => {
+    const shown = at === 'stdout' && isJson ? prettyLines(text) : text;
+    const cut = elide(normalise(shown).replace(/\n$/, '').split('\n'));
+    if (text !== '') lines.push(...cut.map((line) => (at === 'stderr' ? `! ${line}` : line).trimEnd()));
+    text = '';
+  };
+  for (const each of written) {
+    if (each.to !== at) flush();
+    at = each.to;
+    text += each.text;
+  }
+  flush();
+  return [`$ ${title}`, ...lines, `=> ${code}`].join('\n');
+}
+
+/** JSON or JSON Lines, with a member in each line. @throws SyntaxError where it is neither */
+function prettyLines(text: string): string {
+  // One document may have lines of its own.
+  if (/^[{[]\n/.test(text)) return JSON.stringify(JSON.parse(text), null, 2);
+  const lines = text.split('\n').filter((line) => line !== '');
+  return lines.map((line) => JSON.stringify(JSON.parse(line), null, 2)).join('\n');
+}
+
+function elide(lines: readonly string[]): string[] {
+  if (lines.length <= SHOWN_LINES + 2) return [...lines];
+  const rest = lines.slice(SHOWN_LINES);
+  const hash = createHash('sha256').update(rest.join('\n')).digest('hex').slice(0, 12);
+  return [...lines.slice(0, SHOWN_LINES), `[${rest.length} lines more, sha256 ${hash}]`];
+}
+
+/** The file of a command's snapshot, such as `device-list.txt`. */
+export function snapshotName(command: string): string {
+  return `${command === '' ? 'lockgate' : command.replaceAll(' ', '-')}.txt`;
+}
+
+/** What is kept under this name; while they are written, what is given. */
+export function keptSnapshot(name: string, text: string): string {
+  const file = path.join(FOLDER, name);
+  if (isWriting) {
+    mkdirSync(FOLDER, { recursive: true });
+    writeFileSync(file, text);
+  }
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
+}
+
+/** The names of all that are kept. */
+export function keptNames(): string[] {
+  return existsSync(FOLDER) ? readdirSync(FOLDER).sort() : [];
+}

@@ -1,0 +1,126 @@
+/**
+ * A day of one lock on the line: what passes in a virtual run, and the same once more between a real MQTT client and
+ * the gateway, with a proxy between them that counts.
+ */
+import type { Test } from 'tap';
+import { runVirtual } from '../../../firmware-sim/fleet/virtual.js';
+import type { WireSize } from '../../../firmware-sim/link/wire-size.js';
+import { Traffic } from '../../../firmware-sim/plan/traffic.js';
+import { ScriptedWorld, type World, type WorldEvent } from '../../../firmware-sim/world/world.js';
+import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
+import { encodeDownlink, encodeUplink } from '../../../proto/wire/codec.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import { DEFAULT_POWER, type Downlink, type PowerSettings, type Uplink } from '../../../proto/wire/ping.js';
+import { usageBench } from '../gateway/usage-bench.js';
+import { CountingProxy } from '../http/counting-proxy.js';
+import { TestLock } from '../mqtt/test-lock.js';
+import { RUN_STARTS_MS } from '../sim/judged-run.js';
+import { PARKED, PARKED_AT } from '../sim/parked-bicycle.js';
+
+/** A bicycle to which nothing happens but what is listed. */
+export function standing(power: Partial<PowerSettings> = {}, events: readonly WorldEvent[] = []): World {
+  const fix = { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 };
+  return new ScriptedWorld({ ...PARKED, power: { ...DEFAULT_POWER, ...power } }, events, fix);
+}
+
+/** A day with a ride and more, so that each kind of uplink passes. */
+export function livelyWorld(): World {
+  const at = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: RUN_STARTS_MS + span, change });
+  return standing({ recovery: true, rideTracking: true }, [
+    at(Hours(1), { type: 'lock-state', lockState: 'unlocked' }),
+    at(Hours(1) + Minutes(1), { type: 'motion', moving: true }),
+    at(Hours(1) + Minutes(9), { type: 'motion', moving: false }),
+    at(Hours(1) + Minutes(10), { type: 'lock-state', lockState: 'locked' }),
+    at(Hours(2), { type: 'settings', change: { recovery: false } }),
+    at(Hours(3), { type: 'motion', moving: true }),
+    at(Hours(3) + Minutes(2), { type: 'motion', moving: false }),
+  ]);
+}
+
+type Passed =
+  | { readonly type: 'connect' | 'keepalive' | 'disconnect' }
+  | { readonly type: 'uplink'; readonly uplink: Uplink }
+  | { readonly type: 'command'; readonly downlink: Downlink };
+
+/** What passes on the line of one lock in a day, in order, and what it should weigh. */
+export function dayOf(world: World, wire: WireSize) {
+  const traffic = new Traffic(wire, RUN_STARTS_MS, Number.POSITIVE_INFINITY);
+  const passed: Passed[] = [];
+  let mac: Mac | undefined;
+  let lastMs = 0;
+  const silence = (atMs: number): void => {
+    for (let dueMs = lastMs + Seconds(300); dueMs < atMs; dueMs += Seconds(300)) passed.push({ type: 'keepalive' });
+    lastMs = atMs;
+  };
+  runVirtual({
+    seed: 1,
+    locks: 1,
+    days: 1,
+    startMs: RUN_STARTS_MS,
+    worldOf: () => world,
+    orders: { perDay: 40, commands: [{ type: 'locate-gps' }, { type: 'siren', seconds: 2 }] },
+    sink: {
+      connect: (from, atMs) => {
+        mac = from;
+        lastMs = atMs;
+        passed.push({ type: 'connect' });
+        traffic.connect(from, atMs);
+      },
+      uplink: (from, atMs, uplink) => {
+        silence(atMs);
+        passed.push({ type: 'uplink', uplink });
+        traffic.uplink(from, atMs, uplink);
+      },
+      command: (to, atMs, downlink) => {
+        silence(atMs);
+        passed.push({ type: 'command', downlink });
+        traffic.command(to, atMs, downlink);
+      },
+      disconnect: (from, atMs, cause) => {
+        silence(atMs);
+        passed.push({ type: 'disconnect' });
+        traffic.disconnect(from, atMs, cause);
+      },
+    },
+  });
+  if (mac === undefined) throw new Error('the lock never connected');
+  return { mac, passed, counted: traffic.of(mac) };
+}
+
+/** Lets the same pass between a real lock and the gateway: what a network counts, and the gateway bills. */
+export async function playLive(t: Test, how: 'tcp' | 'tls', mac: Mac, passed: readonly Passed[]) {
+  const bench = await usageBench(t);
+  const port = await bench.serve(how);
+  const proxy = await CountingProxy.start(t, () => port);
+  const { device, secret } = await bench.accounts.addDevice({ mac });
+  const tls = how === 'tls' ? ({ protocol: 'mqtts', rejectUnauthorized: false } as const) : {};
+  let lock: TestLock | undefined;
+  for (const one of passed) {
+    if (one.type === 'connect') {
+      lock = await TestLock.connect(t, proxy.port, mac, secret, { ...tls, keepalive: 300 });
+      await lock.client.subscribeAsync('down', { qos: 1 });
+    }
+    if (lock === undefined) throw new Error('nothing passes before a connect');
+    const { client } = lock;
+    if (one.type === 'uplink') await lock.send(Buffer.from(encodeUplink(one.uplink)));
+    else if (one.type === 'command') {
+      const arrived = new Promise((resolve) => client.once('message', resolve));
+      await bench.broker.sessions.ofLock(device.id)?.send(Buffer.from(encodeDownlink(one.downlink)));
+      await arrived;
+    } else if (one.type === 'keepalive') {
+      const answered = new Promise<void>((resolve) => {
+        client.setMaxListeners(0).on('packetreceive', (packet) => packet.cmd === 'pingresp' && resolve());
+      });
+      client.sendPing();
+      await answered;
+    } else if (one.type === 'disconnect') {
+      await client.endAsync();
+      await lock.closed;
+    }
+  }
+  await proxy.over(proxy.connections.length);
+  await bench.drained();
+  const [row] = await bench.usage.read({ mac });
+  if (row === undefined) throw new Error('nothing was billed');
+  return { row };
+}

@@ -1,0 +1,28 @@
+/** A call of the operator's interface, and what it answered. */
+import got, { type Method } from 'got';
+import type { Gateway } from '../../../gateway/gateway.js';
+
+export interface Answered {
+  readonly status: number;
+  readonly type: string | undefined;
+  readonly body: unknown;
+}
+
+/** With the operator's token, unless another is given. */
+export async function ask(
+  gateway: Gateway,
+  method: Method,
+  where: string,
+  json?: unknown,
+  token?: string,
+): Promise<Answered> {
+  const answer = await got(`http://127.0.0.1:${gateway.operatorPort}${where}`, {
+    method,
+    headers: { authorization: `Bearer ${token ?? gateway.operatorToken}` },
+    throwHttpErrors: false,
+    retry: { limit: 0 },
+    ...(json !== undefined && { json }),
+  });
+  const type = answer.headers['content-type'];
+  return { status: answer.statusCode, type, body: answer.body === '' ? null : JSON.parse(answer.body) };
+}

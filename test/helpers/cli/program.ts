@@ -1,0 +1,123 @@
+/**
+ * A program of ours (or another's) in a process of its own: what it said line by line, and how it ended.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import path from 'node:path';
+import { Bell } from '../clocks/bell.js';
+import { root } from '../house/our-files.js';
+import './plain-children.js';
+import type { Teardown } from '../store/temp-folder.js';
+
+/** The compiled command line. */
+export const LOCKGATE = path.join(root, 'dist/cli/main.js');
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export class Program {
+  readonly name: string;
+  readonly stdout: string[] = [];
+  readonly stderr: string[] = [];
+  /** Undefined while it runs. */
+  ended: Ended | undefined;
+  readonly #child: ChildProcess;
+  readonly #bell = new Bell();
+
+  /** Starts it. What still runs at the end of the test is killed. */
+  constructor(test: Teardown, command: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+    this.name = `${path.basename(command)} ${args.join(' ')}`.slice(0, 120);
+    this.#child = spawn(command, args, { stdio: 'pipe', env: { ...process.env, NO_COLOR: '1', ...environment } });
+    this.#follow('stdout');
+    this.#follow('stderr');
+    // One that ends without reading what it is told (a refused connection) is judged by its end.
+    this.#child.stdin?.on('error', () => undefined);
+    this.#child.on('error', (error) => this.stderr.push(error.message));
+    this.#child.on('close', (code, signal) => {
+      this.ended = { code, signal };
+      this.#bell.ring();
+    });
+    test.teardown(async () => {
+      this.kill('SIGKILL');
+      await this.end();
+    });
+  }
+
+  #follow(name: 'stdout' | 'stderr'): void {
+    let rest = '';
+    this.#child[name]?.setEncoding('utf8').on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      this[name].push(...lines);
+      this.#bell.ring();
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    if (this.ended === undefined) this.#child.kill(signal);
+  }
+
+  /** Writes to its standard input and closes it. */
+  say(text: Buffer | string): void {
+    this.#child.stdin?.end(text);
+  }
+
+  /** The first line of stdout or stderr that fits. @throws Error when it ends before, or none comes in time */
+  async line(fits: RegExp, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<string> {
+    const find = (): string | undefined => this[from].find((line) => fits.test(line));
+    const isOver = (): boolean => find() !== undefined || this.ended !== undefined;
+    await this.#bell.until(isOver, seconds, () => `${fits} from ${this.#account()}`);
+    const line = find();
+    if (line === undefined) throw new Error(`no ${fits} from ${this.#account()}`);
+    return line;
+  }
+
+  /** Resolves when there are `count` lines that fit. @throws Error when they don't come in time */
+  async lines(fits: RegExp, count: number, from: 'stdout' | 'stderr' = 'stdout', seconds = 60): Promise<void> {
+    const isOver = (): boolean => this[from].filter((line) => fits.test(line)).length >= count;
+    await this.#bell.until(isOver, seconds, () => `${count} lines ${fits} from ${this.#account()}`);
+  }
+
+  /** Resolves when what it has printed `fits`. @throws Error when it ends before, or does not in time */
+  async until(fits: (stdout: readonly string[]) => boolean, seconds = 60): Promise<void> {
+    const isOver = (): boolean => fits(this.stdout) || this.ended !== undefined;
+    await this.#bell.until(isOver, seconds, () => `more from ${this.#account()}`);
+    if (!fits(this.stdout)) throw new Error(`no more from ${this.#account()}`);
+  }
+
+  /** How it ended. @throws Error when it does not in time */
+  async end(seconds = 60): Promise<Ended> {
+    const isOver = (): boolean => this.ended !== undefined;
+    await this.#bell.until(isOver, seconds, () => `the end of ${this.#account()}`);
+    return this.ended as Ended;
+  }
+
+  #account(): string {
+    return `${this.name}, which said\n${[...this.stdout.slice(-5), ...this.stderr.slice(-20)].join('\n')}`;
+  }
+}
+
+/** Runs it to its end. */
+export async function runProgram(
+  test: Teardown,
+  command: string,
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<Program> {
+  const program = new Program(test, command, args, environment);
+  program.say('');
+  await program.end();
+  return program;
+}
+
+/** Runs a command of ours to its end; what it printed with `--json`. @throws Error where it failed */
+export async function lockgateJson<T>(test: Teardown, args: readonly string[]): Promise<T> {
+  const program = await runProgram(test, process.execPath, [LOCKGATE, ...args, '--json']);
+  if (program.ended?.code !== 0) throw new Error(`${program.name}: ${program.stderr.join('\n')}`);
+  return JSON.parse(program.stdout.join('\n')) as T;
+}

@@ -1,0 +1,45 @@
+/**
+ * `lockgate serve` as a user runs it, in a process of its own on free ports, and the other commands against it.
+ */
+
+import type { Teardown } from '../store/temp-folder.js';
+import { LOCKGATE, lockgateJson, Program } from './program.js';
+
+export class ServeProgram {
+  readonly program: Program;
+  readonly data: string;
+  /** Where locks connect. */
+  mqttPort = 0;
+  readonly #test: Teardown;
+
+  private constructor(test: Teardown, data: string, environment: NodeJS.ProcessEnv) {
+    this.#test = test;
+    this.data = data;
+    this.program = serveProgram(test, data, environment);
+  }
+
+  /** Starts it and waits until it says that it's ready. */
+  static async start(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Promise<ServeProgram> {
+    const serve = new ServeProgram(test, data, environment);
+    serve.mqttPort = Number(/:(\d+)$/.exec(await serve.program.line(/mqtt:/))?.[1]);
+    await serve.program.line(/Next:/);
+    return serve;
+  }
+
+  /** Runs a command against this gateway, for its JSON. @throws Error where it fails */
+  async json<T>(...args: string[]): Promise<T> {
+    return await lockgateJson<T>(this.#test, [...args, '--data', this.data]);
+  }
+
+  /** Starts a command against this gateway that goes on. */
+  run(...args: string[]): Program {
+    return new Program(this.#test, process.execPath, [LOCKGATE, ...args, '--data', this.data]);
+  }
+}
+
+/** `serve` on this folder and on free ports, whatever comes of it. */
+export function serveProgram(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Program {
+  const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
+  const flags = [...places, '--allow-webhook-range', '127.0.0.0/8'];
+  return new Program(test, process.execPath, [LOCKGATE, 'serve', ...flags], environment);
+}

@@ -1,0 +1,81 @@
+/**
+ * A real terminal with bash in it, by tmux: what is typed there, and what somebody would see. Each has a tmux server of
+ * its own, on a socket in a folder that goes with the test.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { Seconds, systemClock } from '../../../proto/clock.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { LOCKGATE } from './program.js';
+
+/** Why there are no terminals here; false where there are. */
+export const NO_TERMINAL = spawnSync('tmux', ['-V']).error === undefined ? false : 'no tmux here';
+
+const LOOKED_EVERY = Seconds(0.05);
+const PATIENCE_LOOKS = 600;
+
+export class Terminal {
+  readonly #socket: string;
+
+  /** Opens one; `lockgate` is on its PATH. */
+  constructor(test: Teardown, columns: number, rows: number, environment: Readonly<Record<string, string>> = {}) {
+    const folder = tempFolder(test);
+    this.#socket = path.join(folder, 'tmux');
+    const command = path.join(folder, 'lockgate');
+    writeFileSync(command, `#!/bin/sh\nexec ${process.execPath} ${LOCKGATE} "$@"\n`);
+    chmodSync(command, 0o755);
+    const settings = { PATH: `${folder}:${process.env.PATH}`, LANG: 'C.UTF-8', TERM: 'screen-256color', PS1: '$ ' };
+    const given = Object.entries({ ...settings, HOME: folder, HISTFILE: '', ...environment }).map(
+      ([name, text]) => `${name}=${text}`,
+    );
+    const size = ['-x', String(columns), '-y', String(rows)];
+    this.#tmux('-f', '/dev/null', 'new-session', '-d', ...size, 'env', '-i', ...given, 'bash', '--norc', '--noprofile');
+    test.teardown(() => void spawnSync('tmux', ['-S', this.#socket, 'kill-server']));
+  }
+
+  #tmux(...args: readonly string[]): string {
+    return execFileSync('tmux', ['-S', this.#socket, ...args], { encoding: 'utf8' });
+  }
+
+  /** Keys by tmux's names: `Tab`, `C-c`, `Enter`; anything else is typed. */
+  keys(...keys: readonly string[]): void {
+    this.#tmux('send-keys', ...keys);
+  }
+
+  /** Types a line and Enter. */
+  enter(line: string): void {
+    this.#tmux('send-keys', '-l', line);
+    this.keys('Enter');
+  }
+
+  /** Makes the screen empty but for the prompt, so that nothing from before is taken for an answer. */
+  async clear(): Promise<void> {
+    this.enter('clear');
+    await this.until(/^\$\s*$/);
+  }
+
+  /** What is seen; `styled` with the codes of its colours. */
+  screen(styled = false): string {
+    return this.#tmux('capture-pane', '-p', ...(styled ? ['-e'] : []));
+  }
+
+  resize(columns: number, rows: number): void {
+    this.#tmux('resize-window', '-x', String(columns), '-y', String(rows));
+  }
+
+  /** One of tmux's variables, such as `cursor_flag` (1 where it is shown) or `alternate_on`. */
+  value(name: string): string {
+    return this.#tmux('display-message', '-p', `#{${name}}`).trim();
+  }
+
+  /** The screen as soon as it `fits`. @throws Error with what is seen where it does not in time */
+  async until(fits: RegExp, styled = false): Promise<string> {
+    for (let looks = 0; looks < PATIENCE_LOOKS; looks += 1) {
+      const seen = this.screen(styled);
+      if (fits.test(seen)) return seen;
+      await new Promise<void>((resolve) => systemClock.after(LOOKED_EVERY, resolve));
+    }
+    throw new Error(`no ${fits} on the terminal, which shows\n${this.screen()}`);
+  }
+}

@@ -1,0 +1,29 @@
+/** What `GET /why` answers, asked of a gateway as the command line does. */
+import type { Gateway } from '../../../gateway/gateway.js';
+import { ask } from './operator-call.js';
+
+/** One step of the chain. */
+export interface StepJson {
+  readonly kind: string;
+  readonly code: string;
+  readonly sentence: string;
+  readonly rests_on: string;
+  readonly at: string | null;
+  readonly clock: string;
+}
+
+/** The whole answer; times are RFC 3339. */
+export interface WhyAnswer {
+  readonly about: { readonly kind: string; readonly id: string; readonly mac: string | null };
+  readonly now: string;
+  readonly wall_now: string;
+  readonly steps: readonly StepJson[];
+}
+
+/** Asks why. @throws Error where the answer is not 200 */
+export async function why(gateway: Gateway, id: string, at?: string): Promise<WhyAnswer> {
+  const query = new URLSearchParams({ id, ...(at !== undefined && { at }) });
+  const { status, body } = await ask(gateway, 'GET', `/why?${query}`);
+  if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+  return body as WhyAnswer;
+}

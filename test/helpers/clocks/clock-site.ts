@@ -1,0 +1,161 @@
+/**
+ * `lockgate serve` on a machine whose clock the test sets, with a fleet whose locks have clocks of their own, and a
+ * merchant's endpoint that believes in its own clock too.
+ */
+import { GatewayClient } from '../../../cli/client.js';
+import { systemClock } from '../../../proto/clock.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
+import { ServeProgram } from '../cli/serve-program.js';
+import { MERCHANT, testBytes, testMac } from '../gateway/test-gateway.js';
+import { type TestReceiver, testReceiver } from '../gateway/test-receiver.js';
+import { TestLock } from '../mqtt/test-lock.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { Bell, within } from './bell.js';
+import { SetClock } from './set-clock.js';
+
+/** A lock of the fleet: who it is, and how many pings it has made. */
+interface FleetLock {
+  readonly mac: Mac;
+  readonly secret: string;
+  made: number;
+  connection: TestLock | undefined;
+}
+
+/** An event, as `tail --json` prints it. */
+export type Told = Readonly<Record<string, unknown>> & { readonly event: string };
+
+export interface ClockStatus {
+  readonly state: 'agrees' | 'ahead' | 'behind';
+  readonly machine: string;
+  readonly confirmed: string;
+  readonly since: string | null;
+  readonly locks_agreeing: number;
+  readonly locks_needed: number | null;
+}
+
+export interface NoticeRow {
+  readonly kind: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly resolved_at: string | null;
+}
+
+export class ClockSite {
+  readonly clock: SetClock;
+  readonly data: string;
+  readonly receiver: TestReceiver;
+  readonly locks: FleetLock[] = [];
+  serve!: ServeProgram;
+  client!: GatewayClient;
+  readonly #test: Teardown;
+  /** What the gateway reported since its start, as far as nobody has asked for it. */
+  readonly #told: Told[] = [];
+  readonly #bell = new Bell();
+
+  private constructor(test: Teardown, receiver: TestReceiver) {
+    this.#test = test;
+    this.data = tempFolder(test);
+    this.clock = new SetClock(test);
+    this.receiver = receiver;
+  }
+
+  /** A gateway that runs, with a merchant, a webhook URL and so many locks, each of which has sent a ping. */
+  static async open(test: Teardown, locks: number): Promise<ClockSite> {
+    const site = new ClockSite(test, await testReceiver(test));
+    await site.start();
+    await site.client.post('/merchants', { name: MERCHANT });
+    await site.client.post('/webhooks', { merchant: MERCHANT, url: site.receiver.url });
+    for (let number = 1; number <= locks; number += 1) {
+      const mac = testMac(number);
+      const { secret } = await site.client.post<{ secret: string }>('/devices', { mac: formatMac(mac) });
+      site.locks.push({ mac, secret, made: 0, connection: undefined });
+    }
+    for (const lock of site.locks) await site.ping(lock);
+    await site.receiver.received(locks);
+    return site;
+  }
+
+  get first(): FleetLock {
+    return this.locks[0] as FleetLock;
+  }
+
+  /** Starts the gateway. */
+  async start(): Promise<void> {
+    this.serve = await ServeProgram.start(this.#test, this.data, this.clock.environment);
+    this.client = new GatewayClient({ data: this.data });
+    this.#told.length = 0;
+    const ended = new AbortController();
+    this.#test.teardown(() => ended.abort());
+    void this.#follow(await this.client.listen('/events', ended.signal)).catch(() => undefined);
+  }
+
+  async #follow(lines: AsyncIterable<string>): Promise<void> {
+    for await (const line of lines) {
+      if (line === '') continue;
+      this.#told.push(JSON.parse(line) as Told);
+      this.#bell.ring();
+    }
+  }
+
+  /** Resolves with the next event of this name that `fits`, of those that no call before has had. */
+  async told(event: string, fits: (told: Told) => boolean = () => true, seconds = 30): Promise<Told> {
+    const at = (): number => this.#told.findIndex((told) => told.event === event && fits(told));
+    await this.#bell.until(
+      () => at() >= 0,
+      seconds,
+      () => event,
+    );
+    return this.#told.splice(0, at() + 1).at(-1) as Told;
+  }
+
+  /** Resolves when the gateway next tells that the clock is so. */
+  async tells(state: ClockStatus['state']): Promise<void> {
+    await this.told('clock', (told) => told.state === state);
+  }
+
+  /** Resolves when the merchant has every ping; it may be asked again for one, so ids count. */
+  async delivered(): Promise<void> {
+    const wanted = this.locks.reduce((sum, { made }) => sum + made, 0);
+    const ids = (): number => new Set(this.receiver.requests.map(({ headers }) => headers['webhook-id'])).size;
+    await within(60, () => `${wanted} pings; ${ids()} came`, this.#receivedAll(wanted, ids));
+  }
+
+  async #receivedAll(wanted: number, ids: () => number): Promise<void> {
+    while (ids() < wanted) await this.receiver.received(this.receiver.requests.length + 1);
+  }
+
+  /** Stops it as an operator would. */
+  async stop(): Promise<void> {
+    for (const lock of this.locks) {
+      await lock.connection?.client.endAsync();
+      lock.connection = undefined;
+    }
+    this.serve.program.kill('SIGTERM');
+    await this.serve.program.end();
+  }
+
+  /** Sends a fresh ping, by a clock of the lock's own that is off by `offMs`; resolves at its PUBACK. */
+  async ping(lock: FleetLock, offMs = 0): Promise<void> {
+    lock.connection ??= await TestLock.connect(this.#test, this.serve.mqttPort, lock.mac, lock.secret);
+    lock.made += 1;
+    await lock.connection.send(testBytes(lock.made, { timeMs: systemClock.now() + offMs }));
+  }
+
+  async clockStatus(): Promise<ClockStatus> {
+    return (await this.client.get<{ clock: ClockStatus }>('/status')).clock;
+  }
+
+  /** What is noted of a clock that is ahead, or behind; undefined where nothing is. */
+  async clockNotice(subject: 'ahead' | 'behind'): Promise<NoticeRow | undefined> {
+    const { notices } = await this.client.get<{ notices: NoticeRow[] }>('/notices?kind=clock-leapt');
+    return notices.find((notice) => notice.subject === subject);
+  }
+
+  /** How many pings of each lock the store has. */
+  async storedPings(): Promise<number[]> {
+    const counts: number[] = [];
+    for (const { mac } of this.locks)
+      counts.push((await this.client.get<{ uplinks: unknown[] }>(`/devices/${mac}`)).uplinks.length);
+    return counts;
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * The part of a gateway that has to do with commands, on a real store, with a clock that is turned by hand and
+ * connections that are played: what goes down is written into a list, what comes up goes through the ingest.
+ */
+import { readCommandRequest } from '../../../gateway/commands/command-input.js';
+import { type CommandOutcome, Commands } from '../../../gateway/commands/commands.js';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
+import { Locks } from '../../../gateway/locks/locks.js';
+import { type Session, Sessions } from '../../../gateway/mqtt/sessions.js';
+import type { CommandRecord } from '../../../gateway/store/contract/command-record.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import { afterThisTurn, ManualClock } from '../../../proto/clock.js';
+import { decodeDownlink } from '../../../proto/wire/codec.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { CommandAck, Downlink, Ping, PowerSettings, Source } from '../../../proto/wire/ping.js';
+import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
+import { MERCHANT, testBytes, testMac } from '../gateway/test-gateway.js';
+import { openStore } from '../store/new-store.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+
+/** An hour of the day at which nothing of the model falls due soon. */
+export const START_MS = Date.UTC(2026, 10, 20, 12);
+
+/** A lock that the test plays. */
+export interface PlayedLock {
+  readonly mac: Mac;
+  readonly sender: Sender;
+  sequence: number;
+  session: Session | undefined;
+}
+
+export class CommandBench {
+  readonly clock: ManualClock;
+  readonly events = new GatewayEvents();
+  readonly folder: string;
+  /** What went down, to whom. */
+  readonly sent: { readonly mac: Mac; readonly downlink: Downlink }[] = [];
+  /** What was told of commands: `7 sent`. */
+  readonly told: string[] = [];
+  readonly sessions = new Sessions();
+  store!: Store;
+  commands!: Commands;
+  ingest!: Ingest;
+  locks!: Locks;
+
+  private constructor(folder: string, clock: ManualClock) {
+    this.folder = folder;
+    this.clock = clock;
+    this.events.on('command', ({ record }) => this.told.push(`${record.id} ${record.state}`));
+    this.events.on('stray-ack', ({ commandId, why }) => this.told.push(`${commandId} stray: ${why}`));
+  }
+
+  /** Opens it on a new folder, or on one that another bench has left. `wrap` stands between it and its store. */
+  static async open(test: Teardown, before?: CommandBench, wrap = (store: Store) => store): Promise<CommandBench> {
+    const bench = new CommandBench(before?.folder ?? tempFolder(test), before?.clock ?? new ManualClock(START_MS));
+    const opened = await openStore(bench.folder);
+    test.teardown(() => opened.close().catch(() => undefined));
+    const { clock, events, sessions } = bench;
+    const store = wrap(opened);
+    bench.store = store;
+    bench.locks = new Locks(store, clock, () => undefined);
+    await bench.locks.load();
+    const ingest: { own?: Ingest } = {};
+    bench.commands = new Commands({
+      store,
+      events,
+      clock,
+      wallClock: clock,
+      findLock: (deviceId) => bench.locks.find(deviceId),
+      sessionOf: (deviceId) => sessions.ofLock(deviceId),
+      happen: (...happening) => ingest.own?.happen(...happening),
+    });
+    const { commands, locks } = bench;
+    bench.ingest = new Ingest({ store, locks, clock, events, commands, onStored: () => undefined });
+    ingest.own = bench.ingest;
+    await commands.load();
+    if (before === undefined) await store.addMerchant(MERCHANT, clock.now());
+    return bench;
+  }
+
+  /** Ends this life; {@link open} begins the next. */
+  async close(): Promise<void> {
+    await this.commands.stop();
+    await this.ingest.stop();
+    await this.store.close();
+  }
+
+  /** A lock of the merchant. */
+  async lock(number = 1, source: Source = 'lock'): Promise<PlayedLock> {
+    const mac = testMac(number);
+    const known = await this.store.findDevice(mac);
+    const secretHash = Buffer.alloc(32, number);
+    const nowMs = this.clock.now();
+    const device =
+      known?.device ?? (await this.store.addDevice({ mac, merchant: MERCHANT, simulated: true, secretHash, nowMs }));
+    const { id: deviceId, merchantId } = device;
+    const credentialId = (await this.store.findLock(mac))?.credentials[0]?.id ?? 0;
+    const sender: Sender = { deviceId, merchantId, credentialId, mac, simulated: true, source };
+    return { mac, sender, sequence: 0, session: undefined };
+  }
+
+  /** The lock connects and subscribes; it has said nothing yet. */
+  async connect(lock: PlayedLock): Promise<void> {
+    this.#end(lock);
+    const { mac, sender } = lock;
+    const stream = { destroyed: false };
+    const session = {
+      sender,
+      clientId: mac,
+      connection: { stream, raw: stream, address: '' },
+      isReady: true,
+      isListening: true,
+      hasUnsubscribed: false,
+      cause: undefined,
+      send: async (payload: Buffer) => {
+        const downlink = decodeDownlink(payload);
+        if (!downlink.ok) throw new Error(downlink.error.message);
+        this.sent.push({ mac, downlink: downlink.value });
+      },
+    } as unknown as Session;
+    lock.session = session;
+    this.sessions.add(session);
+    this.ingest.happen(sender.deviceId, mac, { type: 'connect', source: sender.source, atMs: this.clock.now() });
+    this.commands.listening(session);
+    await this.settle();
+  }
+
+  /** The lock's connection is lost. */
+  async drop(lock: PlayedLock): Promise<void> {
+    const { deviceId, mac, source } = lock.sender;
+    this.#end(lock);
+    this.ingest.happen(deviceId, mac, { type: 'disconnect', source, cause: 'dropped', atMs: this.clock.now() });
+    await this.settle();
+  }
+
+  #end(lock: PlayedLock): void {
+    if (lock.session === undefined) return;
+    (lock.session.connection.stream as { destroyed: boolean }).destroyed = true;
+    this.sessions.remove(lock.session);
+    lock.session = undefined;
+  }
+
+  /** The lock connects and sends a ping, as locks do. */
+  async online(lock: PlayedLock, batteryPercent = 80): Promise<void> {
+    await this.connect(lock);
+    await this.ping(lock, batteryPercent);
+  }
+
+  async ping(lock: PlayedLock, batteryPercent = 80, power: PowerSettings = DEFAULT_POWER): Promise<void> {
+    const tail = { firmwareVersion: '2.4.1', ebikeVolts: null, tetherState: 'detached', position: null } as const;
+    const reason = batteryPercent < 10 ? 'REASON_THEFT' : 'REASON_UNLOCKED_MOVEMENT';
+    const lockState = batteryPercent < 10 ? 'locked' : 'unlocked';
+    await this.send(lock, { kind: 'cellular', reason, lockState, batteryPercent, ...tail }, power);
+  }
+
+  async ack(lock: PlayedLock, commandId: number, result: CommandAck['result'] = 'ok', detail = ''): Promise<void> {
+    await this.send(lock, { kind: 'ack', commandId, result, detail, highWindow: null });
+  }
+
+  /** Sends an uplink. @throws Error where it was not to be acknowledged */
+  async send(lock: PlayedLock, body: Ping | CommandAck, power: PowerSettings = DEFAULT_POWER): Promise<void> {
+    lock.sequence += 1;
+    await this.take(lock, testBytes(lock.sequence, { timeMs: this.clock.now(), body, power }));
+  }
+
+  async take(lock: PlayedLock, bytes: Buffer): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.ingest.take(lock.sender, bytes, (error) => (error === undefined ? resolve() : reject(error)));
+    });
+    await this.settle();
+  }
+
+  /** Asks for a command as the operator's interface does, for one lock. */
+  async command(lock: PlayedLock, type: string, members: object = {}): Promise<CommandRecord> {
+    const [outcome] = await this.request({ macs: [lock.mac], type, ...members });
+    if (outcome === undefined || !('record' in outcome)) throw new Error('the command was refused');
+    return outcome.record;
+  }
+
+  async request(body: object): Promise<CommandOutcome[]> {
+    const outcomes = await this.commands.send(readCommandRequest(body, this.clock.now()));
+    await this.settle();
+    return outcomes;
+  }
+
+  /** Lets time pass, and what it brings be done. */
+  async pass(span: number): Promise<void> {
+    this.clock.advance(span);
+    await this.settle();
+  }
+
+  /** Waits until nothing is under way in the ingest or the store. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < 3; round += 1) {
+      await this.ingest.idle();
+      await this.store.writeFact('settled', '');
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+    }
+  }
+
+  /** Ids that went down since this was last asked. */
+  takeSent(): number[] {
+    return this.sent.splice(0).map(({ downlink }) => downlink.id);
+  }
+
+  /** What was told since this was last asked. */
+  takeTold(): string[] {
+    return this.told.splice(0);
+  }
+}

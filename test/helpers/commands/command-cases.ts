@@ -1,0 +1,433 @@
+/**
+ * How each command is called to see what it says: to people, as JSON, of a mistake, without a gateway, and where its
+ * answer is no. In this order they are called, on one site (command-site.ts), so that a later one sees what an earlier
+ * one did. A command that is not here fails the test.
+ */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterThisTurn } from '../../../proto/clock.js';
+import type { RunningCommand } from '../cli/command-line.js';
+import type { CommandSite } from './command-site.js';
+
+export interface CommandCase {
+  readonly command: string;
+  /** For people, on a terminal of 80 columns, as it is typed behind the command; or why there is no such call here. */
+  readonly shows: string | { readonly reason: string };
+  /** For programs; `shows` where it is left out, null for a command without --json. */
+  readonly json?: string | null;
+  /** Something is wrong with it (exit code 2), and what must be told of that. */
+  readonly wrong: readonly [typed: string, says: RegExp];
+  /** Its answer is no: exit code 1. */
+  readonly no?: string;
+  /** The gateway refuses it: exit code 3. */
+  readonly refused?: string;
+  /** With no gateway: `shows` where it is left out, for those with --gateway. */
+  readonly down?: string;
+  readonly stdin?: string;
+  /** Before it is called for people, and again before it is called for programs. */
+  readonly before?: (site: CommandSite) => Promise<void> | void;
+  /** While it runs and its answer becomes no. */
+  readonly duringNo?: (running: RunningCommand, site: CommandSite) => Promise<void>;
+  /** While it runs. */
+  readonly during?: (running: RunningCommand, site: CommandSite) => Promise<void>;
+  /** What is another one with each change of the store's tables, and what stands for it. */
+  readonly varies?: readonly (readonly [what: RegExp, stands: string])[];
+  /** Of what it printed with --json: what later calls have by this name, in braces. */
+  readonly learns?: { readonly name: string; readonly from: RegExp };
+}
+
+const LOCK = 'A4:C1:38:F0:E1:D2';
+const NOT_A_MAC = /"A4:C1" is no MAC: expected 12 hex digits/;
+const NO_NUMBER = /Expected a number|expected a number/;
+const PRICE = '--per-mb 0.12 --per-sim 0.80 --currency EUR';
+
+/** How large a store is, and its version. */
+const STORE_SIZE = [
+  [/\b\d{4}-[a-z]+(-[a-z]+)*/g, '0012-its-version'],
+  [/\b\d[\d,]* (bytes|blocks|pages|frames|tables|items|rows|events)\b */g, 'N $1  '],
+  [/("(?:bytes|count)": )\d+/g, '$1"N"'],
+  [/bytes \d+ to \d+|of page \d+/g, 'N'],
+] as const;
+/** A key that is lost. */
+const loseKey = ({ folder }: CommandSite): void => rmSync(path.join(folder, 'closed/key'));
+/** Checksums that don't fit their own. */
+const spoilSums = ({ folder }: CommandSite): void => {
+  const sums = path.join(folder, 'closed/lockgate.sqlite.sums');
+  writeFileSync(sums, readFileSync(sums, 'utf8').trimEnd().replace(/.$/, 'z'));
+};
+/** Ends once it has begun. */
+const untilIt =
+  (begun: RegExp) =>
+  async (running: RunningCommand): Promise<void> => {
+    await running.until(begun);
+    running.interrupt();
+  };
+
+const FIRST: readonly CommandCase[] = [
+  {
+    command: 'demo',
+    shows: { reason: 'It goes on until Ctrl-C; test/system runs it.' },
+    json: null,
+    wrong: ['--locks many', /Expected|expected/],
+  },
+  {
+    command: 'serve',
+    shows: { reason: 'It goes on until Ctrl-C; test/system runs it.' },
+    json: null,
+    wrong: ['--mqtt-port many', /--mqtt-port is "many": expected a port/],
+  },
+  {
+    command: 'tail',
+    // What is told of the gateway itself depends on how busy the machine is.
+    shows: `--mac ${LOCK}`,
+    wrong: ['--mac A4:C1', NOT_A_MAC],
+    during: async (running, site) => {
+      await site.listenedTo();
+      await site.sendPing();
+      await running.until(/disconnect[\s\S]*(pres|"presence")/);
+      running.interrupt();
+    },
+  },
+  {
+    command: 'why',
+    shows: `${LOCK} 41/13`,
+    wrong: [`${LOCK} --url 1`, /--url goes with an event’s id/],
+    no: 'finding:99',
+  },
+  { command: 'notices', shows: '--all', wrong: ['--kind lost', /--kind is "lost": expected url-disabled/] },
+  { command: 'notices read', shows: '1', json: '--all', wrong: ['', /which notices\? name their ids, or say --all/] },
+  { command: 'audit', shows: '--limit 5', wrong: ['--since yesterday', /--since is "yesterday": expected a span/] },
+  {
+    command: 'merchant add',
+    shows: '"Cargo Bikes"',
+    json: '"Dune Bikes"',
+    wrong: ['', /missing required argument 'name'/],
+    refused: '"Amber Bikes"',
+  },
+  { command: 'merchant list', shows: '', wrong: ['--watch', /in a pipe add --json/] },
+  {
+    command: 'user add',
+    shows: 'ada --merchant "Amber Bikes"',
+    json: 'bo --merchant "Amber Bikes" --email bo@example.com --password-file password',
+    wrong: ['cy --merchant "Amber Bikes" --password-file nowhere', /nowhere can't be read/],
+    refused: 'ada --merchant "Amber Bikes"',
+  },
+  { command: 'user list', shows: '--merchant "Amber Bikes"', wrong: ['', /which merchant\?/] },
+  {
+    command: 'key create',
+    shows: '"shop backend" --merchant "Amber Bikes"',
+    json: '"shop frontend" --merchant "Amber Bikes"',
+    wrong: ['"shop backend"', /which merchant\?/],
+    learns: { name: 'key', from: /"id":\s*"([0-9a-f]{12})"/ },
+  },
+  { command: 'key list', shows: '', wrong: ['--merchant', /argument missing/] },
+  { command: 'key revoke', shows: '{key}', wrong: ['', /missing required argument 'id'/], refused: 'nothing' },
+];
+
+const DEVICES: readonly CommandCase[] = [
+  {
+    command: 'device add',
+    shows: 'a4c138f0e1d5 --merchant "Amber Bikes"',
+    json: 'a4c138f0e1d6 --merchant "Amber Bikes" --simulated',
+    wrong: ['A4:C1', NOT_A_MAC],
+    refused: `${LOCK} --merchant "Amber Bikes"`,
+  },
+  { command: 'device list', shows: '', wrong: ['--watch 0.1', /Expected seconds, 0\.5 to 3600/] },
+  { command: 'device show', shows: LOCK, wrong: ['A4:C1', NOT_A_MAC], refused: 'A4:C1:38:F0:E1:FF' },
+  {
+    command: 'device rotate-secret',
+    shows: 'A4:C1:38:F0:E1:D5 --keep-old-for 1h',
+    json: 'A4:C1:38:F0:E1:D6',
+    wrong: ['A4:C1:38:F0:E1:D5 --keep-old-for long', /--keep-old-for is "long": expected a span/],
+  },
+  {
+    command: 'device import',
+    shows: 'locks.csv --merchant "Amber Bikes" --out secrets.csv',
+    json: 'more.csv --merchant "Amber Bikes"',
+    wrong: ['nowhere.csv --merchant "Amber Bikes"', /nowhere\.csv/],
+    down: 'locks.csv --out other.csv',
+  },
+  {
+    command: 'device set',
+    shows: 'A4:C1:38:F0:E1:D5 --merchant "Basil Bikes"',
+    json: 'A4:C1:38:F0:E1:D5 --simulated',
+    wrong: [`${LOCK} --simulated --not-simulated`, /exclude each other/],
+    refused: `${LOCK} --merchant Nobody`,
+  },
+  {
+    command: 'device reflashed',
+    shows: `${LOCK} --at 2026-11-20T06:00:00Z`,
+    wrong: ['A4:C1', NOT_A_MAC],
+    refused: 'A4:C1:38:F0:E1:FF',
+  },
+  {
+    command: 'device remove',
+    shows: 'A4:C1:38:F0:E1:D5',
+    json: 'A4:C1:38:F0:E1:D6',
+    wrong: ['A4:C1', NOT_A_MAC],
+    refused: 'A4:C1:38:F0:E1:FF',
+  },
+  {
+    command: 'device erase',
+    shows: 'A4:C1:38:F0:E1:E1 --yes',
+    wrong: ['A4:C1:38:F0:E1:E1', /erasing is for good, and there is no terminal to ask on: give --yes/],
+  },
+  {
+    command: 'device rejudge',
+    shows: { reason: 'The judge fails at no lock here; test/gateway/ingest/unjudged.test.ts has one.' },
+    wrong: ['A4:C1', NOT_A_MAC],
+    refused: LOCK,
+    down: LOCK,
+  },
+  {
+    command: 'device phone add',
+    shows: `${LOCK} "Ada’s phone" --expires 30d`,
+    json: `${LOCK} "Bo’s phone"`,
+    wrong: [`${LOCK} phone --expires soon`, /--expires is "soon": expected a span/],
+    refused: `${LOCK} "Ada’s phone"`,
+  },
+  { command: 'device phone list', shows: LOCK, wrong: ['A4:C1', NOT_A_MAC] },
+  {
+    command: 'device phone revoke',
+    shows: `${LOCK} "Ada’s phone"`,
+    json: `${LOCK} "Bo’s phone"`,
+    wrong: [LOCK, /missing required argument 'name'/],
+    refused: `${LOCK} "Nobody’s phone"`,
+  },
+  {
+    command: 'command send',
+    shows: `${LOCK} siren --seconds 20`,
+    json: `${LOCK} unlock`,
+    wrong: [`${LOCK} siren --seconds loud`, NO_NUMBER],
+    no: `${LOCK} lock --wait`,
+    duringNo: async (_running, { gateway, queued }) => void (await gateway.commands.cancel(await queued('lock'))),
+  },
+  { command: 'command list', shows: '', wrong: ['--state gone', /--state is "gone": expected queued, sent/] },
+  { command: 'command show', shows: '1', wrong: ['one', NO_NUMBER], refused: '99' },
+  { command: 'command cancel', shows: '1', json: '2', wrong: ['one', NO_NUMBER], refused: '1' },
+];
+
+const WEBHOOKS: readonly CommandCase[] = [
+  {
+    command: 'webhook add',
+    shows: 'http://127.0.0.1:9/locks --merchant "Basil Bikes" --header "X-Team: bikes"',
+    json: 'http://127.0.0.1:9/more --merchant "Basil Bikes" --ordered',
+    wrong: ['ftp://hooks.example.com/ --merchant "Basil Bikes"', /no http or https URL/],
+    refused: 'http://127.0.0.1:9/locks --merchant Nobody',
+  },
+  { command: 'webhook list', shows: '', wrong: ['--watch often', /Expected seconds/] },
+  {
+    command: 'webhook set',
+    shows: '2 --ordered on --disable',
+    json: '2 --enable',
+    wrong: ['2 --enable --disable', /either --enable or --disable, not both/],
+    refused: '99 --enable',
+  },
+  {
+    command: 'webhook rotate-secret',
+    shows: '2 --grace 1h',
+    json: '2 --now',
+    wrong: ['2 --grace long', /such as 90s, 15m, 1h or 2d/],
+    refused: '99',
+  },
+  {
+    command: 'webhook deliveries',
+    shows: '',
+    wrong: ['--state lost', /--state is "lost": expected pending, delivered, dead, kept/],
+    refused: '--url 99',
+    learns: { name: 'event', from: /"event_id":\s*"(evt_[^"]*)"/ },
+  },
+  {
+    command: 'webhook resend',
+    shows: '{event}',
+    wrong: ['evt_nonsense', /no event id/],
+    refused: '{event} --url 99',
+  },
+  {
+    command: 'webhook recover',
+    // The event that was sent again just before may be on its way still.
+    varies: [
+      [/^(\d +)\d+$/gm, '$1N'],
+      [/("events": )\d+/g, '$1"N"'],
+    ],
+    shows: '--since 2026-11-20T06:00:00Z',
+    wrong: ['', /--since <time>' not specified/],
+    refused: '--since 2026-11-20T06:00:00Z --url 99',
+  },
+  {
+    command: 'webhook test',
+    shows: LOCK,
+    wrong: ['A4:C1', NOT_A_MAC],
+    no: 'A4:C1:38:F0:E1:D3 --url 2',
+    // The column before it is as wide as its longest time.
+    varies: [[/ +(?=RESULT|refused\))/g, '  ']],
+    refused: `${LOCK} --url 99`,
+  },
+  {
+    command: 'webhook trigger',
+    shows: `theft ${LOCK} --fast`,
+    json: '--list',
+    wrong: [`thef ${LOCK}`, /Did you mean theft\?/],
+    no: 'theft A4:C1:38:F0:E1:D3 --fast --url 2',
+  },
+  { command: 'webhook remove', shows: '2', json: '3', wrong: ['two', NO_NUMBER], refused: '99' },
+  {
+    command: 'webhook listen',
+    shows: '--port 0',
+    wrong: ['--port 99999', /Expected a port/],
+    no: '--port 0 --expect 1 --within 1s',
+    during: untilIt(/Listening/),
+  },
+  {
+    command: 'webhook schema',
+    shows: '--types',
+    json: '',
+    wrong: ['--type', /unknown option '--type'\. Did you mean/],
+  },
+];
+
+const SIMULATOR: readonly CommandCase[] = [
+  {
+    command: 'sim run',
+    shows: '--virtual --locks 3 --days 1 --seed 7 --out week.jsonl',
+    wrong: ['--virtual --mix warp=100', /warp/],
+    no: '--virtual --scenario hopeless.yaml',
+    down: '--locks 1',
+  },
+  {
+    command: 'sim plan',
+    shows: `--locks 30 --days 1 --mix mid=100 ${PRICE}`,
+    wrong: ['', /--locks <n>' not specified/],
+  },
+  {
+    command: 'sim shell',
+    shows: '',
+    stdin: 'steal for 1 min\nstate\n',
+    wrong: ['--battery full', /Expected a whole number, 0 to 100/],
+    down: '--gateway http://127.0.0.1:9',
+  },
+  { command: 'sim scenarios', shows: '', wrong: ['thef', /Did you mean theft\?/] },
+  { command: 'sim bugs', shows: '', wrong: ['--jsn', /Did you mean --json\?/] },
+  { command: 'sim faults', shows: '', wrong: ['--jsn', /Did you mean --json\?/] },
+  {
+    command: 'trace check',
+    shows: 'fine.jsonl --coverage',
+    wrong: ['nowhere.jsonl', /nowhere\.jsonl/],
+    no: 'broken.jsonl',
+  },
+  {
+    command: 'trace show',
+    shows: 'fine.jsonl',
+    wrong: ['fine.jsonl --reason REASON_THEF', /is no reason: .*Did you mean REASON_THEFT\?/],
+  },
+  { command: 'trace anonymise', shows: 'fine.jsonl --seed 1', json: null, wrong: ['nowhere.jsonl', /nowhere\.jsonl/] },
+  { command: 'trace export', shows: '', json: null, wrong: ['--since noon', /noon/] },
+  {
+    command: 'trace record',
+    shows: '--out now.jsonl',
+    json: null,
+    wrong: ['--mac A4:C1', NOT_A_MAC],
+    during: untilIt(/Ctrl-C/),
+  },
+  {
+    command: 'trace replay',
+    shows: 'fine.jsonl --provision --merchant "Amber Bikes" --speed max',
+    wrong: ['fine.jsonl', /give --secrets FILE\.csv or --provision/],
+  },
+  {
+    command: 'ping decode',
+    shows: '0829100e18b8b4acbc9f344a0408011051',
+    wrong: ['08', /the bytes are no protobuf Uplink|the uplink/],
+  },
+  {
+    command: 'ping encode',
+    shows:
+      `'{"ping_type":"close_connection","lock_state":"locked","battery_percent":81,` +
+      `"boot":41,"sequence":14,"date":"2026-11-20T06:00:51.000Z"}'`,
+    wrong: ["'{}'", /ping_type|expected/],
+  },
+  {
+    command: 'model show',
+    shows: '--rules',
+    json: '',
+    wrong: ['--format pdf', /--format is "pdf": expected text, json/],
+  },
+];
+
+const HOUSEKEEPING: readonly CommandCase[] = [
+  {
+    command: 'usage show',
+    shows: '',
+    json: '--by month',
+    wrong: ['--month 11', /"11" is no month/],
+    refused: '--merchant Nobody',
+  },
+  {
+    command: 'usage statement',
+    shows: '--month 2026-10 --merchant "Amber Bikes"',
+    json: '--month 2026-10 --merchant "Basil Bikes"',
+    wrong: ['--format pdf', /--format is "pdf": expected table, csv, json/],
+    refused: '--month 2026-01',
+  },
+  {
+    command: 'usage close',
+    shows: '--month 2026-10',
+    wrong: ['--month October', /"October" is no month/],
+    refused: '--month 2026-11',
+  },
+  {
+    command: 'usage plan set',
+    shows: `"Basil Bikes" ${PRICE}`,
+    wrong: ['"Basil Bikes" --per-mb 0.12 --per-sim 0.80 --currency euro', /no currency/],
+    refused: `Nobody ${PRICE}`,
+  },
+  { command: 'usage plan show', shows: '', wrong: ['--month', /unknown option/], refused: 'Nobody' },
+  { command: 'config show', shows: '', wrong: ['--mqtt-port many', /--mqtt-port is "many": expected a port/] },
+  {
+    command: 'config confirm-clock',
+    shows: '',
+    json: '--dry-run',
+    wrong: ['--dryrun', /Did you mean --dry-run\?/],
+  },
+  {
+    command: 'config reset-operator-token',
+    shows: '--data closed',
+    wrong: ['--data nowhere', /nowhere/],
+  },
+  { command: 'config rotate-key', shows: '--data closed', wrong: ['--data nowhere', /nowhere/] },
+  {
+    command: 'config forget-secrets',
+    shows: '--data closed --yes',
+    wrong: ['--data closed', /say --yes if meant/],
+    before: loseKey,
+  },
+  {
+    command: 'db check',
+    varies: STORE_SIZE,
+    shows: '--data closed',
+    wrong: ['nowhere.sqlite', /nowhere\.sqlite/],
+    no: 'rotten.sqlite',
+  },
+  {
+    command: 'db backup',
+    varies: STORE_SIZE,
+    shows: '--out monday.sqlite',
+    json: '--out tuesday.sqlite',
+    wrong: ['--out fine.jsonl', /is there already; --force takes its place/],
+    down: '--out friday.sqlite',
+    before: async ({ data }) => {
+      while (existsSync(path.join(data, 'backup.part'))) await new Promise<void>((resolve) => afterThisTurn(resolve));
+    },
+  },
+  {
+    command: 'db accept',
+    shows: '--data closed --yes',
+    wrong: ['--data closed', /say --yes if meant/],
+    before: spoilSums,
+  },
+  { command: 'db migrate', varies: STORE_SIZE, shows: '--data closed --dry-run', wrong: ['--data nowhere', /nowhere/] },
+  { command: 'completion', shows: 'bash', wrong: ['basch', /expected bash, zsh, fish\. Did you mean bash\?/] },
+];
+
+/** All of them, in the order of calling. */
+export const COMMAND_CASES: readonly CommandCase[] = [...FIRST, ...DEVICES, ...WEBHOOKS, ...SIMULATOR, ...HOUSEKEEPING];

@@ -1,0 +1,47 @@
+/**
+ * The gateway is killed in the middle of a hundred deliveries, again and again (quality.md §2): what was being
+ * delivered arrives all the same, a repeat only under the same id, and each lock's first attempts in its order.
+ */
+import type { Test } from 'tap';
+import { chooseSeed } from '../pair/seeded-chance.js';
+import { summarize } from './delivery-check.js';
+import { KillRun, type KillRunOptions } from './kill-run.js';
+
+/** A hundred acknowledged pings wait for a merchant who takes its time; a life ends when some of them have come. */
+const HUNDRED: Omit<KillRunOptions, 'seed' | 'kills' | 'floor'> = {
+  locks: 12,
+  inFlight: 4,
+  lines: 'arrived',
+  linesPerLife: 50,
+  backlog: 100,
+  faultShare: 0,
+  slowestMs: 30,
+};
+
+/** Adds the test with so many kills. */
+export function testDeliveryKills(t: Test, kills: number, file: string): void {
+  const seed = chooseSeed();
+  const repeat = `LOCKGATE_SEED=${seed} npx tap ${file}`;
+  t.setTimeout(600_000);
+  t.test(`${kills} kills in the middle of 100 deliveries lose none`, async (t) => {
+    t.setTimeout(600_000);
+    const result = await KillRun.run(t, { ...HUNDRED, seed, kills, floor: 75 * kills });
+    t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${kills} kills`);
+    t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
+    t.same(result.refused, [], 'every webhook verifies');
+    t.ok(result.arrivals >= 50 * kills, 'each life delivered some');
+  });
+}
+
+/** Adds the test of the test: the same run with events that are skipped on purpose has to be red. */
+export function testSkippedEvents(t: Test, file: string): void {
+  const seed = chooseSeed();
+  t.test('the same run is red where events are skipped', async (t) => {
+    t.setTimeout(600_000);
+    const { findings } = await KillRun.run(t, { ...HUNDRED, seed, kills: 1, floor: 75, sabotage: 'skip-event' });
+    t.ok(
+      findings.some(({ broken }) => broken === 'missing'),
+      `${summarize(findings)}\nrepeat: LOCKGATE_SEED=${seed} npx tap ${file}`,
+    );
+  });
+}

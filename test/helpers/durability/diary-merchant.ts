@@ -1,0 +1,114 @@
+/**
+ * A merchant who writes down every webhook that came and verifies, with the reference library of Standard Webhooks and
+ * not with ours. It is slow now and then, answers 500, or hangs up before its answer: whatever a receiver does, it must
+ * get each ping.
+ */
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
+import { oddMoment } from '../clocks/bell.js';
+import type { SeededChance } from '../pair/seeded-chance.js';
+
+/** One line of the merchant's diary. */
+export interface Arrival {
+  readonly webhookId: string;
+  /** As locks spell it on the wire: 12 hex digits. */
+  readonly mac: string;
+  readonly boot: number;
+  readonly sequence: number;
+  /** A hash of the body as it came. */
+  readonly bodyHash: string;
+  /** It was answered with 2xx; the others the gateway has to send again. */
+  readonly accepted: boolean;
+}
+
+export interface DiaryMerchantOptions {
+  readonly chance: SeededChance;
+  /** Called after each line of the diary. */
+  readonly onLine: () => void;
+  /** Out of all webhooks that come for the first time, the share that fails. */
+  readonly faultShare: number;
+  /** How long an answer may take, in ms. */
+  readonly slowestMs: number;
+}
+
+export class DiaryMerchant {
+  readonly arrivals: Arrival[] = [];
+  /** Webhooks that did not verify, and why. */
+  readonly refused: string[] = [];
+  /** How many pings were answered with 2xx at least once. */
+  get accepted(): number {
+    return this.#accepted.size;
+  }
+  readonly #options: DiaryMerchantOptions;
+  readonly #server: Server;
+  readonly #seen = new Set<string>();
+  readonly #accepted = new Set<string>();
+  #webhook: Webhook | undefined;
+
+  private constructor(options: DiaryMerchantOptions) {
+    this.#options = options;
+    this.#server = createServer((request, response) => void this.#take(request, response));
+  }
+
+  static async start(options: DiaryMerchantOptions): Promise<DiaryMerchant> {
+    const merchant = new DiaryMerchant(options);
+    await new Promise<void>((resolve) => merchant.#server.listen(0, '127.0.0.1', resolve));
+    return merchant;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/locks`;
+  }
+
+  /** Verifies with this signing secret. */
+  trust(secret: string): void {
+    this.#webhook = new Webhook(secret);
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const body = Buffer.concat(chunks).toString('utf8');
+      const fault = this.#fault(String(request.headers['webhook-id']));
+      this.#note(request, body, fault === undefined);
+      if (this.#options.slowestMs > 0) await oddMoment(this.#options.chance.between(0, this.#options.slowestMs));
+      if (fault === 'hang-up') response.destroy();
+      else response.writeHead(fault === undefined ? 204 : 500).end();
+    } catch {
+      // The gateway was killed while it sent: nothing came.
+    }
+    this.#options.onLine();
+  }
+
+  /** What fails does so once: a second failure would wait five minutes for its retry. */
+  #fault(id: string): 'hang-up' | 'error' | undefined {
+    const { chance, faultShare } = this.#options;
+    const isFirst = !this.#seen.has(id);
+    this.#seen.add(id);
+    if (!isFirst || chance.next() >= faultShare) return undefined;
+    return chance.pick(['hang-up', 'error']);
+  }
+
+  #note(request: IncomingMessage, body: string, accepted: boolean): void {
+    try {
+      this.#webhook?.verify(body, request.headers as Record<string, string>);
+    } catch (error) {
+      this.refused.push((error as Error).message);
+      return;
+    }
+    const { mac_addr, boot, sequence } = JSON.parse(body) as { mac_addr: string; boot: number; sequence: number };
+    const webhookId = String(request.headers['webhook-id']);
+    const mac = mac_addr.replaceAll(':', '');
+    const bodyHash = createHash('sha256').update(body).digest('base64url').slice(0, 12);
+    this.arrivals.push({ webhookId, mac, boot, sequence, bodyHash, accepted });
+    if (accepted) this.#accepted.add(`${mac}/${boot}/${sequence}`);
+  }
+}

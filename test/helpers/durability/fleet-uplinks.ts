@@ -1,0 +1,107 @@
+/**
+ * What the locks of a fleet make in some boots each, and in what order it may arrive: locks whose clocks are years off,
+ * and jump with a boot; uplinks that come again, and long after their successors.
+ */
+import type { Prng } from '../../../firmware-sim/prng.js';
+import { Days, Minutes, Seconds } from '../../../proto/clock.js';
+import { encodeUplink } from '../../../proto/wire/codec.js';
+import { DEFAULT_POWER, type LockState, type Ping, type PowerSettings, type Uplink } from '../../../proto/wire/ping.js';
+import type { Reason } from '../../../proto/wire/reasons.js';
+
+/** An uplink and the bytes that it is, and stays. */
+export interface Made {
+  /** When it was truly made, whatever the lock's clock says. */
+  readonly trueMs: number;
+  readonly uplink: Uplink;
+  readonly bytes: Buffer;
+}
+
+const TEN_YEARS = Days(3652);
+const REASONS: readonly Reason[] = [
+  'REASON_THEFT',
+  'REASON_PERIOD_TRACKING',
+  'REASON_STATE_PING',
+  'REASON_UNLOCKED_PING',
+  'REASON_UNLOCKED_MOVEMENT',
+  'REASON_NETWORK_PING',
+  'REASON_RESET',
+];
+
+/** A lock's uplinks over some boots, 20 to 30 of them, in the order in which it makes them. */
+export function fleetUplinks(random: Prng, startMs: number): Made[] {
+  const count = random.whole(20, 30);
+  const isClockOff = random.chance(0.3);
+  const made: Made[] = [];
+  let boot = random.whole(0, 1000);
+  let sequence = 0;
+  let offset = isClockOff ? someOffset(random) : 0;
+  let power = DEFAULT_POWER;
+  for (let index = 0; index < count; index++) {
+    if (index > 0 && random.chance(0.1)) {
+      boot += random.whole(1, 3);
+      sequence = 0;
+      if (isClockOff) offset = someOffset(random);
+    }
+    if (random.chance(0.1)) power = somePower(random);
+    sequence += 1;
+    const trueMs = startMs + Minutes(10) * index + random.whole(0, Minutes(10) - 1);
+    const body: Uplink['body'] = random.chance(0.08) ? someAck(random) : somePing(random);
+    const uplink = { boot, sequence, timeMs: trueMs + offset, power, kept: 0, dropped: 0, body };
+    made.push({ trueMs, uplink, bytes: Buffer.from(encodeUplink(uplink)) });
+  }
+  return made;
+}
+
+function someOffset(random: Prng): number {
+  return Math.round(random.between(-TEN_YEARS, TEN_YEARS));
+}
+
+function somePower(random: Prng): PowerSettings {
+  return {
+    mode: random.pick(['MID', 'HIGH']),
+    rideTracking: random.chance(0.5),
+    airplane: random.chance(0.2),
+    recovery: random.chance(0.2),
+  };
+}
+
+function someAck(random: Prng): Uplink['body'] {
+  const minute = (): number => random.whole(0, 1439);
+  const highWindow = random.chance(0.5)
+    ? { fromMinute: minute(), toMinute: minute(), utcOffsetMinutes: random.whole(-720, 720) }
+    : null;
+  return { kind: 'ack', commandId: random.whole(1, 1000), result: 'ok', detail: '', highWindow };
+}
+
+function somePing(random: Prng): Ping {
+  const head = {
+    lockState: random.pick(['locked', 'unlocked', 'unknown'] as const) as LockState,
+    batteryPercent: random.whole(5, 100),
+  };
+  if (random.chance(0.15)) return { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', ...head };
+  const reason: Reason = random.chance(0.1) ? `REASON_UNRECOGNIZED_${random.whole(40, 9999)}` : random.pick(REASONS);
+  const position = {
+    latitudeDegrees: random.whole(-90_0000000, 90_0000000) / 1e7,
+    longitudeDegrees: random.whole(-180_0000000, 180_0000000) / 1e7,
+    uncertaintyMeters: random.whole(1, 50),
+  };
+  const rest = { ebikeVolts: null, tetherState: 'detached' } as const;
+  if (random.chance(0.5))
+    return { kind: 'gps', reason, ...head, ...rest, position, speedMetersPerSecond: 4, directionDegrees: 90 };
+  return { kind: 'cellular', reason, ...head, ...rest, firmwareVersion: '2.4.1', position: null };
+}
+
+/** What arrives of a lock: a share of it late, behind up to all of its successors, and a share of it once more. */
+export function mangled(random: Prng, made: readonly Made[], late: number, repeated: number): Made[] {
+  const arrivals = made.map((item, index) => {
+    const place = random.chance(late) ? index + random.between(1, random.pick([3, 10, made.length])) : index;
+    return { item, place };
+  });
+  const again = arrivals
+    .filter(() => random.chance(repeated))
+    .map(({ item, place }) => ({ item, place: place + random.between(0, made.length) }));
+  return [...arrivals, ...again].sort((one, other) => one.place - other.place).map(({ item }) => item);
+}
+
+/** When what is sent comes, on a network that is quick. */
+export const TRAVEL = Seconds(1);

@@ -1,0 +1,115 @@
+/**
+ * Very many locks that send as fast as they are answered, from a process that takes as little of the machine as can be,
+ * and what each of them was told is safe. Their gateway is killed under them; the next life goes on a few pings before
+ * the last that was acknowledged, with the same bytes, as locks do that were not told how it ended.
+ */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { openKeys } from '../../../gateway/data-folder/keys.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { parseMac } from '../../../proto/wire/mac.js';
+import { crowdLocks, type PlayedLock } from '../../bench/load/crowd-accounts.js';
+import { build } from '../../bench/load/generator.js';
+import { Obedient } from '../../bench/load/obedient.js';
+import { FIRST_SEQUENCE, pingTemplate } from '../../bench/load/ping-template.js';
+import type { SeededChance } from '../pair/seeded-chance.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+
+/** The merchant that hears of its locks by webhook, and the one that does not: no receiver could keep up with all. */
+export const [HEARD, UNHEARD] = ['Amber', 'Blue'] as const;
+/** All pings of a run are of one boot, so that a name says which ping it is. */
+export const FLOOD_BOOT = 7;
+
+/** Pings that a lock sends again at the most when it goes on. */
+const AGAIN_MOST = 40;
+/** Before today, so that no ping is from the future: a lock sends some hundred thousand, a millisecond each. */
+const FIRST_PING_MS = Date.UTC(2026, 10, 20, 6);
+
+/** A lock, and the last of its pings that it was told is safe. */
+export interface FloodLock extends PlayedLock {
+  readonly isHeard: boolean;
+  last: number;
+}
+
+export class FloodCrowd {
+  readonly locks: readonly FloodLock[];
+  readonly #generator: string;
+  readonly #test: Teardown;
+  readonly #chance: SeededChance;
+  #program: Obedient | undefined;
+  #life: Promise<{ readonly last: readonly number[] }> | undefined;
+
+  private constructor(test: Teardown, generator: string, locks: readonly FloodLock[], chance: SeededChance) {
+    this.#test = test;
+    this.#generator = generator;
+    this.#chance = chance;
+    this.locks = locks;
+  }
+
+  /**
+   * Makes a data folder that knows so many locks, `heard` of them the merchant's that hears. Undefined where there is
+   * no compiler to make the process with.
+   */
+  static async make(
+    test: Teardown,
+    data: string,
+    { locks: count, heard, chance }: { readonly locks: number; readonly heard: number; readonly chance: SeededChance },
+  ): Promise<FloodCrowd | undefined> {
+    const generator = build();
+    if (generator === undefined) return undefined;
+    const locks = crowdLocks(count).map((lock, index) => ({ ...lock, isHeard: index < heard, last: FIRST_SEQUENCE }));
+    const store = await openSqliteStore(data);
+    for (const merchant of [HEARD, UNHEARD]) await store.addMerchant(merchant, 0);
+    const keys = openKeys(data, false);
+    const devices = locks.map(({ mac: text, secret, isHeard }) => {
+      const mac = parseMac(text);
+      if (!mac.ok) throw new Error(mac.error.message);
+      const merchant = isHeard ? HEARD : UNHEARD;
+      return { mac: mac.value, merchant, simulated: false, secretHash: keys.hashSecret(secret), nowMs: 0 };
+    });
+    await store.addDevices(devices);
+    await store.close();
+    return new FloodCrowd(test, generator, locks, chance);
+  }
+
+  /** How many pings were acknowledged, each counted once. */
+  get acked(): number {
+    return this.locks.reduce((sum, { last }) => sum + last - FIRST_SEQUENCE, 0);
+  }
+
+  /** Connects all; they go on from their last, or send everything once more from the first. */
+  async connect(port: number, from: 'last' | 'first'): Promise<void> {
+    const plan = path.join(tempFolder(this.#test), 'plan');
+    writeFileSync(plan, this.#planOf(port, from));
+    const program = new Obedient(this.#generator, [plan]);
+    this.#test.teardown(() => program.end());
+    this.#program = program;
+    await program.answer();
+  }
+
+  /** All send, for so many ms at the most. Resolves when as many pings are acknowledged as there are locks. */
+  async flood(milliseconds: number): Promise<void> {
+    const program = this.#program as Obedient;
+    await program.answer(`life ${milliseconds}`);
+    this.#life = program.answer();
+    // Looked at when it is over.
+    this.#life.catch(() => undefined);
+  }
+
+  /** Waits for the end of the flood, and notes what each was told. */
+  async over(): Promise<void> {
+    const { last } = (await this.#life) as { readonly last: readonly number[] };
+    for (const [index, lock] of this.locks.entries()) lock.last = Math.max(lock.last, last[index] ?? 0);
+    await this.#program?.end();
+  }
+
+  #planOf(port: number, from: 'last' | 'first'): string {
+    const { bytes, sequenceAt, timeAt } = pingTemplate(FLOOD_BOOT);
+    const lines = [`port ${port}`, `template ${bytes.toString('hex')}`, `time ${timeAt}`, `begin ${FIRST_PING_MS}`];
+    for (const { mac, secret, last } of this.locks) {
+      const begin = Math.max(FIRST_SEQUENCE, last - this.#chance.between(0, AGAIN_MOST));
+      lines.push(`sequence ${sequenceAt} ${from === 'last' ? begin : FIRST_SEQUENCE}`, `lock ${mac} ${secret} up`);
+    }
+    return `${lines.join('\n')}\n`;
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * The test of a loss of power, which has a quick form and a long one: the run of kill.test.ts, but with each kill all
+ * that was not fsynced goes too (quality.md §2). With synchronous NORMAL, which a kill can't tell from FULL, the same
+ * run must lose pings that were acknowledged.
+ */
+import type { Test } from 'tap';
+import { chooseSeed } from '../pair/seeded-chance.js';
+import { SYNCHRONOUS_NORMAL } from '../store/synchronous-normal.js';
+import { summarize } from './delivery-check.js';
+import { KillRun, type KillRunOptions } from './kill-run.js';
+import { PowerLoss } from './power-loss.js';
+
+/** Adds both tests. `file` is the one to repeat, as tap is given it. */
+export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabotagedKills: number, file: string): void {
+  const seed = chooseSeed();
+  const repeat = `LOCKGATE_SEED=${seed} npx tap ${file}`;
+  const powerLoss = PowerLoss.make(t);
+  const skip = powerLoss === undefined ? 'there is no g++ to build a library with that follows what is written' : false;
+  t.setTimeout(7_200_000);
+  t.comment(`seed ${seed}, options ${JSON.stringify(load)}; repeat: ${repeat}`);
+
+  t.test(`${load.kills} losses of power take nothing that was acknowledged`, { skip }, async (t) => {
+    t.setTimeout(7_200_000);
+    const result = await KillRun.run(t, { ...load, seed, powerLoss });
+    t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${result.bytesLost} bytes lost`);
+    t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
+    t.same(result.integrity, ['ok', 'ok'], 'the file is whole after a loss of power and after a stop');
+    t.same(result.complaints, [], 'the gateway had nothing to complain about');
+    t.same(result.exitCodes, [0]);
+  });
+
+  t.test('with synchronous NORMAL the same run loses some', { skip }, async (t) => {
+    t.setTimeout(7_200_000);
+    const sabotaged = { ...load, seed, kills: sabotagedKills, floor: 1, powerLoss, environment: SYNCHRONOUS_NORMAL };
+    const { findings, acked, bytesLost } = await KillRun.run(t, sabotaged);
+    const missing = findings.filter(({ broken }) => broken === 'missing').length;
+    t.comment(`${missing} of ${acked} acknowledged pings never arrived; ${bytesLost} bytes lost`);
+    t.ok(bytesLost > 0, 'something had not been synced');
+    t.ok(missing > 0, `acknowledged pings are missing; repeat: ${repeat}`);
+  });
+}

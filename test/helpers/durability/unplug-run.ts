@@ -1,0 +1,280 @@
+/**
+ * A run in which the gateway is unplugged: a simulated fleet lives on, at speed, while there is no gateway for minutes
+ * of its time; then the gateway comes back, what was kept is told, and the diaries of the locks and of the merchant are
+ * compared. The gateway's word is asked for only what it is to say: findings and presence.
+ */
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { Fleet, fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
+import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
+import type { Lock } from '../../../firmware-sim/lock/lock.js';
+import type { World, WorldChange, WorldEvent } from '../../../firmware-sim/world/world.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { afterThisTurn, Days, Hours, type Milliseconds, RunClock, systemClock } from '../../../proto/clock.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
+import { Bell, oddMoment } from '../clocks/bell.js';
+import { GatewayChild } from '../gateway/gateway-child.js';
+import { SeededChance } from '../pair/seeded-chance.js';
+import type { Teardown } from '../store/temp-folder.js';
+import { checkDeliveries, type Finding } from './delivery-check.js';
+import { DiaryMerchant } from './diary-merchant.js';
+import type { SabotageName } from './sabotage.js';
+import { UplinkDiary } from './uplink-diary.js';
+
+type Test = Teardown & { comment(line: string): void };
+
+/** One time without a gateway. Times are the run's. */
+export interface Outage {
+  /** From when, after the beginning of the run. */
+  readonly afterMs: Milliseconds;
+  readonly lasts: Milliseconds;
+  /** How it ends before: asked politely, or killed. */
+  readonly signal: 'SIGTERM' | 'SIGKILL';
+}
+
+export interface UnplugRunOptions {
+  readonly seed: number;
+  readonly locks: number;
+  readonly speed: number;
+  /** In order. */
+  readonly outages: readonly Outage[];
+  /** When nothing more happens to any lock, after the beginning, so that the run has an end. */
+  readonly calmAfterMs: Milliseconds;
+  readonly worldOf: (index: number, startMs: number, seed: number) => World;
+  readonly sabotage?: SabotageName;
+}
+
+export interface UnplugRunResult {
+  /** What is broken between the diaries. */
+  readonly findings: readonly Finding[];
+  readonly diary: UplinkDiary;
+  readonly arrivals: number;
+  /** Uplinks that waited in the locks when the gateway came back, for each outage. */
+  readonly keptAtReturn: readonly number[];
+  /** What the judge found, how often. */
+  readonly rules: ReadonlyMap<string, { readonly count: number; readonly message: string }>;
+  /** Where the gateway's presence and the lock itself differ at the end. */
+  readonly disagreements: readonly string[];
+  readonly complaints: readonly string[];
+}
+
+/** Nothing but waiting is left when it comes to this; the longest wait of a lock to try again is 6 min of its time. */
+const PHASE_SECONDS = 60;
+const STOP_SECONDS = 10;
+/** Without a new webhook for so long, none comes any more. */
+const STILL_SECONDS = 3;
+const ASKED_EVERY_MS = 100;
+
+/**
+ * A life that ends in calm: from a moment on nothing happens but that all is well again, once. Last of all the lock is
+ * opened and closed, so that even one that left a silent state, and has nothing to say of that, tells how it is.
+ */
+class CalmingWorld implements World {
+  readonly #inner: World;
+  readonly #calmMs: number;
+  #left: readonly WorldChange[] = [
+    { type: 'coverage', covered: true },
+    { type: 'sky', open: true },
+    { type: 'settings', change: { airplane: false } },
+    { type: 'battery', percent: 80 },
+    { type: 'motion', moving: false },
+    { type: 'lock-state', lockState: 'unlocked' },
+    { type: 'lock-state', lockState: 'locked' },
+  ];
+
+  constructor(inner: World, calmMs: number) {
+    this.#inner = inner;
+    this.#calmMs = calmMs;
+  }
+
+  get beginning(): World['beginning'] {
+    return this.#inner.beginning;
+  }
+
+  nextAtMs(): number {
+    const atMs = this.#inner.nextAtMs();
+    if (atMs < this.#calmMs) return atMs;
+    return this.#left.length > 0 ? this.#calmMs : Number.POSITIVE_INFINITY;
+  }
+
+  take(): WorldEvent | undefined {
+    if (this.#inner.nextAtMs() < this.#calmMs) return this.#inner.take();
+    const [change, ...left] = this.#left;
+    this.#left = left;
+    return change && { atMs: this.#calmMs, change };
+  }
+
+  fixAt(atMs: number): ReturnType<World['fixAt']> {
+    return this.#inner.fixAt(atMs);
+  }
+
+  truthAt(atMs: number): ReturnType<World['truthAt']> {
+    return this.#inner.truthAt(atMs);
+  }
+
+  cellPositionAt(atMs: number): ReturnType<World['cellPositionAt']> {
+    return this.#inner.cellPositionAt(atMs);
+  }
+}
+
+interface RunParts {
+  readonly bell: Bell;
+  readonly gateway: GatewayChild;
+  readonly merchant: DiaryMerchant;
+}
+
+export class UnplugRun {
+  readonly #options: UnplugRunOptions;
+  readonly #test: Test;
+  readonly #bell: Bell;
+  readonly #diary: UplinkDiary;
+  readonly #gateway: GatewayChild;
+  readonly #merchant: DiaryMerchant;
+  #clock!: RunClock;
+  #startMs = 0;
+  #fleet!: Fleet;
+
+  private constructor(test: Test, options: UnplugRunOptions, parts: RunParts) {
+    this.#test = test;
+    this.#options = options;
+    this.#bell = parts.bell;
+    this.#gateway = parts.gateway;
+    this.#merchant = parts.merchant;
+    // A lock writes before it acts: what is waited for is what it is after.
+    this.#diary = new UplinkDiary(() => afterThisTurn(() => this.#bell.ring()));
+  }
+
+  /** Runs it to its end. @throws Error where a gateway does not start or a phase does not end */
+  static async run(test: Test, options: UnplugRunOptions): Promise<UnplugRunResult> {
+    const chance = new SeededChance(options.seed);
+    const bell = new Bell();
+    const merchant = await DiaryMerchant.start({ chance, faultShare: 0, slowestMs: 0, onLine: () => bell.ring() });
+    test.teardown(() => merchant.close());
+    const gateway = await GatewayChild.fast(test, options.speed, options.sabotage);
+    const run = new UnplugRun(test, options, { bell, gateway, merchant });
+    await run.#setUp();
+    const keptAtReturn: number[] = [];
+    for (const outage of options.outages) keptAtReturn.push(await run.#unplug(outage));
+    return { ...(await run.#conclude()), keptAtReturn };
+  }
+
+  async #setUp(): Promise<void> {
+    const { locks, seed, speed, calmAfterMs, worldOf } = this.#options;
+    const gateway = this.#gateway;
+    await beginAtNine(gateway.request.data);
+    await gateway.start();
+    await gateway.post('/merchants', { name: 'Amber' });
+    this.#merchant.trust(await gateway.addWebhook(this.#merchant.url));
+    const macs = fleetMacs(seed, locks);
+    const { devices } = await gateway.post<{ devices: { secret: string }[] }>('/devices/import', {
+      devices: macs.map((mac) => ({ mac: formatMac(mac) })),
+    });
+    const secrets = new Map(macs.map((mac, index): [Mac, string] => [mac, devices[index]?.secret ?? '']));
+    const { run_clock } = await gateway.get<{ run_clock: string }>('/status');
+    this.#startMs = Date.parse(run_clock);
+    this.#clock = new RunClock(this.#startMs, speed);
+    this.#fleet = new Fleet({
+      seed,
+      clock: this.#clock,
+      macs,
+      pace: 'lively',
+      openLink: mqttLinks({ host: '127.0.0.1', port: gateway.mqttPort }, (mac) => secrets.get(mac) ?? ''),
+      diary: this.#diary.write,
+      startEvery: 0,
+      worldOf: (_mac, index) => new CalmingWorld(worldOf(index, this.#startMs, seed), this.#startMs + calmAfterMs),
+    });
+    this.#test.teardown(() => this.#fleet.stop());
+    this.#fleet.start();
+  }
+
+  /** Resolves at a moment of the run. */
+  #at(afterMs: Milliseconds): Promise<void> {
+    const left = this.#startMs + afterMs - this.#clock.now();
+    return new Promise((resolve) => void this.#clock.after(left, resolve));
+  }
+
+  /** How many uplinks waited in the locks when the gateway came back. */
+  async #unplug({ afterMs, lasts, signal }: Outage): Promise<number> {
+    await this.#at(afterMs);
+    if (signal === 'SIGKILL') await this.#gateway.kill();
+    else await this.#gateway.stop(STOP_SECONDS);
+    const goneMs = this.#clock.now() - this.#startMs;
+    await this.#at(goneMs + lasts);
+    const { kept } = this.#diary;
+    await this.#gateway.start();
+    this.#test.comment(`${signal}: ${this.#diary.made} made, ${kept} kept when the gateway came back`);
+    return kept;
+  }
+
+  async #conclude(): Promise<Omit<UnplugRunResult, 'keptAtReturn'>> {
+    await this.#at(this.#options.calmAfterMs);
+    await this.#bell.until(
+      () => this.#diary.kept === 0 && this.#fleet.locks.every(isSettled),
+      PHASE_SECONDS,
+      () => `locks that have told all: ${this.#diary.kept} uplinks are kept`,
+    );
+    const disagreements = await this.#comparePresence();
+    await this.#fleet.stop();
+    const expected = (): number => this.#diary.made - this.#diary.discarded - this.#diary.kept;
+    await this.#bell.untilOrStill(
+      () => this.#merchant.accepted >= expected(),
+      () => this.#merchant.arrivals.length,
+      STILL_SECONDS,
+    );
+    await this.#gateway.stop(STOP_SECONDS);
+    const { arrivals } = this.#merchant;
+    return {
+      findings: checkDeliveries(this.#diary.toDeliver(), arrivals, 1),
+      diary: this.#diary,
+      arrivals: arrivals.length,
+      rules: this.#rules(),
+      disagreements,
+      complaints: this.#gateway.complaints,
+    };
+  }
+
+  /** Asks until all agree, since a disconnect takes its time to be known; what still differs after that is returned. */
+  async #comparePresence(): Promise<string[]> {
+    for (let times = 0; ; times += 1) {
+      const { devices } = await this.#gateway.get<{ devices: { mac: string; presence: string }[] }>('/devices');
+      const presences = new Map(devices.map(({ mac, presence }) => [mac, presence]));
+      const differ = this.#fleet.locks.flatMap(({ mac, state }) => {
+        const its = state.link === 'up' ? 'online' : 'asleep';
+        const known = presences.get(formatMac(mac));
+        return its === known ? [] : [`${formatMac(mac)} is ${its} and the gateway says ${known}`];
+      });
+      if (differ.length === 0 || times >= PHASE_SECONDS) return differ;
+      await oddMoment(ASKED_EVERY_MS);
+    }
+  }
+
+  #rules(): UnplugRunResult['rules'] {
+    const db = new Database(path.join(this.#gateway.request.data, 'lockgate.sqlite'), { readonly: true });
+    const rows = db
+      .prepare('SELECT rule, count(*) AS count, max(message) AS message FROM finding GROUP BY rule')
+      .all() as {
+      rule: string;
+      count: number;
+      message: string;
+    }[];
+    db.close();
+    return new Map(rows.map(({ rule, count, message }) => [rule, { count, message }]));
+  }
+}
+
+/** Asleep, or on a connection that is kept: not on the way from one to the other. */
+function isSettled({ state }: Lock): boolean {
+  const isKept = state.stateName === 'RECOVERY' || state.stateName === 'HIGH';
+  return isKept ? state.link === 'up' : state.link === 'down' && state.waiting.length === 0;
+}
+
+/**
+ * The run begins at nine in the morning of the day after tomorrow, by the clock that the store keeps: inside the high
+ * window, and after whatever the wall's clock says, so that it goes on from where it was at each start.
+ */
+async function beginAtNine(data: string): Promise<void> {
+  const store = await openSqliteStore(data);
+  const today = Math.floor(systemClock.now() / Days(1)) * Days(1);
+  await store.writeFact('run-clock-ms', String(today + Days(2) + Hours(9)));
+  await store.close();
+}

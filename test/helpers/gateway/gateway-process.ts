@@ -1,0 +1,106 @@
+/**
+ * A gateway in a process of its own, for tests that kill it. It takes one argument, a {@link GatewayRequest} as JSON,
+ * prints a {@link GatewayReady} as JSON when it is ready, and ends by itself after SIGTERM when all is closed: should
+ * something be left open, it hangs, and the test that waits for its end says so. After SIGUSR2 it collects its garbage
+ * and prints a line `memory {…}`.
+ */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { closeGateway, exitBroken } from '../../../cli/commands/serve/gateway-end.js';
+import { type GatewayOptions, startGateway } from '../../../gateway/gateway.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
+import type { RunSize } from '../../../gateway/store/sqlite/log/uplink-memtable.js';
+import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
+import { overriding, SABOTAGES, type SabotageName } from '../durability/sabotage.js';
+import { FAULTS, type StoreFault } from '../store/store-faults.js';
+
+export interface GatewayRequest {
+  readonly data: string;
+  readonly mqttPort: number;
+  readonly operatorPort: number;
+  readonly sabotage?: SabotageName | undefined;
+  /** What the store does from {@link beginFault} on. */
+  readonly fault?: StoreFault | undefined;
+  /** How fast the run's clock goes; as life does where it is left out. */
+  readonly speed?: number | undefined;
+  /** Prints a line `usage […]` with each commit of counted usage, when it is on the disk. */
+  readonly tellsUsage?: boolean | undefined;
+  /** Another size of the log's runs. */
+  readonly runSize?: RunSize | undefined;
+}
+
+export interface GatewayReady {
+  readonly mqttPort: number;
+  readonly operatorPort: number;
+  readonly operatorToken: string;
+}
+
+function wrapping(
+  sabotage: SabotageName | undefined,
+  fault: StoreFault | undefined,
+  tellsUsage: boolean | undefined,
+  data: string,
+): Pick<GatewayOptions, 'wrapStore'> {
+  if (tellsUsage) return { wrapStore: tellingUsage };
+  if (sabotage !== undefined) return { wrapStore: SABOTAGES[sabotage] };
+  return fault === undefined ? {} : { wrapStore: (store) => FAULTS[fault](store, data) };
+}
+
+function tellingUsage(store: Store): Store {
+  const { usage } = store;
+  const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
+    await usage.add(deltas, nowMs);
+    process.stdout.write(`usage ${JSON.stringify(deltas)}\n`);
+  };
+  return overriding(store, { usage: overriding(usage, { add }) });
+}
+
+/** What is left when garbage is collected, twice, since the first collection may only find what the second frees. */
+function memoryAfterCollection(): NodeJS.MemoryUsage {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let round = 0; round < 2; round += 1) collect();
+  return process.memoryUsage();
+}
+
+async function main(): Promise<void> {
+  // It must not outlive the test: whoever started it holds the other end.
+  process.stdin.on('end', () => process.exit(1)).resume();
+  (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
+  const request = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
+  const { sabotage, fault, tellsUsage, runSize, speed = 1, ...place } = request;
+  const gateway = await startGateway(
+    {
+      ...place,
+      keyFile: null,
+      mqttHost: '127.0.0.1',
+      mqttTlsHost: '127.0.0.1',
+      mqttTlsPort: 0,
+      mqttTls: null,
+      mqttPerAddress: 0,
+      lockUplinksPerSecond: 200,
+      lockUplinkBurst: 2000,
+      lockUplinksPerDay: 200_000,
+      httpPerAddress: 0,
+      trustedProxies: [],
+      httpHost: '127.0.0.1',
+      httpPort: 0,
+      httpCorsOrigin: [],
+      operatorHost: '127.0.0.1',
+      logFormat: 'json',
+      logLevel: 'info',
+      allowWebhookRange: [parseRange('127.0.0.0/8')],
+      keepDays: 0,
+    },
+    { ...wrapping(sabotage, fault, tellsUsage, place.data), speed, runSize, onBroken: exitBroken },
+  );
+  gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
+  gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));
+  process.on('SIGUSR2', () => process.stdout.write(`memory ${JSON.stringify(memoryAfterCollection())}\n`));
+  process.once('SIGTERM', () => void closeGateway(gateway, (why) => process.stderr.write(`${why}\n`)));
+  const { mqttPort, operatorPort, operatorToken } = gateway;
+  process.stdout.write(`${JSON.stringify({ mqttPort, operatorPort, operatorToken } satisfies GatewayReady)}\n`);
+}
+
+await main();

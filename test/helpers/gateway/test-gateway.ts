@@ -1,0 +1,121 @@
+/**
+ * A real gateway on free ports and a new data folder, with a merchant, for tests in one process.
+ */
+import type { Config } from '../../../gateway/config.js';
+import type { GatewayEventMap } from '../../../gateway/events.js';
+import { type Gateway, type GatewayOptions, startGateway } from '../../../gateway/gateway.js';
+import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
+import { encodeUplink } from '../../../proto/wire/codec.js';
+import { type Mac, parseMac } from '../../../proto/wire/mac.js';
+import { DEFAULT_POWER, type Ping, type Uplink } from '../../../proto/wire/ping.js';
+import { makeStore } from '../store/new-store.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+
+export const MERCHANT = 'Amber';
+
+/** The settings of a gateway for tests: free ports, loopback allowed for webhooks. */
+export function testConfig(data: string): Config {
+  return {
+    data,
+    keyFile: null,
+    mqttHost: '127.0.0.1',
+    mqttTlsHost: '127.0.0.1',
+    mqttPort: 0,
+    mqttTlsPort: 0,
+    mqttTls: null,
+    mqttPerAddress: 0,
+    lockUplinksPerSecond: 200,
+    lockUplinkBurst: 2000,
+    lockUplinksPerDay: 200_000,
+    httpPerAddress: 0,
+    trustedProxies: [],
+    httpHost: '127.0.0.1',
+    httpPort: 0,
+    httpCorsOrigin: [],
+    operatorHost: '127.0.0.1',
+    operatorPort: 0,
+    logFormat: 'json',
+    logLevel: 'info',
+    allowWebhookRange: [parseRange('127.0.0.0/8')],
+    keepDays: 0,
+  };
+}
+
+/** Starts a gateway that is closed after the test; closing it earlier is fine. */
+export async function testGateway(test: Teardown, options: GatewayOptions = {}): Promise<Gateway> {
+  const gateway = await openGateway(test, tempFolder(test), options);
+  await gateway.accounts.addMerchant(MERCHANT);
+  return gateway;
+}
+
+/** Starts a gateway on a folder that may hold data already. */
+export async function openGateway(
+  test: Teardown,
+  data: string,
+  options: GatewayOptions = {},
+  settings: Partial<Config> = {},
+): Promise<Gateway> {
+  await makeStore(data);
+  const gateway = await startGateway({ ...testConfig(data), ...settings }, { logThread: false, ...options });
+  let closed: Promise<void> | undefined;
+  const once: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
+  test.teardown(() => once.close());
+  return once;
+}
+
+/** A MAC for a test, by a number of its own. */
+export function testMac(number = 1): Mac {
+  const mac = parseMac((0xa4c138000000 + number).toString(16));
+  if (!mac.ok) throw new Error(mac.error.message);
+  return mac.value;
+}
+
+const CELLULAR: Ping = {
+  kind: 'cellular',
+  reason: 'REASON_STATE_PING',
+  lockState: 'locked',
+  batteryPercent: 81,
+  firmwareVersion: '2.4.1',
+  ebikeVolts: null,
+  tetherState: 'detached',
+  position: null,
+};
+
+/** An uplink that is fine, with members of your own. */
+export function testUplink(sequence: number, members: Partial<Uplink> = {}): Uplink {
+  return {
+    boot: 1,
+    sequence,
+    timeMs: 1_763_618_400_000 + sequence * 1000,
+    power: DEFAULT_POWER,
+    kept: 0,
+    dropped: 0,
+    body: CELLULAR,
+    ...members,
+  };
+}
+
+/** Its bytes. */
+export function testBytes(sequence: number, members: Partial<Uplink> = {}): Buffer {
+  return Buffer.from(encodeUplink(testUplink(sequence, members)));
+}
+
+/** Resolves when the gateway has announced `count` events of this name that `fits` lets through. */
+export function eventsOf<Name extends keyof GatewayEventMap>(
+  gateway: Gateway,
+  name: Name,
+  count: number,
+  fits: (event: GatewayEventMap[Name][0]) => boolean = () => true,
+): Promise<GatewayEventMap[Name][0][]> {
+  return new Promise((resolve) => {
+    const seen: GatewayEventMap[Name][0][] = [];
+    const listener = (event: GatewayEventMap[Name][0]): void => {
+      if (!fits(event)) return;
+      seen.push(event);
+      if (seen.length < count) return;
+      gateway.events.off(name, listener as never);
+      resolve(seen);
+    };
+    gateway.events.on(name, listener as never);
+  });
+}

@@ -1,0 +1,55 @@
+/**
+ * A merchant's endpoint for tests: answers as it is told, and writes down what came.
+ */
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Teardown } from '../store/temp-folder.js';
+
+export interface ReceivedRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly json: Record<string, unknown>;
+}
+
+export type Answer = (request: ReceivedRequest, response: ServerResponse) => void;
+
+export class TestReceiver {
+  readonly requests: ReceivedRequest[] = [];
+  /** What it does with a request; 204 until told otherwise. */
+  answer: Answer = (_request, response) => void response.writeHead(204).end();
+  url = '';
+
+  /** Resolves when `count` requests have come in all. */
+  async received(count: number): Promise<void> {
+    while (this.requests.length < count) await this.#next();
+  }
+
+  readonly #waiting: (() => void)[] = [];
+
+  #next(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  async take(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of message) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks).toString('utf8');
+    const request = { headers: message.headers, body, json: JSON.parse(body) as Record<string, unknown> };
+    this.requests.push(request);
+    this.answer(request, response);
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+}
+
+/** Starts one on a free port of loopback; it is closed after the test. */
+export async function testReceiver(test: Teardown): Promise<TestReceiver> {
+  const receiver = new TestReceiver();
+  const server = createServer((message, response) => void receiver.take(message, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  test.teardown(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  return receiver;
+}

@@ -1,0 +1,121 @@
+/**
+ * A gateway's way in with its usage, on a bench: real sockets, with and without TLS, and a clock for months that a test
+ * turns by hand. The parts are those of gateway.ts; what a bill does not need is left out.
+ */
+
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { generate } from 'selfsigned';
+import { Accounts } from '../../../gateway/accounts/accounts.js';
+import type { GatewayEvents } from '../../../gateway/events.js';
+import type { Broker } from '../../../gateway/mqtt/broker.js';
+import { Listener } from '../../../gateway/mqtt/listener.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import type { Usage } from '../../../gateway/usage/usage.js';
+import { ManualClock, systemClock } from '../../../proto/clock.js';
+import { startBrokerParts } from '../mqtt/broker-parts.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { MERCHANT } from './test-gateway.js';
+
+/** Ten seconds before a month ends; far from now, so that all that the wall's clock stamps is earlier. */
+export const BEFORE_MONTH_END_MS = Date.UTC(2099, 10, 30, 23, 59, 50);
+
+export interface UsageBench {
+  readonly store: Store;
+  readonly accounts: Accounts;
+  readonly usage: Usage;
+  readonly broker: Broker;
+  readonly events: GatewayEvents;
+  /** Of months and bills. */
+  readonly clock: ManualClock;
+  /** The raw sockets that came by {@link serve}, in their order. */
+  readonly sockets: Socket[];
+  /** Resolves when all of them are closed: what the network has delivered is counted by then. */
+  drained(): Promise<void>;
+  /** Another way in, for the broker's connections: its port. */
+  serve(how: 'tcp' | 'tls'): Promise<number>;
+  /** Ends all of it; may be called again. */
+  close(): Promise<void>;
+}
+
+export interface UsageBenchOptions {
+  readonly data?: string;
+  readonly clock?: ManualClock;
+  readonly wrapStore?: (store: Store) => Store;
+}
+
+/** Starts one, with a merchant where the folder is new. */
+export async function usageBench(test: Teardown, options: UsageBenchOptions = {}): Promise<UsageBench> {
+  const clock = options.clock ?? new ManualClock(BEFORE_MONTH_END_MS);
+  const parts = await startBrokerParts({
+    data: options.data ?? tempFolder(test),
+    usageClock: clock,
+    ...(options.wrapStore !== undefined && { wrapStore: options.wrapStore }),
+  });
+  const { store, keys, events, usage, locks, ingest, broker } = parts;
+  const accounts = new Accounts({
+    store,
+    keys,
+    clock: systemClock,
+    runClock: systemClock,
+    sessions: broker.sessions,
+    ingest,
+    locks,
+    dispatcher: { forget: async () => undefined, settled: async () => undefined },
+    commands: { cancelled: () => undefined },
+    refusals: { store: async () => undefined, forget: async () => undefined },
+    onWebhookUrl: () => undefined,
+  });
+  if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);
+  const sockets: Socket[] = [];
+  const ends: (() => Promise<unknown>)[] = [];
+  const closeAll = async (): Promise<void> => {
+    const ended = ends.map((end) => end());
+    await parts.stop();
+    await Promise.all(ended);
+  };
+  let closed: Promise<void> | undefined;
+  const close = (): Promise<void> => (closed ??= closeAll());
+  test.teardown(close);
+  const serve = async (how: 'tcp' | 'tls'): Promise<number> => {
+    const { port, end } = await listen(broker, sockets, how === 'tls' ? await certificate() : undefined);
+    ends.push(end);
+    return port;
+  };
+  const drained = async (): Promise<void> => {
+    for (const socket of sockets) if (!socket.closed) await once(socket, 'close');
+  };
+  return { store, accounts, usage, broker, events, clock, sockets, drained, serve, close };
+}
+
+interface Certificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+async function certificate(): Promise<Certificate> {
+  const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }], {
+    keyType: 'ec',
+    curve: 'P-256',
+  });
+  return { key, cert };
+}
+
+async function listen(
+  broker: Broker,
+  sockets: Socket[],
+  tls: Certificate | undefined,
+): Promise<{ port: number; end: () => Promise<unknown> }> {
+  const context = tls && createSecureContext(tls);
+  const listener = await Listener.start({
+    host: '127.0.0.1',
+    port: 0,
+    ...(context !== undefined && { tls: () => context }),
+    onConnection: (connection) => {
+      sockets.push(connection.raw);
+      broker.take(connection);
+    },
+  });
+  return { port: listener.port, end: () => listener.close() };
+}

@@ -1,0 +1,67 @@
+/**
+ * What tests of webhooks have in common: a gateway whose deliveries live by a clock that is turned by hand, a lock, a
+ * merchant's receiver, and waiting for what an operator would see.
+ */
+import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import type { DeliveryReading, DeliveryState } from '../../../gateway/store/contract/webhook-store.js';
+import { ATTEMPT_TIMEOUT } from '../../../gateway/webhooks/sending/attempt.js';
+import { afterThisTurn, ManualClock, systemClock } from '../../../proto/clock.js';
+import { within } from '../clocks/bell.js';
+import type { Teardown } from '../store/temp-folder.js';
+import { testGateway } from './test-gateway.js';
+import { type TestReceiver, testReceiver } from './test-receiver.js';
+
+export interface WebhookBench {
+  readonly clock: ManualClock;
+  readonly gateway: Gateway;
+  readonly receiver: TestReceiver;
+  readonly urlId: number;
+  readonly secret: string;
+}
+
+/** A gateway on a manual clock, without jitter, with a receiver as its merchant's URL. */
+export async function webhookBench(
+  test: Teardown,
+  url: { readonly ordered?: boolean; readonly headers?: Record<string, string> } = {},
+  options: GatewayOptions = {},
+): Promise<WebhookBench> {
+  const clock = new ManualClock(systemClock.now());
+  const gateway = await testGateway(test, { deliveryClock: clock, random: () => 0.5, ...options });
+  const receiver = await testReceiver(test);
+  const added = await gateway.accounts.addWebhookUrl({ url: receiver.url, ...url });
+  return { clock, gateway, receiver, urlId: added.url.id, secret: added.secret };
+}
+
+/** Lets the loop turn until it holds. @throws Error with `what` when it doesn't in 20 s */
+export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  let isOver = false;
+  const look = async (): Promise<void> => {
+    while (!isOver && !(await holds())) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  };
+  await within(20, () => what, look()).finally(() => {
+    isOver = true;
+  });
+}
+
+/** Turns the clock to its next timer, once there is one that isn't the limit of an attempt that has just begun. */
+export async function toNextTimer(clock: ManualClock): Promise<number> {
+  const limitMs = clock.now() + ATTEMPT_TIMEOUT;
+  await eventually('a timer', () => clock.nextDueMs !== undefined && clock.nextDueMs !== limitMs);
+  const span = Math.max((clock.nextDueMs ?? 0) - clock.now(), 0);
+  clock.advance(span);
+  return span;
+}
+
+/** The deliveries of the gateway's URLs in these states, newest event first. */
+export async function deliveriesOf(
+  { store }: Gateway,
+  states: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'kept'],
+): Promise<DeliveryReading[]> {
+  const urlIds = (await store.listWebhookUrls()).map(({ id }) => id);
+  return await store.webhooks.readDeliveries({ urlIds, states, fromId: 0, toId: 1e9, limit: 500 });
+}
+
+/** The sequence numbers of what a receiver got, in order. */
+export function sequencesOf(receiver: TestReceiver): unknown[] {
+  return receiver.requests.map(({ json }) => json.sequence);
+}

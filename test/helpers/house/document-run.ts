@@ -1,0 +1,180 @@
+/**
+ * The examples of a document, run by a real bash in their order: what it makes of quotes, pipes and variables is what a
+ * reader's shell would. `lockgate` (and `npx lockgate`) are functions there that hand their words to this process,
+ * where a command costs some milliseconds (command-line.ts). A line of the script is a line of the document, so that
+ * what fails is told with its place.
+ */
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { calledGroups, makeProgram } from '../../../cli/program.js';
+import { runCommand } from '../cli/command-line.js';
+import { runProgram } from '../cli/program.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+
+/** A line that is not run as it stands. */
+export interface Exception {
+  readonly line: RegExp;
+  /** Parsed: the command line is read, flags and values and all, and nothing is done. */
+  readonly how: 'parsed' | 'left out';
+  readonly reason: string;
+}
+
+/** What stands in a document for what each reader has otherwise, and what it is here. */
+export type Fill = readonly [what: RegExp | string, here: string];
+
+export interface DocumentPlace {
+  /** Where the examples run. */
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** A command of the document that failed. */
+export interface FailedLine {
+  readonly line: number;
+  readonly code: number;
+  readonly text: string;
+}
+
+/**
+ * In bash. `learnt` is the last secret or id of a kind that anything has printed. What fails is written down by the
+ * trap, with its line; a pipeline fails where any part of it does.
+ */
+const PRELUDE = `
+set -E -o pipefail
+failed() {
+  local code=$?
+  [ "\${#FUNCNAME[@]}" -gt 2 ] || echo "$1 $code $2: $(tail -1 "$RUN/err")" >> "$RUN/failed"
+}
+trap 'failed "$LINENO" "$BASH_COMMAND"' ERR
+handed() {
+  local id="$RUN/$BASHPID-$RANDOM" code
+  if [ -p /dev/stdin ]; then cat > "$id.in"; else : > "$id.in"; fi
+  code=$(printf '%s\\0' "$PWD" "$id" "$@" | command curl -s --unix-socket "$RUN/socket" --data-binary @- http://here/)
+  cp "$id.err" "$RUN/err"
+  cat "$id.out"
+  return "$code"
+}
+lockgate() { handed run "$@"; }
+parsed() { handed parse "$@"; }
+npx() { shift; lockgate "$@"; }
+curl() { command curl -sS --fail-with-body "$@" 2> "$RUN/err" | tee -a "$RUN/said"; }
+learnt() {
+  [ "$1" != evt ] || lockgate webhook deliveries --json > "$RUN/deliveries"
+  grep -oh "$1_[A-Za-z0-9_+/=-]*" "$RUN/said" | tail -1
+}
+`;
+
+/** The lines of the document's examples, each in its place; what is no example is an empty line. */
+export function exampleLines(text: string): string[] {
+  let fence: string | undefined;
+  return text.split('\n').map((line) => {
+    const [, language] = /^```(\w*)$/.exec(line) ?? [];
+    if (language === undefined) return /^(sh|bash|console)$/.test(fence ?? '') ? line : '';
+    fence = fence === undefined ? language : undefined;
+    return '';
+  });
+}
+
+/** The exceptions that no line is one of any more. */
+export function staleExceptions(lines: readonly string[], exceptions: readonly Exception[]): string[] {
+  return exceptions.filter(({ line }) => !lines.some((each) => line.test(each))).map(({ line }) => String(line));
+}
+
+/** Runs the lines. @returns those that failed */
+export async function runLines(
+  test: Teardown,
+  lines: readonly string[],
+  { fills, exceptions, place }: { fills: readonly Fill[]; exceptions: readonly Exception[]; place: DocumentPlace },
+): Promise<FailedLine[]> {
+  const run = tempFolder(test);
+  await listen(test, run, place.environment);
+  for (const name of ['said', 'failed', 'err']) writeFileSync(path.join(run, name), '');
+  writeFileSync(path.join(run, 'prelude'), PRELUDE);
+  const script = path.join(run, 'script');
+  writeFileSync(script, `${scriptLines(lines, exceptions, fills).join('\n')}\n`);
+  const here = { RUN: run, BASH_ENV: path.join(run, 'prelude') };
+  const bash = await runProgram(test, 'bash', ['-c', `cd ${place.folder} && exec bash ${script} < /dev/null`], here);
+  const failed = readFileSync(path.join(run, 'failed'), 'utf8').split('\n').filter(Boolean);
+  // What bash itself can't read ends it, with a sentence.
+  for (const each of bash.stderr) {
+    const [, line, text = ''] = /script: line (\d+): (.*)$/.exec(each) ?? [];
+    if (line !== undefined) failed.push(`${line} 2 ${text}`);
+  }
+  return failed.map((each) => {
+    const [, line, code, text = ''] = /^(\d+) (\d+) (.*)$/.exec(each) ?? [];
+    return { line: Number(line), code: Number(code), text };
+  });
+}
+
+function scriptLines(lines: readonly string[], exceptions: readonly Exception[], fills: readonly Fill[]): string[] {
+  let isLeftOut = false;
+  return lines.map((line) => {
+    // A command that is left out is so with the lines that it goes on in.
+    const how = isLeftOut ? 'left out' : exceptions.find((each) => each.line.test(line))?.how;
+    isLeftOut = how === 'left out' && line.endsWith('\\');
+    if (how === 'left out') return '';
+    const given = how === 'parsed' ? line.replace(/\b(npx )?lockgate (?=[a-z])/g, 'parsed ') : line;
+    return fills.reduce(
+      (text, [what, here]) => text.replaceAll(what instanceof RegExp ? globally(what) : what, here),
+      given,
+    );
+  });
+}
+
+function globally(what: RegExp): RegExp {
+  return new RegExp(what.source, [...new Set(`${what.flags}g`)].join(''));
+}
+
+/** Takes what bash hands over: a folder, the place for what is printed, run or parse, the words. */
+async function listen(test: Teardown, run: string, environment: Readonly<Record<string, string>>): Promise<void> {
+  const take = async (request: IncomingMessage): Promise<number> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const [folder = '', id = '', how, ...words] = Buffer.concat(chunks).toString('utf8').split('\0').slice(0, -1);
+    const { code, stdout, stderr } = how === 'parse' ? await parse(words) : await runWords();
+    writeFileSync(`${id}.out`, stdout);
+    writeFileSync(`${id}.err`, stderr);
+    appendFileSync(path.join(run, 'said'), stdout);
+    return code;
+
+    async function runWords() {
+      const stdin = existsSync(`${id}.in`) ? readFileSync(`${id}.in`) : Buffer.alloc(0);
+      return await runCommand(words, { folder, environment, ...(stdin.length > 0 && { stdin }) });
+    }
+  };
+  const server = createServer((request, response) => {
+    take(request).then(
+      (code) => response.end(String(code)),
+      (error: Error) => response.end(`99 ${error.message}`),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(path.join(run, 'socket'), resolve));
+  test.teardown(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+}
+
+/** Reads a command line as commander does, and does nothing. */
+async function parse(words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const program = await makeProgram(calledGroups(words));
+  let stderr = '';
+  let isCalled = false;
+  const silence = (command: Command): void => {
+    command.configureOutput({ writeErr: (text) => (stderr += text) }).action(() => {
+      isCalled = true;
+    });
+    for (const each of command.commands) silence(each);
+  };
+  silence(program);
+  try {
+    await program.parseAsync([...words], { from: 'user' });
+  } catch (error) {
+    // Help that is asked for ends so too.
+    const { exitCode, message } = error as { readonly exitCode?: number; readonly message: string };
+    return { code: exitCode === 0 ? 0 : 2, stdout: '', stderr: `${stderr}${message}\n` };
+  }
+  return { code: isCalled ? 0 : 2, stdout: '', stderr };
+}

@@ -1,0 +1,85 @@
+/** A call of the merchants' interface as a client makes it, and what came back: the text as it came, and read. */
+import { request as httpRequest } from 'node:http';
+import type { Gateway } from '../../../gateway/gateway.js';
+
+export interface MerchantCall {
+  readonly method?: string;
+  /** An API key, sent as HTTP basic authentication with an empty password. */
+  readonly key?: string | undefined;
+  readonly token?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as it is where it is a text or bytes, else as JSON. */
+  readonly body?: unknown;
+  /** Sends the body in chunks, so that nothing announces its length. */
+  readonly isChunked?: boolean;
+  /** The address to call from; Linux has all of 127.0.0.0/8. */
+  readonly from?: string;
+}
+
+export interface MerchantAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  /** The text as JSON; undefined where it is none. */
+  readonly body: unknown;
+}
+
+/** The header of basic authentication. */
+export function basic(user: string, password = ''): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+}
+
+/** Makes a call and waits for the answer. */
+export function call(
+  gateway: Pick<Gateway, 'httpPort'>,
+  where: string,
+  terms: MerchantCall = {},
+): Promise<MerchantAnswer> {
+  const { key, token, body, isChunked = false, from } = terms;
+  const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
+  const payload = body === undefined ? undefined : isRaw ? body : JSON.stringify(body);
+  const headers = {
+    ...(key !== undefined && { authorization: basic(key) }),
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(payload !== undefined && {
+      'content-type': 'application/json',
+      ...(isChunked ? { 'transfer-encoding': 'chunked' } : { 'content-length': String(Buffer.byteLength(payload)) }),
+    }),
+    ...terms.headers,
+  };
+  const method = terms.method ?? (payload === undefined ? 'GET' : 'POST');
+  return new Promise((resolve, reject) => {
+    const place = { host: '127.0.0.1', port: gateway.httpPort, path: where, agent: false as const };
+    const request = httpRequest({ ...place, method, headers, ...(from && { localAddress: from }) }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
+      answer.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8');
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text, body: readJson(text) });
+      });
+    });
+    request.on('error', reject);
+    request.end(payload);
+  });
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A new API key of a merchant's. */
+export async function apiKey(gateway: Gateway, merchant: string): Promise<string> {
+  return (await gateway.merchants.apiKeys.create(merchant, 'test')).text;
+}
+
+/** A new token of a key's. */
+export async function accessToken(gateway: Gateway, key: string, scope = ''): Promise<string> {
+  const body = `grant_type=client_credentials${scope === '' ? '' : `&scope=${encodeURIComponent(scope)}`}`;
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const answer = await call(gateway, '/oauth/token', { key, body, headers });
+  return (answer.body as { access_token: string }).access_token;
+}

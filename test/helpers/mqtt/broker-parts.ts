@@ -1,0 +1,56 @@
+/**
+ * A broker with what stands behind it on a lock's way in: store, judge, ingest, usage. The parts are those of
+ * gateway.ts; webhooks, commands and HTTP are left out, for tests that need the inside of these.
+ */
+
+import { openKeys } from '../../../gateway/data-folder/keys.js';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { Ingest } from '../../../gateway/ingest/ingest.js';
+import { Locks } from '../../../gateway/locks/locks.js';
+import { Broker } from '../../../gateway/mqtt/broker.js';
+import type { BrokerOptions } from '../../../gateway/mqtt/broker-options.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import { Usage } from '../../../gateway/usage/usage.js';
+import { type Clock, systemClock } from '../../../proto/clock.js';
+import { NO_COMMANDS } from '../commands/no-commands.js';
+import { openStore } from '../store/new-store.js';
+
+export interface BrokerPartsOptions {
+  readonly data: string;
+  /** Of months and bills. */
+  readonly usageClock?: Clock;
+  readonly wrapStore?: (store: Store) => Store;
+  readonly broker?: Partial<BrokerOptions>;
+}
+
+/** Starts them on a folder that may hold data already; `stop` ends them all. */
+export async function startBrokerParts({ data, usageClock, wrapStore, broker: options }: BrokerPartsOptions) {
+  const opened = await openStore(data);
+  const store = wrapStore?.(opened) ?? opened;
+  const keys = openKeys(data, false);
+  const events = new GatewayEvents();
+  const locks = new Locks(store, systemClock, () => undefined);
+  const onStored = (): void => undefined;
+  const ingest = new Ingest({ store, locks, commands: NO_COMMANDS, clock: systemClock, events, onStored });
+  const usage = await Usage.start({ store, clock: usageClock ?? systemClock, runClock: systemClock, events });
+  const broker = await Broker.start({
+    host: '127.0.0.1',
+    port: 0,
+    store,
+    keys,
+    ingest,
+    usage,
+    events,
+    clock: systemClock,
+    wallClock: systemClock,
+    ...options,
+  });
+  const stop = async (): Promise<void> => {
+    await broker.close();
+    await ingest.stop();
+    locks.stop();
+    await usage.stop();
+    await store.close();
+  };
+  return { store, keys, events, locks, ingest, usage, broker, stop };
+}

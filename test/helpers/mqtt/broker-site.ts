@@ -1,0 +1,21 @@
+/** A broker, the store and the judge behind it, without the rest of a gateway: for tests that need its inside. */
+
+import type { BrokerOptions } from '../../../gateway/mqtt/broker-options.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { startBrokerParts } from './broker-parts.js';
+
+/** Starts one; it is closed after the test. */
+export async function brokerSite(test: Teardown, options: Partial<BrokerOptions> = {}) {
+  const { broker, events, store, keys, stop } = await startBrokerParts({ data: tempFolder(test), broker: options });
+  test.teardown(stop);
+  const merchant = await store.addMerchant('Amber', 0);
+  /** Adds a lock; what it says of itself. */
+  const addLock = async (mac: Mac): Promise<{ user: Mac; secret: string }> => {
+    const secret = `lgs_${mac}`;
+    const secretHash = keys.hashSecret(secret);
+    await store.addDevice({ mac, merchant: merchant.name, simulated: false, secretHash, nowMs: 0 });
+    return { user: mac, secret };
+  };
+  return { broker, events, store, addLock };
+}

@@ -1,0 +1,68 @@
+/** A broker that takes every CONNECT and keeps every payload, so that a test sees what a load generator really says. */
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { Teardown } from '../store/temp-folder.js';
+
+const CONNECT = 1;
+const PUBLISH = 3;
+const CONNACK = Buffer.from([0x20, 2, 0, 0]);
+
+export interface TakenPublish {
+  readonly clientId: string;
+  readonly topic: string;
+  readonly payload: Buffer;
+}
+
+export class CountingBroker {
+  readonly port: number;
+  readonly taken: TakenPublish[] = [];
+  /** Answers a PUBLISH; a test may do it late, wrongly or not at all. */
+  answer: (puback: Buffer, socket: Socket) => void = (puback, socket) => void socket.write(puback);
+
+  private constructor(port: number) {
+    this.port = port;
+  }
+
+  static async start(test: Teardown): Promise<CountingBroker> {
+    const held: { broker?: CountingBroker } = {};
+    const sockets = new Set<Socket>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      held.broker?.serve(socket.on('error', () => undefined));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    test.teardown(() => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+    });
+    held.broker = new CountingBroker((server.address() as AddressInfo).port);
+    return held.broker;
+  }
+
+  private serve(socket: Socket): void {
+    let rest = Buffer.alloc(0);
+    let clientId = '';
+    socket.on('data', (piece: Buffer) => {
+      // Packets of these tests are shorter than 128 bytes: their length is one byte.
+      for (rest = Buffer.concat([rest, piece]); rest.length >= 2 && rest.length >= 2 + (rest[1] ?? 0); ) {
+        const [type, body] = [(rest[0] ?? 0) >> 4, rest.subarray(2, 2 + (rest[1] ?? 0))];
+        rest = rest.subarray(2 + (rest[1] ?? 0));
+        if (type === CONNECT) {
+          clientId = textAt(body, 10);
+          socket.write(CONNACK);
+        } else if (type === PUBLISH) this.#take(clientId, body, socket);
+      }
+    });
+  }
+
+  #take(clientId: string, body: Buffer, socket: Socket): void {
+    const topic = textAt(body, 0);
+    const idAt = 2 + topic.length;
+    this.taken.push({ clientId, topic, payload: Buffer.from(body.subarray(idAt + 2)) });
+    this.answer(Buffer.from([0x40, 2, ...body.subarray(idAt, idAt + 2)]), socket);
+  }
+}
+
+function textAt(body: Buffer, at: number): string {
+  const length = body.readUInt16BE(at);
+  return body.toString('utf8', at + 2, at + 2 + length);
+}

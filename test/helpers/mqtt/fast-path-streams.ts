@@ -1,0 +1,254 @@
+/**
+ * What a lock might say on one connection, made up by chance: uplinks for the most part, all else that it may say
+ * between them, and now and then something that ends the connection; cut into pieces anywhere. And what comes of it.
+ */
+
+import { gateOf } from '../../../gateway/mqtt/connection-filter.js';
+import { LockgateError } from '../../../proto/errors.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import { testMac } from '../gateway/test-gateway.js';
+import { SeededChance } from '../pair/seeded-chance.js';
+import type { Teardown } from '../store/temp-folder.js';
+import { type HandIngest, type HandSocket, handBroker, turns } from './hand-broker.js';
+import { lengthOf, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
+
+const DISCONNECT = Buffer.from([0xe0, 0]);
+/** Flags of a PUBLISH: at QoS 1, and again; at QoS 2; retained. */
+const [FIRST, AGAIN, QOS_2, RETAINED] = [0x02, 0x0a, 0x04, 0x03];
+/** What a payload begins with that must not be acknowledged. */
+const FAILS = 'f';
+
+/** A PUBLISH to `up` as it is made; without an id at QoS 0. */
+interface Said {
+  readonly payload: string;
+  readonly id: number | undefined;
+}
+
+/** One connection's worth. */
+interface LaneStream {
+  /** The uplinks in it, up to a packet that ends it. */
+  readonly said: readonly Said[];
+  /** Whether a packet ends it, or an uplink that can't be kept. */
+  readonly ends: boolean;
+  readonly pieces: readonly Buffer[];
+  /** How many uplinks are answered after each piece: all, or some, which leaves the rest for later. */
+  readonly answers: readonly number[];
+}
+
+/** What came of a stream. */
+interface LaneEnd {
+  /** The payloads that ingest took, in order. */
+  readonly taken: readonly string[];
+  /** The packet ids of the PUBACKs, in order. */
+  readonly pubacks: readonly number[];
+  /** What else was heard, hex. Its order is up to the library, which answers a PINGREQ before a SUBSCRIBE. */
+  readonly others: readonly string[];
+  /** The cause of the end, as it was stored. */
+  readonly cause: string | undefined;
+  /** Whether it was the lock that ended it. */
+  readonly isOpen: boolean;
+}
+
+/** Where `answers` says that all that waits is answered. */
+const ALL = 1e6;
+
+/** What was seen on so many streams. */
+export interface LaneSeen {
+  /** Those of which something is wrong, by their seeds. */
+  readonly faults: readonly string[];
+  readonly uplinks: number;
+  readonly pieces: number;
+  /** Streams that something ended. */
+  readonly ended: number;
+  /** Pieces of packets that went to the library though there is a lane. */
+  readonly passedOn: number;
+  /** Connections that are left. */
+  readonly left: number;
+}
+
+/** Sends the same streams by the lane and by the library alone, and holds what comes of them together. */
+export async function compareLanes(test: Teardown, seed: number, streams: number): Promise<LaneSeen> {
+  const lane = await handBroker(test);
+  const library = await handBroker(test, { fastLane: false });
+  const faults: string[] = [];
+  let [uplinks, pieces, ended, passedOn] = [0, 0, 0, 0];
+  for (let index = 0; index < streams; index++) {
+    const stream = makeStream(new SeededChance(seed + index));
+    const mac = testMac(index + 1);
+    const socket = await lane.enter(mac);
+    const byLane = await liveThrough(stream, socket, lane.ingest, mac);
+    const byLibrary = await liveThrough(stream, await library.enter(mac), library.ingest, mac);
+    const fault = faultOf(stream, byLane, byLibrary);
+    if (fault !== undefined) faults.push(`${seed + index}: ${fault}`);
+    uplinks += byLane.taken.length;
+    pieces += stream.pieces.length;
+    ended += byLane.isOpen ? 0 : 1;
+    passedOn += gateOf(socket)?.passedOn ?? 0;
+  }
+  return { faults, uplinks, pieces, ended, passedOn, left: lane.broker.connected + library.broker.connected };
+}
+
+/** Makes one up. One that is answered late has nothing in it that ends it: how much is read before that may differ. */
+function makeStream(chance: SeededChance): LaneStream {
+  const isLate = chance.next() < 0.4;
+  const packets: Buffer[] = [];
+  const said: Said[] = [];
+  const count = chance.between(1, 14);
+  let [ends, fails] = [false, false];
+  const publish = (letter: string, id: number | undefined, flags: number): Buffer => {
+    const length = chance.pick([1, 10, 20, 30, 60, 118, 119, 120, 121, 122, 140]);
+    const payload = Buffer.alloc(length, letter + String(chance.between(0, 1000)));
+    if (!ends) said.push({ payload: payload.toString('latin1'), id });
+    fails ||= letter === FAILS;
+    return id === undefined ? publishQos0(payload) : publishPacket('up', payload, id, flags);
+  };
+  for (let index = 0; index < count; index++) {
+    const odds = chance.next();
+    if (odds < 0.6) packets.push(publish('a', chance.between(1, 65_536), chance.pick([FIRST, FIRST, FIRST, AGAIN])));
+    else if (odds < 0.68) packets.push(publish('b', undefined, 0));
+    else if (odds < 0.71) packets.push(longLength(publish('c', chance.between(1, 128), FIRST)));
+    else if (odds < 0.96 || isLate) packets.push(chance.pick(BETWEEN));
+    else if (odds < 0.98) packets.push(publish(FAILS, 9, FIRST));
+    else {
+      packets.push(chance.pick(ENDS));
+      ends = true;
+    }
+  }
+  const pieces = cut(chance, packets);
+  return { said, ends: ends || fails, pieces, answers: pieces.map(() => (isLate ? chance.between(0, 4) : ALL)) };
+}
+
+/** A PUBLISH without a packet id, as QoS 0 has it. */
+function publishQos0(payload: Buffer): Buffer {
+  return packet(0x30, Buffer.concat([Buffer.from([0, 2]), Buffer.from('up'), payload]));
+}
+
+/** The same packet with its length in one byte more than it needs. */
+function longLength(whole: Buffer): Buffer {
+  const headBytes = whole.length < 130 ? 2 : 3;
+  const length = [...whole.subarray(1, headBytes)];
+  length[length.length - 1] = (length.at(-1) as number) | 0x80;
+  return Buffer.concat([whole.subarray(0, 1), Buffer.from([...length, 0]), whole.subarray(headBytes)]);
+}
+
+/** What a lock may say besides. */
+const BETWEEN: readonly Buffer[] = [
+  PINGREQ,
+  subscribePacket('down'),
+  subscribePacket('other'),
+  packet(0xa2, Buffer.from([0, 9, 0, 4, ...Buffer.from('down')])),
+  packet(0x40, Buffer.from([0, 5])),
+];
+
+/** What ends a connection. */
+const ENDS: readonly Buffer[] = [
+  DISCONNECT,
+  publishPacket('up', Buffer.from('twice'), 3, QOS_2),
+  publishPacket('up', Buffer.from('kept'), 3, RETAINED),
+  publishPacket('down', Buffer.from('foreign'), 3),
+  publishPacket('uq', Buffer.from('foreign'), 3),
+  publishPacket('up/', Buffer.from('foreign'), 3),
+  publishPacket('', Buffer.from('nowhere'), 3),
+  publishPacket('up', Buffer.from('both bits of QoS'), 3, 0x06),
+  publishPacket('up', Buffer.from('packet id 0'), 0),
+  packet(0x32, Buffer.from([0, 2, ...Buffer.from('up')])),
+  packet(0x32, Buffer.from([0, 9, ...Buffer.from('up')])),
+  packet(0x82, Buffer.from([0, 1])),
+  packet(0xa2, Buffer.from([0, 1])),
+  packet(0x40, Buffer.from([0])),
+  packet(0x10, Buffer.from('a second CONNECT')),
+  packet(0x80, Buffer.from('a SUBSCRIBE with wrong flags')),
+  packet(0x62, Buffer.from([0, 1])),
+  Buffer.from([0x32, ...lengthOf(70_000)]),
+  Buffer.from([0x32, 0xff, 0xff, 0xff, 0xff]),
+];
+
+/** Cuts at the ends of packets, inside of them, or nowhere. */
+function cut(chance: SeededChance, packets: readonly Buffer[]): Buffer[] {
+  const whole = Buffer.concat(packets);
+  const pieces: Buffer[] = [];
+  const way = chance.next();
+  if (way < 0.3) return [...packets];
+  const most = way < 0.32 ? 4 : way < 0.8 ? 300 : 2000;
+  for (let at = 0; at < whole.length; ) {
+    const length = chance.between(1, most + 1);
+    pieces.push(whole.subarray(at, at + length));
+    at += length;
+  }
+  return pieces;
+}
+
+/** Sends a stream over a connection that was let in, and says what came of it. Ends the connection. */
+async function liveThrough(stream: LaneStream, socket: HandSocket, ingest: HandIngest, mac: Mac) {
+  ingest.fails = (payload) => (payload.startsWith(FAILS) ? new LockgateError('test', 'it can’t be kept') : undefined);
+  const before = ingest.taken.length;
+  const from = socket.heard.length;
+  for (const [index, piece] of stream.pieces.entries()) {
+    // A buffer of its own, as sockets have it.
+    socket.say(Buffer.from(piece));
+    await turns(2);
+    ingest.answer(Math.min(ingest.waiting, stream.answers[index] as number));
+    await turns(2);
+  }
+  while (ingest.waiting > 0) {
+    ingest.answer();
+    await turns();
+  }
+  await turns();
+  const isOpen = !socket.destroyed;
+  socket.bye();
+  await turns();
+  const { pubacks, others } = heardOf(Buffer.from(socket.heard.slice(from), 'hex'));
+  const end = ingest.happened.findLast((each) => each.mac === mac && each.event.type === 'disconnect')?.event;
+  const taken = ingest.taken.slice(before).map(({ payload }) => payload);
+  const cause = end?.type === 'disconnect' ? end.cause : undefined;
+  return { taken, pubacks, others, cause, isOpen } satisfies LaneEnd;
+}
+
+/**
+ * What is wrong with how a stream ended by the lane, where it ended otherwise by the library alone or otherwise than
+ * the stream says; undefined where nothing is. What ends a connection may do so while the answers to what came before
+ * it are on their way, so of those as many as the library had time for are enough.
+ */
+function faultOf({ said, ends }: LaneStream, byLane: LaneEnd, byLibrary: LaneEnd): string | undefined {
+  const payloads = said.map(({ payload }) => payload);
+  const failing = said.findIndex(({ payload }) => payload.startsWith(FAILS));
+  const ids = said.slice(0, failing === -1 ? said.length : failing).flatMap(({ id }) => id ?? []);
+  const fits = ends ? isBeginning : isSame;
+  if (byLane.isOpen === ends) return ends ? 'it was not ended' : 'it was ended';
+  if (byLibrary.isOpen !== byLane.isOpen || byLibrary.cause !== byLane.cause) return 'another end';
+  // What was said behind one that can't be kept is taken as far as was read before its answer came.
+  const hasOthers = failing === -1 ? !isSame(byLane.taken, byLibrary.taken) : !isAlong(byLane.taken, byLibrary.taken);
+  if (hasOthers) return 'other uplinks';
+  if (!fits(byLane.taken, payloads)) return 'uplinks that were not said';
+  if (!fits(byLane.pubacks, ids)) return 'PUBACKs of something else';
+  if (!fits(byLibrary.pubacks, byLane.pubacks)) return 'other PUBACKs';
+  // The library answers concurrently: what comes of a SUBSCRIBE at its end may be on either side of it.
+  const isAnswered = ends || isSame([...byLane.others].sort(), [...byLibrary.others].sort());
+  return isAnswered ? undefined : 'other answers';
+}
+
+function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.length === other.length && isBeginning(one, other);
+}
+
+function isBeginning(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return one.every((each, index) => each === other[index]);
+}
+
+/** Whether they are the same as far as both go. */
+function isAlong(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return isBeginning(one, other) || isBeginning(other, one);
+}
+
+/** The packets that a gateway sends are short: their length has one byte. */
+function heardOf(heard: Buffer): { pubacks: number[]; others: string[] } {
+  const [pubacks, others]: [number[], string[]] = [[], []];
+  for (let at = 0; at < heard.length; ) {
+    const end = at + 2 + (heard[at + 1] as number);
+    if (heard[at] === 0x40) pubacks.push(heard.readUInt16BE(at + 2));
+    else others.push(heard.subarray(at, end).toString('hex'));
+    at = end;
+  }
+  return { pubacks, others };
+}

@@ -1,0 +1,185 @@
+/**
+ * A broker in the test's hands: sockets of its own, so that each piece comes as the test cuts it, and an ingest that
+ * answers when the test says so. What it does between two steps is done when {@link turns} is over.
+ */
+import { Duplex } from 'node:stream';
+import type { Keys } from '../../../gateway/data-folder/keys.js';
+import { GatewayEvents } from '../../../gateway/events.js';
+import type { Answer, Happening, Ingest, Sender } from '../../../gateway/ingest/ingest.js';
+import { Broker } from '../../../gateway/mqtt/broker.js';
+import type { BrokerOptions } from '../../../gateway/mqtt/broker-options.js';
+import type { Connection } from '../../../gateway/mqtt/listener.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import { afterThisTurn, systemClock } from '../../../proto/clock.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { Teardown } from '../store/temp-folder.js';
+import { connectPacket } from './raw-lock.js';
+
+const SECRET = 'lgs_hand';
+/** More turns of the event loop than anything takes that waits for nobody: a CONNECT has the most. */
+const MOST_TURNS = 30;
+
+/** Lets what is under way be done. */
+export async function turns(count = 6): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise<void>(afterThisTurn);
+}
+
+/** The gateway's side of a connection; the other side is the test. */
+export class HandSocket extends Duplex {
+  /** There is no system below it that could have counted. */
+  readonly _handle = null;
+  readonly bytesRead = 0;
+  bytesWritten = 0;
+  /** How often something was written. */
+  writes = 0;
+  /** Whether what is written is read: while it isn't, it stays. */
+  isRead = true;
+  readonly #heard: Buffer[] = [];
+  #isOver = false;
+  #unread: () => void = () => undefined;
+
+  constructor() {
+    super({ allowHalfOpen: false });
+  }
+
+  /** All that the gateway has said, hex. */
+  get heard(): string {
+    return Buffer.concat(this.#heard).toString('hex');
+  }
+
+  /** Says something; nothing where the connection is over. */
+  say(...pieces: readonly Buffer[]): void {
+    for (const piece of pieces) if (!this.#isOver && !this.destroyed) this.push(piece);
+  }
+
+  /** Says that it is done. */
+  bye(): void {
+    if (!this.#isOver && !this.destroyed) this.push(null);
+    this.#isOver = true;
+  }
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.writes += 1;
+    this.bytesWritten += chunk.length;
+    this.#heard.push(chunk);
+    if (this.isRead) done();
+    else this.#unread = done;
+  }
+
+  /** Reads what waits, and goes on. */
+  readAgain(): void {
+    this.isRead = true;
+    this.#unread();
+  }
+
+  override _final(done: () => void): void {
+    done();
+    // The other side is done too.
+    this.bye();
+  }
+}
+
+/** An uplink that was taken. */
+export interface Taken {
+  readonly sender: Sender;
+  readonly payload: string;
+  readonly answer: Answer;
+}
+
+/** Takes uplinks as the real one does, and answers in their order when it is told to. */
+export class HandIngest {
+  readonly taken: Taken[] = [];
+  readonly happened: { readonly mac: Mac; readonly event: Happening }[] = [];
+  /** Why a payload must not be acknowledged; told when it is taken, as where too many wait. */
+  refuses: (payload: string) => Error | undefined = () => undefined;
+  /** What a payload is answered with. */
+  fails: (payload: string) => Error | undefined = () => undefined;
+  #answered = 0;
+
+  take(sender: Sender, bytes: Uint8Array, answer: Answer): void {
+    const payload = Buffer.from(bytes).toString('latin1');
+    const refused = this.refuses(payload);
+    if (refused !== undefined) answer(refused);
+    else this.taken.push({ sender, payload, answer });
+  }
+
+  happen(_deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
+    this.happened.push({ mac, event });
+    announce();
+  }
+
+  /** How many wait for an answer. */
+  get waiting(): number {
+    return this.taken.length - this.#answered;
+  }
+
+  /** Answers the first `count` that wait, in one go, as a commit does. */
+  answer(count = this.waiting): void {
+    for (const { payload, answer } of this.taken.slice(this.#answered, this.#answered + count)) {
+      this.#answered += 1;
+      answer(this.fails(payload));
+    }
+  }
+
+  /** Where what was taken has been looked at, and taken away. */
+  forget(): void {
+    this.#answered = this.taken.length;
+  }
+
+  async stop(): Promise<void> {
+    this.answer();
+  }
+}
+
+/** Starts one; it is closed after the test. It knows every lock. */
+export async function handBroker(test: Teardown, options: Partial<BrokerOptions> = {}) {
+  const ingest = new HandIngest();
+  const events = new GatewayEvents();
+  const credential = { id: 1, secretHash: Buffer.alloc(32, SECRET), expiresAtMs: null, isRevoked: false };
+  const findLock = async (mac: Mac) => {
+    const deviceId = Number.parseInt(mac, 16);
+    return { deviceId, merchantId: 1, simulated: false, credentials: [credential] };
+  };
+  const counts = { messagesUp: 0, messagesDown: 0 };
+  const broker = await Broker.start({
+    host: '127.0.0.1',
+    port: 0,
+    store: { findLock } as unknown as Store,
+    keys: { hashSecret: (secret: string | Buffer) => Buffer.alloc(32, secret) } as unknown as Keys,
+    ingest: ingest as unknown as Ingest,
+    usage: {
+      meter: { opened: () => undefined, accepted: () => counts },
+      sims: { activate: async () => undefined },
+    } as unknown as BrokerOptions['usage'],
+    events,
+    clock: systemClock,
+    wallClock: systemClock,
+    ...options,
+  });
+  test.teardown(() => broker.close());
+
+  /** A connection of which nothing was said. */
+  const open = (): HandSocket => {
+    const socket = new HandSocket();
+    const stream = socket as unknown as Connection['stream'];
+    broker.take({ stream, raw: stream, address: 'hand' });
+    return socket;
+  };
+
+  /** One of a lock that was let in; what it heard by then is left out. */
+  const enter = async (
+    mac: Mac,
+    behind: Buffer = Buffer.alloc(0),
+    before: (socket: HandSocket) => void = () => undefined,
+  ): Promise<HandSocket> => {
+    const socket = open();
+    before(socket);
+    socket.say(Buffer.concat([connectPacket({ user: mac, secret: SECRET }), behind]));
+    for (let turn = 0; turn < MOST_TURNS && socket.heard === ''; turn++) await turns(1);
+    await turns();
+    return socket;
+  };
+  return { broker, ingest, events, counts, open, enter };
+}

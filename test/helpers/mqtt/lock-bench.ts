@@ -1,0 +1,147 @@
+/**
+ * One lock on the bench: `step` with a network that answers at once, or is out of order, and hands that a test turns.
+ * What the lock did is written down with its time, so that a row of a test reads like the protocol's own sentences.
+ */
+import { Minutes } from '../../../proto/clock.js';
+import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
+import type { GpsFix, StepEffect, StepInput } from '../../../proto/power/step/io.js';
+import { type NewLock, newLock, type StepState } from '../../../proto/power/step/state.js';
+import { needsCellPosition, needsFix, step } from '../../../proto/power/step/step.js';
+import { type Mac, parseMac } from '../../../proto/wire/mac.js';
+import type { Command, Downlink, Position, Uplink } from '../../../proto/wire/ping.js';
+
+/** Midnight, UTC, of a Friday. */
+export const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
+
+/** A MAC whose period ping falls far from the hours in which the tests play, unless they want it. */
+export const BENCH_MAC = macOf('A4C138F0E1D2');
+
+/** Wakes at one moment in a row: more would be a lock that wakes itself for ever. */
+const MOST_WAKES_AT_ONCE = 50;
+
+export function macOf(text: string): Mac {
+  const mac = parseMac(text);
+  if (!mac.ok) throw new Error(mac.error.message);
+  return mac.value;
+}
+
+export interface BenchOptions extends Partial<NewLock> {
+  readonly model?: PowerModel;
+  /** When the lock boots; noon where it is left out. */
+  readonly startMs?: number;
+}
+
+/** Something that the lock did, and when. */
+export type Noted = { readonly atMs: number; readonly effect: StepEffect };
+
+export class LockBench {
+  readonly model: PowerModel;
+  state: StepState;
+  nowMs: number;
+  wakeAtMs = Number.POSITIVE_INFINITY;
+  /** Whether the gateway answers: connects are refused and uplinks stay unacknowledged where it does not. */
+  answers = true;
+  /** Whether uplinks are acknowledged. */
+  acknowledges = true;
+  fix: GpsFix = {
+    position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 8 },
+    speedMetersPerSecond: 3,
+    directionDegrees: 90,
+  };
+  cellPosition: Position | null = { latitudeDegrees: 52.3, longitudeDegrees: 4.9, uncertaintyMeters: 900 };
+  readonly noted: Noted[] = [];
+  steps = 0;
+
+  constructor(options: BenchOptions = {}) {
+    this.model = options.model ?? POWER_MODEL;
+    this.nowMs = options.startMs ?? MIDNIGHT_MS + Minutes(12 * 60);
+    this.state = newLock(this.model, {
+      mac: BENCH_MAC,
+      firmwareVersion: '2.4.1',
+      chance: 1,
+      batteryPercent: 80,
+      lockState: 'locked',
+      ...options,
+    });
+    this.give({ type: 'boot' });
+  }
+
+  /** Gives the lock an input now, and answers what it asks of the network. */
+  give(input: StepInput): this {
+    const result = step(this.model, this.state, input, this.nowMs);
+    this.steps++;
+    this.state = result.state;
+    this.wakeAtMs = result.wakeAtMs;
+    for (const effect of result.effects) this.noted.push({ atMs: this.nowMs, effect });
+    for (const effect of result.effects) this.#answer(effect);
+    return this;
+  }
+
+  #answer(effect: StepEffect): void {
+    if (effect.type === 'connect') this.give({ type: this.answers ? 'connected' : 'connect-failed' });
+    else if (effect.type === 'disconnect') this.give({ type: 'disconnected' });
+    else if (effect.type === 'publish' && this.answers && this.acknowledges) this.acknowledge(effect.uplink);
+  }
+
+  acknowledge(uplink: Uplink): this {
+    return this.give({ type: 'acknowledged', boot: uplink.boot, sequence: uplink.sequence });
+  }
+
+  /** Lets time pass, waking the lock whenever it asked for it. */
+  pass(spanMs: number): this {
+    const untilMs = this.nowMs + spanMs;
+    for (let atOnce = 0; this.wakeAtMs <= untilMs; ) {
+      atOnce = this.wakeAtMs <= this.nowMs ? atOnce + 1 : 0;
+      if (atOnce > MOST_WAKES_AT_ONCE) throw new Error('the lock wakes itself for ever');
+      this.nowMs = Math.max(this.nowMs, this.wakeAtMs);
+      this.tick();
+    }
+    this.nowMs = untilMs;
+    return this;
+  }
+
+  tick(): this {
+    return this.give({
+      type: 'tick',
+      fix: needsFix(this.state) && this.state.skyOpen ? this.fix : null,
+      cellPosition: needsCellPosition(this.state) ? this.cellPosition : null,
+    });
+  }
+
+  /** Sends a command that is good for two minutes. */
+  command(id: number, command: Command, expiresMs = this.nowMs + Minutes(2)): this {
+    const downlink: Downlink = { id, expiresMs, command };
+    return this.give({ type: 'command', downlink });
+  }
+
+  /** The uplinks that the lock made, since the mark where one is given. */
+  made(since = 0): Uplink[] {
+    return this.noted.slice(since).flatMap(({ effect }) => (effect.type === 'made' ? [effect.uplink] : []));
+  }
+
+  published(since = 0): Uplink[] {
+    return this.noted.slice(since).flatMap(({ effect }) => (effect.type === 'publish' ? [effect.uplink] : []));
+  }
+
+  /**
+   * What was sent and how the connection fared, with seconds since `fromMs`: `30 gps STATE_PING`, `0 connect`. The
+   * receiver's switching has its own test.
+   */
+  story(fromMs: number): string[] {
+    return this.noted
+      .filter(({ atMs }) => atMs >= fromMs)
+      .filter(({ effect }) => !UNTOLD.has(effect.type))
+      .map(({ atMs, effect }) => `${(atMs - fromMs) / 1000} ${tell(effect)}`);
+  }
+}
+
+const UNTOLD: ReadonlySet<string> = new Set(['made', 'finished', 'gps-on', 'gps-off']);
+
+/** A few words on an effect. */
+export function tell(effect: StepEffect): string {
+  if (effect.type !== 'publish') return effect.type;
+  const { body } = effect.uplink;
+  if (body.kind === 'ack') return `ack ${body.commandId} ${body.result}`;
+  if (body.kind === 'close_connection') return 'close';
+  return `${body.kind} ${body.reason.replace('REASON_', '')}`;
+}

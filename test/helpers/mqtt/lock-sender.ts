@@ -1,0 +1,13 @@
+/** Who an uplink of a lock is from, for an ingest that is tried without a broker. */
+import type { Sender } from '../../../gateway/ingest/ingest.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+
+/** The lock itself, by its newest credential. @throws Error where there is no such lock */
+export async function lockSender(store: Store, mac: Mac): Promise<Sender> {
+  const account = await store.findLock(mac);
+  const credential = account?.credentials[0];
+  if (account === null || credential === undefined) throw new Error('the lock that was added is not there');
+  const { deviceId, merchantId, simulated } = account;
+  return { deviceId, merchantId, credentialId: credential.id, mac, simulated, source: 'lock' };
+}

@@ -1,0 +1,211 @@
+/**
+ * Mutated packets: what a lock may say, with bits flipped, bytes changed, put in, left out or repeated, lengths that
+ * lie, and packets torn together. A stream is one connection's worth; a quarter of them begin with a mutated CONNECT,
+ * the others are let in first. And a reference that reads the same bytes packet by packet, as slowly and plainly as
+ * MQTT 3.1.1 has it, to say what a gateway may answer.
+ */
+import { TextDecoder } from 'node:util';
+import type { SeededChance } from '../pair/seeded-chance.js';
+import { connectPacket, lengthOf, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
+
+export interface MutatedStream {
+  /** Whether the client is let in before what is mutated comes. */
+  readonly isLetIn: boolean;
+  readonly bytes: Buffer;
+  readonly packets: readonly Buffer[];
+  /** Mutated packets in it, up to the first that ends the connection: behind it nobody looks. */
+  readonly mutated: number;
+}
+
+export interface Identity {
+  readonly user: string;
+  readonly secret: string;
+}
+
+const MOST_PACKETS = 24;
+/** Of the mutated packets: uplinks of which the last half alone is changed, so that the connection goes on. */
+const GENTLE = 0.75;
+const MOST_MUTATIONS = 3;
+const ODD_BYTES = [0, 1, 2, 0x7f, 0x80, 0xff] as const;
+const LONGEST_PACKET = 65_536;
+
+/** Makes one up. */
+export function makeMutated(chance: SeededChance, identity: Identity): MutatedStream {
+  const isLetIn = chance.next() < 0.75;
+  const connect = connectPacket({ ...identity, keepalive: chance.pick([0, 10, 300]), will: chance.next() < 0.1 });
+  const mutated = new Set<number>();
+  const packets: Buffer[] = [];
+  const mutate = (whole: Buffer): Buffer => {
+    mutated.add(packets.length);
+    let bytes = whole;
+    for (let times = chance.between(1, MOST_MUTATIONS + 1); times > 0; times--) bytes = mutateOnce(chance, bytes);
+    return bytes;
+  };
+  packets.push(isLetIn ? connectPacket(identity) : mutate(connect));
+  for (let count = chance.between(isLetIn ? 1 : 0, isLetIn ? MOST_PACKETS : 3); count > 0; count--) {
+    const valid = validPacket(chance);
+    if (chance.next() > 0.7) packets.push(valid);
+    else if (chance.next() > GENTLE) packets.push(mutate(valid));
+    else {
+      mutated.add(packets.length);
+      packets.push(mutateWithin(chance, publishPacket('up', Buffer.alloc(40, count), count)));
+    }
+  }
+  const bytes = Buffer.concat(packets);
+  const reached = isLetIn ? 2 + expectedOf(bytes.subarray(connectEnd(bytes))).taken : 1;
+  return { isLetIn, bytes, packets, mutated: [...mutated].filter((index) => index < reached).length };
+}
+
+/** Cuts it into pieces: between packets, anywhere, or nowhere. */
+export function cutAnywhere(chance: SeededChance, { bytes, packets }: MutatedStream): Buffer[] {
+  const most = chance.pick([0, 0, 1e6, 200, 20]);
+  if (most === 0) return packets.map((each) => Buffer.from(each));
+  const pieces: Buffer[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const length = chance.between(1, most + 1);
+    pieces.push(Buffer.from(bytes.subarray(at, at + length)));
+    at += length;
+  }
+  return pieces;
+}
+
+function validPacket(chance: SeededChance): Buffer {
+  const odds = chance.next();
+  const id = chance.between(1, 65_536);
+  const payload = Buffer.alloc(chance.pick([0, 1, 40, 120, 130, 1030]), chance.between(0, 256));
+  if (odds < 0.45) return publishPacket('up', payload, id, chance.pick([0x02, 0x02, 0x0a]));
+  if (odds < 0.55) return packet(0x30, Buffer.concat([Buffer.from([0, 2]), Buffer.from('up'), payload]));
+  if (odds < 0.7) return subscribePacket(chance.pick(['down', 'down', '#', 'é€😀']), chance.between(0, 3));
+  if (odds < 0.8) return packet(0xa2, Buffer.from([id >> 8, id & 255, 0, 4, ...Buffer.from('down')]));
+  if (odds < 0.9) return packet(0x40, Buffer.from([id >> 8, id & 255]));
+  return chance.pick([PINGREQ, PINGREQ, Buffer.from([0xe0, 0])]);
+}
+
+function mutateWithin(chance: SeededChance, bytes: Buffer): Buffer {
+  const changed = Buffer.from(bytes);
+  const at = chance.between(bytes.length >> 1, bytes.length);
+  changed[at] = (changed[at] as number) ^ (1 << chance.between(0, 8));
+  return changed;
+}
+
+function mutateOnce(chance: SeededChance, bytes: Buffer): Buffer {
+  const at = chance.between(0, bytes.length);
+  const until = Math.min(bytes.length, at + chance.between(1, 9));
+  const [before, within, after] = [bytes.subarray(0, at), bytes.subarray(at, until), bytes.subarray(until)];
+  const changed = Buffer.from(bytes);
+  const odds = chance.next();
+  if (bytes.length === 0 || odds < 0.1) return Buffer.concat([before, randomBytes(chance), bytes.subarray(at)]);
+  if (odds < 0.3) changed[at] = (changed[at] as number) ^ (1 << chance.between(0, 8));
+  else if (odds < 0.5) changed[at] = chance.pick(ODD_BYTES);
+  else if (odds < 0.6) return Buffer.concat([before, after]);
+  else if (odds < 0.7) return Buffer.concat([before, within, within, after]);
+  else if (odds < 0.8) return before;
+  else if (odds < 0.9)
+    changed[1] = chance.pick([0, 1, 2, 3, 4, 5, (changed[1] as number) - 1, (changed[1] as number) + 1]);
+  else return Buffer.concat([bytes.subarray(0, 1), Buffer.from(lengthOf(chance.between(0, 300))), bytes.subarray(2)]);
+  return changed;
+}
+
+function randomBytes(chance: SeededChance): Buffer {
+  return Buffer.from(Array.from({ length: chance.between(1, 9) }, () => chance.between(0, 256)));
+}
+
+/** What a gateway may make of what is said behind an accepted CONNECT. */
+export interface Expected {
+  /** Packet ids of the uplinks at QoS 1, in order, up to what ends the connection. */
+  readonly pubacks: readonly number[];
+  /** How many packets there are up to there, and how many of them are uplinks. */
+  readonly taken: number;
+  readonly uplinks: number;
+  /** Whether something ends it. What is not all there ends nothing. */
+  readonly ends: boolean;
+}
+
+/** Reads what was said behind a CONNECT. */
+export function expectedOf(said: Buffer): Expected {
+  const pubacks: number[] = [];
+  let [taken, uplinks] = [0, 0];
+  for (let rest = said; ; taken++) {
+    const next = nextPacket(rest);
+    if (next === 'ends') return { pubacks, taken, uplinks, ends: true };
+    // By what is there of a packet that is not whole either may be.
+    if (next === undefined) return { pubacks, taken, uplinks, ends: rest.length > 0 };
+    const { header, body } = next;
+    const uplink = readUplink(header, body);
+    if (uplink === undefined && !isTaken(header, body)) return { pubacks, taken, uplinks, ends: true };
+    if (uplink !== undefined) uplinks += 1;
+    if (uplink !== undefined && uplink > 0) pubacks.push(uplink);
+    rest = next.rest;
+  }
+}
+
+/** Where the CONNECT at the beginning ends; undefined where there is none that is whole. */
+export function connectEnd(said: Buffer): number | undefined {
+  const next = nextPacket(said);
+  return next === 'ends' || next === undefined ? undefined : said.length - next.rest.length;
+}
+
+function nextPacket(bytes: Buffer): { header: number; body: Buffer; rest: Buffer } | 'ends' | undefined {
+  let length = 0;
+  for (let index = 1; index <= 4; index++) {
+    const byte = bytes[index];
+    if (byte === undefined) return undefined;
+    length += (byte & 0x7f) * 128 ** (index - 1);
+    if (byte >= 0x80) continue;
+    if (length > LONGEST_PACKET) return 'ends';
+    const from = 1 + index;
+    if (bytes.length < from + length) return undefined;
+    return {
+      header: bytes[0] as number,
+      body: bytes.subarray(from, from + length),
+      rest: bytes.subarray(from + length),
+    };
+  }
+  return 'ends';
+}
+
+/** The packet id of an uplink, 0 at QoS 0; undefined for any other packet. */
+function readUplink(header: number, body: Buffer): number | undefined {
+  if (header !== 0x30 && header !== 0x32 && header !== 0x3a) return undefined;
+  if (body.length < 4 || body.readUInt16BE(0) !== 2 || body.toString('latin1', 2, 4) !== 'up') return undefined;
+  if (header === 0x30) return 0;
+  const id = body.length < 6 ? 0 : body.readUInt16BE(4);
+  return id === 0 ? undefined : id;
+}
+
+/** Whether a packet that is no uplink leaves the connection open. */
+function isTaken(header: number, body: Buffer): boolean {
+  if (header === 0xc0) return body.length === 0;
+  if (header === 0x40) return body.length === 2 && body.readUInt16BE(0) > 0;
+  if (header !== 0x82 && header !== 0xa2) return false;
+  if (body.length < 5 || body.readUInt16BE(0) === 0) return false;
+  for (let at = 2; at < body.length; ) {
+    if (at + 2 > body.length) return false;
+    const end = at + 2 + body.readUInt16BE(at);
+    if (end === at + 2 || end > body.length || !isFilter(body.subarray(at + 2, end))) return false;
+    at = end;
+    if (header === 0x82 && (body[at++] ?? 3) > 2) return false;
+  }
+  return true;
+}
+
+function isFilter(bytes: Buffer): boolean {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return !text.includes('\0');
+  } catch {
+    return false;
+  }
+}
+
+/** The packets that a gateway sends are short; undefined where what was heard is no row of whole packets. */
+export function packetsOf(heard: Buffer): Buffer[] | undefined {
+  const packets: Buffer[] = [];
+  for (let at = 0; at < heard.length; ) {
+    const end = at + 2 + (heard[at + 1] ?? 0);
+    if (end > heard.length) return undefined;
+    packets.push(heard.subarray(at, end));
+    at = end;
+  }
+  return packets;
+}

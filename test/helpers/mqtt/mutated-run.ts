@@ -1,0 +1,121 @@
+/** Runs of mutated packets against a broker in the test's hands, where honest locks are answered in counted turns. */
+
+import { testMac } from '../gateway/test-gateway.js';
+import { SeededChance } from '../pair/seeded-chance.js';
+import type { Teardown } from '../store/temp-folder.js';
+import { type HandSocket, handBroker, turns } from './hand-broker.js';
+import { connectEnd, cutAnywhere, expectedOf, type MutatedStream, makeMutated, packetsOf } from './mutated-packets.js';
+import { puback, publishPacket, TAKEN } from './raw-lock.js';
+
+const SECRET = 'lgs_hand';
+const HONEST_LOCKS = 4;
+/** Turns of the event loop within which an honest lock's ping is answered, whatever else comes. */
+const HONEST_TURNS = 3;
+/** Turns that a stream has for its CONNECT, and behind it. */
+const STREAM_TURNS = 14;
+const MOST_FAULTS = 10;
+
+export interface MutatedSeen {
+  /** What was wrong, with the seed of the stream. */
+  readonly faults: string[];
+  readonly streams: number;
+  readonly mutated: number;
+  /** Streams that were let in, and those that were ended. */
+  readonly letIn: number;
+  readonly ended: number;
+  readonly uplinks: number;
+  /** The most turns that an honest lock's ping waited for its PUBACK. */
+  mostTurns: number;
+  /** Connections that are left, but for those of the honest locks. */
+  readonly left: number;
+}
+
+/** Sends streams with at least `mutated` mutated packets in all, each from a seed of its own. */
+export async function runMutated(test: Teardown, seed: number, mutated: number): Promise<MutatedSeen> {
+  const site = await handBroker(test);
+  const honest: HandSocket[] = [];
+  for (let index = 1; index <= HONEST_LOCKS; index++) honest.push(await site.enter(testMac(index)));
+  const seen = { faults: [] as string[], streams: 0, mutated: 0, letIn: 0, ended: 0, uplinks: 0, mostTurns: 0 };
+  for (; seen.mutated < mutated && seen.faults.length < MOST_FAULTS; seen.streams++) {
+    const chance = new SeededChance(seed + seen.streams);
+    const mac = testMac(100 + seen.streams);
+    const stream = makeMutated(chance, { user: mac, secret: SECRET });
+    const fault = await liveThrough(site, stream, chance, {
+      ping: honest[seen.streams % HONEST_LOCKS] as HandSocket,
+      id: 1 + (seen.streams % 65_535),
+      seen,
+    });
+    if (fault !== undefined) seen.faults.push(`seed ${seed + seen.streams}: ${fault}`);
+    seen.mutated += stream.mutated;
+  }
+  return { ...seen, left: site.broker.connected - HONEST_LOCKS };
+}
+
+interface Company {
+  readonly ping: HandSocket;
+  readonly id: number;
+  readonly seen: { mostTurns: number; letIn: number; ended: number; uplinks: number };
+}
+
+/** Says a stream while an honest lock pings; what is wrong with what came of it, undefined where nothing is. */
+async function liveThrough(
+  { open, ingest }: Awaited<ReturnType<typeof handBroker>>,
+  stream: MutatedStream,
+  chance: SeededChance,
+  { ping, id, seen }: Company,
+): Promise<string | undefined> {
+  const socket = open();
+  const heardBefore = ping.heard.length;
+  ingest.taken.length = 0;
+  ingest.forget();
+  ping.say(publishPacket('up', Buffer.from('honest'), id));
+  let waited = 0;
+  for (const piece of cutAnywhere(chance, stream)) {
+    socket.say(piece);
+    if (ping.heard.length === heardBefore) waited += 1;
+    await turns(1);
+    ingest.answer();
+  }
+  for (; waited <= HONEST_TURNS && ping.heard.length === heardBefore; waited++) {
+    await turns(1);
+    ingest.answer();
+  }
+  const pong = ping.heard.slice(heardBefore);
+  seen.mostTurns = Math.max(seen.mostTurns, waited);
+  for (let turn = 0; turn < STREAM_TURNS; turn++) {
+    await turns(1);
+    ingest.answer();
+  }
+  const isOpen = !socket.destroyed;
+  const uplinks = ingest.taken.filter(({ payload }) => payload !== 'honest').length;
+  socket.bye();
+  await turns(2);
+  seen.ended += isOpen ? 0 : 1;
+  seen.uplinks += uplinks;
+  if (socket.heard.startsWith(TAKEN)) seen.letIn += 1;
+  if (pong !== puback(id) || waited > HONEST_TURNS)
+    return `an honest lock heard ${JSON.stringify(pong)} within ${HONEST_TURNS} turns`;
+  return faultOf(stream, Buffer.from(socket.heard, 'hex'), { isOpen, uplinks });
+}
+
+/** What is wrong with what was heard; undefined where nothing is. */
+export function faultOf(
+  { isLetIn, bytes }: MutatedStream,
+  heard: Buffer,
+  { isOpen, uplinks }: { readonly isOpen: boolean | undefined; readonly uplinks?: number },
+): string | undefined {
+  const packets = packetsOf(heard);
+  const [connack, ...answers] = packets ?? [];
+  const said = `said ${bytes.toString('hex')}, heard ${heard.toString('hex')}`;
+  if (packets === undefined) return `no whole packets: ${said}`;
+  if (connack === undefined) return isLetIn ? `no CONNACK: ${said}` : undefined;
+  if (!/^200200(00|01|02|05)$/.test(connack.toString('hex'))) return `no CONNACK of ours: ${said}`;
+  if (connack[3] !== 0) return answers.length > 0 || isOpen === true ? `more than a refusal: ${said}` : undefined;
+  const expected = expectedOf(bytes.subarray(connectEnd(bytes)));
+  const pubacks = answers.filter(([type]) => type === 0x40).map((each) => each.readUInt16BE(2));
+  if (pubacks.some((id, index) => id !== expected.pubacks[index])) return `PUBACKs of something else: ${said}`;
+  if (uplinks !== undefined && uplinks > expected.uplinks) return `uplinks that were not said: ${said}`;
+  if (isOpen === false && !expected.ends) return `it was ended without a reason: ${said}`;
+  // What is not all there may end it or not, so nothing is asked of that.
+  return undefined;
+}

@@ -1,4 +1,0 @@
-/** Nobody who sends commands: for an ingest that is tried without them. */
-import type { CommandListener } from '../../gateway/ingest.js';
-
-export const NO_COMMANDS: CommandListener = { acknowledged: () => undefined, judged: () => undefined };

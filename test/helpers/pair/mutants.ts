@@ -1,0 +1,246 @@
+/**
+ * The power model with one thing in it altered, for the mutation check: each row, each reason, each number, each rank,
+ * and some faults of a firmware that no table holds.
+ */
+import { Hours } from '../../../proto/clock.js';
+import { POWER_MODEL, type PowerModel, type StateRow, type TriggerRow } from '../../../proto/power/model.js';
+import { NEVER } from '../../../proto/power/step/reading.js';
+import type { KnownReason } from '../../../proto/wire/reasons.js';
+import type { Alteration } from './scenario.js';
+
+export interface Mutant extends Alteration {
+  readonly name: string;
+}
+
+/** The model, to be altered. */
+type Mutable<T> = T extends number | string | boolean | null ? T : { -readonly [Key in keyof T]: Mutable<T[Key]> };
+
+function altered(name: string, alter: (model: Mutable<PowerModel>) => void): Mutant {
+  const model = structuredClone(POWER_MODEL) as Mutable<PowerModel>;
+  alter(model);
+  return { name, model: model as PowerModel };
+}
+
+const FLAGS = ['theft', 'period', 'stateChange', 'cellOnInRide', 'rideTracking', 'commands'] as const;
+const KEPT: readonly StateRow['connectionKept'][] = ['never', 'in-window', 'always'];
+
+function stateMutants(): Mutant[] {
+  const found: Mutant[] = [];
+  for (const [index, row] of POWER_MODEL.states.entries()) {
+    const alter = (name: string, change: (row: Mutable<StateRow>) => void): void => {
+      found.push(altered(`${row.state}: ${name}`, (model) => change(model.states[index] as Mutable<StateRow>)));
+    };
+    for (const flag of FLAGS) {
+      alter(`${flag} ${row[flag] ? 'off' : 'on'}`, (mutable) => {
+        mutable[flag] = !mutable[flag];
+      });
+    }
+    for (const kept of KEPT.filter((each) => each !== row.connectionKept)) {
+      alter(`connection kept ${kept}`, (mutable) => {
+        mutable.connectionKept = kept;
+      });
+    }
+    for (const when of conditionsInsteadOf(row)) {
+      alter(`when ${JSON.stringify(when)}`, (mutable) => {
+        mutable.when = when;
+      });
+    }
+  }
+  return found;
+}
+
+function conditionsInsteadOf({ when }: StateRow): StateRow['when'][] {
+  if ('batteryBelowPercent' in when) return [9, 11, 0, 50].map((batteryBelowPercent) => ({ batteryBelowPercent }));
+  if ('mode' in when) return [{ mode: when.mode === 'MID' ? 'HIGH' : 'MID' }];
+  const switches = ['airplane', 'recovery', 'rideTracking'] as const;
+  return switches.filter((each) => each !== when.switch).map((each) => ({ switch: each }));
+}
+
+/** Each pair of states changes places. */
+function orderMutants(): Mutant[] {
+  const { states } = POWER_MODEL;
+  return states.flatMap((upper, high) =>
+    states.slice(high + 1).map((lower, gap) =>
+      altered(`${upper.state} and ${lower.state} change places`, (model) => {
+        const low = high + 1 + gap;
+        const kept = model.states[high] as Mutable<StateRow>;
+        model.states[high] = model.states[low] as Mutable<StateRow>;
+        model.states[low] = kept;
+      }),
+    ),
+  );
+}
+
+/** Each trigger and the one after it change places. */
+function rankMutants(): Mutant[] {
+  return POWER_MODEL.triggers.slice(1).map((lower, high) =>
+    altered(`${POWER_MODEL.triggers[high]?.trigger} and ${lower.trigger} change places`, (model) => {
+      const kept = model.triggers[high] as Mutable<TriggerRow>;
+      model.triggers[high] = model.triggers[high + 1] as Mutable<TriggerRow>;
+      model.triggers[high + 1] = kept;
+    }),
+  );
+}
+
+/** The reason of each trigger's pings becomes another one, and none. */
+function reasonMutants(): Mutant[] {
+  const found: Mutant[] = [];
+  for (const [index, row] of POWER_MODEL.triggers.entries()) {
+    for (const which of ['cellularReason', 'gpsReason'] as const) {
+      for (const reason of reasonsInsteadOf(row[which])) {
+        found.push(
+          altered(`${row.trigger}: ${which} ${reason ?? 'none'}`, (model) => {
+            (model.triggers[index] as Mutable<TriggerRow>)[which] = reason;
+          }),
+        );
+      }
+    }
+  }
+  return found;
+}
+
+function reasonsInsteadOf(reason: KnownReason | null): (KnownReason | null)[] {
+  if (reason === null) return ['REASON_GPS_PING'];
+  const other = reason === 'REASON_NETWORK_PING' ? 'REASON_RESET' : 'REASON_NETWORK_PING';
+  return [other, reason === 'REASON_THEFT' ? 'PHONE' : 'REASON_THEFT', null];
+}
+
+/** Each time doubled and halved. */
+function timingMutants(): Mutant[] {
+  const found: Mutant[] = [];
+  for (const factor of [2, 0.5]) {
+    for (const [name, value] of Object.entries(POWER_MODEL.timings)) {
+      if (typeof value !== 'number') continue;
+      found.push(
+        altered(`${name} × ${factor}`, ({ timings }) => {
+          Object.assign(timings, { [name]: value * factor });
+        }),
+      );
+    }
+    for (const [index, wait] of POWER_MODEL.timings.retryAfter.entries()) {
+      found.push(
+        altered(`retryAfter, the ${index + 1}. wait × ${factor}`, ({ timings }) => {
+          (timings.retryAfter as number[])[index] = wait * factor;
+        }),
+      );
+    }
+    found.push(
+      altered(`bufferUplinks × ${factor}`, (model) => {
+        model.bufferUplinks *= factor;
+      }),
+    );
+  }
+  return found;
+}
+
+/** What else a number can come to. */
+function extremeMutants(): Mutant[] {
+  const { highWindow } = POWER_MODEL;
+  return [
+    altered('closes never', ({ timings }) => {
+      timings.closeAfterIdle = Number.POSITIVE_INFINITY;
+    }),
+    altered('closes at once', ({ timings }) => {
+      timings.closeAfterIdle = 0;
+    }),
+    altered('no retries but the first three', ({ timings }) => {
+      timings.retryThenEvery = Number.POSITIVE_INFINITY;
+    }),
+    altered('retries not spread', ({ timings }) => {
+      timings.retryJitter = 0;
+    }),
+    altered('a buffer of 10', (model) => {
+      model.bufferUplinks = 10;
+    }),
+    altered('no refresh', ({ timings }) => {
+      timings.refreshEvery = Number.POSITIVE_INFINITY;
+    }),
+    ...(['fromMinute', 'toMinute', 'utcOffsetMinutes'] as const).flatMap((name) =>
+      [-60, 60].map((minutes) =>
+        altered(`high window ${name} ${minutes > 0 ? '+' : '−'} 1 h`, (model) => {
+          model.highWindow[name] = highWindow[name] + minutes;
+        }),
+      ),
+    ),
+    altered('periodTooSoonUnder × 2', ({ bounds }) => {
+      bounds.periodTooSoonUnder *= 2;
+    }),
+    altered('periodTooSoonUnder × 0.5', ({ bounds }) => {
+      bounds.periodTooSoonUnder *= 0.5;
+    }),
+  ];
+}
+
+const SIX_HOURS = Hours(6);
+
+/** Faults of the firmware itself. */
+const FAULTS: readonly Mutant[] = [
+  {
+    name: 'a period ping every 6 h',
+    tamper: (state, wakeAtMs) => {
+      if (state.lastPeriodMs === NEVER) return wakeAtMs;
+      const dueMs = state.lastPeriodMs + SIX_HOURS;
+      if (state.nextPeriodMs <= dueMs) return wakeAtMs;
+      state.nextPeriodMs = dueMs;
+      return Math.min(wakeAtMs, dueMs);
+    },
+  },
+  {
+    name: 'no period pings',
+    tamper: (state, wakeAtMs) => {
+      state.nextPeriodMs = Number.POSITIVE_INFINITY;
+      return wakeAtMs;
+    },
+  },
+  {
+    name: 'numbers that begin again after 3',
+    tamper: (state, wakeAtMs) => {
+      if (state.sequence === 3) state.sequence = 0;
+      return wakeAtMs;
+    },
+  },
+  {
+    name: 'numbers that skip one',
+    tamper: (state, wakeAtMs) => {
+      if (state.sequence === 2) state.sequence = 3;
+      return wakeAtMs;
+    },
+  },
+  {
+    name: 'what was kept is forgotten with the connection',
+    tamper: (state, wakeAtMs) => {
+      if (state.link === 'down') state.waiting = [];
+      return wakeAtMs;
+    },
+  },
+  {
+    name: 'a GPS receiver that never finds anything',
+    tamper: (state, wakeAtMs) => {
+      state.skyOpen = false;
+      return wakeAtMs;
+    },
+  },
+];
+
+/** All that the lock's copy of the table, or the lock, is altered by. */
+export function mutants(): Mutant[] {
+  return [
+    ...stateMutants(),
+    ...orderMutants(),
+    ...rankMutants(),
+    ...reasonMutants(),
+    ...timingMutants(),
+    ...extremeMutants(),
+    ...FAULTS,
+  ];
+}
+
+/** The bounds that `judge` reads, altered in its copy alone. */
+export function boundMutants(): { readonly name: string; readonly model: PowerModel }[] {
+  return Object.entries(POWER_MODEL.bounds).flatMap(([name, value]) =>
+    [2, 0.5].map((factor) => {
+      const model = { ...POWER_MODEL, bounds: { ...POWER_MODEL.bounds, [name]: value * factor } };
+      return { name: `${name} × ${factor}`, model };
+    }),
+  );
+}

@@ -1,0 +1,332 @@
+/**
+ * A random history of some locks, lived through ingest and store without a broker: uplinks in order, late, twice and
+ * contradicting each other, phones, connections, commands and their answers, time, commits that fail, locks that change
+ * hands, are erased, removed and added again. Commits take some turns of the event loop, in which more happens and is
+ * judged. After each step it can be asked what is believed, and what a gateway that starts at that moment would
+ * believe; and for each commit it is noted whether one that starts right after it believes what was judged by then.
+ */
+import { Prng } from '../../../firmware-sim/prng.js';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { type Happening, Ingest } from '../../../gateway/ingest/ingest.js';
+import type { Sender } from '../../../gateway/ingest/pending-uplink.js';
+import { type DeviceState, forgottenState } from '../../../gateway/locks/device-state.js';
+import { beginListening } from '../../../gateway/locks/listening.js';
+import { type KnownLock, Locks } from '../../../gateway/locks/locks.js';
+import { type Commit, type Store, StoreFailure } from '../../../gateway/store/contract/store.js';
+import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { Ping, Uplink } from '../../../proto/wire/ping.js';
+import { NO_COMMANDS } from '../commands/no-commands.js';
+import { overriding } from '../durability/sabotage.js';
+import { testBytes, testMac } from '../gateway/test-gateway.js';
+import { lockSender } from '../mqtt/lock-sender.js';
+import { openStore } from '../store/new-store.js';
+
+const LOCKS = 4;
+const MERCHANTS = ['Amber', 'Basalt'];
+const START_MS = Date.UTC(2026, 10, 20);
+
+/** One of the locks, as the world has it. */
+interface LivingLock {
+  readonly mac: Mac;
+  sender: Sender;
+  phone: Sender;
+  isOwner: number;
+  isThere: boolean;
+  boot: number;
+  sequence: number;
+  /** Its last uplinks. */
+  readonly sent: Buffer[];
+  readonly commands: number[];
+}
+
+/** What is known of each lock, by its MAC. */
+export type States = Readonly<Record<string, unknown>>;
+
+export class RandomHistory {
+  readonly #random: Prng;
+  readonly #folder: string;
+  readonly #clock = new ManualClock(START_MS);
+  readonly #locks: LivingLock[] = [];
+  #store!: Store;
+  #ingest!: Ingest;
+  #known!: Locks;
+  #failsNext = false;
+  #nextCommand = 1;
+  /** Uplinks that were answered, and how many states were written with the commits. */
+  acked = 0;
+  statesWritten = 0;
+  /** Commits during which something was judged for the next. */
+  overlapped = 0;
+  /** After which commits a gateway would have started with another belief, and of which locks. */
+  readonly strayed: string[] = [];
+  #commits = 0;
+
+  private constructor(seed: number, folder: string) {
+    this.#random = new Prng(`history ${seed}`);
+    this.#folder = folder;
+  }
+
+  static async begin(seed: number, folder: string): Promise<RandomHistory> {
+    const history = new RandomHistory(seed, folder);
+    history.#store = await openStore(folder);
+    for (const merchant of MERCHANTS) await history.#store.addMerchant(merchant, START_MS);
+    for (let at = 0; at < LOCKS; at++) await history.#add(testMac(at + 1), 0);
+    await history.#listen();
+    return history;
+  }
+
+  async #add(mac: Mac, owner: number): Promise<void> {
+    const merchant = MERCHANTS[owner] as string;
+    const nowMs = START_MS;
+    await this.#store.addDevice({ mac, merchant, simulated: false, secretHash: Buffer.from(`${mac}`), nowMs });
+    await this.#store.addPhone({ mac, name: 'Ada', secretHash: Buffer.from('phone'), expiresAtMs: null, nowMs });
+    const sender = await lockSender(this.#store, mac);
+    const [phone] = await this.#store.listPhones(mac);
+    const ofPhone: Sender = { ...sender, credentialId: phone?.credentialId ?? 0, source: 'phone' };
+    const before = this.#locks.find((lock) => lock.mac === mac);
+    if (before !== undefined) Object.assign(before, { sender, phone: ofPhone, isOwner: owner, isThere: true });
+    else
+      this.#locks.push({
+        mac,
+        sender,
+        phone: ofPhone,
+        isOwner: owner,
+        isThere: true,
+        boot: 1,
+        sequence: 0,
+        sent: [],
+        commands: [],
+      });
+  }
+
+  async #listen(): Promise<void> {
+    const clock = this.#clock;
+    const store = overriding(this.#store, {
+      append: async (commit: Commit) => {
+        if (this.#failsNext) {
+          this.#failsNext = false;
+          await this.#turns(3);
+          throw new StoreFailure('append', new Error('no room'));
+        }
+        await this.#append(commit);
+        this.statesWritten += commit.states.size;
+      },
+    });
+    this.#known = new Locks(store, clock, (due) => {
+      for (const { deviceId, mac } of due) this.#ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
+    });
+    const events = new GatewayEvents();
+    this.#ingest = new Ingest({
+      store,
+      locks: this.#known,
+      clock,
+      events,
+      onStored: () => undefined,
+      commands: NO_COMMANDS,
+    });
+    await beginListening({ locks: this.#known, ingest: this.#ingest, clock, lastRanMs: null });
+    await this.#settle();
+  }
+
+  /** Stores it; a gateway that starts on it believes what this one did when it handed the commit over. */
+  async #append(commit: Commit): Promise<void> {
+    const number = ++this.#commits;
+    const believed = this.#statesOf(this.#known, () => true);
+    await this.#turns(2);
+    await this.#store.append(commit);
+    await this.#turns(2);
+    const after = await this.restarted();
+    for (const [mac, state] of Object.entries(after))
+      if (JSON.stringify(state) !== JSON.stringify(believed[mac])) this.strayed.push(`commit ${number}, lock ${mac}`);
+    if (JSON.stringify(this.#statesOf(this.#known, () => true)) !== JSON.stringify(believed)) this.overlapped += 1;
+  }
+
+  async #turns(most: number): Promise<void> {
+    for (let turn = this.#random.whole(0, most); turn > 0; turn--)
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+  }
+
+  /** A few commits: some things happen, at once or a little later, and are stored. */
+  async step(): Promise<void> {
+    const count = this.#random.whole(1, 12);
+    this.#failsNext = this.#random.chance(0.08);
+    for (let at = 0; at < count; at++) {
+      await this.#happen(this.#random.pick(this.#locks));
+      if (this.#random.chance(0.3)) await this.#turns(2);
+    }
+    await this.#settle();
+    this.#failsNext = false;
+  }
+
+  /** Ends as a kill -9 does, right after a commit, and starts anew. */
+  async kill(): Promise<void> {
+    this.#known.stop();
+    await this.#store.close();
+    this.#store = await openStore(this.#folder);
+    await this.#listen();
+  }
+
+  async end(): Promise<void> {
+    this.#known.stop();
+    await this.#ingest.stop();
+    await this.#store.close();
+  }
+
+  /** What is believed now. */
+  believed(): States {
+    return this.#statesOf(this.#known);
+  }
+
+  /** What a gateway believes that starts on what is stored now, before anything happens. */
+  async restarted(): Promise<States> {
+    const locks = new Locks(this.#store, this.#clock, () => undefined);
+    const rebuilt = await locks.load();
+    locks.stop();
+    if (rebuilt.length > 0) throw new Error(`a state could not be read: ${rebuilt[0]?.why}`);
+    return this.#statesOf(locks);
+  }
+
+  /** Waits until all is stored; a store that failed is asked again when the clock has gone on. */
+  async #settle(): Promise<void> {
+    let isIdle = false;
+    const idle = this.#ingest.idle().then(() => {
+      isIdle = true;
+    });
+    while (!isIdle) {
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+      const next = this.#clock.nextDueMs;
+      if (!isIdle && next !== undefined && next <= this.#clock.now() + Seconds(1)) this.#clock.advance(Seconds(1));
+    }
+    await idle;
+  }
+
+  async #happen(lock: LivingLock): Promise<void> {
+    const random = this.#random;
+    if (!lock.isThere) {
+      if (random.chance(0.2)) await this.#add(lock.mac, random.whole(0, 1));
+      return;
+    }
+    const turn = random.share();
+    if (turn < 0.78) this.#uplink(lock);
+    else if (turn < 0.8) this.#repeat(lock);
+    else if (turn < 0.82) this.#take(lock.phone, this.#bytes(900, random.whole(1, 40), 'PHONE'));
+    else if (turn < 0.87) this.#connection(lock);
+    else if (turn < 0.885) this.#command(lock);
+    else if (turn < 0.89) this.#take(lock.sender, Buffer.from([1]));
+    else if (turn < 0.99)
+      this.#clock.advance(
+        random.chance(0.7) ? random.whole(5, 5000) : random.pick([Seconds(40), Minutes(7), Hours(3), Hours(26)]),
+      );
+    else await this.#account(lock);
+  }
+
+  #take(sender: Sender, bytes: Buffer): void {
+    this.#ingest.take(sender, bytes, (error) => {
+      if (error === undefined) this.acked += 1;
+    });
+  }
+
+  /** Mostly the next one; sometimes one is left out, one that was left out comes late, or the lock has booted. */
+  #uplink(lock: LivingLock): void {
+    const random = this.#random;
+    if (random.chance(0.02)) Object.assign(lock, { boot: lock.boot + 1, sequence: 0 });
+    let sequence = lock.sequence + (random.chance(0.05) ? 2 : 1);
+    if (random.chance(0.05)) sequence = Math.max(1, lock.sequence - 1);
+    lock.sequence = Math.max(lock.sequence, sequence);
+    // Mostly one in which there is nothing to find.
+    const reasons = ['REASON_GPS_PING', 'REASON_PERIOD_TRACKING', 'REASON_THEFT'] as const;
+    const reason = random.chance(0.9) ? 'REASON_UNLOCKED_PING' : random.pick(reasons);
+    const command = lock.commands.shift();
+    const isAck = command !== undefined && random.chance(0.5);
+    const bytes = isAck
+      ? testBytes(sequence, {
+          ...this.#envelope(lock.boot),
+          body: { kind: 'ack', commandId: command, result: 'ok', detail: '', highWindow: null },
+        })
+      : this.#bytes(lock.boot, sequence, reason);
+    lock.sent.push(bytes);
+    if (lock.sent.length > 8) lock.sent.shift();
+    this.#take(lock.sender, bytes);
+  }
+
+  #repeat(lock: LivingLock): void {
+    if (lock.sent.length > 0) this.#take(lock.sender, this.#random.pick(lock.sent));
+  }
+
+  #envelope(boot: number): Partial<Uplink> {
+    const random = this.#random;
+    const mode = random.chance(0.02) ? 'HIGH' : 'MID';
+    const power = { mode, rideTracking: true, airplane: random.chance(0.01), recovery: random.chance(0.01) } as const;
+    const timeMs = this.#clock.now() - random.pick([0, Seconds(3), Minutes(10)]);
+    return { boot, timeMs, power, dropped: random.chance(0.01) ? 1 : 0 };
+  }
+
+  #bytes(boot: number, sequence: number, reason: Ping['reason']): Buffer {
+    const random = this.#random;
+    return testBytes(sequence, {
+      ...this.#envelope(boot),
+      body: {
+        kind: 'gps',
+        reason,
+        lockState: random.chance(0.02) ? 'locked' : 'unlocked',
+        batteryPercent: random.chance(0.02) ? 4 : 60,
+        ebikeVolts: null,
+        tetherState: 'detached',
+        position: { latitudeDegrees: random.between(40, 41), longitudeDegrees: 4, uncertaintyMeters: 8 },
+        speedMetersPerSecond: 3,
+        directionDegrees: 90,
+      },
+    });
+  }
+
+  #connection({ sender: { deviceId, mac } }: LivingLock): void {
+    const atMs = this.#clock.now();
+    const source = this.#random.chance(0.8) ? 'lock' : 'phone';
+    const cause = this.#random.pick(['closed', 'dropped', 'keepalive'] as const);
+    const event: Happening = this.#random.chance(0.8)
+      ? { type: 'connect', source, atMs }
+      : { type: 'disconnect', source, cause, atMs };
+    this.#ingest.happen(deviceId, mac, event);
+  }
+
+  #command(lock: LivingLock): void {
+    const { deviceId, mac } = lock.sender;
+    const id = this.#nextCommand++;
+    lock.commands.push(id);
+    const command = { type: 'set-power', airplane: this.#random.chance(0.5) } as const;
+    this.#ingest.happen(deviceId, mac, { type: 'command', id, command, atMs: this.#clock.now() });
+  }
+
+  /** As device-accounts.ts does it: between two commits. */
+  async #account(lock: LivingLock): Promise<void> {
+    const { deviceId } = lock.sender;
+    const { mac } = lock;
+    const kind = this.#random.pick(['move', 'erase', 'remove']);
+    const done = this.#ingest.alone(deviceId, async () => {
+      const known = this.#known.find(deviceId)?.state;
+      const state = known === undefined || kind === 'remove' ? null : forgottenState(known, mac, this.#clock.now());
+      const json = state === null ? null : JSON.stringify(state);
+      if (kind === 'move') await this.#store.changeDevice({ mac, merchant: MERCHANTS[1 - lock.isOwner], state: json });
+      else if (kind === 'erase') await this.#store.eraseDevice(deviceId, json);
+      else await this.#store.removeDevice(mac, this.#clock.now());
+      this.#known.replace(deviceId, state);
+    });
+    await this.#settle();
+    await done;
+    if (kind === 'remove') lock.isThere = false;
+    if (kind !== 'move') return;
+    lock.isOwner = 1 - lock.isOwner;
+    const { merchantId } = await lockSender(this.#store, mac);
+    lock.sender = { ...lock.sender, merchantId };
+    lock.phone = { ...lock.phone, merchantId };
+  }
+
+  /** Of the locks in service of which anything was ever stored, through JSON, as it is stored. */
+  #statesOf(locks: Locks, fits = ({ isStored }: KnownLock): boolean => isStored): States {
+    const inService = new Set(this.#locks.filter(({ isThere }) => isThere).map(({ mac }) => mac));
+    const known = [...locks.all()].filter((lock) => fits(lock) && inService.has(lock.mac));
+    const states = known.map(({ mac, state }): [string, DeviceState] => [mac, state]);
+    return JSON.parse(JSON.stringify(Object.fromEntries(states.sort()))) as States;
+  }
+}

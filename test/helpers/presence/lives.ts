@@ -1,0 +1,169 @@
+/** What happens to the locks of the presence month: drawn from a seed, a temper for each lock. */
+import type { Prng } from '../../../firmware-sim/prng.js';
+import {
+  ScriptedWorld,
+  type WorldBeginning,
+  type WorldChange,
+  type WorldEvent,
+} from '../../../firmware-sim/world/world.js';
+import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
+import { type Command, DEFAULT_POWER, type PowerSettings } from '../../../proto/wire/ping.js';
+
+/** What somebody tells a lock from afar, and when. */
+export interface Order {
+  readonly atMs: number;
+  readonly command: Command;
+}
+
+export interface Life {
+  readonly name: string;
+  /** When the lock gets power for the first time. */
+  readonly bornMs: number;
+  readonly world: ScriptedWorld;
+  readonly orders: readonly Order[];
+  /** When the network breaks its connection, if it has one. */
+  readonly cutsMs: readonly number[];
+}
+
+interface Temper {
+  readonly name: string;
+  readonly power?: Partial<PowerSettings>;
+  readonly orders?: readonly Command[];
+  readonly hands?: 'airplane' | 'recovery';
+  readonly lowBattery?: boolean;
+  readonly rides?: boolean;
+  /** At noon of this day it is told to be silent on a connection that has just died, and hears of it much later. */
+  readonly silencedOnDay?: number;
+  /** How often there is no coverage; every 6 days where it is left out. */
+  readonly outageEvery?: Milliseconds;
+}
+
+const OVER_MIDNIGHT = { fromMinute: 22 * 60, toMinute: 2 * 60, utcOffsetMinutes: 60 };
+const SHORT = { fromMinute: 6 * 60, toMinute: 6 * 60 + 12, utcOffsetMinutes: -330 };
+const TOO_SHORT = { fromMinute: 600, toMinute: 609, utcOffsetMinutes: 0 };
+
+/** The tempers, given out in turn. Most keep no connection: those that do cost a hundred uplinks a day. */
+const TEMPERS: readonly Temper[] = [
+  { name: 'MID, rides', rides: true },
+  { name: 'MID, ride tracking', rides: true, power: { rideTracking: true } },
+  { name: 'HIGH by day', power: { mode: 'HIGH' } },
+  { name: 'MID, low battery', lowBattery: true },
+  { name: 'MID, airplane by hand', hands: 'airplane', rides: true },
+  { name: 'HIGH over midnight by command', orders: [{ type: 'set-power', mode: 'HIGH', highWindow: OVER_MIDNIGHT }] },
+  { name: 'MID, recovery now and then', hands: 'recovery' },
+  { name: 'HIGH, told to be silent in vain', power: { mode: 'HIGH' }, hands: 'airplane', silencedOnDay: 6 },
+  { name: 'recovery', power: { recovery: true }, outageEvery: Days(3) },
+  {
+    name: 'HIGH in windows of minutes',
+    orders: [
+      { type: 'set-power', mode: 'HIGH', highWindow: SHORT },
+      { type: 'set-power', highWindow: TOO_SHORT },
+    ],
+  },
+  {
+    name: 'airplane by command',
+    orders: [
+      { type: 'set-power', airplane: true },
+      { type: 'set-power', airplane: true },
+    ],
+    hands: 'airplane',
+  },
+  {
+    name: 'MID, HIGH and back by command',
+    lowBattery: true,
+    orders: [
+      { type: 'set-power', mode: 'HIGH', rideTracking: true },
+      { type: 'set-power', mode: 'MID' },
+    ],
+  },
+];
+
+/** The life of the lock of this number in the month. */
+export function lifeOf(index: number, random: Prng, startMs: number, span: Milliseconds): Life {
+  const temper = TEMPERS[index % TEMPERS.length] as Temper;
+  const bornMs = startMs + (random.chance(0.15) ? random.between(Days(1), Days(5)) : random.between(0, Hours(1)));
+  const endMs = startMs + span;
+  const events: WorldEvent[] = [];
+  const add = (atMs: number, change: WorldChange): void => void events.push({ atMs: Math.round(atMs), change });
+  const sometimes = (everyMs: Milliseconds, happen: (atMs: number) => void): void => {
+    for (let atMs = bornMs + random.between(0, 2 * everyMs); atMs < endMs; atMs += random.between(0.3, 1.7) * everyMs)
+      happen(atMs);
+  };
+  sometimes(temper.outageEvery ?? Days(6), (atMs) => outage(add, random, atMs));
+  if (temper.rides === true) sometimes(Days(2), (atMs) => ride(add, random, atMs));
+  if (temper.lowBattery === true) sometimes(Days(8), (atMs) => lowBattery(add, random, atMs));
+  if (temper.hands !== undefined) byHand(temper.hands, add, random, sometimes);
+  sometimes(Days(12), (atMs) => add(atMs, { type: random.chance(0.5) ? 'modem-reset' : 'boot' }));
+  const orders: Order[] = [];
+  for (const [number, command] of (temper.orders ?? []).entries())
+    orders.push({ atMs: bornMs + random.between(0.2, 1) * ((number + 1) * Days(7)), command });
+  if (temper.silencedOnDay !== undefined) {
+    const diesMs = startMs + Days(temper.silencedOnDay) + Hours(12);
+    add(diesMs, { type: 'coverage', covered: false });
+    add(diesMs + Hours(20), { type: 'coverage', covered: true });
+    orders.push({ atMs: diesMs + 1, command: { type: 'set-power', airplane: true } });
+  }
+  events.sort((one, other) => one.atMs - other.atMs);
+  const cutsMs: number[] = [];
+  sometimes(Days(2), (atMs) => cutsMs.push(atMs));
+  const power = { ...DEFAULT_POWER, ...temper.power };
+  return { name: temper.name, bornMs, world: new ScriptedWorld(beginning(power), events, FIX), orders, cutsMs };
+}
+
+type Add = (atMs: number, change: WorldChange) => void;
+
+/** No coverage: for minutes, hours or days. */
+function outage(add: Add, random: Prng, atMs: number): void {
+  const span = random.pick([Minutes(4), Minutes(15), Hours(3), Hours(30), Days(2.5)]) * random.between(0.7, 1.3);
+  add(atMs, { type: 'coverage', covered: false });
+  add(atMs + span, { type: 'coverage', covered: true });
+}
+
+function ride(add: Add, random: Prng, atMs: number): void {
+  const endsMs = atMs + Minutes(random.whole(2, 6));
+  add(atMs, { type: 'lock-state', lockState: 'unlocked' });
+  add(atMs + Seconds(5), { type: 'motion', moving: true });
+  add(endsMs, { type: 'motion', moving: false });
+  add(endsMs + Seconds(10), { type: 'lock-state', lockState: 'locked' });
+}
+
+/** Low for hours or days; now and then somebody moves the lock meanwhile, which is told even so. */
+function lowBattery(add: Add, random: Prng, atMs: number): void {
+  const span = random.between(Hours(3), Days(3));
+  add(atMs, { type: 'battery', percent: 9 });
+  if (random.chance(0.5)) {
+    add(atMs + span / 2, { type: 'motion', moving: true });
+    add(atMs + span / 2 + Seconds(40), { type: 'motion', moving: false });
+  }
+  add(atMs + span, { type: 'battery', percent: 70 });
+}
+
+function byHand(
+  which: 'airplane' | 'recovery',
+  add: Add,
+  random: Prng,
+  sometimes: (everyMs: Milliseconds, happen: (atMs: number) => void) => void,
+): void {
+  sometimes(Days(7), (atMs) => {
+    add(atMs, { type: 'settings', change: { [which]: true } });
+    add(atMs + random.between(Hours(2), Days(1.5)), { type: 'settings', change: { [which]: false } });
+  });
+}
+
+function beginning(power: PowerSettings): WorldBeginning {
+  return {
+    lockState: 'locked',
+    batteryPercent: 80,
+    power,
+    ebikeVolts: null,
+    tetherState: 'detached',
+    covered: true,
+    skyOpen: true,
+  };
+}
+
+const FIX = {
+  position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 8 },
+  speedMetersPerSecond: 4,
+  directionDegrees: 90,
+};

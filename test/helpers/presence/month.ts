@@ -1,0 +1,198 @@
+/**
+ * A month of some locks and a gateway on one clock that jumps from one thing that is due to the next: the real ingest,
+ * judge and store, with all that goes wrong between a lock and its gateway.
+ */
+
+import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
+import { MemoryFlash } from '../../../firmware-sim/lock/flash.js';
+import { Lock } from '../../../firmware-sim/lock/lock.js';
+import { QueueClock } from '../../../firmware-sim/lock/queue-clock.js';
+import { Prng } from '../../../firmware-sim/prng.js';
+import { GatewayEvents, type PresenceChanged } from '../../../gateway/events.js';
+import { Ingest } from '../../../gateway/ingest/ingest.js';
+import { withCurrentStates } from '../../../gateway/locks/current-states.js';
+import { beginListening, endListening } from '../../../gateway/locks/listening.js';
+import { Locks } from '../../../gateway/locks/locks.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import { NO_COMMANDS } from '../commands/no-commands.js';
+import { overriding } from '../durability/sabotage.js';
+import { lockSender } from '../mqtt/lock-sender.js';
+import { openStore } from '../store/new-store.js';
+import { PresenceLink, type Switchboard } from './link.js';
+import { type Life, lifeOf } from './lives.js';
+
+/** What happens within it goes into as few commits as may be, and is told at its end. */
+const SLICE = Seconds(20);
+/** How often the gateway notes where its clock stands: what a crash forgets of it. */
+const NOTED_EVERY = Seconds(5);
+
+/** One lock of the month. */
+export interface MonthLock {
+  readonly mac: Mac;
+  readonly deviceId: number;
+  readonly life: Life;
+  readonly link: PresenceLink;
+}
+
+/** The gateway is away from then, for so long. */
+export interface Absence {
+  readonly atMs: number;
+  readonly span: Milliseconds;
+  readonly how: 'stop' | 'crash';
+}
+
+export class PresenceMonth {
+  readonly clock: QueueClock;
+  readonly startMs: number;
+  readonly locks: MonthLock[] = [];
+  /** All that the gateway told of presence. */
+  readonly told: PresenceChanged[] = [];
+  readonly #random: Prng;
+  readonly #folder: string;
+  readonly #board: Switchboard;
+  #store: Store | undefined;
+  #listening: { readonly ingest: Ingest; readonly locks: Locks } | undefined;
+  #isDead = false;
+  #lastRanMs: number | null = null;
+
+  private constructor(seed: number, folder: string, startMs: number) {
+    this.#random = new Prng(`presence ${seed}`);
+    this.#folder = folder;
+    this.startMs = startMs;
+    this.clock = new QueueClock(startMs);
+    const chance = this.#random.fork('network');
+    this.#board = { clock: this.clock, ingest: undefined, share: () => chance.share(), lostAcks: 0.03 };
+  }
+
+  /** A month with its locks, which have no power yet, and its gateway, which listens. */
+  static async begin(seed: number, folder: string, count: number, span: Milliseconds): Promise<PresenceMonth> {
+    const month = new PresenceMonth(seed, folder, Date.UTC(2026, 0, 5));
+    await month.#listen();
+    await month.#provision(seed, count, span);
+    return month;
+  }
+
+  get store(): Store {
+    if (this.#store === undefined) throw new Error('the store is closed');
+    return this.#store;
+  }
+
+  /** Whether the gateway listens. */
+  get isListening(): boolean {
+    return this.#listening !== undefined;
+  }
+
+  /** Lives until then. All that was taken by then has been stored, answered and told. */
+  async liveUntil(untilMs: number): Promise<void> {
+    while (this.clock.now() < untilMs) {
+      this.clock.run(Math.min(this.clock.now() + SLICE, untilMs));
+      await this.#listening?.ingest.idle();
+    }
+  }
+
+  /** Lives until the gateway goes away, and on until it is back. */
+  async liveThrough({ atMs, span, how }: Absence): Promise<void> {
+    await this.liveUntil(atMs);
+    // What a crash interrupts was taken, and is not yet kept.
+    if (how === 'crash') this.clock.run(this.clock.now() + SLICE);
+    await this.#end(how);
+    await this.liveUntil(this.clock.now() + span);
+    await this.#listen();
+  }
+
+  async close(): Promise<void> {
+    if (this.#listening !== undefined) await this.#end('stop');
+  }
+
+  async #listen(): Promise<void> {
+    const opened = await openStore(this.#folder);
+    this.#store = opened;
+    this.#isDead = false;
+    const store = overriding(opened, {
+      append: async (commit) => {
+        if (this.#isDead) throw new Error('the gateway is dead');
+        await opened.append(commit);
+      },
+    });
+    const { clock } = this;
+    const events = new GatewayEvents();
+    events.on('presence', (event) => this.told.push(event));
+    const locks = new Locks(store, clock, (due) => {
+      for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
+    });
+    const ingest = new Ingest({ commands: NO_COMMANDS, store, locks, clock, events, onStored: () => undefined });
+    await beginListening({ locks, ingest, clock, lastRanMs: this.#lastRanMs });
+    this.#listening = { ingest, locks };
+    this.#store = withCurrentStates(opened, locks);
+    this.#board.ingest = ingest;
+    for (const { link } of this.locks) link.gatewayListens();
+    await ingest.idle();
+  }
+
+  async #end(how: Absence['how']): Promise<void> {
+    const listening = this.#listening;
+    if (listening === undefined) return;
+    this.#isDead = how === 'crash';
+    for (const { link } of this.locks) link.gatewayEnds(how);
+    this.#board.ingest = undefined;
+    this.#listening = undefined;
+    await endListening({ ...listening, clock: this.clock });
+    const forgotten = how === 'crash' ? this.#random.between(0, NOTED_EVERY) : 0;
+    this.#lastRanMs = Math.floor(this.clock.now() - forgotten);
+    await this.#store?.close();
+    this.#store = undefined;
+  }
+
+  async #provision(seed: number, count: number, span: Milliseconds): Promise<void> {
+    await this.store.addMerchant('Amber', this.startMs);
+    const flash = new MemoryFlash();
+    for (const [index, mac] of fleetMacs(`presence ${seed}`, count).entries()) {
+      const secretHash = Buffer.from(mac);
+      await this.store.addDevice({ mac, merchant: 'Amber', simulated: false, secretHash, nowMs: this.startMs });
+      const sender = await lockSender(this.store, mac);
+      const life = lifeOf(index, this.#random.fork(`life ${index}`), this.startMs, span);
+      this.locks.push(this.#live({ mac, deviceId: sender.deviceId, life }, sender, flash));
+    }
+  }
+
+  #live(one: Omit<MonthLock, 'link'>, sender: ConstructorParameters<typeof PresenceLink>[0], flash: MemoryFlash) {
+    const { clock } = this;
+    const { mac, life } = one;
+    const links: PresenceLink[] = [];
+    const lock = new Lock({
+      mac,
+      firmwareVersion: '2.4.1',
+      clock,
+      world: life.world,
+      openLink: (_mac, events) => {
+        const link = new PresenceLink(sender, events, this.#board);
+        links.push(link);
+        return link;
+      },
+      flash,
+      chance: this.#random.uint32(),
+    });
+    const link = links[0] as PresenceLink;
+    link.gatewayListens();
+    const at = (atMs: number, callback: () => void): void => void clock.after(Math.round(atMs - clock.now()), callback);
+    at(life.bornMs, () => lock.start());
+    for (const [index, { atMs, command }] of life.orders.entries()) at(atMs, () => link.command(index + 1, command));
+    for (const atMs of life.cutsMs) at(atMs, () => link.cut());
+    return { ...one, link };
+  }
+}
+
+/** When the gateway goes away in a month: for seconds to days, told or not. */
+export function absencesOf(random: Prng, startMs: number, endMs: number): Absence[] {
+  const absences: Absence[] = [];
+  const spans = [Seconds(5), Minutes(2), Minutes(25), Hours(2), Hours(9), Days(1.2)];
+  let atMs = startMs + Hours(20);
+  for (let number = 0; atMs < endMs; number++) {
+    const span = Math.round((spans[number % spans.length] as number) * random.between(0.6, 1.4));
+    absences.push({ atMs: Math.round(atMs), span, how: random.chance(0.5) ? 'crash' : 'stop' });
+    atMs += span + random.between(Hours(12), Days(4));
+  }
+  return absences.filter((absence) => absence.atMs + absence.span < endMs - Days(1));
+}

@@ -1,0 +1,238 @@
+/**
+ * What is true of a lock's presence, told from what happened and from protocol.md §3 alone: no code of `judge` takes
+ * part, and none of its words but the names of rules.
+ *
+ * A connection lasts until its end is noticed, and a lock is in the state that its newest uplink to arrive tells of:
+ * that is all that anybody on this side can know. Everything else (who connected when, what arrived, since when
+ * somebody listens) is taken from where it happened.
+ */
+import { Days, Hours, Minutes } from '../../../proto/clock.js';
+import type { HighWindow, Uplink } from '../../../proto/wire/ping.js';
+
+export type Fact = { readonly atMs: number } & (
+  | { readonly what: 'listens' | 'ends' | 'connected' | 'disconnected' }
+  | { readonly what: 'asked-for-silence' | 'answered'; readonly id: number }
+  | { readonly what: 'received'; readonly uplink: Uplink }
+);
+
+export type SilenceRule = 'period-overdue' | 'window-offline' | 'recovery-offline';
+
+/** A time in which a rule was broken. */
+export interface Lateness {
+  readonly rule: SilenceRule;
+  /** After this moment it is late … */
+  readonly fromMs: number;
+  /** … and until this one. */
+  readonly toMs: number;
+}
+
+export type TruePresence = 'never-seen' | 'online' | 'airplane' | 'low-battery' | 'asleep' | SilenceRule;
+
+/** A time in which presence was one thing. */
+export interface Stretch {
+  readonly presence: TruePresence;
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+type State = 'AIRPLANE' | 'LOW_BATTERY' | 'RECOVERY' | 'HIGH' | 'MID';
+
+const BOUNDS = { period: Hours(25), window: Minutes(10), recovery: Minutes(10) };
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** What stands after some facts. */
+class Standing {
+  listensSinceMs = NEVER;
+  isConnected = false;
+  firstConnectedMs = NEVER;
+  offlineSinceMs = -NEVER;
+  state: State = 'MID';
+  stateSinceMs = -NEVER;
+  periodStateSinceMs = -NEVER;
+  lastPeriodMs = -NEVER;
+  window: HighWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
+  /** Since when somebody waits for the answer to a wish for silence, and how long that was so in all before. */
+  askedSinceMs = NEVER;
+  /** Times in which silence had been asked for. */
+  readonly suspensions: { fromMs: number; toMs: number }[] = [];
+  readonly #asked = new Map<number, boolean>();
+  readonly #seen = new Set<string>();
+  #power: Uplink | undefined;
+  #battery: Uplink | undefined;
+  #window: Uplink | undefined;
+  #period: Uplink | undefined;
+
+  take(fact: Fact): void {
+    const { atMs } = fact;
+    switch (fact.what) {
+      case 'listens':
+        this.#offline(atMs);
+        this.listensSinceMs = atMs;
+        break;
+      case 'ends':
+        this.#offline(atMs);
+        this.listensSinceMs = NEVER;
+        break;
+      case 'connected':
+        this.isConnected = true;
+        this.firstConnectedMs = Math.min(this.firstConnectedMs, atMs);
+        break;
+      case 'disconnected':
+        this.#offline(atMs);
+        break;
+      case 'asked-for-silence':
+        if (this.#asked.has(fact.id)) break;
+        this.#asked.set(fact.id, false);
+        this.askedSinceMs = Math.min(this.askedSinceMs, atMs);
+        break;
+      case 'answered':
+        this.#answered(fact.id, atMs);
+        break;
+      case 'received':
+        this.#receive(fact.uplink, atMs);
+        break;
+    }
+  }
+
+  #offline(atMs: number): void {
+    if (this.isConnected) this.offlineSinceMs = atMs;
+    this.isConnected = false;
+  }
+
+  #answered(id: number, atMs: number): void {
+    if (this.#asked.get(id) !== false) return;
+    this.#asked.set(id, true);
+    if ([...this.#asked.values()].includes(false)) return;
+    this.suspensions.push({ fromMs: this.askedSinceMs, toMs: atMs });
+    this.askedSinceMs = NEVER;
+  }
+
+  #receive(uplink: Uplink, atMs: number): void {
+    const name = `${uplink.boot}/${uplink.sequence}`;
+    if (this.#seen.has(name)) return;
+    this.#seen.add(name);
+    const { body } = uplink;
+    if (isNewer(uplink, this.#power)) this.#power = uplink;
+    if (body.kind !== 'ack' && isNewer(uplink, this.#battery)) this.#battery = uplink;
+    if (body.kind === 'ack' && body.highWindow !== null && isNewer(uplink, this.#window)) {
+      this.#window = uplink;
+      this.window = body.highWindow;
+    }
+    const isPeriod = body.kind !== 'ack' && body.reason === 'REASON_PERIOD_TRACKING';
+    if (isPeriod && isNewer(uplink, this.#period)) {
+      this.#period = uplink;
+      this.lastPeriodMs = atMs;
+    }
+    this.#enter(this.#told(), atMs);
+  }
+
+  /** The first of the five that applies (protocol.md §2). */
+  #told(): State {
+    const power = this.#power?.power;
+    const battery = this.#battery?.body;
+    if (power?.airplane === true) return 'AIRPLANE';
+    if (battery !== undefined && battery.kind !== 'ack' && battery.batteryPercent < 10) return 'LOW_BATTERY';
+    if (power?.recovery === true) return 'RECOVERY';
+    return power?.mode ?? 'MID';
+  }
+
+  #enter(state: State, atMs: number): void {
+    if (state === this.state) return;
+    if (hasPeriod(state) !== hasPeriod(this.state)) this.periodStateSinceMs = atMs;
+    this.state = state;
+    this.stateSinceMs = atMs;
+  }
+
+  /** After which moment each rule is broken, if nothing happens before; never where it can't be. */
+  bounds(): { rule: SilenceRule; afterMs: number }[] {
+    const { listensSinceMs, firstConnectedMs, askedSinceMs } = this;
+    if (listensSinceMs === NEVER || firstConnectedMs === NEVER || askedSinceMs !== NEVER) return [];
+    const found: { rule: SilenceRule; afterMs: number }[] = [];
+    if (hasPeriod(this.state)) {
+      const sinceMs = Math.max(this.lastPeriodMs, firstConnectedMs, listensSinceMs, this.periodStateSinceMs);
+      found.push({ rule: 'period-overdue', afterMs: sinceMs + BOUNDS.period + this.#suspendedSince(sinceMs) });
+    }
+    if (this.isConnected) return found;
+    const sinceMs = Math.max(this.offlineSinceMs, firstConnectedMs, listensSinceMs, this.stateSinceMs);
+    if (this.state === 'RECOVERY') found.push({ rule: 'recovery-offline', afterMs: sinceMs + BOUNDS.recovery });
+    if (this.state === 'HIGH') found.push({ rule: 'window-offline', afterMs: overWindow(this.window, sinceMs) });
+    return found;
+  }
+
+  #suspendedSince(sinceMs: number): number {
+    return this.suspensions.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, sinceMs)), 0);
+  }
+
+  presence(late: SilenceRule | undefined): TruePresence {
+    if (this.isConnected) return 'online';
+    if (this.firstConnectedMs === NEVER) return 'never-seen';
+    if (this.state === 'AIRPLANE') return 'airplane';
+    if (this.state === 'LOW_BATTERY') return 'low-battery';
+    return late ?? 'asleep';
+  }
+}
+
+function hasPeriod(state: State): boolean {
+  return state !== 'AIRPLANE' && state !== 'LOW_BATTERY';
+}
+
+function isNewer(uplink: Uplink, than: Uplink | undefined): boolean {
+  if (than === undefined) return true;
+  return uplink.boot === than.boot ? uplink.sequence > than.sequence : uplink.boot > than.boot;
+}
+
+/** When 10 min of one opening of the window have passed since `sinceMs`. The openings are looked at one by one. */
+function overWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow, sinceMs: number): number {
+  if (fromMinute === toMinute) return sinceMs + BOUNDS.window;
+  const length = Minutes(toMinute > fromMinute ? toMinute - fromMinute : toMinute - fromMinute + 1440);
+  const today = Math.floor(sinceMs / Days(1));
+  for (let day = today - 3; day <= today + 3; day++) {
+    const opensMs = Days(day) + Minutes(fromMinute - utcOffsetMinutes);
+    const overMs = Math.max(opensMs, sinceMs) + BOUNDS.window;
+    if (overMs < opensMs + length) return overMs;
+  }
+  return NEVER;
+}
+
+export interface Truth {
+  /** For each rule on its own, whatever presence says then. */
+  readonly latenesses: readonly Lateness[];
+  /** One after the other, without a gap. */
+  readonly presence: readonly Stretch[];
+}
+
+/** Works out what was true of one lock. `facts` in order of time. */
+export function truthOf(facts: readonly Fact[], startMs: number, endMs: number): Truth {
+  const standing = new Standing();
+  const latenesses: Lateness[] = [];
+  const stretches: Stretch[] = [{ presence: 'never-seen', fromMs: startMs, toMs: facts[0]?.atMs ?? endMs }];
+  for (const [index, fact] of facts.entries()) {
+    standing.take(fact);
+    const toMs = facts[index + 1]?.atMs ?? endMs;
+    const late = standing
+      .bounds()
+      .map(({ rule, afterMs }) => ({ rule, afterMs, fromMs: Math.max(afterMs, fact.atMs), toMs }))
+      .filter(({ afterMs }) => afterMs < toMs)
+      .sort((one, other) => one.afterMs - other.afterMs);
+    for (const { rule, fromMs } of late) addLateness(latenesses, { rule, fromMs, toMs });
+    const first = late[0];
+    addStretch(stretches, { presence: standing.presence(undefined), fromMs: fact.atMs, toMs: first?.fromMs ?? toMs });
+    if (first !== undefined)
+      addStretch(stretches, { presence: standing.presence(first.rule), fromMs: first.fromMs, toMs });
+  }
+  return { latenesses, presence: stretches };
+}
+
+function addLateness(known: Lateness[], next: Lateness): void {
+  const index = known.findLastIndex(({ rule }) => rule === next.rule);
+  const before = known[index];
+  if (before?.toMs === next.fromMs) known[index] = { ...before, toMs: next.toMs };
+  else known.push(next);
+}
+
+function addStretch(known: Stretch[], next: Stretch): void {
+  if (next.fromMs >= next.toMs) return;
+  const before = known.at(-1);
+  if (before?.presence === next.presence) known[known.length - 1] = { ...before, toMs: next.toMs };
+  else known.push(next);
+}

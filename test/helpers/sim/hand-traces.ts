@@ -1,0 +1,45 @@
+/** The hand-written traces in test/traces, and what each must find, which is written from the specification. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { PowerModel } from '../../../proto/power/model.js';
+import { TraceCheck } from '../../../proto/trace/check.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import { root } from '../house/our-files.js';
+
+/** A finding of a trace, without its sentence. */
+export interface ExpectedFinding {
+  readonly line: number;
+  readonly mac: string;
+  readonly rule: string;
+}
+
+const folder = join(root, 'test/traces');
+const linesOf = (file: string): string[] => readFileSync(join(folder, file), 'utf8').trimEnd().split('\n');
+
+/** The traces, by file name. */
+export const traceNames: readonly string[] = readdirSync(folder).filter((name) =>
+  /\.(breaks|holds)-\d+\.jsonl$/.test(name),
+);
+
+/** What they must find. */
+export const expectedFindings = linesOf('expected.jsonl').map(
+  (line) => JSON.parse(line) as ExpectedFinding & { readonly file: string },
+);
+
+/** What a trace must find. */
+export function expectedOf(file: string): ExpectedFinding[] {
+  return expectedFindings.filter((row) => row.file === file).map(({ line, mac, rule }) => ({ line, mac, rule }));
+}
+
+/** What the judge finds in a trace, by a model. */
+export function findingsOf(file: string, model: PowerModel): ExpectedFinding[] {
+  const reader = new TraceReader();
+  let check: TraceCheck | null = null;
+  for (const line of linesOf(file)) {
+    const read = reader.read(line);
+    if (!read.ok) throw new Error(`${file}:${read.error.line}: ${read.error.message}`);
+    check ??= reader.header === null ? null : new TraceCheck(model, reader.header);
+    if (read.value !== null) check?.judge(read.value, reader.line);
+  }
+  return (check?.findings() ?? []).map(({ line, mac, rule }) => ({ line, mac, rule }));
+}

@@ -1,0 +1,153 @@
+/**
+ * A healthy fleet of every kind of lock, with commands sent to it, judged as its trace is made; and what the judge
+ * finds, held against what truly happened.
+ */
+import type { Bug } from '../../../firmware-sim/faults/bugs.js';
+import { parseMix } from '../../../firmware-sim/fleet/mix.js';
+import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
+import { Minutes } from '../../../proto/clock.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import type { RuleName } from '../../../proto/power/rules.js';
+import { TraceCheck } from '../../../proto/trace/check.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
+import type { Command } from '../../../proto/wire/ping.js';
+import { RUN_STARTS_MS } from './judged-run.js';
+import { WorldTruth } from './world-truth.js';
+
+/** Every mode and switch, some of them together. */
+const MIX = parseMix(
+  'mid=30,mid+ride=20,high=15,high+ride=10,recovery=8,recovery+ride=5,low-battery=6,high+low-battery=2,airplane=4',
+);
+
+const WINDOW = { utcOffsetMinutes: 0 };
+/** All that a lock can be asked to do, but airplane mode, which nobody would switch off again. */
+const COMMANDS: readonly Command[] = [
+  { type: 'unlock' },
+  { type: 'lock' },
+  { type: 'siren', seconds: 5 },
+  { type: 'locate-gps' },
+  { type: 'locate-cell' },
+  { type: 'reset' },
+  { type: 'set-power', mode: 'HIGH' },
+  { type: 'set-power', mode: 'MID', recovery: false },
+  { type: 'set-power', rideTracking: true },
+  { type: 'set-power', rideTracking: false },
+  { type: 'set-power', recovery: true },
+  { type: 'set-power', recovery: false },
+  { type: 'set-power', mode: 'HIGH', highWindow: { ...WINDOW, fromMinute: 420, toMinute: 1140 } },
+  { type: 'set-power', mode: 'HIGH', highWindow: { ...WINDOW, fromMinute: 1320, toMinute: 300 } },
+  { type: 'set-power', highWindow: { fromMinute: 600, toMinute: 660, utcOffsetMinutes: -330 } },
+  { type: 'set-power', mode: 'HIGH', highWindow: { ...WINDOW, fromMinute: 0, toMinute: 0 } },
+];
+
+/** How often time is told to the judge where nothing comes, so that what lapses is found when it does. */
+const TICK_EVERY = Minutes(1);
+
+export interface HealthyRunOptions {
+  readonly seed: string | number;
+  readonly locks: number;
+  readonly days: number;
+  readonly pace: 'everyday' | 'lively';
+  /** Of each lock, on the average. */
+  readonly commandsPerDay: number;
+  /** A bug that all locks have; none where it is left out. */
+  readonly bug?: Bug;
+}
+
+export interface HealthyRun {
+  readonly uplinks: number;
+  readonly connections: number;
+  readonly commands: number;
+  /** How many acknowledgements came. */
+  readonly acks: number;
+  readonly violations: readonly FoundThen[];
+  /** Warnings that nothing in the world explains. */
+  readonly unexplained: readonly FoundThen[];
+  /** How many warnings the world explains, by rule and reason. */
+  readonly explained: ReadonlyMap<string, number>;
+}
+
+/** A finding, and when it was. */
+export interface FoundThen {
+  readonly at: string;
+  readonly mac: string;
+  readonly rule: RuleName;
+  readonly message: string;
+}
+
+/** The rules that were broken, but for what the world explains: each once, in the order of the alphabet. */
+export function rulesUnexplained({ violations, unexplained }: HealthyRun): RuleName[] {
+  return [...new Set([...violations, ...unexplained].map(({ rule }) => rule))].sort();
+}
+
+/** Runs it to its end. */
+export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug }: HealthyRunOptions): HealthyRun {
+  const judge = new StreamJudge();
+  const trace = new VirtualTrace(
+    {
+      seed,
+      locks,
+      days,
+      pace,
+      mix: MIX,
+      startMs: RUN_STARTS_MS,
+      note: '',
+      world: true,
+      ...(bug && { bugs: [{ bug, locks: null }] }),
+      ...(commandsPerDay > 0 && { orders: { perDay: commandsPerDay, commands: COMMANDS } }),
+    },
+    (line) => judge.read(line),
+  );
+  while (trace.nowMs < trace.endMs) {
+    trace.advance(trace.nowMs + TICK_EVERY);
+    judge.tick(trace.nowMs);
+  }
+  const { uplinks, connections } = trace;
+  return { uplinks, connections, ...judge.result() };
+}
+
+/** Reads lines as `trace check` does. For a line's number it takes its moment, so that findings say when they were. */
+class StreamJudge {
+  readonly #reader = new TraceReader();
+  #check: TraceCheck | undefined;
+  #truth: WorldTruth | undefined;
+  #macs = new Map<string, Mac>();
+  #commands = 0;
+  #acks = 0;
+
+  read(line: string): void {
+    const event = this.#reader.read(line);
+    if (!event.ok) throw new Error(`line ${event.error.line}: ${event.error.message}`);
+    const { header } = this.#reader;
+    if (event.value === null) {
+      if (header === null) return;
+      this.#check = new TraceCheck(POWER_MODEL, header);
+      this.#truth = new WorldTruth(header, RUN_STARTS_MS);
+      this.#macs = new Map([...header.locks.keys()].map((mac) => [formatMac(mac), mac]));
+      return;
+    }
+    if (event.value.event === 'world') this.#truth?.note(event.value);
+    if (event.value.event === 'command') this.#commands += 1;
+    if (event.value.event === 'ack') this.#acks += 1;
+    this.#check?.judge(event.value, event.value.atMs);
+  }
+
+  tick(atMs: number): void {
+    this.#check?.judge({ event: 'tick', atMs }, atMs);
+  }
+
+  result(): Pick<HealthyRun, 'commands' | 'acks' | 'violations' | 'unexplained' | 'explained'> {
+    const violations: FoundThen[] = [];
+    const unexplained: FoundThen[] = [];
+    const explained = new Map<string, number>();
+    for (const { line: atMs, mac, rule, severity, message } of this.#check?.findings() ?? []) {
+      const found = { at: new Date(atMs).toISOString(), mac, rule, message };
+      const why = this.#truth?.explain(this.#macs.get(mac) as Mac, rule, atMs) ?? null;
+      if (severity === 'violation') violations.push(found);
+      else if (why === null) unexplained.push(found);
+      else explained.set(`${rule}: ${why}`, (explained.get(`${rule}: ${why}`) ?? 0) + 1);
+    }
+    return { commands: this.#commands, acks: this.#acks, violations, unexplained, explained };
+  }
+}

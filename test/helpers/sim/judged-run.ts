@@ -1,0 +1,38 @@
+/** A virtual run as its trace, written, read back and judged as `trace check` does it. */
+import { VirtualTrace, type VirtualTraceOptions } from '../../../firmware-sim/fleet/virtual-trace.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { TraceCheck, type TraceFinding } from '../../../proto/trace/check.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+
+/** When judged runs begin: a Monday. */
+export const RUN_STARTS_MS = Date.UTC(2026, 0, 5);
+
+type Options = Partial<VirtualTraceOptions> & Pick<VirtualTraceOptions, 'seed' | 'locks' | 'days'>;
+
+/** The lines of a run's trace. */
+export function traceOf(options: Options): string[] {
+  const lines: string[] = [];
+  const trace = new VirtualTrace({ note: '', world: false, startMs: RUN_STARTS_MS, ...options }, (line) =>
+    lines.push(line),
+  );
+  trace.advance(trace.endMs);
+  return lines;
+}
+
+/** What is found in a trace. @throws Error where a line can't be read */
+export function findingsIn(lines: readonly string[]): readonly TraceFinding[] {
+  const reader = new TraceReader();
+  let check: TraceCheck | undefined;
+  for (const line of lines) {
+    const event = reader.read(line);
+    if (!event.ok) throw new Error(`line ${event.error.line}: ${event.error.message}`);
+    if (event.value !== null) check?.judge(event.value, reader.line);
+    else if (reader.header !== null) check = new TraceCheck(POWER_MODEL, reader.header);
+  }
+  return check?.findings() ?? [];
+}
+
+/** Names of the rules that are broken, each once, in the order of the alphabet. */
+export function rulesBroken(findings: readonly TraceFinding[]): string[] {
+  return [...new Set(findings.map(({ rule }) => rule))].sort();
+}

@@ -1,0 +1,15 @@
+/** How the world around a simulated lock begins where a test asks for nothing else: a bicycle, parked and locked. */
+import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
+
+export const PARKED = {
+  lockState: 'locked',
+  batteryPercent: 70,
+  power: DEFAULT_POWER,
+  ebikeVolts: null,
+  tetherState: 'unknown',
+  covered: true,
+  skyOpen: true,
+} as const;
+
+/** Where it stands. */
+export const PARKED_AT = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 } as const;

@@ -1,0 +1,47 @@
+/** Uplinks of many locks, whose turn comes by chance, for whoever measures the store. */
+
+import type { Commit, IncomingUplink } from '../../../gateway/store/contract/store.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { testBytes } from '../gateway/test-gateway.js';
+import { SeededChance } from '../pair/seeded-chance.js';
+
+export class AppendFleet {
+  readonly #locks: number;
+  readonly #chance = new SeededChance(7);
+  readonly #sequences: number[];
+  readonly #payloads: readonly Buffer[];
+  readonly #digests: readonly Buffer[];
+  #sent = 0;
+
+  constructor(locks: number) {
+    this.#locks = locks;
+    this.#sequences = new Array<number>(locks).fill(0);
+    this.#payloads = Array.from({ length: 512 }, (_, sequence) => testBytes(sequence));
+    this.#digests = this.#payloads.map(digestOf);
+  }
+
+  /** The next uplinks, of locks by chance. */
+  batch(size: number): Commit {
+    return { incoming: Array.from({ length: size }, () => this.#uplink()), judged: [], states: new Map() };
+  }
+
+  #uplink(): IncomingUplink {
+    const lock = Math.floor(this.#chance.next() * this.#locks);
+    const sequence = (this.#sequences[lock] ?? 0) + 1;
+    this.#sequences[lock] = sequence;
+    const [id, sample] = [lock + 1, this.#sent++ % this.#payloads.length];
+    return {
+      type: 'uplink',
+      deviceId: id,
+      merchantId: 1,
+      credentialId: id,
+      boot: 1,
+      sequence,
+      digest: this.#digests[sample] as Buffer,
+      kind: 2,
+      bytes: this.#payloads[sample] as Buffer,
+      receivedAtMs: 1_763_618_400_000 + this.#sent,
+      buffered: false,
+    };
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * A backup while locks send, and what a store is that is restored from it. The locks write down what was acknowledged
+ * before it began, and the merchant which events came under which id.
+ */
+import { copyFileSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
+import { LOCKGATE, runProgram } from '../cli/program.js';
+import { Bell } from '../clocks/bell.js';
+import { MERCHANT, openGateway, testBytes, testMac } from '../gateway/test-gateway.js';
+import { testReceiver } from '../gateway/test-receiver.js';
+import { eventually } from '../gateway/webhook-bench.js';
+import { TestLock } from '../mqtt/test-lock.js';
+import { type Teardown, tempFolder } from './temp-folder.js';
+
+export interface BackupRunOptions {
+  readonly locks: number;
+  /** Pings that are acknowledged before the backup begins; sending goes on until it has ended. */
+  readonly before: number;
+}
+
+export interface BackupRun {
+  /** What the command printed, and its exit code. */
+  readonly code: number | null;
+  readonly printed: Record<string, unknown>;
+  /** Names of pings, `MAC sequence`, that were acknowledged before it began. */
+  readonly acked: readonly string[];
+  /** How many were acknowledged while it was made. */
+  readonly meanwhile: number;
+  /** What the restored store has of the locks. */
+  readonly restored: ReadonlySet<string>;
+  /** What `db check` found in the restored store before it was started, and after it was closed. */
+  readonly damage: readonly unknown[];
+  /** Pings that came to the merchant under more than one id, before the backup or after the restoring. */
+  readonly twice: readonly string[];
+  /** Pings of the restored store that the merchant never got. */
+  readonly undelivered: readonly string[];
+}
+
+/** Runs it. */
+export async function runBackup(test: Teardown, { locks, before }: BackupRunOptions): Promise<BackupRun> {
+  const data = tempFolder(test);
+  const gateway = await openGateway(test, data);
+  await gateway.accounts.addMerchant(MERCHANT);
+  const receiver = await testReceiver(test);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const acked: string[] = [];
+  const bell = new Bell();
+  let isOver = false;
+  const sending = Array.from({ length: locks }, async (_, index) => {
+    const mac = testMac(index + 1);
+    const { secret } = await gateway.accounts.addDevice({ mac });
+    const lock = await TestLock.connect(test, gateway.mqttPort, mac, secret);
+    for (let sequence = 1; !isOver; sequence += 1) {
+      await lock.send(testBytes(sequence));
+      acked.push(`${mac} ${sequence}`);
+      bell.ring();
+    }
+  });
+  await bell.until(
+    () => acked.length >= before,
+    60,
+    () => `${before} pings`,
+  );
+  const out = path.join(tempFolder(test), 'backup.sqlite');
+  const ackedBefore = [...acked];
+  const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const made = await runProgram(test, process.execPath, [LOCKGATE, 'db', 'backup', '--out', out, ...where, '--json']);
+  const meanwhile = acked.length - ackedBefore.length;
+  isOver = true;
+  await Promise.all(sending);
+  await gateway.close();
+  const printed = JSON.parse(made.stdout.join('') || '{}') as Record<string, unknown>;
+  const rest = await restore(test, data, out);
+  const ids = new Map<string, Set<unknown>>();
+  for (const { json } of receiver.requests) {
+    const name = `${String(json.mac_addr).replaceAll(':', '')} ${json.sequence}`;
+    ids.set(name, (ids.get(name) ?? new Set()).add(json.event_id));
+  }
+  return {
+    code: made.ended?.code ?? null,
+    printed,
+    acked: ackedBefore,
+    meanwhile,
+    ...rest,
+    twice: [...ids].filter(([, of]) => of.size > 1).map(([name]) => name),
+    undelivered: [...rest.restored].filter((name) => !ids.has(name)),
+  };
+}
+
+/** By the steps that the documentation has: a new folder, the file, the key; `db check`, and a start. */
+async function restore(test: Teardown, data: string, backup: string): Promise<Pick<BackupRun, 'restored' | 'damage'>> {
+  const folder = path.join(tempFolder(test), 'restored');
+  mkdirSync(folder, { mode: 0o700 });
+  const file = path.join(folder, 'lockgate.sqlite');
+  copyFileSync(backup, file);
+  copyFileSync(`${backup}.sums`, `${file}.sums`);
+  copyFileSync(path.join(data, 'key'), path.join(folder, 'key'));
+  const first = await checkDatabase(file);
+  const gateway = await openGateway(test, folder);
+  const events = await gateway.store.readEvents(1, 0, 1e6);
+  // What was on its way at the moment of the backup comes again.
+  const last = events.at(-1)?.id ?? 0;
+  await eventually('the last webhook', async () => ((await gateway.store.webhooks.find(1))?.cursor ?? 0) >= last);
+  await gateway.close();
+  const second = await checkDatabase(file);
+  return {
+    restored: new Set(events.map(({ mac, sequence }) => `${mac} ${sequence}`)),
+    damage: [...first.damage, ...second.damage],
+  };
+}

@@ -1,0 +1,92 @@
+/** Bit rot: single bits of a store's file are flipped, one at a time, and `db check` is asked what it finds. */
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { checkBlocks } from '../../../gateway/store/sqlite/check/blocks.js';
+import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
+import type { SeededChance } from '../pair/seeded-chance.js';
+
+export interface Flips {
+  readonly count: number;
+  readonly found: number;
+  /** The bits that were not found: byte and bit. */
+  readonly missed: readonly string[];
+}
+
+/** A store's file and its WAL; null where there is none. */
+interface Files {
+  readonly main: Buffer;
+  readonly wal: Buffer | null;
+}
+
+/**
+ * Flips `count` bits of chance in the whole file; it is as it was in the end.
+ *
+ * @param counts which bytes say something
+ */
+export async function flipBits(
+  file: string,
+  count: number,
+  chance: SeededChance,
+  counts: (at: number) => boolean = () => true,
+): Promise<Flips> {
+  const files = readFiles(file);
+  return await flipEach(file, count, () => {
+    const at = chooseByte(files.main, chance, counts);
+    const bit = chance.between(0, 8);
+    return { files: { ...files, main: flip(files.main, at, bit) }, name: `byte ${at}, bit ${bit}` };
+  });
+}
+
+/** The same of the WAL that a killed process left beside a file, up to byte `end`. */
+export async function flipWalBits(file: string, count: number, chance: SeededChance, end: number): Promise<Flips> {
+  const files = readFiles(file);
+  const wal = files.wal ?? Buffer.alloc(0);
+  return await flipEach(file, count, () => {
+    const at = chance.between(0, end);
+    const bit = chance.between(0, 8);
+    return { files: { ...files, wal: flip(wal, at, bit) }, name: `byte ${at} of the WAL, bit ${bit}` };
+  });
+}
+
+async function flipEach(file: string, count: number, next: () => { files: Files; name: string }): Promise<Flips> {
+  const whole = readFiles(file);
+  const missed: string[] = [];
+  for (let done = 0; done < count; done += 1) {
+    const { files, name } = next();
+    restore(file, files);
+    if (!(await isFound(file))) missed.push(name);
+  }
+  restore(file, whole);
+  return { count, found: count - missed.length, missed };
+}
+
+function chooseByte({ length }: Buffer, chance: SeededChance, counts: (at: number) => boolean): number {
+  for (;;) {
+    const at = chance.between(0, length);
+    if (counts(at)) return at;
+  }
+}
+
+function flip(bytes: Buffer, at: number, bit: number): Buffer {
+  const flipped = Buffer.from(bytes);
+  flipped.writeUInt8(flipped.readUInt8(at) ^ (1 << bit), at);
+  return flipped;
+}
+
+async function isFound(file: string): Promise<boolean> {
+  // One check that finds it is enough, and the sums of blocks are the quickest.
+  let damaged = 0;
+  checkBlocks(file, { damage: () => (damaged += 1), progress: () => undefined });
+  return damaged > 0 || (await checkDatabase(file)).damage.length > 0;
+}
+
+function readFiles(file: string): Files {
+  const wal = `${file}-wal`;
+  return { main: readFileSync(file), wal: existsSync(wal) ? readFileSync(wal) : null };
+}
+
+/** What SQLite left beside it is of the file before. */
+function restore(file: string, { main, wal }: Files): void {
+  for (const end of ['-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
+  writeFileSync(file, main);
+  if (wal !== null) writeFileSync(`${file}-wal`, wal);
+}

@@ -1,0 +1,37 @@
+/**
+ * New stores for tests, made once a process: the steps that make one take 70 ms of CPU, and a test file makes dozens.
+ * What is copied is what the steps themselves wrote; tests of the making open a folder with openSqliteStore.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import { openSqliteStore, type SqliteOptions } from '../../../gateway/store/sqlite/sqlite-store.js';
+
+const FILE = 'lockgate.sqlite';
+
+let made: Promise<Buffer> | undefined;
+
+/** Puts a new store in a folder that is there and has none; leaves any other as it is. */
+export async function makeStore(folder: string): Promise<void> {
+  const file = path.join(folder, FILE);
+  if (!existsSync(folder) || !statSync(folder).isDirectory() || existsSync(file)) return;
+  made ??= make();
+  writeFileSync(file, await made, { mode: 0o600 });
+}
+
+/** Opens the store in a folder, as openSqliteStore does. */
+export async function openStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
+  await makeStore(folder);
+  return await openSqliteStore(folder, options);
+}
+
+async function make(): Promise<Buffer> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-test-'));
+  try {
+    await (await openSqliteStore(folder)).close();
+    return readFileSync(path.join(folder, FILE));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * A store with something in each table, as months of work leave it: locks that take turns, deliveries that failed,
+ * rows that were changed and deleted.
+ */
+
+import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { type Month, monthEndMs } from '../../../gateway/usage/month.js';
+import { makeStatement } from '../../../gateway/usage/statement.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { testBytes, testMac } from '../gateway/test-gateway.js';
+import type { SeededChance } from '../pair/seeded-chance.js';
+
+/** When its life begins, ms since the epoch. */
+export const STOCK_START_MS = Date.UTC(2099, 9, 1);
+const OCTOBER = '2099-10' as Month;
+const HASH = Buffer.alloc(32, 7);
+const PER_COMMIT = 40;
+const FAILING_EVERY = 7;
+/** So that the tables by name and by lock have most of it. */
+const SHORT_RUNS = { least: 30, perCredential: 1, most: 60 };
+
+export interface Stock {
+  readonly locks: number;
+  readonly pings: number;
+}
+
+/** Makes one in `folder` and closes it. */
+export async function stockStore(folder: string, stock: Stock, chance: SeededChance): Promise<void> {
+  const store = await openSqliteStore(folder, { runSize: SHORT_RUNS });
+  try {
+    await stockRegistry(store, stock);
+    await stockPeople(store);
+    await stockLog(store, stock, chance);
+    await stockUsage(store, stock);
+    await stockNotices(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function stockRegistry(store: Store, { locks }: Stock): Promise<void> {
+  await store.addMerchant('Amber', STOCK_START_MS);
+  const device = { merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: STOCK_START_MS };
+  await store.addDevices(Array.from({ length: locks }, (_, index) => ({ ...device, mac: testMac(index + 1) })));
+  const phone = { mac: testMac(1), name: 'Ann', secretHash: HASH, expiresAtMs: null, nowMs: STOCK_START_MS };
+  await store.addPhone(phone);
+  for (const url of ['http://127.0.0.1:9/a', 'http://127.0.0.1:9/b'])
+    await store.addWebhookUrl({
+      merchant: 'Amber',
+      url,
+      headersSealed: { Authorization: Buffer.alloc(60, 3).toString('base64') },
+      secretSealed: Buffer.alloc(64, 5),
+      nowMs: STOCK_START_MS,
+    });
+  const rotation = { secretSealed: Buffer.alloc(64, 6), nowMs: 1, oldValidUntilMs: STOCK_START_MS };
+  await store.webhooks.rotateSecret(1, rotation);
+}
+
+async function stockPeople({ access, people }: Store): Promise<void> {
+  const key = { merchant: 'Amber', publicId: 'abcdefgh', name: 'till', secretHash: HASH, nowMs: STOCK_START_MS };
+  const { id } = await access.addKey(key);
+  const expiresAtMs = STOCK_START_MS + 1e9;
+  await access.addToken({ keyId: id, tokenHash: HASH, scopes: ['pets:write'], nowMs: STOCK_START_MS, expiresAtMs });
+  const unnamed = { lastName: null, email: null, phone: null, userStatus: 1, passwordHash: null };
+  const user = { ...unnamed, id: 9_223_372_036_854_775_807n, username: 'ann', firstName: 'Zoë' };
+  await people.addUsers(1, [user, { ...unnamed, id: null, username: 'böb', firstName: null }], STOCK_START_MS);
+  const session = { merchantId: 1, userId: user.id, tokenHash: HASH, nowMs: STOCK_START_MS, expiresAtMs };
+  await people.addSession(session);
+  await people.addPet(1, { name: 'Rex', ownerId: 'o1', species: 'dog', breed: null }, STOCK_START_MS);
+}
+
+/** Locks speak in an order of chance, so that the index of names grows everywhere, as it does in life. */
+async function stockLog(store: Store, { locks, pings }: Stock, chance: SeededChance): Promise<void> {
+  const sequences = new Map<number, number>();
+  for (let made = 0; made < pings; made += PER_COMMIT) {
+    const incoming: Incoming[] = [];
+    const states = new Map<number, string>();
+    for (let index = 0; index < PER_COMMIT; index += 1) {
+      const deviceId = 1 + Math.floor(chance.next() * locks);
+      const sequence = (sequences.get(deviceId) ?? 0) + 1;
+      sequences.set(deviceId, sequence);
+      const bytes = testBytes(sequence, { dropped: deviceId });
+      const name = { deviceId, merchantId: 1, credentialId: deviceId, boot: 1, sequence, digest: digestOf(bytes) };
+      const receivedAtMs = STOCK_START_MS + (made + index) * 1000;
+      incoming.push({ type: 'uplink', ...name, kind: 1, bytes, receivedAtMs, buffered: false });
+      states.set(
+        deviceId,
+        JSON.stringify({ belief: { sequence, runs: 'x'.repeat(600 + Math.floor(chance.next() * 200)) } }),
+      );
+    }
+    const event = {
+      type: 'lock-event',
+      deviceId: 1,
+      atMs: STOCK_START_MS + made,
+      event: { event: 'connect' },
+    } as const;
+    await store.append({ incoming: [...incoming, event], judged: [], states });
+    await stockDeliveries(store, made);
+  }
+  const bytes = Buffer.from('nonsense');
+  const odd = {
+    deviceId: 1,
+    credentialId: 1,
+    receivedAtMs: STOCK_START_MS,
+    code: 'not-an-uplink',
+    message: 'odd',
+    bytes,
+  };
+  const about = { credential: 1, boot: 1, sequence: 1 };
+  const finding = { rule: 'period-too-soon', severity: 'violation', message: 'm', mac: 'A4:C1:38:00:00:01' } as const;
+  const findings = Array.from({ length: 30 }, (_, index) => ({ ...finding, about, atMs: STOCK_START_MS + index }));
+  const judged = [{ deviceId: 1, withdrawn: [], findings }];
+  await store.append({ incoming: [{ type: 'quarantine', ...odd }], judged, states: new Map() });
+}
+
+/** Each event of the commit has been attempted at both URLs; some failed, and of those some are over. */
+async function stockDeliveries(store: Store, made: number): Promise<void> {
+  const ids = Array.from({ length: PER_COMMIT }, (_, index) => made + index + 1);
+  for (const urlId of [1, 2]) {
+    const attempts = ids.map((uplinkId): AttemptRecord => {
+      const first = { urlId, uplinkId, number: 1, atMs: STOCK_START_MS, durationMs: 3 };
+      if (uplinkId % FAILING_EVERY !== 0)
+        return { ...first, status: 204, error: null, answer: '', outcome: { state: 'delivered' } };
+      const outcome = { state: 'pending', nextAttemptAtMs: STOCK_START_MS + 5000 } as const;
+      return { ...first, status: 500, error: 'it answered 500', answer: 'no', outcome };
+    });
+    await store.recordProgress([{ urlId, attempts, cursor: ids.at(-1) as number }]);
+  }
+}
+
+async function stockUsage({ usage }: Store, { locks }: Stock): Promise<void> {
+  const macs = Array.from({ length: locks }, (_, index) => testMac(index + 1));
+  await usage.activate(macs.map((mac) => ({ mac, atMs: STOCK_START_MS })));
+  await usage.putPlan('Amber', { perMb: '0.12', perSim: '0.80', currency: 'EUR' }, OCTOBER, STOCK_START_MS);
+  const counts = { messagesUp: 5, messagesDown: 1, connections: 2, bytesUp: 700, bytesDown: 90 };
+  const deltas = macs.map((mac) => ({ month: OCTOBER, mac, merchantId: 1, simulated: false, ...counts }));
+  await usage.add(deltas, STOCK_START_MS);
+  await usage.close(1, OCTOBER, monthEndMs(OCTOBER), (basis) => JSON.stringify(makeStatement(basis)));
+  // What came late goes on the next one.
+  await usage.add(deltas.slice(0, 3), monthEndMs(OCTOBER));
+  const november = '2099-11' as Month;
+  await usage.close(1, november, monthEndMs(november), (basis) => JSON.stringify(makeStatement(basis)));
+}
+
+async function stockNotices({ notices, commands, refusals }: Store): Promise<void> {
+  const refusal = { source: 'lock', what: 'publish', reason: 'topic', address: '203.0.113.7', count: 1 } as const;
+  const times = { firstAtMs: STOCK_START_MS, lastAtMs: STOCK_START_MS };
+  const kept = Array.from({ length: 20 }, (_, index) => ({ ...refusal, ...times, why: `topic "old ${index}"` }));
+  await refusals.write(
+    kept.map((each) => ({ ...each, mac: testMac(1) })),
+    STOCK_START_MS,
+  );
+  const change = {
+    kind: 'lock-late',
+    text: 'it is late',
+    count: 1,
+    firstAtMs: 1,
+    lastAtMs: 2,
+    resolvedAtMs: null,
+  } as const;
+  await notices.write(Array.from({ length: 20 }, (_, index) => ({ ...change, subject: `lock ${index}` })));
+  await notices.markRead([1, 2, 3], 9);
+  const command = { deviceId: 1, merchantId: 1, command: { type: 'lock' }, createdAtMs: 1, notBeforeMs: null } as const;
+  await commands.add([1, 2, 3].map(() => ({ ...command, expiresAtMs: 2, askedBy: 'a test' })));
+}

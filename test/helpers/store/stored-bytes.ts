@@ -1,0 +1,15 @@
+/** Stored pings changed as a disk might change them: past the gateway, and without a new checksum. */
+import SqliteDatabase from 'better-sqlite3';
+import type { Gateway } from '../../../gateway/gateway.js';
+
+/** The store's file. */
+export function storeFileOf({ store }: Gateway): string {
+  return store.description.replace(/^SQLite, /, '');
+}
+
+/** Writes the bytes of the uplinks with this sequence number, also while the gateway runs. */
+export function writeStored(gateway: Gateway, sequence: number, bytes: Buffer): void {
+  const db = new SqliteDatabase(storeFileOf(gateway));
+  db.prepare('UPDATE uplink SET bytes = ? WHERE sequence = ?').run(bytes, sequence);
+  db.close();
+}

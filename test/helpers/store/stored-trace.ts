@@ -1,0 +1,115 @@
+/**
+ * A trace as a gateway's store would have it, had the lock lived through it there: log, events, findings and state, in
+ * one commit. For tests of what is read out of a store.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { newDeviceState, noteUplink } from '../../../gateway/locks/device-state.js';
+import { type Incoming, type Judged, type Store, UPLINK_KINDS } from '../../../gateway/store/contract/store.js';
+import { digestOf } from '../../../gateway/webhooks/event-id.js';
+import { newBelief } from '../../../proto/power/judge/belief.js';
+import { type JudgeEvent, newVerdict } from '../../../proto/power/judge/event.js';
+import { judgeInPlace } from '../../../proto/power/judge/judge.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../../proto/trace/trace.js';
+import { encodeUplink } from '../../../proto/wire/codec.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
+import { MERCHANT } from '../gateway/test-gateway.js';
+import { root } from '../house/our-files.js';
+
+export interface StoredTrace {
+  readonly mac: Mac;
+  readonly deviceId: number;
+  /** The ids of its findings, by rule; of several the first. */
+  readonly findings: ReadonlyMap<string, number>;
+}
+
+/** The events of a hand-written trace, and what its header says of its lock. */
+export function handTrace(file: string): { readonly events: TraceEvent[]; readonly lock: TraceLock } {
+  return readEvents(
+    readFileSync(join(root, 'test/traces', file), 'utf8')
+      .trimEnd()
+      .split('\n'),
+  );
+}
+
+/** The same for lines. */
+export function readEvents(lines: readonly string[]): { readonly events: TraceEvent[]; readonly lock: TraceLock } {
+  const reader = new TraceReader();
+  const events: TraceEvent[] = [];
+  for (const line of lines) {
+    const read = reader.read(line);
+    if (!read.ok) throw new Error(read.error.message);
+    if (read.value !== null) events.push(read.value);
+  }
+  return { events, lock: [...(reader.header?.locks.values() ?? [])][0] ?? UNNAMED_LOCK };
+}
+
+/** What a trace's event tells the judge. */
+export function judgeEventOf(event: TraceEvent): JudgeEvent {
+  const { atMs } = event;
+  switch (event.event) {
+    case 'ping':
+    case 'ack':
+      return { type: 'uplink', source: event.source, credential: 0, copy: 'new', uplink: event.uplink, atMs };
+    case 'connect':
+      return { type: 'connect', source: event.source, atMs };
+    case 'disconnect':
+      return { type: 'disconnect', source: event.source, cause: event.cause, atMs };
+    case 'command':
+      return { type: 'command', id: event.id, command: event.command, atMs };
+    case 'gateway':
+      return { type: 'gateway', state: event.state, atMs };
+    default:
+      return { type: 'tick', atMs };
+  }
+}
+
+/** Stores the events as those of a new lock of the merchant. The judge begins with what `lock` says. */
+export async function storeEvents(
+  store: Store,
+  mac: Mac,
+  { events, lock }: { readonly events: readonly TraceEvent[]; readonly lock: TraceLock },
+): Promise<StoredTrace> {
+  const nowMs = events[0]?.atMs ?? 0;
+  const secretHash = Buffer.alloc(32, 1);
+  const device = await store.addDevice({ mac, merchant: MERCHANT, simulated: true, secretHash, nowMs });
+  const credential = (await store.findLock(mac))?.credentials[0]?.id ?? 0;
+  const { highWindow, connected: isConnected, ...known } = lock;
+  const window = highWindow === null ? {} : { highWindow };
+  const initial = { ...known, ...window, isConnected, listeningSinceMs: nowMs };
+  const belief = newBelief(POWER_MODEL, formatMac(mac), nowMs, initial);
+  const state = { ...newDeviceState(mac, nowMs, nowMs), belief };
+  const incoming: Incoming[] = [];
+  const judged: Judged[] = [];
+  const contents = new Map<string, Buffer>();
+  for (const each of events) {
+    const told = judgeEventOf(each);
+    const verdict = newVerdict();
+    let event: JudgeEvent = told;
+    if (told.type === 'uplink') {
+      const bytes = Buffer.from(encodeUplink(told.uplink));
+      const { boot, sequence, body } = told.uplink;
+      const digest = digestOf(bytes);
+      const name = `${boot}/${sequence}`;
+      event = { ...told, credential, copy: contents.has(name) ? 'conflict' : 'new' };
+      contents.set(name, digest);
+      noteUplink(state, credential, told.uplink, told.atMs);
+      incoming.push({
+        ...{ type: 'uplink', deviceId: device.id, merchantId: device.merchantId, credentialId: credential },
+        ...{ boot, sequence, digest, kind: UPLINK_KINDS.indexOf(body.kind), bytes, receivedAtMs: told.atMs },
+        buffered: told.atMs - told.uplink.timeMs > POWER_MODEL.bounds.bufferedOver,
+      });
+    } else if (told.type !== 'tick') {
+      const { type, atMs, ...rest } = told as JudgeEvent & Record<string, unknown>;
+      incoming.push({ type: 'lock-event', deviceId: device.id, atMs, event: { event: type, ...rest } as never });
+    }
+    judgeInPlace(POWER_MODEL, belief, event, verdict);
+    judged.push({ deviceId: device.id, ...verdict });
+  }
+  await store.append({ incoming, judged, states: new Map([[device.id, JSON.stringify(state)]]) });
+  const findings = new Map<string, number>();
+  for (const { id, finding } of await store.readFindings(device.id, 1000)) findings.set(finding.rule, id);
+  return { mac, deviceId: device.id, findings };
+}

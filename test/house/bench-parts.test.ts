@@ -1,0 +1,345 @@
+/**
+ * The instruments of the bench: what they got wrong would be wrong in every figure, and nobody would see it there. The
+ * figures themselves are `npm run bench`'s.
+ */
+import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import t from 'tap';
+import { HTTP_ROUTES } from '../../gateway/http/merchant/routes.js';
+import { ManualClock, systemClock } from '../../proto/clock.js';
+import { decodeUplink, encodeUplink } from '../../proto/wire/codec.js';
+import { readFlags } from '../bench/flags.js';
+import { crowdLocks } from '../bench/load/crowd-accounts.js';
+import { Generator, type GeneratorKind } from '../bench/load/generator.js';
+import { dueCount, dueMs, type Paced, pace } from '../bench/load/pace-schedule.js';
+import { FIRST_SEQUENCE, nextBoot, rideUplink, SEQUENCE_LIMIT } from '../bench/load/ping-template.js';
+import { inTurns, percentile, ratesOf } from '../bench/measure.js';
+import { floods } from '../bench/neighbour/floods.js';
+import { type Answered, type Flood, startFlood } from '../bench/neighbour/http-flood.js';
+import { ownShares } from '../bench/profile-shares.js';
+import { closingLine, markdownLines, rowJson, rowLines, shortNumber } from '../bench/report.js';
+import { atLeast, atMost, atMostOver, fixedBar, notMeasured, overThat, type Row, ratioTo } from '../bench/row.js';
+import { onStage } from '../bench/stage.js';
+import { root } from '../helpers/house/our-files.js';
+import { basic } from '../helpers/http/merchant-call.js';
+import { CountingBroker } from '../helpers/mqtt/counting-broker.js';
+import { JudgedRun } from '../helpers/pair/judged-uplinks.js';
+
+const BENCH = path.join(root, 'dist/test/bench/main.js');
+const hasCompiler = spawnSync('g++', ['--version']).error === undefined;
+const GENERATORS: readonly { readonly kind: GeneratorKind; readonly missing: string | false }[] = [
+  { kind: 'C++', missing: hasCompiler ? false : 'g++ is not installed' },
+  { kind: 'Node', missing: false },
+];
+
+t.test('a median is between the middle two, and a percentile is one of the values', async (t) => {
+  t.same(ratesOf([5, 1, 4]), { median: 4, least: 1, most: 5 });
+  t.same(ratesOf([4, 1, 2, 9]), { median: 3, least: 1, most: 9 });
+  t.same(ratesOf([7]), { median: 7, least: 7, most: 7 });
+  const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+  t.equal(percentile(hundred, 0.99), 99);
+  t.equal(percentile(hundred, 0.5), 50);
+  t.equal(percentile(hundred, 1), 100);
+  t.equal(percentile([3], 0.5), 3);
+});
+
+t.test('what is compared takes turns at being first, and the warm-up does not count', async (t) => {
+  const order: string[] = [];
+  const work = (name: string) => async (): Promise<string> => {
+    order.push(name);
+    return `${name}${order.length}`;
+  };
+  t.same(await inTurns([work('a'), work('b')], 2), [
+    ['a4', 'a5'],
+    ['b3', 'b6'],
+  ]);
+  t.equal(order.join(''), 'abbaab');
+});
+
+t.test('an open loop sends by its schedule, and times what waits from when it should have left', async (t) => {
+  t.same(
+    [0, 1, 10].map((ping) => dueMs(ping, 200)),
+    [0, 5, 50],
+  );
+  t.same(
+    [0, 4.9, 5, 12, 1000].map((afterMs) => dueCount(afterMs, 200, 5)),
+    [1, 1, 2, 3, 5],
+  );
+  const clock = new ManualClock();
+  const sent: [lock: number, atMs: number][] = [];
+  class SlowLock implements Paced {
+    onAck: () => void = () => undefined;
+    latencyMs = 0;
+    isBusy = false;
+    readonly number: number;
+    readonly takesMs: number;
+    constructor(number: number, takesMs: number) {
+      this.number = number;
+      this.takesMs = takesMs;
+    }
+    send(intendedMs: number): void {
+      sent.push([this.number, clock.now()]);
+      this.isBusy = true;
+      clock.after(this.takesMs, () => {
+        this.isBusy = false;
+        this.latencyMs = clock.now() - intendedMs;
+        this.onAck();
+      });
+    }
+  }
+  const latencies: number[] = [];
+  const now = (): number => clock.now();
+  // One ping each 10 ms; lock 1 needs 50 ms for each of its, which come each 20 ms.
+  const paced = pace([new SlowLock(0, 1), new SlowLock(1, 50)], 6, 100, (ms) => latencies.push(ms), clock, now);
+  clock.advance(200);
+  await paced;
+  const times = (lock: number): number[] => sent.filter(([number]) => number === lock).map(([, atMs]) => atMs);
+  t.same(times(0), [0, 20, 40], 'whoever is slow, the others leave by the schedule');
+  t.same(times(1), [10, 60, 110], 'a lock has one in flight');
+  t.same(
+    latencies.sort((a, b) => a - b),
+    [1, 1, 1, 50, 80, 110],
+    'planned for 10, 30, 50; done at 60, 110, 160',
+  );
+});
+
+/** What a generator of this kind says, decoded. */
+async function uplinksOf(kind: GeneratorKind, play: (generator: Generator, broker: CountingBroker) => Promise<void>) {
+  return await onStage(async (stage) => {
+    const broker = await CountingBroker.start(stage);
+    const topic = (mac: string): string => `up/${mac}`;
+    const generator = await Generator.start(stage, { port: broker.port, locks: crowdLocks(3), topic, kind });
+    t.equal(generator.kind, kind);
+    await play(generator, broker);
+    return broker.taken.map(({ clientId, topic: to, payload }) => {
+      if (to !== `up/${clientId}`) throw new Error(`a ping of ${clientId} to ${to}`);
+      const decoded = decodeUplink(payload);
+      if (!decoded.ok) throw new Error(decoded.error.message);
+      return { mac: clientId, payload, uplink: decoded.value };
+    });
+  });
+}
+
+for (const { kind, missing } of GENERATORS) {
+  t.test(
+    `the load of the generator in ${kind} is made of whole pings that keep every rule`,
+    { skip: missing },
+    async (t) => {
+      const beganAt = systemClock.now();
+      const played: number[] = [];
+      const uplinks = await uplinksOf(kind, async (generator) => {
+        const flood = await generator.flood(50);
+        t.ok(flood.p50_ms <= flood.p99_ms && flood.p99_ms <= flood.max_ms && flood.max_ms <= flood.ms);
+        const run = await generator.run(5);
+        const paced = await generator.pace(20, 10_000);
+        t.ok(paced.ms >= 1.9, 'the last of 20 leaves 1.9 ms after the first');
+        played.push(flood.pings, run.pings, paced.pings);
+      });
+      t.equal(played[0], 50);
+      t.equal(played[2], 20);
+      t.equal(
+        uplinks.length,
+        played.reduce((sum, count) => sum + count),
+        'it acknowledges what it says',
+      );
+      t.same(
+        [...new Set(uplinks.map(({ mac }) => mac))].sort(),
+        crowdLocks(3).map(({ mac }) => mac),
+      );
+      for (const { mac } of crowdLocks(3)) {
+        const own = uplinks.filter((each) => each.mac === mac).map(({ uplink }) => uplink);
+        const sequences = own.map(({ sequence }) => sequence);
+        t.same(
+          sequences,
+          sequences.map((_, index) => FIRST_SEQUENCE + 1 + index),
+          'each name once, in order',
+        );
+        const run = new JudgedRun(beganAt, { listeningSinceMs: beganAt });
+        run.judge({ type: 'connect', source: 'lock', atMs: beganAt });
+        for (const uplink of own) run.receive(uplink, uplink.timeMs);
+        t.same(run.findings, [], 'nothing to find fault with');
+      }
+      const times = uplinks.map(({ uplink }) => uplink.timeMs);
+      t.ok(Math.min(...times) >= beganAt - 1 && Math.max(...times) <= systemClock.now(), 'made when they were sent');
+      const ridden = uplinks.map(({ uplink }) => rideUplink(uplink.boot, uplink.sequence, uplink.timeMs));
+      t.same(
+        uplinks.map(({ uplink }) => uplink),
+        ridden,
+      );
+      const encoded = ridden.map((uplink) => Buffer.from(encodeUplink(uplink)).toString('hex'));
+      t.same(
+        uplinks.map(({ payload }) => payload.toString('hex')),
+        encoded,
+        'byte for byte as the codec writes them',
+      );
+      const lengths = uplinks.map(({ payload }) => payload.length);
+      t.ok(Math.min(...lengths) >= 45 && Math.max(...lengths) <= 55, 'about 50 bytes');
+    },
+  );
+
+  t.test(`the generator in ${kind} counts no PUBACK but that of its ping`, { skip: missing }, async (t) => {
+    const wrong = async (generator: Generator, broker: CountingBroker): Promise<void> => {
+      broker.answer = (_puback, socket) => void socket.write(Buffer.from([0x40, 2, 0, 0]));
+      await generator.flood(1);
+    };
+    await t.rejects(uplinksOf(kind, wrong), /a program of the bench has ended/);
+  });
+}
+
+t.test('a sequence and a time keep their length for as long as a generator counts', async (t) => {
+  const boot = nextBoot();
+  t.not(boot, nextBoot(), 'no two generators make the same names');
+  const now = systemClock.now();
+  const lengths = [FIRST_SEQUENCE, SEQUENCE_LIMIT - 1].flatMap((sequence) =>
+    [Date.UTC(2006, 0), now, Date.UTC(2100, 0)].map(
+      (timeMs) => encodeUplink(rideUplink(boot, sequence, timeMs)).length,
+    ),
+  );
+  t.equal(new Set(lengths).size, 1);
+});
+
+const RATES = { median: 12_345, least: 9_990, most: 1_234_567 };
+
+const ROW: Row = {
+  name: 'sample',
+  title: 'a row that is made up',
+  unit: 'pings/s',
+  rates: RATES,
+  against: [
+    ratioTo('a peer', RATES, { median: 24_690, least: 1, most: 2 }, atLeast(0.5), atLeast(1)),
+    ratioTo('a peer whose name is longer than its column is wide', RATES, RATES, atMost(0.9), null),
+    overThat(
+      'the same',
+      { median: 7, least: 7, most: 7 },
+      { median: 3, least: 3, most: 3 },
+      'ms',
+      atMostOver(5, 'ms'),
+      null,
+    ),
+    fixedBar(12_345, 'locks × days', atLeast(10_000, 'locks × days'), atLeast(200_000, 'locks × days')),
+    notMeasured('somebody', atLeast(1), atLeast(2), 'somebody is not installed'),
+    ratioTo('one without a bar', RATES, RATES, null, null),
+  ],
+  details: ['word '.repeat(40).trim()],
+};
+
+t.test('a table fits in 80 columns, and says which floors hold', async (t) => {
+  const lines = rowLines(ROW);
+  for (const line of lines) t.ok([...line].length <= 80, line);
+  const cells = lines.map((line) => line.trim().split(/ {2,}/));
+  t.same(cells[0], ['sample: a row that is made up']);
+  t.same(cells[1], ['lockgate', '12.3k (9,990–1.23M)', 'pings/s']);
+  t.same(cells[2], ['a peer', '24.7k (1.00–2.00)', '0.50 ×', '≥ 0.5 ×', 'yes']);
+  const verdicts = lines.filter((line) => / (yes|no|–)$/.test(line)).map((line) => line.split(' ').at(-1));
+  t.same(verdicts, ['yes', 'no', 'yes', 'yes', '–', '–']);
+  t.ok(
+    lines.some((line) => line.includes('somebody is not installed')),
+    'and how to get what is missing',
+  );
+  t.equal(closingLine([ROW], []), '3 floors hold, 1 do not (sample), 1 not measured (sample).');
+  t.equal(
+    closingLine([ROW], ['idle']),
+    '3 floors hold, 1 do not (sample), 1 not measured (sample), 1 rows broke (idle).',
+  );
+  t.same([0.1234, 12.34, 123.4, 9_994, 12_345, 1_234_567].map(shortNumber), [
+    '0.12',
+    '12.3',
+    '123',
+    '9,994',
+    '12.3k',
+    '1.23M',
+  ]);
+});
+
+t.test('programs and the documentation are told the same', async (t) => {
+  const { against } = rowJson(ROW) as {
+    against: { holds: boolean | null; reaches_aim: boolean | null; missing?: string }[];
+  };
+  t.same(
+    against.map(({ holds }) => holds),
+    [true, false, true, true, null, null],
+  );
+  t.same(
+    against.map(({ reaches_aim: reaches }) => reaches),
+    [false, null, null, false, null, null],
+  );
+  t.equal(against[4]?.missing, 'somebody is not installed');
+  const markdown = markdownLines([ROW]);
+  t.equal(markdown.length, 2 + ROW.against.length);
+  t.equal(new Set(markdown.map((line) => line.split('|').length)).size, 1, 'as many cells in each line');
+});
+
+t.test('flags choose rows, and what is wrong with them is said', async (t) => {
+  const read = (...args: string[]) => readFlags(args, ['ingest', 'idle', 'start'], ['ingest']);
+  const all = { names: ['ingest', 'idle', 'start'], output: 'table', quick: false, profile: null };
+  t.same(read(), all);
+  t.same(read('--only', 'idle,start', '--json', '--quick'), {
+    ...all,
+    names: ['idle', 'start'],
+    output: 'json',
+    quick: true,
+  });
+  t.same(read('--markdown'), { ...all, output: 'markdown' });
+  t.same(read('--profile', 'ingest'), { ...all, names: ['ingest'], profile: 'ingest' });
+  t.match(read('--help'), { isHelp: true, text: /ingest, idle, start/ });
+  for (const args of [['--only', 'ingest,nothing'], ['--only'], ['--fast'], ['--json', '--markdown'], ['idle']])
+    t.match(read(...args), { isHelp: false, text: /npm run bench/ }, args.join(' '));
+  t.match(read('--profile', 'idle'), { isHelp: false, text: /expected one of ingest/ });
+  t.match(read('--profile', 'ingest', '--only', 'idle'), { isHelp: false });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [BENCH, '--only', 'nothing'], { encoding: 'utf8' });
+  t.equal(status, 2);
+  t.equal(stdout, '');
+  t.match(stderr, /There is no row named "nothing"\.\n\nnpm run bench/);
+});
+
+t.test('a profile’s shares are of the busy time', async (t) => {
+  const node = (id: number, functionName: string, url = '') => ({
+    id,
+    callFrame: { functionName, url, lineNumber: 9 },
+  });
+  const nodes = [node(1, '(root)'), node(2, '(idle)'), node(3, 'judge', 'file:///x/judge.js'), node(4, '(program)')];
+  t.same(ownShares({ nodes, samples: [2, 3, 4, 3, 1], timeDeltas: [500, 30, 40, 30, 7] }), [
+    ['judge judge.js:10', 0.6],
+    ['(program)', 0.4],
+  ]);
+});
+
+t.test('the neighbour floods every route, with a key where there is one, and counts what is answered', async (t) => {
+  const named = floods();
+  const rows = HTTP_ROUTES.map(({ method, path: where }) => `${method} ${where}`);
+  const without = rows.filter((row) => !named.some(({ name }) => name.startsWith(row)));
+  t.same(without, [], 'no route is left out');
+  const [key, token] = ['lgk_key', 'lgt_token'];
+  for (const { name, hasKey, make } of named) {
+    const text = JSON.stringify(make({ key, token }));
+    const isKnown = text.includes(basic(key)) || text.includes(token);
+    t.equal(isKnown, hasKey, name);
+  }
+
+  let asked = 0;
+  let enough: () => void = () => undefined;
+  const server = createServer((request, response) => {
+    asked += 1;
+    if (asked === 60) enough();
+    // Some answers end the connection, and some come in pieces.
+    if (asked % 7 === 0) response.setHeader('connection', 'close');
+    request.resume().on('end', () => response.writeHead(asked % 2 === 0 ? 200 : 429, { 'content-length': '4' }));
+    request.on('end', () => response.write('ab')).on('end', () => response.end('cd'));
+  });
+  t.teardown(() => server.closeAllConnections());
+  t.teardown(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const sixty = new Promise<void>((resolve) => {
+    enough = resolve;
+  });
+  const terms = { port, from: '127.0.0.1', connections: 3, method: 'POST', path: '/', headers: {}, body: 'x' };
+  const end = startFlood(terms satisfies Flood);
+  await sixty;
+  const answered: Answered = end();
+  t.same(Object.keys(answered).sort(), ['200', '429']);
+  const count = (answered['200'] ?? 0) + (answered['429'] ?? 0);
+  t.ok(count > 50 && count <= 60, `${count} of 60 were answered when it ended`);
+});

@@ -1,0 +1,122 @@
+// Tidy is a test: the house rules that a machine can hold. Every check is first shown to find what it is for.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { ourFiles, root } from '../helpers/house/our-files.js';
+import {
+  findDefaultExports,
+  findLongFunctions,
+  findSkippedTests,
+  findTimeAndChance,
+  type LongFunction,
+  longFunctions,
+} from '../helpers/house/tidy-code.js';
+import { findLongLines, findMarkers, findNames, findTopLevel, type SourceFile } from '../helpers/house/tidy-text.js';
+
+/** Functions that may be longer than the limit for now. It starts empty, and what is on it must stay exactly true. */
+const ratchet: readonly LongFunction[] = [];
+
+const paths = ourFiles();
+const isText = (path: string) =>
+  /\.(ts|mjs|cjs|js|json|jsonl|md|proto|ya?ml|css|html|sh)$|(^|\/)\.?[a-z]+$/i.test(path);
+const files: SourceFile[] = paths
+  .filter((path) => isText(path) && path !== 'package-lock.json' && !path.startsWith('proto/gen/'))
+  .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+const code = files.filter(({ path }) => /\.(ts|mjs)$/.test(path));
+
+/** A file that is not there, for showing what a check finds. */
+function sample(path: string, ...lines: string[]): SourceFile {
+  return { path, text: lines.join('\n') };
+}
+
+t.test('there is something to look at', async (t) => {
+  t.ok(paths.includes('package.json') && paths.includes('test/house/tidy.test.ts'), 'the files were listed');
+  t.ok(code.length > 10, 'and the code was read');
+});
+
+t.test('the top level is a closed list', async (t) => {
+  t.equal(findTopLevel(['gateway/a.ts', 'src/b.ts', 'notes.txt', 'README.md']).length, 2);
+  t.same(findTopLevel(paths), []);
+});
+
+t.test('names are kebab-case and say what is inside', async (t) => {
+  const bad = [
+    'gateway/bigThing.ts',
+    'proto/utils/a.ts',
+    'cli/index.ts',
+    'test/A.ts',
+    'proto/under_score.ts',
+    'cli/lib.ts',
+  ];
+  t.equal(findNames(bad).length, bad.length);
+  t.same(findNames(['gateway/README.md', '.ci/run', 'test/a-b.test.ts', 'gateway/console/index.html', '.nvmrc']), []);
+  t.same(findNames(paths), []);
+});
+
+t.test('lines fit in 120 columns', async (t) => {
+  const words = 'word '.repeat(25);
+  t.equal(findLongLines(sample('cli/a.ts', words)).length, 1);
+  t.equal(findLongLines(sample('docs/a.md', `| ${words} |`, `https://example.org/${'x'.repeat(120)}`)).length, 0);
+  t.equal(findLongLines(sample('test/vectors/a.jsonl', words)).length, 0);
+  t.same(files.flatMap(findLongLines), []);
+});
+
+t.test('nothing is left for later in a comment', async (t) => {
+  const left = ['TO', 'FIX', 'HA', 'XX'].map((half, index) => `// ${half}${['DO', 'ME', 'CK', 'X'][index]}: later`);
+  t.equal(findMarkers(sample('cli/a.ts', ...left)).length, 4);
+  t.same(files.flatMap(findMarkers), []);
+});
+
+t.test('nothing is exported as default', async (t) => {
+  const bad = [
+    'export default 1;',
+    'export default function f() {}',
+    'export default class {}',
+    'export { a as default };',
+  ];
+  for (const line of bad) t.equal(findDefaultExports(sample('cli/a.ts', line)).length, 1, line);
+  t.same(findDefaultExports(sample('cli/a.ts', 'switch (a) { default: b(); }', "import t from 'tap';")), []);
+  t.same(code.flatMap(findDefaultExports), []);
+});
+
+t.test('functions have at most 70 lines', async (t) => {
+  const body = (lines: number) => Array.from({ length: lines - 2 }, () => '  step();');
+  const long = longFunctions(
+    sample('cli/a.ts', 'const work = () => {', ...body(71), '};', 'function f() {', ...body(70), '}'),
+  );
+  t.same(long, [{ path: 'cli/a.ts', name: 'work', lines: 71 }]);
+  t.equal(findLongFunctions(long, []).length, 1, 'a long function is found');
+  t.equal(findLongFunctions(long, long).length, 0, 'but not when it is on the ratchet');
+  t.equal(findLongFunctions([], long).length, 1, 'whose entries must still be true');
+  t.same(findLongFunctions(code.flatMap(longFunctions), ratchet), []);
+});
+
+t.test('real time and chance enter in two files only', async (t) => {
+  const bad = [
+    ...['Date.now();', 'new Date();', 'Date();', 'performance.now();', 'process.hrtime.bigint();', 'Math.random();'],
+    ...['setTimeout(f, 1);', 'globalThis.setInterval(f, 1);', 'const timers = { setImmediate };', 'later(setTimeout);'],
+    ...["import { setTimeout as pause } from 'node:timers/promises';", 'AbortSignal.timeout(5);'],
+  ];
+  for (const line of bad) t.equal(findTimeAndChance(sample('gateway/a.ts', line)).length, 1, line);
+  const good = ['// Date.now()', 'new Date(0);', 'clock.setTimeout(f, 1);', 'interface C { setTimeout(): void }'];
+  for (const line of good) t.same(findTimeAndChance(sample('gateway/a.ts', line)), [], line);
+  t.match(
+    findTimeAndChance(sample('gateway/a.ts', 'Date.now()'))[0],
+    /gateway\/a\.ts:1: take a Clock from proto\/clock/,
+  );
+  t.same(findTimeAndChance(sample('proto/clock.ts', 'Date.now(); setTimeout(f, 1);')), [], 'the clock may');
+  t.equal(findTimeAndChance(sample('proto/clock.ts', 'Math.random();')).length, 1, 'but has no dice');
+  t.same(code.flatMap(findTimeAndChance), []);
+});
+
+t.test('no test is left out without a reason', async (t) => {
+  const bad = [
+    "t.skip('a', f);",
+    "t.only('a', f);",
+    "t.test('a', { skip: true }, f);",
+    "t.test('a', { only: true }, f);",
+  ];
+  for (const line of bad) t.equal(findSkippedTests(sample('test/a.test.ts', line)).length, 1, line);
+  t.same(findSkippedTests(sample('test/a.test.ts', "t.test('a', { skip: server ? false : 'no server' }, f);")), []);
+  t.same(code.flatMap(findSkippedTests), []);
+});

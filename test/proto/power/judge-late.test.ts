@@ -1,0 +1,128 @@
+// Late data (protocol.md §3): whatever the order in which uplinks arrive, and however often, the belief of the lock and
+// the findings that rest on content end the same. The oracle is the law itself: one run against another.
+import fc from 'fast-check';
+import t from 'tap';
+import { Days, Hours, Minutes } from '../../../proto/clock.js';
+import type { CommandAck, Ping, Uplink } from '../../../proto/wire/ping.js';
+import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
+
+const AIRPLANE_COMMAND = 7;
+
+interface Named {
+  credential: number;
+  uplink: Uplink;
+}
+
+const lockStates = fc.constantFrom('locked', 'unlocked', 'unknown') as fc.Arbitrary<'locked' | 'unlocked' | 'unknown'>;
+const batteries = fc.constantFrom(5, 9, 10, 80, 101);
+
+const bodies: fc.Arbitrary<Ping | CommandAck> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc
+      .record({
+        reason: fc.constantFrom('REASON_STATE_PING', 'REASON_PERIOD_TRACKING', 'REASON_THEFT', 'REASON_CELL_PING'),
+        lockState: lockStates,
+        batteryPercent: batteries,
+        latitude: fc.constantFrom(null, 10, 20, 91),
+      })
+      .map(({ latitude, ...rest }) =>
+        cellular({
+          ...(rest as Partial<ReturnType<typeof cellular>>),
+          position:
+            latitude === null ? null : { latitudeDegrees: latitude, longitudeDegrees: 5, uncertaintyMeters: 30 },
+        }),
+      ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('close_connection' as const),
+      reason: fc.constant('REASON_CLOSE_CONNECTION' as const),
+      lockState: lockStates,
+      batteryPercent: batteries,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(AIRPLANE_COMMAND, 8).map((commandId) => ({
+      kind: 'ack' as const,
+      commandId,
+      result: 'ok' as const,
+      detail: '',
+      highWindow: { fromMinute: commandId * 10, toMinute: 600, utcOffsetMinutes: 0 },
+    })),
+  },
+);
+
+/** A life in order: boots and numbers rise, with gaps, and the lock's clock runs as it likes. */
+const lives: fc.Arbitrary<Named[]> = fc
+  .array(
+    fc.record({
+      body: bodies,
+      step: fc.constantFrom(1, 1, 1, 1, 1, 1, 2, 3),
+      isReboot: fc.constantFrom(false, false, false, false, false, false, false, true),
+      isNewCredential: fc.constantFrom(...Array<boolean>(14).fill(false), true),
+      airplane: fc.constantFrom(false, false, true),
+      wait: fc.constantFrom(Minutes(1), Minutes(4), Minutes(9), Minutes(11), Hours(11), Hours(23), Hours(-12), Days(1)),
+    }),
+    { minLength: 2, maxLength: 24 },
+  )
+  .map((steps) => {
+    let [credential, boot, sequence, timeMs] = [0, 1, 0, START_MS];
+    return steps.map((step) => {
+      if (step.isNewCredential) credential += 1;
+      if (step.isReboot) [boot, sequence] = [boot + 1, 0];
+      sequence += step.step;
+      timeMs += step.wait;
+      const power = { airplane: step.airplane };
+      return { credential, uplink: uplink({ boot, sequence, timeMs, power, body: step.body, kept: 1 }) };
+    });
+  });
+
+/** Judges them in that order, a minute apart, over one connection. */
+function run(uplinks: readonly Named[], initialLockState: 'locked' | 'unknown'): JudgedRun {
+  const judged = new JudgedRun(START_MS, {
+    lockState: initialLockState,
+    listeningSinceMs: START_MS,
+    lastPeriodMs: START_MS - Hours(3),
+  });
+  judged.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  const command = { type: 'set-power', airplane: true } as const;
+  judged.judge({ type: 'command', id: AIRPLANE_COMMAND, command, atMs: START_MS });
+  let atMs = START_MS;
+  for (const named of uplinks) {
+    atMs += Minutes(1);
+    judged.receive(named.uplink, atMs, named.credential);
+  }
+  return judged;
+}
+
+t.test('any permutation and duplication ends in the same belief and the same findings', async (t) => {
+  const shuffled = lives.chain((life) =>
+    fc.record({
+      life: fc.constant(life),
+      arrivals: fc
+        .tuple(
+          fc.shuffledSubarray(life, { minLength: life.length, maxLength: life.length }),
+          fc.array(fc.nat({ max: life.length - 1 }), { maxLength: 8 }),
+        )
+        .map(([order, repeats]) => [...order, ...repeats.map((index) => life[index] as Named)]),
+      initial: fc.constantFrom('locked' as const, 'unknown' as const),
+    }),
+  );
+  let withFindings = 0;
+  fc.assert(
+    fc.property(shuffled, ({ life, arrivals, initial }) => {
+      const inOrder = run(life, initial);
+      const late = run(arrivals, initial);
+      if (inOrder.contentFindings.length > 0) withFindings += 1;
+      return (
+        JSON.stringify(late.device) === JSON.stringify(inOrder.device) &&
+        JSON.stringify(late.contentFindings) === JSON.stringify(inOrder.contentFindings)
+      );
+    }),
+    { numRuns: 3000, seed: 20261120 },
+  );
+  t.ok(withFindings > 1000, 'and there was something to find');
+});

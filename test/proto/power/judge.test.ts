@@ -1,0 +1,370 @@
+// The judge as a machine: it never throws, it is pure, its belief stays small and survives JSON, and time does what
+// protocol.md §3 says. The rules themselves are held to hand-written traces in traces.test.ts.
+import fc from 'fast-check';
+import t from 'tap';
+import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
+import { type Belief, type InitialBelief, newBelief } from '../../../proto/power/judge/belief.js';
+import type { JudgeEvent } from '../../../proto/power/judge/event.js';
+import { judge } from '../../../proto/power/judge/judge.js';
+import { presence } from '../../../proto/power/judge/presence.js';
+import { stateRow, windowPhase } from '../../../proto/power/judge/state.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { RULES } from '../../../proto/power/rules.js';
+import type { PowerSettings, Uplink } from '../../../proto/wire/ping.js';
+import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
+
+const MID: PowerSettings = { mode: 'MID', rideTracking: false, airplane: false, recovery: false };
+const HIGH: PowerSettings = { ...MID, mode: 'HIGH' };
+const RECOVERY: PowerSettings = { ...MID, recovery: true };
+
+const absurdNumbers = fc.oneof(
+  fc.integer({ min: -10, max: 200 }),
+  fc.constantFrom(
+    0,
+    -1,
+    2 ** 32 - 1,
+    2 ** 63,
+    -(2 ** 63),
+    8.64e15 + 1,
+    253402300800000,
+    Number.NaN,
+    Infinity,
+    -Infinity,
+  ),
+);
+const times = fc.oneof(
+  fc.integer({ min: 0, max: Days(3) }).map((offset) => START_MS + offset),
+  fc.constantFrom(-10, 10).map((years) => START_MS + years * Days(365)),
+  absurdNumbers,
+);
+const powers = fc.record({
+  mode: fc.constantFrom('MID' as const, 'HIGH' as const),
+  rideTracking: fc.boolean(),
+  airplane: fc.boolean(),
+  recovery: fc.boolean(),
+});
+const positions = fc.record({
+  latitudeDegrees: absurdNumbers,
+  longitudeDegrees: absurdNumbers,
+  uncertaintyMeters: absurdNumbers,
+});
+const reasons = fc.constantFrom(
+  'REASON_THEFT' as const,
+  'REASON_PERIOD_TRACKING' as const,
+  'REASON_STATE_PING' as const,
+  'REASON_GPS_PING' as const,
+  'REASON_UNRECOGNIZED_-7' as const,
+  'PHONE' as const,
+);
+const lockStates = fc.constantFrom('locked' as const, 'unlocked' as const, 'unknown' as const);
+const windows = fc.record({ fromMinute: absurdNumbers, toMinute: absurdNumbers, utcOffsetMinutes: absurdNumbers });
+const wireBodies = fc.oneof(
+  fc
+    .record({ reason: reasons, lockState: lockStates, batteryPercent: absurdNumbers, position: fc.option(positions) })
+    .map((parts) => cellular(parts)),
+  fc.record({
+    kind: fc.constant('gps' as const),
+    reason: reasons,
+    lockState: lockStates,
+    batteryPercent: absurdNumbers,
+    ebikeVolts: fc.constant(null),
+    tetherState: fc.constant('unknown' as const),
+    position: positions,
+    speedMetersPerSecond: absurdNumbers,
+    directionDegrees: absurdNumbers,
+  }),
+  fc.record({
+    kind: fc.constant('close_connection' as const),
+    reason: fc.constant('REASON_CLOSE_CONNECTION' as const),
+    lockState: lockStates,
+    batteryPercent: absurdNumbers,
+  }),
+  fc.record({
+    kind: fc.constant('ack' as const),
+    commandId: absurdNumbers,
+    result: fc.constantFrom('ok' as const, 'failed' as const),
+    detail: fc.string(),
+    highWindow: fc.option(windows),
+  }),
+);
+const uplinks: fc.Arbitrary<Uplink> = fc.record({
+  boot: absurdNumbers,
+  sequence: absurdNumbers,
+  timeMs: times,
+  power: powers,
+  kept: absurdNumbers,
+  dropped: absurdNumbers,
+  body: wireBodies,
+});
+const source = fc.constantFrom('lock' as const, 'lock' as const, 'phone' as const);
+const events: fc.Arbitrary<JudgeEvent> = fc.oneof(
+  fc.record({
+    type: fc.constant('uplink' as const),
+    source,
+    atMs: times,
+    credential: fc.nat({ max: 2 }),
+    copy: fc.constantFrom('new' as const, 'new' as const, 'repeat' as const, 'conflict' as const),
+    uplink: uplinks,
+  }),
+  fc.record({ type: fc.constant('connect' as const), source, atMs: times }),
+  fc.record({
+    type: fc.constant('disconnect' as const),
+    source,
+    atMs: times,
+    cause: fc.constantFrom('closed' as const, 'dropped' as const, 'gateway' as const),
+  }),
+  fc.record({
+    type: fc.constant('command' as const),
+    atMs: times,
+    id: absurdNumbers,
+    command: fc.constantFrom({ type: 'set-power' as const, airplane: true }, { type: 'unlock' as const }),
+  }),
+  fc.record({ type: fc.constant('gateway' as const), atMs: times, state: fc.constantFrom('start', 'stop') }),
+  fc.record({ type: fc.constant('tick' as const), atMs: times }),
+) as fc.Arbitrary<JudgeEvent>;
+
+t.test('it never throws, and its sentences have their values', async (t) => {
+  const found = new Set<string>();
+  fc.assert(
+    fc.property(fc.array(events, { maxLength: 40 }), (list) => {
+      const run = new JudgedRun(START_MS, { power: HIGH, lockState: 'locked', listeningSinceMs: START_MS });
+      for (const event of list) for (const rule of run.judge(event)) found.add(rule);
+      presence(POWER_MODEL, run.belief, Number.NaN);
+      presence(POWER_MODEL, run.belief, run.belief.nowMs);
+      return run.findings.every((one) => !/undefined|\[object/.test(one.message));
+    }),
+    { numRuns: 2000, seed: 7 },
+  );
+  t.ok(found.size > 12, `findings of ${found.size} rules were made`);
+});
+
+t.test('judge leaves the belief it is given alone, and says the same twice', async (t) => {
+  const freeze = <T>(value: T): T => {
+    if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(freeze);
+    return value;
+  };
+  fc.assert(
+    fc.property(fc.array(events, { maxLength: 15 }), (list) => {
+      let belief: Belief = newBelief(POWER_MODEL, 'x', START_MS);
+      for (const event of list) {
+        const first = judge(POWER_MODEL, freeze(belief), event);
+        const second = judge(POWER_MODEL, belief, event);
+        t.same(first, second);
+        belief = first.belief;
+      }
+    }),
+    { numRuns: 150, seed: 8 },
+  );
+});
+
+t.test('a belief survives JSON: what goes on from the copy says the same', async (t) => {
+  const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS });
+  run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  for (let sequence = 1; sequence < 40; sequence += 1 + (sequence % 3)) {
+    const body = cellular({ reason: 'REASON_PERIOD_TRACKING', lockState: 'unlocked' });
+    run.receive(uplink({ sequence, timeMs: START_MS + Hours(sequence), body }), START_MS + Minutes(sequence));
+  }
+  const copy = JSON.parse(JSON.stringify(run.belief)) as Belief;
+  t.same(copy, run.belief);
+  const next: JudgeEvent = {
+    type: 'uplink',
+    source: 'lock',
+    atMs: START_MS + Days(2),
+    credential: 0,
+    copy: 'new',
+    uplink: uplink({ sequence: 300, body: cellular({ reason: 'REASON_PERIOD_TRACKING' }) }),
+  };
+  t.same(judge(POWER_MODEL, copy, next), judge(POWER_MODEL, run.belief, next));
+});
+
+t.test('a belief stays small whatever comes', async (t) => {
+  const run = new JudgedRun();
+  let seed = 1;
+  const random = (most: number) => {
+    seed = (seed * 48271) % 2147483647;
+    return seed % most;
+  };
+  for (let count = 0; count < 20_000; count++) {
+    const timeMs = START_MS + random(Days(60));
+    const body = cellular({ reason: count % 2 === 0 ? 'REASON_PERIOD_TRACKING' : 'REASON_STATE_PING' });
+    run.receive(uplink({ boot: random(40), sequence: random(100_000), timeMs, body }), START_MS + count);
+    const command = { type: 'set-power', airplane: true } as const;
+    run.judge({ type: 'command', id: count, command, atMs: START_MS + count });
+  }
+  const { runs, periods, airplaneSwitches } = run.belief;
+  t.ok(runs.length <= 16 && runs.every(({ spans }) => spans.length <= 301), 'runs and stretches');
+  t.ok(periods.length <= 96 && airplaneSwitches.length <= 16, 'period pings and commands');
+});
+
+t.test('the effective state is the first row that applies', async (t) => {
+  const state = (power: Partial<PowerSettings>, battery: number | null) =>
+    stateRow(POWER_MODEL, { ...MID, ...power }, battery).state;
+  t.equal(state({ airplane: true, recovery: true, mode: 'HIGH' }, 5), 'AIRPLANE');
+  t.equal(state({ recovery: true, mode: 'HIGH' }, 9), 'LOW_BATTERY');
+  t.equal(state({ recovery: true, mode: 'HIGH' }, 10), 'RECOVERY', 'exactly 10 % is not low');
+  t.equal(state({ mode: 'HIGH' }, 10), 'HIGH');
+  t.equal(state({}, null), 'MID');
+});
+
+t.test('a window: its first moment and not its last, offsets, midnight, all day', async (t) => {
+  const at = (text: string) => Date.parse(`2026-11-20T${text}Z`);
+  const day = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
+  t.match(windowPhase(day, at('06:59:59.999')), { isInside: false, changesIn: 1 });
+  t.match(windowPhase(day, at('07:00:00.000')), { isInside: true, changesIn: Hours(12) });
+  t.match(windowPhase(day, at('19:00:00.000')), { isInside: false, changesIn: Hours(12), closedFor: Hours(12) });
+  t.equal(windowPhase({ ...day, utcOffsetMinutes: 120 }, at('05:00:00.000')).isInside, true, 'east opens earlier');
+  t.equal(windowPhase({ ...day, utcOffsetMinutes: -330 }, at('12:00:00.000')).isInside, false, 'west opens later');
+  t.equal(windowPhase({ ...day, utcOffsetMinutes: -330 }, at('12:30:00.000')).isInside, true);
+  const night = { fromMinute: 1320, toMinute: 300, utcOffsetMinutes: 0 };
+  t.match(windowPhase(night, at('23:30:00.000')), { isInside: true, changesIn: Hours(5.5) });
+  t.match(windowPhase(night, at('04:59:00.000')), { isInside: true, changesIn: Minutes(1) });
+  t.equal(windowPhase(night, at('05:00:00.000')).isInside, false);
+  t.equal(windowPhase({ fromMinute: 60, toMinute: 60, utcOffsetMinutes: 0 }, at('13:00:00.000')).isInside, true);
+});
+
+/** A lock that connected and closed at the start. */
+function seen(initial: InitialBelief): JudgedRun {
+  const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS, ...initial });
+  run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  run.judge({ type: 'disconnect', source: 'lock', cause: 'closed', atMs: START_MS });
+  return run;
+}
+
+t.test('a lapse is told once, and anew after it ended', async (t) => {
+  const run = seen({ power: RECOVERY });
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Minutes(10) }), []);
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Minutes(10) + 1 }), ['recovery-offline']);
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(5) }), []);
+  run.judge({ type: 'connect', source: 'lock', atMs: START_MS + Hours(6) });
+  run.judge({ type: 'disconnect', source: 'lock', cause: 'closed', atMs: START_MS + Hours(7) });
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(8) }), ['recovery-offline']);
+});
+
+t.test('lapses count only while the gateway listens', async (t) => {
+  const run = seen({ power: RECOVERY });
+  run.judge({ type: 'gateway', state: 'stop', atMs: START_MS + Minutes(1) });
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Days(2) }), []);
+  run.judge({ type: 'gateway', state: 'start', atMs: START_MS + Days(2) });
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Days(2) + Minutes(10) }), []);
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Days(2) + Minutes(11) }), ['recovery-offline']);
+});
+
+t.test('a gateway that listens again counts anew, and says when it must be woken', async (t) => {
+  const run = seen({ power: RECOVERY });
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(1) }), ['recovery-offline']);
+  run.judge({ type: 'gateway', state: 'stop', atMs: START_MS + Hours(2) });
+  t.equal(run.belief.dueMs, Number.MAX_SAFE_INTEGER, 'nothing can fall due while nobody listens');
+  run.judge({ type: 'gateway', state: 'start', atMs: START_MS + Hours(3) });
+  t.equal(run.belief.dueMs, START_MS + Hours(3) + Minutes(10));
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(4) }), ['recovery-offline']);
+});
+
+t.test('a gateway that begins anew without having ended has lost its connections', async (t) => {
+  const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS });
+  run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  t.same(run.judge({ type: 'gateway', state: 'start', atMs: START_MS + 1 }), [], 'no fault of the lock');
+  t.equal(run.belief.isConnected, false);
+});
+
+t.test('silence that was asked for is suspended, and does not count when it is over', async (t) => {
+  const run = seen({});
+  const command = { type: 'set-power', airplane: true } as const;
+  run.judge({ type: 'command', id: 7, command, atMs: START_MS + Hours(1) });
+  t.same(run.judge({ type: 'tick', atMs: START_MS + Days(3) }), []);
+  const ackMs = START_MS + Days(3);
+  run.judge({ type: 'connect', source: 'lock', atMs: ackMs });
+  const body = { kind: 'ack', commandId: 7, result: 'rejected', detail: '', highWindow: null } as const;
+  run.receive(uplink({ timeMs: ackMs, body }), ackMs);
+  run.judge({ type: 'disconnect', source: 'lock', cause: 'closed', atMs: ackMs + Seconds(20) });
+  t.same(run.judge({ type: 'tick', atMs: ackMs + Hours(24) }), [], '1 h before, 24 h after: 25 h');
+  t.same(run.judge({ type: 'tick', atMs: ackMs + Hours(24) + Minutes(1) }), ['period-overdue']);
+});
+
+t.test('a command to switch airplane mode on that nobody answers suspends lateness until it expires', async (t) => {
+  const command = { type: 'set-power', airplane: true } as const;
+  const expiresMs = START_MS + Hours(3);
+  const silenced = (): JudgedRun => {
+    const run = new JudgedRun(START_MS, { power: RECOVERY, isConnected: true, listeningSinceMs: START_MS });
+    run.judge({ type: 'command', id: 7, command, expiresMs, atMs: START_MS + Minutes(1) });
+    run.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: START_MS + Minutes(2) });
+    return run;
+  };
+  const run = silenced();
+  t.equal(run.belief.dueMs, expiresMs, 'a tick is asked for when it expires');
+  t.same(run.judge({ type: 'tick', atMs: expiresMs }), []);
+  t.same(run.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
+  t.match(run.findings[0]?.message, /possible cause: command 7 .* expired unanswered at 2026-11-20T09:00:00.000Z\.$/);
+
+  const heard = silenced();
+  const backMs = START_MS + Minutes(30);
+  heard.judge({ type: 'connect', source: 'lock', atMs: backMs });
+  t.not(heard.belief.suspendedSinceMs, null, 'a connection alone says nothing of the switch');
+  heard.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
+  t.equal(heard.belief.suspendedSinceMs, null, 'an uplink with airplane off does');
+  heard.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
+  t.same(heard.judge({ type: 'tick', atMs: backMs + Minutes(12) }), ['recovery-offline']);
+  t.notMatch(heard.findings[0]?.message, /possible cause/, 'and the command is not the cause then');
+
+  const again = silenced();
+  again.judge({ type: 'connect', source: 'lock', atMs: backMs });
+  again.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
+  again.judge({ type: 'command', id: 7, command, expiresMs, atMs: backMs + 1 });
+  again.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
+  t.same(again.judge({ type: 'tick', atMs: expiresMs }), [], 'sent once more, it may have worked after all');
+  t.same(again.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
+});
+
+t.test('a tick that comes days late still finds the lapse between', async (t) => {
+  const startMs = START_MS + Hours(2);
+  const run = new JudgedRun(startMs, { power: HIGH, isConnected: true, listeningSinceMs: startMs });
+  // Connected through the night: the window closed at 19:00, and opens again before anything is heard.
+  const rules = run.judge({ type: 'tick', atMs: START_MS + Hours(25) });
+  t.same(rules, ['connection-unexplained']);
+  t.match(run.findings[0]?.message, /since 2026-11-20T19:00:00.000Z/);
+});
+
+t.test('presence', async (t) => {
+  const at = (run: JudgedRun, atMs: number) => presence(POWER_MODEL, run.belief, atMs);
+  t.same(at(new JudgedRun(), START_MS + Days(9)), { presence: 'never-seen' });
+  const online = new JudgedRun();
+  online.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  t.same(at(online, START_MS + 5), { presence: 'online', sinceMs: START_MS });
+
+  const asleep = seen({ lastPeriodMs: START_MS });
+  t.same(at(asleep, START_MS + Hours(2)), { presence: 'asleep', dueMs: START_MS + Days(1) });
+  t.same(
+    at(asleep, START_MS + Hours(24) + Minutes(20)),
+    { presence: 'asleep', dueMs: START_MS + Hours(24) + Minutes(20) },
+    'its moment has come and it is not late yet: it is due now, never in the past',
+  );
+  t.same(at(asleep, START_MS + Hours(26)), {
+    presence: 'late',
+    sinceMs: START_MS + Hours(25),
+    rule: 'period-overdue',
+  });
+  const night = seen({ power: HIGH, lastPeriodMs: START_MS });
+  t.same(at(night, START_MS + Minutes(5)), { presence: 'asleep', dueMs: START_MS + Hours(1) }, 'the window opens at 7');
+  t.same(at(night, START_MS + Hours(2)), {
+    presence: 'late',
+    sinceMs: START_MS + Hours(1) + Minutes(10),
+    rule: 'window-offline',
+  });
+  t.match(at(seen({ power: RECOVERY }), START_MS + Minutes(11)), { presence: 'late', rule: 'recovery-offline' });
+
+  const airplane = seen({ power: { ...MID, airplane: true } });
+  t.same(at(airplane, START_MS + Days(3)), { presence: 'airplane' });
+  const low = new JudgedRun();
+  low.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  low.receive(uplink({ body: cellular({ batteryPercent: 9 }) }), START_MS);
+  low.judge({ type: 'disconnect', source: 'lock', cause: 'closed', atMs: START_MS });
+  t.same(at(low, START_MS + Days(3)), { presence: 'low-battery' });
+});
+
+t.test('the table of rules is closed', async (t) => {
+  t.equal(RULES.length, 22);
+  t.equal(new Set(RULES.map((row) => row.rule)).size, 22);
+  t.same(
+    RULES.filter((row) => row.severity === 'warning').map((row) => row.rule),
+    ['sequence-gap', 'clock-ahead', 'not-closed', 'period-overdue', 'window-offline', 'recovery-offline'],
+  );
+});

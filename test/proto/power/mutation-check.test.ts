@@ -1,0 +1,135 @@
+// The mutation check: what the pair check is worth. Each row, reason, rank and number of the power model is altered in
+// the lock's copy alone, and either the judge finds it, who has the true one, or what is seen of the lock is not what
+// protocol.md says. The bounds that only the judge reads are altered in its copy, and the hand-written traces find it.
+// No mutant may survive but those named here, which nobody could tell from the true model.
+import t from 'tap';
+import { Days } from '../../../proto/clock.js';
+import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
+import type { Uplink } from '../../../proto/wire/ping.js';
+import { PairJudge } from '../../helpers/pair/judge.js';
+import { cellular, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
+import { boundMutants, mutants } from '../../helpers/pair/mutants.js';
+import { type Alteration, playScenario } from '../../helpers/pair/scenario.js';
+import { SCENARIOS } from '../../helpers/pair/scenarios.js';
+import { pairWalk, WALK_DAYS } from '../../helpers/pair/walk.js';
+import { expectedOf, findingsOf, traceNames } from '../../helpers/sim/hand-traces.js';
+
+const NO_RIDE = 'ride tracking adds to a ride, and in this state a ride says nothing';
+const NO_RANK = 'protocol.md §2 gives these two no rank';
+const NOT_MADE = 'the trigger makes no ping of that kind, so nobody asks for its reason';
+
+/** Mutants that can't be told from the true model, and why. */
+const EQUIVALENT: Readonly<Record<string, string>> = {
+  'AIRPLANE: rideTracking on': NO_RIDE,
+  'LOW_BATTERY: rideTracking on': NO_RIDE,
+  'HIGH and MID change places': 'a lock has one mode, so that never both rows apply',
+  'period and kept-connection change places': NO_RANK,
+  'kept-connection and locate-gps change places': NO_RANK,
+  'locate-gps and locate-cell change places': NO_RANK,
+  'locate-cell and reset change places': NO_RANK,
+  'kept-connection: gpsReason REASON_GPS_PING': NOT_MADE,
+  'locate-gps: cellularReason REASON_GPS_PING': NOT_MADE,
+  'locate-cell: gpsReason REASON_GPS_PING': NOT_MADE,
+  'reset: gpsReason REASON_GPS_PING': NOT_MADE,
+};
+
+/** What kills a mutant: in the first scenario that shows anything, the judge's rule or what was seen. */
+function killerOf(alteration: Alteration): string | undefined {
+  for (const scenario of SCENARIOS) {
+    const outcome = playScenario(scenario, alteration);
+    if (outcome !== undefined) return `${outcome.by}, in "${scenario.name}": ${outcome.what}`;
+  }
+  return undefined;
+}
+
+t.test('the true model plays every scenario as protocol.md has it', async (t) => {
+  for (const scenario of SCENARIOS)
+    t.equal(playScenario(scenario)?.what, undefined, `${scenario.name}: ${scenario.says}`);
+});
+
+t.test('no mutant of the lock survives', async (t) => {
+  const survivors: string[] = [];
+  const killers = new Map<string, number>();
+  for (const mutant of mutants()) {
+    const killer = killerOf(mutant);
+    if (killer === undefined) survivors.push(mutant.name);
+    else t.pass(`${mutant.name} — ${killer}`);
+    const by = killer?.split(',')[0] ?? 'none';
+    killers.set(by, (killers.get(by) ?? 0) + 1);
+  }
+  t.same(survivors.sort(), Object.keys(EQUIVALENT).sort(), 'but those that nobody could tell apart');
+  t.ok((killers.get('judge') ?? 0) > 10, `killed by: ${JSON.stringify([...killers])}`);
+});
+
+/** Faults that must show on random walks too, by the judge alone, and the rule that tells of them. */
+const SEEN_ON_WALKS: Readonly<Record<string, string>> = {
+  'AIRPLANE: theft on': 'airplane-silence',
+  'LOW_BATTERY: stateChange on': 'low-battery-theft-only',
+  'HIGH: connection kept never': 'window-offline',
+  'HIGH: connection kept always': 'connection-unexplained',
+  'RECOVERY: connection kept never': 'recovery-offline',
+  'MID: period off': 'period-overdue',
+  'closes never': 'connection-unexplained',
+  'state-change: cellularReason REASON_THEFT': 'theft-while-unlocked',
+  'a period ping every 6 h': 'period-too-soon',
+  'numbers that skip one': 'sequence-gap',
+  'numbers that begin again after 3': 'sequence-conflict',
+};
+const WALKS = 40;
+
+t.test('the walks of the pair check find a lock that breaks the model', async (t) => {
+  const all = mutants();
+  for (const [name, rule] of Object.entries(SEEN_ON_WALKS)) {
+    const mutant = all.find((one) => one.name === name);
+    if (mutant === undefined) throw new Error(`there is no mutant "${name}"`);
+    const { model, tamper } = mutant;
+    const seeds = Array.from({ length: WALKS }, (_, index) => index + 1);
+    const found = seeds.find((seed) => {
+      const run = pairWalk(seed, WALK_DAYS, { ...(model && { model }), ...(tamper && { tamper }) });
+      return run.unexplained.some(({ finding }) => finding.rule === rule);
+    });
+    t.ok(found, `${name} — ${rule}, on the walk of seed ${found}`);
+  }
+});
+
+/**
+ * Whether an uplink that comes 29 days late is still compared with its neighbours, as protocol.md §3 promises for 30:
+ * it said unlocked, and so the state ping after it, which said so too, told of no change.
+ */
+function comparesLate(model: PowerModel): boolean {
+  const rules: string[] = [];
+  const note = ({ rule }: { readonly rule: string }) => void rules.push(rule);
+  const judge = new PairJudge(START_MS, { listeningSinceMs: START_MS }, note, () => undefined, model);
+  const told = (sequence: number, lockState: 'locked' | 'unlocked'): Uplink =>
+    uplink({ sequence, body: cellular({ reason: 'REASON_STATE_PING', lockState }) });
+  judge.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  judge.receive(told(1, 'locked'), START_MS);
+  judge.receive(told(3, 'unlocked'), START_MS);
+  judge.receive(told(2, 'unlocked'), START_MS + Days(29));
+  return rules.includes('state-unchanged');
+}
+
+/** Bounds that no trace can show, and why. */
+const NOT_THE_JUDGES: Readonly<Record<string, string>> = {
+  'lateWithin × 2': 'protocol.md §3 promises something of uplinks up to 30 days late, and nothing of later ones',
+  'bufferedOver × 2': 'the gateway marks uplinks as buffered, the judge does not read it',
+  'bufferedOver × 0.5': 'the gateway marks uplinks as buffered, the judge does not read it',
+};
+
+t.test('no mutant of the judge’s bounds survives', async (t) => {
+  const survivors: string[] = [];
+  for (const { name, model } of boundMutants()) {
+    const killer = traceNames.find((file) => {
+      return JSON.stringify(findingsOf(file, model)) !== JSON.stringify(expectedOf(file));
+    });
+    if (killer !== undefined) t.pass(`${name} — ${killer}`);
+    else if (!comparesLate(model)) t.pass(`${name} — an uplink 29 days late`);
+    else survivors.push(name);
+  }
+  t.ok(comparesLate(POWER_MODEL), 'an uplink 29 days late is compared with its neighbours');
+  t.same(survivors.sort(), Object.keys(NOT_THE_JUDGES).sort());
+  const wrong = traceNames.filter((file) => {
+    return JSON.stringify(findingsOf(file, POWER_MODEL)) !== JSON.stringify(expectedOf(file));
+  });
+  t.same(wrong, [], 'and the true bounds find in each trace what is expected of it');
+});

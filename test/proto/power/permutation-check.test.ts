@@ -1,0 +1,192 @@
+// The permutation check (protocol.md §3, "Late data"): in whatever order uplinks arrive, and however often, the end is
+// the same. Once for the judge alone, and once for a whole gateway, over MQTT into its SQLite file.
+import t from 'tap';
+import { Prng } from '../../../firmware-sim/prng.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { Minutes } from '../../../proto/clock.js';
+import { BELIEF_LIMITS } from '../../../proto/power/judge/belief.js';
+import { ruleRow } from '../../../proto/power/rules.js';
+import { encodeUplink } from '../../../proto/wire/codec.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
+import { eventsOf, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { JudgedRun, START_MS } from '../../helpers/pair/judged-uplinks.js';
+import {
+  displaced,
+  type Sent,
+  sentOnWalk,
+  shuffled,
+  withConflicts,
+  withRepeats,
+} from '../../helpers/pair/late-arrivals.js';
+import { mutants } from '../../helpers/pair/mutants.js';
+import type { Alteration } from '../../helpers/pair/scenario.js';
+import type { Teardown } from '../../helpers/store/temp-folder.js';
+
+/** As many uplinks as may come in any order whatever: beyond, the judge forgets the oldest holes in the numbers. */
+const ANY_ORDER = BELIEF_LIMITS.spans;
+/** As many as a lock keeps, and so as far as one of its uplinks can come late (protocol.md §2). */
+const KEPT = 256;
+
+/** Judges them in that order, a minute apart, over one connection. */
+function judged({ initial, commands }: Sent, arrivals: readonly Uplink[]): JudgedRun {
+  const run = new JudgedRun(START_MS, initial);
+  run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  for (const { id, command } of commands) run.judge({ type: 'command', id, command, atMs: START_MS });
+  for (const [index, uplink] of arrivals.entries()) run.receive(uplink, START_MS + Minutes(1 + index));
+  return run;
+}
+
+const stateOf = (run: JudgedRun): string => JSON.stringify([run.device, run.contentFindings]);
+
+/** Locks that keep the model, and some that break it, so that there is something to find. */
+const LOCKS: readonly (Alteration & { readonly name: string })[] = [
+  { name: 'a true lock' },
+  ...mutants().filter(({ name }) =>
+    [
+      'AIRPLANE: theft on',
+      'AIRPLANE: connection kept always',
+      'LOW_BATTERY: stateChange on',
+      'state-change: gpsReason REASON_THEFT',
+      'AIRPLANE and LOW_BATTERY change places',
+      'a period ping every 6 h',
+    ].includes(name),
+  ),
+];
+
+t.test('the judge believes and finds the same of any permutation and duplication', async (t) => {
+  let withFindings = 0;
+  for (const { name, ...alteration } of LOCKS) {
+    for (let seed = 1; seed <= 12; seed++) {
+      const random = new Prng(`${name} ${seed}`);
+      const sent = sentOnWalk(seed, 6, alteration);
+      const first = random.whole(0, Math.max(0, sent.uplinks.length - ANY_ORDER));
+      const some = sent.uplinks.slice(first, first + ANY_ORDER - 50);
+      const uplinks = seed % 2 === 0 ? some : withConflicts(random, some, 0.1);
+      const inOrder = judged(sent, uplinks);
+      if (inOrder.contentFindings.length > 0) withFindings++;
+      for (let order = 1; order <= 3; order++) {
+        const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
+        t.equal(stateOf(judged(sent, arrivals)), stateOf(inOrder), `${name}, seed ${seed}, order ${order}`);
+      }
+    }
+  }
+  t.ok(withFindings > 40, `and there was something to find, in ${withFindings} of them`);
+});
+
+/** The same lock with its flash wiped in the midst of its life: the boots of the second half count from 1 again. */
+function wiped(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
+  const first = uplinks.find(({ timeMs }) => timeMs >= wipedMs)?.boot ?? 0;
+  return uplinks.map((one) =>
+    one.timeMs < wipedMs ? { ...one, boot: one.boot + 40 } : { ...one, boot: one.boot - first + 1 },
+  );
+}
+
+t.test('and of a lock whose flash was wiped, marked as reflashed or not', async (t) => {
+  const seen = { marked: 0, unmarked: 0 };
+  for (let seed = 1; seed <= 12; seed++) {
+    const random = new Prng(`wiped ${seed}`);
+    const sent = sentOnWalk(seed, 6);
+    const some = sent.uplinks.slice(0, ANY_ORDER - 50);
+    const wipedMs = Math.max(...some.slice(0, Math.floor(some.length / 2)).map(({ timeMs }) => timeMs)) + 1;
+    const uplinks = withConflicts(random, wiped(some, wipedMs), seed % 2 === 0 ? 0 : 0.1);
+    // Received after all of it was made, so that each time is a plausible one.
+    const late = { ...sent, commands: [] };
+    for (const marks of [[], [wipedMs]]) {
+      const inOrder = judgedLate(late, uplinks, marks);
+      const count = inOrder.contentFindings.filter((one) => one.startsWith('boot-back')).length;
+      seen[marks.length === 0 ? 'unmarked' : 'marked'] += count;
+      for (let order = 1; order <= 3; order++) {
+        const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
+        t.equal(stateOf(judgedLate(late, arrivals, marks)), stateOf(inOrder), `${marks}, seed ${seed}, order ${order}`);
+      }
+    }
+  }
+  t.ok(seen.unmarked >= 12, `boot-back was found ${seen.unmarked} times`);
+  t.equal(seen.marked, 0, 'and not where the mark explains it');
+});
+
+function judgedLate({ initial }: Sent, arrivals: readonly Uplink[], marks: readonly number[]): JudgedRun {
+  const run = new JudgedRun(START_MS, initial, marks);
+  const fromMs = Math.max(START_MS, ...arrivals.map(({ timeMs }) => timeMs));
+  for (const [index, uplink] of arrivals.entries()) run.receive(uplink, fromMs + Minutes(1 + index));
+  return run;
+}
+
+t.test('and of a whole month whose uplinks come as late as a lock can keep them', async (t) => {
+  for (let seed = 1; seed <= 8; seed++) {
+    const random = new Prng(`month ${seed}`);
+    const sent = sentOnWalk(seed, 30);
+    const inOrder = judged(sent, sent.uplinks);
+    const arrivals = withRepeats(random, displaced(random, sent.uplinks, KEPT), 0.1);
+    t.equal(stateOf(judged(sent, arrivals)), stateOf(inOrder), `seed ${seed}, ${sent.uplinks.length} uplinks`);
+  }
+});
+
+/** What a gateway ends with that must not depend on the order of arrival. */
+interface Ended {
+  readonly stored: readonly string[];
+  readonly eventIds: readonly string[];
+  readonly state: unknown;
+  readonly findings: readonly string[];
+}
+
+const MAC = testMac();
+/** How many uplinks are on their way at once. */
+const AT_ONCE = 40;
+/** More than any of these lives has. */
+const ALL = 5000;
+
+/** Sends them to a gateway of their own, in that order, and looks at what it has then. */
+async function ingested(test: Teardown, arrivals: readonly Uplink[]): Promise<Ended> {
+  const gateway = await testGateway(test);
+  const lock = await connectedLock(test, gateway, MAC);
+  const announced = eventsOf(gateway, 'uplink', arrivals.length);
+  for (let next = 0; next < arrivals.length; next += AT_ONCE) {
+    const some = arrivals.slice(next, next + AT_ONCE);
+    await Promise.all(some.map((uplink) => lock.send(Buffer.from(encodeUplink(uplink)))));
+  }
+  const ids = (await announced).filter(({ uplink }) => uplink.body.kind !== 'ack').map(({ eventId }) => eventId);
+  const ended = await endOf(gateway, ids);
+  await lock.client.endAsync(true);
+  await gateway.close();
+  return ended;
+}
+
+async function endOf(gateway: Gateway, eventIds: readonly string[]): Promise<Ended> {
+  const reading = await gateway.store.findDevice(MAC);
+  if (reading === null) throw new Error('the gateway does not know the lock');
+  const { belief, ping } = JSON.parse(reading.state ?? 'null');
+  const { power, batteryPercent, lockState, position, highWindow, state } = belief;
+  const events = await gateway.store.readEvents(reading.device.merchantId, 0, ALL);
+  const findings = (await gateway.store.readFindings(reading.device.id, ALL))
+    .filter(({ finding }) => ruleRow(finding.rule)?.restsOn === 'content')
+    .map(({ finding }) => `${finding.rule} ${finding.about?.boot}/${finding.about?.sequence}`);
+  return {
+    stored: events.map(({ boot, sequence, bytes }) => `${boot}/${sequence} ${bytes.toString('hex')}`).sort(),
+    eventIds: [...new Set(eventIds)].sort(),
+    state: { power, batteryPercent, lockState, position, highWindow, state, ping },
+    findings: [...new Set(findings)].sort(),
+  };
+}
+
+t.test('a gateway stores, knows and tells the same of any permutation and duplication', async (t) => {
+  for (const [seed, name] of ['a true lock', 'LOW_BATTERY: stateChange on', 'a period ping every 6 h'].entries()) {
+    const lock = LOCKS.find((one) => one.name === name);
+    if (lock === undefined) throw new Error(`there is no lock ${name}`);
+    const random = new Prng(`gateway ${seed}`);
+    const { uplinks: all } = sentOnWalk(seed + 1, 6, lock);
+    // Among them two of one name that contradict each other, the very last ones too.
+    const uplinks = withConflicts(random, all.slice(-(ANY_ORDER - 50)), 0.1);
+    const last = all.findLast(isPingUplink);
+    if (last !== undefined) uplinks.push({ ...last, timeMs: last.timeMs + 1 });
+    const inOrder = await ingested(t, uplinks);
+    t.ok(inOrder.stored.length > 50 && inOrder.findings.length > 0, `${name}: ${inOrder.stored.length} pings`);
+    t.equal(inOrder.eventIds.length, inOrder.stored.length, 'an event for each ping that is stored');
+    for (let order = 1; order <= 3; order++) {
+      const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
+      t.same(await ingested(t, arrivals), inOrder, `${formatMac(MAC)} as ${name}, order ${order}`);
+    }
+  }
+});

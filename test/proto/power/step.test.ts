@@ -1,0 +1,582 @@
+// `step` against protocol.md §2: what a lock does in each state, for each trigger. The oracle is the protocol's text:
+// a story is what the lock publishes and does, with the seconds since the test's beginning.
+import t from 'tap';
+import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
+import type { EffectiveState } from '../../../proto/power/model.js';
+import { nextWindowEdgeMs, periodMinuteOf, windowContains } from '../../../proto/power/step/reading.js';
+import type { Command, PowerSettings } from '../../../proto/wire/ping.js';
+import { BENCH_MAC, type BenchOptions, LockBench, MIDNIGHT_MS, macOf } from '../../helpers/mqtt/lock-bench.js';
+
+const NOON_MS = MIDNIGHT_MS + Hours(12);
+
+/** How to be in each state at noon, with the high window of the model (07:00–19:00 UTC). */
+const STATES: Record<EffectiveState, BenchOptions> = {
+  AIRPLANE: { power: power({ airplane: true, recovery: true, mode: 'HIGH' }) },
+  LOW_BATTERY: { batteryPercent: 9, power: power({ recovery: true, mode: 'HIGH' }) },
+  RECOVERY: { power: power({ recovery: true, mode: 'HIGH' }) },
+  HIGH: { power: power({ mode: 'HIGH' }) },
+  MID: { power: power({}) },
+};
+
+function power(some: Partial<PowerSettings>): PowerSettings {
+  return { mode: 'MID', rideTracking: true, airplane: false, recovery: false, ...some };
+}
+
+function reasons(bench: LockBench): Set<string> {
+  return new Set(bench.published().map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
+}
+
+t.test('the table: what a lock says in each state', async (t) => {
+  // The columns of the table in protocol.md §2: theft, period, state change, ride, ride tracking, commands, kept.
+  const table: Record<EffectiveState, string> = {
+    AIRPLANE: '-------',
+    LOW_BATTERY: 't------',
+    RECOVERY: 'tpsrgck',
+    HIGH: 'tpsrgck',
+    MID: 'tpsrgc-',
+  };
+  const columns = [
+    ['t', 'REASON_THEFT'],
+    ['p', 'REASON_PERIOD_TRACKING'],
+    ['s', 'REASON_STATE_PING'],
+    ['r', 'REASON_UNLOCKED_MOVEMENT'],
+    ['g', 'REASON_UNLOCKED_PING'],
+    ['c', 'ack'],
+    ['k', 'REASON_NETWORK_PING'],
+  ] as const;
+  for (const [state, row] of Object.entries(table)) {
+    const bench = new LockBench(STATES[state as EffectiveState]);
+    t.equal(bench.state.stateName, state);
+    // A theft, then a ride, then two days: whatever a lock can say by itself, it says.
+    bench.give({ type: 'motion', moving: true }).pass(Minutes(1)).command(1, { type: 'siren', seconds: 1 });
+    bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Minutes(1));
+    bench.give({ type: 'motion', moving: false }).pass(Days(2));
+    const said = reasons(bench);
+    for (const [letter, reason] of columns) {
+      t.equal(
+        said.has(reason),
+        row.includes(letter),
+        `${state}: ${reason} ${row.includes(letter) ? 'is' : 'is not'} said`,
+      );
+    }
+  }
+});
+
+t.test('the rank of the states: airplane, low battery, recovery, HIGH, MID', async (t) => {
+  const of = (batteryPercent: number, some: Partial<PowerSettings>) =>
+    new LockBench({ batteryPercent, power: power(some) }).state.stateName;
+  t.equal(of(5, { airplane: true, recovery: true, mode: 'HIGH' }), 'AIRPLANE');
+  t.equal(of(9, { recovery: true, mode: 'HIGH' }), 'LOW_BATTERY');
+  t.equal(of(10, { recovery: true, mode: 'HIGH' }), 'RECOVERY', 'exactly 10 % is not low');
+  t.equal(of(10, { mode: 'HIGH' }), 'HIGH');
+  t.equal(of(10, {}), 'MID');
+});
+
+t.test('period: once daily at the lock’s own minute, cellular at once, GPS with the first fix', async (t) => {
+  const bench = new LockBench({ startMs: MIDNIGHT_MS });
+  const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(BENCH_MAC));
+  t.equal(bench.wakeAtMs, dueMs, 'nothing else wakes a lock that sleeps');
+  bench.pass(Days(1));
+  t.same(bench.story(dueMs), [
+    '0 connect',
+    '0 cellular PERIOD_TRACKING',
+    '30 gps PERIOD_TRACKING',
+    '50 close',
+    '50 disconnect',
+  ]);
+  bench.pass(Days(9));
+  const periods = bench.made().filter(({ body }) => body.kind === 'cellular');
+  t.same(
+    periods.map(({ timeMs }) => (timeMs - dueMs) / Days(1)),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+  );
+});
+
+t.test('period: spread by the MAC, left out where the state forbids it, never within 23 h', async (t) => {
+  const hours = new Map<number, number>();
+  for (let lock = 0; lock < 2400; lock++) {
+    const mac = macOf(`A4C138${lock.toString(16).padStart(6, '0')}`);
+    const hour = Math.floor(periodMinuteOf(mac) / 60);
+    hours.set(hour, (hours.get(hour) ?? 0) + 1);
+  }
+  t.equal(hours.size, 24, 'every hour of the day has locks');
+  t.ok(Math.max(...hours.values()) < 200 && Math.min(...hours.values()) > 40, 'about 100 each');
+
+  const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(BENCH_MAC));
+  const low = new LockBench({ startMs: MIDNIGHT_MS, batteryPercent: 5 });
+  low
+    .pass(dueMs + Hours(1) - MIDNIGHT_MS)
+    .give({ type: 'battery', percent: 90 })
+    .pass(Hours(20));
+  t.same(low.made(), [], 'not caught up after charging');
+  low.pass(Hours(4));
+  t.equal(low.made()[0]?.timeMs, dueMs + Days(1), 'but made on the next day');
+
+  const rebooted = new LockBench({ startMs: MIDNIGHT_MS });
+  rebooted
+    .pass(dueMs - MIDNIGHT_MS)
+    .give({ type: 'boot' })
+    .pass(Hours(23));
+  const cellular = rebooted.made().filter(({ body }) => body.kind === 'cellular');
+  t.equal(cellular.length, 1, 'a boot in the same minute makes no second sequence');
+});
+
+t.test('theft: locked and moving for more than 6 s', async (t) => {
+  const bench = new LockBench();
+  bench.give({ type: 'motion', moving: true }).pass(Seconds(6));
+  t.same(bench.made(), [], '6 s are not more than 6 s');
+  bench.pass(1);
+  t.same(bench.story(NOON_MS), ['6.001 connect', '6.001 cellular THEFT']);
+  bench.pass(Seconds(51)).give({ type: 'motion', moving: false }).pass(Minutes(5));
+  t.same(
+    bench.story(NOON_MS + Seconds(7)),
+    [
+      // 30 s to the first fix, then every 10 s while it moves (until 57.001 s), and the end after 2 min without motion.
+      '29.001 gps THEFT',
+      '39.001 gps THEFT',
+      '49.001 gps THEFT',
+      '170.001 close',
+      '170.001 disconnect',
+    ].map((line) => line),
+  );
+});
+
+t.test('theft: not before, not unlocked, refreshed every 5 min, over when unlocked', async (t) => {
+  const shaken = new LockBench();
+  for (let shake = 0; shake < 5; shake++) {
+    shaken
+      .give({ type: 'motion', moving: true })
+      .pass(Seconds(5))
+      .give({ type: 'motion', moving: false })
+      .pass(Seconds(5));
+  }
+  t.same(shaken.made(), [], 'a lock that is shaken now and then is not being stolen');
+
+  const bench = new LockBench();
+  bench.give({ type: 'motion', moving: true }).pass(Minutes(16));
+  const cellular = bench.made().filter(({ body }) => body.kind === 'cellular');
+  t.same(
+    cellular.map(({ timeMs }) => (timeMs - NOON_MS) / 1000),
+    [6.001, 306.001, 606.001, 906.001],
+  );
+  const mark = bench.noted.length;
+  bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Minutes(1));
+  const after = bench.made(mark).map(({ body }) => (body.kind === 'ack' ? '' : `${body.kind} ${body.reason}`));
+  t.same(after.slice(0, 2), ['cellular REASON_STATE_PING', 'cellular REASON_UNLOCKED_MOVEMENT']);
+  t.notOk(after.some((line) => line.includes('THEFT')));
+
+  const relocked = new LockBench({ lockState: 'unlocked', moving: true });
+  relocked.pass(Minutes(1)).give({ type: 'lock-state', lockState: 'locked' }).pass(Seconds(6));
+  t.notOk(reasons(relocked).has('REASON_THEFT'), 'the 6 s count from when it is both locked and moving');
+  relocked.pass(1);
+  t.ok(reasons(relocked).has('REASON_THEFT'));
+});
+
+t.test('state change: each its own ping with that moment’s state, one GPS ping for the latest', async (t) => {
+  const bench = new LockBench();
+  bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Seconds(2));
+  bench.give({ type: 'lock-state', lockState: 'locked' }).pass(Seconds(2));
+  bench.give({ type: 'lock-state', lockState: 'unlocked' }).give({ type: 'lock-state', lockState: 'unlocked' });
+  bench.pass(Minutes(5));
+  t.same(bench.story(NOON_MS), [
+    '0 connect',
+    '0 cellular STATE_PING',
+    '2 cellular STATE_PING',
+    '4 cellular STATE_PING',
+    '30 gps STATE_PING',
+    '50 close',
+    '50 disconnect',
+  ]);
+  const said = bench.made().map(({ body }) => (body.kind === 'ack' ? '' : body.lockState));
+  t.same(said, ['unlocked', 'locked', 'unlocked', 'unlocked', 'unlocked']);
+});
+
+t.test('state change: what changed while silent and came back is no change to tell', async (t) => {
+  const bench = new LockBench({ power: power({ airplane: true }) });
+  bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Minutes(1));
+  bench.give({ type: 'settings', change: { airplane: false } }).pass(Minutes(1));
+  bench.give({ type: 'lock-state', lockState: 'locked' }).pass(Minutes(1));
+  t.same(bench.made(), [], 'locked is what the other side believes');
+  bench.give({ type: 'lock-state', lockState: 'unlocked' });
+  t.equal(bench.made().length, 1);
+});
+
+t.test('ride: cellular at once and every 5 min; GPS every 30 s only with ride tracking', async (t) => {
+  const plain = new LockBench({ lockState: 'unlocked', power: power({ rideTracking: false }) });
+  plain
+    .give({ type: 'motion', moving: true })
+    .pass(Minutes(6))
+    .give({ type: 'motion', moving: false })
+    .pass(Minutes(5));
+  t.same(plain.story(NOON_MS), [
+    '0 connect',
+    '0 cellular UNLOCKED_MOVEMENT',
+    '300 cellular UNLOCKED_MOVEMENT',
+    '480 close',
+    '480 disconnect',
+  ]);
+
+  const tracked = new LockBench({ lockState: 'unlocked', power: power({}) });
+  tracked
+    .give({ type: 'motion', moving: true })
+    .pass(Seconds(100))
+    .give({ type: 'motion', moving: false })
+    .pass(Minutes(5));
+  t.same(tracked.story(NOON_MS), [
+    '0 connect',
+    '0 cellular UNLOCKED_MOVEMENT',
+    '30 gps UNLOCKED_PING',
+    '60 gps UNLOCKED_PING',
+    '90 gps UNLOCKED_PING',
+    '220 close',
+    '220 disconnect',
+  ]);
+});
+
+t.test('ride: the switch may change on the way, a short stop is part of it, locking ends it', async (t) => {
+  const bench = new LockBench({ lockState: 'unlocked', power: power({ rideTracking: false }) });
+  bench.give({ type: 'motion', moving: true }).pass(Minutes(3)).command(1, { type: 'set-power', rideTracking: true });
+  bench.pass(Seconds(30));
+  t.ok(reasons(bench).has('REASON_UNLOCKED_PING'), 'on: the search begins at once');
+  bench.command(2, { type: 'set-power', rideTracking: false });
+  const mark = bench.noted.length;
+  bench
+    .pass(Minutes(1))
+    .give({ type: 'motion', moving: false })
+    .pass(Seconds(119))
+    .give({ type: 'motion', moving: true });
+  bench.pass(Minutes(10));
+  t.notOk(
+    bench.made(mark).some(({ body }) => body.kind === 'gps'),
+    'off: no GPS ping more',
+  );
+  t.equal(bench.state.link, 'up', 'a stop of under 2 min does not end the ride');
+  bench.give({ type: 'motion', moving: false }).give({ type: 'lock-state', lockState: 'locked' }).pass(Minutes(1));
+  t.equal(bench.state.link, 'down');
+  const last = bench.made().at(-1)?.body;
+  t.match(last, { kind: 'close_connection', lockState: 'locked' });
+});
+
+t.test(
+  'kept connection: RECOVERY always, HIGH in its window; NETWORK_PING on connecting and every 15 min',
+  async (t) => {
+    const recovery = new LockBench({ power: power({ recovery: true }), startMs: MIDNIGHT_MS });
+    recovery.pass(Minutes(45));
+    t.same(recovery.story(MIDNIGHT_MS), [
+      '0 connect',
+      '0 cellular NETWORK_PING',
+      '900 cellular NETWORK_PING',
+      '1800 cellular NETWORK_PING',
+      '2700 cellular NETWORK_PING',
+    ]);
+    recovery
+      .pass(Seconds(5))
+      .give({ type: 'settings', change: { recovery: false } })
+      .pass(Seconds(15));
+    t.same(recovery.story(MIDNIGHT_MS + Seconds(2701)), ['19 close', '19 disconnect'], '20 s after the last uplink');
+
+    const high = new LockBench({ power: power({ mode: 'HIGH' }), startMs: MIDNIGHT_MS });
+    high.pass(Days(1));
+    const window = high.made().filter(({ body }) => body.kind !== 'ack' && body.reason === 'REASON_NETWORK_PING');
+    t.equal(window.length, 12 * 4, 'four an hour from 07:00 to before 19:00');
+    t.equal(window[0]?.timeMs, MIDNIGHT_MS + Hours(7));
+    const atSeven = high.noted.filter(({ atMs }) => atMs >= MIDNIGHT_MS + Hours(19)).map(({ effect }) => effect.type);
+    t.same(atSeven.slice(0, 3), ['made', 'publish', 'disconnect'], 'at 19:00 it closes');
+  },
+);
+
+t.test('the high window: UTC offset, over midnight, all day', async (t) => {
+  const at = (hour: number, minute = 0) => MIDNIGHT_MS + Hours(hour) + Minutes(minute);
+  const day = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
+  t.same(
+    [at(6, 59), at(7), at(18, 59), at(19)].map((ms) => windowContains(day, ms)),
+    [false, true, true, false],
+  );
+  t.equal(nextWindowEdgeMs(day, at(7)), at(19));
+  t.equal(nextWindowEdgeMs(day, at(19)), at(31));
+  const delhi = { ...day, utcOffsetMinutes: 330 };
+  t.same(
+    [at(1, 29), at(1, 30), at(13, 29), at(13, 30)].map((ms) => windowContains(delhi, ms)),
+    [false, true, true, false],
+  );
+  t.equal(nextWindowEdgeMs(delhi, at(0)), at(1, 30));
+  const night = { fromMinute: 1320, toMinute: 360, utcOffsetMinutes: -300 };
+  t.same(
+    [at(2, 59), at(3), at(10, 59), at(11)].map((ms) => windowContains(night, ms)),
+    [false, true, true, false],
+  );
+  t.equal(nextWindowEdgeMs(night, at(4) + 1), at(11));
+  const always = { fromMinute: 60, toMinute: 60, utcOffsetMinutes: 0 };
+  t.same(
+    [at(0), at(1), at(13)].map((ms) => windowContains(always, ms)),
+    [true, true, true],
+  );
+  t.equal(nextWindowEdgeMs(always, at(0)), Number.POSITIVE_INFINITY);
+  const bench = new LockBench({ power: power({ mode: 'HIGH' }), highWindow: night, startMs: MIDNIGHT_MS });
+  bench.pass(Hours(3));
+  t.equal(bench.state.link, 'up', 'and the lock lives by it');
+});
+
+t.test('low battery: says so, then theft alone', async (t) => {
+  const bench = new LockBench();
+  bench.give({ type: 'battery', percent: 10 }).pass(Minutes(1));
+  t.same(bench.made(), [], 'exactly 10 % is not low');
+  bench.give({ type: 'battery', percent: 9 }).pass(Minutes(1));
+  t.same(bench.story(NOON_MS), ['60 connect', '60 close', '60 disconnect'], 'it connects to say so');
+  t.match(bench.made()[0]?.body, { batteryPercent: 9 });
+  const mark = bench.noted.length;
+  bench.give({ type: 'lock-state', lockState: 'unlocked' }).give({ type: 'motion', moving: true }).pass(Minutes(1));
+  bench.give({ type: 'modem-reset' }).give({ type: 'battery', percent: 8 }).pass(Days(2));
+  t.same(bench.made(mark), [], 'no state change, ride, period or reset');
+  bench.give({ type: 'lock-state', lockState: 'locked' }).pass(Minutes(1)).command(9, { type: 'siren', seconds: 3 });
+  bench.give({ type: 'motion', moving: false }).pass(Minutes(5));
+  const said = new Set(bench.made(mark).map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
+  t.same([...said], ['REASON_THEFT', 'REASON_CLOSE_CONNECTION'], 'a theft, and no answer to a command');
+  bench.give({ type: 'battery', percent: 60 }).pass(1);
+  t.match(bench.published().at(-1)?.body, { reason: 'REASON_RESET' }, 'the reset is told when it may be');
+});
+
+t.test('low battery during a theft: the theft goes on, tells it at once, and closes when it is over', async (t) => {
+  const bench = new LockBench();
+  bench
+    .give({ type: 'motion', moving: true })
+    .pass(Seconds(40))
+    .give({ type: 'battery', percent: 9 })
+    .pass(Seconds(10));
+  bench.give({ type: 'motion', moving: false }).pass(Minutes(3));
+  t.same(bench.story(NOON_MS + Seconds(40)), ['0 cellular THEFT', '6.001 gps THEFT', '130 close', '130 disconnect']);
+});
+
+t.test('airplane by hand: a close-connection ping with the switch, then nothing until it is off by hand', async (t) => {
+  const bench = new LockBench({ power: power({ recovery: true }) });
+  bench.pass(Minutes(1)).give({ type: 'settings', change: { airplane: true } });
+  t.same(bench.story(NOON_MS + Seconds(60)), ['0 close', '0 disconnect']);
+  t.match(bench.made().at(-1), { power: { airplane: true }, body: { kind: 'close_connection' } });
+  t.equal(bench.wakeAtMs, Number.POSITIVE_INFINITY, 'nothing wakes it');
+  const mark = bench.noted.length;
+  bench.give({ type: 'motion', moving: true }).pass(Days(2)).give({ type: 'lock-state', lockState: 'unlocked' });
+  bench.give({ type: 'modem-reset' }).give({ type: 'battery', percent: 3 }).pass(Days(2));
+  t.same(bench.noted.slice(mark), []);
+  bench.give({ type: 'battery', percent: 50 }).give({ type: 'settings', change: { airplane: false } });
+  t.equal(bench.state.link, 'up');
+
+  const asleep = new LockBench();
+  asleep.give({ type: 'settings', change: { airplane: true } });
+  t.same(asleep.story(NOON_MS), ['0 connect', '0 close', '0 disconnect'], 'where it was asleep it connects for it');
+  asleep.give({ type: 'settings', change: { airplane: false } }).pass(1);
+  asleep.give({ type: 'settings', change: { airplane: true } }).pass(Days(1));
+  t.equal(asleep.made().length, 1, 'on again without a word in between: the first ping has said it');
+  asleep.give({ type: 'settings', change: { airplane: false } }).give({ type: 'lock-state', lockState: 'unlocked' });
+  asleep.give({ type: 'settings', change: { airplane: true } }).pass(Days(1));
+  t.equal(asleep.made().at(-1)?.body.kind, 'close_connection', 'on again after a word: it is said again');
+});
+
+t.test('airplane by command: acknowledged, closed, silent; no command switches it off', async (t) => {
+  const bench = new LockBench({ power: power({ mode: 'HIGH' }) });
+  const highWindow = { fromMinute: 0, toMinute: 60, utcOffsetMinutes: 60 };
+  bench.pass(Minutes(1)).command(7, { type: 'set-power', airplane: true, highWindow });
+  t.same(bench.story(NOON_MS + Seconds(60)), ['0 ack 7 ok', '0 close', '0 disconnect']);
+  t.match(bench.made().at(-2), { power: { airplane: true, mode: 'HIGH' }, body: { highWindow } });
+  const mark = bench.noted.length;
+  bench.command(8, { type: 'set-power', airplane: false }).pass(Days(2));
+  t.same(bench.noted.slice(mark), []);
+  t.ok(bench.state.power.airplane);
+});
+
+t.test('a lock that falls silent out of reach tries once to say so', async (t) => {
+  for (const input of [
+    { type: 'battery', percent: 4 },
+    { type: 'settings', change: { airplane: true } },
+  ] as const) {
+    const bench = new LockBench({ covered: false });
+    bench.give(input).pass(Days(3));
+    t.equal(bench.wakeAtMs, Number.POSITIVE_INFINITY, `${input.type}: it does not try again`);
+    t.equal(bench.state.waiting.length, 1, 'and keeps the ping');
+    bench.give({ type: 'coverage', covered: true }).give({ type: 'battery', percent: 80 });
+    bench.give({ type: 'settings', change: { airplane: false } }).pass(Minutes(1));
+    t.same(
+      bench.published().map(({ body }) => body.kind),
+      ['close_connection'],
+      'until it may speak again',
+    );
+  }
+});
+
+t.test('rank: theft before state change before ride before period; one connection serves them all', async (t) => {
+  const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(BENCH_MAC));
+  const both = new LockBench({ startMs: dueMs - Seconds(6) - 1 });
+  both.give({ type: 'motion', moving: true }).pass(Seconds(6) + 1);
+  t.same(both.story(dueMs), ['0 connect', '0 cellular THEFT', '0 cellular PERIOD_TRACKING']);
+
+  const bench = new LockBench({ moving: true, startMs: dueMs, power: power({}) });
+  t.equal(bench.published()[0]?.body.kind, 'cellular');
+  bench.pass(Seconds(10)).give({ type: 'lock-state', lockState: 'unlocked' }).pass(Seconds(60));
+  const order = bench.made().map(({ body }) => (body.kind === 'ack' ? 'ack' : `${body.kind} ${body.reason.slice(7)}`));
+  t.same(order.slice(0, 7), [
+    'cellular PERIOD_TRACKING',
+    'cellular THEFT',
+    'cellular STATE_PING',
+    'cellular UNLOCKED_MOVEMENT',
+    'gps STATE_PING',
+    'gps UNLOCKED_PING',
+    'gps PERIOD_TRACKING',
+  ]);
+  t.equal(bench.noted.filter(({ effect }) => effect.type === 'connect').length, 1);
+});
+
+t.test('commands: carried out once, acknowledged each time, not after their expiry', async (t) => {
+  const bench = new LockBench({ power: power({ recovery: true }) });
+  const run = (id: number, command: Command) => bench.command(id, command).command(id, command).pass(Minutes(1));
+  run(1, { type: 'unlock' });
+  run(2, { type: 'siren', seconds: 30 });
+  run(3, { type: 'locate-gps' });
+  run(4, { type: 'locate-cell' });
+  run(5, { type: 'lock' });
+  bench.command(6, { type: 'unlock' }, bench.nowMs).command(6, { type: 'unlock' }, bench.nowMs);
+  const acks = bench.made().flatMap(({ body }) => (body.kind === 'ack' ? [`${body.commandId} ${body.result}`] : []));
+  const twice = ['1 ok', '2 ok', '3 ok', '4 ok', '5 ok', '6 rejected'].flatMap((ack) => [ack, ack]);
+  t.same(acks, twice);
+  const count = (type: string) => bench.noted.filter(({ effect }) => effect.type === type).length;
+  t.same([count('unlock'), count('siren'), count('tone'), count('lock')], [1, 1, 1, 1]);
+  t.equal(bench.state.lockState, 'locked', 'the expired unlock was not carried out');
+  const located = bench.made().filter(({ body }) => body.kind !== 'ack' && /GPS_PING|CELL_PING/.test(body.reason));
+  t.match(located, [
+    { body: { kind: 'gps', reason: 'REASON_GPS_PING', position: bench.fix.position } },
+    { body: { kind: 'cellular', reason: 'REASON_CELL_PING', position: bench.cellPosition } },
+  ]);
+});
+
+t.test('commands: a tone of 5 s before locking, a state ping after; an unlock calls it off', async (t) => {
+  const bench = new LockBench({ lockState: 'unlocked', power: power({ recovery: true }) });
+  bench.pass(Minutes(1)).command(1, { type: 'lock' }).pass(Seconds(10));
+  t.same(bench.story(NOON_MS + Seconds(60)), ['0 tone', '5 lock', '5 cellular STATE_PING', '5 ack 1 ok']);
+  bench.command(2, { type: 'unlock' }).command(3, { type: 'lock' }).pass(Seconds(2)).command(4, { type: 'unlock' });
+  bench.pass(Seconds(10));
+  const acks = bench.made().flatMap(({ body }) => (body.kind === 'ack' ? [`${body.commandId} ${body.result}`] : []));
+  t.same(acks, ['1 ok', '2 ok', '3 failed', '4 ok']);
+  t.equal(bench.state.lockState, 'unlocked');
+});
+
+t.test(
+  'commands: to locate without a fix or a position is acknowledged as failed, and the lock waits for it',
+  async (t) => {
+    const bench = new LockBench({ skyOpen: false });
+    bench.cellPosition = null;
+    bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Seconds(110)).command(1, { type: 'locate-gps' });
+    bench.pass(Seconds(119));
+    t.equal(bench.state.link, 'up', 'the search keeps the connection open');
+    bench.pass(Seconds(1)).command(2, { type: 'locate-cell' }).pass(Seconds(20));
+    t.same(bench.story(NOON_MS + Seconds(110)), [
+      '120 ack 1 failed',
+      '120 ack 2 failed',
+      '140 close',
+      '140 disconnect',
+    ]);
+  },
+);
+
+t.test('commands: set-power tells the window in force, and refuses one that can’t be', async (t) => {
+  const bench = new LockBench({ power: power({ recovery: true }) });
+  bench.command(1, { type: 'set-power', mode: 'HIGH', rideTracking: false });
+  t.match(bench.made().at(-1), {
+    power: { mode: 'HIGH', rideTracking: false, recovery: true },
+    body: { result: 'ok', highWindow: { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 } },
+  });
+  const highWindow = { fromMinute: 0, toMinute: 1440, utcOffsetMinutes: 0 };
+  bench.command(2, { type: 'set-power', airplane: true, highWindow });
+  t.match(bench.made().at(-1)?.body, { result: 'rejected', highWindow: { toMinute: 1140 } });
+  t.notOk(bench.state.power.airplane, 'nothing of it was done');
+});
+
+t.test('commands: those under way are answered before the lock falls silent', async (t) => {
+  const bench = new LockBench({ power: power({ recovery: true }), lockState: 'unlocked', skyOpen: false });
+  bench.command(1, { type: 'lock' }).command(2, { type: 'locate-gps' });
+  bench.command(3, { type: 'set-power', airplane: true }).pass(Hours(1));
+  const acks = bench
+    .made()
+    .flatMap(({ body, power }) => (body.kind === 'ack' ? [`${body.commandId} ${body.result} ${power.airplane}`] : []));
+  t.same(acks, ['1 failed false', '2 failed false', '3 ok true']);
+  t.equal(bench.state.lockState, 'unlocked');
+});
+
+t.test('reset by command: acknowledged, closed, restarted; RESET is first on the next connection', async (t) => {
+  const bench = new LockBench({ power: power({ recovery: true }) });
+  bench.pass(Minutes(1)).command(1, { type: 'reset' });
+  t.same(bench.story(NOON_MS + Seconds(60)).slice(0, 6), [
+    '0 ack 1 ok',
+    '0 close',
+    '0 disconnect',
+    '0 connect',
+    '0 cellular RESET',
+    '0 cellular NETWORK_PING',
+  ]);
+  t.equal(bench.state.boot, 1, 'a reset of the modem is no boot');
+  bench.pass(Minutes(1)).give({ type: 'modem-reset' });
+  const kinds = bench.story(NOON_MS + Seconds(120)).slice(0, 3);
+  t.same(kinds, ['0 drop', '0 connect', '0 cellular RESET'], 'by itself: without a word');
+  const mid = new LockBench();
+  mid.give({ type: 'modem-reset' }).pass(Minutes(1));
+  t.same(mid.story(NOON_MS), ['0 connect', '0 cellular RESET', '20 close', '20 disconnect']);
+});
+
+t.test('the receiver is on while something waits for a fix, and no longer', async (t) => {
+  const bench = new LockBench();
+  bench.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Hours(1));
+  const switched = bench.noted.filter(({ effect }) => effect.type === 'gps-on' || effect.type === 'gps-off');
+  t.same(
+    switched.map(({ atMs, effect }) => [(atMs - NOON_MS) / 1000, effect.type]),
+    [
+      [0, 'gps-on'],
+      [30, 'gps-off'],
+    ],
+  );
+});
+
+t.test('the search for a fix: cold 30 s, warm 5 s, over after 120 s without the GPS ping', async (t) => {
+  const bench = new LockBench();
+  const change = (lockState: 'locked' | 'unlocked') => bench.give({ type: 'lock-state', lockState });
+  const delays = () =>
+    bench.made().flatMap(({ body, timeMs }) => (body.kind === 'gps' ? [(timeMs - NOON_MS) / 1000] : []));
+  change('unlocked').pass(Minutes(30));
+  change('locked').pass(Hours(3));
+  change('unlocked').pass(Minutes(30));
+  t.same(delays(), [30, 1805, 1800 + 3 * 3600 + 30], 'warm within 2 h of the last fix');
+
+  const cellar = new LockBench({ skyOpen: false });
+  cellar.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Hours(1));
+  t.same(cellar.story(NOON_MS), ['0 connect', '0 cellular STATE_PING', '120 close', '120 disconnect']);
+
+  const gate = new LockBench({ skyOpen: false });
+  gate.give({ type: 'lock-state', lockState: 'unlocked' }).pass(Seconds(60)).give({ type: 'sky', open: true });
+  gate.pass(Minutes(5));
+  t.equal(gate.made().find(({ body }) => body.kind === 'gps')?.timeMs, NOON_MS + Seconds(90), '30 s under open sky');
+});
+
+t.test('a theft through a tunnel: no GPS ping without a fix, and a new search with each refresh', async (t) => {
+  const bench = new LockBench();
+  bench.give({ type: 'motion', moving: true }).pass(Minutes(1)).give({ type: 'sky', open: false }).pass(Minutes(3));
+  t.equal(bench.state.gps, 'off', 'given up after 120 s');
+  bench.pass(Minutes(2)).give({ type: 'sky', open: true }).pass(Seconds(5));
+  const places = bench
+    .made()
+    .filter(({ body }) => body.kind === 'gps')
+    .map(({ timeMs }) => (timeMs - NOON_MS) / 1000);
+  t.same(places, [36.001, 46.001, 56.001, 365], 'searching again since 306 s, found 5 s after the sky opened');
+});
+
+t.test('a fix that is lost is searched for 120 s from then', async (t) => {
+  const bench = new LockBench();
+  bench.give({ type: 'motion', moving: true }).pass(Seconds(60)).give({ type: 'sky', open: false });
+  bench.pass(Seconds(90)).give({ type: 'sky', open: true }).pass(Seconds(5));
+  t.equal(bench.made().at(-1)?.timeMs, NOON_MS + Seconds(155));
+});
+
+t.test('a host that reads nothing under an open sky is taken at its word', async (t) => {
+  const bench = new LockBench({ power: power({ recovery: true }) });
+  bench.command(1, { type: 'locate-gps' });
+  bench.nowMs += Seconds(30);
+  bench.give({ type: 'tick', fix: null, cellPosition: null });
+  t.equal(bench.state.gps, 'searching');
+  bench.pass(Minutes(3));
+  t.match(bench.made().at(-1)?.body, { commandId: 1, result: 'failed' });
+});

@@ -1,0 +1,74 @@
+// proto/README.md says true things: its sample is a sample, its tables are the code's, its map is the folder.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { decodeUplink, describeUplink } from '../../proto/wire/codec.js';
+import { REASONS } from '../../proto/wire/reasons.js';
+import { ourFiles, root } from '../helpers/house/our-files.js';
+import { bytesOf, readVectors } from '../helpers/vectors.js';
+
+const readme = readFileSync(join(root, 'proto/README.md'), 'utf8');
+
+/** The rows of the table below a heading row that begins with these cells, each as its cells. */
+function tableOf(...heading: string[]): string[][] {
+  const lines = readme.split('\n');
+  const start = lines.findIndex((line) => line.startsWith(`| ${heading.join(' | ')} |`));
+  if (start === -1) throw new Error(`proto/README.md has no table ${heading.join(', ')}`);
+  const after = lines.slice(start + 2);
+  return after
+    .slice(
+      0,
+      after.findIndex((line) => !line.startsWith('|')),
+    )
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+t.test('the ping taken apart is one of the samples, and the README counts its bytes', async (t) => {
+  const block = /^```\n(08 29 [^`]*)```$/m.exec(readme)?.[1] ?? '';
+  const hex = block.replace(/^((?:[0-9a-f]{2} )+).*$/gm, '$1').replace(/\s/g, '');
+  const vector = readVectors('pings').find((candidate) => candidate.hex === hex);
+  t.equal(vector?.name, 'gps: a theft under way on an e-bike, the typical size');
+  t.match(readme, `This is all of what it sends, ${hex.length / 2} bytes`);
+  const result = decodeUplink(bytesOf(hex));
+  t.equal(
+    result.ok && describeUplink(result.value),
+    'gps REASON_THEFT locked 64% 52.3702157,4.8951679 ±5m 6.12 m/s 87.45° e-bike 36.7 V tethered  #41/14',
+  );
+});
+
+t.test('the reasons are those of the code, both ways', async (t) => {
+  const rows = tableOf('number', 'reason').map(([number, reason]) => [Number(number), reason]);
+  t.strictSame(
+    rows,
+    REASONS.map(({ number, name }) => [number, name]),
+  );
+});
+
+t.test('the states are those of the code, both ways', async (t) => {
+  const kept = { never: '–', 'in-window': 'in the high window', always: 'always' };
+  const yes = (on: boolean, word = 'yes') => (on ? word : '–');
+  const expected = POWER_MODEL.states.map((row) => {
+    let when = '';
+    if ('switch' in row.when) when = `${row.when.switch} switch on`;
+    else if ('mode' in row.when) when = `mode ${row.when.mode}`;
+    else when = `battery below ${row.when.batteryBelowPercent} %`;
+    const allowed = [row.theft, row.period, row.stateChange, row.cellOnInRide].map((on) => yes(on));
+    const rest = [yes(row.rideTracking, 'if switched on'), yes(row.commands), kept[row.connectionKept]];
+    return [row.state, when, ...allowed, ...rest];
+  });
+  t.strictSame(tableOf('state', 'when'), expected);
+});
+
+t.test('the map names each file and each room of the folder, and no other', async (t) => {
+  const mapped = tableOf('file', 'what it is').map(([name]) => name?.replaceAll('`', '') ?? '');
+  const names = ourFiles()
+    .filter((path) => path.startsWith('proto/') && path !== 'proto/README.md')
+    .map((path) => path.slice('proto/'.length).replace(/^([^/]+\/).*/, '$1'));
+  t.strictSame([...mapped].sort(), [...new Set(names)].sort(), 'a new file gets a row under "The files"');
+});

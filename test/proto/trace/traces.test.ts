@@ -1,0 +1,38 @@
+// Every rule of protocol.md §3 on hand-written traces: those that break it and nothing else, and those that come as
+// close as they can without. What each must find stands in traces/expected.jsonl, written from the specification.
+import t from 'tap';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { RULES } from '../../../proto/power/rules.js';
+import { expectedFindings, expectedOf, findingsOf, traceNames } from '../../helpers/sim/hand-traces.js';
+
+t.test('each rule has traces that break it and traces that hold', async (t) => {
+  for (const { rule } of RULES) {
+    for (const kind of ['breaks', 'holds']) {
+      const count = traceNames.filter((name) => name.startsWith(`${rule}.${kind}-`)).length;
+      t.ok(count >= 2, `${rule}.${kind}: ${count}`);
+    }
+  }
+  const rules = RULES.map((row) => row.rule as string);
+  t.same(
+    [...new Set(traceNames.map((name) => name.split('.')[0]))].filter((name) => !rules.includes(name ?? '')),
+    [],
+  );
+  t.same(
+    expectedFindings.filter((row) => !traceNames.includes(row.file)),
+    [],
+    'no expectation is without its trace',
+  );
+  t.same(
+    expectedFindings.filter((row) => !row.file.startsWith(`${row.rule}.breaks-`)),
+    [],
+    'a trace breaks the rule of its name and nothing else',
+  );
+});
+
+for (const name of traceNames) {
+  t.test(name, async (t) => {
+    const rows = expectedOf(name);
+    t.equal(rows.length > 0, name.includes('.breaks-'));
+    t.same(findingsOf(name, POWER_MODEL), rows);
+  });
+}

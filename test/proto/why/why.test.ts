@@ -1,0 +1,788 @@
+// `why`: the chain behind what a lock did, or did not. The sentences expected are written from the specification.
+import t from 'tap';
+import { wrapped } from '../../../cli/terminal/wrapped-text.js';
+import {
+  COMMAND_STATES,
+  type CommandRecord,
+  type CommandState,
+} from '../../../gateway/store/contract/command-record.js';
+import { commandSteps, STATE_WHY, TYPE_WHY, WAIT_WHY } from '../../../gateway/why/command-why.js';
+import { OUTCOME_WHY, OUTCOMES } from '../../../gateway/why/delivery-why.js';
+import { quarantineSteps, REJECTION_WHY } from '../../../gateway/why/quarantine-why.js';
+import { parseSubject } from '../../../gateway/why/why-subject.js';
+import { readMoment } from '../../../gateway/why/why-time.js';
+import { Days, Hours, ManualClock } from '../../../proto/clock.js';
+import { newBelief } from '../../../proto/power/judge/belief.js';
+import type { DisconnectCause, JudgeEvent, UplinkEvent } from '../../../proto/power/judge/event.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { RULES } from '../../../proto/power/rules.js';
+import { HistoryReplay, type JudgedHistory } from '../../../proto/why/history.js';
+import { afterSteps, END_WHY, lastEndStep } from '../../../proto/why/moment.js';
+import { CLOSE_WHY, REASON_WHY } from '../../../proto/why/reasons.js';
+import { RULE_WHY } from '../../../proto/why/rules.js';
+import { SILENCE_WHY, SILENCES, type Silence, silenceStep } from '../../../proto/why/silence.js';
+import { SECTIONS, type WhyStep } from '../../../proto/why/step.js';
+import { uplinkCase, uplinkSteps } from '../../../proto/why/uplink.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import type { Command, LockState, Ping, Source } from '../../../proto/wire/ping.js';
+import { REASONS, type Reason } from '../../../proto/wire/reasons.js';
+import { why } from '../../helpers/cli/why-answer.js';
+import { testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { cellular, uplink } from '../../helpers/pair/judged-uplinks.js';
+import { handTrace, judgeEventOf, storeEvents } from '../../helpers/store/stored-trace.js';
+
+/** Later than all traces: what was asked about then lies in the past. */
+const NOW = Date.UTC(2026, 10, 22, 12);
+
+function sentenceOf(steps: readonly { kind: string; code: string; sentence: string }[], kind: string, code?: string) {
+  const found = steps.find((step) => step.kind === kind && (code === undefined || step.code === code));
+  return found?.sentence ?? `no step ${kind} ${code ?? ''}`;
+}
+
+t.test('each closed table has a sentence for each of its rows, and no other', async (t) => {
+  const keys = (table: object): string[] => Object.keys(table).sort();
+  t.same(keys(RULE_WHY), RULES.map(({ rule }) => rule).sort());
+  t.same(keys(REASON_WHY), REASONS.map(({ name }) => name).sort());
+  t.same(keys(CLOSE_WHY), POWER_MODEL.states.map(({ state }) => state).sort());
+  t.same(keys(SILENCE_WHY), [...SILENCES].sort());
+  t.same(keys(OUTCOME_WHY), [...OUTCOMES].sort());
+  t.same(keys(STATE_WHY), [...COMMAND_STATES].sort());
+  t.same(keys(END_WHY), ['closed', 'dropped', 'gateway', 'keepalive', 'takeover']);
+  t.same(keys(TYPE_WHY), ['locate-cell', 'locate-gps', 'lock', 'reset', 'set-power', 'siren', 'unlock']);
+  t.same(keys(WAIT_WHY), [
+    'acknowledgement',
+    'airplane',
+    'clock',
+    'connection',
+    'low-battery',
+    'schedule',
+    'sending',
+    'subscription',
+    'turn',
+  ]);
+  t.same(keys(REJECTION_WHY), ['no-body', 'no-boot', 'no-sequence', 'no-time', 'too-long', 'undecodable']);
+  const sections: readonly string[] = Object.values(SECTIONS);
+  for (const [rule, row] of Object.entries(RULE_WHY)) t.ok(sections.includes(row.restsOn) && row.because, rule);
+});
+
+/** A rule, what its first hand-written trace must be told to have done, and what the rule rests on. */
+const BROKEN: readonly (readonly [rule: string, found: string, because: string, restsOn: string])[] = [
+  [
+    'airplane-silence',
+    'a violation (finding:N): REASON_NETWORK_PING was sent with airplane on.',
+    'Airplane mode disables all cellular and GPS functionality.',
+    SECTIONS.power,
+  ],
+  [
+    'low-battery-theft-only',
+    'a violation (finding:N): REASON_PERIOD_TRACKING was sent with the battery at 9 %, below 10 %.',
+    'Below 10 % all cellular functionality and GPS tracking are disabled, except theft tracking.',
+    SECTIONS.power,
+  ],
+  [
+    'theft-while-unlocked',
+    'a violation (finding:N): REASON_THEFT was sent while the lock was unlocked.',
+    'Theft tracking is for a lock that is locked and in motion.',
+    SECTIONS.power,
+  ],
+  [
+    'period-too-soon',
+    'a violation (finding:N): The period sequence of 2026-11-21T04:59:01.000Z began 22 h 59 min after that of ' +
+      '2026-11-20T06:00:01.000Z.',
+    'The daily ping is sent once daily.',
+    SECTIONS.limits,
+  ],
+  [
+    'state-unchanged',
+    'a violation (finding:N): REASON_STATE_PING says locked, which the lock was already.',
+    'State change pings are sent when the device is locked or unlocked.',
+    SECTIONS.power,
+  ],
+  [
+    'ride-tracking-off',
+    'a violation (finding:N): REASON_UNLOCKED_PING was sent while ride tracking was off.',
+    'Ride tracking information is sent when ride tracking is enabled.',
+    SECTIONS.power,
+  ],
+  [
+    'ride-while-locked',
+    'a violation (finding:N): REASON_UNLOCKED_PING was sent while the lock was locked.',
+    'A ride is what a lock does while it is unlocked and in motion.',
+    SECTIONS.power,
+  ],
+  [
+    'position-missing',
+    'a violation (finding:N): REASON_GPS_PING came as a cellular ping, not as a GPS ping.',
+    'These two reasons say that location data is sent, by GPS or by cellular positioning.',
+    SECTIONS.reasons,
+  ],
+  [
+    'outside-connection',
+    'a violation (finding:N): The uplink was received while the lock was not connected.',
+    'A device emits pings whenever it has an active cellular connection, so none comes without one.',
+    SECTIONS.events,
+  ],
+  [
+    'after-close',
+    'a violation (finding:N): The uplink came after the close-connection ping of its connection.',
+    'A close connection ping says that the device disconnects, so nothing follows it on that connection.',
+    SECTIONS.ping,
+  ],
+  [
+    'wrong-source',
+    'a violation (finding:N): PHONE came from the lock, not from a phone.',
+    'PHONE is for data that the user’s phone sends instead of the device, and the credential says which it was.',
+    SECTIONS.reasons,
+  ],
+  [
+    'unknown-reason',
+    'a violation (finding:N): The reason 12 is not in the table.',
+    'The field reason takes the values of the table.',
+    SECTIONS.events,
+  ],
+  [
+    'out-of-range',
+    'a violation (finding:N): Out of range: battery 101 %.',
+    'A value that can’t be one (a battery of 255 %, a latitude of 214°) is told, never dropped.',
+    SECTIONS.wire,
+  ],
+  [
+    'sequence-conflict',
+    'a violation (finding:N): Boot 4, sequence 9 was used before with other content.',
+    'A boot and a sequence number name one uplink of a lock, for ever.',
+    SECTIONS.wire,
+  ],
+  [
+    'connection-unexplained',
+    'a violation (finding:N): Connected without an uplink or a command for 10 min 1 s, since ' +
+      '2026-11-20T06:00:01.000Z, in MID, which keeps no connection then.',
+    'In this state a lock keeps no connection, and every byte of one is billed.',
+    SECTIONS.service,
+  ],
+  [
+    'sequence-gap',
+    'a warning (finding:N): Of boot 1, 1 sequence number is missing (2).',
+    'A lock numbers each uplink that it makes, so a number that never comes is an uplink that was lost.',
+    SECTIONS.wire,
+  ],
+  [
+    'clock-ahead',
+    'a warning (finding:N): The lock’s time 2026-11-20T06:05:01.001Z is 5 min ahead of the receipt at ' +
+      '2026-11-20T06:00:01.000Z.',
+    'A lock stamps its uplinks by its own clock, and merchants are told that time.',
+    SECTIONS.wire,
+  ],
+  [
+    'not-closed',
+    'a warning (finding:N): The connection since 2026-11-20T06:00:00.000Z ended as dropped without a ' +
+      'close-connection ping.',
+    'A device that disconnects from the network says so with a close connection ping.',
+    SECTIONS.ping,
+  ],
+  [
+    'period-overdue',
+    'a warning (finding:N): No period sequence for 25 h 1 min, since 2026-11-20T06:00:01.000Z, in MID.',
+    'The daily ping is sent once daily; an hour more is the network’s.',
+    SECTIONS.limits,
+  ],
+  [
+    'window-offline',
+    'a warning (finding:N): In HIGH and not connected for 10 min 1 s of its window, since 2026-11-20T07:05:00.000Z.',
+    'HIGH keeps the cellular connection active between certain times of the day.',
+    SECTIONS.power,
+  ],
+  [
+    'recovery-offline',
+    'a warning (finding:N): In RECOVERY and not connected for 10 min 1 s, since 2026-11-20T03:05:00.000Z.',
+    'In recovery mode the cellular connection is kept active at all times.',
+    SECTIONS.power,
+  ],
+  [
+    'boot-back',
+    'a violation (finding:N): The boot counter went back: boot 1 made an uplink at 2026-11-20T18:00:01.000Z, 12 h ' +
+      'after boot 41 had made one.',
+    'Uplinks are ordered by boot, so where the boot counter goes back, as when a flash is wiped, all that is new ' +
+      'passes for late data.',
+    SECTIONS.wire,
+  ],
+];
+
+t.test('every rule: what broke it, what the rule is, and why there is it', async (t) => {
+  const gateway = await testGateway(t, { runClock: new ManualClock(NOW) });
+  t.same(
+    BROKEN.map(([rule]) => rule),
+    RULES.map(({ rule }) => rule),
+    'a new rule wants a row here',
+  );
+  for (const [index, [rule, found, because, restsOn]] of BROKEN.entries()) {
+    const stored = await storeEvents(gateway.store, testMac(index + 1), handTrace(`${rule}.breaks-1.jsonl`));
+    const id = stored.findings.get(rule) ?? 0;
+    const { about, steps } = await why(gateway, `finding:${id}`);
+    t.same(about, { kind: 'finding', id: `finding:${id}`, mac: formatMac(stored.mac) });
+    const [first, second] = steps.filter(({ kind }) => !['bound', 'clocks'].includes(kind));
+    t.match(first, { kind: 'rule-broken', code: rule, rests_on: SECTIONS.judge }, rule);
+    t.equal(first?.sentence, `It broke ${rule}, ${found.replace('finding:N', `finding:${id}`)}`);
+    t.match(second, { kind: 'rule-broken', code: rule, rests_on: restsOn });
+    const brokenWhen = RULES.find((row) => row.rule === rule)?.brokenWhen;
+    t.equal(second?.sentence, `${rule} is broken when: ${brokenWhen} ${because}`);
+    t.match(steps.at(-1), { kind: 'next' }, 'and what happens next');
+    t.ok(steps.some(({ kind }) => kind === 'state') && steps.every((step) => step.rests_on !== ''));
+  }
+  const overdue = await why(gateway, 'A4C138000013', '2026-11-21T07:01:01.000Z');
+  t.match(sentenceOf(overdue.steps, 'rule-broken', 'period-overdue'), 'It broke period-overdue, a warning (finding:');
+});
+
+/** The chain of the uplink in one line of a hand-written trace, which the judge finds nothing in. */
+function chainOf(file: string, line: number): readonly WhyStep[] {
+  const { events, lock } = handTrace(file);
+  const nowMs = events[0]?.atMs ?? 0;
+  const { highWindow, connected: isConnected, ...known } = lock;
+  const window = highWindow === null ? {} : { highWindow };
+  const belief = newBelief(POWER_MODEL, '', nowMs, { ...known, ...window, isConnected, listeningSinceMs: nowMs });
+  const replay = new HistoryReplay(POWER_MODEL, '', nowMs, false, belief);
+  for (const event of events.slice(0, line - 2)) replay.take(judgeEventOf(event));
+  const target = judgeEventOf(events[line - 2] as never);
+  if (target.type !== 'uplink') throw new Error(`line ${line} of ${file} is no uplink`);
+  return uplinkSteps(uplinkCase(POWER_MODEL, replay.endAt(target, [])), []);
+}
+
+t.test('rules that were asked of an uplink in particular, and why it kept them', async (t) => {
+  const rows: readonly (readonly [rule: string, file: string, line: number, holds: string])[] = [
+    ['theft-while-unlocked', 'theft-while-unlocked.holds-1', 3, 'the lock state is locked.'],
+    ['airplane-silence', 'airplane-silence.holds-1', 5, 'it acknowledges command 7, which switched airplane mode on.'],
+    ['airplane-silence', 'airplane-silence.holds-1', 6, 'it is the first close-connection ping to report the switch.'],
+    ['low-battery-theft-only', 'low-battery-theft-only.holds-2', 3, 'its reason is REASON_THEFT, and theft tracking'],
+    ['period-too-soon', 'period-too-soon.holds-1', 3, 'no daily ping before it is known.'],
+    [
+      'period-too-soon',
+      'period-too-soon.holds-1',
+      7,
+      'the daily ping before it was made at 2026-11-20T06:00:01.000Z, 23 h earlier.',
+    ],
+    ['state-unchanged', 'state-unchanged.holds-1', 3, 'the uplink before it tells no lock state to compare with.'],
+    ['ride-tracking-off', 'ride-tracking-off.holds-1', 4, 'the ride-tracking switch is on.'],
+    ['ride-while-locked', 'ride-while-locked.holds-1', 4, 'the lock state is unlocked.'],
+    ['position-missing', 'position-missing.holds-1', 3, 'it is a GPS ping.'],
+  ];
+  for (const [rule, file, line, holds] of rows)
+    t.match(sentenceOf(chainOf(`${file}.jsonl`, line), 'rule-kept', rule), `It kept ${rule}: ${holds}`, rule);
+  const everyOne = sentenceOf(chainOf('period-too-soon.holds-1.jsonl', 3), 'rules-kept');
+  t.match(everyOne, 'Asked of each uplink of a lock, and kept: outside-connection, after-close, wrong-source');
+});
+
+const MAC = 'A4:C1:38:F0:E1:D2';
+const at = (time: string): number => Date.parse(`2026-11-20T${time}.000Z`);
+
+/** A history of one lock in MID, listened to from 06:00 on, that ends at an uplink with this body. */
+function madeBy(body: Ping, power: object = {}, before: readonly JudgeEvent[] = [], source: Source = 'lock') {
+  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
+  for (const event of [CONNECT, ...before]) replay.take(event);
+  const made = uplink({ boot: 41, sequence: 12, timeMs: at('06:30:00'), power, body });
+  const event = { type: 'uplink', source, credential: 0, copy: 'new', uplink: made, atMs: at('06:30:01') } as const;
+  return uplinkSteps(uplinkCase(POWER_MODEL, replay.endAt(event, [])), []);
+}
+
+const CONNECT: JudgeEvent = { type: 'connect', source: 'lock', atMs: at('06:29:59') };
+const gps = (reason: Reason, lockState: LockState = 'locked'): Ping => ({
+  ...{ kind: 'gps', reason, lockState, batteryPercent: 80, ebikeVolts: null, tetherState: 'detached' },
+  position: { latitudeDegrees: 52, longitudeDegrees: 4, uncertaintyMeters: 8 },
+  ...{ speedMetersPerSecond: 0, directionDegrees: 0 },
+});
+const close = (batteryPercent = 80): Ping => ({
+  kind: 'close_connection',
+  reason: 'REASON_CLOSE_CONNECTION',
+  lockState: 'locked',
+  batteryPercent,
+});
+const command = (id: number, type: 'unlock' | 'locate-gps' | 'locate-cell' | 'reset'): JudgeEvent => {
+  return { type: 'command', id, command: { type }, atMs: at('06:29:59') };
+};
+
+/** A ping, and what is told of its trigger. */
+const THEFT = 'sent when the lock is locked and has been moving for more than 6 s, which counts as theft';
+const DAY = 'the daily ping, sent once daily at a minute of the day of the lock’s own';
+const RIDE = 'sent while the lock is unlocked and moving: a ride, in which its cellular connection is on';
+const KEEPS = 'sent while the lock keeps its connection and waits for commands; on connecting, and every 15 min';
+const CHANGE = 'sent when the lock is locked or unlocked; each change makes its own ping, with that moment’s state';
+const TRIGGERS: readonly (readonly [body: Ping, trigger: string, power?: object])[] = [
+  [
+    cellular({ reason: 'REASON_THEFT' }),
+    `${THEFT}; at once, without waiting for a fix, and again at least every 5 min. In MID the model allows theft ` +
+      'tracking.',
+  ],
+  [
+    gps('REASON_THEFT'),
+    `${THEFT}; with its GPS position every 10 s while it moves. In MID the model allows theft tracking.`,
+  ],
+  [
+    cellular({ reason: 'REASON_THEFT' }),
+    `${THEFT}; at once, without waiting for a fix, and again at least every 5 min. In AIRPLANE the model does not ` +
+      'allow theft tracking.',
+    { airplane: true },
+  ],
+  [cellular({ reason: 'REASON_PERIOD_TRACKING' }), `${DAY}. In MID the model allows the daily ping.`],
+  [
+    cellular({ reason: 'REASON_PERIOD_TRACKING', batteryPercent: 9 }),
+    `${DAY}. In LOW_BATTERY the model does not allow the daily ping.`,
+  ],
+  [cellular({ reason: 'REASON_STATE_PING' }), `${CHANGE}. In MID the model allows state change pings.`],
+  [
+    gps('REASON_UNLOCKED_PING', 'unlocked'),
+    'sent while the lock is unlocked and moving, with ride tracking switched on: a ride, in which it sends its GPS ' +
+      'position every 30 s. In RECOVERY the model allows ride tracking, if switched on.',
+    { recovery: true, rideTracking: true },
+  ],
+  [
+    cellular({ reason: 'REASON_UNLOCKED_MOVEMENT', lockState: 'unlocked' }),
+    `${RIDE}; at its beginning and at least every 5 min. In MID the model allows the connection in a ride.`,
+  ],
+  [
+    gps('REASON_GPS_PING'),
+    'sent when the lock is asked by command where it is, by GPS, once there is a fix. In MID the model allows ' +
+      'commands.',
+  ],
+  [
+    cellular({ reason: 'REASON_CELL_PING' }),
+    'sent when the lock is asked by command where it is, by the network’s cells. In MID the model allows commands.',
+  ],
+  [cellular(), `${KEEPS}. In HIGH the connection is kept in its window, 07:00–19:00 (UTC).`, { mode: 'HIGH' }],
+  [cellular(), `${KEEPS}. In RECOVERY the connection is kept at all times.`, { recovery: true }],
+  [cellular(), `${KEEPS}. In MID nothing keeps a connection.`],
+  [cellular({ reason: 'REASON_RESET' }), 'sent when the lock’s modem has restarted; first, on the next connection.'],
+  [close(), 'sent when nothing keeps the connection open any longer: 20 s after the last uplink or downlink.'],
+  [close(9), 'below 10 % the lock falls silent, and says so first, with the new battery.'],
+  [close(), 'with airplane mode on the lock falls silent, and says so first, with the new switch.', { airplane: true }],
+  [
+    cellular({ reason: 'REASON_UNRECOGNIZED_42' }),
+    'its number is not in the table, so what made the lock send it is not known; it is kept and delivered as it ' +
+      'came.',
+  ],
+];
+
+t.test('every reason: which trigger made the lock send it', async (t) => {
+  const seen = new Set<string>(['PHONE']);
+  for (const [body, trigger, power] of TRIGGERS) {
+    seen.add(body.reason);
+    t.equal(sentenceOf(madeBy(body, power), 'trigger'), `${body.reason}: ${trigger}`);
+  }
+  for (const { name } of REASONS) t.ok(seen.has(name), `${name} has a row here`);
+  const phone = madeBy(cellular({ reason: 'PHONE' }), {}, [], 'phone');
+  const sent = 'PHONE: sent by the user’s phone instead of the lock, with the phone’s own coordinates.';
+  t.equal(sentenceOf(phone, 'trigger'), sent);
+  t.match(sentenceOf(phone, 'rules-kept'), /wrong-source, unknown-reason, out-of-range, sequence-conflict\.$/);
+});
+
+t.test('the command behind an uplink, and what message it was', async (t) => {
+  const asked = madeBy(gps('REASON_GPS_PING'), {}, [command(7, 'locate-gps')]);
+  const sent = 'had been sent to it at 2026-11-20T06:29:59.000Z.';
+  t.equal(sentenceOf(asked, 'command'), `Command 7 (locate-gps) ${sent}`);
+  const none = madeBy(cellular({ reason: 'REASON_RESET' }));
+  t.equal(sentenceOf(none, 'command'), 'No command (reset) was sent to it in the 10 min before.');
+  const unlocked = madeBy(cellular({ reason: 'REASON_STATE_PING' }), {}, [command(8, 'unlock')]);
+  t.equal(sentenceOf(unlocked, 'command'), `Command 8 (unlock) ${sent}`);
+  t.equal(
+    sentenceOf(asked, 'state'),
+    'By its own word the lock was in MID (mode MID, ride tracking off, airplane off, recovery off, battery 80 %, ' +
+      'locked). Mode MID: the lock sleeps, and wakes for theft, its daily ping, a change of lock state, and a ride.',
+  );
+  t.equal(sentenceOf(asked, 'before', 'first'), 'Nothing was believed of the lock before it.');
+  const earlier = visit(DAILY);
+  t.equal(
+    sentenceOf(madeBy(cellular(), {}, earlier), 'before', 'newest'),
+    'Before it the lock was believed to be in MID, locked, battery 80 %, by its uplink 1/2.',
+  );
+  const newer = visit(DAILY, {}, 'closed', 50);
+  t.equal(
+    sentenceOf(madeBy(cellular(), {}, newer), 'before', 'late'),
+    'It came behind newer ones: what is believed of the lock rests on its uplink 50/2, and stays as it is.',
+  );
+  t.equal(
+    sentenceOf(asked, 'connection'),
+    'It came over the connection that the lock had made at 2026-11-20T06:29:59.000Z.',
+  );
+  t.equal(sentenceOf(asked, 'message', 'gps'), 'It is a GPS ping, REASON_GPS_PING: boot 41, sequence 12.');
+  t.equal(
+    sentenceOf(asked, 'message', 'live'),
+    'Made at 2026-11-20T06:30:00.000Z by the lock’s clock, received at 2026-11-20T06:30:01.000Z, 1 s later: live. It ' +
+      'was stored first and acknowledged then; when it was acknowledged is not kept.',
+  );
+});
+
+/** A silence at a moment, after these events of a lock that is listened to from 06:00 on. */
+function historyAt(atMs: number, events: readonly JudgeEvent[], after: readonly JudgeEvent[] = []): JudgedHistory {
+  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
+  for (const event of events) replay.take(event);
+  return replay.endAtTime(atMs, after);
+}
+
+function silenceAt(atMs: number, events: readonly JudgeEvent[]): WhyStep {
+  return silenceStep(POWER_MODEL, historyAt(atMs, events).belief, atMs);
+}
+
+/** A connection at 06:01, in which the lock says this, and its end at 06:02. */
+function visit(body: Ping, power: object = {}, cause: DisconnectCause = 'closed', boot = 1): JudgeEvent[] {
+  const said = (sequence: number, each: Ping): JudgeEvent => ({
+    ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('06:01:00') + sequence },
+    uplink: uplink({ boot, sequence, timeMs: at('06:01:00'), power, body: each }),
+  });
+  const ends = cause === 'closed' ? [said(2, close(body.batteryPercent))] : [];
+  return [
+    { type: 'connect', source: 'lock', atMs: at('06:01:00') },
+    said(1, body),
+    ...ends,
+    { type: 'disconnect', source: 'lock', cause, atMs: at('06:02:00') },
+  ];
+}
+
+const DAILY = cellular({ reason: 'REASON_PERIOD_TRACKING' });
+const AIRPLANE_ON: JudgeEvent = {
+  ...{ type: 'command', id: 7, atMs: at('06:01:30') },
+  command: { type: 'set-power', airplane: true },
+};
+
+const VISIT = visit(DAILY);
+const OVERDUE =
+  'it counts as late after 2026-11-21T07:01:00.001Z (period-overdue), counted from its last daily ping at ' +
+  '2026-11-20T06:01:00.001Z';
+const HIGH = visit(cellular(), { mode: 'HIGH' });
+const RECOVERY = visit(cellular(), { recovery: true });
+const STOP: JudgeEvent = { type: 'gateway', state: 'stop', atMs: at('06:30:00') };
+/** A silence at a moment behind some events, and what is told of it. */
+const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readonly JudgeEvent[], sentence: string])[] =
+  [
+    ['online', at('06:01:30'), VISIT.slice(0, 2), 'Connected, since 2026-11-20T06:01:00.000Z: not silent at all.'],
+    [
+      'gateway-down',
+      at('07:00:00'),
+      [...VISIT, STOP],
+      'The gateway did not listen then, so nothing could come; a silence counts only while the gateway listens.',
+    ],
+    [
+      'never-seen',
+      at('07:00:00'),
+      [],
+      'The gateway had never heard of this lock: nothing is expected before its first connection.',
+    ],
+    [
+      'airplane',
+      at('07:00:00'),
+      visit(close(), { airplane: true }),
+      'In airplane mode since 2026-11-20T06:01:00.001Z: all cellular and GPS functionality is off, and only a ' +
+        'hand at the lock switches it on again. It is not late.',
+    ],
+    [
+      'low-battery',
+      at('07:00:00'),
+      visit(close(9)),
+      'Low battery (9 %) since 2026-11-20T06:01:00.001Z: below 10 % only theft tracking goes on, so it is silent ' +
+        'until somebody moves it or charges it. It is not late.',
+    ],
+    [
+      'suspended',
+      at('07:00:00'),
+      [...VISIT.slice(0, 3), AIRPLANE_ON, VISIT[3] as JudgeEvent],
+      'A command to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and is not acknowledged: silence ' +
+        'is what was asked for, so it does not count as late.',
+    ],
+    [
+      'asleep-period',
+      at('07:00:00'),
+      VISIT,
+      'Asleep, as the model expects in MID: its last daily ping came at 2026-11-20T06:01:00.001Z, so the next is ' +
+        'due by ' +
+        `2026-11-21T06:01:00.001Z, and ${OVERDUE}.`,
+    ],
+    [
+      'due-period',
+      at('06:30:00') + Days(1),
+      VISIT,
+      `Its last daily ping came at 2026-11-20T06:01:00.001Z, a day ago: the next is due now, and ${OVERDUE}.`,
+    ],
+    [
+      'late-period',
+      at('08:01:00') + Days(1),
+      VISIT,
+      'Late since 2026-11-21T07:01:00.001Z, for 59 min 59 s: no daily ping for 25 h, in MID, counted from its last ' +
+        'daily ping at 2026-11-20T06:01:00.001Z.',
+    ],
+    [
+      'asleep-first',
+      at('06:30:00'),
+      visit(cellular()),
+      'Asleep, as the model expects in MID: no daily ping of it is known yet, and it counts as late after ' +
+        '2026-11-21T07:01:00.000Z (period-overdue), counted from its first connection at 2026-11-20T06:01:00.000Z.',
+    ],
+    [
+      'asleep-window',
+      at('06:30:00'),
+      HIGH,
+      'Asleep, as the model expects: in HIGH its window 07:00–19:00 (UTC) is closed. It is due at ' +
+        '2026-11-20T07:00:00.000Z, when the window opens, and it counts as late after 2026-11-20T07:10:00.000Z ' +
+        '(window-offline), counted from the opening of its window at 2026-11-20T07:00:00.000Z.',
+    ],
+    [
+      'due-window',
+      at('07:05:00'),
+      HIGH,
+      'In HIGH, inside its window 07:00–19:00 (UTC): it is due now, and it counts as late after ' +
+        '2026-11-20T07:10:00.000Z (window-offline), counted from the opening of its window at ' +
+        '2026-11-20T07:00:00.000Z.',
+    ],
+    [
+      'late-window',
+      at('07:11:00'),
+      HIGH,
+      'Late since 2026-11-20T07:10:00.000Z, for 1 min: in HIGH and not connected for 10 min of its window, ' +
+        'counted from the opening of its window at 2026-11-20T07:00:00.000Z.',
+    ],
+    [
+      'due-recovery',
+      at('06:05:00'),
+      RECOVERY,
+      'In RECOVERY, which keeps the connection at all times: it is due now, and it counts as late after ' +
+        '2026-11-20T06:12:00.000Z (recovery-offline), counted from the end of its last connection at ' +
+        '2026-11-20T06:02:00.000Z.',
+    ],
+    [
+      'late-recovery',
+      at('06:13:00'),
+      RECOVERY,
+      'Late since 2026-11-20T06:12:00.000Z, for 1 min: in RECOVERY and not connected for 10 min, counted from the ' +
+        'end of its last connection at 2026-11-20T06:02:00.000Z.',
+    ],
+  ];
+
+t.test('every silence: what the model expects, and why it is late or not', async (t) => {
+  t.same(SILENT.map(([silence]) => silence).sort(), [...SILENCES].sort(), 'a new silence wants a row here');
+  for (const [silence, atMs, events, sentence] of SILENT) {
+    const told = silenceAt(atMs, events);
+    t.equal(told.code, silence);
+    t.equal(told.sentence, sentence);
+  }
+  const start: JudgeEvent = { type: 'gateway', state: 'start', atMs: at('10:00:00') };
+  const anew = silenceAt(at('08:00:00') + Days(1), [...VISIT, STOP, start]);
+  t.match(anew.sentence, 'counted from the gateway’s beginning to listen at 2026-11-20T10:00:00.000Z');
+});
+
+t.test('a command to switch airplane mode on excuses a silence until it expires, and is named as a cause then', (t) => {
+  const sent: JudgeEvent = { ...AIRPLANE_ON, expiresMs: at('06:30:00') } as JudgeEvent;
+  const events = [...RECOVERY.slice(0, 2), sent, ...RECOVERY.slice(2)];
+  const suspended = silenceAt(at('06:29:59'), events);
+  t.equal(suspended.code, 'suspended');
+  t.match(suspended.sentence, 'does not count as late until the command expires at 2026-11-20T06:30:00.000Z.');
+  const late = silenceAt(at('06:31:00'), events);
+  t.equal(late.code, 'late-recovery');
+  const cause =
+    'A possible cause: command 7 to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and expired ' +
+    'unanswered at 2026-11-20T06:30:00.000Z.';
+  t.ok(late.sentence.endsWith(cause), late.sentence);
+  const back = visit(cellular(), { recovery: true }).map((event) => ({ ...event, atMs: event.atMs + Hours(1) }));
+  const refuted = silenceAt(at('07:15:00'), [...events, ...back.filter(({ type }) => type !== 'uplink'), ...back]);
+  t.equal(refuted.code, 'late-recovery');
+  t.notMatch(refuted.sentence, 'possible cause', 'it was heard with airplane off since');
+  t.end();
+});
+
+t.test('an uplink that came late, under a used name, or with a finding that was withdrawn', async (t) => {
+  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
+  for (const event of visit(cellular({ reason: 'REASON_STATE_PING' }))) replay.take(event);
+  const again = (sequence: number, body: Ping): UplinkEvent => ({
+    ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('09:00:00') },
+    uplink: uplink({ sequence, timeMs: at('06:01:00'), body }),
+  });
+  const told = (sequence: number, body: Ping) => {
+    const history = replay.endAt(again(sequence, body), []);
+    return { history, steps: uplinkSteps(uplinkCase(POWER_MODEL, history), []) };
+  };
+  const conflict = told(1, cellular({ batteryPercent: 79 }));
+  t.match(
+    conflict.history.verdict.findings.map(({ rule }) => rule),
+    ['sequence-conflict'],
+  );
+  t.match(
+    sentenceOf(conflict.steps, 'message', 'buffered'),
+    'received at 2026-11-20T09:00:00.000Z, 2 h 59 min later: buffered, it waited in the lock.',
+  );
+  t.equal(
+    sentenceOf(conflict.steps, 'connection'),
+    'Which connection it came over is not in what was read.',
+    'nothing stands against it, so it had one',
+  );
+  const { steps } = told(3, cellular({ reason: 'REASON_STATE_PING' }));
+  t.equal(
+    sentenceOf(steps, 'rule-withdrawn', 'state-unchanged'),
+    'It seemed to break state-unchanged when it came; what came later explained that away.',
+  );
+});
+
+t.test('how the last connection ended, what came behind, and whether the lock was out of reach', async (t) => {
+  const endOf = (cause: DisconnectCause): string =>
+    lastEndStep(historyAt(at('07:00:00'), visit(DAILY, {}, cause)))[0]?.sentence ?? '';
+  const ended = 'Its last connection ended at 2026-11-20T06:02:00.000Z: ';
+  const lost =
+    'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 ' +
+    'min, and keeps 256 uplinks meanwhile.';
+  t.equal(endOf('closed'), `${ended}the lock said so with a close-connection ping and disconnected.`);
+  t.equal(endOf('dropped'), `${ended}the connection broke off without a close-connection ping: ${lost}`);
+  t.equal(
+    endOf('keepalive'),
+    `${ended}nothing was heard on it for one and a half keepalives, so the gateway ended it: ${lost}`,
+  );
+  t.match(endOf('takeover'), `${ended}the lock connected anew while it counted as connected`);
+  t.match(endOf('gateway'), `${ended}the gateway ended it (it stopped, or the lock’s credential or account changed)`);
+  const open = visit(DAILY, {}, 'dropped').slice(0, 2);
+  const restart: JudgeEvent[] = [
+    { type: 'gateway', state: 'stop', atMs: at('06:30:00') },
+    { type: 'gateway', state: 'start', atMs: at('06:40:00') },
+  ];
+  t.match(lastEndStep(historyAt(at('06:35:00'), [...open, ...restart.slice(0, 1)]))[0], { code: 'gateway' });
+
+  const late: JudgeEvent = {
+    ...{ type: 'uplink', source: 'lock', credential: 0, copy: 'new', atMs: at('11:00:05') },
+    uplink: uplink({ sequence: 9, timeMs: at('08:00:00'), body: cellular({ reason: 'REASON_STATE_PING' }) }),
+  };
+  const back: JudgeEvent = { type: 'connect', source: 'lock', atMs: at('11:00:00') };
+  const moment = historyAt(at('09:00:00'), visit(DAILY, {}, 'dropped'), [back, late]);
+  const behind = afterSteps(POWER_MODEL, moment, at('09:00:00'));
+  t.equal(
+    sentenceOf(behind, 'after', 'next-contact'),
+    'The next that came: it connected at 2026-11-20T11:00:00.000Z, 2 h later.',
+  );
+  t.equal(
+    sentenceOf(behind, 'after', 'out-of-reach'),
+    'One uplink made by then came late, from 2026-11-20T11:00:05.000Z on, the first 3 h after it was made: the lock ' +
+      'was out of reach, and kept what it made.',
+  );
+  const down = afterSteps(POWER_MODEL, historyAt(at('06:35:00'), open, restart.slice(1)), at('06:35:00'));
+  t.equal(sentenceOf(down, 'after', 'listening'), 'The gateway listened again from 2026-11-20T06:40:00.000Z on.');
+  t.equal(sentenceOf(down, 'after', 'nothing'), 'Nothing has come of it since.');
+});
+
+function record(change: Partial<CommandRecord> = {}): CommandRecord {
+  return {
+    ...{ id: 7, deviceId: 1, merchantId: 1, mac: testMac(1), command: { type: 'unlock' }, state: 'queued', detail: '' },
+    ...{ createdAtMs: at('06:00:00'), notBeforeMs: null, expiresAtMs: at('06:02:00'), askedBy: 'Ada' },
+    ...{ firstSentAtMs: null, lastSentAtMs: null, sentCount: 0, finishedAtMs: null },
+    ...change,
+  };
+}
+
+t.test('every command: what it asks, when it expires, where it stands, what it waits for', async (t) => {
+  const asks: Readonly<Record<Command['type'], string>> = {
+    unlock: 'to unlock.',
+    lock: 'to lock, after a warning tone of 5 s.',
+    siren: 'to sound its siren.',
+    'locate-gps': 'where it is, by GPS: one GPS ping REASON_GPS_PING, or a failure where there is no fix within 120 s.',
+    'locate-cell': 'where it is, by the network’s cells: one cellular ping REASON_CELL_PING.',
+    'set-power': 'to change its power settings.',
+    reset: 'to restart its modem: a close-connection ping, then REASON_RESET on the next connection.',
+  };
+  for (const [type, what] of Object.entries(asks)) {
+    const steps = commandSteps(record({ command: { type } as Command }), null);
+    t.equal(
+      steps[0]?.sentence,
+      `Command 7 asks lock A4:C1:38:00:00:01 ${what} Asked for at 2026-11-20T06:00:00.000Z by Ada.`,
+    );
+  }
+  const [, life] = commandSteps(record({ notBeforeMs: at('06:00:30') }), null);
+  t.match(
+    life?.sentence,
+    'It was not to leave before 2026-11-20T06:00:30.000Z. It expires at 2026-11-20T06:02:00.000Z, 1 min 30 s after ' +
+      'it may leave first. Unlock, lock and siren live for 2 min and the others for 24 h',
+  );
+  const states: Readonly<Record<CommandState, string>> = {
+    queued: 'It is queued: it has not left for the lock yet.',
+    sent: 'It was sent and is not answered: it is sent again under the same id, and the lock carries an id out once.',
+    done: 'It is done: the lock acknowledged it with ok.',
+    rejected: 'It is rejected: the lock refused it, and says why: too late.',
+    failed: 'It failed: the lock tried and could not, and says why: too late.',
+    expired: 'It expired before the lock could be reached: it was never sent.',
+    cancelled: 'It was cancelled before it left: by an operator, or because the lock was removed or moved.',
+  };
+  for (const [state, sentence] of Object.entries(states)) {
+    const steps = commandSteps(record({ state: state as CommandState, detail: 'too late' }), null);
+    t.equal(sentenceOf(steps, 'command', state), sentence);
+  }
+  const sent = { firstSentAtMs: at('06:00:01'), lastSentAtMs: at('06:00:31'), sentCount: 2 };
+  const expired = commandSteps(record({ ...sent, state: 'expired', finishedAtMs: at('06:02:00') }), null);
+  t.equal(
+    sentenceOf(expired, 'command', 'sent-at'),
+    'Sent at 2026-11-20T06:00:01.000Z, 2 times, last at 2026-11-20T06:00:31.000Z.',
+  );
+  t.match(
+    sentenceOf(expired, 'command', 'expired'),
+    'It expired without an answer: the lock won’t carry it out any more',
+  );
+  t.match(sentenceOf(commandSteps(record({ ...sent, state: 'cancelled' }), null), 'command', 'cancelled'), 'moved to');
+  const waits = {
+    schedule: 'somebody scheduled it for later on purpose',
+    turn: 'a lock gets its commands one at a time, in the order of asking',
+    'low-battery': 'no command is sent while the battery is below 10 %',
+    airplane: 'in airplane mode nothing reaches the lock',
+    connection: 'a lock hears commands only while it is connected',
+    acknowledgement: 'the gateway keeps a command until the lock has acknowledged it',
+    sending: 'it is on its way',
+  } as const;
+  for (const [what, sentence] of Object.entries(waits) as [keyof typeof waits, string][]) {
+    const steps = commandSteps(record(), { for: what, text: 'some text' });
+    t.equal(sentenceOf(steps, 'command', `waits-${what}`), `It waits: some text; ${sentence}.`);
+  }
+});
+
+t.test('quarantine: what was wrong with the bytes, and why they are acknowledged all the same', async (t) => {
+  const message = { id: 3, mac: testMac(1), receivedAtMs: at('06:00:00'), bytes: Buffer.from('hi') };
+  const codes = ['too-long', 'undecodable', 'no-boot', 'no-sequence', 'no-time', 'no-body'];
+  t.same(codes.sort(), Object.keys(REJECTION_WHY).sort());
+  for (const code of codes) {
+    const [first, kept] = quarantineSteps({ ...message, code, message: 'no boot' });
+    t.match(
+      first?.sentence,
+      '2 bytes came at 2026-11-20T06:00:00.000Z and could not be taken: no boot. The ground: an',
+    );
+    t.match(kept?.sentence, 'acknowledged all the same: a lock can’t mend its firmware');
+  }
+});
+
+t.test('what may be asked about, as people copy it; anything else is refused with a sentence', async (t) => {
+  const id = 'evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6';
+  const mac = 'A4C138F0E1D2';
+  t.match(parseSubject(id), { kind: 'event', id, name: { mac, boot: 41, sequence: 12 } });
+  for (const text of [`${id}/3`, `${id}@3`, `delivery:${id}/3`])
+    t.match(parseSubject(text), { kind: 'event', urlId: 3 });
+  t.match(parseSubject('evt_test_123abc'), { kind: 'test-webhook' });
+  t.same(parseSubject('finding:12'), { kind: 'finding', id: 12 });
+  t.same(parseSubject('command 7'), { kind: 'command', id: 7 });
+  t.same(parseSubject('quarantine:3'), { kind: 'quarantine', id: 3 });
+  for (const text of ['A4:C1:38:F0:E1:D2', 'a4-c1-38-f0-e1-d2', 'a4c1.38f0.e1d2', mac])
+    t.same(parseSubject(text), { kind: 'lock', mac });
+  for (const text of ['A4:C1:38:F0:E1:D2 41/12', 'A4C138F0E1D2 #41/12', 'A4C138F0E1D2#41/12'])
+    t.same(parseSubject(text), { kind: 'uplink', mac, boot: 41, sequence: 12 });
+  const refused: readonly (readonly [string, RegExp])[] = [
+    ['7', /^7 could be several things: say finding:7, command:7 or quarantine:7$/],
+    ['41/12', /is an uplink of some lock: say of which, such as A4:C1:38:F0:E1:D2 41\/12$/],
+    ['evt_nonsense', /is nothing to ask about: expected evt_… \(an event\)/],
+    ['', /is nothing to ask about/],
+    ['x'.repeat(5000), /is nothing to ask about/],
+  ];
+  for (const [text, message] of refused) t.throws(() => parseSubject(text), { code: 'input-why', message });
+  for (const text of [
+    '2026-11-22T10:00:00.000Z',
+    '2026-11-22T10:00Z',
+    '10:00',
+    '10:00:00',
+    '2h',
+    '2h ago',
+    '120 min ago',
+  ])
+    t.equal(readMoment(text, NOW), NOW - Hours(2), text);
+  t.equal(readMoment('13:00', NOW), NOW - Hours(23), 'a time of day that is still to come was yesterday’s');
+  t.equal(readMoment('2026-11-22', NOW), NOW - Hours(12));
+  t.throws(() => readMoment('soon', NOW), { code: 'input-at', message: /expected a date such as/ });
+  t.throws(() => readMoment('2026-11-23', NOW), { code: 'input-at', message: /has not been yet/ });
+  t.same(wrapped('a long sentence, and a_word_that_is_far_too_long for it', 16), [
+    'a long sentence,',
+    'and',
+    'a_word_that_is_far_too_long',
+    'for it',
+  ]);
+});
