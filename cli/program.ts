@@ -28,7 +28,7 @@ export function calledGroups(words: readonly string[]): ReadonlySet<string> {
 
 /** Builds the command line; of groups that are not `wanted` there are name and description alone. */
 export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<Command> {
-  const program = new ToldCommand('lockgate')
+  const program = new LockgateCommand('lockgate')
     .description('Device protocol gateway and simulator for cellular/GPS locks.')
     .version(VERSION, '-V, --version', 'Print the version.')
     .helpOption('-h, --help', 'Show help.')
@@ -90,9 +90,9 @@ function fitLine(line: string, room: number): string[] {
 }
 
 /** A command whose complaints are one sentence of ours: what is wrong, what was likely meant, where help is. */
-class ToldCommand extends Command {
+class LockgateCommand extends Command {
   override createCommand(name?: string): Command {
-    return new ToldCommand(name);
+    return new LockgateCommand(name);
   }
 
   override error(message: string, options?: ErrorOptions): never {

@@ -2,7 +2,7 @@
 import { LockgateError } from '../proto/errors.js';
 
 /** Faults of one request that are told; of the rest there is only a count. */
-export const FAULTS_TOLD = 100;
+export const FAULTS_REPORTED = 100;
 
 /** What is wrong with one member of what was sent: a JSON pointer and a sentence (RFC 9457). */
 export interface Fault {

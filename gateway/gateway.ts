@@ -43,7 +43,7 @@ import { type MetricSources, Metrics } from './metrics/metrics.js';
 import { Broker } from './mqtt/broker.js';
 import { budgetWatcher } from './mqtt/budget/budget-events.js';
 import { UplinkBudgets } from './mqtt/budget/uplink-budgets.js';
-import { DOOR_LIMITS, type DoorLimits } from './mqtt/connection-guard.js';
+import { GUARD_LIMITS, type GuardLimits } from './mqtt/connection-guard.js';
 import { KeptRefusals } from './mqtt/refusals/kept-refusals.js';
 import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
@@ -91,7 +91,7 @@ export interface GatewayOptions {
   /** What judges, and the version that it counts as, for tests in which it fails. */
   readonly judging?: Judging;
   /** Other limits of the MQTT listeners, for tests. */
-  readonly doorLimits?: Partial<DoorLimits>;
+  readonly doorLimits?: Partial<GuardLimits>;
   /** What merchants' and strangers' budgets over HTTP fill by: real time, but in tests. */
   readonly httpBudgetClock?: Clock;
   /** The clock that months and bills go by: the date, but in tests. */
@@ -268,7 +268,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   );
   interfaces.operator = operator;
   health.end('starting');
-  tellOfRebuilt(events, rebuilt);
+  reportRebuilt(events, rebuilt);
   return {
     events,
     accounts,
@@ -542,8 +542,8 @@ function httpDoor(
 }
 
 /** Those who are silent may have half of the descriptors there are for locks, where these are few. */
-function doorLimits(config: Config, options: GatewayOptions, { descriptors }: DescriptorWatch): Partial<DoorLimits> {
-  const silentPerAddress = Math.min(DOOR_LIMITS.silentPerAddress, Math.ceil(descriptors.forLocks / 2));
+function doorLimits(config: Config, options: GatewayOptions, { descriptors }: DescriptorWatch): Partial<GuardLimits> {
+  const silentPerAddress = Math.min(GUARD_LIMITS.silentPerAddress, Math.ceil(descriptors.forLocks / 2));
   return { perAddress: config.mqttPerAddress, silentPerAddress, ...options.doorLimits };
 }
 
@@ -609,7 +609,7 @@ async function startIngest(
 ): Promise<{ ingest: Ingest; locks: Locks; commands: Commands; rebuilt: readonly StateRebuilt[] }> {
   const { store, clock, wallClock, doubt, events, lastRanMs } = parts;
   const onDue = (due: readonly KnownLock[]): void => {
-    for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
+    for (const { deviceId, mac } of due) ingest.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
   };
   const locks = new Locks(store, clock, onDue, judging);
   const commands = new Commands({
@@ -620,7 +620,7 @@ async function startIngest(
     doubt,
     findLock: (deviceId) => locks.find(deviceId),
     sessionOf,
-    happen: (deviceId, mac, event, announce) => ingest.happen(deviceId, mac, event, announce),
+    recordEvent: (deviceId, mac, event, announce) => ingest.recordEvent(deviceId, mac, event, announce),
   });
   const ingest: Ingest = new Ingest({ ...parts, locks, commands });
   const rebuilt = await beginListening({ locks, ingest, clock, lastRanMs });
@@ -632,7 +632,7 @@ async function startIngest(
 }
 
 /** Whoever started the gateway shall hear of it too, and has no ear for events before it has the gateway. */
-function tellOfRebuilt(events: GatewayEvents, rebuilt: readonly StateRebuilt[]): void {
+function reportRebuilt(events: GatewayEvents, rebuilt: readonly StateRebuilt[]): void {
   afterThisTurn(() => {
     for (const each of rebuilt) events.emit('state-rebuilt', each);
   });

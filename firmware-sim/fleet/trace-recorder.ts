@@ -12,7 +12,7 @@ import { worldMembers } from '../world/world-members.js';
 import type { VirtualSink } from './virtual.js';
 
 /** See the head of this file. */
-export class TraceScribe implements VirtualSink {
+export class TraceRecorder implements VirtualSink {
   connections = 0;
   uplinks = 0;
   readonly #write: ((line: string) => void) | null;

@@ -3,7 +3,7 @@
  * the first line; what a gateway would have seen; where it is asked for, what truly happened around the locks; and a
  * tick at the end, so that what was due by then counts.
  */
-import { asNew, TraceScribe } from './trace-recorder.js';
+import { asNew, TraceRecorder } from './trace-recorder.js';
 import { type VirtualOptions, VirtualRun } from './virtual.js';
 
 export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diary'> {
@@ -16,11 +16,11 @@ export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diar
 /** Tells itself as it goes, one line at a time, in order. */
 export class VirtualTrace {
   readonly #run: VirtualRun;
-  readonly #scribe: TraceScribe;
+  readonly #scribe: TraceRecorder;
 
   /** @param write takes a line without its end of line; null where nobody wants them and only the counts do */
   constructor(options: VirtualTraceOptions, write: ((line: string) => void) | null) {
-    const scribe = new TraceScribe(write);
+    const scribe = new TraceRecorder(write);
     this.#scribe = scribe;
     this.#run = new VirtualRun({
       ...options,

@@ -5,7 +5,7 @@
 import { Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow, nextWindowEdgeMs, windowContains } from '../../proto/power/step/reading.js';
-import { type Clue, TOLERANCE } from './inferred-event.js';
+import { type InferredEvent, TOLERANCE } from './inferred-event.js';
 import { wasBroken } from './switches.js';
 import type { Heard, HeardLink, LockRecord } from './trace-records.js';
 
@@ -13,9 +13,9 @@ import type { Heard, HeardLink, LockRecord } from './trace-records.js';
 const AT_ONCE = Seconds(10) - TOLERANCE;
 
 /** Holes in coverage. @param clues what else is known: a boot or a restart of the modem breaks a connection, too */
-export function coverageClues(record: LockRecord, clues: readonly Clue[]): Clue[] {
+export function inferCoverage(record: LockRecord, clues: readonly InferredEvent[]): InferredEvent[] {
   const breaks = new Set(clues.filter(({ change }) => isBreak(change.type)).map(({ atMs }) => atMs));
-  const holes: Clue[] = [];
+  const holes: InferredEvent[] = [];
   const hole = (fromMs: number, connectsMs: number): void => {
     holes.push({ atMs: fromMs, change: { type: 'coverage', covered: false } });
     if (connectsMs === Number.POSITIVE_INFINITY) return;

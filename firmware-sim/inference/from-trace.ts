@@ -15,11 +15,11 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { GpsPing, LockState, PingUplink } from '../../proto/wire/ping.js';
 import { DEFAULT_POWER, isPingUplink } from '../../proto/wire/ping.js';
 import type { World, WorldBeginning } from '../world/world.js';
-import { coverageClues } from './coverage.js';
-import { type Clue, inOrder } from './inferred-event.js';
-import { motionClues } from './motion.js';
-import { skyClues } from './sky.js';
-import { type CommandsAre, isSilentWith, switchClues } from './switches.js';
+import { inferCoverage } from './coverage.js';
+import { type InferredEvent, inOrder } from './inferred-event.js';
+import { inferMotion } from './motion.js';
+import { inferSky } from './sky.js';
+import { type CommandsAre, inferSwitches, isSilentWith } from './switches.js';
 import type { Heard, HeardCommand, LockRecord, TraceRecord } from './trace-records.js';
 import { type PathPoint, TracedWorld } from './traced-world.js';
 
@@ -85,11 +85,11 @@ function lockFrom(record: LockRecord, trace: TraceRecord, options: TracedOptions
  * The truth, but that it got power, which a lock tells by itself. A battery that is drained at the moment of a command
  * is so by what the command asked for: it must not come before.
  */
-function toldClues({ truths, commands }: LockRecord): Clue[] {
+function toldClues({ truths, commands }: LockRecord): InferredEvent[] {
   const commandsMs = new Set(commands.map(({ atMs }) => atMs));
   let hasPower = false;
   const clues = truths.flatMap(({ atMs, changes }) => {
-    return changes.flatMap((change): Clue[] => {
+    return changes.flatMap((change): InferredEvent[] => {
       if (change.type === 'boot' && !hasPower) {
         hasPower = true;
         return [];
@@ -106,11 +106,11 @@ function foundClues(
   beginning: WorldBeginning,
   trace: TraceRecord,
   commandsAre: CommandsAre,
-): readonly Clue[] {
-  const switches = switchClues(record, beginning, commandsAre);
-  const motion = motionClues(record, trace.untilMs);
-  const sky = skyClues(record, motion, trace.untilMs);
-  return inOrder([...switches, ...motion.clues, ...sky, ...coverageClues(record, switches)]);
+): readonly InferredEvent[] {
+  const switches = inferSwitches(record, beginning, commandsAre);
+  const motion = inferMotion(record, trace.untilMs);
+  const sky = inferSky(record, motion, trace.untilMs);
+  return inOrder([...switches, ...motion.clues, ...sky, ...inferCoverage(record, switches)]);
 }
 
 function pingsOf({ uplinks }: LockRecord): Heard[] {
@@ -121,7 +121,7 @@ function pingsOf({ uplinks }: LockRecord): Heard[] {
  * When the lock connected. What is new makes it connect at once, whatever it waited for, and so does a restart: its own
  * next try was to come later than that.
  */
-function connectsOf({ links, uplinks }: LockRecord, clues: readonly Clue[], movedBy: number): number[] {
+function connectsOf({ links, uplinks }: LockRecord, clues: readonly InferredEvent[], movedBy: number): number[] {
   const restarts = clues.filter(({ change: { type } }) => type === 'boot' || type === 'modem-reset');
   const news = new Set([...uplinks.filter(isNews).map(({ madeMs }) => madeMs), ...restarts.map(({ atMs }) => atMs)]);
   return links.map(({ connectedMs }) => connectedMs + (news.has(connectedMs) ? 1 : 0) + movedBy);
@@ -261,7 +261,7 @@ function startOf({ uplinks, truths }: LockRecord, { fromMs }: TraceRecord): numb
  * The places of GPS pings and of the truth: where both tell of one moment GPS reads again what it read, with its error.
  * A lock that stands stays where it was until it moves.
  */
-function pathOf({ uplinks, truths }: LockRecord, clues: readonly Clue[]): PathPoint[] {
+function pathOf({ uplinks, truths }: LockRecord, clues: readonly InferredEvent[]): PathPoint[] {
   const points: PathPoint[] = [];
   for (const { uplink, madeMs } of uplinks) {
     const { body } = uplink;

@@ -4,7 +4,7 @@
  */
 import type { WorldChange } from '../world/world.js';
 
-export interface Clue {
+export interface InferredEvent {
   /** Ms since the epoch. */
   readonly atMs: number;
   readonly change: WorldChange;
@@ -46,7 +46,7 @@ const RANKS: Readonly<Record<WorldChange['type'], number>> = {
 /** After all else of its moment, while the network is still there. */
 export const LATE = 10.5;
 
-function rankOf({ change, rank }: Clue): number {
+function rankOf({ change, rank }: InferredEvent): number {
   if (rank !== undefined) return rank;
   if (change.type === 'coverage' && change.covered) return 0;
   if (change.type === 'motion' && !change.moving) return 8;
@@ -54,6 +54,6 @@ function rankOf({ change, rank }: Clue): number {
 }
 
 /** In the order in which they happened. */
-export function inOrder(clues: readonly Clue[]): Clue[] {
+export function inOrder(clues: readonly InferredEvent[]): InferredEvent[] {
   return clues.toSorted((one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other));
 }

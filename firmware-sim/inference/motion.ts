@@ -7,7 +7,7 @@ import { Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow, keepsConnection } from '../../proto/power/step/reading.js';
 import type { Ping } from '../../proto/wire/ping.js';
-import { type Clue, GPS_TOLERANCE, isNear, TOLERANCE } from './inferred-event.js';
+import { GPS_TOLERANCE, type InferredEvent, isNear, TOLERANCE } from './inferred-event.js';
 import { isSilentWith } from './switches.js';
 import type { Heard, LockRecord } from './trace-records.js';
 
@@ -30,8 +30,8 @@ export interface TrackedSpan {
   readonly stoodMs: number;
 }
 
-export interface MotionClues {
-  readonly clues: readonly Clue[];
+export interface InferredMotion {
+  readonly clues: readonly InferredEvent[];
   readonly spans: readonly TrackedSpan[];
 }
 
@@ -46,7 +46,7 @@ interface Tracking {
 }
 
 /** Makes out when the lock moved. @param untilMs when the trace ends */
-export function motionClues(record: LockRecord, untilMs: number): MotionClues {
+export function inferMotion(record: LockRecord, untilMs: number): InferredMotion {
   const motion = new Motion(record);
   for (let index = 0; index < record.uplinks.length; index++) motion.take(index);
   motion.end(untilMs);
@@ -61,8 +61,8 @@ function kindOf({ body }: Heard['uplink']): Kind | null {
   return body.lockState === 'unlocked' ? 'ride' : 'theft';
 }
 
-class Motion implements MotionClues {
-  readonly clues: Clue[] = [];
+class Motion implements InferredMotion {
+  readonly clues: InferredEvent[] = [];
   readonly spans: TrackedSpan[] = [];
   readonly #record: LockRecord;
   readonly #windowAt: LockRecord['named'];

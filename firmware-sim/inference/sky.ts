@@ -4,8 +4,8 @@
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { NEVER } from '../../proto/power/step/reading.js';
-import { type Clue, GPS_TOLERANCE, TOLERANCE } from './inferred-event.js';
-import { isLocatedAtOnce, type MotionClues, type TrackedSpan } from './motion.js';
+import { GPS_TOLERANCE, type InferredEvent, TOLERANCE } from './inferred-event.js';
+import { type InferredMotion, isLocatedAtOnce, type TrackedSpan } from './motion.js';
 import { isSilentWith } from './switches.js';
 import type { Heard, LockRecord } from './trace-records.js';
 
@@ -15,7 +15,7 @@ const { theftGpsEvery, rideGpsEvery, warmFixTakes, coldFixTakes, warmFixWithin, 
 const NO_FIX = 'no fix';
 
 /** Makes out when the sky was closed. @param untilMs when the trace ends */
-export function skyClues(record: LockRecord, motion: MotionClues, untilMs: number): Clue[] {
+export function inferSky(record: LockRecord, motion: InferredMotion, untilMs: number): InferredEvent[] {
   const receiver = new Receiver(record, motion);
   for (const heard of record.uplinks) receiver.take(heard);
   receiver.passTo(untilMs);
@@ -25,7 +25,7 @@ export function skyClues(record: LockRecord, motion: MotionClues, untilMs: numbe
 type Search = { readonly sinceMs: number; readonly takesMs: number };
 
 class Receiver {
-  readonly clues: Clue[] = [];
+  readonly clues: InferredEvent[] = [];
   readonly #record: LockRecord;
   readonly #spans: readonly TrackedSpan[];
   readonly #stopsMs: readonly number[];
@@ -46,7 +46,7 @@ class Receiver {
   #tracks: TrackedSpan | null = null;
   #boot = -1;
 
-  constructor(record: LockRecord, { spans, clues }: MotionClues) {
+  constructor(record: LockRecord, { spans, clues }: InferredMotion) {
     this.#record = record;
     this.#spans = spans;
     this.#stopsMs = clues.flatMap(({ atMs, change }) => (change.type === 'motion' && !change.moving ? [atMs] : []));

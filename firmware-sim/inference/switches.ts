@@ -8,7 +8,7 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow, isSilent } from '../../proto/power/step/reading.js';
 import type { Command, LockState, Ping, PowerChange, PowerSettings } from '../../proto/wire/ping.js';
 import type { WorldBeginning, WorldChange } from '../world/world.js';
-import { type Clue, isNear, LATE, TOLERANCE } from './inferred-event.js';
+import { type InferredEvent, isNear, LATE, TOLERANCE } from './inferred-event.js';
 import type { Heard, HeardLink, LockRecord } from './trace-records.js';
 
 const { theftAfterMotion, refreshEvery } = POWER_MODEL.timings;
@@ -37,7 +37,11 @@ export function isSilentWith(power: PowerSettings, batteryPercent: number): bool
 }
 
 /** All changes but those of motion, sky and coverage. */
-export function switchClues(record: LockRecord, beginning: WorldBeginning, commandsAre: CommandsAre): Clue[] {
+export function inferSwitches(
+  record: LockRecord,
+  beginning: WorldBeginning,
+  commandsAre: CommandsAre,
+): InferredEvent[] {
   return new SwitchClues(record, beginning, commandsAre).clues();
 }
 
@@ -45,7 +49,7 @@ class SwitchClues {
   readonly #record: LockRecord;
   readonly #commands: ReadonlyMap<number, Command>;
   readonly #known: Known;
-  readonly #clues: Clue[] = [];
+  readonly #clues: InferredEvent[] = [];
   /** Resets that were asked for by command and have not been reported. */
   #resetsAsked = 0;
 
@@ -69,7 +73,7 @@ class SwitchClues {
     };
   }
 
-  clues(): Clue[] {
+  clues(): InferredEvent[] {
     for (const heard of this.#record.uplinks) this.#take(heard);
     return this.#clues;
   }

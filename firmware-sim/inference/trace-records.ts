@@ -77,7 +77,7 @@ interface Draft {
 }
 
 /** Takes the events of a trace, one after another. What phones did is passed over. */
-export class TraceRecorder {
+export class LockRecordReader {
   readonly #header: TraceHeader;
   readonly #locks = new Map<Mac, Draft>();
   #fromMs: number | null = null;

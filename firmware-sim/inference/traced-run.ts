@@ -9,7 +9,7 @@ import { stepInPlace } from '../../proto/power/step/step.js';
 import type { TraceLock } from '../../proto/trace/trace.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Command, Uplink } from '../../proto/wire/ping.js';
-import { TraceScribe } from '../fleet/trace-recorder.js';
+import { TraceRecorder } from '../fleet/trace-recorder.js';
 import { type LinkEnd, MemoryGateway } from '../link/memory-link.js';
 import { MemoryFlash } from '../lock/flash.js';
 import { type Act, Lock, type LockOptions } from '../lock/lock.js';
@@ -40,13 +40,13 @@ export function tracedLockOptions(traced: TracedLock): Omit<LockOptions, 'clock'
 export class TracedRun {
   readonly endMs: number;
   readonly #clock: QueueClock;
-  readonly #scribe: TraceScribe;
+  readonly #scribe: TraceRecorder;
 
   /** @param write takes a line of the trace; null where nobody wants them */
   constructor(options: TracedRunOptions, write: ((line: string) => void) | null) {
     const { locks, fromMs, untilMs, note } = options;
     const clock = new QueueClock(fromMs);
-    const scribe = new TraceScribe(write);
+    const scribe = new TraceRecorder(write);
     const gateway = new MemoryGateway(
       {
         connected: (mac: Mac) => scribe.connect(mac, clock.now()),

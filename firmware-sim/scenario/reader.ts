@@ -10,7 +10,7 @@ import { LockgateError } from '../../proto/errors.js';
 import { ruleRow } from '../../proto/power/rules.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
 import { isDatable } from '../../proto/wire/ping-json.js';
-import { type Goal, type Happening, parseHappening } from '../world/device-event.js';
+import { type DeviceEvent, type Goal, parseDeviceEvent } from '../world/device-event.js';
 import { AMSTERDAM, type City, type Place, placeOf } from '../world/routes/city.js';
 import { FARTHEST_METERS, readWayFile } from '../world/routes/way-file.js';
 import type { WaypointPath } from '../world/routes/waypoint-route.js';
@@ -273,7 +273,7 @@ class Reading {
   }
 
   async #happening(text: string, pointer: string): Promise<ScenarioEvent['happening'] | undefined> {
-    const read = parseHappening(text);
+    const read = parseDeviceEvent(text);
     if (!read.ok) return this.#wrong(pointer, read.error.message);
     const happening = read.value;
     if (happening.type === 'wait') return this.#wrong(pointer, `${JSON.stringify(text)}: expected an event of its own`);
@@ -329,7 +329,7 @@ class Reading {
   }
 }
 
-function goalOf(happening: Happening): Goal | undefined {
+function goalOf(happening: DeviceEvent): Goal | undefined {
   return happening.type === 'ride' || happening.type === 'theft' ? happening.goal : undefined;
 }
 

@@ -1,6 +1,6 @@
 /** A scenario: who there is, what happens to whom and when, and what is expected of it (docs/scenarios.md). */
 import { Days } from '../../proto/clock.js';
-import type { Happening } from '../world/device-event.js';
+import type { DeviceEvent } from '../world/device-event.js';
 import type { City, Place } from '../world/routes/city.js';
 import type { WaypointPath } from '../world/routes/waypoint-route.js';
 import type { WorldBeginning } from '../world/world.js';
@@ -42,7 +42,7 @@ export interface ScenarioEvent {
   readonly atMs: number;
   /** Names of the locks it happens to. */
   readonly locks: readonly string[];
-  readonly happening: Exclude<Happening, { type: 'wait' }>;
+  readonly happening: Exclude<DeviceEvent, { type: 'wait' }>;
   /** As it was typed. */
   readonly text: string;
   readonly line: number;

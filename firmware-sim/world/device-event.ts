@@ -18,7 +18,7 @@ export type Goal =
   | { readonly type: 'place'; readonly name: string }
   | { readonly type: 'file'; readonly file: string };
 
-export type Happening =
+export type DeviceEvent =
   /** Somebody turns the key, or pushes the shackle in. */
   | { readonly type: 'lock-state'; readonly lockState: 'locked' | 'unlocked' }
   | { readonly type: 'ride'; readonly goal: Goal }
@@ -52,7 +52,7 @@ export interface Verb {
   readonly forms: string;
   readonly sentence: string;
   /** Reads what follows the word, trimmed; undefined where that is wrong. */
-  readonly read: (rest: string) => Happening | undefined;
+  readonly read: (rest: string) => DeviceEvent | undefined;
 }
 
 /** A battery of a bicycle has no more. */
@@ -62,16 +62,16 @@ const WAY_FILE = /\.(gpx|geojson|json)$/i;
 const MOST_CHARACTERS = 300;
 
 const bare =
-  (happening: Happening) =>
-  (rest: string): Happening | undefined =>
+  (happening: DeviceEvent) =>
+  (rest: string): DeviceEvent | undefined =>
     rest === '' ? happening : undefined;
 
 const onOff =
-  (make: (on: boolean) => Happening) =>
-  (rest: string): Happening | undefined =>
+  (make: (on: boolean) => DeviceEvent) =>
+  (rest: string): DeviceEvent | undefined =>
     rest === 'on' || rest === 'off' ? make(rest === 'on') : undefined;
 
-const byHand = (change: Omit<PowerChange, 'highWindow'>): Happening => ({ type: 'settings', change });
+const byHand = (change: Omit<PowerChange, 'highWindow'>): DeviceEvent => ({ type: 'settings', change });
 
 /** The table, in the order in which help shows it. */
 export const VERBS: readonly Verb[] = [
@@ -219,7 +219,7 @@ const BY_COMMAND = /\s+by\s+command$/i;
  *
  * An error's message quotes the text and says what was expected.
  */
-export function parseHappening(text: string): Result<Happening> {
+export function parseDeviceEvent(text: string): Result<DeviceEvent> {
   const trimmed = text.trim().replaceAll(/\s+/g, ' ');
   if (trimmed.length > MOST_CHARACTERS)
     return problem('happening', `a happening of ${trimmed.length} characters: expected at most ${MOST_CHARACTERS}`);
@@ -237,7 +237,7 @@ export function parseHappening(text: string): Result<Happening> {
   return problem('happening', `${quoted} can't be read: expected ${verb.forms}`);
 }
 
-function unknownVerb(quoted: string, text: string): Result<Happening> {
+function unknownVerb(quoted: string, text: string): Result<DeviceEvent> {
   if (readCommand(text) !== undefined)
     return problem('happening', `${quoted} reaches a lock as a command alone: expected ${text} by command`);
   const words = VERBS.map(({ word }) => word);
@@ -248,7 +248,7 @@ function unknownVerb(quoted: string, text: string): Result<Happening> {
   );
 }
 
-function asWay(type: 'ride' | 'theft', rest: string): Happening | undefined {
+function asWay(type: 'ride' | 'theft', rest: string): DeviceEvent | undefined {
   const goal = readGoal(rest);
   return goal === undefined ? undefined : { type, goal };
 }
@@ -261,24 +261,27 @@ function readGoal(rest: string): Goal | undefined {
   return WAY_FILE.test(rest) ? { type: 'file', file: rest } : undefined;
 }
 
-function withSpan(text: string, make: (span: Milliseconds) => Happening): Happening | undefined {
+function withSpan(text: string, make: (span: Milliseconds) => DeviceEvent): DeviceEvent | undefined {
   const span = parseSpan(text);
   return span === undefined || span === 0 ? undefined : make(span);
 }
 
-function asPercent(text: string): Happening | undefined {
+function asPercent(text: string): DeviceEvent | undefined {
   const match = /^(\d{1,3})\s*%?$/.exec(text);
   const percent = Number(match?.[1] ?? Number.NaN);
   return percent <= 100 ? { type: 'battery', percent } : undefined;
 }
 
-function switched(rest: string, make: (on: boolean, span: Milliseconds | null) => Happening): Happening | undefined {
+function switched(
+  rest: string,
+  make: (on: boolean, span: Milliseconds | null) => DeviceEvent,
+): DeviceEvent | undefined {
   if (rest === 'on') return make(true, null);
   if (rest === 'off') return make(false, null);
   return rest.startsWith('off ') ? withSpan(rest.slice('off '.length), (span) => make(false, span)) : undefined;
 }
 
-function readNo(rest: string): Happening | undefined {
+function readNo(rest: string): DeviceEvent | undefined {
   const match = /^(coverage|fix|gps)(?: (.+))?$/.exec(rest);
   if (match === null) return undefined;
   const off = match[2] === undefined ? 'off' : `off ${match[2]}`;
@@ -287,7 +290,7 @@ function readNo(rest: string): Happening | undefined {
   });
 }
 
-function readEbike(rest: string): Happening | undefined {
+function readEbike(rest: string): DeviceEvent | undefined {
   if (rest === 'off') return { type: 'ebike', volts: null };
   const match = /^(\d{1,3}(?:\.\d{1,3})?)\s*V?$/i.exec(rest);
   const volts = Number(match?.[1] ?? Number.NaN);

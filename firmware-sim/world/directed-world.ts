@@ -9,7 +9,7 @@ import type { GpsFix } from '../../proto/power/step/io.js';
 import type { Position } from '../../proto/wire/ping.js';
 import type { Prng } from '../prng.js';
 import { motionsOf } from './chapter.js';
-import type { Goal, Happening } from './device-event.js';
+import type { DeviceEvent, Goal } from './device-event.js';
 import { type City, metersAlong, type Place, placeAlong, positionOf } from './routes/city.js';
 import type { Motion, Route } from './routes/route.js';
 import { StreetRoute } from './routes/street-route.js';
@@ -24,7 +24,7 @@ import {
 } from './world.js';
 
 /** What happens to a lock through its world; commands and waiting are for others. */
-export type WorldHappening = Exclude<Happening, { type: 'command' } | { type: 'wait' }>;
+export type DirectedEvent = Exclude<DeviceEvent, { type: 'command' } | { type: 'wait' }>;
 
 export interface DirectedWorldOptions {
   readonly prng: Prng;
@@ -45,7 +45,7 @@ type Thread = 'way' | 'coverage' | 'sky' | 'jostle' | 'none';
 interface Coming {
   readonly atMs: number;
   readonly thread: Thread;
-  readonly what: WorldHappening | { readonly type: 'change'; readonly change: WorldChange };
+  readonly what: DirectedEvent | { readonly type: 'change'; readonly change: WorldChange };
 }
 
 /** Between opening the lock and moving off, and between standing still and closing it. */
@@ -77,7 +77,7 @@ export class DirectedWorld implements World {
   }
 
   /** What keeps a happening from being told to this world; undefined where nothing does. */
-  refuses(happening: Happening): string | undefined {
+  refuses(happening: DeviceEvent): string | undefined {
     if (happening.type !== 'ride' && happening.type !== 'theft') return undefined;
     const { goal } = happening;
     const { places, files } = this.#options;
@@ -93,7 +93,7 @@ export class DirectedWorld implements World {
    *
    * @throws LockgateError `input-happening` where it can't happen here, or far too much is to come
    */
-  tell(happening: WorldHappening, atMs: number): void {
+  tell(happening: DirectedEvent, atMs: number): void {
     const refused = this.refuses(happening);
     if (refused !== undefined) throw new LockgateError('input-happening', refused);
     if (this.#coming.length >= MOST_TO_COME)
@@ -168,7 +168,7 @@ export class DirectedWorld implements World {
     this.#coming.splice(0, this.#coming.length, ...kept);
   }
 
-  #unfold(happening: WorldHappening, atMs: number): void {
+  #unfold(happening: DirectedEvent, atMs: number): void {
     switch (happening.type) {
       case 'lock-state':
         // Nobody pushes the shackle in while riding.

@@ -40,7 +40,7 @@ export interface DeviceAccountsParts {
   /** The run's clock: what is known of locks lives by it. */
   readonly runClock: Clock;
   readonly sessions: Pick<Sessions, 'end' | 'none'>;
-  readonly ingest: Pick<Ingest, 'alone' | 'happen' | 'rejudge'>;
+  readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent' | 'rejudge'>;
   readonly locks: Pick<Locks, 'find' | 'replace' | 'mark' | 'judging'>;
   /** Told of locks that are marked as reflashed. */
   readonly events?: Pick<GatewayEvents, 'emit'> | undefined;
@@ -169,7 +169,7 @@ export class DeviceAccounts {
     // First of all, so that nobody comes in any more of whom a state would be kept after the lock's was dropped.
     await store.revokeCredentials(mac, clock.now());
     await this.#quiet(device.id);
-    await ingest.alone(device.id, async () => {
+    await ingest.runExclusive(device.id, async () => {
       const atMs = runClock.now();
       await store.removeDevice(mac, clock.now(), atMs);
       commands.cancelled(device.id, atMs);
@@ -235,9 +235,9 @@ export class DeviceAccounts {
     const relived = new RelivedState({ store, judging: locks.judging }, device.id, mac, marks);
     // Most of the log is judged while pings go on; what came meanwhile, when nothing else does.
     await relived.catchUp();
-    await ingest.alone(device.id, () => this.#relive(device.id, mac, markMs, marks, relived), false);
+    await ingest.runExclusive(device.id, () => this.#relive(device.id, mac, markMs, marks, relived), false);
     // Presence is reported with the next event, and what has lapsed is found then.
-    ingest.happen(device.id, mac, { type: 'tick', atMs: runClock.now() });
+    ingest.recordEvent(device.id, mac, { type: 'tick', atMs: runClock.now() });
     return marks;
   }
 
@@ -279,7 +279,7 @@ export class DeviceAccounts {
     const { sessions, ingest, locks, runClock } = this.#parts;
     await this.#quiet(deviceId);
     const done: T[] = [];
-    await ingest.alone(deviceId, async () => {
+    await ingest.runExclusive(deviceId, async () => {
       const known = locks.find(deviceId)?.state;
       const state = known === undefined ? null : forgottenState(known, mac, runClock.now());
       done.push(await work(state === null ? null : JSON.stringify(state)));

@@ -5,7 +5,7 @@ import { afterThisTurn, type Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../proto/wire/mac.js';
 import { type Keys, makeLockSecret } from '../data-folder/keys.js';
-import { FAULTS_TOLD, type Fault, ManyFaults } from '../faults.js';
+import { FAULTS_REPORTED, type Fault, ManyFaults } from '../faults.js';
 import type { NewDevice, Store } from '../store/contract/store.js';
 
 /** Locks of one list. They are added in one transaction, which keeps pings waiting for some 4 s. */
@@ -88,7 +88,7 @@ function refuse<T>(
     const found = fault(item, index);
     if (found === undefined) continue;
     count += 1;
-    if (count <= FAULTS_TOLD) faults.push({ pointer: `/devices/${index}/${found.member}`, detail: found.detail });
+    if (count <= FAULTS_REPORTED) faults.push({ pointer: `/devices/${index}/${found.member}`, detail: found.detail });
   }
   if (count === 0) return;
   const more = count > 1 ? `, and ${count - 1} more of the list can’t be added either` : '';

@@ -37,18 +37,18 @@ const WRITE_EVERY: Milliseconds = Seconds(1);
 const AFTER_FAILURE: Milliseconds = Seconds(5);
 
 /** Members that an entry keeps of what was, or of what was asked for. None of them is a secret. */
-export type Told = Readonly<Record<string, unknown>>;
+export type AuditFacts = Readonly<Record<string, unknown>>;
 
 /** What is about to be done. */
 export interface AuditedChange {
   readonly who: AuditWho;
   readonly action: string;
   readonly object: string;
-  readonly before: Told | null;
+  readonly before: AuditFacts | null;
 }
 
 /** What is known of it once it is done, or refused (then `answer` is undefined). */
-export type AuditTeller = (answer: unknown) => { readonly object: string; readonly after: Told | null };
+export type AuditReporter = (answer: unknown) => { readonly object: string; readonly after: AuditFacts | null };
 
 export interface AuditParts {
   readonly store: Pick<Store, 'audit'>;
@@ -87,19 +87,19 @@ export class Audit {
    *
    * @throws what `work` throws; StoreFailure where the beginning can't be noted, and then nothing is changed
    */
-  async change<T>(change: AuditedChange, work: () => Promise<T>, tell: AuditTeller): Promise<T> {
+  async change<T>(change: AuditedChange, work: () => Promise<T>, tell: AuditReporter): Promise<T> {
     const { store, clock } = this.#parts;
-    return await makeNoted(store.audit, clock, { change, work, tell, onEnd: (entry) => this.#tell(entry) });
+    return await makeNoted(store.audit, clock, { change, work, tell, onEnd: (entry) => this.#report(entry) });
   }
 
   /** Notes what was done by somebody, or by the gateway itself where nobody is named; it is written within a second. */
-  note(action: string, object: string, after: Told | null, who: AuditWho = GATEWAY): void {
+  note(action: string, object: string, after: AuditFacts | null, who: AuditWho = GATEWAY): void {
     const nowMs = this.#parts.clock.now();
     const beginning = beginningOf({ who, action, object, before: null }, nowMs);
     const entry = { ...beginning, outcome: 'done' as const, code: null, after: jsonOf(after), endedAtMs: nowMs };
     if (this.#waiting.length < WAITING_MOST) this.#waiting.push(entry);
     else this.#leftOut += 1;
-    this.#tell(entry);
+    this.#report(entry);
     this.#arm();
   }
 
@@ -159,7 +159,15 @@ export class Audit {
     });
   }
 
-  #tell({ actor, address, osUser, action, object, outcome, code }: AuditBeginning & Omit<AuditEnd, 'endedAtMs'>): void {
+  #report({
+    actor,
+    address,
+    osUser,
+    action,
+    object,
+    outcome,
+    code,
+  }: AuditBeginning & Omit<AuditEnd, 'endedAtMs'>): void {
     const atMs = this.#parts.now();
     this.#parts.events.emit('audited', { atMs, actor, address, osUser, action, object, outcome, code });
   }
@@ -169,7 +177,7 @@ export class Audit {
 export interface NotedWork<T> {
   readonly change: AuditedChange;
   readonly work: () => Promise<T>;
-  readonly tell: AuditTeller;
+  readonly tell: AuditReporter;
   readonly onEnd?: (entry: AuditBeginning & AuditEnd) => void;
 }
 
@@ -217,7 +225,7 @@ function beginningOf({ who, action, object, before }: AuditedChange, atMs: numbe
 }
 
 /** A request that was refused may be of any shape: what can't be told of it is left out. */
-function toldSafely(tell: AuditTeller, answer: unknown, object: string): ReturnType<AuditTeller> {
+function toldSafely(tell: AuditReporter, answer: unknown, object: string): ReturnType<AuditReporter> {
   try {
     return tell(answer);
   } catch {
@@ -225,7 +233,7 @@ function toldSafely(tell: AuditTeller, answer: unknown, object: string): ReturnT
   }
 }
 
-function jsonOf(told: Told | null): string | null {
+function jsonOf(told: AuditFacts | null): string | null {
   if (told === null) return null;
   const text = scrubSecrets(JSON.stringify(told));
   return text.length <= JSON_MOST ? text : JSON.stringify({ left_out: `${text.length} characters` });

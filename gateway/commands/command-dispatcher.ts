@@ -14,7 +14,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { RunStep } from '../clocks/clock-guard.js';
 import type { ClockDoubt } from '../clocks/kept-clocks.js';
 import type { GatewayEvents } from '../events.js';
-import type { Acknowledgement, Happening } from '../ingest/ingest.js';
+import type { Acknowledgement, DeviceEvent } from '../ingest/ingest.js';
 import type { KnownLock } from '../locks/locks.js';
 import type { Session } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/contract/command-record.js';
@@ -46,7 +46,7 @@ export interface DispatcherParts {
   /** The lock's own connection; undefined while there is none. */
   readonly sessionOf: (deviceId: number) => Session | undefined;
   /** Has it judged and stored, and then calls `announce`. */
-  readonly happen: (deviceId: number, mac: Mac, event: Happening, announce: () => void) => void;
+  readonly recordEvent: (deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void) => void;
 }
 
 export class CommandDispatcher {
@@ -285,7 +285,7 @@ export class CommandDispatcher {
     queue.leaving = open;
     const atMs = this.#parts.clock.now();
     const { id, command, expiresAtMs: expiresMs } = open.record;
-    this.#parts.happen(queue.deviceId, queue.mac, { type: 'command', id, command, expiresMs, atMs }, () => {
+    this.#parts.recordEvent(queue.deviceId, queue.mac, { type: 'command', id, command, expiresMs, atMs }, () => {
       this.#leaving -= 1;
       queue.leaving = undefined;
       this.#send(queue, open, session, atMs);

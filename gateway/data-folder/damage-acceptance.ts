@@ -37,11 +37,11 @@ export async function acceptDamage(folder: string, options: AcceptOptions = {}):
   const file = path.join(folder, STORE_NAME);
   if (!existsSync(file)) throw new LockgateError('input-data', `there is no store in ${folder}: no ${file}`);
   const found: AcceptedDamage[] = [];
-  const told = ({ damage, kept }: AcceptedDamage) => ({ damage, kept });
+  const facts = ({ damage, kept }: AcceptedDamage) => ({ damage, kept });
   const onDamage = ({ what }: { readonly what: readonly string[] }, kept: readonly string[]): void => {
     found.push({ damage: what, kept });
   };
-  return await workOnFolder(folder, { ...options, action: 'store.accept-damage', told, onDamage }, async (store) => {
+  return await workOnFolder(folder, { ...options, action: 'store.accept-damage', facts, onDamage }, async (store) => {
     const [accepted] = found;
     if (accepted === undefined)
       throw new LockgateError('store-whole', `nothing is wrong with the store in ${folder} that a start would refuse`);

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { makeNoted, type Told } from '../audit/audit.js';
+import { type AuditFacts, makeNoted } from '../audit/audit.js';
 import type { AuditWho } from '../store/contract/audit-store.js';
 import { openFailure, type Store } from '../store/contract/store.js';
 import type { TakeOptions } from '../store/sqlite/place/take-folder.js';
@@ -23,7 +23,7 @@ export interface FolderWork<T> {
   /** The wall's; the system's where it is left out. */
   readonly clock?: Clock | undefined;
   /** Of what came of it, what is kept. */
-  readonly told: (done: T) => Told;
+  readonly facts: (done: T) => AuditFacts;
   /** Told a sentence where files of the folder could be read by others. */
   readonly onMended?: TakeOptions['onMended'];
   /** Where it is given, a damaged store is worked on too (place/take-folder.ts). */
@@ -42,7 +42,7 @@ export function checkFolder(folder: string): void {
  */
 export async function workOnFolder<T>(
   folder: string,
-  { action, who = OWNER, clock = systemClock, told, onMended, onDamage }: FolderWork<T>,
+  { action, who = OWNER, clock = systemClock, facts, onMended, onDamage }: FolderWork<T>,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   checkFolder(folder);
@@ -53,7 +53,7 @@ export async function workOnFolder<T>(
     return await makeNoted(store.audit, clock, {
       change: { who, action, object: '', before: null },
       work: () => work(store),
-      tell: (done) => ({ object: '', after: done === undefined ? null : told(done as T) }),
+      tell: (done) => ({ object: '', after: done === undefined ? null : facts(done as T) }),
     });
   } finally {
     await store.close();

@@ -8,7 +8,7 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import type { Told } from '../audit/audit.js';
+import type { AuditFacts } from '../audit/audit.js';
 import type { AuditWho } from '../store/contract/audit-store.js';
 import type { Forgotten } from '../store/contract/secret-store.js';
 import type { Store } from '../store/contract/store.js';
@@ -44,8 +44,8 @@ export async function rotateKey(
   options: KeyChangeOptions = {},
 ): Promise<{ count: number; file: string }> {
   const file = keyFileOf(place.data, place.keyFile);
-  const told = ({ count }: { readonly count: number }): Told => ({ secrets: count });
-  return await workOnFolder(place.data, { ...options, action: 'secrets.rotate-key', told }, async (store) => {
+  const facts = ({ count }: { readonly count: number }): AuditFacts => ({ secrets: count });
+  return await workOnFolder(place.data, { ...options, action: 'secrets.rotate-key', facts }, async (store) => {
     const keys = await openSecrets(store, place);
     let count = 0;
     await changeKey(file, options, async (next) => {
@@ -69,10 +69,10 @@ export async function rotateKey(
 export async function forgetSecrets(place: SecretPlace, options: KeyChangeOptions = {}): Promise<Forgotten> {
   const file = keyFileOf(place.data, place.keyFile);
   const { clock = systemClock } = options;
-  const told = ({ urls, locks, phones, apiKeys }: Forgotten): Told => {
+  const facts = ({ urls, locks, phones, apiKeys }: Forgotten): AuditFacts => {
     return { webhooks: urls.length, locks: locks.length, phones: phones.length, api_keys: apiKeys.length };
   };
-  return await workOnFolder(place.data, { ...options, action: 'secrets.forget', told }, async (store) => {
+  return await workOnFolder(place.data, { ...options, action: 'secrets.forget', facts }, async (store) => {
     if (await fits(store, place)) throw new LockgateError('key-fits', `${file} is this store's key: nothing is lost`);
     const forgotten: Forgotten[] = [];
     // What is there instead may be another store's: it is kept, before a start can put the new key in its place.

@@ -14,8 +14,8 @@ import type { AnsweredState } from '../store/contract/command-record.js';
 import type { LockEvent, Store } from '../store/contract/store.js';
 import { storedLife } from '../store/sqlite/tables/latest-by-life.js';
 import type { CommitDraft } from './commit-draft.js';
-import type { Happening, Judgeable, WaitingHappening, WaitingRejection } from './ingest-queue.js';
-import type { TakenUplink } from './pending-uplink.js';
+import type { DeviceEvent, Judgeable, QueuedEvent, QueuedRejection } from './ingest-queue.js';
+import type { PendingUplink } from './pending-uplink.js';
 
 /** A lock's word on a command, new, and stored. */
 export interface Acknowledgement {
@@ -53,13 +53,13 @@ export class DraftJudge {
     return undefined;
   }
 
-  #enterRejection({ sender, receivedAtMs, bytes, rejection }: WaitingRejection, draft: CommitDraft): void {
+  #enterRejection({ sender, receivedAtMs, bytes, rejection }: QueuedRejection, draft: CommitDraft): void {
     const { deviceId, credentialId } = sender;
     const { code, message } = rejection;
     draft.incoming.push({ type: 'quarantine', deviceId, credentialId, receivedAtMs, code, message, bytes });
   }
 
-  #enterHappening(happening: WaitingHappening, draft: CommitDraft): void {
+  #enterHappening(happening: QueuedEvent, draft: CommitDraft): void {
     const { deviceId, mac, event } = happening;
     const lock = this.#locks.known(deviceId, mac, event.atMs);
     const logged = loggedEvent(event);
@@ -75,7 +75,7 @@ export class DraftJudge {
     noteVerdict(deviceId, verdict, draft);
   }
 
-  #enterUplink(taken: TakenUplink, draft: CommitDraft): Promise<void> | undefined {
+  #enterUplink(taken: PendingUplink, draft: CommitDraft): Promise<void> | undefined {
     const { deviceId, mac } = taken.sender;
     const lock = this.#locks.known(deviceId, mac, taken.receivedAtMs);
     if (lock.marks.length > 0 && taken.source === 'lock')
@@ -88,12 +88,12 @@ export class DraftJudge {
   }
 
   /** One that does not come after all others of its lock: its name may have been used before. */
-  async #enterOld(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): Promise<void> {
+  async #enterOld(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<void> {
     taken.copy = await this.#copyOf(lock, taken, draft);
     this.#judgeUplink(lock, taken, draft);
   }
 
-  #judgeUplink(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): void {
+  #judgeUplink(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): void {
     const locks = this.#locks;
     const { deviceId, source, copy } = taken;
     const verdict = locks.judge(lock, taken);
@@ -115,7 +115,7 @@ export class DraftJudge {
   }
 
   /** Whether the uplink's name was used before. */
-  async #copyOf(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): Promise<UplinkCopy> {
+  async #copyOf(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<UplinkCopy> {
     const { credentialId, boot, sequence, digest } = taken;
     // Looked at before the store is: what is under way now is in the store by the time that it is under way no longer.
     const underWay = this.#underWay()?.digestsOf(credentialId, boot, sequence) ?? [];
@@ -129,7 +129,7 @@ export class DraftJudge {
   }
 
   /** Whether an uplink of the same life has the name: one of another life is no contradiction. */
-  async #isNamedInLife(lock: KnownLock, taken: TakenUplink, draft: CommitDraft): Promise<boolean> {
+  async #isNamedInLife(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<boolean> {
     const { credentialId, boot, sequence, life } = taken;
     const waiting = [this.#underWay(), draft].flatMap((each) => each?.named(credentialId, boot, sequence) ?? []);
     if (waiting.some((each) => each.life === life)) return true;
@@ -145,7 +145,7 @@ const STATE_OF_RESULT: Readonly<Record<CommandAck['result'], AnsweredState>> = {
 };
 
 /** What a trace will want to know; the passing of time is no event of it. */
-function loggedEvent(event: Happening): LockEvent | undefined {
+function loggedEvent(event: DeviceEvent): LockEvent | undefined {
   if (event.type === 'connect') return { event: 'connect', ...sourceOf(event) };
   if (event.type === 'disconnect') return { event: 'disconnect', ...sourceOf(event), cause: event.cause };
   if (event.type === 'gateway') return { event: 'gateway', state: event.state };
@@ -171,12 +171,12 @@ function noteVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: 
  * Whether judging the log once more leads to the same belief, so that no state need be written for it: a lock's new
  * ping, of which the log has everything. It has no repeats, nor that one contradicts another; the rest is rare.
  */
-function isInLogAlone({ source, copy, uplink }: TakenUplink): boolean {
+function isInLogAlone({ source, copy, uplink }: PendingUplink): boolean {
   return source === 'lock' && copy === 'new' && uplink.body.kind !== 'ack';
 }
 
 /** What an uplink answers to a command; undefined where it is no answer. A phone has no say in commands. */
-export function ackOf({ sender, source, uplink, atMs }: TakenUplink): Acknowledgement | undefined {
+export function ackOf({ sender, source, uplink, atMs }: PendingUplink): Acknowledgement | undefined {
   const { body } = uplink;
   if (body.kind !== 'ack' || source === 'phone') return undefined;
   const { deviceId, mac } = sender;

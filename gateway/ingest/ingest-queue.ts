@@ -12,12 +12,12 @@ import type {
   TickEvent,
 } from '../../proto/power/judge/event.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import type { Answer, Sender, TakenUplink } from './pending-uplink.js';
+import type { Answer, PendingUplink, Sender } from './pending-uplink.js';
 
 /** What happens to a lock besides its uplinks. */
-export type Happening = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
+export type DeviceEvent = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
 
-export interface WaitingRejection {
+export interface QueuedRejection {
   readonly type: 'rejection';
   readonly sender: Sender;
   readonly bytes: Buffer;
@@ -26,11 +26,11 @@ export interface WaitingRejection {
   readonly answer: Answer;
 }
 
-export interface WaitingHappening {
+export interface QueuedEvent {
   readonly type: 'happening';
   readonly deviceId: number;
   readonly mac: Mac;
-  readonly event: Happening;
+  readonly event: DeviceEvent;
   /** Called when it has been judged and stored, in order with what is told of uplinks. */
   readonly announce: () => void;
   /** What judging it brought. */
@@ -38,7 +38,7 @@ export interface WaitingHappening {
 }
 
 /** Something that is done to a lock while nothing of any lock is being judged or committed. */
-export interface WaitingWork {
+export interface QueuedWork {
   readonly type: 'work';
   readonly deviceId: number;
   readonly run: () => Promise<void>;
@@ -48,16 +48,16 @@ export interface WaitingWork {
   readonly ended: (error?: Error) => void;
 }
 
-export type Judgeable = TakenUplink | WaitingRejection | WaitingHappening;
+export type Judgeable = PendingUplink | QueuedRejection | QueuedEvent;
 
-export type Waiting = Judgeable | WaitingWork;
+export type Queued = Judgeable | QueuedWork;
 
 /** Places at the front that were left, from which on they are given up though something waits behind them. */
 const LEFT_MOST = 4096;
 
 /** First in, first out; taking one costs the same however many wait. Whoever adds has a limit of its own. */
-export class WaitingLine {
-  #line: Waiting[] = [];
+export class IngestQueue {
+  #line: Queued[] = [];
   #head = 0;
 
   get length(): number {
@@ -65,11 +65,11 @@ export class WaitingLine {
   }
 
   /** Who is next; undefined where nothing waits. */
-  get first(): Waiting | undefined {
+  get first(): Queued | undefined {
     return this.#line[this.#head];
   }
 
-  add(waiting: Waiting): void {
+  add(waiting: Queued): void {
     this.#line.push(waiting);
   }
 
@@ -83,13 +83,13 @@ export class WaitingLine {
   }
 
   /** These were first, and are again. */
-  putBack(waiting: readonly Waiting[]): void {
+  putBack(waiting: readonly Queued[]): void {
     this.#line = [...waiting, ...this.#line.slice(this.#head)];
     this.#head = 0;
   }
 
   /** Takes those out that `fits` lets through. */
-  takeOut<T extends Waiting>(fits: (waiting: Waiting) => waiting is T): T[] {
+  takeOut<T extends Queued>(fits: (waiting: Queued) => waiting is T): T[] {
     const line = this.#line.slice(this.#head);
     this.#line = line.filter((waiting) => !fits(waiting));
     this.#head = 0;

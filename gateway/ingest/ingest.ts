@@ -25,18 +25,18 @@ import type { Store } from '../store/contract/store.js';
 import { CommitDraft, type PresenceNews } from './commit-draft.js';
 import { type Acknowledgement, ackOf, DraftJudge } from './draft-judge.js';
 import {
-  type Happening,
+  type DeviceEvent,
+  IngestQueue,
   type Judgeable,
-  type Waiting,
-  WaitingLine,
-  type WaitingRejection,
-  type WaitingWork,
+  type Queued,
+  type QueuedRejection,
+  type QueuedWork,
 } from './ingest-queue.js';
 import { messageOf } from './judging.js';
-import { type Answer, type Sender, TakenUplink } from './pending-uplink.js';
+import { type Answer, PendingUplink, type Sender } from './pending-uplink.js';
 
 export type { Acknowledgement } from './draft-judge.js';
-export type { Happening } from './ingest-queue.js';
+export type { DeviceEvent } from './ingest-queue.js';
 export type { Answer, Sender } from './pending-uplink.js';
 
 /** Uplinks that may wait for a commit; past it the newest is turned away, unacknowledged, and its lock sends again. */
@@ -48,7 +48,7 @@ const MAX_BATCH = 2_000;
  * when very many locks come back at once, a commit for every few would keep the others out. In real time.
  */
 const HAPPENINGS_WAIT = Seconds(0.1);
-const PATIENT: ReadonlySet<Happening['type']> = new Set(['connect', 'disconnect', 'tick']);
+const PATIENT: ReadonlySet<DeviceEvent['type']> = new Set(['connect', 'disconnect', 'tick']);
 /**
  * Uplinks of one lock that may be unanswered. A lock that keeps the protocol has one, and one that goes wrong may not
  * take the queue from the others: with as many as fit into one commit, it makes them wait for one commit more at most.
@@ -98,7 +98,7 @@ export class Ingest {
   readonly #parts: IngestParts;
   readonly #judge: DraftJudge;
   /** What is not judged yet. */
-  readonly #waiting = new WaitingLine();
+  readonly #waiting = new IngestQueue();
   /** What is judged, and is to be the next commit. */
   #draft = new CommitDraft();
   #underWay: UnderWay | undefined;
@@ -145,7 +145,7 @@ export class Ingest {
     // Before it is stamped: it may be what sets the run's clock right.
     if (this.#parts.doubt?.isDoubted === true && decoded.ok) this.#parts.doubt.hear({ ...sender, ...decoded.value });
     const receivedAtMs = this.#parts.clock.now();
-    if (decoded.ok) this.#waiting.add(new TakenUplink(sender, bytes, decoded.value, receivedAtMs, answer));
+    if (decoded.ok) this.#waiting.add(new PendingUplink(sender, bytes, decoded.value, receivedAtMs, answer));
     else this.#waiting.add({ type: 'rejection', sender, bytes, rejection: decoded.error, receivedAtMs, answer });
     this.#startCommitting();
   }
@@ -175,7 +175,7 @@ export class Ingest {
   }
 
   /** Takes what happened to a lock. It is never turned away: there are few of these, and a judge must hear of all. */
-  happen(deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
+  recordEvent(deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
     this.#waiting.add({ type: 'happening', deviceId, mac, event, announce, findings: [] });
     if (this.#stopping || !PATIENT.has(event.type)) this.#startCommitting();
     else this.#soon ??= systemClock.after(HAPPENINGS_WAIT, () => this.#startCommitting());
@@ -188,7 +188,7 @@ export class Ingest {
    *
    * @param turnsAway false where the change ends no connection: then what waits is judged by it instead
    */
-  alone(deviceId: number, run: () => Promise<void>, turnsAway = true): Promise<void> {
+  runExclusive(deviceId: number, run: () => Promise<void>, turnsAway = true): Promise<void> {
     return new Promise((resolve, reject) => {
       const ended = (error?: Error): void => (error === undefined ? resolve() : reject(error));
       this.#waiting.add({ type: 'work', deviceId, turnsAway, run, ended });
@@ -203,9 +203,9 @@ export class Ingest {
    * @throws StoreFailure
    */
   async rejudge(deviceId: number, mac: Mac): Promise<void> {
-    await this.alone(deviceId, () => this.#parts.locks.rejudge(deviceId, mac), false);
+    await this.runExclusive(deviceId, () => this.#parts.locks.rejudge(deviceId, mac), false);
     // So that its presence is reported, and it is woken when something is due.
-    this.happen(deviceId, mac, { type: 'tick', atMs: this.#parts.clock.now() });
+    this.recordEvent(deviceId, mac, { type: 'tick', atMs: this.#parts.clock.now() });
     this.#startCommitting();
   }
 
@@ -337,7 +337,7 @@ export class Ingest {
     const { locks } = this.#parts;
     this.#underWay = undefined;
     locks.stored(uplinks, settled);
-    return presences.filter(({ lock, presence }) => locks.tellPresence(lock, presence));
+    return presences.filter(({ lock, presence }) => locks.reportPresence(lock, presence));
   }
 
   /** Gives the open draft to the store, where there is something in it. Returns why that can't be. */
@@ -365,7 +365,7 @@ export class Ingest {
   }
 
   /** Does what is to be done alone, which is next. */
-  async #work({ deviceId, turnsAway, run, ended }: WaitingWork): Promise<void> {
+  async #work({ deviceId, turnsAway, run, ended }: QueuedWork): Promise<void> {
     this.#waiting.leave();
     try {
       await run();
@@ -377,7 +377,7 @@ export class Ingest {
     this.#parts.locks.arm();
     if (!turnsAway) return;
     const turnedAway = this.#waiting.takeOut(
-      (waiting: Waiting): waiting is TakenUplink | WaitingRejection =>
+      (waiting: Queued): waiting is PendingUplink | QueuedRejection =>
         (waiting.type === 'uplink' || waiting.type === 'rejection') && waiting.sender.deviceId === deviceId,
     );
     this.#answer(turnedAway, new LockgateError('account-changed', 'the lock’s account changed'));
@@ -420,11 +420,11 @@ export class Ingest {
   #announce(batch: readonly Judgeable[]): void {
     const { events, commands, locks } = this.#parts;
     const isHeard = events.listenerCount('uplink') > 0;
-    const uplinks: TakenUplink[] = [];
+    const uplinks: PendingUplink[] = [];
     for (const each of batch) {
       if (each.type === 'uplink') {
         uplinks.push(each);
-        if (isHeard) events.emit('uplink', each.told());
+        if (isHeard) events.emit('uplink', each.report());
         const ack = each.copy === 'repeat' ? undefined : ackOf(each);
         if (ack !== undefined) this.#guard(locks.find(ack.deviceId), () => commands.acknowledged(ack));
       } else if (each.type === 'rejection') {

@@ -28,7 +28,7 @@ export type Answer = (error?: Error) => void;
 
 const NO_FINDINGS: readonly Finding[] = Object.freeze([]);
 
-export class TakenUplink implements IncomingUplink, UplinkEvent {
+export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly type = 'uplink';
   readonly sender: Sender;
   readonly answer: Answer;
@@ -86,7 +86,7 @@ export class TakenUplink implements IncomingUplink, UplinkEvent {
   }
 
   /** As listeners are told of it. */
-  told(): UplinkTaken {
+  report(): UplinkTaken {
     const { atMs, source, uplink, bytes, buffered, repeated, findings } = this;
     const { mac, simulated } = this.sender;
     return {

@@ -16,7 +16,7 @@ import {
   newRun,
   setName,
 } from '../../proto/power/judge/belief.js';
-import type { UplinkName } from '../../proto/power/judge/event.js';
+import type { UplinkKey } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Ping, PingUplink, Source, Uplink } from '../../proto/wire/ping.js';
@@ -67,7 +67,7 @@ export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): Dev
  * look into the log. A phone counts for itself, whatever its credential's age beside the lock's: it is looked up. So is
  * a lock that was reflashed: what comes after all others in order may have its name from an earlier life.
  */
-export function isNewest(state: DeviceState, source: Source, name: UplinkName): boolean {
+export function isNewest(state: DeviceState, source: Source, name: UplinkKey): boolean {
   const { credential, life = FIRST_LIFE, boot, sequence } = name;
   if (source === 'phone' || life > FIRST_LIFE || !isAfter(state.belief.powerFrom, credential, life, boot, sequence))
     return false;

@@ -8,9 +8,9 @@
 import { monotonicMs, Seconds } from '../../proto/clock.js';
 
 /** What a stored state lacks is among so many of the newest uplinks, those of all locks together. */
-export const UNSETTLED_MOST = 65_536;
+export const MOST_DIRTY = 65_536;
 /** The usual way is half of that: the slices are dealt so that all have their turn within so many uplinks. */
-const UNSETTLED_USUALLY = UNSETTLED_MOST / 2;
+const UNSETTLED_USUALLY = MOST_DIRTY / 2;
 /**
  * Where the oldest has waited for so long, in real time, a commit takes at least so many with it: after a quiet hour
  * little is left to be judged again. No more at once, since that holds up the pings that wait for the commit.
@@ -25,7 +25,7 @@ interface Entry<Lock> {
   readonly atMs: number;
 }
 
-export class UnsettledStates<Lock extends object> {
+export class DirtyStates<Lock extends object> {
   /** The longest first; one whose lock has another entry, or none, by now is passed over. */
   #queue: Entry<Lock>[] = [];
   #first = 0;
@@ -81,18 +81,18 @@ export class UnsettledStates<Lock extends object> {
   }
 
   /** So many uplinks are about to be stored: whose states shall go with them. */
-  slice(uplinks: number): Lock[] {
-    const slice: Lock[] = [];
+  flushBatch(uplinks: number): Lock[] {
+    const flushBatch: Lock[] = [];
     let share = Math.ceil((this.size * uplinks) / UNSETTLED_USUALLY);
     for (let at = this.#skip(); at < this.#queue.length; at++) {
       const entry = this.#queue[at] as Entry<Lock>;
       if (this.#current.get(entry.lock) !== entry) continue;
-      if (slice.length === 0 && monotonicMs() - entry.atMs > UNSETTLED_FOR) share = Math.max(share, THEN_AT_LEAST);
-      const isLast = this.#uplinks + uplinks - entry.uplinks >= UNSETTLED_MOST;
-      if (!isLast && slice.length >= share) break;
-      slice.push(entry.lock);
+      if (flushBatch.length === 0 && monotonicMs() - entry.atMs > UNSETTLED_FOR) share = Math.max(share, THEN_AT_LEAST);
+      const isLast = this.#uplinks + uplinks - entry.uplinks >= MOST_DIRTY;
+      if (!isLast && flushBatch.length >= share) break;
+      flushBatch.push(entry.lock);
     }
-    return slice;
+    return flushBatch;
   }
 
   /** So many uplinks were stored, and the states that were on their way with them. */

@@ -49,7 +49,8 @@ export function listenOverStep(
   take();
   const atMs = clock.now();
   tell(ingest, locks.all(), 'start', atMs);
-  for (const { deviceId, mac, source } of connected) ingest.happen(deviceId, mac, { type: 'connect', source, atMs });
+  for (const { deviceId, mac, source } of connected)
+    ingest.recordEvent(deviceId, mac, { type: 'connect', source, atMs });
 }
 
 /** Ends it: what was taken is stored and answered, and no tick is asked for any more. */
@@ -60,5 +61,5 @@ export async function endListening({ locks, ingest, clock }: Omit<ListeningParts
 }
 
 function tell(ingest: Ingest, locks: Iterable<KnownLock>, state: 'start' | 'stop', atMs: number): void {
-  for (const { deviceId, mac } of locks) ingest.happen(deviceId, mac, { type: 'gateway', state, atMs });
+  for (const { deviceId, mac } of locks) ingest.recordEvent(deviceId, mac, { type: 'gateway', state, atMs });
 }

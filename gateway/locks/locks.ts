@@ -8,7 +8,7 @@
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { Deadlines } from '../../proto/deadlines.js';
 import { LockgateError } from '../../proto/errors.js';
-import { type JudgeEvent, newVerdict, type UplinkName, type Verdict } from '../../proto/power/judge/event.js';
+import { type JudgeEvent, newVerdict, type UplinkKey, type Verdict } from '../../proto/power/judge/event.js';
 import { type Presence, presence } from '../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
@@ -16,10 +16,10 @@ import type { Source } from '../../proto/wire/ping.js';
 import { NO_MARKS } from '../../proto/wire/uplink-life.js';
 import type { StateRebuilt } from '../events.js';
 import { JUDGING, JudgeFailure, type Judging, messageOf, type Unjudged } from '../ingest/judging.js';
-import type { TakenUplink } from '../ingest/pending-uplink.js';
+import type { PendingUplink } from '../ingest/pending-uplink.js';
 import type { Judged, Store } from '../store/contract/store.js';
 import { type DeviceState, isNewest, newDeviceState, noteUplink } from './device-state.js';
-import { UnsettledStates } from './dirty-states.js';
+import { DirtyStates } from './dirty-states.js';
 import { remakeState } from './log-replay.js';
 import { type LoadedState, loadStates } from './rebuild-state.js';
 
@@ -62,7 +62,7 @@ interface SettledLock {
   readonly judged: readonly Judged[];
 }
 
-type NotedUplink = Pick<TakenUplink, 'credentialId' | 'uplink' | 'receivedAtMs' | 'life'>;
+type NotedUplink = Pick<PendingUplink, 'credentialId' | 'uplink' | 'receivedAtMs' | 'life'>;
 
 const NOBODY: readonly TurnedLock[] = Object.freeze([]);
 const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
@@ -79,7 +79,7 @@ export class Locks {
   readonly #listeningSinceMs: number;
   /** Of the locks that have some. */
   readonly #marks = new Map<number, readonly number[]>();
-  readonly #unsettled = new UnsettledStates<KnownLock>();
+  readonly #unsettled = new DirtyStates<KnownLock>();
   readonly #judging: Judging;
   /** Their states in memory are not to be believed. */
   readonly #torn = new Set<KnownLock>();
@@ -170,7 +170,7 @@ export class Locks {
   }
 
   /** Whether an uplink's name was certainly never used before; false where it has to be looked up. */
-  isNewest(lock: KnownLock, source: Source, name: UplinkName): boolean {
+  isNewest(lock: KnownLock, source: Source, name: UplinkKey): boolean {
     // What is believed of one that isn't judged knows nothing of what came since.
     if (lock.state.unjudged !== undefined) return false;
     return this.#guard(lock, () => isNewest(lock.state, source, name)) ?? false;
@@ -311,7 +311,7 @@ export class Locks {
 
   /** Whose states are to go with a commit of so many uplinks, though nothing new need be stored of them. */
   slice(uplinks: number): readonly KnownLock[] {
-    return this.#unsettled.slice(uplinks).filter(({ isTorn }) => !isTorn);
+    return this.#unsettled.flushBatch(uplinks).filter(({ isTorn }) => !isTorn);
   }
 
   /** A commit is on its way to the disk, with the states of these locks as they are: it lacks what is judged later. */
@@ -407,7 +407,7 @@ export class Locks {
   }
 
   /** What this presence rests on is stored, and it is told from now on. Whether it is news. */
-  tellPresence(lock: KnownLock, now: Presence): boolean {
+  reportPresence(lock: KnownLock, now: Presence): boolean {
     const before = lock.presence;
     lock.presence = now;
     return now.presence !== before.presence || (now.presence === 'late' && now.rule !== (before as typeof now).rule);

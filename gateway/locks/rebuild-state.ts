@@ -8,7 +8,7 @@ import type { StateRebuilt } from '../events.js';
 import { JudgeFailure, type Judging, messageOf, type Unjudged } from '../ingest/judging.js';
 import { type Store, type StoredState, StoreFailure } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, readDeviceState } from './device-state.js';
-import { UNSETTLED_MOST } from './dirty-states.js';
+import { MOST_DIRTY } from './dirty-states.js';
 import { judgeStored, type ReplayedLock, replayLog } from './log-replay.js';
 
 /** Uplinks read at once. */
@@ -142,7 +142,7 @@ async function replayTail(
   const failed = new Map<number, TailFailure>();
   const judged = new Map<number, number>();
   const marks = await store.marks.readAll();
-  for await (const piece of store.readUnsettled(UNSETTLED_MOST, PIECE, deviceIds)) {
+  for await (const piece of store.readUnsettled(MOST_DIRTY, PIECE, deviceIds)) {
     for (const uplink of piece) {
       const { deviceId } = uplink;
       const loaded = states.get(deviceId);

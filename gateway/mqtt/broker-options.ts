@@ -8,7 +8,7 @@ import type { DescriptorRoom } from '../network/descriptors.js';
 import type { Store } from '../store/contract/store.js';
 import type { Usage } from '../usage/usage.js';
 import type { UplinkBudgets } from './budget/uplink-budgets.js';
-import type { DoorLimits } from './connection-guard.js';
+import type { GuardLimits } from './connection-guard.js';
 import type { Session } from './sessions.js';
 import type { TlsFiles } from './tls-identity.js';
 
@@ -20,7 +20,7 @@ export interface BrokerOptions {
   /** The listener over TLS; there is none where this is left out. */
   readonly tls?: { readonly host: string; readonly port: number; readonly files: TlsFiles } | null | undefined;
   /** Other limits of the front door than {@link DOOR_LIMITS}. */
-  readonly limits?: Partial<DoorLimits> | undefined;
+  readonly limits?: Partial<GuardLimits> | undefined;
   /** What the front door's limits are measured by: real time, whatever the run's clock does. */
   readonly doorClock?: Clock | undefined;
   /** Whether the process has a descriptor to spare for a connection; it does where this is left out. */

@@ -26,8 +26,8 @@ import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Refused } from '../events.js';
 import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
 import type { BrokerOptions } from './broker-options.js';
-import { type Gate, gateOf } from './connection-filter.js';
-import { DOOR_LIMITS, FrontDoor } from './connection-guard.js';
+import { type ConnectionFilter, connectionFilterOf } from './connection-filter.js';
+import { ConnectionGuard, GUARD_LIMITS } from './connection-guard.js';
 import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
 import { DeafEmitter, NoPersistence } from './no-routing.js';
@@ -37,7 +37,7 @@ import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/ref
 import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
 import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
-import { type FastLane, Lanes } from './uplink-fast-path.js';
+import { type UplinkFastPath, UplinkFastPaths } from './uplink-fast-path.js';
 
 /**
  * What aedes does by itself is of no use here: it routes nothing, keeps nothing, and what takes too long the front door
@@ -72,14 +72,14 @@ export class Broker {
   readonly #refusals: Refusals;
   readonly #options: BrokerOptions;
   readonly #aedes: Aedes;
-  readonly #door: FrontDoor;
+  readonly #door: ConnectionGuard;
   readonly #listeners: Listener[] = [];
   readonly #keepalives = new WeakMap<Client, number>();
   readonly #sessionOf = new WeakMap<Client, Session>();
   readonly #withWill = new WeakSet<Client>();
   readonly #expiry: SessionExpiry;
-  readonly #lanes: Lanes;
-  readonly #laneOf = new WeakMap<Client, FastLane>();
+  readonly #lanes: UplinkFastPaths;
+  readonly #laneOf = new WeakMap<Client, UplinkFastPath>();
   #identity: TlsIdentity | undefined;
   #closing = false;
 
@@ -90,14 +90,14 @@ export class Broker {
     this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
       this.sessions.end(expired.sender.deviceId, (session) => session === expired);
     });
-    this.#lanes = new Lanes({
+    this.#lanes = new UplinkFastPaths({
       ingest: options.ingest,
       events: options.events,
       onFirst: (gate) => this.#ready(clientOf(gate) as Client),
       onFailed: (gate, error) => this.#laneFailed(clientOf(gate) as Client, error),
     });
-    this.#door = new FrontDoor({
-      limits: { ...DOOR_LIMITS, ...options.limits },
+    this.#door = new ConnectionGuard({
+      limits: { ...GUARD_LIMITS, ...options.limits },
       roomFor: options.roomFor,
       clock: options.doorClock ?? new RunClock(options.clock.now()),
       onConnect: ({ stream }) => void aedes.handle(stream),
@@ -245,7 +245,7 @@ export class Broker {
   /** Every refusal looks the same to the client: CONNACK 5. The reason is for operators alone. */
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
     if (this.#closing) throw this.#unavailable(client, 'the gateway is stopping');
-    const connection = gateOf(client.conn);
+    const connection = connectionFilterOf(client.conn);
     if ((await this.#options.canStore?.()) === false) throw this.#unavailable(client, 'the store can’t write now');
     const hasWill = this.#withWill.has(client);
     let answer: Authentication;
@@ -279,7 +279,7 @@ export class Broker {
     return refusal(SERVER_UNAVAILABLE, why);
   }
 
-  #begin(client: Client, connection: Gate, { sender, expiresAtMs }: Accepted): void {
+  #begin(client: Client, connection: ConnectionFilter, { sender, expiresAtMs }: Accepted): void {
     // aedes ends the connection before this one, which has the same client id, when it registers the new one.
     for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
     const messages = this.#options.usage.meter.accepted(connection.raw, sender);
@@ -308,7 +308,7 @@ export class Broker {
     if (this.#options.fastLane !== false) {
       const lane = this.#lanes.open(session, connection);
       this.#laneOf.set(client, lane);
-      connection.lane = lane;
+      connection.uplinkPath = lane;
     }
     connection.budget = this.#options.budgets?.of(sender);
     connection.stream.once('close', () => {
@@ -379,7 +379,7 @@ export class Broker {
     session.isReady = true;
     const { deviceId, mac, simulated, source } = session.sender;
     const atMs = this.#options.clock.now();
-    this.#options.ingest.happen(deviceId, mac, { type: 'connect', source, atMs }, () => {
+    this.#options.ingest.recordEvent(deviceId, mac, { type: 'connect', source, atMs }, () => {
       this.#options.events.emit('connected', { atMs, mac, source, simulated });
     });
   }
@@ -393,7 +393,7 @@ export class Broker {
     const { deviceId, mac, source } = session.sender;
     const atMs = this.#options.clock.now();
     const cause = session.cause ?? (this.#closing ? 'gateway' : endedWell(client) ? 'closed' : 'dropped');
-    this.#options.ingest.happen(deviceId, mac, { type: 'disconnect', source, cause, atMs }, () => {
+    this.#options.ingest.recordEvent(deviceId, mac, { type: 'disconnect', source, cause, atMs }, () => {
       this.#options.events.emit('disconnected', { atMs, mac, source, cause });
     });
   }
@@ -413,18 +413,18 @@ export class Broker {
   }
 
   /** The front door ends a connection; it has none of aedes' clients before the CONNECT is whole. */
-  #endedAtDoor(gate: Gate, cause: DisconnectCause, what: Refused['what'], why: string): void {
+  #endedAtDoor(gate: ConnectionFilter, cause: DisconnectCause, what: Refused['what'], why: string): void {
     const client = clientOf(gate);
     if (client !== undefined) this.#setCause(client, cause);
-    if (cause !== 'keepalive') this.#refusals.tell(what, this.#refusedClient(gate, client), why);
+    if (cause !== 'keepalive') this.#refusals.report(what, this.#refusedClient(gate, client), why);
   }
 
   #refused(what: Refused['what'], client: Client, why: string): void {
-    this.#refusals.tell(what, this.#refusedClient(gateOf(client.conn), client), why);
+    this.#refusals.report(what, this.#refusedClient(connectionFilterOf(client.conn), client), why);
   }
 
   /** Who it is that is refused something: until it is let in, what its CONNECT says of itself. */
-  #refusedClient(gate: Gate | undefined, client: Client | undefined): RefusedClient {
+  #refusedClient(gate: ConnectionFilter | undefined, client: Client | undefined): RefusedClient {
     return {
       clientId: gate?.claim?.clientId ?? client?.id ?? '',
       userName: gate?.claim?.userName ?? '',

@@ -16,7 +16,7 @@ import type { Connection } from './listener.js';
 import { readConnect } from './packets/connect-packet.js';
 import { FrameCounter, firstPacket, packetEnd, payloadOfUplink } from './packets/frames.js';
 import { UP_TOPIC } from './packets/topics.js';
-import type { OnWheel } from './timer-wheel.js';
+import type { WheelItem } from './timer-wheel.js';
 
 /**
  * - `handshake`: TLS is being agreed on.
@@ -25,29 +25,29 @@ import type { OnWheel } from './timer-wheel.js';
  * - `open`: the client is authenticated.
  * - `over`: it has ended, or is to.
  */
-export type GatePhase = 'handshake' | 'connect' | 'answering' | 'open' | 'over';
+export type FilterPhase = 'handshake' | 'connect' | 'answering' | 'open' | 'over';
 
 /** What the gate tells the door of. */
-export interface GateWatcher {
+export interface FilterWatcher {
   /** The most bytes a CONNECT may announce, and any packet after it. */
   readonly most: { readonly connect: number; readonly packet: number };
   /** Nothing is read any more: the gateway stops. */
   readonly isClosing: boolean;
   /** The gate holds so many bytes more, or less. False where that is too much, and the connection was ended. */
-  held(gate: Gate, change: number): boolean;
-  connectIsWhole(gate: Gate): void;
+  held(gate: ConnectionFilter, change: number): boolean;
+  connectIsWhole(gate: ConnectionFilter): void;
   /** Something came from an authenticated client; whether a packet came to its end with it. */
-  heard(gate: Gate, isPacket: boolean): void;
+  heard(gate: ConnectionFilter, isPacket: boolean): void;
   /** The connection is to be ended; `returnCode` of a CONNACK is written before, where there is one. */
-  fault(gate: Gate, why: string, returnCode?: number): void;
+  fault(gate: ConnectionFilter, why: string, returnCode?: number): void;
   /** The socket has an error, the library's business once it has the socket. */
-  failed(gate: Gate, error: Error): void;
+  failed(gate: ConnectionFilter, error: Error): void;
   /** The socket is closed. */
-  gone(gate: Gate): void;
+  gone(gate: ConnectionFilter): void;
 }
 
 /** Takes the uplinks of an authenticated connection past the library. */
-export interface Lane {
+export interface UplinkPath {
   /** It has enough to answer: nothing more is read until that is less. */
   readonly isFull: boolean;
   /** Takes the payload of one PUBLISH to `up` at QoS 1 with packet id `id`. The payload is not to be kept. */
@@ -66,20 +66,20 @@ export interface ReadBudget {
   readonly isSpent: boolean;
   /** So many packets came. */
   take(count: number): void;
-  /** Calls {@link Gate.readOn} once there is something to spend. */
-  hold(gate: Gate): void;
+  /** Calls {@link ConnectionFilter.readOn} once there is something to spend. */
+  hold(gate: ConnectionFilter): void;
   /** The connection has ended. */
-  release(gate: Gate): void;
+  release(gate: ConnectionFilter): void;
 }
 
 const UP = Buffer.from(UP_TOPIC);
 
-const GATE = Symbol('gate');
-type Guarded = Socket & { [GATE]?: Gate };
+const FILTER = Symbol('gate');
+type Guarded = Socket & { [FILTER]?: ConnectionFilter };
 
 /** The gate that a stream was given. */
-export function gateOf(stream: unknown): Gate | undefined {
-  return (stream as Guarded)[GATE];
+export function connectionFilterOf(stream: unknown): ConnectionFilter | undefined {
+  return (stream as Guarded)[FILTER];
 }
 
 /** How much is to be read: Node asks by number or not at all, the library with null. */
@@ -90,37 +90,37 @@ const socketRead = Socket.prototype.read as (this: Socket, size?: number) => Buf
 
 /* One function of each for all streams, so that a connection costs none of its own. */
 
-function readThroughGate(this: Guarded, size?: ReadSize): Buffer | null {
-  return (this[GATE] as Gate).read(size);
+function readThroughFilter(this: Guarded, size?: ReadSize): Buffer | null {
+  return (this[FILTER] as ConnectionFilter).read(size);
 }
 
 function holdFirstBytes(this: Guarded): void {
-  this[GATE]?.holdFirstBytes();
+  this[FILTER]?.holdFirstBytes();
 }
 
-function passGate(this: Guarded, piece: Buffer): void {
-  this[GATE]?.pass(piece);
+function passFilter(this: Guarded, piece: Buffer): void {
+  this[FILTER]?.pass(piece);
 }
 
-function readOnAtGate(this: Guarded): void {
-  this[GATE]?.readOn();
+function readOnAtFilter(this: Guarded): void {
+  this[FILTER]?.readOn();
 }
 
-function failGate(this: Guarded, error: Error): void {
-  const gate = this[GATE] as Gate;
+function failFilter(this: Guarded, error: Error): void {
+  const gate = this[FILTER] as ConnectionFilter;
   gate.watcher.failed(gate, error);
 }
 
-function closeGate(this: Guarded): void {
-  const gate = this[GATE] as Gate;
+function closeFilter(this: Guarded): void {
+  const gate = this[FILTER] as ConnectionFilter;
   gate.watcher.gone(gate);
 }
 
-export class Gate implements Connection, OnWheel {
+export class ConnectionFilter implements Connection, WheelItem {
   readonly stream: Socket;
   readonly raw: Socket;
   readonly address: string;
-  phase: GatePhase;
+  phase: FilterPhase;
   slot = 0;
   /** How long it may be silent, once it is open. */
   idleLimit: Milliseconds = 0;
@@ -133,11 +133,11 @@ export class Gate implements Connection, OnWheel {
   readAtMs = 0;
   /** It was sent something and may not have read it; the door's. */
   isSentTo = false;
-  readonly watcher: GateWatcher;
+  readonly watcher: FilterWatcher;
   /** Who the client says that it is, from its CONNECT until it is let in. */
   claim: ConnectClaimed | undefined;
   /** Set before the gate opens; without one all goes to the library. */
-  lane: Lane | undefined;
+  uplinkPath: UplinkPath | undefined;
   /** Set before the gate opens; without one there is no limit. */
   budget: ReadBudget | undefined;
   /** How many pieces of what an authenticated client said went to the library though there is a lane. */
@@ -156,17 +156,17 @@ export class Gate implements Connection, OnWheel {
   /** Nothing is read for now. */
   #isHeld = false;
 
-  constructor({ stream, raw, address }: Connection, phase: 'handshake' | 'connect', watcher: GateWatcher) {
+  constructor({ stream, raw, address }: Connection, phase: 'handshake' | 'connect', watcher: FilterWatcher) {
     this.stream = stream;
     this.raw = raw;
     this.address = address;
     this.phase = phase;
     this.watcher = watcher;
-    (stream as Guarded)[GATE] = this;
-    stream.read = readThroughGate;
+    (stream as Guarded)[FILTER] = this;
+    stream.read = readThroughFilter;
     stream.on('readable', holdFirstBytes);
-    stream.on('error', failGate);
-    stream.on('close', closeGate);
+    stream.on('error', failFilter);
+    stream.on('close', closeFilter);
   }
 
   /** Lets everything through from now on; the library asks for it as soon as it has written the CONNACK. */
@@ -231,7 +231,7 @@ export class Gate implements Connection, OnWheel {
       this.budget?.hold(this);
       return null;
     }
-    if (this.lane !== undefined && this.#enterLane()) return null;
+    if (this.uplinkPath !== undefined && this.#enterLane()) return null;
     const piece = this.#readOpen();
     return piece !== null && this.#hear(piece) ? piece : null;
   }
@@ -257,10 +257,10 @@ export class Gate implements Connection, OnWheel {
     if (this.phase !== 'open' || !stream.writable) return;
     if (this.#tellLibrary === undefined) return void stream.emit('readable');
     const isBehind = stream.writableNeedDrain;
-    if (isBehind && !stream.listeners('drain').includes(readOnAtGate)) stream.once('drain', readOnAtGate);
+    if (isBehind && !stream.listeners('drain').includes(readOnAtFilter)) stream.once('drain', readOnAtFilter);
     const isSpent = this.isOverBudget;
     if (isSpent) this.budget?.hold(this);
-    const isHeld = isBehind || isSpent || this.#forLibrary !== undefined || this.lane?.isFull === true;
+    const isHeld = isBehind || isSpent || this.#forLibrary !== undefined || this.uplinkPath?.isFull === true;
     if (isHeld === this.#isHeld) return;
     this.#isHeld = isHeld;
     if (isHeld) stream.pause();
@@ -287,14 +287,14 @@ export class Gate implements Connection, OnWheel {
     const [tellLibrary, ...others] = stream.listeners('readable') as (() => void)[];
     if (tellLibrary === undefined || others.length > 0) {
       // Who it is that waits for the socket isn't known any more: then all is the library's, as without a lane.
-      this.lane = undefined;
+      this.uplinkPath = undefined;
       return false;
     }
     this.#tellLibrary = tellLibrary;
     stream.removeListener('readable', tellLibrary);
     if (this.#bytes !== undefined) stream.unshift(this.#bytes);
     this.#bytes = undefined;
-    stream.on('data', passGate);
+    stream.on('data', passFilter);
     stream.resume();
     return true;
   }
@@ -313,7 +313,7 @@ export class Gate implements Connection, OnWheel {
         given = at;
         // The library isn't done with what came before.
         if (this.#forLibrary !== undefined) break;
-        this.lane?.take(
+        this.uplinkPath?.take(
           piece.subarray(payloadAt, end),
           ((piece[payloadAt - 2] as number) << 8) | (piece[payloadAt - 1] as number),
         );

@@ -3,7 +3,7 @@
  * a socket of ours without having said who he is, and ends those who fall silent or read no more.
  *
  * It counts bytes and packets and looks at the clock; who may come in is the broker's business, and it says so with
- * {@link FrontDoor.open}.
+ * {@link ConnectionGuard.open}.
  */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -11,15 +11,15 @@ import { type Clock, type Milliseconds, Minutes, Seconds } from '../../proto/clo
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { addressGroup } from '../network/address-group.js';
 import type { DescriptorRoom } from '../network/descriptors.js';
-import { Gate, type GateWatcher } from './connection-filter.js';
+import { ConnectionFilter, type FilterWatcher } from './connection-filter.js';
 import type { Connection } from './listener.js';
 import { SilentStrangers } from './silent-strangers.js';
-import { Wheel } from './timer-wheel.js';
+import { TimerWheel } from './timer-wheel.js';
 
 const KIB = 1024;
 
 /** What strangers and locks may cost (quality.md §2, "before authentication"). */
-export interface DoorLimits {
+export interface GuardLimits {
   /** The most bytes that the CONNECT may announce. It has some 80; with a will it may have more, and is refused. */
   readonly connectBytes: number;
   /** The most bytes that a packet may announce after it. An uplink over 1,024 is quarantined, so that it's seen. */
@@ -42,7 +42,7 @@ export interface DoorLimits {
   readonly readWithin: Milliseconds;
 }
 
-export const DOOR_LIMITS: DoorLimits = Object.freeze({
+export const GUARD_LIMITS: GuardLimits = Object.freeze({
   connectBytes: 4 * KIB,
   packetBytes: 64 * KIB,
   heldBytes: 8 * KIB * KIB,
@@ -80,8 +80,8 @@ const KEEPALIVE_FACTOR = 1.5;
 const LONGEST_KEEPALIVE = Minutes(60);
 const DEFAULT_KEEPALIVE = POWER_MODEL.timings.keepalive;
 
-export interface DoorOptions {
-  readonly limits: DoorLimits;
+export interface GuardOptions {
+  readonly limits: GuardLimits;
   /** Goes as the wall's does, and never back. */
   readonly clock: Clock;
   /** Whether the process has a descriptor to spare for a connection. */
@@ -89,29 +89,29 @@ export interface DoorOptions {
   /** The CONNECT has come; the stream is to be given to the broker library. */
   readonly onConnect: (connection: Connection) => void;
   /** The connection was refused, and is ended. */
-  readonly onRefused: (gate: Gate, what: 'connect' | 'packet', why: string) => void;
+  readonly onRefused: (gate: ConnectionFilter, what: 'connect' | 'packet', why: string) => void;
   /** An authenticated client is cut: it was silent for too long, or it reads no more. */
-  readonly onCut: (gate: Gate, cause: 'keepalive' | 'dropped', why: string) => void;
+  readonly onCut: (gate: ConnectionFilter, cause: 'keepalive' | 'dropped', why: string) => void;
 }
 
-export class FrontDoor implements GateWatcher {
-  readonly most: GateWatcher['most'];
+export class ConnectionGuard implements FilterWatcher {
+  readonly most: FilterWatcher['most'];
   isClosing = false;
-  readonly #options: DoorOptions;
-  readonly #gates = new Set<Gate>();
-  readonly #wheel: Wheel<Gate>;
+  readonly #options: GuardOptions;
+  readonly #gates = new Set<ConnectionFilter>();
+  readonly #wheel: TimerWheel<ConnectionFilter>;
   /** Those who were sent something and may not have read it. */
-  readonly #sentTo = new Set<Gate>();
+  readonly #sentTo = new Set<ConnectionFilter>();
   readonly #ofAddress = new Map<string, number>();
   readonly #silent = new SilentStrangers();
   #strangers = 0;
   #heldBytes = 0;
   #discardedBytes = 0;
 
-  constructor(options: DoorOptions) {
+  constructor(options: GuardOptions) {
     this.#options = options;
     this.most = { connect: options.limits.connectBytes, packet: options.limits.packetBytes };
-    this.#wheel = new Wheel(
+    this.#wheel = new TimerWheel(
       options.clock,
       (gate) => this.#due(gate),
       () => this.#lookAtReaders(),
@@ -128,7 +128,7 @@ export class FrontDoor implements GateWatcher {
     const { stream, raw, address } = connection;
     const { limits } = this.#options;
     const isSecure = stream !== raw;
-    const gate = new Gate(connection, isSecure ? 'handshake' : 'connect', this);
+    const gate = new ConnectionFilter(connection, isSecure ? 'handshake' : 'connect', this);
     gate.heardAtMs = this.#options.clock.now();
     this.#gates.add(gate);
     this.#strangers += 1;
@@ -140,7 +140,7 @@ export class FrontDoor implements GateWatcher {
   }
 
   /** A client is authenticated. `keepalive` in seconds, as its CONNECT has it. */
-  open(gate: Gate, keepalive: number): void {
+  open(gate: ConnectionFilter, keepalive: number): void {
     if (gate.phase !== 'answering') return;
     gate.open();
     this.#strangers -= 1;
@@ -151,7 +151,7 @@ export class FrontDoor implements GateWatcher {
   }
 
   /** A client is sent something: it is watched until it has read it. */
-  sent(gate: Gate): void {
+  sent(gate: ConnectionFilter): void {
     if (gate.isSentTo) return;
     gate.isSentTo = true;
     gate.readBytes = -1;
@@ -184,14 +184,14 @@ export class FrontDoor implements GateWatcher {
     this.#wheel.stop();
   }
 
-  held(gate: Gate, change: number): boolean {
+  held(gate: ConnectionFilter, change: number): boolean {
     this.#heldBytes += change;
     if (change <= 0 || this.#heldBytes <= this.#options.limits.heldBytes) return true;
     this.fault(gate, `${this.#options.limits.heldBytes.toLocaleString('en')} bytes of strangers are held already`);
     return false;
   }
 
-  connectIsWhole(gate: Gate): void {
+  connectIsWhole(gate: ConnectionFilter): void {
     this.#silent.remove(gate);
     if (gate.isSurplus) {
       this.fault(gate, NO_DESCRIPTOR, SERVER_UNAVAILABLE);
@@ -201,20 +201,20 @@ export class FrontDoor implements GateWatcher {
     this.#options.onConnect(gate);
   }
 
-  heard(gate: Gate, isPacket: boolean): void {
+  heard(gate: ConnectionFilter, isPacket: boolean): void {
     if (isPacket) gate.heardAtMs = this.#options.clock.now();
     // Nearly everything is answered.
     this.sent(gate);
   }
 
-  fault(gate: Gate, why: string, returnCode = 0): void {
+  fault(gate: ConnectionFilter, why: string, returnCode = 0): void {
     if (gate.phase === 'over') return;
     const what = gate.phase === 'open' ? 'packet' : 'connect';
     const answer = returnCode === 0 ? undefined : Buffer.from([...CONNACK, returnCode]);
     this.#end(gate, () => this.#options.onRefused(gate, what, why), answer);
   }
 
-  #secured(gate: Gate): void {
+  #secured(gate: ConnectionFilter): void {
     if (gate.phase !== 'handshake') return;
     gate.phase = 'connect';
     this.#wheel.set(gate, this.#options.limits.connectWithin);
@@ -236,7 +236,7 @@ export class FrontDoor implements GateWatcher {
   }
 
   /** Why there is no descriptor for a new connection; one that can still be answered is marked for it. */
-  #shortage(gate: Gate): string | undefined {
+  #shortage(gate: ConnectionFilter): string | undefined {
     const room = this.#options.roomFor?.(gate.raw) ?? 'enough';
     if (room === 'enough') return undefined;
     const hasEnded = this.#endSilent(this.#silent.oldestOfMost(), NO_DESCRIPTOR);
@@ -247,13 +247,13 @@ export class FrontDoor implements GateWatcher {
   }
 
   /** Ends one that has been silent for a while, so that another has room. */
-  #endSilent(gate: Gate | undefined, why: string): boolean {
+  #endSilent(gate: ConnectionFilter | undefined, why: string): boolean {
     if (gate === undefined || this.#options.clock.now() - gate.heardAtMs < SPARED_FOR) return false;
     this.fault(gate, `${why}; this one was silent the longest`);
     return true;
   }
 
-  #due(gate: Gate): void {
+  #due(gate: ConnectionFilter): void {
     const { limits, clock } = this.#options;
     const within = (what: string, limit: Milliseconds): void =>
       this.fault(gate, `${what} within ${limit / Seconds(1)} s`);
@@ -294,12 +294,12 @@ export class FrontDoor implements GateWatcher {
     return this.#sentTo.size > 0;
   }
 
-  failed(gate: Gate, error: Error): void {
+  failed(gate: ConnectionFilter, error: Error): void {
     if (gate.phase === 'handshake') this.fault(gate, `the TLS handshake failed: ${error.message}`);
   }
 
   /** Ends a connection, once `answer` is on its way. */
-  #end(gate: Gate, tell: () => void, answer?: Buffer): void {
+  #end(gate: ConnectionFilter, tell: () => void, answer?: Buffer): void {
     if (gate.phase !== 'open') this.#forgetStranger(gate);
     gate.end();
     this.#wheel.cancel(gate);
@@ -308,7 +308,7 @@ export class FrontDoor implements GateWatcher {
     else gate.stream.write(answer, () => gate.stream.destroy());
   }
 
-  #forgetStranger(gate: Gate): void {
+  #forgetStranger(gate: ConnectionFilter): void {
     this.#strangers -= 1;
     this.#silent.remove(gate);
     this.#discardedBytes += gate.raw.bytesRead;
@@ -317,7 +317,7 @@ export class FrontDoor implements GateWatcher {
     void new ArrayBuffer(NUDGE_BYTES);
   }
 
-  gone(gate: Gate): void {
+  gone(gate: ConnectionFilter): void {
     if (gate.phase !== 'over') {
       if (gate.phase !== 'open') this.#forgetStranger(gate);
       gate.end();

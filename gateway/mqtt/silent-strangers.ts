@@ -4,13 +4,13 @@
  * CONNECT at once.
  */
 import { addressGroup } from '../network/address-group.js';
-import type { Gate } from './connection-filter.js';
+import type { ConnectionFilter } from './connection-filter.js';
 
 export class SilentStrangers {
   /** Of each address, the longest silent first. */
-  readonly #of = new Map<string, Set<Gate>>();
+  readonly #of = new Map<string, Set<ConnectionFilter>>();
 
-  add(gate: Gate): void {
+  add(gate: ConnectionFilter): void {
     const group = addressGroup(gate.address);
     const gates = this.#of.get(group);
     if (gates === undefined) this.#of.set(group, new Set([gate]));
@@ -18,7 +18,7 @@ export class SilentStrangers {
   }
 
   /** It has said who it is, or is gone. */
-  remove(gate: Gate): void {
+  remove(gate: ConnectionFilter): void {
     const group = addressGroup(gate.address);
     const gates = this.#of.get(group);
     if (gates?.delete(gate) === true && gates.size === 0) this.#of.delete(group);
@@ -30,19 +30,19 @@ export class SilentStrangers {
   }
 
   /** The longest silent one of this address. */
-  oldestOf(address: string): Gate | undefined {
+  oldestOf(address: string): ConnectionFilter | undefined {
     return first(this.#of.get(addressGroup(address)));
   }
 
   /** The longest silent one of the address that has the most. */
-  oldestOfMost(): Gate | undefined {
-    let most: Set<Gate> | undefined;
+  oldestOfMost(): ConnectionFilter | undefined {
+    let most: Set<ConnectionFilter> | undefined;
     for (const gates of this.#of.values()) if (gates.size > (most?.size ?? 0)) most = gates;
     return first(most);
   }
 }
 
-function first(gates: Iterable<Gate> | undefined): Gate | undefined {
+function first(gates: Iterable<ConnectionFilter> | undefined): ConnectionFilter | undefined {
   for (const gate of gates ?? []) return gate;
   return undefined;
 }

@@ -8,11 +8,11 @@ import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 const WHEEL_GRAIN: Milliseconds = 250;
 
 /** What has a deadline: it is noted in itself in which slot it stands, 0 for none. */
-export interface OnWheel {
+export interface WheelItem {
   slot: number;
 }
 
-export class Wheel<T extends OnWheel> {
+export class TimerWheel<T extends WheelItem> {
   readonly #clock: Clock;
   readonly #onDue: (item: T) => void;
   readonly #onTurn: () => boolean;

@@ -12,7 +12,7 @@
 import { monotonicMs } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
 import type { Answer, Ingest } from '../ingest/ingest.js';
-import type { Gate, Lane } from './connection-filter.js';
+import type { ConnectionFilter, UplinkPath } from './connection-filter.js';
 import type { Session } from './sessions.js';
 
 /** Unanswered uplinks of a connection with which nothing more is read from it. What one read brought is all taken. */
@@ -21,34 +21,34 @@ const MAX_READ_AHEAD = 64;
 /** The first two bytes of each PUBACK: its type and its length (MQTT 3.1.1, 3.4). */
 const PUBACK = '\x40\x02';
 
-export interface LanesOptions {
+export interface FastPathOptions {
   readonly ingest: Pick<Ingest, 'take'>;
   readonly events: Pick<GatewayEvents, 'emit'>;
   /** The first uplink of a session is here, of which the library may not have said yet that it is ready. */
-  readonly onFirst: (gate: Gate) => void;
+  readonly onFirst: (gate: ConnectionFilter) => void;
   /** An uplink must not be acknowledged: the connection is to be ended. */
-  readonly onFailed: (gate: Gate, error: Error) => void;
+  readonly onFailed: (gate: ConnectionFilter, error: Error) => void;
 }
 
 /** All lanes of a broker, and the PUBACKs that wait for the end of the turn. */
-export class Lanes {
-  readonly options: LanesOptions;
+export class UplinkFastPaths {
+  readonly options: FastPathOptions;
   /** One entry for each PUBACK: whose, and since when its PUBLISH is here. */
-  readonly #answered: FastLane[] = [];
+  readonly #answered: UplinkFastPath[] = [];
   readonly #arrivedAt: number[] = [];
   readonly #flush = (): void => this.#writeAll();
 
-  constructor(options: LanesOptions) {
+  constructor(options: FastPathOptions) {
     this.options = options;
   }
 
   /** A lane for a connection that is authenticated; the gate is to be opened after it. */
-  open(session: Session, gate: Gate): FastLane {
-    return new FastLane(this, session, gate);
+  open(session: Session, gate: ConnectionFilter): UplinkFastPath {
+    return new UplinkFastPath(this, session, gate);
   }
 
   /** Has a lane write its PUBACKs at the end of the turn. */
-  answered(lane: FastLane, arrivedAt: number): void {
+  answered(lane: UplinkFastPath, arrivedAt: number): void {
     if (this.#answered.push(lane) === 1) queueMicrotask(this.#flush);
     this.#arrivedAt.push(arrivedAt);
   }
@@ -63,15 +63,15 @@ export class Lanes {
   }
 }
 
-export class FastLane implements Lane {
-  readonly #lanes: Lanes;
+export class UplinkFastPath implements UplinkPath {
+  readonly #lanes: UplinkFastPaths;
   readonly #session: Session;
-  readonly #gate: Gate;
+  readonly #gate: ConnectionFilter;
   #unanswered = 0;
   /** PUBACKs that aren't written yet, a character a byte: Node takes such a text to the socket without a copy first. */
   #pubacks = '';
 
-  constructor(lanes: Lanes, session: Session, gate: Gate) {
+  constructor(lanes: UplinkFastPaths, session: Session, gate: ConnectionFilter) {
     this.#lanes = lanes;
     this.#session = session;
     this.#gate = gate;

@@ -55,7 +55,7 @@ export class DescriptorWatch {
     const { limit, forLocks } = this.descriptors;
     if (limit === undefined || locks + OTHERS <= forLocks) return locks + OTHERS + LOADING > forLocks;
     const needed = descriptorsFor(locks + OTHERS);
-    this.#tell(
+    this.#report(
       'few',
       `${locks} locks are registered, and this process may have ${limit} descriptors (open files and connections): ` +
         `raise the limit with "ulimit -n ${needed}", or not all of them can be connected at once`,
@@ -82,7 +82,7 @@ export class DescriptorWatch {
     }
     if (this.#shortAtMs === undefined || this.#parts.clock.now() - this.#shortAtMs < CALM_AFTER) return;
     this.#shortAtMs = undefined;
-    this.#tell('enough', 'there are free descriptors again: locks are let in as before');
+    this.#report('enough', 'there are free descriptors again: locks are let in as before');
   }
 
   #short(): void {
@@ -90,14 +90,14 @@ export class DescriptorWatch {
     this.#shortAtMs = this.#parts.clock.now();
     if (!isFirst) return;
     const { limit = 0, reserve } = this.descriptors;
-    this.#tell(
+    this.#report(
       'short',
       `of the ${limit} descriptors (open files and connections) that this process may have, only the ${reserve} that ` +
         'are kept for operators and files are free: new locks are turned away for now; raise the limit (ulimit -n)',
     );
   }
 
-  #tell(state: DescriptorsTurned['state'], why: string): void {
+  #report(state: DescriptorsTurned['state'], why: string): void {
     const { events, now, descriptors } = this.#parts;
     events.emit('descriptors', { atMs: now(), state, limit: descriptors.limit ?? 0, why });
   }

@@ -16,7 +16,7 @@ export const LEAST_AT_ONCE = 4;
 /** An answer that takes longer shows nobody that more would be welcome. */
 const QUICK: Milliseconds = Seconds(5);
 
-export class AttemptWindow {
+export class ConcurrencyLimiter {
   #size = LEAST_AT_ONCE;
 
   /** How many may be under way at once now. */

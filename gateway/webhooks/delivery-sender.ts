@@ -28,7 +28,7 @@ export interface SigningSecret {
 }
 
 /** What an attempt needs of the parts around it. */
-export interface CourierParts {
+export interface DeliverySenderParts {
   readonly agents: GuardedAgents;
   /** The clock that deliveries wait by; receivers live by its wall's. */
   readonly waits: DeliveryClock;
@@ -45,12 +45,12 @@ export interface Attempted {
   readonly result: AttemptResult;
 }
 
-export class Courier {
+export class DeliverySender {
   readonly #url: WebhookUrl;
   readonly #secrets: UrlSecrets;
-  readonly #parts: CourierParts;
+  readonly #parts: DeliverySenderParts;
 
-  constructor(url: WebhookUrl, secrets: UrlSecrets, parts: CourierParts) {
+  constructor(url: WebhookUrl, secrets: UrlSecrets, parts: DeliverySenderParts) {
     this.#url = url;
     this.#secrets = secrets;
     this.#parts = parts;

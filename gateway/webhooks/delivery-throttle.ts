@@ -38,55 +38,55 @@ const SLOWER = 0.5;
 const MOST_RATE = 20_000;
 
 /** Who begins attempts, and waits where they are held back. */
-export interface Paced {
+export interface Throttled {
   wake(): void;
 }
 
-export interface PaceParts {
+export interface DeliveryThrottleParts {
   /** The wall's clock. */
   readonly clock: Clock;
   readonly loopTime: () => LoopTime;
 }
 
-const REAL: PaceParts = { clock: systemClock, loopTime };
+const REAL: DeliveryThrottleParts = { clock: systemClock, loopTime };
 
-export class Pace {
-  readonly #parts: PaceParts;
+export class DeliveryThrottle {
+  readonly #parts: DeliveryThrottleParts;
   #rate = FIRST_RATE;
   /** How many attempts may begin before the next look; infinite while pings are few. */
   #left = Number.POSITIVE_INFINITY;
   /** How many of them one URL may begin, and how many it has. */
   #share = Number.POSITIVE_INFINITY;
-  #begun = new Map<Paced, number>();
+  #begun = new Map<Throttled, number>();
   /** Those that were held back, the longest first: with nothing begun since the last look, and with something. */
-  #held = new Set<Paced>();
-  #served = new Set<Paced>();
+  #held = new Set<Throttled>();
+  #served = new Set<Throttled>();
   /** The part of an attempt that the rate has earned and that was not dealt yet. */
   #earned = 0;
-  #deals = 0;
+  #grants = 0;
   #busySinceMs = 0;
   #turn: Timer | undefined;
   #seen: LoopTime = { idle: 0, active: 0 };
   #isStopped = false;
 
-  constructor(parts: PaceParts = REAL) {
+  constructor(parts: DeliveryThrottleParts = REAL) {
     this.#parts = parts;
   }
 
   /** How many attempts this one may begin now. Where there are none, it is woken when there are. */
-  room(worker: Paced): number {
+  room(worker: Throttled): number {
     const room = Math.min(this.#left, this.#share - (this.#begun.get(worker) ?? 0));
     if (room <= 0) (this.#begun.has(worker) ? this.#served : this.#held).add(worker);
     return room;
   }
 
   /** Whether it is held back: then it need not be woken for what is new, and is when something may begin. */
-  isHeld(worker: Paced): boolean {
+  isHeld(worker: Throttled): boolean {
     return this.#held.has(worker) || this.#served.has(worker);
   }
 
   /** To be called as an attempt begins. */
-  begin(worker: Paced): void {
+  begin(worker: Throttled): void {
     if (this.#turn === undefined) return;
     this.#left -= 1;
     this.#begun.set(worker, (this.#begun.get(worker) ?? 0) + 1);
@@ -99,31 +99,31 @@ export class Pace {
     if (this.#turn !== undefined) return;
     this.#rate = FIRST_RATE;
     this.#earned = 0;
-    this.#deals = 0;
+    this.#grants = 0;
     this.#seen = this.#parts.loopTime();
-    this.#deal();
+    this.#grant();
   }
 
   /** Holds nobody back any more. */
   stop(): void {
     this.#isStopped = true;
-    this.#calm();
+    this.#release();
   }
 
-  #calm(): void {
+  #release(): void {
     this.#turn?.cancel();
     this.#turn = undefined;
     this.#wake(Number.POSITIVE_INFINITY);
   }
 
-  #takeTurn(): void {
+  #onTurn(): void {
     const { clock, loopTime } = this.#parts;
     if (Math.abs(clock.now() - this.#busySinceMs) >= CALM_AFTER) {
-      this.#calm();
+      this.#release();
       return;
     }
-    if (this.#deals % DEALS_PER_LOOK === 0) this.#adapt(loopTime());
-    this.#deal();
+    if (this.#grants % DEALS_PER_LOOK === 0) this.#adapt(loopTime());
+    this.#grant();
   }
 
   #adapt(seen: LoopTime): void {
@@ -134,9 +134,9 @@ export class Pace {
     else if (share < IDLE_LITTLE) this.#rate = Math.max(this.#rate * SLOWER, LEAST_RATE);
   }
 
-  #deal(): void {
-    this.#turn = this.#parts.clock.after(DEAL_EVERY, () => this.#takeTurn());
-    this.#deals += 1;
+  #grant(): void {
+    this.#turn = this.#parts.clock.after(DEAL_EVERY, () => this.#onTurn());
+    this.#grants += 1;
     const earned = this.#earned + (this.#rate * DEAL_EVERY) / Seconds(1);
     const attempts = Math.floor(earned);
     this.#earned = earned - attempts;

@@ -4,7 +4,7 @@ import type { Keys } from '../data-folder/keys.js';
 import type { WebhookUrl } from '../store/contract/store.js';
 import type { OldSecret } from '../store/contract/webhook-store.js';
 import type { UrlSecrets } from './delivery-sender.js';
-import { Pace } from './delivery-throttle.js';
+import { DeliveryThrottle } from './delivery-throttle.js';
 import { unsealHeaders } from './payload/custom-headers.js';
 import { ProgressRecorder } from './url/progress-recorder.js';
 import { StalledUrls } from './url/stalled-urls.js';
@@ -36,7 +36,7 @@ export class Dispatcher {
   readonly #workers = new Map<number, UrlWorker>();
   /** Changes under way, by URL. */
   readonly #changing = new Map<number, Promise<void>>();
-  readonly #pace = new Pace();
+  readonly #pace = new DeliveryThrottle();
   readonly #recorder: ProgressRecorder;
   readonly #stalled: StalledUrls;
   #stopping = false;

@@ -18,7 +18,7 @@ import { type BudgetName, OverBudget } from '../fairness/over-budget.js';
 import type { Device, Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
 import { noSuchDevice } from '../store/sqlite/tables/registry.js';
 import { noSuchWebhook } from '../store/sqlite/tables/webhooks/webhooks.js';
-import { Courier, type CourierParts } from './delivery-sender.js';
+import { DeliverySender, type DeliverySenderParts } from './delivery-sender.js';
 import { openUrlSecrets } from './dispatcher.js';
 import { webhookBody } from './payload/body.js';
 import { ADDRESS_REFUSED } from './sending/attempt.js';
@@ -32,7 +32,7 @@ const WINDOW: Milliseconds = Minutes(1);
 /** How far back a ping is looked for among a lock's uplinks: 100 acknowledgements may follow it. */
 const LOOKED_AT = 200;
 
-export interface WebhookTesterParts extends CourierParts {
+export interface WebhookTesterParts extends DeliverySenderParts {
   readonly store: Store;
   readonly keys: Keys;
 }
@@ -133,7 +133,7 @@ export class WebhookTester {
     const { store, keys, waits } = this.#parts;
     const nowMs = waits.wall.now();
     const secrets = openUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
-    const result = await new Courier(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
+    const result = await new DeliverySender(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
     const { status, error } = result;
     const durationMs = error === ADDRESS_REFUSED ? null : result.durationMs;
     return { urlId: url.id, origin: new URL(url.url).origin, status, durationMs, error };

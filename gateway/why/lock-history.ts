@@ -25,7 +25,7 @@ export interface HistoryLock {
 }
 
 /** What the history is to end at. */
-export type Aim = { readonly uplink: StoredUplink; readonly event: UplinkEvent } | { readonly atMs: number };
+export type Target = { readonly uplink: StoredUplink; readonly event: UplinkEvent } | { readonly atMs: number };
 
 /** The history, and what is to be said of how it was read. */
 export interface ReadHistory extends JudgedHistory {
@@ -44,7 +44,7 @@ export interface HistoryParts {
 export async function readHistory(
   { store, locks: { judging } }: HistoryParts,
   { deviceId, mac }: HistoryLock,
-  aim: Aim,
+  aim: Target,
 ): Promise<ReadHistory> {
   const toMs = 'uplink' in aim ? aim.uplink.receivedAtMs : aim.atMs;
   const toId = 'uplink' in aim ? aim.uplink.id : (await store.webhooks.findFirstUplinkFrom(toMs + 1)) - 1;
@@ -84,11 +84,11 @@ function eventOf(entry: LogEntry, marks: readonly number[]): JudgeEvent | undefi
   }
 }
 
-function isTarget(entry: LogEntry, aim: Aim): boolean {
+function isTarget(entry: LogEntry, aim: Target): boolean {
   return 'uplink' in aim && entry.type === 'uplink' && entry.uplink.id === aim.uplink.id;
 }
 
-function isBehind(entry: LogEntry, aim: Aim): boolean {
+function isBehind(entry: LogEntry, aim: Target): boolean {
   if ('uplink' in aim) return entry.type === 'uplink' && entry.uplink.id > aim.uplink.id;
   return (entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs) > aim.atMs;
 }

@@ -82,24 +82,24 @@ export async function explain(parts: WhyParts, text: string, at: string | undefi
   const atMs = at === undefined ? undefined : readMoment(at, nowMs);
   if (atMs !== undefined && subject.kind !== 'lock')
     throw new LockgateError('input-at', 'a time goes with a MAC alone: everything else has its own');
-  const { about, steps } = await tell({ ...parts, nowMs }, subject, atMs);
+  const { about, steps } = await explainSubject({ ...parts, nowMs }, subject, atMs);
   return { about, nowMs, wallNowMs, steps: [...clockSteps(nowMs, wallNowMs, steps), ...steps] };
 }
 
-async function tell(parts: Asked, subject: Subject, atMs: number | undefined): Promise<Told> {
+async function explainSubject(parts: Asked, subject: Subject, atMs: number | undefined): Promise<Told> {
   switch (subject.kind) {
     case 'event':
-      return await tellEvent(parts, subject);
+      return await explainEvent(parts, subject);
     case 'uplink':
-      return await tellNamed(parts, subject);
+      return await explainUplink(parts, subject);
     case 'finding':
-      return await tellFinding(parts, subject.id);
+      return await explainFinding(parts, subject.id);
     case 'command':
-      return await tellCommand(parts, subject.id);
+      return await explainCommand(parts, subject.id);
     case 'quarantine':
-      return await tellQuarantined(parts, subject.id);
+      return await explainQuarantined(parts, subject.id);
     case 'lock':
-      return await tellLock(parts, subject.mac, atMs);
+      return await explainLock(parts, subject.mac, atMs);
     case 'test-webhook':
       return { about: { kind: subject.kind, id: subject.id, mac: null }, steps: [TEST_STEP] };
   }
@@ -122,14 +122,14 @@ function clockSteps(nowMs: number, wallNowMs: number, steps: readonly WhyStep[])
   return [step('clocks', 'two', SECTIONS.judge, sentence, nowMs)];
 }
 
-async function tellEvent(parts: Asked, { id, name, urlId }: Extract<Subject, { kind: 'event' }>): Promise<Told> {
+async function explainEvent(parts: Asked, { id, name, urlId }: Extract<Subject, { kind: 'event' }>): Promise<Told> {
   const uplink = await parts.store.webhooks.findEvent(name);
   if (uplink === null) throw new LockgateError('no-such-event', `there is no event ${id}`);
   const about = { kind: 'event', id: urlId === undefined ? id : `${id}/${urlId}`, mac: uplink.mac } as const;
   return { about, steps: await stepsOf(parts, uplink, urlId) };
 }
 
-async function tellNamed(parts: Asked, named: Extract<Subject, { kind: 'uplink' }>): Promise<Told> {
+async function explainUplink(parts: Asked, named: Extract<Subject, { kind: 'uplink' }>): Promise<Told> {
   const { mac } = named;
   const label = uplinkLabel(named);
   const { deviceId } = await lockOf(parts, mac);
@@ -201,7 +201,7 @@ function boundSteps({ isCut, damaged, isComplete, failures }: ReadHistory): WhyS
   return steps;
 }
 
-async function tellFinding(parts: Asked, id: number): Promise<Told> {
+async function explainFinding(parts: Asked, id: number): Promise<Told> {
   const found = await parts.store.why.findFinding(id);
   if (found === null)
     throw new LockgateError('no-such-finding', `there is no finding ${id}, or what came later explained it away`);
@@ -227,7 +227,7 @@ function foundFirst(steps: readonly WhyStep[], rule: RuleName): WhyStep[] {
   return [...steps.filter(isIt), ...steps.filter((each) => !isIt(each))];
 }
 
-async function tellCommand(parts: Asked, id: number): Promise<Told> {
+async function explainCommand(parts: Asked, id: number): Promise<Told> {
   const record = await parts.commands.find(id);
   const { deviceId, mac } = record;
   const about = { kind: 'command', id: `command:${id}`, mac } as const;
@@ -254,7 +254,7 @@ async function answerSteps(
   return [step('command', 'answer', SECTIONS.wire, sentence, answer.atMs)];
 }
 
-async function tellQuarantined(parts: Asked, id: number): Promise<Told> {
+async function explainQuarantined(parts: Asked, id: number): Promise<Told> {
   const message = await parts.store.why.findQuarantined(id);
   if (message === null) throw new LockgateError('no-such-quarantined', `there is nothing in quarantine as ${id}`);
   const { deviceId, mac } = message;
@@ -262,7 +262,7 @@ async function tellQuarantined(parts: Asked, id: number): Promise<Told> {
   return { about, steps: [...quarantineSteps(message), ...(await nextSteps(parts, { deviceId, mac }))] };
 }
 
-async function tellLock(parts: Asked, mac: Mac, atMs: number | undefined): Promise<Told> {
+async function explainLock(parts: Asked, mac: Mac, atMs: number | undefined): Promise<Told> {
   const lock = await lockOf(parts, mac);
   const about = { kind: 'lock', id: formatMac(mac), mac } as const;
   const steps = await momentSteps(parts, lock, atMs ?? parts.nowMs);

@@ -10,7 +10,7 @@ import {
   newVerdict,
   type UplinkCopy,
   type UplinkEvent,
-  type UplinkName,
+  type UplinkKey,
   type Verdict,
 } from '../power/judge/event.js';
 import { judgeInPlace } from '../power/judge/judge.js';
@@ -19,7 +19,7 @@ import type { PowerModel } from '../power/model.js';
 import type { RuleName, Severity } from '../power/rules.js';
 import { formatMac, type Mac } from '../wire/mac.js';
 import type { Uplink } from '../wire/ping.js';
-import { UplinkNames, UplinkNamesBound } from '../wire/seen-uplinks.js';
+import { SeenUplinks, SeenUplinksBound } from '../wire/seen-uplinks.js';
 import { FIRST_LIFE, lifeOf, NO_MARKS } from '../wire/uplink-life.js';
 import { Coverage, type CoverageCell } from './coverage.js';
 import { type TraceAck, type TraceEvent, type TraceHeader, type TracePing, UNNAMED_LOCK } from './trace.js';
@@ -39,8 +39,8 @@ interface JudgedLock extends Due {
   readonly belief: Belief;
   readonly marks: readonly number[];
   /** Of its own uplinks, by life, from the first on. */
-  readonly own: UplinkNames[];
-  readonly phones: UplinkNames;
+  readonly own: SeenUplinks[];
+  readonly phones: SeenUplinks;
 }
 
 /** See the head of this file. It is given the events of one trace, in order. */
@@ -50,7 +50,7 @@ export class TraceCheck {
   readonly #coverage: Coverage | null;
   readonly #locks = new Map<Mac, JudgedLock>();
   readonly #deadlines = new Deadlines<JudgedLock>();
-  readonly #bound = new UplinkNamesBound();
+  readonly #bound = new SeenUplinksBound();
   readonly #out: Verdict = newVerdict();
   readonly #findings = new Set<TraceFinding>();
   readonly #withdrawn: TraceFinding[] = [];
@@ -146,8 +146,8 @@ export class TraceCheck {
     const lock: JudgedLock = {
       belief,
       marks,
-      own: Array.from({ length: 1 + marks.length }, () => new UplinkNames(this.#bound)),
-      phones: new UplinkNames(this.#bound),
+      own: Array.from({ length: 1 + marks.length }, () => new SeenUplinks(this.#bound)),
+      phones: new SeenUplinks(this.#bound),
       dueMs: 0,
     };
     this.#locks.set(mac, lock);
@@ -225,26 +225,23 @@ const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
   'state-unchanged',
 ]);
 
-function keyOf(mac: string, rule: RuleName, about: UplinkName): string {
+function keyOf(mac: string, rule: RuleName, about: UplinkKey): string {
   return `${rule} ${mac} ${about.life ?? FIRST_LIFE} ${about.boot} ${about.sequence}`;
 }
 
 /** What is known under the name with the same content in any life is that uplink (protocol.md §1). */
-function copyIn(lives: readonly UplinkNames[], life: number, uplink: Uplink, line: number): UplinkCopy {
-  const names = lives[life - 1] as UplinkNames;
+function copyIn(lives: readonly SeenUplinks[], life: number, uplink: Uplink, line: number): UplinkCopy {
+  const names = lives[life - 1] as SeenUplinks;
   if (lives.length > 1 && lives.some((other) => other !== names && other.has(uplink))) return 'repeat';
   return names.note(uplink, line);
 }
 
 /** The line of the uplink that a finding is about: this one's, or the one where an earlier uplink stood. */
-function lineOf(lock: JudgedLock, about: UplinkName | null, judged: UplinkEvent | null, line: number): number {
+function lineOf(lock: JudgedLock, about: UplinkKey | null, judged: UplinkEvent | null, line: number): number {
   if (about === null || (judged !== null && isAbout(about, judged))) return line;
   return lock.own[(about.life ?? FIRST_LIFE) - 1]?.lineOf(about.boot, about.sequence) ?? line;
 }
 
-function isAbout(
-  { life = FIRST_LIFE, boot, sequence }: UplinkName,
-  { life: judgedLife, uplink }: UplinkEvent,
-): boolean {
+function isAbout({ life = FIRST_LIFE, boot, sequence }: UplinkKey, { life: judgedLife, uplink }: UplinkEvent): boolean {
   return uplink.sequence === sequence && uplink.boot === boot && (judgedLife ?? FIRST_LIFE) === life;
 }

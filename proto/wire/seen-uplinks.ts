@@ -26,8 +26,8 @@ interface Chunk {
   readonly lines: Int32Array;
 }
 
-/** The bound that several {@link UplinkNames} share. */
-export class UplinkNamesBound {
+/** The bound that several {@link SeenUplinks} share. */
+export class SeenUplinksBound {
   readonly #forget: (() => void)[] = [];
   #oldest = 0;
 
@@ -44,15 +44,15 @@ export class UplinkNamesBound {
 }
 
 /** See the head of this file. */
-export class UplinkNames {
-  readonly #bound: UplinkNamesBound;
+export class SeenUplinks {
+  readonly #bound: SeenUplinksBound;
   readonly #boots = new Map<number, Map<number, Chunk>>();
   readonly #conflicts = new Set<string>();
   #boot = -1;
   #place = -1;
   #chunk: Chunk | undefined;
 
-  constructor(bound: UplinkNamesBound) {
+  constructor(bound: SeenUplinksBound) {
     this.#bound = bound;
   }
 
@@ -64,7 +64,7 @@ export class UplinkNames {
     const { boot, sequence } = uplink;
     const chunk = this.#find(boot, sequence) ?? this.#make(boot, sequence >>> CHUNK_BITS);
     const index = sequence & (CHUNK_NUMBERS - 1);
-    const digest = digestOf(uplink);
+    const digest = fingerprintOf(uplink);
     if (chunk.lines[index] === 0) {
       chunk.lines[index] = line;
       chunk.digests[index] = digest;
@@ -79,7 +79,7 @@ export class UplinkNames {
     const chunk = this.#find(boot, sequence);
     const index = sequence & (CHUNK_NUMBERS - 1);
     if (chunk === undefined || chunk.lines[index] === 0) return false;
-    const digest = digestOf(uplink);
+    const digest = fingerprintOf(uplink);
     return chunk.digests[index] === digest || this.#conflicts.has(`${boot}/${sequence}/${digest}`);
   }
 
@@ -145,7 +145,7 @@ let first = 0;
 let second = 0;
 
 /** A digest of all that an uplink says: different content has another one, but for a chance of 1 in 2⁵³. */
-export function digestOf(uplink: Uplink): number {
+export function fingerprintOf(uplink: Uplink): number {
   const { power, body } = uplink;
   first = 0x811c9dc5;
   second = 0x9e3779b9;

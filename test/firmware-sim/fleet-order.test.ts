@@ -112,7 +112,7 @@ class Parts {
   async listen(): Promise<void> {
     const { store, clock, events } = this;
     const locks = new Locks(store, clock, (due) => {
-      for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
+      for (const { deviceId, mac } of due) ingest.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
     });
     const ingest = new Ingest({ commands: NO_COMMANDS, store, locks, clock, events, onStored: () => undefined });
     await beginListening({ locks, ingest, clock, lastRanMs: null });
@@ -133,7 +133,7 @@ class Parts {
   connects(lock: number): void {
     const { deviceId, mac } = this.senders[lock] as Sender;
     const atMs = this.clock.now();
-    this.ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs });
+    this.ingest.recordEvent(deviceId, mac, { type: 'connect', source: 'lock', atMs });
   }
 }
 

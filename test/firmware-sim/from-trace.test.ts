@@ -6,7 +6,7 @@ import t from 'tap';
 import { readTraceRecord, TracedLocks } from '../../cli/commands/sim/traced-locks.js';
 import { parseBugOrder } from '../../firmware-sim/faults/bugs.js';
 import { parseMix } from '../../firmware-sim/fleet/mix.js';
-import { TraceRecorder } from '../../firmware-sim/inference/trace-records.js';
+import { LockRecordReader } from '../../firmware-sim/inference/trace-records.js';
 import { TracedRun } from '../../firmware-sim/inference/traced-run.js';
 import { LockgateError } from '../../proto/errors.js';
 import { TraceReader } from '../../proto/trace/reader.js';
@@ -44,14 +44,14 @@ interface Again {
 /** Makes the locks of a trace, and runs them. */
 function again(lines: readonly string[]): Again {
   const reader = new TraceReader();
-  let recorder: TraceRecorder | undefined;
+  let recorder: LockRecordReader | undefined;
   for (const line of lines) {
     const event = reader.read(line);
     if (!event.ok) throw new Error(`line ${event.error.line}: ${event.error.message}`);
     if (event.value !== null) recorder?.add(event.value);
-    else if (reader.header !== null) recorder = new TraceRecorder(reader.header);
+    else if (reader.header !== null) recorder = new LockRecordReader(reader.header);
   }
-  const record = (recorder as TraceRecorder).end();
+  const record = (recorder as LockRecordReader).end();
   const traced = new TracedLocks(record, 'sent');
   const made = new Map<Mac, PingUplink[]>(traced.locks.map(({ mac }) => [mac, []]));
   const written: string[] = [];

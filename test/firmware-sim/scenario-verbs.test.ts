@@ -4,7 +4,7 @@ import t from 'tap';
 import { MemoryGateway } from '../../firmware-sim/link/memory-link.js';
 import { Lock } from '../../firmware-sim/lock/lock.js';
 import { Prng } from '../../firmware-sim/prng.js';
-import { type Happening, parseHappening, VERBS } from '../../firmware-sim/world/device-event.js';
+import { type DeviceEvent, parseDeviceEvent, VERBS } from '../../firmware-sim/world/device-event.js';
 import { DirectedWorld } from '../../firmware-sim/world/directed-world.js';
 import { AMSTERDAM } from '../../firmware-sim/world/routes/city.js';
 import { parseMeters, parseMoment, parseSpan } from '../../firmware-sim/world/span-words.js';
@@ -57,7 +57,7 @@ t.test('spans, distances and moments', async (t) => {
 });
 
 t.test('every verb is read', async (t) => {
-  const rows: [string, Happening][] = [
+  const rows: [string, DeviceEvent][] = [
     ['unlock', { type: 'lock-state', lockState: 'unlocked' }],
     [' Lock ', { type: 'lock-state', lockState: 'locked' }],
     ['ride 2km', { type: 'ride', goal: { type: 'meters', meters: 2000 } }],
@@ -106,7 +106,7 @@ t.test('every verb is read', async (t) => {
       },
     ],
   ];
-  for (const [text, happening] of rows) t.same(parseHappening(text), { ok: true, value: happening }, text);
+  for (const [text, happening] of rows) t.same(parseDeviceEvent(text), { ok: true, value: happening }, text);
   const read = new Set(rows.map(([text]) => text.trim().toLowerCase().split(' ')[0]));
   for (const { word } of VERBS) t.ok(read.has(word), word);
 });
@@ -133,7 +133,7 @@ t.test('what is typed wrongly is quoted, with what was expected', async (t) => {
     ['x'.repeat(301), /301 characters: expected at most 300/],
   ];
   for (const [text, says] of rows) {
-    const read = parseHappening(text);
+    const read = parseDeviceEvent(text);
     t.match(read.ok ? read.value : read.error.message, says, text);
   }
 });
@@ -164,7 +164,7 @@ function bench() {
   });
   const reasons = (): string[] => sent.map(([, { body }]) => (body.kind === 'ack' ? 'ack' : body.reason));
   const tell = (text: string, atMs = clock.now()): void => {
-    const read = parseHappening(text);
+    const read = parseDeviceEvent(text);
     if (!read.ok) throw new Error(read.error.message);
     if (read.value.type === 'command' || read.value.type === 'wait') throw new Error('not of the world');
     world.tell(read.value, atMs);

@@ -29,7 +29,7 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
 /** A running gateway notes it in the audit log itself, and holds the store. */
 async function reset(data: string): Promise<Taken> {
   try {
-    const work = { action: 'token.change', who: ownerHere(), told: () => ({}), onMended: note };
+    const work = { action: 'token.change', who: ownerHere(), facts: () => ({}), onMended: note };
     await workOnFolder(data, work, async () => resetOperatorToken(data));
     return 'not-running';
   } catch (error) {

@@ -7,7 +7,7 @@ import {
   firstDifference,
 } from '../../../firmware-sim/inference/ping-comparison.js';
 import type { CommandsAre } from '../../../firmware-sim/inference/switches.js';
-import { type TraceRecord, TraceRecorder } from '../../../firmware-sim/inference/trace-records.js';
+import { LockRecordReader, type TraceRecord } from '../../../firmware-sim/inference/trace-records.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type PingUplink, type Uplink } from '../../../proto/wire/ping.js';
@@ -25,7 +25,7 @@ const DIFFERENCES_SHOWN = 10;
  * @throws LockgateError `input-trace` with file and line for what can't be read, `input-file` for a file that can't
  */
 export async function readTraceRecord(file: string): Promise<TraceRecord> {
-  let recorder: TraceRecorder | undefined;
+  let recorder: LockRecordReader | undefined;
   const inFile = <T>(line: number | null, act: () => T): T => {
     try {
       return act();
@@ -37,11 +37,11 @@ export async function readTraceRecord(file: string): Promise<TraceRecord> {
   };
   await readTraceFile(file, {
     header: (header) => {
-      recorder = new TraceRecorder(header);
+      recorder = new LockRecordReader(header);
     },
     event: (event, line) => inFile(line, () => recorder?.add(event)),
   });
-  return inFile(null, () => (recorder as TraceRecorder).end());
+  return inFile(null, () => (recorder as LockRecordReader).end());
 }
 
 /** Makes the locks, and keeps what they make for the comparison at the end. */

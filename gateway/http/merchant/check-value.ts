@@ -6,7 +6,7 @@
  * It is ours because int64 is: the usual validators take a bigint for no integer, and a number for an exact one.
  */
 import type { TSchema } from 'typebox';
-import { FAULTS_TOLD, type Fault } from '../../faults.js';
+import { FAULTS_REPORTED, type Fault } from '../../faults.js';
 import { INT64_MAX, INT64_MIN } from '../../store/contract/people-store.js';
 
 /** What a schema of ours may say of a value. */
@@ -31,11 +31,11 @@ const KNOWN = new Set(`${CHECKED} ${DOCUMENTING}`.split(' '));
 const INT32_MAX = 2 ** 31 - 1;
 const INT32_MIN = -(2 ** 31);
 
-/** What is wrong with it, at most {@link FAULTS_TOLD}; none where it fits. What the schema lacks is ignored. */
+/** What is wrong with it, at most {@link FAULTS_REPORTED}; none where it fits. What the schema lacks is ignored. */
 export function faultsOf(schema: TSchema, value: unknown): Fault[] {
   const faults: Fault[] = [];
   check(schema as Keywords, value, '', faults);
-  return faults.slice(0, FAULTS_TOLD);
+  return faults.slice(0, FAULTS_REPORTED);
 }
 
 /** @throws Error where a schema has a keyword that is not checked here */
@@ -53,7 +53,7 @@ export function toBigInt(value: number | bigint): bigint {
 }
 
 function check(schema: Keywords, value: unknown, pointer: string, faults: Fault[]): void {
-  if (faults.length >= FAULTS_TOLD) return;
+  if (faults.length >= FAULTS_REPORTED) return;
   const detail = detailOf(schema, value);
   if (detail !== undefined) {
     faults.push({ pointer, detail });

@@ -93,7 +93,7 @@ export interface MerchantRoute extends RouteTerms {
 /** A row for whoever can reach the port. */
 export interface HealthRoute extends RouteTerms {
   readonly scheme: 'none';
-  readonly tell: (health: Health) => HttpAnswer;
+  readonly answer: (health: Health) => HttpAnswer;
 }
 
 export type HttpRoute = MerchantRoute | HealthRoute;

@@ -27,5 +27,5 @@ export const HTTP_ROUTES: readonly HttpRoute[] = [...MERCHANT_ROUTES, ...HEALTH_
 export function methodsOf(path: string): string[] | undefined {
   const rows = HTTP_ROUTES.filter((row) => row.path === path);
   if (rows.length === 0) return undefined;
-  return rows.flatMap((row) => ('tell' in row ? [row.method, 'HEAD'] : [row.method]));
+  return rows.flatMap((row) => ('answer' in row ? [row.method, 'HEAD'] : [row.method]));
 }

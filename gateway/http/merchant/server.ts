@@ -221,8 +221,8 @@ export class HttpServer {
     for (const row of httpRoutes(fairness)) {
       const { method, path: url } = row;
       const schema = routeSchema(row);
-      if ('tell' in row) {
-        const handler = async (_request: FastifyRequest, reply: FastifyReply) => await send(reply, row.tell(health));
+      if ('answer' in row) {
+        const handler = async (_request: FastifyRequest, reply: FastifyReply) => await send(reply, row.answer(health));
         this.#fastify.route({ method, url, schema, handler });
         // It is the same without a body; the documentation need not have it twice.
         this.#fastify.route({ method: 'HEAD', url, handler });

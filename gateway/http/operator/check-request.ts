@@ -11,7 +11,7 @@
  * beforehand where descriptors may run short.
  */
 import type { TObject, TSchema } from 'typebox';
-import { FAULTS_TOLD, type Fault, ManyFaults } from '../../faults.js';
+import { FAULTS_REPORTED, type Fault, ManyFaults } from '../../faults.js';
 import type { Query } from './routes.js';
 
 /** Characters of a wrong value that are quoted. */
@@ -82,7 +82,7 @@ export function queryCheck(schema: TObject | undefined): (query: Query) => Promi
         faults.push({ pointer, detail: `${name} is ${quoted(query[name])}: ${detail}` });
       }
     if (faults.length > 0)
-      throw new ManyFaults('input-query', faults[0]?.detail as string, faults.slice(0, FAULTS_TOLD));
+      throw new ManyFaults('input-query', faults[0]?.detail as string, faults.slice(0, FAULTS_REPORTED));
   };
 }
 
@@ -106,7 +106,7 @@ function valuesOf(query: Query, schema: TObject | undefined): Readonly<Record<st
 function faultsOf(errors: readonly ValidatorFault[], schema: TSchema): Fault[] {
   const faults = new Map<string, string>();
   const tell = (pointer: string, detail: string): void => {
-    if (!faults.has(pointer) && faults.size < FAULTS_TOLD) faults.set(pointer, detail);
+    if (!faults.has(pointer) && faults.size < FAULTS_REPORTED) faults.set(pointer, detail);
   };
   // Of a choice, one sentence says more than those for each part; but what is wrong deeper inside says more than that.
   const chosen = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map((each) => each.instancePath));

@@ -19,7 +19,7 @@ export const HEALTH_ROUTES: readonly HealthRoute[] = [
       429: tooMany(),
       503: { description: 'It is not.', schema: Status(['up', 'down']), example: { status: 'down' } },
     },
-    tell: ({ isUp }) => ({ status: isUp ? 200 : 503, body: { status: isUp ? 'up' : 'down' } }),
+    answer: ({ isUp }) => ({ status: isUp ? 200 : 503, body: { status: isUp ? 'up' : 'down' } }),
   },
   {
     method: 'GET',
@@ -33,6 +33,6 @@ export const HEALTH_ROUTES: readonly HealthRoute[] = [
       429: tooMany(),
       503: { description: 'It is not.', schema: Status(['ready', 'not_ready']), example: { status: 'not_ready' } },
     },
-    tell: ({ isReady }) => ({ status: isReady ? 200 : 503, body: { status: isReady ? 'ready' : 'not_ready' } }),
+    answer: ({ isReady }) => ({ status: isReady ? 200 : 503, body: { status: isReady ? 'ready' : 'not_ready' } }),
   },
 ];

@@ -36,7 +36,7 @@ export class Refusals {
     return this.#counts;
   }
 
-  tell(what: Refused['what'], client: RefusedClient, why: string): void {
+  report(what: Refused['what'], client: RefusedClient, why: string): void {
     this.#counts[what] += 1;
     const { address, sender } = client;
     const { mac, source } = sender ?? claimedBy(client);

@@ -3,7 +3,7 @@
  * log. Nothing is written here, and so every name begins with read or find (health/store.ts goes by that).
  */
 
-import type { UplinkName } from '../../../proto/power/judge/event.js';
+import type { UplinkKey } from '../../../proto/power/judge/event.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { StoredUplink } from './stored-uplink.js';
@@ -27,7 +27,7 @@ export interface WhyStore {
   findUplinks(deviceId: number, boot: number, sequence: number): Promise<StoredUplink[]>;
   findFinding(id: number): Promise<FindingOfLock | null>;
   /** What stands against one uplink, in the order in which it was found. */
-  findFindingsOf(deviceId: number, name: UplinkName): Promise<StoredFinding[]>;
+  findFindingsOf(deviceId: number, name: UplinkKey): Promise<StoredFinding[]>;
   findQuarantined(id: number): Promise<(QuarantinedMessage & { readonly deviceId: number }) | null>;
   /** Whether the URL's cursor passed the uplink unsent, while the URL was disabled. */
   findGap(urlId: number, uplinkId: number): Promise<boolean>;

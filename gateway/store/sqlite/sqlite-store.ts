@@ -53,7 +53,7 @@ import { inTransaction, openDurable } from './durable-file.js';
 import { FiguresThread } from './figures/figures-in-thread.js';
 import { Forgetting } from './forgetting.js';
 import { Kysely, SqliteDialect } from './kysely.js';
-import type { SideWrite } from './log/batched-write.js';
+import type { BatchedWrite } from './log/batched-write.js';
 import { type CatchUp, catchUp } from './log/log-catch-up.js';
 import { InlineLog, type LogKeeper } from './log/log-keeper.js';
 import { LogMerge } from './log/log-merge.js';
@@ -83,7 +83,7 @@ import { SqliteUsage } from './tables/usage.js';
 import { DueDeliveries } from './tables/webhooks/due-deliveries.js';
 import { SqliteWebhooks } from './tables/webhooks/webhooks.js';
 import { SqliteWhy } from './tables/why.js';
-import { Lane } from './write-mutex.js';
+import { WriteMutex } from './write-mutex.js';
 
 /**
  * The order of names is not that of lives, so of a lock that was reflashed the latest are looked for among so many that
@@ -171,7 +171,7 @@ class SqliteStore implements Store {
   readonly refusals: RefusalStore;
   readonly marks: MarkStore;
   readonly #parts: Parts;
-  readonly #lane = new Lane();
+  readonly #lane = new WriteMutex();
   readonly #log: LogReader;
   readonly #lookup: UplinkLookup;
   readonly #due: DueDeliveries;
@@ -197,7 +197,7 @@ class SqliteStore implements Store {
     this.#devices = new DeviceTables(parts.tables);
     this.#readDevices = new DeviceTables(readTables);
     this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
-    const writeBeside = (what: string, write: SideWrite): Promise<void> => this.#writeBeside(what, write);
+    const writeBeside = (what: string, write: BatchedWrite): Promise<void> => this.#writeBeside(what, write);
     this.usage = new SqliteUsage({ lane: this.#lane, tables: parts.tables, readTables, writeBeside });
     this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables, lookup });
     const write: WriteForMerchant = (what, operation) => {
@@ -225,7 +225,7 @@ class SqliteStore implements Store {
     return this.#writeBeside('record deliveries', { type: 'progress', progress });
   }
 
-  #writeBeside(what: string, write: SideWrite): Promise<void> {
+  #writeBeside(what: string, write: BatchedWrite): Promise<void> {
     return this.#writeLog(what, () => (log) => log.writeBeside(write));
   }
 
@@ -241,7 +241,7 @@ class SqliteStore implements Store {
 
   /** One durable transaction by this thread. */
   #commit<T>(what: string, work: () => T): Promise<T> {
-    return this.#lane.run(() => {
+    return this.#lane.runExclusive(() => {
       try {
         return inTransaction(this.#parts.writer, work);
       } catch (error) {
@@ -320,7 +320,7 @@ class SqliteStore implements Store {
   }
 
   addMerchant(name: string, nowMs: number): Promise<Merchant> {
-    return this.#lane.run(() => this.#registry.addMerchant(name, nowMs));
+    return this.#lane.runExclusive(() => this.#registry.addMerchant(name, nowMs));
   }
 
   listMerchants(): Promise<Merchant[]> {
@@ -333,7 +333,7 @@ class SqliteStore implements Store {
   }
 
   addDevices(devices: readonly NewDevice[]): Promise<void> {
-    return this.#lane.run(() => this.#devices.addDevices(devices));
+    return this.#lane.runExclusive(() => this.#devices.addDevices(devices));
   }
 
   findTakenMacs(macs: readonly Mac[]): Promise<Mac[]> {
@@ -346,11 +346,11 @@ class SqliteStore implements Store {
     nowMs: number,
     keepOldUntilMs?: number,
   ): Promise<EndedCredentials> {
-    return this.#lane.run(() => this.#devices.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs));
+    return this.#lane.runExclusive(() => this.#devices.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs));
   }
 
   addPhone(phone: NewPhone): Promise<Phone> {
-    return this.#lane.run(() => this.#devices.addPhone(phone));
+    return this.#lane.runExclusive(() => this.#devices.addPhone(phone));
   }
 
   listPhones(mac: Mac): Promise<Phone[]> {
@@ -358,19 +358,19 @@ class SqliteStore implements Store {
   }
 
   revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials> {
-    return this.#lane.run(() => this.#devices.revokePhone(mac, name, nowMs));
+    return this.#lane.runExclusive(() => this.#devices.revokePhone(mac, name, nowMs));
   }
 
   changeDevice(change: DeviceChange): Promise<void> {
-    return this.#lane.run(() => this.#devices.changeDevice(change));
+    return this.#lane.runExclusive(() => this.#devices.changeDevice(change));
   }
 
   revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
-    return this.#lane.run(() => this.#devices.revokeCredentials(mac, nowMs));
+    return this.#lane.runExclusive(() => this.#devices.revokeCredentials(mac, nowMs));
   }
 
   removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
-    return this.#lane.run(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
+    return this.#lane.runExclusive(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
   }
 
   findDeviceId(mac: Mac): Promise<number | null> {
@@ -384,7 +384,7 @@ class SqliteStore implements Store {
 
   /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
   scrub(): Promise<void> {
-    return this.#lane.run(async () => {
+    return this.#lane.runExclusive(async () => {
       await this.#parts.log.rest();
       if (!emptyWal(this.#parts.writer, this.#parts.file))
         throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
@@ -427,7 +427,7 @@ class SqliteStore implements Store {
   }
 
   addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
-    return this.#lane.run(() => this.#registry.addWebhookUrl(url));
+    return this.#lane.runExclusive(() => this.#registry.addWebhookUrl(url));
   }
 
   listWebhookUrls(): Promise<WebhookUrl[]> {

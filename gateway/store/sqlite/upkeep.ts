@@ -6,10 +6,10 @@ import type { CheckReport } from './check/check.js';
 import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
 
 /** How far it is: of what, how many, and out of how many where that is known. */
-export type TellUpkeep = (what: string, done: number, total: number | null) => void;
+export type ReportUpkeep = (what: string, done: number, total: number | null) => void;
 
 /** Checks a store's file, as `checkDatabase` does. */
-export async function checkInThread(file: string, tell: TellUpkeep): Promise<CheckReport> {
+export async function checkInThread(file: string, tell: ReportUpkeep): Promise<CheckReport> {
   const answer = await done({ type: 'check', file }, tell);
   if (answer.type !== 'checked') throw new Error(`the thread answered ${answer.type}`);
   return answer.report;
@@ -19,7 +19,7 @@ export async function checkInThread(file: string, tell: TellUpkeep): Promise<Che
 export async function copyInThread(
   from: string,
   to: string,
-  tell: TellUpkeep = () => undefined,
+  tell: ReportUpkeep = () => undefined,
   signal?: AbortSignal,
 ): Promise<BlockSums> {
   const answer = await done({ type: 'copy', from, to }, tell, signal);
@@ -27,7 +27,7 @@ export async function copyInThread(
   return answer;
 }
 
-function done(task: UpkeepTask, tell: TellUpkeep, signal?: AbortSignal): Promise<UpkeepAnswer> {
+function done(task: UpkeepTask, tell: ReportUpkeep, signal?: AbortSignal): Promise<UpkeepAnswer> {
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL('./upkeep-thread.js', import.meta.url), { workerData: task });
     const abort = (): void => void thread.terminate();

@@ -5,23 +5,23 @@
  * The log's writer does one thing after the other by itself, so what is meant for it need not wait for what it was
  * given before: it gets the next commit while it still waits for the disk.
  */
-export class Lane {
+export class WriteMutex {
   /** The end of what is done alone. */
-  #alone: Promise<unknown> = Promise.resolve();
+  #exclusive: Promise<unknown> = Promise.resolve();
   /** The end of everything. */
   #last: Promise<unknown> = Promise.resolve();
 
   /** Runs `work` after everything that came before it has ended, well or badly. */
-  run<T>(work: () => T | Promise<T>): Promise<T> {
+  runExclusive<T>(work: () => T | Promise<T>): Promise<T> {
     const result = this.#last.then(work, work);
     this.#last = result.catch(() => undefined);
-    this.#alone = this.#last;
+    this.#exclusive = this.#last;
     return result;
   }
 
   /** The same for work of the log's writer: it waits for none of its own. */
   runLog<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#alone.then(work);
+    const result = this.#exclusive.then(work);
     const before = this.#last;
     this.#last = result.then(
       () => before,

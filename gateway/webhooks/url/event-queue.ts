@@ -7,7 +7,7 @@ import type { Store, StoredUplink, WebhookUrl } from '../../store/contract/store
 /** Events read at once. */
 const READ_AT_ONCE = 128;
 
-export class EventLine {
+export class EventQueue {
   readonly #url: WebhookUrl;
   readonly #store: Store;
   /** Read, not attempted yet; oldest first. */

@@ -86,7 +86,7 @@ export class ProgressRecorder {
   /** The URL begins anew from its cursor, or is gone: what was refused of it is dropped. */
   forget(urlId: number): void {
     for (const refused of this.#refused.get(urlId) ?? []) refused.done('set-aside');
-    if (this.#refused.delete(urlId)) this.#tell(urlId, 'ended', '');
+    if (this.#refused.delete(urlId)) this.#report(urlId, 'ended', '');
   }
 
   /** From now on nothing is gathered, and nobody waits for a store that fails. */
@@ -217,7 +217,7 @@ export class ProgressRecorder {
       if (others.size === 0) this.#refused.delete(urlId);
       if (refused.tries >= TRIES) refused.by.keptAfterAll(refused.progress);
       refused.done('kept');
-      if (others.size === 0) this.#tell(urlId, 'ended', '');
+      if (others.size === 0) this.#report(urlId, 'ended', '');
       return;
     }
     if (failureKind(failure) === 'other' && (await this.#canWrite())) this.#triedInVain(refused, failure);
@@ -229,10 +229,10 @@ export class ProgressRecorder {
     if (refused.tries !== TRIES) return;
     refused.done('set-aside');
     const ids = uplinkIdsOf(refused.progress);
-    this.#tell(refused.progress.urlId, 'began', `uplink ${ids.join(', ')}: ${message}`);
+    this.#report(refused.progress.urlId, 'began', `uplink ${ids.join(', ')}: ${message}`);
   }
 
-  #tell(urlId: number, state: 'began' | 'ended', why: string): void {
+  #report(urlId: number, state: 'began' | 'ended', why: string): void {
     const { events, runClock } = this.#parts;
     events.emit('cannot-record', { atMs: runClock.now(), urlId, state, why });
   }

@@ -12,7 +12,7 @@
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Failing, Hold, WebhookUrl } from '../../store/contract/webhook-store.js';
-import { AttemptWindow } from '../concurrency-limiter.js';
+import { ConcurrencyLimiter } from '../concurrency-limiter.js';
 import type { AttemptResult } from '../sending/attempt.js';
 import { Circuit } from './circuit.js';
 import { FailingTime } from './failing-time.js';
@@ -34,7 +34,7 @@ export interface GateChange {
 
 export class UrlGate {
   readonly #circuit = new Circuit();
-  readonly #window = new AttemptWindow();
+  readonly #window = new ConcurrencyLimiter();
   readonly #failing: FailingTime;
   #heldUntilMs: number;
   #stall: { readonly untilMs: number; readonly waitMs: Milliseconds } | undefined;

@@ -33,10 +33,16 @@ import type {
   WebhookUrl,
 } from '../../store/contract/store.js';
 import { MOST_AT_ONCE } from '../concurrency-limiter.js';
-import { type Attempted, announcement, Courier, type CourierParts, type UrlSecrets } from '../delivery-sender.js';
-import type { Pace } from '../delivery-throttle.js';
+import {
+  type Attempted,
+  announcement,
+  DeliverySender,
+  type DeliverySenderParts,
+  type UrlSecrets,
+} from '../delivery-sender.js';
+import type { DeliveryThrottle } from '../delivery-throttle.js';
 import { eventId } from '../event-id.js';
-import { EventLine } from './event-queue.js';
+import { EventQueue } from './event-queue.js';
 import { LockOrder } from './lock-order.js';
 import { type Recorded, type Recording, uplinkIdsOf } from './progress-recorder.js';
 import type { StalledUrls } from './stalled-urls.js';
@@ -55,7 +61,7 @@ const MOST_SET_ASIDE = 100;
 const AFTER_STORE_FAILURE = Seconds(1);
 
 /** What a worker needs of the parts around it. */
-export interface WorkerParts extends CourierParts {
+export interface WorkerParts extends DeliverySenderParts {
   readonly store: Store;
   /** The run's clock, for events. */
   readonly runClock: Clock;
@@ -63,7 +69,7 @@ export interface WorkerParts extends CourierParts {
   /** Whether all URLs together have little enough read ahead for one to read more than {@link LEAST_AHEAD}. */
   readonly mayReadAhead: () => boolean;
   /** Of all URLs together. */
-  readonly pace: Pace;
+  readonly pace: DeliveryThrottle;
   readonly stalled: StalledUrls;
   /** Makes it durable, soon; resolves when it is, or was set aside. What is given first is durable first. */
   readonly record: (progress: DeliveryProgress, by: Recording) => Promise<Recorded>;
@@ -71,11 +77,11 @@ export interface WorkerParts extends CourierParts {
 
 export class UrlWorker implements Recording {
   readonly #url: WebhookUrl;
-  readonly #courier: Courier;
+  readonly #courier: DeliverySender;
   readonly #parts: WorkerParts;
   readonly #abort = new AbortController();
   readonly #gate: UrlGate;
-  readonly #line: EventLine;
+  readonly #line: EventQueue;
   /** Only where the URL keeps its locks' order. */
   readonly #order: LockOrder | undefined;
   /** Locks with a first attempt under way; where the URL keeps their order, with any. */
@@ -93,10 +99,10 @@ export class UrlWorker implements Recording {
 
   constructor(url: WebhookUrl, secrets: UrlSecrets, parts: WorkerParts) {
     this.#url = url;
-    this.#courier = new Courier(url, secrets, parts);
+    this.#courier = new DeliverySender(url, secrets, parts);
     this.#parts = parts;
     this.#gate = new UrlGate(url, parts.waits.now());
-    this.#line = new EventLine(url, parts.store);
+    this.#line = new EventQueue(url, parts.store);
     this.#retries = new UrlRetries(url.id, parts.store);
     this.#order = url.ordered ? new LockOrder(url.id, parts.store.webhooks) : undefined;
     // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
@@ -198,12 +204,12 @@ export class UrlWorker implements Recording {
       await this.#startNew();
       await this.#sleepUntilDue(nowMs);
     } catch (error) {
-      this.#tellFailure(error as Error);
+      this.#reportFailure(error as Error);
       this.#sleep(AFTER_STORE_FAILURE);
     }
   }
 
-  #tellFailure(error: Error): void {
+  #reportFailure(error: Error): void {
     this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: error.message });
   }
 
@@ -306,7 +312,7 @@ export class UrlWorker implements Recording {
   #run(work: () => Promise<void>, ended: () => void): void {
     this.#underWay += 1;
     void work()
-      .catch((error: Error) => this.#tellFailure(error))
+      .catch((error: Error) => this.#reportFailure(error))
       .finally(() => {
         this.#underWay -= 1;
         ended();
@@ -357,7 +363,7 @@ export class UrlWorker implements Recording {
   #noteLater(concluded: Promise<void>): void {
     this.#unnoted += 1;
     void concluded
-      .catch((error: Error) => this.#tellFailure(error))
+      .catch((error: Error) => this.#reportFailure(error))
       .finally(() => {
         this.#unnoted -= 1;
         if (this.#unnoted === 0 || this.#unnoted === MOST_UNNOTED - 1) this.wake();

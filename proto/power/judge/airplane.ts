@@ -8,7 +8,7 @@
  * directions. Within a stretch nothing can come between any more, so what is decided there stays.
  */
 import type { Belief, Run, Span } from './belief.js';
-import { finding, uplinkName, type Verdict } from './event.js';
+import { finding, uplinkKey, type Verdict } from './event.js';
 
 /** Joins what two neighbouring stretches say of airplane mode into the lower one. */
 export function joinAirplane(belief: Belief, run: Run, lower: Span, upper: Span, atMs: number, out: Verdict): void {
@@ -38,7 +38,7 @@ export function judgeHeads(belief: Belief, atMs: number, out: Verdict): void {
 function decideHead(belief: Belief, run: Run, span: Span, isBreach: boolean, atMs: number, out: Verdict): void {
   if (isBreach === span.isHeadReported) return;
   span.isHeadReported = isBreach;
-  const about = uplinkName(run.credential, run.life, run.boot, span.headClose);
+  const about = uplinkKey(run.credential, run.life, run.boot, span.headClose);
   if (isBreach) {
     const message = 'A further close-connection ping was sent with airplane on: the first one had reported the switch.';
     out.findings.push(finding('airplane-silence', belief.mac, about, atMs, message));

@@ -9,7 +9,7 @@
 
 import { DEFAULT_POWER, type HighWindow, type LockState, type PowerSettings } from '../../wire/ping.js';
 import type { EffectiveState, PowerModel } from '../model.js';
-import type { UplinkName } from './event.js';
+import type { UplinkKey } from './event.js';
 import { NEVER, stateRow } from './state.js';
 
 /** The bounds of a belief. Beyond them the oldest is forgotten, and with it the findings that would rest on it. */
@@ -122,7 +122,7 @@ export function orderOfRun(run: Run, credential: number, life: number, boot: num
 }
 
 /** A REASON_PERIOD_TRACKING ping. */
-export interface PeriodPing extends UplinkName {
+export interface PeriodPing extends UplinkKey {
   readonly life: number;
   /** By the lock's clock. */
   readonly timeMs: number;

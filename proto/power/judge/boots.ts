@@ -10,7 +10,7 @@ import { isDatable } from '../../wire/ping-json.js';
 import { FIRST_LIFE, PLAUSIBLE_FROM_MS } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
 import type { Belief, Run } from './belief.js';
-import { finding, type UplinkEvent, type UplinkName, uplinkName, type Verdict } from './event.js';
+import { finding, type UplinkEvent, type UplinkKey, uplinkKey, type Verdict } from './event.js';
 import { NEVER } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
@@ -73,8 +73,8 @@ function judgeBoot({ bounds }: PowerModel, belief: Belief, index: number, atMs: 
   out.findings.push(finding('boot-back', belief.mac, backOf(run), atMs, message));
 }
 
-function backOf({ credential, life, boot, backSequence }: Run): UplinkName {
-  return uplinkName(credential, life, boot, backSequence);
+function backOf({ credential, life, boot, backSequence }: Run): UplinkKey {
+  return uplinkKey(credential, life, boot, backSequence);
 }
 
 /** Names the highest boot that had been in use by then. */

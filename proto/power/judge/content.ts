@@ -9,13 +9,13 @@ import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
 import type { RuleName } from '../rules.js';
 import type { Belief } from './belief.js';
-import { finding, type UplinkEvent, type UplinkName, uplinkName, type Verdict } from './event.js';
+import { finding, type UplinkEvent, type UplinkKey, uplinkKey, type Verdict } from './event.js';
 import { lowBatteryBelow } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
 /** The name of an event's uplink. */
-export function nameOf(event: UplinkEvent): UplinkName {
-  return uplinkName(event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
+export function nameOf(event: UplinkEvent): UplinkKey {
+  return uplinkKey(event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
 }
 
 /** The rules that a phone's uplink meets too. */

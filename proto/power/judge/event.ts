@@ -9,7 +9,7 @@ import { type RuleName, type Severity, severityOf } from '../rules.js';
  * Names an uplink within its lock, with its place in the order (protocol.md §1): credential, life, boot, sequence. The
  * life is no part of its identity.
  */
-export interface UplinkName {
+export interface UplinkKey {
   /** The age order of the credential it came with: a newer credential has a greater number. */
   readonly credential: number;
   /** Which life of the lock it was made in (uplink-life.ts); absent for the first. */
@@ -46,7 +46,7 @@ export interface DisconnectEvent extends Timed {
 export interface UplinkEvent extends Timed {
   readonly type: 'uplink';
   readonly source: Source;
-  /** The age order of the credential, which {@link UplinkName} explains. */
+  /** The age order of the credential, which {@link UplinkKey} explains. */
   readonly credential: number;
   /** Which life of the lock it was made in; absent for the first. */
   readonly life?: number | undefined;
@@ -85,7 +85,7 @@ export interface Finding {
   /** The lock, as it was named to {@link newBelief}. */
   readonly mac: string;
   /** The uplink it is about, maybe an earlier one than the event's; null where it is about the event or about time. */
-  readonly about: UplinkName | null;
+  readonly about: UplinkKey | null;
   /** When it was found, ms since the epoch. */
   readonly atMs: number;
 }
@@ -97,7 +97,7 @@ export interface Finding {
 export interface Withdrawal {
   readonly rule: RuleName;
   readonly mac: string;
-  readonly about: UplinkName;
+  readonly about: UplinkKey;
 }
 
 /**
@@ -115,12 +115,12 @@ export function newVerdict(): Verdict {
 }
 
 /** Makes a finding. */
-export function finding(rule: RuleName, mac: string, about: UplinkName | null, atMs: number, message: string): Finding {
+export function finding(rule: RuleName, mac: string, about: UplinkKey | null, atMs: number, message: string): Finding {
   return { rule, severity: severityOf(rule), message, mac, about, atMs };
 }
 
 /** Less than 0 where `a` comes before `b` in the order of protocol.md §1. */
-export function compareNames(a: UplinkName, b: UplinkName): number {
+export function compareKeys(a: UplinkKey, b: UplinkKey): number {
   return (
     a.credential - b.credential ||
     (a.life ?? FIRST_LIFE) - (b.life ?? FIRST_LIFE) ||
@@ -130,6 +130,6 @@ export function compareNames(a: UplinkName, b: UplinkName): number {
 }
 
 /** A name; the first life is left out of it, as most locks have no other. */
-export function uplinkName(credential: number, life: number, boot: number, sequence: number): UplinkName {
+export function uplinkKey(credential: number, life: number, boot: number, sequence: number): UplinkKey {
   return life === FIRST_LIFE ? { credential, boot, sequence } : { credential, life, boot, sequence };
 }

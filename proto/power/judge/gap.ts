@@ -13,7 +13,7 @@
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
 import { BELIEF_LIMITS, type Belief, orderOfRun, type Run, type Span } from './belief.js';
-import { finding, type UplinkEvent, type UplinkName, type Verdict } from './event.js';
+import { finding, type UplinkEvent, type UplinkKey, type Verdict } from './event.js';
 import { joinOverHole } from './span.js';
 import { NEVER } from './state.js';
 
@@ -37,7 +37,7 @@ export function judgeGaps(
   model: PowerModel,
   belief: Belief,
   atMs: number,
-  about: UplinkName | null,
+  about: UplinkKey | null,
   out: Verdict,
 ): void {
   const { gapPatience, gapPatienceUplinks } = model.bounds;
@@ -61,7 +61,7 @@ export function judgeGaps(
 }
 
 /** A close-connection ping with nothing kept: nothing made before it is still to come. */
-export function endPatience(belief: Belief, event: UplinkEvent, about: UplinkName, out: Verdict): void {
+export function endPatience(belief: Belief, event: UplinkEvent, about: UplinkKey, out: Verdict): void {
   const { boot, sequence } = event.uplink;
   let hasHoles = false;
   for (const run of belief.runs) {
@@ -78,7 +78,7 @@ export function endPatience(belief: Belief, event: UplinkEvent, about: UplinkNam
   for (const run of belief.runs) reportMissing(belief, run, event.atMs, about, out);
 }
 
-function reportMissing(belief: Belief, run: Run, atMs: number, about: UplinkName | null, out: Verdict): void {
+function reportMissing(belief: Belief, run: Run, atMs: number, about: UplinkKey | null, out: Verdict): void {
   const told = run.dropped + droppedLater(belief, run);
   const unexplained = missing(run) - told;
   if (unexplained <= run.reported) return;

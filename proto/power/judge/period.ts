@@ -11,12 +11,12 @@ import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
 import { BELIEF_LIMITS, type Belief, isAfter, type PeriodPing, setName } from './belief.js';
 import {
-  compareNames,
+  compareKeys,
   type Finding,
   finding,
   type UplinkEvent,
-  type UplinkName,
-  uplinkName,
+  type UplinkKey,
+  uplinkKey,
   type Verdict,
 } from './event.js';
 import { describeSpan, describeTime } from './words.js';
@@ -56,13 +56,13 @@ export function lastSequenceMs(model: PowerModel, belief: Belief): number | null
   let begin: PeriodPing | undefined;
   for (const ping of periods) {
     if (begin === undefined || ping.timeMs - begin.timeMs > model.bounds.periodSequenceSpan) begin = ping;
-    if (lastPeriodMs !== null && compareNames(ping, lastPeriodFrom) === 0) return Math.min(begin.timeMs, lastPeriodMs);
+    if (lastPeriodMs !== null && compareKeys(ping, lastPeriodFrom) === 0) return Math.min(begin.timeMs, lastPeriodMs);
   }
   return lastPeriodMs;
 }
 
 function comparePeriods(a: PeriodPing, b: PeriodPing): number {
-  return a.timeMs - b.timeMs || compareNames(a, b);
+  return a.timeMs - b.timeMs || compareKeys(a, b);
 }
 
 function judgeSequences(model: PowerModel, belief: Belief, atMs: number, out: Verdict): void {
@@ -114,15 +114,15 @@ function tooSoon(belief: Belief, ping: PeriodPing, other: PeriodPing, atMs: numb
   return finding('period-too-soon', belief.mac, bareName(ping), atMs, message);
 }
 
-function bareName(ping: PeriodPing): UplinkName {
-  return uplinkName(ping.credential, ping.life, ping.boot, ping.sequence);
+function bareName(ping: PeriodPing): UplinkKey {
+  return uplinkKey(ping.credential, ping.life, ping.boot, ping.sequence);
 }
 
 /** The oldest in order of names, since a lock's clock may stand anywhere. */
 function forgetOldest(periods: PeriodPing[]): void {
   let oldest = 0;
   for (let index = 1; index < periods.length; index++) {
-    if (compareNames(periods[index] as PeriodPing, periods[oldest] as PeriodPing) < 0) oldest = index;
+    if (compareKeys(periods[index] as PeriodPing, periods[oldest] as PeriodPing) < 0) oldest = index;
   }
   periods.splice(oldest, 1);
 }

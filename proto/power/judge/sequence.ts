@@ -22,7 +22,7 @@ import {
 } from './belief.js';
 import { isBack, judgeBoots } from './boots.js';
 import { nameOf } from './content.js';
-import { type UplinkEvent, uplinkName, type Verdict } from './event.js';
+import { type UplinkEvent, uplinkKey, type Verdict } from './event.js';
 import { endPatience, forgetHoles, forgiveFilled, judgeGaps, noticeHole } from './gap.js';
 import { comparableBits, joinNeighbours, reportUnchanged, singleSpan, statePingBits } from './span.js';
 
@@ -144,6 +144,6 @@ function doubtFirst(belief: Belief, out: Verdict): void {
 }
 
 function withdrawFirst({ mac, first }: Belief, out: Verdict): void {
-  const about = uplinkName(first.credential, first.life, first.boot, first.sequence);
+  const about = uplinkKey(first.credential, first.life, first.boot, first.sequence);
   out.withdrawn.push({ rule: 'state-unchanged', mac, about });
 }

@@ -5,7 +5,7 @@ import type { Ping, Uplink } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
 import { joinAirplane } from './airplane.js';
 import type { Belief, Run, Span } from './belief.js';
-import { finding, type UplinkName, uplinkName, type Verdict } from './event.js';
+import { finding, type UplinkKey, uplinkKey, type Verdict } from './event.js';
 import { lowBatteryBelow } from './state.js';
 
 const LOCKED = 1;
@@ -52,7 +52,7 @@ export function joinNeighbours(belief: Belief, run: Run, index: number, atMs: nu
   const lower = run.spans[index] as Span;
   const upper = run.spans[index + 1] as Span;
   if ((lower.highState & upper.lowStatePing) !== 0) {
-    const about = uplinkName(run.credential, run.life, run.boot, upper.low);
+    const about = uplinkKey(run.credential, run.life, run.boot, upper.low);
     reportUnchanged(belief, lower.highState & upper.lowStatePing, about, atMs, out);
   }
   joinOverHole(belief, run, index, atMs, out);
@@ -69,7 +69,7 @@ export function joinOverHole(belief: Belief, run: Run, index: number, atMs: numb
 }
 
 /** A state ping repeats the state in `bits`. */
-export function reportUnchanged(belief: Belief, bits: number, about: UplinkName, atMs: number, out: Verdict): void {
+export function reportUnchanged(belief: Belief, bits: number, about: UplinkKey, atMs: number, out: Verdict): void {
   const state = (bits & LOCKED) !== 0 ? 'locked' : 'unlocked';
   const message = `REASON_STATE_PING says ${state}, which the lock was already.`;
   out.findings.push(finding('state-unchanged', belief.mac, about, atMs, message));

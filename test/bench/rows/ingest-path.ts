@@ -61,7 +61,7 @@ async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Se
     commands: NO_COMMANDS,
   });
   for (const { deviceId, mac } of senders)
-    ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs: systemClock.now() });
+    ingest.recordEvent(deviceId, mac, { type: 'connect', source: 'lock', atMs: systemClock.now() });
   await ingest.idle();
   return { ingest, senders };
 }

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
-import { TakenUplink } from '../../../gateway/ingest/pending-uplink.js';
+import { PendingUplink } from '../../../gateway/ingest/pending-uplink.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import type { Commit } from '../../../gateway/store/contract/store.js';
 import { ManualClock } from '../../../proto/clock.js';
@@ -50,22 +50,22 @@ async function countingIngest(test: Teardown) {
 /** Counts what is asked of all uplinks from now on, until the test ends. */
 function countUses(test: Teardown): { digests: number; told: number } {
   const uses = { digests: 0, told: 0 };
-  const { prototype } = TakenUplink;
-  const told = prototype.told;
+  const { prototype } = PendingUplink;
+  const told = prototype.report;
   const digest = Object.getOwnPropertyDescriptor(prototype, 'digest') as PropertyDescriptor;
-  prototype.told = function count(this: TakenUplink) {
+  prototype.report = function count(this: PendingUplink) {
     uses.told += 1;
     return told.call(this);
   };
   Object.defineProperty(prototype, 'digest', {
     ...digest,
-    get(this: TakenUplink) {
+    get(this: PendingUplink) {
       uses.digests += 1;
       return digest.get?.call(this);
     },
   });
   test.teardown(() => {
-    prototype.told = told;
+    prototype.report = told;
     Object.defineProperty(prototype, 'digest', digest);
   });
   return uses;
@@ -74,7 +74,7 @@ function countUses(test: Teardown): { digests: number; told: number } {
 t.test('a new ping takes no hash, makes no event for nobody, and hardly ever writes a state', async (t) => {
   const { ingest, senders, counts, events } = await countingIngest(t);
   const atMs = 1_763_618_400_000;
-  for (const { deviceId, mac } of senders) ingest.happen(deviceId, mac, { type: 'connect', source: 'lock', atMs });
+  for (const { deviceId, mac } of senders) ingest.recordEvent(deviceId, mac, { type: 'connect', source: 'lock', atMs });
   await ingest.idle();
   t.equal(counts.states, LOCKS, 'what the log alone does not lead to is written');
   const uses = countUses(t);

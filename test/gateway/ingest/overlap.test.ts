@@ -93,7 +93,7 @@ class Site {
   connect(lock: number): void {
     const { deviceId, mac } = this.senders[lock] as Sender;
     const event = { type: 'connect', source: 'lock', atMs: this.clock.now() } as const;
-    this.ingest.happen(deviceId, mac, event, () => this.log.push(`told ${lock} connected`));
+    this.ingest.recordEvent(deviceId, mac, event, () => this.log.push(`told ${lock} connected`));
   }
 
   /** What is there to do is done, as far as the store lets it. */
@@ -261,7 +261,7 @@ t.test('work is done alone: with nothing under way, and nothing judged ahead', a
   site.take(0, 1);
   await site.turns();
   site.take(1, 1);
-  const done = site.ingest.alone(deviceId, async () => {
+  const done = site.ingest.runExclusive(deviceId, async () => {
     site.log.push('work begins');
     const before = site.believed();
     await site.turns();
@@ -292,7 +292,7 @@ t.test('a presence is told when what it rests on is stored, whatever was judged 
   site.take(0, 1);
   await site.turns();
   const event = { type: 'disconnect', source: 'lock', cause: 'closed', atMs: site.clock.now() } as const;
-  site.ingest.happen(deviceId, mac, event);
+  site.ingest.recordEvent(deviceId, mac, event);
   site.take(0, 2);
   await site.turns();
   t.notOk(site.log.includes('online'));

@@ -7,7 +7,7 @@ import got from 'got';
 import t, { type Test } from 'tap';
 import { GatewayEvents, type JudgingTurned } from '../../../gateway/events.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
-import { type Happening, Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
+import { type DeviceEvent, Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { JUDGING, type Judging } from '../../../gateway/ingest/judging.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { type Commit, type Store, StoreFailure } from '../../../gateway/store/contract/store.js';
@@ -259,11 +259,11 @@ async function ingestOn(test: Teardown, judging: Judging, wrap: (store: Store) =
 }
 
 const AT_MS = START_MS + Seconds(1);
-const HAPPENINGS: readonly Happening[] = [
+const HAPPENINGS: readonly DeviceEvent[] = [
   { type: 'tick', atMs: AT_MS },
   { type: 'connect', source: 'lock', atMs: AT_MS },
   { type: 'disconnect', source: 'lock', cause: 'dropped', atMs: AT_MS },
-  { type: 'command', id: 1, command: { type: 'locate-gps' }, atMs: AT_MS } as Happening,
+  { type: 'command', id: 1, command: { type: 'locate-gps' }, atMs: AT_MS } as DeviceEvent,
   { type: 'gateway', state: 'start', atMs: AT_MS },
 ];
 
@@ -273,7 +273,7 @@ for (const event of HAPPENINGS)
     const { ingest, locks, senders, take, opened } = await ingestOn(t, judging);
     const [bad, good] = senders as [Sender, Sender];
     t.equal(await take(bad, 1), 'acked');
-    for (const { deviceId, mac } of [bad, good]) ingest.happen(deviceId, mac, event);
+    for (const { deviceId, mac } of [bad, good]) ingest.recordEvent(deviceId, mac, event);
     t.equal(await take(good, 1), 'acked');
     t.equal(await take(bad, 2), 'acked');
     await ingest.idle();

@@ -1,7 +1,7 @@
 // A lock's state is written now and then, since the log has what leads to it. Whenever the gateway is killed, the next
 // one believes of every lock what this one did.
 import t from 'tap';
-import { UNSETTLED_MOST, UnsettledStates } from '../../../gateway/locks/dirty-states.js';
+import { DirtyStates, MOST_DIRTY } from '../../../gateway/locks/dirty-states.js';
 import { RandomHistory } from '../../helpers/pair/random-history.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -34,7 +34,7 @@ t.test('what a state lacks is among the newest uplinks, and no commit has to car
   const LOCKS = 1000;
   const BATCH = 500;
   const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }));
-  const unsettled = new UnsettledStates<{ readonly deviceId: number }>();
+  const unsettled = new DirtyStates<{ readonly deviceId: number }>();
   const lackSince = new Map<{ readonly deviceId: number }, number>();
   let [stored, written, most, oldest] = [0, 0, 0, 0];
   for (let commit = 0; commit < 600; commit++) {
@@ -43,7 +43,7 @@ t.test('what a state lacks is among the newest uplinks, and no commit has to car
       unsettled.add(lock);
       if (!lackSince.has(lock)) lackSince.set(lock, stored + at);
     }
-    const slice = unsettled.slice(BATCH);
+    const slice = unsettled.flushBatch(BATCH);
     stored += BATCH;
     unsettled.stored(BATCH);
     for (const lock of slice) {
@@ -55,7 +55,7 @@ t.test('what a state lacks is among the newest uplinks, and no commit has to car
     most = Math.max(most, slice.length);
   }
   for (const since of lackSince.values()) oldest = Math.max(oldest, stored - since);
-  t.ok(oldest <= UNSETTLED_MOST, `the oldest lacked one ${oldest} uplinks back`);
+  t.ok(oldest <= MOST_DIRTY, `the oldest lacked one ${oldest} uplinks back`);
   t.ok(written / stored <= 0.05, `${written} states for ${stored} uplinks`);
   t.ok(most <= BATCH / 5, `at most ${most} states with a commit of ${BATCH} uplinks`);
   t.end();

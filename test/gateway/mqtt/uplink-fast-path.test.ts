@@ -4,7 +4,7 @@
  * plain one.
  */
 import t from 'tap';
-import { gateOf } from '../../../gateway/mqtt/connection-filter.js';
+import { connectionFilterOf } from '../../../gateway/mqtt/connection-filter.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
@@ -59,22 +59,22 @@ t.test('a plain uplink never reaches the library, and a burst of them is answere
   t.equal(answersTo(lock), pubacks(1, BURST), 'in the order in which they were sent (4.6)');
   t.equal(answersTo(other), puback(9));
   t.equal(lock.writes - before, 1);
-  t.equal(gateOf(lock)?.passedOn, 0);
+  t.equal(connectionFilterOf(lock)?.passedOn, 0);
   t.equal(counts.messagesUp, BURST + 1, 'each is counted');
   t.equal(acknowledged, BURST + 1, 'and so is each PUBACK');
   lock.say(Buffer.concat(uplinks(BURST + 1, 2 * BURST)));
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, 2 * BURST), 'nor do they where many come in one piece');
-  t.equal(gateOf(lock)?.passedOn, 0);
+  t.equal(connectionFilterOf(lock)?.passedOn, 0);
   lock.say(uplink(7, 'again', 0x0a));
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, 2 * BURST) + puback(7), 'one that is sent again is answered again (4.4)');
-  t.equal(gateOf(lock)?.passedOn, 0);
+  t.equal(connectionFilterOf(lock)?.passedOn, 0);
   for (const unusual of [subscribePacket('down'), QOS_0, PINGREQ]) lock.say(unusual);
   await turns();
-  t.equal(gateOf(lock)?.passedOn, 3, 'what is unusual does');
+  t.equal(connectionFilterOf(lock)?.passedOn, 3, 'what is unusual does');
 });
 
 t.test('uplinks keep their order among all else that a lock says', async (t) => {
@@ -156,7 +156,7 @@ t.test('what the library answers does not overtake what was answered before it i
   await turns();
   lock.say(Buffer.concat([second.subarray(5), uplink(3)]));
   await turns();
-  t.equal(gateOf(lock)?.passedOn, 2, 'the one that came in two pieces is the library’s');
+  t.equal(connectionFilterOf(lock)?.passedOn, 2, 'the one that came in two pieces is the library’s');
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, 3));
@@ -316,7 +316,7 @@ t.test('where somebody else waits for the socket too, all is the library’s', a
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, 2));
-  t.equal(gateOf(lock)?.lane, undefined);
+  t.equal(connectionFilterOf(lock)?.uplinkPath, undefined);
 });
 
 t.test('a broker that stops answers what it took, and takes no more', async (t) => {

@@ -9,7 +9,7 @@ import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js'
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
 import { ThreadLog } from '../../../gateway/store/sqlite/log/thread-log.js';
-import { WalEmptier } from '../../../gateway/store/sqlite/log/wal-checkpointer.js';
+import { WalCheckpointer } from '../../../gateway/store/sqlite/log/wal-checkpointer.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { NO_USAGE } from '../../../gateway/usage/counts.js';
 import type { Month } from '../../../gateway/usage/month.js';
@@ -147,7 +147,7 @@ t.test('the WAL is copied beside a writer that never rests, and stays short', as
   const { file } = await emptyStore(t);
   const db = openDurable(file);
   const limits = { copiedFrom: 50, longFrom: 200, little: 20, most: 400 };
-  const emptier = new WalEmptier(db, file, limits);
+  const emptier = new WalCheckpointer(db, file, limits);
   db.exec('CREATE TABLE filled (bytes BLOB)');
   const fill = db.prepare('INSERT INTO filled VALUES (zeroblob(20000))');
   const before = statSync(file).size;

@@ -1,6 +1,6 @@
 // Pings first (quality.md §1): how many webhooks may begin while very many pings are being stored.
 import t from 'tap';
-import { LEAST_RATE, Pace, type Paced } from '../../../gateway/webhooks/delivery-throttle.js';
+import { DeliveryThrottle, LEAST_RATE, type Throttled } from '../../../gateway/webhooks/delivery-throttle.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 
 const BATCH = 500;
@@ -34,12 +34,12 @@ class Thread {
 const ATTEMPT_MS = 0.25;
 
 /** A URL that always has something to send. */
-class Url implements Paced {
-  readonly pace: Pace;
+class Url implements Throttled {
+  readonly pace: DeliveryThrottle;
   readonly thread: Thread;
   begun = 0;
 
-  constructor(pace: Pace, thread: Thread) {
+  constructor(pace: DeliveryThrottle, thread: Thread) {
     this.pace = pace;
     this.thread = thread;
   }
@@ -54,7 +54,7 @@ class Url implements Paced {
   }
 }
 
-function run(thread: Thread, pace: Pace, span: number, uplinks = BATCH): void {
+function run(thread: Thread, pace: DeliveryThrottle, span: number, uplinks = BATCH): void {
   for (let at = 0; at < span; at += 10) {
     pace.stored(uplinks);
     thread.live();
@@ -63,7 +63,7 @@ function run(thread: Thread, pace: Pace, span: number, uplinks = BATCH): void {
 
 t.test('while pings take all of the thread, webhooks begin at the least rate, and none is left out', (t) => {
   const thread = new Thread();
-  const pace = new Pace(thread);
+  const pace = new DeliveryThrottle(thread);
   const urls = Array.from({ length: 20 }, () => new Url(pace, thread));
   pace.stored(BATCH);
   for (const url of urls) url.wake();
@@ -81,7 +81,7 @@ t.test('while pings take all of the thread, webhooks begin at the least rate, an
 t.test('at half of that, webhooks get a part of what pings leave, and the rest is left idle', (t) => {
   const thread = new Thread();
   thread.pings = 0.5;
-  const pace = new Pace(thread);
+  const pace = new DeliveryThrottle(thread);
   const url = new Url(pace, thread);
   pace.stored(BATCH);
   url.wake();
@@ -102,7 +102,7 @@ t.test('at half of that, webhooks get a part of what pings leave, and the rest i
 
 t.test('while pings are few, nobody is held back', (t) => {
   const thread = new Thread();
-  const pace = new Pace(thread);
+  const pace = new DeliveryThrottle(thread);
   const url = new Url(pace, thread);
   run(thread, pace, Seconds(1), 31);
   t.equal(pace.room(url), Number.POSITIVE_INFINITY);
@@ -122,7 +122,7 @@ t.test('while pings are few, nobody is held back', (t) => {
 t.test('what begins together is little, however fast attempts may begin', (t) => {
   const thread = new Thread();
   thread.pings = 0.1;
-  const pace = new Pace(thread);
+  const pace = new DeliveryThrottle(thread);
   const urls = Array.from({ length: 20 }, () => new Url(pace, thread));
   pace.stored(BATCH);
   for (const url of urls) url.wake();

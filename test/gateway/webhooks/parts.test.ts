@@ -2,7 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
-import { AttemptWindow } from '../../../gateway/webhooks/concurrency-limiter.js';
+import { ConcurrencyLimiter } from '../../../gateway/webhooks/concurrency-limiter.js';
 import { digestOf, eventId, parseEventId } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { makeWebhookSecret, signHeaders, verifySignature } from '../../../gateway/webhooks/payload/signature.js';
@@ -157,7 +157,7 @@ t.test('webhooks go to public addresses, or where the operator allows', async (t
 });
 
 t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as many when it is too much', async (t) => {
-  const window = new AttemptWindow();
+  const window = new ConcurrencyLimiter();
   const answer = (status: number | null, durationMs = 10, underWay = 16): number => {
     const isGood = status === 204;
     const result = { status, durationMs, error: isGood ? null : 'no', answer: null, retryAfter: undefined };

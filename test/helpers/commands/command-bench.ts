@@ -69,7 +69,7 @@ export class CommandBench {
       wallClock: clock,
       findLock: (deviceId) => bench.locks.find(deviceId),
       sessionOf: (deviceId) => sessions.ofLock(deviceId),
-      happen: (...happening) => ingest.own?.happen(...happening),
+      recordEvent: (...happening) => ingest.own?.recordEvent(...happening),
     });
     const { commands, locks } = bench;
     bench.ingest = new Ingest({ store, locks, clock, events, commands, onStored: () => undefined });
@@ -121,7 +121,7 @@ export class CommandBench {
     } as unknown as Session;
     lock.session = session;
     this.sessions.add(session);
-    this.ingest.happen(sender.deviceId, mac, { type: 'connect', source: sender.source, atMs: this.clock.now() });
+    this.ingest.recordEvent(sender.deviceId, mac, { type: 'connect', source: sender.source, atMs: this.clock.now() });
     this.commands.listening(session);
     await this.settle();
   }
@@ -130,7 +130,7 @@ export class CommandBench {
   async drop(lock: PlayedLock): Promise<void> {
     const { deviceId, mac, source } = lock.sender;
     this.#end(lock);
-    this.ingest.happen(deviceId, mac, { type: 'disconnect', source, cause: 'dropped', atMs: this.clock.now() });
+    this.ingest.recordEvent(deviceId, mac, { type: 'disconnect', source, cause: 'dropped', atMs: this.clock.now() });
     await this.settle();
   }
 

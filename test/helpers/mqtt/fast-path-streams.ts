@@ -3,7 +3,7 @@
  * between them, and now and then something that ends the connection; cut into pieces anywhere. And what comes of it.
  */
 
-import { gateOf } from '../../../gateway/mqtt/connection-filter.js';
+import { connectionFilterOf } from '../../../gateway/mqtt/connection-filter.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { testMac } from '../gateway/test-gateway.js';
@@ -83,7 +83,7 @@ export async function compareLanes(test: Teardown, seed: number, streams: number
     uplinks += byLane.taken.length;
     pieces += stream.pieces.length;
     ended += byLane.isOpen ? 0 : 1;
-    passedOn += gateOf(socket)?.passedOn ?? 0;
+    passedOn += connectionFilterOf(socket)?.passedOn ?? 0;
   }
   return { faults, uplinks, pieces, ended, passedOn, left: lane.broker.connected + library.broker.connected };
 }

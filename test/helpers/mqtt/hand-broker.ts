@@ -5,7 +5,7 @@
 import { Duplex } from 'node:stream';
 import type { Keys } from '../../../gateway/data-folder/keys.js';
 import { GatewayEvents } from '../../../gateway/events.js';
-import type { Answer, Happening, Ingest, Sender } from '../../../gateway/ingest/ingest.js';
+import type { Answer, DeviceEvent, Ingest, Sender } from '../../../gateway/ingest/ingest.js';
 import { Broker } from '../../../gateway/mqtt/broker.js';
 import type { BrokerOptions } from '../../../gateway/mqtt/broker-options.js';
 import type { Connection } from '../../../gateway/mqtt/listener.js';
@@ -91,7 +91,7 @@ export interface Taken {
 /** Takes uplinks as the real one does, and answers in their order when it is told to. */
 export class HandIngest {
   readonly taken: Taken[] = [];
-  readonly happened: { readonly mac: Mac; readonly event: Happening }[] = [];
+  readonly happened: { readonly mac: Mac; readonly event: DeviceEvent }[] = [];
   /** Why a payload must not be acknowledged; told when it is taken, as where too many wait. */
   refuses: (payload: string) => Error | undefined = () => undefined;
   /** What a payload is answered with. */
@@ -105,7 +105,7 @@ export class HandIngest {
     else this.taken.push({ sender, payload, answer });
   }
 
-  happen(_deviceId: number, mac: Mac, event: Happening, announce: () => void = () => undefined): void {
+  happen(_deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
     this.happened.push({ mac, event });
     announce();
   }

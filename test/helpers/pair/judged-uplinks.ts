@@ -2,7 +2,7 @@
 
 import { type Belief, type InitialBelief, newBelief } from '../../../proto/power/judge/belief.js';
 import {
-  compareNames,
+  compareKeys,
   type Finding,
   type JudgeEvent,
   newVerdict,
@@ -79,7 +79,7 @@ export class JudgedRun {
     judgeInPlace(POWER_MODEL, this.belief, event, out);
     for (const { rule, about } of out.withdrawn) {
       const index = this.findings.findIndex((one) => {
-        return one.rule === rule && one.about !== null && compareNames(one.about, about) === 0;
+        return one.rule === rule && one.about !== null && compareKeys(one.about, about) === 0;
       });
       if (index === -1) throw new Error(`a finding of ${rule} was withdrawn that was never made`);
       this.findings.splice(index, 1);

@@ -7,7 +7,7 @@
  */
 import { Prng } from '../../../firmware-sim/prng.js';
 import { GatewayEvents } from '../../../gateway/events.js';
-import { type Happening, Ingest } from '../../../gateway/ingest/ingest.js';
+import { type DeviceEvent, Ingest } from '../../../gateway/ingest/ingest.js';
 import type { Sender } from '../../../gateway/ingest/pending-uplink.js';
 import { type DeviceState, forgottenState } from '../../../gateway/locks/device-state.js';
 import { beginListening } from '../../../gateway/locks/listening.js';
@@ -114,7 +114,7 @@ export class RandomHistory {
       },
     });
     this.#known = new Locks(store, clock, (due) => {
-      for (const { deviceId, mac } of due) this.#ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
+      for (const { deviceId, mac } of due) this.#ingest.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
     });
     const events = new GatewayEvents();
     this.#ingest = new Ingest({
@@ -284,10 +284,10 @@ export class RandomHistory {
     const atMs = this.#clock.now();
     const source = this.#random.chance(0.8) ? 'lock' : 'phone';
     const cause = this.#random.pick(['closed', 'dropped', 'keepalive'] as const);
-    const event: Happening = this.#random.chance(0.8)
+    const event: DeviceEvent = this.#random.chance(0.8)
       ? { type: 'connect', source, atMs }
       : { type: 'disconnect', source, cause, atMs };
-    this.#ingest.happen(deviceId, mac, event);
+    this.#ingest.recordEvent(deviceId, mac, event);
   }
 
   #command(lock: LivingLock): void {
@@ -295,7 +295,7 @@ export class RandomHistory {
     const id = this.#nextCommand++;
     lock.commands.push(id);
     const command = { type: 'set-power', airplane: this.#random.chance(0.5) } as const;
-    this.#ingest.happen(deviceId, mac, { type: 'command', id, command, atMs: this.#clock.now() });
+    this.#ingest.recordEvent(deviceId, mac, { type: 'command', id, command, atMs: this.#clock.now() });
   }
 
   /** As device-accounts.ts does it: between two commits. */
@@ -303,7 +303,7 @@ export class RandomHistory {
     const { deviceId } = lock.sender;
     const { mac } = lock;
     const kind = this.#random.pick(['move', 'erase', 'remove']);
-    const done = this.#ingest.alone(deviceId, async () => {
+    const done = this.#ingest.runExclusive(deviceId, async () => {
       const known = this.#known.find(deviceId)?.state;
       const state = known === undefined || kind === 'remove' ? null : forgottenState(known, mac, this.#clock.now());
       const json = state === null ? null : JSON.stringify(state);

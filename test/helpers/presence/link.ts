@@ -143,8 +143,8 @@ export class PresenceLink implements Link {
     return note;
   }
 
-  #happen(event: Parameters<Ingest['happen']>[2], note?: Note): void {
-    this.#board.ingest?.happen(this.#sender.deviceId, this.#sender.mac, event, () => {
+  #happen(event: Parameters<Ingest['recordEvent']>[2], note?: Note): void {
+    this.#board.ingest?.recordEvent(this.#sender.deviceId, this.#sender.mac, event, () => {
       if (note !== undefined) note.isKept = true;
     });
   }

@@ -120,7 +120,7 @@ export class PresenceMonth {
     const events = new GatewayEvents();
     events.on('presence', (event) => this.told.push(event));
     const locks = new Locks(store, clock, (due) => {
-      for (const { deviceId, mac } of due) ingest.happen(deviceId, mac, { type: 'tick', atMs: clock.now() });
+      for (const { deviceId, mac } of due) ingest.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
     });
     const ingest = new Ingest({ commands: NO_COMMANDS, store, locks, clock, events, onStored: () => undefined });
     await beginListening({ locks, ingest, clock, lastRanMs: this.#lastRanMs });

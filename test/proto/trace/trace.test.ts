@@ -15,7 +15,7 @@ import { parseMac } from '../../../proto/wire/mac.js';
 import type { GpsPing, PingUplink, Uplink } from '../../../proto/wire/ping.js';
 import { pingFromJson, uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
 import { ackUplinkToJson, pingToJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
-import { digestOf, UplinkNames, UplinkNamesBound } from '../../../proto/wire/seen-uplinks.js';
+import { fingerprintOf, SeenUplinks, SeenUplinksBound } from '../../../proto/wire/seen-uplinks.js';
 import { cellular, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 
 const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
@@ -424,7 +424,7 @@ t.test('dates', async (t) => {
 });
 
 t.test('names of uplinks: new, repeat, conflict, in whatever order', async (t) => {
-  const names = new UplinkNames(new UplinkNamesBound());
+  const names = new SeenUplinks(new SeenUplinksBound());
   const one = uplink({ boot: 4, sequence: 4294967295 });
   t.equal(names.note(one, 5), 'new');
   t.equal(names.note(uplink({ boot: 4, sequence: 0 }), 6), 'new');
@@ -445,8 +445,11 @@ t.test('names of uplinks: new, repeat, conflict, in whatever order', async (t) =
       const content = { ...any, boot: 0, sequence: count };
       const changed = { ...content, timeMs: content.timeMs + 1 };
       count += 1;
-      digests.add(digestOf(content));
-      return digestOf(content) !== digestOf(changed) && digestOf(content) === digestOf(structuredClone(content));
+      digests.add(fingerprintOf(content));
+      return (
+        fingerprintOf(content) !== fingerprintOf(changed) &&
+        fingerprintOf(content) === fingerprintOf(structuredClone(content))
+      );
     }),
     { numRuns: 2000, seed: 10 },
   );

@@ -1,5 +1,5 @@
 /** Carries out what is typed in the shell, one line at a time. */
-import type { Happening } from '../../../../firmware-sim/world/device-event.js';
+import type { DeviceEvent } from '../../../../firmware-sim/world/device-event.js';
 import { Hours, type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { oneLine, paint, print, printJsonLine, printTable } from '../../../terminal/output.js';
@@ -42,7 +42,7 @@ export class ShellSession {
       case 'own':
         return this.#own(line.value.word, line.value.rest);
       case 'happening':
-        await this.#happen(line.value.happening, line.value.span, signal);
+        await this.#letHappen(line.value.happening, line.value.span, signal);
         this.#options.tape.showUnsent();
         return true;
     }
@@ -56,7 +56,7 @@ export class ShellSession {
       await site.pass(LOOK_EVERY, signal);
   }
 
-  async #happen(happening: Happening, span: Milliseconds | null, signal: AbortSignal): Promise<void> {
+  async #letHappen(happening: DeviceEvent, span: Milliseconds | null, signal: AbortSignal): Promise<void> {
     const { site, waitsForQuiet } = this.#options;
     if (happening.type === 'wait') {
       await site.pass(happening.span, signal);

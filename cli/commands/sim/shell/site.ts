@@ -34,7 +34,7 @@ import type { Command, Downlink } from '../../../../proto/wire/ping.js';
 import type { GatewayClient } from '../../../client.js';
 
 /** Told of all that happens to the lock, in order; `atMs` is the lock's clock. */
-export type Told = (atMs: number, entry: DiaryEntry) => void;
+export type DiaryListener = (atMs: number, entry: DiaryEntry) => void;
 
 export interface ShellSite {
   readonly lock: Lock;
@@ -65,7 +65,7 @@ interface Parts {
   readonly mac: Mac;
   readonly clock: Clock;
   readonly openLink: OpenLink;
-  readonly told: Told;
+  readonly told: DiaryListener;
   readonly bootsBefore?: number;
 }
 
@@ -113,7 +113,7 @@ function lockOf(
 }
 
 /** A lock without a gateway: what it connects to takes everything. */
-export function virtualSite(beginning: ShellBeginning, startMs: number, told: Told): ShellSite {
+export function virtualSite(beginning: ShellBeginning, startMs: number, told: DiaryListener): ShellSite {
   const clock = new QueueClock(startMs);
   const waiting: Downlink[] = [];
   let commands = 0;
@@ -168,7 +168,7 @@ export interface LiveLine {
 }
 
 /** A lock against a gateway, over MQTT. */
-export function liveSite(beginning: ShellBeginning, line: LiveLine, told: Told): ShellSite {
+export function liveSite(beginning: ShellBeginning, line: LiveLine, told: DiaryListener): ShellSite {
   const { address, url, mac, secret, client } = line;
   const clock = new RunClock(line.startMs, line.speed);
   const openLink = mqttLinks(address, () => secret);

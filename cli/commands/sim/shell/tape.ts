@@ -1,6 +1,6 @@
 /** What happens to the shell's lock, as it is shown and as it is kept for `save`: the lines of a trace. */
 
-import { asNew, TraceScribe } from '../../../../firmware-sim/fleet/trace-recorder.js';
+import { asNew, TraceRecorder } from '../../../../firmware-sim/fleet/trace-recorder.js';
 import type { DiaryEntry } from '../../../../firmware-sim/lock/diary.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { StepState } from '../../../../proto/power/step/state.js';
@@ -19,7 +19,7 @@ export class ShellTape {
   readonly #mac: Mac;
   readonly #asJson: boolean;
   readonly #lines: string[] = [];
-  readonly #scribe: TraceScribe;
+  readonly #scribe: TraceRecorder;
   /** Pings that were made and neither sent nor shown. */
   readonly #unsent = new Set<Uplink<Ping>>();
   #isUp = false;
@@ -31,7 +31,7 @@ export class ShellTape {
   constructor(mac: Mac, asJson: boolean) {
     this.#mac = mac;
     this.#asJson = asJson;
-    this.#scribe = new TraceScribe((line) => this.#keep(line));
+    this.#scribe = new TraceRecorder((line) => this.#keep(line));
   }
 
   /** The header of what will be saved. */

@@ -1,6 +1,6 @@
 /** What can be typed in the shell: its own words beside the verbs, what completes a line, and what was likely meant. */
 
-import { type Happening, parseHappening, VERBS, type Verb } from '../../../../firmware-sim/world/device-event.js';
+import { type DeviceEvent, parseDeviceEvent, VERBS, type Verb } from '../../../../firmware-sim/world/device-event.js';
 import { parseSpan } from '../../../../firmware-sim/world/span-words.js';
 import type { Milliseconds } from '../../../../proto/clock.js';
 import { nearest } from '../../../../proto/did-you-mean.js';
@@ -30,7 +30,7 @@ export type ShellLine =
   | { readonly type: 'nothing' }
   | { readonly type: 'own'; readonly word: ShellWord['word']; readonly rest: string }
   /** `span`: for how long time goes on after it; null until the lock is quiet. */
-  | { readonly type: 'happening'; readonly happening: Happening; readonly span: Milliseconds | null };
+  | { readonly type: 'happening'; readonly happening: DeviceEvent; readonly span: Milliseconds | null };
 
 const FOR_SPAN = /^(.+?)\s+for\s+([\d.]+\s*[a-z].*)$/i;
 /** Commands that a person may well want: each is typed with `by command`. */
@@ -48,7 +48,7 @@ export function readShellLine(text: string): Result<ShellLine> {
   const span = before === undefined ? undefined : parseSpan(spanText);
   if (before !== undefined && span === undefined)
     return problem('shell', `${JSON.stringify(spanText)} is no span: expected one such as "for 30 s" or "for 10 min"`);
-  const happening = parseHappening(before ?? line);
+  const happening = parseDeviceEvent(before ?? line);
   if (happening.ok) return ok({ type: 'happening', happening: happening.value, span: span ?? null });
   const meant = VERBS.some(({ word }) => word === typed) ? undefined : nearest(typed, WORDS)[0];
   if (meant === undefined) return problem('shell', happening.error.message);

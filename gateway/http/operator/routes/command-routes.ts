@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { COMMAND_TYPES } from '../../../../proto/wire/ping-from-json.js';
-import type { Told } from '../../../audit/audit.js';
+import type { AuditFacts } from '../../../audit/audit.js';
 import { readCommandRequest } from '../../../commands/command-input.js';
 import { LISTED, LISTED_MOST, MOST_MACS } from '../../../commands/command-terms.js';
 import type { CommandOutcome, Commands } from '../../../commands/commands.js';
@@ -47,11 +47,11 @@ function targetOf({ body }: RouteRequest): string {
 }
 
 /** What was asked for, and for how many of the locks it was refused. */
-function wishTold({ body }: RouteRequest, answer?: Told): Told {
+function wishTold({ body }: RouteRequest, answer?: AuditFacts): AuditFacts {
   const commands = (answer?.commands ?? []) as readonly { id?: number; error?: unknown }[];
   return {
     ...pick(body, 'type', 'parameters', 'not_before', 'expires_in', 'asked_by'),
-    locks: countOf(answer, 'commands') ?? countOf(body as Told, 'macs'),
+    locks: countOf(answer, 'commands') ?? countOf(body as AuditFacts, 'macs'),
     ...(commands.length === 1 && { id: commands[0]?.id }),
     refused: commands.filter(({ error }) => error !== undefined).length,
   };

@@ -20,14 +20,14 @@ const PAGES_A_STEP = 256;
 const ROOM_LEFT = 64 * 1024 * 1024;
 
 /** How far a copy is, in pages. */
-export type TellPages = (done: number, total: number) => void;
+export type ReportPages = (done: number, total: number) => void;
 
 /**
  * Copies the store in `from` to `to` (mode 600), which it replaces. It is on the disk when this resolves.
  *
  * @throws LockgateError `no-room` where the disk hasn't enough, or no more
  */
-export async function copyDatabase(from: string, to: string, tell: TellPages = () => undefined): Promise<BlockSums> {
+export async function copyDatabase(from: string, to: string, tell: ReportPages = () => undefined): Promise<BlockSums> {
   wantRoom(path.dirname(to), statSync(from).size + ROOM_LEFT, 'a backup');
   // Made here, so that it is nobody else's to read from the first byte on.
   closeSync(openSync(to, 'w', 0o600));
@@ -49,7 +49,7 @@ export async function copyDatabase(from: string, to: string, tell: TellPages = (
   }
 }
 
-async function copyPages(from: string, to: string, tell: TellPages): Promise<void> {
+async function copyPages(from: string, to: string, tell: ReportPages): Promise<void> {
   const source = new SqliteDatabase(from, { readonly: true, fileMustExist: true });
   try {
     source.exec('BEGIN');

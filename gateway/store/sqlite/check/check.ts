@@ -14,7 +14,7 @@ import { StoreFailure } from '../../contract/store.js';
 import { readSums } from '../block-sums.js';
 import { readSchemaVersion, schemaAfter } from '../schema-version.js';
 import { checkBlocks } from './blocks.js';
-import { type CheckContext, type CheckResult, DAMAGE_TOLD, type Damage, isDamage, type Looked } from './context.js';
+import { type CheckContext, type CheckResult, DAMAGE_REPORTED, type Damage, isDamage, type Looked } from './context.js';
 import { checkForeignKeys, checkPages, checkSchema } from './file.js';
 import { checkKept } from './kept.js';
 import { checkLog } from './log.js';
@@ -38,7 +38,7 @@ export interface CheckReport {
 }
 
 /** How far a check is. */
-export type TellProgress = (check: string, done: number) => void;
+export type ReportProgress = (check: string, done: number) => void;
 
 const MAGIC = 'SQLite format 3\0';
 /** Of a damaged beginning so many characters are still right. */
@@ -66,7 +66,7 @@ const UNITS: Readonly<Record<string, string>> = {
  * version of lockgate wrote it
  * @throws StoreFailure where the machine doesn't let it be read
  */
-export async function checkDatabase(file: string, tell: TellProgress = () => undefined): Promise<CheckReport> {
+export async function checkDatabase(file: string, tell: ReportProgress = () => undefined): Promise<CheckReport> {
   const bytes = sizeOf(file);
   const run = new CheckRun(file, tell);
   run.check('blocks', undefined, (context) => checkBlocks(file, context));
@@ -86,7 +86,7 @@ export async function checkDatabase(file: string, tell: TellProgress = () => und
   } finally {
     store?.close();
   }
-  return { file, bytes, schema, walBytes: walBytesOf(file), checks: run.checks, damage: run.told };
+  return { file, bytes, schema, walBytes: walBytesOf(file), checks: run.checks, damage: run.reported };
 }
 
 async function checkContent(run: CheckRun, db: Database, file: string): Promise<string | null> {
@@ -122,11 +122,11 @@ function expectedSchema(last: string): ReturnType<typeof schemaAfter> {
 /** Collects what the checks find. */
 class CheckRun {
   readonly checks: CheckResult[] = [];
-  readonly told: Damage[] = [];
+  readonly reported: Damage[] = [];
   readonly #file: string;
-  readonly #tell: TellProgress;
+  readonly #tell: ReportProgress;
 
-  constructor(file: string, tell: TellProgress) {
+  constructor(file: string, tell: ReportProgress) {
     this.#file = file;
     this.#tell = tell;
   }
@@ -135,7 +135,7 @@ class CheckRun {
     let damaged = 0;
     const damage: CheckContext['damage'] = (table, row, what) => {
       damaged += 1;
-      if (damaged <= DAMAGE_TOLD) this.#note(name, table, row, what);
+      if (damaged <= DAMAGE_REPORTED) this.#note(name, table, row, what);
     };
     this.#tell(name, 0);
     let looked: Looked = { count: 0 };
@@ -156,7 +156,12 @@ class CheckRun {
   }
 
   #note(check: string, table: string | null, row: string | number | bigint | null, what: string): void {
-    this.told.push({ check, table, row: row === null ? null : String(row), what: what.replaceAll(this.#file, 'it') });
+    this.reported.push({
+      check,
+      table,
+      row: row === null ? null : String(row),
+      what: what.replaceAll(this.#file, 'it'),
+    });
   }
 }
 

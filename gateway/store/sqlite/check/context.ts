@@ -19,14 +19,14 @@ export interface CheckResult {
   /** How many it looked at, and of what: blocks, pages, rows … */
   readonly count: number;
   readonly unit: string;
-  /** How much of it is damaged; beyond {@link DAMAGE_TOLD} it goes on counting. */
+  /** How much of it is damaged; beyond {@link DAMAGE_REPORTED} it goes on counting. */
   readonly damaged: number;
   /** What else there is to say: why it was left out, or what it can't see. */
   readonly note: string | null;
 }
 
 /** Damage of one check that is told row by row. */
-export const DAMAGE_TOLD = 100;
+export const DAMAGE_REPORTED = 100;
 
 /** One check at work. */
 export interface CheckContext {

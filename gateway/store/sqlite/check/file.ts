@@ -1,11 +1,11 @@
 /** What SQLite itself can say of a file: its trees, its indexes, its constraints; and that the schema is ours. */
 import type { SchemaItem } from '../schema-version.js';
 import type { CheckContext, Looked } from './context.js';
-import { DAMAGE_TOLD } from './context.js';
+import { DAMAGE_REPORTED } from './context.js';
 
 /** SQLite's own check of pages, trees and indexes. */
 export function checkPages({ db, damage }: CheckContext): Looked {
-  const lines = db.prepare(`PRAGMA integrity_check(${DAMAGE_TOLD})`).pluck().all() as string[];
+  const lines = db.prepare(`PRAGMA integrity_check(${DAMAGE_REPORTED})`).pluck().all() as string[];
   for (const line of lines) {
     if (line === 'ok') continue;
     const [, row = null, index = null] = /^row (\d+) missing from index (\S+)/.exec(line) ?? [];

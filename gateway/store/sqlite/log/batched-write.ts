@@ -39,7 +39,7 @@ interface FactWrite {
 /** What needs no more than the tables that it is for. */
 export type PlainWrite = UsageWrite | SimsWrite | FactWrite | RefusalsWrite;
 
-export type SideWrite = ProgressWrite | PlainWrite | MerchantWrite;
+export type BatchedWrite = ProgressWrite | PlainWrite | MerchantWrite;
 
 /** Writes what has no part in the log, over one connection; whoever calls has begun a transaction. */
 export class PlainWriter {

@@ -9,7 +9,7 @@ interface Position {
   readonly id: number;
 }
 
-export class SettlingRun {
+export class IndexFlush {
   readonly lastId: number;
   readonly #run: UplinkRun;
   readonly #credentials: readonly number[];

@@ -2,18 +2,18 @@
 import type { Database } from 'better-sqlite3';
 import type { MerchantOutcome, MerchantWrite } from '../../contract/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
-import type { SideWrite } from './batched-write.js';
+import type { BatchedWrite } from './batched-write.js';
 import type { PackedCommit } from './packed-commit.js';
 import { LogWriter } from './sqlite-log.js';
-import type { RunSize, UplinkTail } from './uplink-memtable.js';
+import type { RunSize, UplinkMemtable } from './uplink-memtable.js';
 
 /** Each promise settles when the work is on the disk, or with what SQLite threw; what is given first is done first. */
 export interface LogKeeper {
   /** The uplinks that the tables by name and by lock do not have yet: of what was answered, never of what waits. */
-  readonly tail: UplinkTail;
+  readonly tail: UplinkMemtable;
   append(commit: PackedCommit): Promise<void>;
   /** What is no part of the log. It may wait a little, to share a transaction. */
-  writeBeside(write: SideWrite): Promise<void>;
+  writeBeside(write: BatchedWrite): Promise<void>;
   /** The same for what a merchant writes over HTTP; such writes wait for each other, and never hold up a commit. */
   writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome>;
   /** Puts all uplinks into the tables by name and by lock. */
@@ -34,7 +34,7 @@ export class InlineLog implements LogKeeper {
     this.#writer = new LogWriter(db, runSize);
   }
 
-  get tail(): UplinkTail {
+  get tail(): UplinkMemtable {
     return this.#writer.tail;
   }
 
@@ -42,7 +42,7 @@ export class InlineLog implements LogKeeper {
     this.#writer.write([{ type: 'append', commit }]);
   }
 
-  async writeBeside(write: SideWrite): Promise<void> {
+  async writeBeside(write: BatchedWrite): Promise<void> {
     this.#writer.write([write]);
   }
 

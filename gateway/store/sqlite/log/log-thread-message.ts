@@ -2,12 +2,12 @@
 
 import type { MerchantOutcome } from '../../contract/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
-import type { SideWrite } from './batched-write.js';
+import type { BatchedWrite } from './batched-write.js';
 import type { PackedCommit } from './packed-commit.js';
-import type { RunSize, TailMark } from './uplink-memtable.js';
+import type { MemtableMark, RunSize } from './uplink-memtable.js';
 
 /** One thing to be made durable, whole or not at all. */
-export type LogWrite = { readonly type: 'append'; readonly commit: PackedCommit } | SideWrite;
+export type LogWrite = { readonly type: 'append'; readonly commit: PackedCommit } | BatchedWrite;
 
 /** What the thread is asked to do. */
 export type LogRequest =
@@ -22,7 +22,7 @@ export interface LogAnswer {
   /** One for each write; one for whatever else was asked. */
   readonly outcomes: readonly LogOutcome[];
   /** Left out where more answers belong to the same transaction. */
-  readonly mark?: TailMark | undefined;
+  readonly mark?: MemtableMark | undefined;
 }
 
 /** That it is done, or what went wrong. */

@@ -9,7 +9,7 @@ import { failureKind } from '../../contract/store.js';
 import { openDurable } from '../durable-file.js';
 import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import { LogWriter } from './sqlite-log.js';
-import { WalEmptier } from './wal-checkpointer.js';
+import { WalCheckpointer } from './wal-checkpointer.js';
 
 /** Uplinks of one transaction from which on what else waits is left for the next one. */
 const UPLINKS_TOGETHER = 2000;
@@ -55,12 +55,12 @@ function carryOut(writer: LogWriter, writes: readonly LogWrite[]): LogOutcome[] 
 class LogThread {
   readonly #db;
   readonly #writer: LogWriter;
-  readonly #emptier: WalEmptier;
+  readonly #emptier: WalCheckpointer;
 
   constructor({ file, runSize }: LogThreadData) {
     this.#db = openDurable(file);
     this.#writer = new LogWriter(this.#db, runSize);
-    this.#emptier = new WalEmptier(this.#db, file);
+    this.#emptier = new WalCheckpointer(this.#db, file);
     port.on('message', (request: LogRequest) => this.#take(request));
     answer({ outcomes: [{}], mark: this.#writer.tail.mark });
   }

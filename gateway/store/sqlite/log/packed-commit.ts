@@ -32,7 +32,7 @@ export const UPLINK_WORDS = 10;
 export const WORD = 8;
 
 /** What is no uplink, and how many uplinks of the commit come before it. */
-export interface Beside {
+export interface PackedExtras {
   readonly after: number;
   readonly item: Exclude<Incoming, IncomingUplink>;
 }
@@ -43,7 +43,7 @@ export interface PackedCommit {
   readonly count: number;
   readonly uplinks: ArrayBuffer;
   /** In order. */
-  readonly beside: readonly Beside[];
+  readonly beside: readonly PackedExtras[];
   readonly judged: readonly Judged[];
   readonly states: ReadonlyMap<number, string>;
   readonly commands: readonly CommandChange[];
@@ -63,7 +63,7 @@ export function packCommit({ incoming, judged, states, commands = [] }: Commit):
   for (const item of incoming) if (item.type === 'uplink') words += wordsOf(item.bytes.length);
   const doubles = new Float64Array(words);
   const bytes = new Uint8Array(doubles.buffer);
-  const beside: Beside[] = [];
+  const beside: PackedExtras[] = [];
   let at = 0;
   for (const item of incoming) {
     if (item.type === 'uplink') {

@@ -31,8 +31,8 @@ import { CommandChanges } from '../tables/command-changes.js';
 import { MerchantWriter } from '../tables/people/merchant-writer.js';
 import { PlainWriter } from './batched-write.js';
 import type { LogWrite } from './log-thread-message.js';
-import type { Beside, PackedCommit } from './packed-commit.js';
-import type { RunSize, UplinkTail } from './uplink-memtable.js';
+import type { PackedCommit, PackedExtras } from './packed-commit.js';
+import type { RunSize, UplinkMemtable } from './uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 import { UplinkWriter } from './uplink-writer.js';
 
@@ -185,8 +185,8 @@ export class LogWriter {
   }
 
   /** The uplinks that the tables by name and by lock do not have yet. */
-  get tail(): UplinkTail {
-    return this.#uplinks.tail;
+  get tail(): UplinkMemtable {
+    return this.#uplinks.memtable;
   }
 
   /**
@@ -244,12 +244,12 @@ export class LogWriter {
     const doubles = new Float64Array(uplinks);
     let [at, besides] = [0, 0];
     for (let index = 0; index <= count; index++) {
-      while (beside[besides]?.after === index) this.#appendBeside((beside[besides++] as Beside).item);
+      while (beside[besides]?.after === index) this.#appendBeside((beside[besides++] as PackedExtras).item);
       if (index < count) at = this.#uplinks.append(doubles, at);
     }
   }
 
-  #appendBeside(item: Beside['item']): void {
+  #appendBeside(item: PackedExtras['item']): void {
     if (item.type === 'quarantine') this.#quarantine(item);
     else this.#appendLockEvent(item);
   }

@@ -4,12 +4,12 @@ import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import { type MerchantOutcome, type MerchantWrite, rowsOf } from '../../contract/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
-import type { SideWrite } from './batched-write.js';
+import type { BatchedWrite } from './batched-write.js';
 import type { LogKeeper } from './log-keeper.js';
 import type { LogAnswer, LogDone, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import type { PackedCommit } from './packed-commit.js';
-import type { UplinkTail } from './uplink-memtable.js';
-import { loadTail } from './uplink-writer.js';
+import type { UplinkMemtable } from './uplink-memtable.js';
+import { loadMemtable } from './uplink-writer.js';
 
 /**
  * While commits of uplinks follow each other closely, what is written beside them waits so long for the next, to share
@@ -43,12 +43,12 @@ interface Riding<Write extends LogWrite = LogWrite> {
 const NOTHING: readonly Riding<MerchantWrite>[] = [];
 
 export class ThreadLog implements LogKeeper {
-  readonly tail: UplinkTail;
+  readonly tail: UplinkMemtable;
   readonly #thread: Worker;
   /** What has no outcome yet and was sent, oldest first. Whoever writes has limits of its own for what may wait. */
   readonly #asked: Asked[] = [];
   /** What waits for the next commit of uplinks, and who waits for it. */
-  #riding: Riding<SideWrite>[] = [];
+  #riding: Riding<BatchedWrite>[] = [];
   /** What merchants write and has not set out. A part of it goes at a time, the next when that is on the disk. */
   readonly #ofMerchants: Riding<MerchantWrite>[] = [];
   /** Merchants' writes that are under way. */
@@ -60,7 +60,7 @@ export class ThreadLog implements LogKeeper {
   readonly #ended: Promise<void>;
   #broken: Error | undefined;
 
-  private constructor(data: LogThreadData, tail: UplinkTail) {
+  private constructor(data: LogThreadData, tail: UplinkMemtable) {
     this.tail = tail;
     this.#thread = new Worker(new URL('./log-thread.js', import.meta.url), { workerData: data });
     this.#thread.on('message', (answer: LogAnswer) => this.#answered(answer));
@@ -79,7 +79,7 @@ export class ThreadLog implements LogKeeper {
    * @throws what opening it throws there
    */
   static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
-    const log = new ThreadLog(data, loadTail(reader));
+    const log = new ThreadLog(data, loadMemtable(reader));
     try {
       await new Promise<LogDone>((resolve, reject) => log.#asked.push({ resolve, reject }));
     } catch (error) {
@@ -96,7 +96,7 @@ export class ThreadLog implements LogKeeper {
     });
   }
 
-  async writeBeside(write: SideWrite): Promise<void> {
+  async writeBeside(write: BatchedWrite): Promise<void> {
     await new Promise<LogDone>((resolve, reject) => {
       this.#riding.push({ write, asked: { resolve, reject } });
       // A lock waits for its CONNACK until its SIM is activated; for the rest nobody waits.

@@ -5,14 +5,14 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/store.js';
-import type { UplinkTail } from './uplink-memtable.js';
+import type { UplinkMemtable } from './uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** What a lock did for the merchant that has it now, and that was not erased. */
 const SHOWN = 'u.merchant_id = d.merchant_id AND u.kind >= 0';
 
 export class UplinkLookup {
-  readonly tail: UplinkTail;
+  readonly tail: UplinkMemtable;
   readonly #idsOfName: Statement;
   readonly #digest: Statement;
   readonly #latest: Statement;
@@ -23,7 +23,7 @@ export class UplinkLookup {
   readonly #idBefore: Statement;
 
   /** `db` is a connection that reads what is committed; `tail` follows the writer of the log. */
-  constructor(db: Database, tail: UplinkTail) {
+  constructor(db: Database, tail: UplinkMemtable) {
     this.tail = tail;
     const from = (table: string): string =>
       `SELECT ${UPLINK_COLUMNS}

@@ -66,14 +66,14 @@ export class UplinkRun {
 }
 
 /** Where the runs stand, as the writer tells the copy. */
-export interface TailMark {
+export interface MemtableMark {
   /** The tables by name and by lock have every uplink up to this id. */
   readonly settledId: number;
   /** The last uplink of the run that is being put into them; 0 where there is none. */
   readonly runEndId: number;
 }
 
-export class UplinkTail {
+export class UplinkMemtable {
   /** Every uplink up to this id is in the tables. Some of the run after it may be too. */
   settledId: number;
   /** The run that is being put into the tables. */
@@ -96,7 +96,7 @@ export class UplinkTail {
     return this.growing.count + (this.settling?.count ?? 0);
   }
 
-  get mark(): TailMark {
+  get mark(): MemtableMark {
     return { settledId: this.settledId, runEndId: this.settling?.lastId ?? 0 };
   }
 
@@ -130,7 +130,7 @@ export class UplinkTail {
   }
 
   /** Does what the writer's has done. */
-  follow({ settledId, runEndId }: TailMark): void {
+  follow({ settledId, runEndId }: MemtableMark): void {
     for (;;) {
       if (this.settling !== undefined && this.settling.lastId <= settledId) this.settled();
       const isEnded = this.growing.count > 0 && this.growing.lastId <= Math.max(settledId, runEndId);

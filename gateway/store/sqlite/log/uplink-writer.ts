@@ -8,9 +8,9 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { digestOf } from '../../../webhooks/event-id.js';
-import { SettlingRun } from './index-flush.js';
+import { IndexFlush } from './index-flush.js';
 import { UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
-import { RUN_SIZE, type RunSize, UplinkTail } from './uplink-memtable.js';
+import { RUN_SIZE, type RunSize, UplinkMemtable } from './uplink-memtable.js';
 import { packedSum } from './uplink-sum.js';
 
 /** Of the run that is put into the tables, more goes with a commit than came with it: so it ends before the next. */
@@ -39,17 +39,17 @@ function givenId(db: Database): number {
 }
 
 /** The uplinks that the tables by name and by lock do not have yet, as a connection sees them. */
-export function loadTail(db: Database): UplinkTail {
+export function loadMemtable(db: Database): UplinkMemtable {
   const settledId = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number;
-  const tail = new UplinkTail(settledId, givenId(db));
+  const memtable = new UplinkMemtable(settledId, givenId(db));
   const rows = db.prepare('SELECT id, device_id, credential_id, boot, sequence FROM uplink WHERE id > ? ORDER BY id');
   for (const row of rows.iterate(settledId) as IterableIterator<LoadedRow>)
-    tail.growing.add(row.device_id, row.credential_id, row.boot, row.sequence, row.id);
-  return tail;
+    memtable.growing.add(row.device_id, row.credential_id, row.boot, row.sequence, row.id);
+  return memtable;
 }
 
 export class UplinkWriter {
-  readonly tail: UplinkTail;
+  readonly memtable: UplinkMemtable;
   readonly #insert: Statement;
   readonly #top: Statement;
   readonly #idsOfName: Statement;
@@ -60,12 +60,12 @@ export class UplinkWriter {
   /** Of credentials that sent since the growing run began. One may be higher than what is stored: it is looked up. */
   readonly #tops = new Map<number, Top>();
   readonly #size: RunSize;
-  #settling: SettlingRun | undefined;
+  #settling: IndexFlush | undefined;
   #lastId: number;
 
   constructor(db: Database, size: RunSize = RUN_SIZE) {
     this.#size = size;
-    this.tail = loadTail(db);
+    this.memtable = loadMemtable(db);
     this.#insert = db.prepare(
       `INSERT INTO uplink (id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
          received_at_ms, buffered, sum)
@@ -98,21 +98,21 @@ export class UplinkWriter {
     try {
       work();
     } catch (error) {
-      if (this.#lastId > lastId) this.tail.growing.forgetFrom(lastId + 1);
+      if (this.#lastId > lastId) this.memtable.growing.forgetFrom(lastId + 1);
       this.#lastId = lastId;
       if (position !== undefined) this.#settling?.goBack(position);
       throw error;
     }
     if (this.#settling?.isOver) {
       this.#settling = undefined;
-      this.tail.settled();
+      this.memtable.settled();
     }
-    if (this.tail.settling === undefined && this.tail.growing.isFull(this.#size)) this.endRun();
+    if (this.memtable.settling === undefined && this.memtable.growing.isFull(this.#size)) this.endRun();
   }
 
   /** The run that grows is put into the tables from now on. Not to be called while another one is. */
   endRun(): void {
-    this.#settling = new SettlingRun(this.tail.endRun());
+    this.#settling = new IndexFlush(this.memtable.endRun());
     this.#tops.clear();
   }
 
@@ -149,7 +149,7 @@ export class UplinkWriter {
       packedSum(doubles, at),
     );
     this.#lastId = id;
-    this.tail.growing.add(deviceId, credentialId, boot, sequence, id);
+    this.memtable.growing.add(deviceId, credentialId, boot, sequence, id);
     return at + wordsOf(length);
   }
 
@@ -161,7 +161,7 @@ export class UplinkWriter {
       return true;
     }
     const settled = this.#idsOfName.all(credentialId, boot, sequence) as number[];
-    const ids = [...settled, ...this.tail.find(credentialId, boot, sequence)];
+    const ids = [...settled, ...this.memtable.find(credentialId, boot, sequence)];
     return !ids.some((id) => (this.#digest.get(id) as Buffer | undefined)?.equals(digest));
   }
 
@@ -169,7 +169,7 @@ export class UplinkWriter {
     const known = this.#tops.get(credentialId);
     if (known !== undefined) return known;
     let top: Top = (this.#top.get(credentialId) as Top | undefined) ?? { boot: -1, sequence: -1 };
-    for (const run of [this.tail.settling, this.tail.growing]) {
+    for (const run of [this.memtable.settling, this.memtable.growing]) {
       const last = run?.names.get(credentialId)?.last;
       if (last !== undefined && (last.boot - top.boot || last.sequence - top.sequence) > 0) top = last;
     }

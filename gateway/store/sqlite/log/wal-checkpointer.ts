@@ -36,7 +36,7 @@ interface WalState {
   readonly checkpointed: number;
 }
 
-export class WalEmptier {
+export class WalCheckpointer {
   readonly #file: string;
   readonly #limits: WalLimits;
   readonly #look: Statement;

@@ -16,13 +16,13 @@ import {
   type StoredApiKey,
 } from '../../contract/access-store.js';
 import type { ApiKeyTable, Tables } from '../schema.js';
-import type { Lane } from '../write-mutex.js';
+import type { WriteMutex } from '../write-mutex.js';
 import type { WriteForMerchant } from './people.js';
 import { merchantNamed } from './registry.js';
 
 /** What tables that are written and read through Kysely need. */
 export interface TableParts {
-  readonly lane: Lane;
+  readonly lane: WriteMutex;
   readonly tables: Kysely<Tables>;
   readonly readTables: Kysely<Tables>;
 }
@@ -118,7 +118,7 @@ export class SqliteAccess implements AccessStore {
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    return this.#parts.lane.run(() => this.#parts.tables.transaction().execute(work));
+    return this.#parts.lane.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 }
 

@@ -56,7 +56,7 @@ export class SqliteAudit implements AuditStore {
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    return this.#parts.lane.run(() => this.#parts.tables.transaction().execute(work));
+    return this.#parts.lane.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 }
 

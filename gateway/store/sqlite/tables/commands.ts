@@ -12,7 +12,7 @@ import type {
 } from '../../contract/command-record.js';
 import { sql } from '../kysely.js';
 import type { CommandTable, Tables } from '../schema.js';
-import type { Lane } from '../write-mutex.js';
+import type { WriteMutex } from '../write-mutex.js';
 import { noSuchDevice } from './registry.js';
 
 /** Rows of one INSERT or one IN list: SQLite takes 32,766 values in a statement. */
@@ -25,18 +25,18 @@ const UNFINISHED = sql<CommandState>`('queued', 'sent')`;
 
 /** Reads from one connection, and writes through another, when its turn on the lane comes. */
 export class CommandTableStore implements CommandStore {
-  readonly #lane: Lane;
+  readonly #lane: WriteMutex;
   readonly #writer: Kysely<Tables>;
   readonly #reader: Kysely<Tables>;
 
-  constructor(lane: Lane, writer: Kysely<Tables>, reader: Kysely<Tables>) {
+  constructor(lane: WriteMutex, writer: Kysely<Tables>, reader: Kysely<Tables>) {
     this.#lane = lane;
     this.#writer = writer;
     this.#reader = reader;
   }
 
   async add(commands: readonly NewCommand[]): Promise<CommandRecord[]> {
-    const ids = await this.#lane.run(() =>
+    const ids = await this.#lane.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
         const given: number[] = [];
         await checkTargets(db, commands);
@@ -74,7 +74,7 @@ export class CommandTableStore implements CommandStore {
   }
 
   expire(ids: readonly number[], atMs: number): Promise<number[]> {
-    return this.#lane.run(() =>
+    return this.#lane.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
         const expired: number[] = [];
         for (const piece of pieces(ids)) {
@@ -93,7 +93,7 @@ export class CommandTableStore implements CommandStore {
   }
 
   postpone(ids: readonly number[], byMs: number): Promise<void> {
-    return this.#lane.run(() =>
+    return this.#lane.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
         for (const piece of pieces(ids))
           await db
@@ -110,7 +110,7 @@ export class CommandTableStore implements CommandStore {
   }
 
   async cancel(id: number, atMs: number): Promise<boolean> {
-    const { numUpdatedRows } = await this.#lane.run(() =>
+    const { numUpdatedRows } = await this.#lane.runExclusive(() =>
       this.#writer
         .updateTable('command')
         .set({ state: 'cancelled', finished_at_ms: atMs })

@@ -27,7 +27,7 @@ export class SqliteMarks implements MarkStore {
 
   add({ deviceId, markMs, state }: NewMark): Promise<void> {
     const { lane, tables } = this.#parts;
-    return lane.run(() =>
+    return lane.runExclusive(() =>
       tables.transaction().execute(async (db) => {
         const row = { device_id: deviceId, mark_ms: markMs };
         await db

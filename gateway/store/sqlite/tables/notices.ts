@@ -80,7 +80,7 @@ export class SqliteNotices implements NoticeStore {
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    return this.#parts.lane.run(() => this.#parts.tables.transaction().execute(work));
+    return this.#parts.lane.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 }
 

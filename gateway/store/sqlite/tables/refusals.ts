@@ -6,14 +6,14 @@ import {
   type RefusalChange,
   type RefusalStore,
 } from '../../contract/refusal-store.js';
-import type { SideWrite } from '../log/batched-write.js';
+import type { BatchedWrite } from '../log/batched-write.js';
 import type { Tables } from '../schema.js';
 
 export interface SqliteRefusalsParts {
   /** On the connection that only reads. */
   readonly readTables: Kysely<Tables>;
   /** Has it written by who writes the log; rejects with a StoreFailure. */
-  readonly writeBeside: (what: string, write: SideWrite) => Promise<void>;
+  readonly writeBeside: (what: string, write: BatchedWrite) => Promise<void>;
 }
 
 export class SqliteRefusals implements RefusalStore {

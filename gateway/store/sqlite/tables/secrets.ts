@@ -10,10 +10,10 @@ import {
   type SecretStore,
 } from '../../contract/secret-store.js';
 import { StoreFailure } from '../../contract/store.js';
-import type { Lane } from '../write-mutex.js';
+import type { WriteMutex } from '../write-mutex.js';
 
 export interface SqliteSecretsParts {
-  readonly lane: Lane;
+  readonly lane: WriteMutex;
   readonly writer: Database;
   readonly reader: Database;
 }
@@ -108,7 +108,7 @@ export class SqliteSecrets implements SecretStore {
 
   #write<T>(what: string, work: (db: Database) => T): Promise<T> {
     const { lane, writer } = this.#parts;
-    return lane.run(() => {
+    return lane.runExclusive(() => {
       try {
         return writer.transaction(() => work(writer)).immediate();
       } catch (error) {

@@ -18,22 +18,22 @@ import {
   type UsageStore,
 } from '../../contract/usage-store.js';
 import { sql } from '../kysely.js';
-import type { SideWrite } from '../log/batched-write.js';
+import type { BatchedWrite } from '../log/batched-write.js';
 import type { PricePlanTable, Tables, UsageTable } from '../schema.js';
-import type { Lane } from '../write-mutex.js';
+import type { WriteMutex } from '../write-mutex.js';
 import { merchantNamed } from './registry.js';
 
 export interface SqliteUsageParts {
-  readonly lane: Lane;
+  readonly lane: WriteMutex;
   readonly tables: Kysely<Tables>;
   /** On the connection that only reads. */
   readonly readTables: Kysely<Tables>;
   /** Has it written by who writes the log; rejects with a StoreFailure. */
-  readonly writeBeside: (what: string, write: SideWrite) => Promise<void>;
+  readonly writeBeside: (what: string, write: BatchedWrite) => Promise<void>;
 }
 
 export class SqliteUsage implements UsageStore {
-  readonly #lane: Lane;
+  readonly #lane: WriteMutex;
   readonly #tables: Kysely<Tables>;
   readonly #reads: Kysely<Tables>;
   readonly #writeBeside: SqliteUsageParts['writeBeside'];
@@ -147,7 +147,7 @@ export class SqliteUsage implements UsageStore {
   }
 
   #transaction<T>(work: (db: Transaction<Tables>) => Promise<T>): Promise<T> {
-    return this.#lane.run(() => this.#tables.transaction().execute(work));
+    return this.#lane.runExclusive(() => this.#tables.transaction().execute(work));
   }
 }
 

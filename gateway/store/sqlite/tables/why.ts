@@ -1,6 +1,6 @@
 /** What `why` asks of the SQLite store, in SQL by hand: each by an index, and none of it on a hot path. */
 import type { Database, Statement } from 'better-sqlite3';
-import type { UplinkName } from '../../../../proto/power/judge/event.js';
+import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import {
   type LogEntry,
@@ -76,7 +76,7 @@ export class SqliteWhy implements WhyStore {
     });
   }
 
-  async findFindingsOf(deviceId: number, { credential, boot, sequence }: UplinkName): Promise<StoredFinding[]> {
+  async findFindingsOf(deviceId: number, { credential, boot, sequence }: UplinkKey): Promise<StoredFinding[]> {
     return this.#read(() =>
       (this.#findingsOf.all(deviceId, credential, boot, sequence) as FindingRow[]).map(toFinding),
     );

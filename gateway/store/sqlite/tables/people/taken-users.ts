@@ -1,6 +1,6 @@
 /** Which of the users that somebody wants to add are there already, by id or by name. */
 import type { Database, Statement } from 'better-sqlite3';
-import { FAULTS_TOLD, type Fault } from '../../../../faults.js';
+import { FAULTS_REPORTED, type Fault } from '../../../../faults.js';
 import type { NewUser } from '../../../contract/people-store.js';
 import { usernameKey } from './username-key.js';
 
@@ -21,8 +21,8 @@ export class TakenUsers {
         faults.push({ pointer: `/${index}/id`, detail: 'a user has this id already' });
       if (username !== null && this.#byKey.get(merchantId, usernameKey(username)) !== undefined)
         faults.push({ pointer: `/${index}/username`, detail: 'a user has this name already' });
-      if (faults.length >= FAULTS_TOLD) break;
+      if (faults.length >= FAULTS_REPORTED) break;
     }
-    return faults.slice(0, FAULTS_TOLD);
+    return faults.slice(0, FAULTS_REPORTED);
   }
 }

@@ -10,7 +10,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
 import type { DeliveryFilter, DeliveryReading, DeliveryState, StoredAttempt } from '../../../contract/webhook-store.js';
-import type { UplinkTail } from '../../log/uplink-memtable.js';
+import type { UplinkMemtable } from '../../log/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
 /** Uplink ids, both ends included. */
@@ -43,9 +43,9 @@ export class DeliveryReader {
   >;
   readonly #attempts: Statement;
 
-  readonly #tail: UplinkTail;
+  readonly #tail: UplinkMemtable;
 
-  constructor(db: Database, tail: UplinkTail) {
+  constructor(db: Database, tail: UplinkMemtable) {
     this.#tail = tail;
     this.#rows = db.prepare(
       `SELECT ${UPLINK_COLUMNS}, y.next_attempt_at_ms, y.attempts_before FROM delivery y INDEXED BY delivery_by_state

@@ -22,7 +22,7 @@ import type {
 import type { UplinkLookup } from '../../log/uplink-lookup.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { Tables } from '../../schema.js';
-import type { Lane } from '../../write-mutex.js';
+import type { WriteMutex } from '../../write-mutex.js';
 import { toWebhookUrl } from '../registry.js';
 import { DeliveryWaits } from './delivery-waits.js';
 import { DeliveryReader, type Gap } from './webhook-rows.js';
@@ -36,7 +36,7 @@ const REMOVED_AT_ONCE = 200;
 const FORGIVEN = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
 
 export interface SqliteWebhooksParts {
-  readonly lane: Lane;
+  readonly lane: WriteMutex;
   readonly writer: Database;
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
@@ -200,7 +200,7 @@ export class SqliteWebhooks implements WebhookStore {
 
   shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void> {
     const { lane } = this.#parts;
-    return lane.run(() => this.#read('make deliveries due', () => this.#waits.shorten(urlId, waits)));
+    return lane.runExclusive(() => this.#read('make deliveries due', () => this.#waits.shorten(urlId, waits)));
   }
 
   async findPending(urlId: number, deviceId: number): Promise<boolean> {
@@ -298,12 +298,12 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   #transaction<T>(work: (db: Transaction<Tables>) => Promise<T>): Promise<T> {
-    return this.#parts.lane.run(() => this.#parts.tables.transaction().execute(work));
+    return this.#parts.lane.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 
   #write<T>(what: string, work: () => T): Promise<T> {
     const { lane, writer } = this.#parts;
-    return lane.run(() => this.#read(what, () => writer.transaction(work).immediate()));
+    return lane.runExclusive(() => this.#read(what, () => writer.transaction(work).immediate()));
   }
 
   #read<T>(what: string, work: () => T): T {
