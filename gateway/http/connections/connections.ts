@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { DescriptorRoom } from '../../network/descriptors.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import { HTTP_LIMITS } from '../shared/limits.js';
+import { LoopShare } from './loop-share.js';
 import { type PlaceLimits, Places, type Tenant } from './places.js';
 import { type RequestHandler, RequestTurns, WaitingCount } from './request-turns.js';
 import { limitUnreadBody } from './unread-body.js';
@@ -16,6 +17,8 @@ export interface ConnectionsOptions {
   readonly proxies: TrustedProxies;
   /** Whether the process has a descriptor to spare for a connection; it does where this is left out. */
   readonly roomFor?: (socket: Socket) => DescriptorRoom;
+  /** A monotonic reading in ms; another one for tests. */
+  readonly monotonic?: () => number;
 }
 
 /** Connections that were ended for want of a place, or for too many requests in one go, since the start. */
@@ -37,11 +40,13 @@ export class HttpConnections {
   readonly #options: ConnectionsOptions;
   readonly #places: Places;
   readonly #waiting = new WaitingCount();
+  readonly #share: LoopShare;
   readonly #connections = new WeakMap<Socket, Connection>();
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.#places = new Places(options.limits);
+    this.#share = new LoopShare(options.monotonic);
   }
 
   /** How many are open. */
@@ -84,6 +89,7 @@ export class HttpConnections {
         handle,
         onIdle: () => this.#places.note(connection, 'idle'),
         all: this.#waiting,
+        share: this.#share,
       }),
     };
     if (!this.#places.admit(connection, this.#options.roomFor?.(socket))) {

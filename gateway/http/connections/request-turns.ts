@@ -9,6 +9,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterThisTurn } from '../../../proto/clock.js';
+import type { LoopShare } from './loop-share.js';
 
 export interface TurnLimits {
   /** Requests that may wait behind the one under way, of one connection. */
@@ -35,6 +36,8 @@ export interface TurnOptions {
   readonly onIdle: () => void;
   /** Shared by all connections of a port. */
   readonly all: WaitingCount;
+  /** So is this. */
+  readonly share: LoopShare;
   readonly limits?: TurnLimits;
 }
 
@@ -42,6 +45,7 @@ export interface TurnOptions {
 export class RequestTurns {
   readonly #limits: TurnLimits;
   readonly #all: WaitingCount;
+  readonly #share: LoopShare;
   readonly #handle: RequestHandler;
   readonly #onIdle: () => void;
   /** In the order of their arrival; taken from `#next` on. */
@@ -50,10 +54,11 @@ export class RequestTurns {
   #isBusy = false;
   #isClosed = false;
 
-  constructor({ handle, onIdle, all, limits = TURN_LIMITS }: TurnOptions) {
+  constructor({ handle, onIdle, all, share, limits = TURN_LIMITS }: TurnOptions) {
     this.#handle = handle;
     this.#onIdle = onIdle;
     this.#all = all;
+    this.#share = share;
     this.#limits = limits;
   }
 
@@ -89,7 +94,10 @@ export class RequestTurns {
       if (this.#count > 0) afterThisTurn(() => this.#goOn());
       else this.#rest();
     });
-    this.#handle(request, response);
+    this.#share.run(() => {
+      // Its client may have gone while it waited.
+      if (!this.#isClosed) this.#handle(request, response);
+    });
   }
 
   #goOn(): void {

@@ -9,6 +9,7 @@ import { HttpBudgets } from '../../../gateway/fairness/http-budgets.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { Health } from '../../../gateway/health/health.js';
 import { HttpConnections } from '../../../gateway/http/connections/connections.js';
+import { SHARE_OF_TURN } from '../../../gateway/http/connections/loop-share.js';
 import { type PlaceLimits, Places, type Tenant } from '../../../gateway/http/connections/places.js';
 import type { RequestHandler } from '../../../gateway/http/connections/request-turns.js';
 import { PAGE_FILES } from '../../../gateway/http/merchant/documentation/page.js';
@@ -147,9 +148,55 @@ t.test('a request behind the last answer of its connection is not begun', async 
   t.same(begun, ['/first', '/last']);
 });
 
-/** A server whose connections have these places; resolves to its port. */
-async function serve(test: Test, limits: PlaceLimits, handle: RequestHandler): Promise<number> {
-  const server = new HttpConnections({ limits, proxies: new TrustedProxies([]) }).makeServer(handle);
+t.test(
+  'requests of many connections take a share of each turn of the event loop, in the order of arrival',
+  async (t) => {
+    const CLIENTS = 40;
+    let nowMs = 0;
+    const begun: { readonly url: string | undefined; readonly turn: number }[] = [];
+    let turn = 0;
+    let isOver = false;
+    const countTurns = (): void => {
+      turn += 1;
+      if (!isOver) afterThisTurn(countTurns);
+    };
+    const handle: RequestHandler = (request, response) => {
+      begun.push({ url: request.url, turn });
+      // Most of what a request costs comes behind a promise.
+      void Promise.resolve().then(() => {
+        nowMs += SHARE_OF_TURN / 2;
+        response.end();
+      });
+    };
+    const port = await serve(t, { most: CLIENTS, perAddress: 0, reserve: 0 }, handle, () => nowMs);
+    const clients: RawHttp[] = [];
+    for (let count = 0; count < CLIENTS; count += 1) clients.push(await RawHttp.open(port));
+    countTurns();
+    for (const [index, client] of clients.entries())
+      client.write(getRequest(`/${index}`, ['host: a', 'connection: close']));
+    clients[CLIENTS / 2]?.socket.destroy();
+    await Promise.all(clients.map((client) => client.ended()));
+    isOver = true;
+    const gone = `/${CLIENTS / 2}`;
+    t.same(
+      begun.map(({ url }) => url).filter((url) => url !== gone),
+      clients.map((_, index) => `/${index}`).filter((url) => url !== gone),
+    );
+    const inTurn = new Map<number, number>();
+    for (const each of begun) inTurn.set(each.turn, (inTurn.get(each.turn) ?? 0) + 1);
+    t.ok(Math.max(...inTurn.values()) <= 2, `in one turn: ${[...inTurn.values()]}`);
+  },
+);
+
+/** A server whose connections have these places; resolves to its port. `monotonic` reads ms. */
+async function serve(
+  test: Test,
+  limits: PlaceLimits,
+  handle: RequestHandler,
+  monotonic?: () => number,
+): Promise<number> {
+  const terms = { limits, proxies: new TrustedProxies([]), ...(monotonic !== undefined && { monotonic }) };
+  const server = new HttpConnections(terms).makeServer(handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   test.teardown(() => {
     server.closeAllConnections();
