@@ -7,6 +7,7 @@ import type { DisconnectCause, Finding } from '../proto/power/judge/event.js';
 import type { Presence } from '../proto/power/judge/presence.js';
 import type { Mac } from '../proto/wire/mac.js';
 import type { Source, Uplink } from '../proto/wire/ping.js';
+import type { RefusalReason } from './mqtt/refusals/refusal-reason.js';
 import type { AuditActor, AuditOutcome } from './store/contract/audit-store.js';
 import type { CommandRecord } from './store/contract/command-record.js';
 import type { RefusedWhat } from './store/contract/refusal-store.js';
@@ -39,6 +40,7 @@ export interface Refused {
   /** It had proved who it is. Anybody can say a MAC. */
   readonly isAuthenticated: boolean;
   readonly address: string;
+  readonly reason: RefusalReason;
   /** A sentence for operators; the client itself is told no more than the MQTT code. */
   readonly why: string;
 }

@@ -8,7 +8,6 @@ import { isPingUplink, type Source } from '../../proto/wire/ping.js';
 import { REASONS } from '../../proto/wire/reasons.js';
 import type { GatewayEvents } from '../events.js';
 import type { Health } from '../health/health.js';
-import { refusalReason } from '../mqtt/refusals/refusal-reason.js';
 import type { Descriptors } from '../network/descriptors.js';
 import type { UrlBacklog } from '../store/contract/store-figures.js';
 import { VERSION } from '../version.js';
@@ -118,7 +117,7 @@ function countConnections(events: GatewayEvents, registry: MetricRegistry): void
   const refusals = registry.tally('lockgate_refusals_total');
   events.on('connected', ({ source }) => connects.add(source));
   events.on('disconnected', ({ cause }) => disconnects.add(cause));
-  events.on('refused', ({ what, why }) => refusals.add(what, refusalReason(why)));
+  events.on('refused', ({ what, reason }) => refusals.add(what, reason));
 }
 
 function countUplinks(events: GatewayEvents, registry: MetricRegistry): void {

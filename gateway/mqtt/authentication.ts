@@ -12,6 +12,7 @@ import type { Source } from '../../proto/wire/ping.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { Sender } from '../ingest/ingest.js';
 import { PHONES_PER_LOCK, type Store, type StoredCredential } from '../store/contract/store.js';
+import type { RefusalCause, RefusalReason } from './refusals/refusal-reason.js';
 
 /** What a CONNECT says of itself. */
 export interface ConnectClaim {
@@ -28,7 +29,7 @@ export type Authentication =
       /** When its credential ends, ms since the epoch by the wall's clock; null where it does not. */
       readonly expiresAtMs: number | null;
     }
-  | { readonly ok: false; readonly why: string };
+  | { readonly ok: false; readonly cause: RefusalCause };
 
 interface Speaker {
   readonly mac: Mac;
@@ -53,18 +54,23 @@ export async function authenticate(
   nowMs: number,
 ): Promise<Authentication> {
   // A will would be a message that nobody sent.
-  if (hasWill) return refusal('the CONNECT carries a will');
+  if (hasWill) return refusal('will', 'the CONNECT carries a will');
   const speaker = readSpeaker(clientId);
   if (speaker === undefined || speaker.mac !== username)
-    return refusal('client id and user name are not the same MAC of 12 upper-case hex digits, nor a phone’s for it');
+    return refusal(
+      'identity',
+      'client id and user name are not the same MAC of 12 upper-case hex digits, nor a phone’s for it',
+    );
   const { mac, source } = speaker;
   const account = await store.findLock(mac, source);
   const given = keys.hashSecret(password ?? Buffer.alloc(0));
   const credential = find(given, account?.credentials ?? [], COMPARISONS[source]);
-  if (account === null) return refusal('no such lock');
-  if (credential === undefined) return refusal(source === 'phone' ? 'wrong phone credential' : 'wrong secret');
-  if (credential.isRevoked) return refusal('a revoked credential');
-  if (credential.expiresAtMs !== null && credential.expiresAtMs <= nowMs) return refusal('an expired credential');
+  if (account === null) return refusal('unknown-lock', 'no such lock');
+  if (credential === undefined)
+    return refusal('wrong-secret', source === 'phone' ? 'wrong phone credential' : 'wrong secret');
+  if (credential.isRevoked) return refusal('revoked', 'a revoked credential');
+  if (credential.expiresAtMs !== null && credential.expiresAtMs <= nowMs)
+    return refusal('expired', 'an expired credential');
   const { deviceId, merchantId, simulated } = account;
   const { id: credentialId, expiresAtMs } = credential;
   return { ok: true, sender: { deviceId, merchantId, credentialId, mac, simulated, source }, expiresAtMs };
@@ -87,6 +93,6 @@ function find(given: Buffer, known: readonly StoredCredential[], least: number):
   return found;
 }
 
-function refusal(why: string): Authentication {
-  return { ok: false, why };
+function refusal(reason: RefusalReason, why: string): Authentication {
+  return { ok: false, cause: { reason, why } };
 }

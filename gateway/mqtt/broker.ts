@@ -24,6 +24,7 @@ import { afterThisTurn, Hours, monotonicMs, RunClock, Seconds, systemClock } fro
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Refused } from '../events.js';
+import { StoreFailure } from '../store/contract/store.js';
 import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
 import type { BrokerOptions } from './broker-options.js';
 import { type ConnectionFilter, connectionFilterOf } from './connection-filter.js';
@@ -33,6 +34,7 @@ import { type Connection, Listener } from './listener.js';
 import { DeafEmitter, NoPersistence } from './no-routing.js';
 import { filterOf, keepRepeatedFilters } from './packets/repeated-filters.js';
 import { DOWN_TOPIC, publishFault, subscribeFault } from './packets/topics.js';
+import type { RefusalCause } from './refusals/refusal-reason.js';
 import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/refusals.js';
 import { SessionExpiry } from './session-expiry.js';
 import { type Session, Sessions } from './sessions.js';
@@ -59,7 +61,8 @@ const NOT_AUTHORIZED = 5;
 const CLOSED_ALREADY = 'connection closed';
 
 /** Said of a client that speaks before it was let in. */
-const NOT_AUTHENTICATED = 'the client is not authenticated';
+const NOT_AUTHENTICATED: RefusalCause = { reason: 'not-authenticated', why: 'the client is not authenticated' };
+const UNKNOWN_CONNECTION: RefusalCause = { reason: 'not-authenticated', why: 'the connection is unknown' };
 
 /** How often a CONNECT is looked at anew because credentials were withdrawn meanwhile, before it is turned away. */
 const AUTHENTICATED_MOST = 5;
@@ -102,7 +105,8 @@ export class Broker {
       clock: options.doorClock ?? new RunClock(options.clock.now()),
       onConnect: ({ stream }) => void aedes.handle(stream),
       onRefused: (gate, what, why) => this.#endedAtDoor(gate, 'gateway', what, why),
-      onCut: (gate, cause, why) => this.#endedAtDoor(gate, cause, 'connection', why),
+      onSilent: (gate) => this.#setCauseOf(gate, 'keepalive'),
+      onUnread: (gate, why) => this.#endedAtDoor(gate, 'dropped', 'connection', why),
     });
     this.#installHooks();
   }
@@ -223,7 +227,7 @@ export class Broker {
     aedes.on('clientDisconnect', (client) => this.#gone(client));
     aedes.on('clientError', (client, error) => this.#failed(client, error));
     aedes.on('connectionError', (client, error) => {
-      this.#refused('connect', client, error.message);
+      this.#refused('connect', client, { reason: 'other', why: error.message });
     });
   }
 
@@ -244,20 +248,22 @@ export class Broker {
 
   /** Every refusal looks the same to the client: CONNACK 5. The reason is for operators alone. */
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
-    if (this.#closing) throw this.#unavailable(client, 'the gateway is stopping');
+    if (this.#closing) throw this.#unavailable(client, { reason: 'stopping', why: 'the gateway is stopping' });
     const connection = connectionFilterOf(client.conn);
-    if ((await this.#options.canStore?.()) === false) throw this.#unavailable(client, 'the store can’t write now');
+    if ((await this.#options.canStore?.()) === false)
+      throw this.#unavailable(client, { reason: 'store', why: 'the store can’t write now' });
     const hasWill = this.#withWill.has(client);
     let answer: Authentication;
     try {
       answer = await this.#check({ clientId: client.id, username, password, hasWill });
     } catch (error) {
-      throw this.#unavailable(client, (error as Error).message);
+      const reason = error instanceof StoreFailure ? 'store' : 'other';
+      throw this.#unavailable(client, { reason, why: (error as Error).message });
     }
     if (!answer.ok || connection === undefined) {
-      const why = answer.ok ? 'the connection is unknown' : answer.why;
-      this.#refused('connect', client, why);
-      throw refusal(NOT_AUTHORIZED, why);
+      const cause = answer.ok ? UNKNOWN_CONNECTION : answer.cause;
+      this.#refused('connect', client, cause);
+      throw refusal(NOT_AUTHORIZED, cause);
     }
     this.#begin(client, connection, answer);
   }
@@ -274,9 +280,9 @@ export class Broker {
     throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');
   }
 
-  #unavailable(client: Client, why: string): AuthenticateError {
-    this.#refused('connect', client, why);
-    return refusal(SERVER_UNAVAILABLE, why);
+  #unavailable(client: Client, cause: RefusalCause): AuthenticateError {
+    this.#refused('connect', client, cause);
+    return refusal(SERVER_UNAVAILABLE, cause);
   }
 
   #begin(client: Client, connection: ConnectionFilter, { sender, expiresAtMs }: Accepted): void {
@@ -368,8 +374,8 @@ export class Broker {
       this.#options.ingest.take(session.sender, packet.payload as Buffer, answer);
       return;
     }
-    this.#refused('publish', client, fault ?? '');
-    answer(new LockgateError('publish-refused', fault ?? ''));
+    if (fault !== undefined) this.#refused('publish', client, fault);
+    answer(new LockgateError('publish-refused', fault?.why ?? ''));
   }
 
   /** aedes says so some turns after the CONNACK; a quick client's first publish may well be here before that. */
@@ -404,7 +410,7 @@ export class Broker {
     // aedes says so once for each packet that it could not answer any more: nothing was refused.
     if (error.message === CLOSED_ALREADY) return;
     if (isSocketError(error)) this.#setCause(client, 'dropped');
-    else this.#refused('publish', client, error.message);
+    else this.#refused('publish', client, { reason: 'other', why: error.message });
   }
 
   #setCause(client: Client, cause: DisconnectCause): void {
@@ -412,14 +418,18 @@ export class Broker {
     if (session !== undefined) session.cause ??= cause;
   }
 
-  /** The front door ends a connection; it has none of aedes' clients before the CONNECT is whole. */
-  #endedAtDoor(gate: ConnectionFilter, cause: DisconnectCause, what: Refused['what'], why: string): void {
+  #setCauseOf(gate: ConnectionFilter, cause: DisconnectCause): void {
     const client = clientOf(gate);
     if (client !== undefined) this.#setCause(client, cause);
-    if (cause !== 'keepalive') this.#refusals.report(what, this.#refusedClient(gate, client), why);
   }
 
-  #refused(what: Refused['what'], client: Client, why: string): void {
+  /** The front door ends a connection; it has none of aedes' clients before the CONNECT is whole. */
+  #endedAtDoor(gate: ConnectionFilter, cause: DisconnectCause, what: Refused['what'], why: RefusalCause): void {
+    this.#setCauseOf(gate, cause);
+    this.#refusals.report(what, this.#refusedClient(gate, clientOf(gate)), why);
+  }
+
+  #refused(what: Refused['what'], client: Client, why: RefusalCause): void {
     this.#refusals.report(what, this.#refusedClient(connectionFilterOf(client.conn), client), why);
   }
 
@@ -445,7 +455,7 @@ function sendDown(client: Client, payload: Buffer): Promise<void> {
   return new Promise((resolve) => client.publish(packet, () => resolve()));
 }
 
-function refusal(returnCode: number, why: string): AuthenticateError {
+function refusal(returnCode: number, { why }: RefusalCause): AuthenticateError {
   return Object.assign(new Error(why), { returnCode }) as AuthenticateError;
 }
 

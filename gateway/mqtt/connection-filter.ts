@@ -16,6 +16,7 @@ import type { Connection } from './listener.js';
 import { readConnect } from './packets/connect-packet.js';
 import { FrameCounter, firstPacket, packetEnd, payloadOfUplink } from './packets/frames.js';
 import { UP_TOPIC } from './packets/topics.js';
+import type { RefusalCause } from './refusals/refusal-reason.js';
 import type { WheelItem } from './timer-wheel.js';
 
 /**
@@ -39,7 +40,7 @@ export interface FilterWatcher {
   /** Something came from an authenticated client; whether a packet came to its end with it. */
   heard(gate: ConnectionFilter, isPacket: boolean): void;
   /** The connection is to be ended; `returnCode` of a CONNACK is written before, where there is one. */
-  fault(gate: ConnectionFilter, why: string, returnCode?: number): void;
+  fault(gate: ConnectionFilter, cause: RefusalCause, returnCode?: number): void;
   /** The socket has an error, the library's business once it has the socket. */
   failed(gate: ConnectionFilter, error: Error): void;
   /** The socket is closed. */
@@ -193,7 +194,7 @@ export class ConnectionFilter implements Connection, WheelItem {
     if (piece === null) return;
     const bytes = joined(this.#bytes, piece);
     const first = firstPacket(bytes, this.watcher.most.connect);
-    if (first.state === 'fault') return void this.watcher.fault(this, first.why);
+    if (first.state === 'fault') return void this.watcher.fault(this, first.fault);
     const isWhole = first.state === 'complete';
     if (isWhole && !this.#mayConnect(bytes.subarray(0, first.size))) return;
     const rest = isWhole ? bytes.subarray(first.size) : bytes;
@@ -270,12 +271,12 @@ export class ConnectionFilter implements Connection, WheelItem {
   /** Counts what came from an authenticated client. False where it is at fault, and the connection was ended. */
   #hear(piece: Buffer): boolean {
     const { complete } = this.#frames;
-    const why = this.#frames.pass(piece, this.watcher.most.packet);
+    const fault = this.#frames.pass(piece, this.watcher.most.packet);
     const packets = this.#frames.complete - complete;
     if (packets > 0) this.budget?.take(packets);
-    if (why === undefined) this.watcher.heard(this, packets > 0);
-    else this.watcher.fault(this, why);
-    return why === undefined;
+    if (fault === undefined) this.watcher.heard(this, packets > 0);
+    else this.watcher.fault(this, fault);
+    return fault === undefined;
   }
 
   /**

@@ -13,6 +13,7 @@ import { addressGroup } from '../network/address-group.js';
 import type { DescriptorRoom } from '../network/descriptors.js';
 import { ConnectionFilter, type FilterWatcher } from './connection-filter.js';
 import type { Connection } from './listener.js';
+import type { RefusalCause } from './refusals/refusal-reason.js';
 import { SilentStrangers } from './silent-strangers.js';
 import { TimerWheel } from './timer-wheel.js';
 
@@ -63,7 +64,10 @@ const DISCARDED_BYTES = 4 * KIB * KIB;
 /** The engine counts buffers by size: this one makes it look for garbage among the young, and is never touched. */
 const NUDGE_BYTES = 32 * KIB * KIB;
 
-const NO_DESCRIPTOR = 'descriptors (open files and connections) are short';
+const NO_DESCRIPTOR: RefusalCause = {
+  reason: 'descriptors',
+  why: 'descriptors (open files and connections) are short',
+};
 
 /** For so long nobody who is silent is ended for another: what a lock has sent may not have been read yet. */
 const SPARED_FOR: Milliseconds = Seconds(1);
@@ -89,9 +93,11 @@ export interface GuardOptions {
   /** The CONNECT has come; the stream is to be given to the broker library. */
   readonly onConnect: (connection: Connection) => void;
   /** The connection was refused, and is ended. */
-  readonly onRefused: (gate: ConnectionFilter, what: 'connect' | 'packet', why: string) => void;
-  /** An authenticated client is cut: it was silent for too long, or it reads no more. */
-  readonly onCut: (gate: ConnectionFilter, cause: 'keepalive' | 'dropped', why: string) => void;
+  readonly onRefused: (gate: ConnectionFilter, what: 'connect' | 'packet', cause: RefusalCause) => void;
+  /** An authenticated client was silent for too long, and is cut. */
+  readonly onSilent: (gate: ConnectionFilter) => void;
+  /** An authenticated client reads no more, and is cut. */
+  readonly onUnread: (gate: ConnectionFilter, cause: RefusalCause) => void;
 }
 
 export class ConnectionGuard implements FilterWatcher {
@@ -132,8 +138,8 @@ export class ConnectionGuard implements FilterWatcher {
     gate.heardAtMs = this.#options.clock.now();
     this.#gates.add(gate);
     this.#strangers += 1;
-    const why = this.#crowd(address) ?? this.#shortage(gate);
-    if (why !== undefined) return void this.fault(gate, why);
+    const cause = this.#crowd(address) ?? this.#shortage(gate);
+    if (cause !== undefined) return void this.fault(gate, cause);
     this.#silent.add(gate);
     this.#wheel.set(gate, isSecure ? limits.handshakeWithin : limits.connectWithin);
     if (stream instanceof TLSSocket) stream.once('secure', () => this.#secured(gate));
@@ -187,7 +193,8 @@ export class ConnectionGuard implements FilterWatcher {
   held(gate: ConnectionFilter, change: number): boolean {
     this.#heldBytes += change;
     if (change <= 0 || this.#heldBytes <= this.#options.limits.heldBytes) return true;
-    this.fault(gate, `${this.#options.limits.heldBytes.toLocaleString('en')} bytes of strangers are held already`);
+    const most = this.#options.limits.heldBytes.toLocaleString('en');
+    this.fault(gate, { reason: 'crowd', why: `${most} bytes of strangers are held already` });
     return false;
   }
 
@@ -207,11 +214,11 @@ export class ConnectionGuard implements FilterWatcher {
     this.sent(gate);
   }
 
-  fault(gate: ConnectionFilter, why: string, returnCode = 0): void {
+  fault(gate: ConnectionFilter, cause: RefusalCause, returnCode = 0): void {
     if (gate.phase === 'over') return;
     const what = gate.phase === 'open' ? 'packet' : 'connect';
     const answer = returnCode === 0 ? undefined : Buffer.from([...CONNACK, returnCode]);
-    this.#end(gate, () => this.#options.onRefused(gate, what, why), answer);
+    this.#end(gate, () => this.#options.onRefused(gate, what, cause), answer);
   }
 
   #secured(gate: ConnectionFilter): void {
@@ -222,21 +229,21 @@ export class ConnectionGuard implements FilterWatcher {
   }
 
   /** Why a new connection from there is one too many; undefined where it isn't. */
-  #crowd(address: string): string | undefined {
+  #crowd(address: string): RefusalCause | undefined {
     const { perAddress, silentPerAddress, strangers } = this.#options.limits;
-    if (this.#countAddress(address, 1) > perAddress) return `the address has ${perAddress} connections already`;
+    if (this.#countAddress(address, 1) > perAddress) return crowd(`the address has ${perAddress} connections already`);
     const isCrowd = this.#silent.countOf(address) >= silentPerAddress;
     if (isCrowd)
       this.#endSilent(
         this.#silent.oldestOf(address),
-        `the address has ${silentPerAddress} connections without a CONNECT`,
+        crowd(`the address has ${silentPerAddress} connections without a CONNECT`),
       );
-    const why = `${strangers} connections are not authenticated yet`;
-    return this.#strangers > strangers && !this.#endSilent(this.#silent.oldestOfMost(), why) ? why : undefined;
+    const cause = crowd(`${strangers} connections are not authenticated yet`);
+    return this.#strangers > strangers && !this.#endSilent(this.#silent.oldestOfMost(), cause) ? cause : undefined;
   }
 
   /** Why there is no descriptor for a new connection; one that can still be answered is marked for it. */
-  #shortage(gate: ConnectionFilter): string | undefined {
+  #shortage(gate: ConnectionFilter): RefusalCause | undefined {
     const room = this.#options.roomFor?.(gate.raw) ?? 'enough';
     if (room === 'enough') return undefined;
     const hasEnded = this.#endSilent(this.#silent.oldestOfMost(), NO_DESCRIPTOR);
@@ -247,26 +254,25 @@ export class ConnectionGuard implements FilterWatcher {
   }
 
   /** Ends one that has been silent for a while, so that another has room. */
-  #endSilent(gate: ConnectionFilter | undefined, why: string): boolean {
+  #endSilent(gate: ConnectionFilter | undefined, { reason, why }: RefusalCause): boolean {
     if (gate === undefined || this.#options.clock.now() - gate.heardAtMs < SPARED_FOR) return false;
-    this.fault(gate, `${why}; this one was silent the longest`);
+    this.fault(gate, { reason, why: `${why}; this one was silent the longest` });
     return true;
   }
 
   #due(gate: ConnectionFilter): void {
     const { limits, clock } = this.#options;
-    const within = (what: string, limit: Milliseconds): void =>
-      this.fault(gate, `${what} within ${limit / Seconds(1)} s`);
-    if (gate.phase === 'handshake') within('the TLS handshake was not finished', limits.handshakeWithin);
-    else if (gate.phase === 'connect') within('the CONNECT was not finished', limits.connectWithin);
-    else if (gate.phase === 'answering') within('the CONNECT could not be answered', limits.answerWithin);
+    const within = (reason: 'tls' | 'slow', what: string, limit: Milliseconds): void =>
+      this.fault(gate, { reason, why: `${what} within ${limit / Seconds(1)} s` });
+    if (gate.phase === 'handshake') within('tls', 'the TLS handshake was not finished', limits.handshakeWithin);
+    else if (gate.phase === 'connect') within('slow', 'the CONNECT was not finished', limits.connectWithin);
+    else if (gate.phase === 'answering') within('slow', 'the CONNECT could not be answered', limits.answerWithin);
     else {
       const left = gate.heardAtMs + gate.idleLimit - clock.now();
-      const why = `nothing was heard for ${gate.idleLimit / Seconds(1)} s`;
       if (left > 0) this.#wheel.set(gate, left);
       // It may have said much that we don't read. Once it is read again, what it said counts.
       else if (gate.isOverBudget) this.#wheel.set(gate, gate.idleLimit);
-      else this.#end(gate, () => this.#options.onCut(gate, 'keepalive', why));
+      else this.#end(gate, () => this.#options.onSilent(gate));
     }
   }
 
@@ -288,14 +294,15 @@ export class ConnectionGuard implements FilterWatcher {
         gate.readAtMs = nowMs;
       } else if (nowMs - gate.readAtMs >= readWithin) {
         const why = `it read nothing of what it was sent for ${readWithin / Seconds(1)} s`;
-        this.#end(gate, () => this.#options.onCut(gate, 'dropped', why));
+        this.#end(gate, () => this.#options.onUnread(gate, { reason: 'not-reading', why }));
       }
     }
     return this.#sentTo.size > 0;
   }
 
   failed(gate: ConnectionFilter, error: Error): void {
-    if (gate.phase === 'handshake') this.fault(gate, `the TLS handshake failed: ${error.message}`);
+    if (gate.phase === 'handshake')
+      this.fault(gate, { reason: 'tls', why: `the TLS handshake failed: ${error.message}` });
   }
 
   /** Ends a connection, once `answer` is on its way. */
@@ -336,4 +343,8 @@ export class ConnectionGuard implements FilterWatcher {
     else this.#ofAddress.set(group, count);
     return count;
   }
+}
+
+function crowd(why: string): RefusalCause {
+  return { reason: 'crowd', why };
 }

@@ -31,7 +31,7 @@ function keptLog(events: GatewayEvents, clock: ManualClock): { lines: Line[]; te
 }
 
 const stranger = { clientId: 'x', mac: null, source: 'lock', isAuthenticated: false, address: '127.0.0.1' } as const;
-const refusal = { ...stranger, atMs: 0, what: 'connect', why: 'no such lock' } as const;
+const refusal = { ...stranger, atMs: 0, what: 'connect', reason: 'unknown-lock', why: 'no such lock' } as const;
 
 t.test('each line is JSON with its time and how serious it is', async (t) => {
   const events = new GatewayEvents();

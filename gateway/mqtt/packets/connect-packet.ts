@@ -2,6 +2,7 @@
  * A CONNECT that is all there (MQTT 3.1.1, 3.1): who it says that it is, and what is wrong with it. What MQTT forbids
  * is refused here, before the broker library has seen it; who may come in is decided behind (authentication.ts).
  */
+import type { RefusalCause } from '../refusals/refusal-reason.js';
 import { bodyOf } from './frames.js';
 import { textFault } from './utf8-check.js';
 
@@ -30,7 +31,7 @@ export interface ConnectReading {
   readonly clientId: string;
   readonly userName: string;
   /** Why it is refused; undefined where MQTT has nothing against it. */
-  readonly fault: string | undefined;
+  readonly fault: RefusalCause | undefined;
   /** What the client is answered before the connection ends; 0 where that is nothing. */
   readonly returnCode: number;
 }
@@ -52,7 +53,8 @@ function readFields(fields: ConnectFields): number {
   if (fields.fault !== undefined) return 0;
   if (level !== LEVELS[name]) {
     if (level === MQTT_5) readIdentityOf5(fields);
-    fields.refuse(`protocol level ${level}: this is MQTT 3.1.1, which has level ${LEVELS.MQTT}`);
+    const why = `protocol level ${level}: this is MQTT 3.1.1, which has level ${LEVELS.MQTT}`;
+    fields.refuse({ reason: 'protocol-level', why });
     return BAD_PROTOCOL_LEVEL;
   }
   const flags = fields.number('flags', 1);
@@ -68,7 +70,7 @@ function readFields(fields: ConnectFields): number {
   if ((flags & PASSWORD) !== 0) fields.bytes('password');
   if (fields.left > 0) fields.fail('it has bytes behind its last field');
   if (fields.fault !== undefined || fields.clientId !== '' || (flags & CLEAN_SESSION) !== 0) return 0;
-  fields.refuse('an empty client id, and the session is not to be a clean one');
+  fields.refuse({ reason: 'identity', why: 'an empty client id, and the session is not to be a clean one' });
   return BAD_CLIENT_ID;
 }
 
@@ -97,7 +99,7 @@ function readIdentityOf5(fields: ConnectFields): void {
 class ConnectFields {
   clientId = '';
   userName = '';
-  fault: string | undefined;
+  fault: RefusalCause | undefined;
   readonly #packet: Buffer;
   #at: number;
 
@@ -113,12 +115,12 @@ class ConnectFields {
 
   /** The CONNECT is malformed. The first fault counts. */
   fail(why: string): void {
-    this.fault ??= `a malformed CONNECT: ${why}`;
+    this.fault ??= { reason: 'malformed', why: `a malformed CONNECT: ${why}` };
   }
 
   /** The CONNECT is refused, whatever else is wrong with it. */
-  refuse(why: string): void {
-    this.fault = why;
+  refuse(cause: RefusalCause): void {
+    this.fault = cause;
   }
 
   /** A number of 1 or 2 bytes. */

@@ -3,6 +3,7 @@
  * long is known by its fixed header, before it has come.
  */
 
+import type { RefusalCause } from '../refusals/refusal-reason.js';
 import { flagsFault, PacketFields } from './packet-fields.js';
 
 /** The packet types that clients send (MQTT 3.1.1, 2.2.1). */
@@ -28,31 +29,41 @@ const LENGTH_BYTES = 4;
 export type FirstPacket =
   | { readonly state: 'incomplete' /** Bytes in all, once they are known. */; readonly size: number | undefined }
   | { readonly state: 'complete'; readonly size: number }
-  | { readonly state: 'fault'; readonly why: string };
+  | { readonly state: 'fault'; readonly fault: RefusalCause };
 
 /** Looks at the first bytes of a connection, whose first packet is to be a CONNECT of at most `most` bytes. */
 export function firstPacket(bytes: Uint8Array, most: number): FirstPacket {
   const header = bytes[0];
   if (header === undefined) return { state: 'incomplete', size: undefined };
-  if (header >> 4 !== CONNECT) return { state: 'fault', why: `the first packet is ${nameOf(header)}, not a CONNECT` };
-  if (header !== CONNECT << 4) return { state: 'fault', why: 'the first packet has flags that no CONNECT has' };
+  if (header >> 4 !== CONNECT)
+    return faulty({ reason: 'not-connect', why: `the first packet is ${nameOf(header)}, not a CONNECT` });
+  if (header !== CONNECT << 4)
+    return faulty({ reason: 'malformed', why: 'the first packet has flags that no CONNECT has' });
   let length = 0;
   for (let index = 1; index <= LENGTH_BYTES; index++) {
     const byte = bytes[index];
     if (byte === undefined) return { state: 'incomplete', size: undefined };
     length += (byte & 0x7f) << (7 * (index - 1));
     if (byte >= 0x80) continue;
-    if (length > most) return { state: 'fault', why: tooLong(length, most) };
+    if (length > most) return faulty(tooLong(length, most));
     const size = 1 + index + length;
     return { state: bytes.length < size ? 'incomplete' : 'complete', size };
   }
-  return { state: 'fault', why: LENGTH_FAULT };
+  return faulty(LENGTH_FAULT);
 }
 
-const LENGTH_FAULT = `a packet's length has more than ${LENGTH_BYTES} bytes`;
+function faulty(fault: RefusalCause): FirstPacket {
+  return { state: 'fault', fault };
+}
 
-function tooLong(length: number, most: number): string {
-  return `a packet announces ${length.toLocaleString('en')} bytes: at most ${most.toLocaleString('en')} are taken`;
+const LENGTH_FAULT: RefusalCause = {
+  reason: 'packet',
+  why: `a packet's length has more than ${LENGTH_BYTES} bytes`,
+};
+
+function tooLong(length: number, most: number): RefusalCause {
+  const [announced, taken] = [length.toLocaleString('en'), most.toLocaleString('en')];
+  return { reason: 'packet', why: `a packet announces ${announced} bytes: at most ${taken} are taken` };
 }
 
 /** Follows the packets of a connection, whatever the pieces in which they come. */
@@ -73,7 +84,7 @@ export class FrameCounter {
    * Follows a piece; says what is wrong with it, if anything is: a packet of more than `most` bytes, one that no client
    * sends, one that is malformed (packet-fields.ts).
    */
-  pass(piece: Uint8Array, most: number): string | undefined {
+  pass(piece: Uint8Array, most: number): RefusalCause | undefined {
     this.began = piece.length;
     for (let at = 0; at < piece.length; ) {
       if (this.#left > 0) {
@@ -86,16 +97,16 @@ export class FrameCounter {
         continue;
       }
       if (this.#headerBytes === 0 && at < this.began) this.began = at;
-      const why = this.#passHeaderByte(piece[at] as number, most);
-      if (why !== undefined) return why;
+      const fault = this.#passHeaderByte(piece[at] as number, most);
+      if (fault !== undefined) return fault;
       at += 1;
     }
     return undefined;
   }
 
-  #passHeaderByte(byte: number, most: number): string | undefined {
+  #passHeaderByte(byte: number, most: number): RefusalCause | undefined {
     if (this.#headerBytes === 0) {
-      if (!FOLLOWS.has(byte >> 4)) return `${nameOf(byte)} is not taken after a CONNECT`;
+      if (!FOLLOWS.has(byte >> 4)) return { reason: 'packet', why: `${nameOf(byte)} is not taken after a CONNECT` };
       this.#headerBytes = 1;
       this.#header = byte;
       this.#length = 0;

@@ -5,6 +5,7 @@
  * The broker library reads a field that its packet is too short for from the packet behind it, and answers what was
  * never said. So a packet with such a fault ends the connection before the library has all of it.
  */
+import type { RefusalCause } from '../refusals/refusal-reason.js';
 import { Utf8Check } from './utf8-check.js';
 
 const [PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, PINGREQ] = [3, 4, 8, 10, 12];
@@ -38,7 +39,7 @@ export class PacketFields {
   #text: Utf8Check | undefined;
 
   /** A packet begins whose body has `length` bytes. Says what is wrong with it, if anything is. */
-  begin(header: number, length: number): string | undefined {
+  begin(header: number, length: number): RefusalCause | undefined {
     this.#type = header >> 4;
     this.#behind = length;
     if (this.#type === PUBLISH) {
@@ -52,12 +53,12 @@ export class PacketFields {
   }
 
   /** Takes bytes of the body, no more than it has. Says what is wrong with them, if anything is. */
-  pass(piece: Uint8Array, from: number, to: number): string | undefined {
+  pass(piece: Uint8Array, from: number, to: number): RefusalCause | undefined {
     for (let at = from; at < to && this.#field !== REST; ) {
-      let why: string | undefined;
+      let fault: RefusalCause | undefined;
       if (this.#field === TOPIC) {
         const end = Math.min(at + this.#lacking, to);
-        why = this.#passTopic(piece, at, end);
+        fault = this.#passTopic(piece, at, end);
         this.#lacking -= end - at;
         at = end;
       } else {
@@ -65,21 +66,21 @@ export class PacketFields {
         this.#lacking -= 1;
         at += 1;
       }
-      if (why === undefined && this.#lacking === 0) why = this.#leave();
-      if (why !== undefined) return why;
+      if (fault === undefined && this.#lacking === 0) fault = this.#leave();
+      if (fault !== undefined) return fault;
     }
     return undefined;
   }
 
   /** A topic is compared with the one that there is (topics.ts); a filter may be any, so it is to be a text. */
-  #passTopic(piece: Uint8Array, from: number, to: number): string | undefined {
+  #passTopic(piece: Uint8Array, from: number, to: number): RefusalCause | undefined {
     if (this.#type === PUBLISH) return undefined;
     this.#text ??= new Utf8Check();
     const why = this.#text.pass(piece, from, to);
     return why === undefined ? undefined : this.#fault(`a topic filter ${why}`);
   }
 
-  #enter(field: number, length: number): string | undefined {
+  #enter(field: number, length: number): RefusalCause | undefined {
     if (length > this.#behind) return this.#fault(`it ends within its ${this.#nameOf(field)}`);
     this.#field = field;
     this.#lacking = length;
@@ -89,7 +90,7 @@ export class PacketFields {
   }
 
   /** The field under way has all its bytes: goes on to the next. */
-  #leave(): string | undefined {
+  #leave(): RefusalCause | undefined {
     const isPublish = this.#type === PUBLISH;
     if (this.#field === TOPIC_LENGTH) {
       if (this.#number > 0) return this.#enter(TOPIC, this.#number);
@@ -105,14 +106,14 @@ export class PacketFields {
     return this.#nextFilter();
   }
 
-  #afterTopic(): string | undefined {
+  #afterTopic(): RefusalCause | undefined {
     if (this.#type === PUBLISH) return this.#hasQos ? this.#enter(PACKET_ID, 2) : this.#enter(REST, 0);
     const why = this.#text?.end();
     if (why !== undefined) return this.#fault(`a topic filter ${why}`);
     return this.#type === SUBSCRIBE ? this.#enter(QOS, 1) : this.#nextFilter();
   }
 
-  #nextFilter(): string | undefined {
+  #nextFilter(): RefusalCause | undefined {
     return this.#behind === 0 ? this.#enter(REST, 0) : this.#enter(TOPIC_LENGTH, 2);
   }
 
@@ -122,13 +123,13 @@ export class PacketFields {
     return this.#type === PUBLISH ? 'topic' : 'topic filter';
   }
 
-  #fault(why: string): string {
+  #fault(why: string): RefusalCause {
     return malformed(this.#type, why);
   }
 }
 
 /** What is wrong with the first byte of a packet that a client may send; undefined where nothing is. */
-export function flagsFault(header: number): string | undefined {
+export function flagsFault(header: number): RefusalCause | undefined {
   const type = header >> 4;
   if (type === PUBLISH) return (header & (DUP | QOS_BITS)) === DUP ? malformed(type, 'DUP is set at QoS 0') : undefined;
   const wanted = isSubscribing(type) ? SUBSCRIBING_FLAGS : 0;
@@ -139,8 +140,8 @@ function isSubscribing(type: number): boolean {
   return type === SUBSCRIBE || type === UNSUBSCRIBE;
 }
 
-function malformed(type: number, why: string): string {
-  return `a malformed ${nameOfType(type)}: ${why}`;
+function malformed(type: number, why: string): RefusalCause {
+  return { reason: 'malformed', why: `a malformed ${nameOfType(type)}: ${why}` };
 }
 
 function nameOfType(type: number): string {

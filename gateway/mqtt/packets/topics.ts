@@ -3,6 +3,7 @@
  * phone publishes to `up`. Whatever else is asked for is refused, with a sentence for operators.
  */
 import type { Source } from '../../../proto/wire/ping.js';
+import type { RefusalCause } from '../refusals/refusal-reason.js';
 
 /** Uplinks travel on this topic, downlinks on the other; there are no more. */
 export const UP_TOPIC = 'up';
@@ -19,17 +20,18 @@ export interface Publishing {
 }
 
 /** Why a publish is not taken; undefined when it is. */
-export function publishFault({ topic, qos, retain }: Publishing): string | undefined {
-  if (topic !== UP_TOPIC) return `topic ${shown(topic)}: a lock publishes to ${JSON.stringify(UP_TOPIC)} alone`;
-  if (qos === 2) return 'QoS 2: a lock publishes at QoS 1, or 0';
-  return retain ? 'a retained publish: nothing is retained here' : undefined;
+export function publishFault({ topic, qos, retain }: Publishing): RefusalCause | undefined {
+  if (topic !== UP_TOPIC)
+    return { reason: 'topic', why: `topic ${shown(topic)}: a lock publishes to ${JSON.stringify(UP_TOPIC)} alone` };
+  if (qos === 2) return { reason: 'qos-2', why: 'QoS 2: a lock publishes at QoS 1, or 0' };
+  return retain ? { reason: 'retained', why: 'a retained publish: nothing is retained here' } : undefined;
 }
 
 /** Why a subscription is not granted; undefined when it is. */
-export function subscribeFault(source: Source, topic: string, qos: number): string | undefined {
-  if (source === 'phone') return 'a phone subscribes to nothing';
-  if (topic !== DOWN_TOPIC) return `topic ${shown(topic)}`;
-  return qos === 2 ? 'QoS 2: a lock subscribes at QoS 1, or 0' : undefined;
+export function subscribeFault(source: Source, topic: string, qos: number): RefusalCause | undefined {
+  if (source === 'phone') return { reason: 'phone', why: 'a phone subscribes to nothing' };
+  if (topic !== DOWN_TOPIC) return { reason: 'topic', why: `topic ${shown(topic)}` };
+  return qos === 2 ? { reason: 'qos-2', why: 'QoS 2: a lock subscribes at QoS 1, or 0' } : undefined;
 }
 
 function shown(topic: string): string {

@@ -9,7 +9,6 @@ import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../..
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { GatewayEvents, Refused } from '../../events.js';
 import type { Refusal, RefusalChange, RefusalStore } from '../../store/contract/refusal-store.js';
-import { refusalReason } from './refusal-reason.js';
 
 /** From the first that waits to its write; so there is one write a second at the most. */
 export const WRITE_EVERY: Milliseconds = Seconds(1);
@@ -83,9 +82,8 @@ export class KeptRefusals {
     } while (this.waiting > 0 && this.waiting < before);
   }
 
-  #note({ mac, source, isAuthenticated, what, why, address, atMs }: Refused): void {
+  #note({ mac, source, isAuthenticated, what, reason, why, address, atMs }: Refused): void {
     if (mac === null) return;
-    const reason = refusalReason(why);
     // It is known by now that no lock has this MAC.
     if (reason === 'unknown-lock') return;
     const change = { mac, source, what, reason, why, address, count: 1, firstAtMs: atMs, lastAtMs: atMs };

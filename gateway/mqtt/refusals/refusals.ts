@@ -4,6 +4,7 @@ import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import type { GatewayEvents, Refused } from '../../events.js';
 import { scrubSecrets } from '../../log/log-scrub.js';
+import type { RefusalCause } from './refusal-reason.js';
 
 /** What a stranger calls himself is shown to operators, but not at any length. */
 const SHOWN_CLIENT_ID = 64;
@@ -36,7 +37,7 @@ export class Refusals {
     return this.#counts;
   }
 
-  report(what: Refused['what'], client: RefusedClient, why: string): void {
+  report(what: Refused['what'], client: RefusedClient, { reason, why }: RefusalCause): void {
     this.#counts[what] += 1;
     const { address, sender } = client;
     const { mac, source } = sender ?? claimedBy(client);
@@ -49,6 +50,7 @@ export class Refusals {
       source,
       isAuthenticated: sender !== undefined,
       address,
+      reason,
       why: scrubSecrets(why),
     });
   }

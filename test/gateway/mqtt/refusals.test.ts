@@ -175,7 +175,7 @@ function bench(): Bench {
 function refused(number: number, members: Partial<Refused> = {}): Refused {
   const mac = testMac(number);
   const claim = { clientId: mac, mac, source: 'lock', isAuthenticated: false, address: '10.0.0.1' } as const;
-  return { atMs: number, what: 'connect', why: 'wrong secret', ...claim, ...members };
+  return { atMs: number, what: 'connect', reason: 'wrong-secret', why: 'wrong secret', ...claim, ...members };
 }
 
 /** Lets what was begun be done. */
@@ -184,7 +184,7 @@ const settled = (): Promise<void> => new Promise((resolve) => afterThisTurn(reso
 t.test('one write a second of so many rows at the most, whatever strangers do, and locks come first', async (t) => {
   const { clock, events, kept, writes } = bench();
   for (let number = 1; number <= 5000; number++) for (const _ of [1, 2, 3]) events.emit('refused', refused(number));
-  events.emit('refused', refused(7, { what: 'publish', why: 'topic "a"', isAuthenticated: true }));
+  events.emit('refused', refused(7, { what: 'publish', reason: 'topic', why: 'topic "a"', isAuthenticated: true }));
   t.equal(kept.waiting, MOST_WAITING + 1, 'what waits is bounded, and who is known has room');
   t.same(writes, []);
   const seconds = Math.ceil((MOST_WAITING + 1) / MOST_WRITTEN);

@@ -105,7 +105,7 @@ export class HandIngest {
     else this.taken.push({ sender, payload, answer });
   }
 
-  happen(_deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
+  recordEvent(_deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
     this.happened.push({ mac, event });
     announce();
   }
