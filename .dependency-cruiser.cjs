@@ -10,7 +10,8 @@
 const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 // Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
 const threads = 'gateway/store/sqlite/(log/(log|wal)-thread|upkeep-thread|figures/figures-thread)';
-const entries = `^(cli/main\\.ts|${threads}\\.ts|test/bench/(main|beside/store-append)\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
+const bench = 'test/bench/(main|beside/store-append)';
+const entries = `^(cli/main\\.ts|(${threads}|${bench})\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
 
 /** `folder` may import, of ours, only from `allowed` (and itself). */
 function only(folder, allowed, why) {

@@ -1,15 +1,29 @@
-// Runs the compiled tests with tap and closes with one line that can be believed: `N passed, N failed[, N skipped]`.
+// Runs the compiled tests and closes with one line that can be believed: `N passed, N failed[, N skipped]`.
 // Called by `npm test` and `npm run test:long`; arguments are test files, as dist/test/x.test.js or as test/x.test.ts.
-import { mkdirSync, rmSync } from 'node:fs';
+//
+// Each file is a process of its own that writes TAP: tap is the library that tests are written with, and a file that
+// runs by itself needs no more. tap's own runner would add half a second of CPU to each file, and as much to every
+// process that a test starts, to follow which files are loaded; nothing here reads that.
+//
+// `--costs` prints the CPU time of each file, with that of the processes it started, and keeps the table in
+// test/costs.tsv: the dearest files start first, so that no long one is left running alone at the end.
+import { spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { oneAtATime } from '../cli/prepare/one-at-a-time.mjs';
-import { at, endWith, filesBelow, readOrNull, root, runTool, Stop, say } from '../cli/prepare/workplace.mjs';
+import { at, endWith, filesBelow, readOrNull, root, Stop, say } from '../cli/prepare/workplace.mjs';
 
 // Of what was compiled, so it can't be imported above, before a build was made sure of.
 const counter = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
-const builtTap = 'node_modules/@tapjs/test/test-built/dist/esm/index.js';
 const longFolder = 'dist/test/long/';
-const longTimeoutSeconds = 900;
+const costsFile = at('test', 'costs.tsv');
+/** More than there are cores: half of a test's time it waits, for a disk, a process or a line of an outside client. */
+const jobs = 4;
+/** For one file: a bound for what hangs, generous because a build machine may have other work. */
+const timeoutSeconds = 180;
+/** The longest of the long tests runs for an hour. */
+const longTimeoutSeconds = 7200;
+/** tap ends a file that is out of time and says where it hung; one that doesn't even do that is killed. */
+const graceSeconds = 10;
 
 /** The same path in dist for a source file, and a path from the root for an absolute one. */
 function compiled(argument) {
@@ -17,67 +31,168 @@ function compiled(argument) {
   return path.startsWith('dist/') ? path : `dist/${path.replace(/\.ts$/, '.js')}`;
 }
 
-/** In whatever order: tap sorts them by name, so what takes long and has a late name may run on alone at the end. */
 function chooseFiles(args) {
   const all = filesBelow('dist/test', '.test.js').sort();
-  const named = args.filter((argument) => argument !== '--long').map(compiled);
+  const named = args.filter((argument) => !argument.startsWith('--')).map(compiled);
   for (const file of named) {
     if (!all.includes(file)) throw new Stop(`There is no test ${file}; a test is a file test/**/*.test.ts.`);
   }
   const long = args.includes('--long');
   const files = named.length > 0 ? named : all.filter((file) => file.startsWith(longFolder) === long);
   if (files.length === 0) throw new Stop(`There are no ${long ? 'long ' : ''}tests in dist/test.`);
-  return files;
+  return dearestFirst(files);
+}
+
+/** The kept table: CPU seconds by source file. A file that it does not have may be dear. */
+function readCosts() {
+  const rows = (readOrNull(costsFile) ?? '').split('\n').map((line) => line.split('\t'));
+  return new Map(rows.filter(([seconds]) => Number(seconds) >= 0).map(([seconds, , file]) => [file, Number(seconds)]));
+}
+
+function sourceOf(file) {
+  return file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
+}
+
+function dearestFirst(files) {
+  const costs = readCosts();
+  const cost = (file) => costs.get(sourceOf(file)) ?? Number.POSITIVE_INFINITY;
+  return [...files].sort((a, b) => (cost(a) < cost(b) ? 1 : cost(a) > cost(b) ? -1 : 0));
 }
 
 /**
- * tap compiles its plugins into itself. It would notice by itself that they differ from .taprc's, but only after it has
- * started with the old ones, so it is built beforehand. What it is built with stands in the built file.
+ * Runs one file. Gives its TAP, how it ended (null for status 0), and its CPU and wall time in seconds. A POSIX shell
+ * starts it, since its `times` is what knows the CPU time of a process and of all that it started.
  */
-async function buildTap() {
-  const isStale = () => readOrNull(at(builtTap))?.match(/@tapjs\/(typescript|mock)/) !== null;
-  if (!isStale()) return;
-  await oneAtATime(async () => {
-    if (!isStale()) return;
-    const { ok, how, stdout, stderr } = await runTool('tap', ['build'], { stdio: ['ignore', 'pipe', 'pipe'] });
-    if (!ok) throw new Stop(`${stdout}${stderr}\ntap could not be built with the plugins of .taprc: tap build ${how}.`);
+function runFile(file) {
+  const seconds = file.startsWith(longFolder) ? longTimeoutSeconds : timeoutSeconds;
+  const env = { ...process.env, TAP_TIMEOUT: String(seconds) };
+  const script = '"$@"; status=$?; times >&3; exit $status';
+  const from = performance.now();
+  return new Promise((resolve) => {
+    const child = spawn('sh', ['-c', script, 'sh', process.execPath, file], {
+      cwd: root,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    });
+    const [, out, err, times] = child.stdio.map((stream) => (stream ? textOf(stream) : null));
+    const killer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), (seconds + graceSeconds) * 1000);
+    running.add(child);
+    child.on('close', (code, signal) => {
+      clearTimeout(killer);
+      running.delete(child);
+      const ending = code === 0 ? null : signal ? `was ended by ${signal}` : `ended with status ${code}`;
+      const wall = (performance.now() - from) / 1000;
+      resolve({ file, tap: out.text, errors: err.text, ending, cpu: cpuSeconds(times.text), wall });
+    });
   });
 }
 
-async function runTap(files) {
-  // A file per process, because two runs in one clone must not count each other's results.
-  const output = `.tap/output-${process.pid}.tap`;
-  mkdirSync(at('.tap'), { recursive: true });
-  const timeout = files.some((file) => file.startsWith(longFolder)) ? [`--timeout=${longTimeoutSeconds}`] : [];
-  const args = ['run', `--output-file=${output}`, ...timeout, ...files];
-  const { ok, how } = await (process.stdout.isTTY ? runTool('tap', args) : runTapForLog(args));
-  const text = readOrNull(at(output)) ?? '';
-  rmSync(at(output), { force: true });
-  return { ok, how, text };
+/** The processes of tests that run, each the head of a group of its own. */
+const running = new Set();
+
+function textOf(stream) {
+  const read = { text: '' };
+  stream.setEncoding('utf8').on('data', (chunk) => {
+    read.text += chunk;
+  });
+  return read;
 }
 
-/** A reporter that repaints its summary would fill a log with it; `min` only says what failed. */
-function runTapForLog(args) {
-  // It turns a cursor on that there isn't, without ending the line: whatever comes next would not stand alone.
-  const showCursor = '\x1b[?25h';
-  const onOutput = (chunk) => process.stdout.write(chunk.replaceAll(showCursor, ''));
-  return runTool('tap', [...args, '--reporter=min'], { stdio: ['inherit', 'pipe', 'inherit'], onOutput });
+/** `times` writes a line for the shell and a line for its children: `0m0.001s 0m0.002s`. */
+function cpuSeconds(times) {
+  const spans = times.match(/(\d+)m([\d.]+)s/g) ?? [];
+  return spans.reduce((sum, span) => {
+    const [, minutes, seconds] = /(\d+)m([\d.]+)s/.exec(span);
+    return sum + Number(minutes) * 60 + Number(seconds);
+  }, 0);
+}
+
+/** Ctrl-C reaches this process alone, since the tests' groups are their own. */
+function passOnSignals() {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.once(signal, () => {
+      for (const child of running) process.kill(-child.pid, 'SIGKILL');
+      process.exit(130);
+    });
+  }
+}
+
+/** The part of a TAP text that says what failed: failing test points, with what tap says about each. */
+function failures(tap) {
+  const lines = tap.split('\n');
+  const shown = [];
+  let until = null;
+  for (const line of lines) {
+    if (until !== null) {
+      shown.push(line);
+      if (line === until) until = null;
+    } else if (/^\s*not ok /.test(line)) {
+      shown.push(line);
+    } else if (/^\s*---$/.test(line) && /^\s*not ok /.test(shown.at(-1) ?? '')) {
+      shown.push(line);
+      until = line.replace('---', '...');
+    }
+  }
+  return shown.join('\n');
+}
+
+function report({ file, tap, errors, ending }) {
+  say(`\n${sourceOf(file)} ${ending ?? 'failed'}. Repeat: npm test -- ${sourceOf(file)}`);
+  const shown = failures(tap);
+  if (shown !== '') say(shown);
+  if (errors.trim() !== '') say(errors.trimEnd());
+}
+
+/** On a terminal one line that says how far the run is. */
+function showProgress(done, files, failed) {
+  if (!process.stderr.isTTY) return;
+  const line = `${done} of ${files} files${failed > 0 ? `, ${failed} failed` : ''}`;
+  process.stderr.write(done === files ? '\r\x1b[K' : `\r\x1b[K${line}`);
+}
+
+async function runFiles(files, onRun) {
+  const waiting = [...files];
+  const worker = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) onRun(await runFile(file));
+  };
+  await Promise.all(Array.from({ length: jobs }, worker));
+}
+
+/** The table of costs, dearest first, with the sum at its end. */
+function costTable(runs) {
+  const rows = [...runs].sort((a, b) => b.cpu - a.cpu);
+  const lines = rows.map(({ cpu, wall, file }) => `${cpu.toFixed(1)}\t${wall.toFixed(1)}\t${sourceOf(file)}`);
+  const total = rows.reduce((sum, { cpu }) => sum + cpu, 0);
+  return { text: ['CPU s\twall s\tfile', ...lines, ''].join('\n'), total };
 }
 
 await endWith(async () => {
   const { closingLine, countTap } = await import(counter);
-  const files = chooseFiles(process.argv.slice(2));
-  await buildTap();
+  const args = process.argv.slice(2);
+  const files = chooseFiles(args);
   say(`Running ${files.length} test file${files.length === 1 ? '' : 's'}.`);
-  const { ok, how, text } = await runTap(files);
-  const count = countTap(text, files);
+  passOnSignals();
+  const runs = [];
+  let broken = 0;
+  await runFiles(files, (run) => {
+    runs.push(run);
+    if (run.ending !== null) {
+      broken += 1;
+      report(run);
+    }
+    showProgress(runs.length, files.length, broken);
+  });
+  if (args.includes('--costs')) {
+    const { text, total } = costTable(runs);
+    process.stdout.write(`${text}${total.toFixed(1)} CPU s in all\n`);
+    if (!args.some((argument) => !argument.startsWith('--')) && !args.includes('--long'))
+      writeFileSync(costsFile, text);
+  }
+  const count = countTap(runs.sort((a, b) => (a.file < b.file ? -1 : 1)));
   for (const test of count.skipped) say(`skipped: ${test}`);
   for (const note of count.notes) say(`failed: ${note}`);
-  if (!ok && count.failed === 0) {
-    say(`tap ${how} though no test failed.`);
-    count.failed = 1;
-  }
-  if (!ok || count.failed > 0) process.exitCode = 1;
+  if (count.failed > 0) process.exitCode = 1;
   // On stdout and last, after everything that went to either stream: scripts read it from there.
   process.stdout.write(`${closingLine(count)}\n`);
 });

@@ -12,7 +12,6 @@ import { afterThisTurn } from '../../proto/clock.js';
 import { openGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
-import '../helpers/cli/plain-children.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const MAIN = path.join(ROOT, 'dist/cli/main.js');

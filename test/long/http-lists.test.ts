@@ -19,7 +19,7 @@ const PASSWORDS = 10;
 const passwordsOf = (round: number): number => (round % 2 === 0 ? PASSWORDS : 0);
 
 t.setTimeout(3_600_000);
-t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} npx tap dist/test/long/http-lists.test.js`);
+t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} npm test -- dist/test/long/http-lists.test.js`);
 
 interface Life {
   readonly serve: ServeProgram;

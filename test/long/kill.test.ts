@@ -12,7 +12,7 @@ const kills = Number(process.env.LOCKGATE_KILLS ?? 200);
 const floor = Number(process.env.LOCKGATE_ACKED ?? 1_000_000);
 const repeat =
   `LOCKGATE_SEED=${seed} LOCKGATE_KILLS=${kills} LOCKGATE_ACKED=${floor} ` +
-  'npx tap --timeout=7200 dist/test/long/kill.test.js';
+  'npm test -- dist/test/long/kill.test.js';
 
 const options: KillRunOptions = {
   seed,

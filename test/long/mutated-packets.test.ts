@@ -22,7 +22,7 @@ const MOST_GROWTH_BYTES = 64 * MIB;
 t.setTimeout(Minutes(120));
 
 const seed = chooseSeed();
-const repeat = 'npx tap run dist/test/long/mutated-packets.test.js';
+const repeat = 'npm test -- dist/test/long/mutated-packets.test.js';
 t.comment(`seed ${seed}; LOCKGATE_SEED=${seed} LOCKGATE_MUTATED=${MUTATED} ${repeat} repeats it`);
 
 t.test('mutated packets in one process', async (t) => {

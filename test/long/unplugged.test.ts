@@ -7,7 +7,7 @@ import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 import { livelyLife } from '../helpers/sim/lively-life.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npx tap --timeout=900 dist/test/long/unplugged.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/long/unplugged.test.js`;
 const outages = Array.from({ length: 6 }, (_, index): Outage => {
   const signal = index % 2 === 0 ? 'SIGTERM' : 'SIGKILL';
   return { afterMs: Minutes(5 + 20 * index), lasts: Minutes(10), signal };

@@ -17,7 +17,7 @@ import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
 const FILE = 'dist/test/system/commands.test.js';
-const repeat = `LOCKGATE_SEED=${seed} npx tap ${FILE}`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- ${FILE}`;
 
 t.setTimeout(170_000);
 

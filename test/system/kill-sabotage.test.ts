@@ -9,7 +9,7 @@ import type { EventSabotageName } from '../helpers/durability/sabotage.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/kill-sabotage.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill-sabotage.test.js`;
 
 /** The merchant is slow, so that there is always something under way when the gateway is killed. */
 const options: KillRunOptions = {

@@ -10,7 +10,7 @@ import { GatewayChild } from '../helpers/gateway/gateway-child.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/kill.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/kill.test.js`;
 
 const options: KillRunOptions = {
   seed,

@@ -16,7 +16,7 @@ import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/restart.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/restart.test.js`;
 const STOP_SECONDS = 5;
 
 const options: KillRunOptions = {

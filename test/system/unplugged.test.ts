@@ -13,7 +13,7 @@ import { livelyLife } from '../helpers/sim/lively-life.js';
 import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npx tap dist/test/system/unplugged.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/unplugged.test.js`;
 
 /**
  * What the judge may say of such a run, none of it a violation: the run's clock stands still while there is no gateway,

@@ -609,7 +609,7 @@ t.test('mutated packets: nothing is answered that was not said, and honest locks
   const seed = chooseSeed();
   const seen = await runMutated(t, seed, MUTATED);
   const { streams, mutated, letIn, ended, uplinks, mostTurns } = seen;
-  t.same(seen.faults, [], `LOCKGATE_SEED=${seed} npx tap run dist/test/gateway/mqtt/conformance.test.js`);
+  t.same(seen.faults, [], `LOCKGATE_SEED=${seed} npm test -- dist/test/gateway/mqtt/conformance.test.js`);
   t.comment(`seed ${seed}: ${mutated} packets in ${streams} streams, ${letIn} let in, ${ended} ended`);
   t.comment(`an honest lock's ping waited ${mostTurns} turns at the most`);
   t.ok(letIn > streams / 3 && ended > streams / 3 && uplinks > streams / 20, `${uplinks} uplinks among them`);

@@ -5,7 +5,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import path from 'node:path';
 import { Bell } from '../clocks/bell.js';
 import { root } from '../house/our-files.js';
-import './plain-children.js';
 import type { Teardown } from '../store/temp-folder.js';
 
 /** The compiled command line. */

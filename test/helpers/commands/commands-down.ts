@@ -12,7 +12,7 @@ if (existsSync(MEMORY)) process.env.TMPDIR = MEMORY;
 
 /** Commands to locks that come and go: each is carried out once. `file` is the test to repeat, as tap is given it. */
 export function testCommandsDown(t: Test, options: CommandRunOptions, file: string): void {
-  const repeat = `LOCKGATE_SEED=${options.seed} npx tap ${file}`;
+  const repeat = `LOCKGATE_SEED=${options.seed} npm test -- ${file}`;
   t.setTimeout(600_000);
   const commands = options.locks * options.commandsPerLock;
   t.comment(`seed ${options.seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);

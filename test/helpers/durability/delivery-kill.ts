@@ -21,7 +21,7 @@ const HUNDRED: Omit<KillRunOptions, 'seed' | 'kills' | 'floor'> = {
 /** Adds the test with so many kills. */
 export function testDeliveryKills(t: Test, kills: number, file: string): void {
   const seed = chooseSeed();
-  const repeat = `LOCKGATE_SEED=${seed} npx tap ${file}`;
+  const repeat = `LOCKGATE_SEED=${seed} npm test -- ${file}`;
   t.setTimeout(600_000);
   t.test(`${kills} kills in the middle of 100 deliveries lose none`, async (t) => {
     t.setTimeout(600_000);
@@ -41,7 +41,7 @@ export function testSkippedEvents(t: Test, file: string): void {
     const { findings } = await KillRun.run(t, { ...HUNDRED, seed, kills: 1, floor: 75, sabotage: 'skip-event' });
     t.ok(
       findings.some(({ broken }) => broken === 'missing'),
-      `${summarize(findings)}\nrepeat: LOCKGATE_SEED=${seed} npx tap ${file}`,
+      `${summarize(findings)}\nrepeat: LOCKGATE_SEED=${seed} npm test -- ${file}`,
     );
   });
 }

@@ -22,7 +22,7 @@ interface Form {
 export function testFlood(t: Test, load: Omit<FloodRunOptions, 'seed'>, { repeat, isWhole }: Form): void {
   const seed = chooseSeed();
   const powerLoss = isWhole ? PowerLoss.make(t) : undefined;
-  t.comment(`seed ${seed}, options ${JSON.stringify(load)}; repeat: LOCKGATE_SEED=${seed} npx tap ${repeat}`);
+  t.comment(`seed ${seed}, options ${JSON.stringify(load)}; repeat: LOCKGATE_SEED=${seed} npm test -- ${repeat}`);
 
   const clean = (name: string, options: Partial<FloodRunOptions>): void =>
     void t.test(name, { timeout: isWhole ? 7_200_000 : 80_000 }, async (t) => {

@@ -13,7 +13,7 @@ import { PowerLoss } from './power-loss.js';
 /** Adds both tests. `file` is the one to repeat, as tap is given it. */
 export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabotagedKills: number, file: string): void {
   const seed = chooseSeed();
-  const repeat = `LOCKGATE_SEED=${seed} npx tap ${file}`;
+  const repeat = `LOCKGATE_SEED=${seed} npm test -- ${file}`;
   const powerLoss = PowerLoss.make(t);
   const skip = powerLoss === undefined ? 'there is no g++ to build a library with that follows what is written' : false;
   t.setTimeout(7_200_000);

@@ -8,7 +8,7 @@ export type SourceFile = { path: string; text: string };
 const topLevel = [
   ...['gateway', 'firmware-sim', 'proto', 'cli', 'test', 'docs', '.ci'],
   ...['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'package-lock.json', 'tsconfig.json'],
-  ...['.gitignore', '.gitattributes', '.editorconfig', '.nvmrc', '.npmrc', '.taprc'],
+  ...['.gitignore', '.gitattributes', '.editorconfig', '.nvmrc', '.npmrc'],
   ...['biome.json', 'knip.json', '.dependency-cruiser.cjs', '.github', '.gitlab-ci.yml'],
 ];
 
