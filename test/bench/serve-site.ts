@@ -167,6 +167,6 @@ export async function startReceivers(
   receivers: number | readonly Manner[],
 ): Promise<{ readonly host: Obedient; readonly urls: readonly string[] }> {
   const manners = typeof receivers === 'number' ? Array.from({ length: receivers }, () => 'good' as const) : receivers;
-  const host = stage.script('./load/webhook-host.js', { receivers: manners } satisfies HostRequest);
+  const host = stage.script('load/webhook-host.js', { receivers: manners } satisfies HostRequest);
   return { host, ...(await host.answer<{ urls: string[] }>()) };
 }

@@ -42,7 +42,7 @@ async function make(share: number): Promise<Stock> {
 
 /** Appends so many pings at each call, and says how long it took. */
 export async function filler(stage: Stage, request: FillRequest): Promise<(pings: number) => Promise<void>> {
-  const program = stage.script('./beside/fill-store.js', request);
+  const program = stage.script('beside/fill-store.js', request);
   return async (pings) => {
     const beganAt = performance.now();
     await program.answer(String(pings));

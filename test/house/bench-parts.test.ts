@@ -3,6 +3,7 @@
  * figures themselves are `npm run bench`'s.
  */
 import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -22,7 +23,7 @@ import { ownShares } from '../bench/profile-shares.js';
 import { closingLine, markdownLines, rowJson, rowLines, shortNumber } from '../bench/report.js';
 import { atLeast, atMost, atMostOver, fixedBar, notMeasured, overThat, type Row, ratioTo } from '../bench/row.js';
 import { onStage } from '../bench/stage.js';
-import { root } from '../helpers/house/our-files.js';
+import { ourFiles, root } from '../helpers/house/our-files.js';
 import { basic } from '../helpers/http/merchant-call.js';
 import { CountingBroker } from '../helpers/mqtt/counting-broker.js';
 import { JudgedRun } from '../helpers/pair/judged-uplinks.js';
@@ -304,6 +305,17 @@ t.test('a profile’s shares are of the busy time', async (t) => {
     ['judge judge.js:10', 0.6],
     ['(program)', 0.4],
   ]);
+});
+
+t.test('every script that a row starts is there', async (t) => {
+  const sources = ourFiles().filter((file) => /^test\/bench\/.*\.ts$/.test(file));
+  const started = sources.flatMap((file) => {
+    return [...readFileSync(path.join(root, file), 'utf8').matchAll(/stage\.script\('([^']*)'/g)].map(
+      ([, name = '']) => name,
+    );
+  });
+  t.ok(started.length >= 8, `${started.length} scripts`);
+  for (const name of started) t.ok(existsSync(path.join(root, 'dist/test/bench', name)), name);
 });
 
 t.test('the neighbour floods every route, with a key where there is one, and counts what is answered', async (t) => {

@@ -58,7 +58,7 @@ export class MosquittoSite {
     const played = crowdLocks(locks);
     const macs = played.map(({ mac }) => mac);
     const request: SubscriberRequest = { port, file: path.join(folder, 'pings.sqlite'), macs };
-    const subscriber = stage.script('./sqlite-subscriber.js', request);
+    const subscriber = stage.script('beside/sqlite-subscriber.js', request);
     await subscriber.answer();
     const generator = await Generator.start(stage, { port, locks: played, topic: topicOf });
     return new MosquittoSite(generator, version, broker, subscriber);

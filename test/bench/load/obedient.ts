@@ -24,9 +24,9 @@ export class Obedient {
     this.#lines = this.#reader[Symbol.asyncIterator]();
   }
 
-  /** One of ours: `script` is a file beside this one, which takes its argument as JSON. */
+  /** One of the bench's own: `script` is its compiled file's path in test/bench. It takes its argument as JSON. */
   static script(script: string, argument: unknown): Obedient {
-    const file = fileURLToPath(new URL(script, import.meta.url));
+    const file = fileURLToPath(new URL(`../${script}`, import.meta.url));
     return new Obedient(process.execPath, ['--expose-gc', file, JSON.stringify(argument)]);
   }
 

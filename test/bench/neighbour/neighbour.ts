@@ -34,8 +34,8 @@ interface Seen {
 export function benchNeighbour({ quick }: BenchOptions): Promise<Row> {
   return onStage(async (stage) => {
     const site = await ServeSite.open(stage, { locks: 1, urls: 0 });
-    const neighbour = stage.script('./neighbour/flood-host.js', { role: 'neighbour' } satisfies FloodHostRequest);
-    const server = stage.script('./neighbour/flood-host.js', { role: 'server' } satisfies FloodHostRequest);
+    const neighbour = stage.script('neighbour/flood-host.js', { role: 'neighbour' } satisfies FloodHostRequest);
+    const server = stage.script('neighbour/flood-host.js', { role: 'server' } satisfies FloodHostRequest);
     const { port: otherPort } = await server.answer<{ port: number }>();
     const flooding = new Flooding(site, neighbour, quick ? QUICK_SECONDS : SECONDS);
     await flooding.quiet();

@@ -25,9 +25,9 @@ class Site {
   }
 
   static async open(stage: Stage, request: HostRequest): Promise<Site> {
-    const host = stage.script('../load/crowd-host.js', request);
+    const host = stage.script('load/crowd-host.js', request);
     const { port } = await host.answer<{ port: number }>();
-    const crowd = stage.script('../load/lock-crowd.js', {
+    const crowd = stage.script('load/lock-crowd.js', {
       port,
       locks: LOCKS,
       subscribes: true,

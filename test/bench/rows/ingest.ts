@@ -32,7 +32,7 @@ export class AedesSite {
   }
 
   static async open(stage: Stage, locks: number): Promise<AedesSite> {
-    const broker = stage.script('../beside/bare-aedes.js', {});
+    const broker = stage.script('beside/bare-aedes.js', {});
     const { port } = await broker.answer<{ port: number }>();
     return new AedesSite(await Generator.start(stage, { port, locks: crowdLocks(locks) }), broker.pid);
   }

@@ -32,7 +32,7 @@ export function benchDeliveries({ quick }: BenchOptions): Promise<Row> {
     const { host, urls } = await startReceivers(stage, 1);
     const body = JSON.stringify({ event_id: 'x'.repeat(50), padding: 'x'.repeat(400) });
     const peer = { url: urls[0] ?? '', body, concurrency: CONCURRENCY } satisfies SenderRequest;
-    const sender = stage.script('../load/got-sender.js', peer);
+    const sender = stage.script('load/got-sender.js', peer);
     await sender.answer();
     const ours = async (): Promise<number> => {
       const { id } = await site.client.post<{ id: number }>('/webhooks', { url: urls[0], since: SINCE_EVER });
