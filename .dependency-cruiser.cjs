@@ -52,6 +52,12 @@ module.exports = {
       { path: '^(proto/gen/|#lock-pb)' },
     ),
     forbid(
+      'one-door-to-engines',
+      'gateway/store/open-store.ts and store-at-rest.ts choose the engine; all others know the contract',
+      { path: '^(cli|gateway)/', pathNot: '^gateway/store/(sqlite/|(open-store|store-at-rest)\\.ts$)' },
+      { path: ['^gateway/store/sqlite/', '(^|/)node_modules/better-sqlite3'] },
+    ),
+    forbid(
       'one-kysely',
       'gateway/store/sqlite/kysely.ts loads Kysely, the cheap way; from the package itself come only its types',
       { path: ours, pathNot: '^gateway/store/sqlite/kysely\\.ts$' },

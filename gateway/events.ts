@@ -10,8 +10,8 @@ import type { Source, Uplink } from '../proto/wire/ping.js';
 import type { RefusalReason } from './mqtt/refusals/refusal-reason.js';
 import type { AuditActor, AuditOutcome } from './store/contract/audit-store.js';
 import type { CommandRecord } from './store/contract/command-record.js';
+import type { StoreFailureKind } from './store/contract/errors.js';
 import type { RefusedWhat } from './store/contract/refusal-store.js';
-import type { StoreFailureKind } from './store/contract/store.js';
 
 export interface LockConnected {
   readonly atMs: number;

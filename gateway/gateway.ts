@@ -52,9 +52,10 @@ import { type DescriptorRoom, Descriptors } from './network/descriptors.js';
 import { TrustedProxies } from './network/trusted-proxies.js';
 import { Notices } from './notices/notices.js';
 import { Retention } from './retention.js';
-import { openFailure, type Store, type StoreFailure } from './store/contract/store.js';
-import type { RunSize } from './store/sqlite/log/uplink-memtable.js';
-import { openSqliteStore } from './store/sqlite/sqlite-store.js';
+import type { StoreFailure } from './store/contract/errors.js';
+import type { Store } from './store/contract/store.js';
+import type { RunSize } from './store/contract/store-options.js';
+import { openStore, sqliteUrl } from './store/open-store.js';
 import { Usage } from './usage/usage.js';
 import { VERSION } from './version.js';
 import { Backlogs } from './webhooks/backlogs.js';
@@ -171,16 +172,14 @@ interface Ground {
  */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
   const events = options.events ?? new GatewayEvents();
-  const opened = await openSqliteStore(config.data, {
+  const opened = await openStore(sqliteUrl(config.data), {
     logThread: options.logThread ?? true,
     figuresThread: true,
     makeNew: options.makeNew,
     onMended: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
-    ...(config.fairness === undefined ? {} : { quota: config.fairness.quota }),
-    ...(options.runSize === undefined ? {} : { runSize: options.runSize }),
+    quota: config.fairness?.quota,
+    runSize: options.runSize,
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
-  }).catch((error: unknown) => {
-    throw openFailure(error);
   });
   let stamp: Clock = systemClock;
   const now = (): number => stamp.now();
@@ -235,7 +234,7 @@ async function startParts(config: Config, options: GatewayOptions, ground: Groun
   const { dispatcher, webhooks } = makeWebhooks(config, options, clocks.wall, delivering);
   await startDeliveries(dispatcher, webhooks, started);
   const isStoreFailing = (): boolean => health.isStoreFailing;
-  const figures = startFigures(config, options, delivering, dispatcher, isStoreFailing, started);
+  const figures = startFigures(options, delivering, dispatcher, isStoreFailing, started);
 
   // Commands leave by a broker that can't be there before what takes the uplinks is.
   const outlet: { broker?: Broker } = {};
@@ -338,7 +337,6 @@ function makeWebhooks(
 
 /** What is counted when somebody asks, and the watch on URLs that are far behind. */
 function startFigures(
-  { data }: Config,
   { speed = 1 }: GatewayOptions,
   { store, events, runClock }: Pick<DispatcherParts, 'store' | 'events' | 'runClock'>,
   dispatcher: Dispatcher,
@@ -348,7 +346,7 @@ function startFigures(
   const backlogs = new Backlogs({ store, events, clock: systemClock, runClock, speed });
   backlogs.start();
   started.push(stopStep('the watch on backlogs', () => backlogs.stop()));
-  return new Figures({ backlogs, data, settled: () => dispatcher.settled(), isStoreFailing, clock: systemClock });
+  return new Figures({ backlogs, store, settled: () => dispatcher.settled(), isStoreFailing, clock: systemClock });
 }
 
 async function startDeliveries(dispatcher: Dispatcher, { tester }: Webhooks, started: StopStep[]): Promise<void> {

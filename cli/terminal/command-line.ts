@@ -31,6 +31,6 @@ async function report(error: unknown): Promise<number> {
 
 /** Of a store that fails the operator needs the sentence, and not where in our code it was noticed. */
 async function isStoreFailure(error: unknown): Promise<boolean> {
-  const { StoreFailure } = await import('../../gateway/store/contract/store.js');
+  const { StoreFailure } = await import('../../gateway/store/contract/errors.js');
   return error instanceof StoreFailure;
 }

@@ -21,8 +21,8 @@ import type { Locks } from '../locks/locks.js';
 import { RelivedState } from '../locks/relived-state.js';
 import type { KeptRefusals } from '../mqtt/refusals/kept-refusals.js';
 import type { Sessions } from '../mqtt/sessions.js';
+import { noSuchDevice } from '../store/contract/errors.js';
 import type { Device, DeviceReading, EndedCredentials, Erased, Phone, Store } from '../store/contract/store.js';
-import { noSuchDevice } from '../store/sqlite/tables/registry.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 
 /** The longest name of a phone, in characters. */

@@ -7,7 +7,7 @@ import { FAULTS_REPORTED, type Fault, ManyFaults } from '../faults.js';
 import { addressGroup } from '../network/address-group.js';
 import type { NewUser } from '../store/contract/people-store.js';
 import type { Store } from '../store/contract/store.js';
-import { usernameKey } from '../store/sqlite/tables/people/username-key.js';
+import { usernameKey } from '../store/contract/username-key.js';
 import { LoginGuard } from './login-guard.js';
 import { Passwords } from './passwords.js';
 

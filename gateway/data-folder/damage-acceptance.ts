@@ -3,11 +3,10 @@
  * damage is kept under another name, and the audit log and a notice have that it was accepted.
  */
 import { existsSync } from 'node:fs';
-import path from 'node:path';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { AuditWho } from '../store/contract/audit-store.js';
-import { STORE_NAME } from '../store/sqlite/place/folder-access.js';
+import { storeFileOf } from '../store/store-at-rest.js';
 import { workOnFolder } from './data-folder.js';
 
 /** What was accepted. */
@@ -34,12 +33,12 @@ export interface AcceptOptions {
  */
 export async function acceptDamage(folder: string, options: AcceptOptions = {}): Promise<AcceptedDamage> {
   const { clock = systemClock } = options;
-  const file = path.join(folder, STORE_NAME);
+  const file = storeFileOf(folder);
   if (!existsSync(file)) throw new LockgateError('input-data', `there is no store in ${folder}: no ${file}`);
   const found: AcceptedDamage[] = [];
   const facts = ({ damage, kept }: AcceptedDamage) => ({ damage, kept });
-  const onDamage = ({ what }: { readonly what: readonly string[] }, kept: readonly string[]): void => {
-    found.push({ damage: what, kept });
+  const onDamage = (damage: readonly string[], kept: readonly string[]): void => {
+    found.push({ damage, kept });
   };
   return await workOnFolder(folder, { ...options, action: 'store.accept-damage', facts, onDamage }, async (store) => {
     const [accepted] = found;

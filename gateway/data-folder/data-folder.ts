@@ -7,9 +7,9 @@ import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { type AuditFacts, makeNoted } from '../audit/audit.js';
 import type { AuditWho } from '../store/contract/audit-store.js';
-import { openFailure, type Store } from '../store/contract/store.js';
-import type { TakeOptions } from '../store/sqlite/place/take-folder.js';
-import { openSqliteStore } from '../store/sqlite/sqlite-store.js';
+import type { Store } from '../store/contract/store.js';
+import type { StoreOptions } from '../store/contract/store-options.js';
+import { openStore, sqliteUrl } from '../store/open-store.js';
 
 /** Whoever can write the folder's files, where no more is known. */
 export const OWNER: AuditWho = { actor: 'owner', address: null, agent: null, osUser: null, token: null };
@@ -25,9 +25,9 @@ export interface FolderWork<T> {
   /** Of what came of it, what is kept. */
   readonly facts: (done: T) => AuditFacts;
   /** Told a sentence where files of the folder could be read by others. */
-  readonly onMended?: TakeOptions['onMended'];
-  /** Where it is given, a damaged store is worked on too (place/take-folder.ts). */
-  readonly onDamage?: TakeOptions['onDamage'];
+  readonly onMended?: StoreOptions['onMended'];
+  /** Where it is given, a damaged store is worked on too (store/contract/store-options.ts). */
+  readonly onDamage?: StoreOptions['onDamage'];
 }
 
 /** @throws LockgateError `input-data` where there is no such folder */
@@ -38,7 +38,7 @@ export function checkFolder(folder: string): void {
 /**
  * Does it, with an entry in the audit log.
  *
- * @throws LockgateError `input-data`, `data-in-use` while a gateway runs; what `openSqliteStore` and `work` throw
+ * @throws LockgateError `input-data`, `data-in-use` while a gateway runs; what `openStore` and `work` throw
  */
 export async function workOnFolder<T>(
   folder: string,
@@ -46,9 +46,7 @@ export async function workOnFolder<T>(
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   checkFolder(folder);
-  const store = await openSqliteStore(folder, { onMended, onDamage }).catch((error: unknown) => {
-    throw openFailure(error);
-  });
+  const store = await openStore(sqliteUrl(folder), { onMended, onDamage });
   try {
     return await makeNoted(store.audit, clock, {
       change: { who, action, object: '', before: null },

@@ -13,7 +13,9 @@
 import { type Clock, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { CommitKind, GatewayEvents } from '../events.js';
-import { type Commit, type DeliveryProgress, type Store, StoreFailure } from '../store/contract/store.js';
+import { StoreFailure } from '../store/contract/errors.js';
+import type { Commit, DeliveryProgress, Store } from '../store/contract/store.js';
+import { forwardStore, type WriteMethod } from '../store/contract/store-methods.js';
 import type { Health } from './health.js';
 
 /** How often a write is tried while the store can't write; acking goes on within 5 s of its success (quality.md §2). */
@@ -29,9 +31,6 @@ const PROBE_FACT = 'write-probe';
 
 const NOTHING: Commit = { incoming: [], judged: [], commands: [], states: new Map() };
 
-/** Methods that only read are named so; all others write, `close` excepted. */
-const READS = /^(read|find|list|next)/;
-
 export interface StoreWatchParts {
   readonly store: Store;
   readonly health: Health;
@@ -43,8 +42,6 @@ export interface StoreWatchParts {
   /** Told once, when the store is broken: the process has to end. */
   readonly onBroken?: ((failure: StoreFailure) => void) | undefined;
 }
-
-type Method = (...args: readonly unknown[]) => unknown;
 
 export class StoreWatch {
   /** To be used instead of the store that is watched. */
@@ -58,7 +55,7 @@ export class StoreWatch {
 
   constructor(parts: StoreWatchParts) {
     this.#parts = parts;
-    this.store = this.#watched(parts.store);
+    this.store = forwardStore(parts.store, (name, write) => this.#watchWrite(name, write));
   }
 
   /** Closes the store. A broken one is left as it is: closing it would write. */
@@ -75,25 +72,7 @@ export class StoreWatch {
     return !health.isStoreFailing;
   }
 
-  /** The store, or a part of it, with every method that writes watched. */
-  #watched<Watched extends object>(store: Watched): Watched {
-    const parts = new Map<PropertyKey, object>();
-    return new Proxy(store, {
-      get: (target, name) => {
-        const inherited = Reflect.get(target, name, target) as unknown;
-        if (typeof inherited === 'object' && inherited !== null) {
-          const part = parts.get(name) ?? this.#watched(inherited);
-          parts.set(name, part);
-          return part;
-        }
-        if (typeof inherited !== 'function') return inherited;
-        const bound = inherited.bind(target) as Method;
-        return READS.test(String(name)) || name === 'close' ? bound : this.#writer(String(name), bound);
-      },
-    });
-  }
-
-  #writer(name: string, write: Method): Method {
+  #watchWrite(name: string, write: WriteMethod): WriteMethod {
     const what = commitKind(name);
     return async (...args) => {
       if (this.#broken !== undefined) throw this.#broken;

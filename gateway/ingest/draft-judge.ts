@@ -12,7 +12,7 @@ import { lifeOf } from '../../proto/wire/uplink-life.js';
 import type { KnownLock, Locks } from '../locks/locks.js';
 import type { AnsweredState } from '../store/contract/command-record.js';
 import type { LockEvent, Store } from '../store/contract/store.js';
-import { storedLife } from '../store/sqlite/tables/latest-by-life.js';
+import { storedLife } from '../store/contract/stored-uplink.js';
 import type { CommitDraft } from './commit-draft.js';
 import type { DeviceEvent, Judgeable, QueuedEvent, QueuedRejection } from './ingest-queue.js';
 import type { PendingUplink } from './pending-uplink.js';

@@ -1,12 +1,23 @@
 /**
- * The store as those read it who ask how locks are: what is believed of a lock is written now and then
- * (dirty-states.ts), and where it is newer than what is stored, it is what they get.
+ * The store with the states of this moment. The gateway writes a lock's state only now and then (dirty-states.ts), so
+ * the one in memory may be newer than the stored one; who asks how locks are gets the newer one.
  */
-
-import type { DeviceReading, Store } from '../store/contract/store.js';
+import type { DeviceReading, Store, StoredState } from '../store/contract/store.js';
+import { forwardStore } from '../store/contract/store-methods.js';
 import type { Locks } from './locks.js';
 
-type Reading = Pick<Store, 'readDeviceState' | 'readDeviceStates' | 'listDevices' | 'findDevice'>;
+/** A reading that has a lock's state, or a list of them. */
+type HasState<Result> =
+  NonNullable<Result> extends DeviceReading | StoredState | readonly (DeviceReading | StoredState)[] ? true : false;
+
+/** The methods of the store that answer with states: one that the contract gains is missing below. */
+type StateMethods = {
+  [Name in keyof Store]: Store[Name] extends (...args: never[]) => Promise<infer Result>
+    ? HasState<Result> extends true
+      ? Name
+      : never
+    : never;
+}[keyof Store];
 
 /** The same store, whose states are those of this moment. */
 export function withCurrentStates(store: Store, locks: Locks): Store {
@@ -16,10 +27,10 @@ export function withCurrentStates(store: Store, locks: Locks): Store {
     const state = current(reading.device.id, reading.state);
     return state === reading.state ? reading : { ...reading, state };
   };
-  const reading: Reading = {
+  const states: Pick<Store, StateMethods | 'readDeviceState'> = {
     readDeviceState: async (deviceId) => current(deviceId, await store.readDeviceState(deviceId)),
-    readDeviceStates: async () =>
-      (await store.readDeviceStates()).map((each) => {
+    readDeviceStates: async (deviceIds) =>
+      (await store.readDeviceStates(deviceIds)).map((each) => {
         return { ...each, state: current(each.deviceId, each.state) ?? each.state };
       }),
     listDevices: async () => (await store.listDevices()).map(renewed),
@@ -28,12 +39,5 @@ export function withCurrentStates(store: Store, locks: Locks): Store {
       return found === null ? null : renewed(found);
     },
   };
-  return new Proxy(store, {
-    get: (target, name) => {
-      const own = (reading as unknown as Record<PropertyKey, unknown>)[name];
-      if (own !== undefined) return own;
-      const inherited = Reflect.get(target, name, target) as unknown;
-      return typeof inherited === 'function' ? inherited.bind(target) : inherited;
-    },
-  });
+  return { ...forwardStore(store), ...states };
 }

@@ -6,7 +6,8 @@
 
 import type { StateRebuilt } from '../events.js';
 import { JudgeFailure, type Judging, messageOf, type Unjudged } from '../ingest/judging.js';
-import { type Store, type StoredState, StoreFailure } from '../store/contract/store.js';
+import { StoreFailure } from '../store/contract/errors.js';
+import type { Store, StoredState } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, readDeviceState } from './device-state.js';
 import { MOST_DIRTY } from './dirty-states.js';
 import { judgeStored, type ReplayedLock, replayLog } from './log-replay.js';

@@ -1,7 +1,7 @@
 /** Figures that have to be asked for: what a scrape of `/metrics` and the operator's status have in common. */
 import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
-import type { StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
-import { type DiskSpace, readDiskSpace } from '../store/sqlite/figures/disk-space.js';
+import type { Store } from '../store/contract/store.js';
+import type { DiskSpace, StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
 import type { Backlogs } from '../webhooks/backlogs.js';
 
 /** So long a question waits for deliveries that are being noted, so that they count as delivered. */
@@ -17,8 +17,7 @@ export interface ReadFigures {
 
 export interface FiguresParts {
   readonly backlogs: Backlogs;
-  /** The data folder. */
-  readonly data: string;
+  readonly store: Pick<Store, 'readDiskSpace'>;
   /** Resolves when what came of deliveries so far is in the store. */
   readonly settled: () => Promise<void>;
   /** Whether the store can't write: what came of deliveries waits until it can, and nobody waits for that. */
@@ -35,11 +34,11 @@ export class Figures {
 
   /** As of now. It never rejects: scrapes go on while the store or the disk fails. */
   async read(): Promise<ReadFigures> {
-    const { backlogs, data } = this.#parts;
+    const { backlogs, store: measured } = this.#parts;
     if (!this.#parts.isStoreFailing()) await this.#settled();
     const [store, disk] = await Promise.all([
       backlogs.read().catch(() => undefined),
-      readDiskSpace(data).catch(() => undefined),
+      measured.readDiskSpace().catch(() => undefined),
     ]);
     return { store, disk, oldestAgeMs: (backlog) => backlogs.oldestAgeMs(backlog) };
   }

@@ -4,9 +4,9 @@
  */
 import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
+import { noSuchWebhook } from '../store/contract/errors.js';
 import type { Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
 import type { Resent } from '../store/contract/webhook-store.js';
-import { noSuchWebhook } from '../store/sqlite/tables/webhooks/webhooks.js';
 import type { Dispatcher } from './dispatcher.js';
 import { parseEventId } from './event-id.js';
 

@@ -1,8 +1,8 @@
 /** What became of an event at each webhook URL of the merchant that it was made for, looked up. */
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
+import { noSuchWebhook } from '../store/contract/errors.js';
 import type { Store, StoredUplink } from '../store/contract/store.js';
 import { DELIVERY_STATES, type DeliveryReading, type WebhookUrl } from '../store/contract/webhook-store.js';
-import { noSuchWebhook } from '../store/sqlite/tables/webhooks/webhooks.js';
 import { eventId } from '../webhooks/event-id.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { type DeliveryCase, deliverySteps } from './delivery-why.js';

@@ -6,8 +6,8 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import { writeSums } from '../../gateway/store/file-sums.js';
 import { copyDatabase, wantRoom } from '../../gateway/store/sqlite/backup/copy.js';
-import { writeSums } from '../../gateway/store/sqlite/block-sums.js';
 import { checkDatabase } from '../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';

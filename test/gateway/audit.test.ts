@@ -13,7 +13,7 @@ import type { ChangingRoute } from '../../gateway/http/operator/routes.js';
 import { OPERATOR_ROUTES } from '../../gateway/http/operator/server.js';
 import { logEvents, makeLog } from '../../gateway/log/log.js';
 import { AUDIT_KEPT, type AuditBeginning } from '../../gateway/store/contract/audit-store.js';
-import { StoreFailure } from '../../gateway/store/contract/store.js';
+import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { systemClock } from '../../proto/clock.js';
 import { ask } from '../helpers/cli/operator-call.js';

@@ -12,7 +12,10 @@ import { STOP_LIMIT, type StopStep, stopAll, stopStep } from '../../gateway/grac
 import { watchEventLoop } from '../../gateway/health/event-loop.js';
 import { Health } from '../../gateway/health/health.js';
 import { StoreWatch } from '../../gateway/health/store.js';
-import { failureKind, type Store, StoreFailure } from '../../gateway/store/contract/store.js';
+import { failureKind, StoreFailure } from '../../gateway/store/contract/errors.js';
+import type { Store } from '../../gateway/store/contract/store.js';
+import type { UsageStore } from '../../gateway/store/contract/usage-store.js';
+import { monthOf } from '../../gateway/usage/month.js';
 import { ManualClock, Seconds } from '../../proto/clock.js';
 import { overriding } from '../helpers/durability/sabotage.js';
 import { eventsOf, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
@@ -190,6 +193,32 @@ t.test('what was under way when the store broke is not believed either', async (
   ends[1]?.();
   await t.rejects(writes[1] as Promise<void>, { message: /disk I\/O error/ });
   t.equal(clock.pending, 0, 'and nothing is tried any more');
+});
+
+t.test('a write is one by what it does, whatever its name', async (t) => {
+  const events = new GatewayEvents();
+  const clock = new ManualClock();
+  const now = (): number => clock.now();
+  const health = new Health({ events, clock, now });
+  // Closes a month. The store itself has a method of that name, which is no write.
+  const close = async (): Promise<never> => {
+    throw sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
+  };
+  const usage = overriding({} as UsageStore, { close });
+  const broken: StoreFailure[] = [];
+  const store = overriding({} as Store, { usage, countDevices: async () => 1 });
+  const onBroken = (failure: StoreFailure): void => void broken.push(failure);
+  const watch = new StoreWatch({ store, health, events, clock, now, onBroken });
+  const commits: unknown[] = [];
+  events.on('commit', (commit) => commits.push(commit));
+  t.equal(await watch.store.countDevices(), 1);
+  t.same(commits, [], 'to count is no write');
+  await t.rejects(
+    watch.store.usage.close(1, monthOf(0), 0, () => ''),
+    { name: 'StoreFailure' },
+  );
+  t.match(commits, [{ what: 'other', failure: 'io' }]);
+  t.match(broken, [{ kind: 'io' }], 'nothing is written on a disk that failed');
 });
 
 t.test('the kinds of failure, by what the engine says', async (t) => {

@@ -9,13 +9,14 @@ import { GatewayEvents, type NoticesWritten } from '../../gateway/events.js';
 import { LOCKS_EACH } from '../../gateway/notices/lock-notices.js';
 import { Notices, type NoticeTruth } from '../../gateway/notices/notices.js';
 import { MOST_PENDING, OTHERS, PendingNotices } from '../../gateway/notices/pending-notices.js';
+import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import {
   NOTICES_KEPT,
   type Notice,
   type NoticeChange,
   type NoticeStore,
 } from '../../gateway/store/contract/notice-store.js';
-import { type Store, StoreFailure } from '../../gateway/store/contract/store.js';
+import type { Store } from '../../gateway/store/contract/store.js';
 import { OPENS_AFTER } from '../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';

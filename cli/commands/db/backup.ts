@@ -7,7 +7,6 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { moveSecretFile } from '../../../gateway/data-folder/secret-file.js';
 import { SUM_HEADER } from '../../../gateway/http/operator/routes/backup-route.js';
-import { copyDatabase, describeCopy, removeCopy } from '../../../gateway/store/sqlite/backup/copy.js';
 import {
   BlockSummer,
   type BlockSums,
@@ -15,9 +14,14 @@ import {
   sumOfSums,
   sumsFileOf,
   writeSums,
-} from '../../../gateway/store/sqlite/block-sums.js';
-import { type DataLock, lockData } from '../../../gateway/store/sqlite/place/data-lock.js';
-import { findStoreDamage, refuseDamage } from '../../../gateway/store/sqlite/place/start-check.js';
+} from '../../../gateway/store/file-sums.js';
+import {
+  describeBackup,
+  type HeldStore,
+  holdStore,
+  removeBackup,
+  storeFileOf,
+} from '../../../gateway/store/store-at-rest.js';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
@@ -70,7 +74,7 @@ export async function backUp(flags: BackupFlags): Promise<void> {
 /** Makes it, and puts it in its place. */
 async function place(part: string, out: string, flags: BackupFlags) {
   const made = await makePart(part, flags);
-  const described = describeCopy(part);
+  const described = describeBackup(part);
   writeSums(part, made.sums);
   // Whatever is cut off here leaves no sums beside a file that they aren't of.
   dropSums(out);
@@ -81,7 +85,7 @@ async function place(part: string, out: string, flags: BackupFlags) {
 
 function cleanUp(part: string): void {
   try {
-    removeCopy(part);
+    removeBackup(part);
     dropSums(part);
   } catch {
     // What can't be removed could not be made either.
@@ -110,41 +114,32 @@ const WRITE_REFUSALS: Readonly<Record<string, string>> = {
 };
 
 async function makePart(part: string, flags: BackupFlags): Promise<{ from: string; sums: BlockSums }> {
-  const lock = takeFolder(flags);
+  const store = takeFolder(flags);
   try {
-    if (lock === null) return { from: 'gateway', sums: await download(part, flags) };
-    return { from: 'folder', sums: await copyFolder(part, dataFolder(flags)) };
+    if (store === null) return { from: 'gateway', sums: await download(part, flags) };
+    return { from: 'folder', sums: await copyFolder(part, store) };
   } finally {
-    lock?.release();
+    store?.release();
   }
 }
 
 /** The hold on the data folder; null where a gateway is to be asked instead. */
-function takeFolder(flags: BackupFlags): DataLock | null {
+function takeFolder(flags: BackupFlags): HeldStore | null {
   if (flags.gateway !== undefined || process.env.LOCKGATE_GATEWAY !== undefined) return null;
   const folder = dataFolder(flags);
-  if (!existsSync(path.join(folder, 'lockgate.sqlite')))
+  if (!existsSync(storeFileOf(folder)))
     throw new LockgateError('input-data', `there is no store in ${folder}: name its folder, or a gateway`);
-  try {
-    return lockData(path.join(folder, 'gateway.lock'));
-  } catch (error) {
-    if (error instanceof LockgateError && error.code === 'data-in-use') return null;
-    throw error;
-  }
+  return holdStore(folder);
 }
 
-async function copyFolder(part: string, folder: string): Promise<BlockSums> {
+async function copyFolder(part: string, store: HeldStore): Promise<BlockSums> {
   let text = 'Copying';
   const progress = new ProgressLine(() => text);
   const tell = (done: number, total: number): void => {
     text = `Copying: ${percent(done, total)} of ${total.toLocaleString('en')} pages`;
   };
-  const file = path.join(folder, 'lockgate.sqlite');
   try {
-    // A copy of what is damaged would get checksums that call it whole.
-    const damage = await findStoreDamage(file);
-    if (damage !== null) refuseDamage(file, damage);
-    return await copyDatabase(file, part, tell);
+    return await store.copyTo(part, tell);
   } finally {
     progress.end();
   }

@@ -1,7 +1,6 @@
 /** `lockgate db check`: what was looked at, as a table, and each damage on a line of its own. */
-import path from 'node:path';
-import type { CheckReport } from '../../../gateway/store/sqlite/check/check.js';
-import { checkInThread } from '../../../gateway/store/sqlite/upkeep.js';
+import type { CheckReport } from '../../../gateway/store/contract/check-report.js';
+import { checkStoreFile, storeFileOf } from '../../../gateway/store/store-at-rest.js';
 import { EXIT } from '../../terminal/exit-codes.js';
 import { paint, print, printJson, printTable } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
@@ -20,8 +19,8 @@ export function dataFolder(flags: { readonly data?: string }): string {
 export async function checkStore(file: string | undefined, flags: CheckFlags): Promise<void> {
   let text = 'Checking';
   const progress = new ProgressLine(() => text);
-  const place = file ?? path.join(dataFolder(flags), 'lockgate.sqlite');
-  const report = await checkInThread(place, (what, done) => {
+  const place = file ?? storeFileOf(dataFolder(flags));
+  const report = await checkStoreFile(place, (what, done) => {
     text = done === 0 ? `Checking ${what}` : `Checking ${what}: ${done.toLocaleString('en')}`;
   }).finally(() => progress.end());
   if (flags.json) printJson(reportJson(report));

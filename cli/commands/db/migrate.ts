@@ -1,5 +1,5 @@
 /** `lockgate db migrate`: what was done to a store, or would be. */
-import { migrateFolder } from '../../../gateway/store/sqlite/migrate.js';
+import { migrateDataFolder } from '../../../gateway/store/store-at-rest.js';
 import { note, print, printJson } from '../../terminal/output.js';
 import { dataFolder } from './check.js';
 
@@ -13,7 +13,7 @@ export interface MigrateFlags {
 export async function migrateStore(flags: MigrateFlags): Promise<void> {
   const isDry = flags.dryRun === true;
   const folder = dataFolder(flags);
-  const { from, steps, copy } = await migrateFolder(folder, { isDry, onMended: note });
+  const { from, steps, copy } = await migrateDataFolder(folder, { isDry, onMended: note });
   if (flags.json) return printJson({ data: folder, from, to: steps.at(-1) ?? from, steps, copy, dry_run: isDry });
   if (steps.length === 0) return print(`Nothing to do: the store in ${folder} is at ${from ?? 'its beginning'}.`);
   print(`${isDry ? 'To be done' : 'Done'}, from ${from ?? 'nothing'}:`);

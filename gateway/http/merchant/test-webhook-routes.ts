@@ -1,7 +1,7 @@
 /** The test webhook: operation 7 (specification; interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import { parseMac } from '../../../proto/wire/mac.js';
-import { noSuchDevice } from '../../store/sqlite/tables/registry.js';
+import { noSuchDevice } from '../../store/contract/errors.js';
 import { TESTS_PER_MINUTE, type TestDelivery } from '../../webhooks/webhook-test.js';
 import { checkToken, lacksScope } from './authentication.js';
 import { Refusal } from './refusal.js';

@@ -5,8 +5,8 @@ import type { FastifyError, FastifyReply } from 'fastify';
 import { LockgateError } from '../../../proto/errors.js';
 import { OverBudget } from '../../fairness/over-budget.js';
 import { ManyFaults } from '../../faults.js';
+import { StoreFailure } from '../../store/contract/errors.js';
 import { PetTooLarge } from '../../store/contract/quota.js';
-import { StoreFailure } from '../../store/contract/store.js';
 import { Refusal } from '../merchant/refusal.js';
 
 const PROBLEM_JSON = 'application/problem+json';

@@ -22,3 +22,11 @@ export interface StoreFigures {
   /** Locks that are in service, those too that were never heard of. */
   readonly locksInService: number;
 }
+
+/** How much room the store takes, and how much is left for it. */
+export interface DiskSpace {
+  /** What the store's files take, in bytes. */
+  readonly storeBytes: number;
+  /** What is free on their disk for this user, in bytes. */
+  readonly freeBytes: number;
+}

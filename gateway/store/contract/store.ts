@@ -3,7 +3,7 @@
  * it.
  *
  * The promise of every method that writes resolves after the write is on the disk (fsynced), and rejects with a
- * {@link StoreFailure} where it could not be made so; nothing of a rejected call is kept.
+ * StoreFailure (errors.ts) where it could not be made so; nothing of a rejected call is kept.
  */
 
 import type { Finding, Withdrawal } from '../../../proto/power/judge/event.js';
@@ -19,7 +19,7 @@ import type { PeopleStore } from './people-store.js';
 import type { RefusalStore } from './refusal-store.js';
 import type { SecretStore } from './secret-store.js';
 import type { StoreCopy } from './store-copy.js';
-import type { StoreFigures } from './store-figures.js';
+import type { DiskSpace, StoreFigures } from './store-figures.js';
 import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
 import type { Failing, Hold, WebhookStore, WebhookUrl } from './webhook-store.js';
@@ -28,39 +28,6 @@ import type { WhyStore } from './why-store.js';
 export type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 export type { StoredUplink } from './stored-uplink.js';
 export type { WebhookUrl } from './webhook-store.js';
-
-/**
- * What kind of failure it is, since they end differently: a full disk may have room again (`full`), another process may
- * let go of the file (`busy`), but after an I/O error (`io`) nobody knows what is on the disk.
- */
-export type StoreFailureKind = 'full' | 'io' | 'busy' | 'other';
-
-/** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
-export class StoreFailure extends Error {
-  readonly kind: StoreFailureKind;
-
-  constructor(what: string, cause: unknown) {
-    super(`the store could not ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
-    this.name = 'StoreFailure';
-    this.kind = failureKind(cause);
-  }
-}
-
-/** The kind of what an engine threw, by its code: SQLite's (sqlite.org/rescode.html) or the system's. */
-export function failureKind(error: unknown): StoreFailureKind {
-  if (error instanceof StoreFailure) return error.kind;
-  const { code } = (error ?? {}) as { code?: unknown };
-  if (typeof code !== 'string') return 'other';
-  // SQLite could not make its shared-memory file longer: no write of ours has failed, there is only no room for one.
-  if (code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_SHMSIZE' || code === 'ENOSPC') return 'full';
-  if (/^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(code) || code === 'EIO') return 'io';
-  return /^SQLITE_(BUSY|LOCKED)/.test(code) ? 'busy' : 'other';
-}
-
-/** What is thrown where a store can't be opened: an engine's error as a {@link StoreFailure}, others as they are. */
-export function openFailure(error: unknown): unknown {
-  return failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
-}
 
 export interface Merchant {
   readonly id: number;
@@ -435,6 +402,8 @@ export interface Store {
 
   /** Figures as of now. They are counted in a thread, however much there is to count. */
   readFigures(): Promise<StoreFigures>;
+  /** The room that the store takes and has, as of now. */
+  readDiskSpace(): Promise<DiskSpace>;
 
   /** When the newest uplink in the log was received, ms since the epoch; null where there is none. */
   readLastReceivedAtMs(): Promise<number | null>;

@@ -1,6 +1,8 @@
 /** What the log gives back. */
+import { decodeUplink } from '../../../proto/wire/codec.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
+import { lifeOf } from '../../../proto/wire/uplink-life.js';
 
 /** An uplink as the log has it, with its lock. */
 export interface StoredUplink {
@@ -23,4 +25,10 @@ export interface StoredUplink {
    * else is here, its name included, may be wrong too.
    */
   readonly isDamaged: boolean;
+}
+
+/** Which life a stored uplink is of; where its bytes are damaged, by its receipt. */
+export function storedLife({ bytes, receivedAtMs }: StoredUplink, marks: readonly number[]): number {
+  const decoded = decodeUplink(bytes);
+  return lifeOf(marks, decoded.ok ? decoded.value.timeMs : Number.NaN, receivedAtMs);
 }

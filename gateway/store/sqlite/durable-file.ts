@@ -4,7 +4,7 @@
  */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';
-import { dropSums } from './block-sums.js';
+import { dropSums } from '../file-sums.js';
 import { addUplinkSum } from './log/uplink-sum.js';
 import { closeUnopened } from './place/wal-presence.js';
 import { registerRowSum } from './row-sum.js';

@@ -10,62 +10,63 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import type { AccessStore } from '../contract/access-store.js';
 import type { AuditStore } from '../contract/audit-store.js';
+import { StoreFailure } from '../contract/errors.js';
 import type { MarkStore } from '../contract/mark-store.js';
 import type { NoticeStore } from '../contract/notice-store.js';
 import type { PeopleStore } from '../contract/people-store.js';
 import { DEFAULT_QUOTA, type Quota } from '../contract/quota.js';
 import type { RefusalStore } from '../contract/refusal-store.js';
 import type { SecretStore } from '../contract/secret-store.js';
-import {
-  type AgedPiece,
-  type AgingPiece,
-  type Commit,
-  type DeliveryProgress,
-  type Device,
-  type DeviceChange,
-  type DeviceReading,
-  type DueDelivery,
-  type EndedCredentials,
-  type Erased,
-  type LockAccount,
-  type LogEntry,
-  type Merchant,
-  type NewDevice,
-  type NewPhone,
-  type NewWebhookUrl,
-  type Phone,
-  type QuarantinedMessage,
-  type Store,
-  type StoredFinding,
-  type StoredState,
-  type StoredUplink,
-  StoreFailure,
-  type WebhookUrl,
+import type {
+  AgedPiece,
+  AgingPiece,
+  Commit,
+  DeliveryProgress,
+  Device,
+  DeviceChange,
+  DeviceReading,
+  DueDelivery,
+  EndedCredentials,
+  Erased,
+  LockAccount,
+  LogEntry,
+  Merchant,
+  NewDevice,
+  NewPhone,
+  NewWebhookUrl,
+  Phone,
+  QuarantinedMessage,
+  Store,
+  StoredFinding,
+  StoredState,
+  StoredUplink,
+  WebhookUrl,
 } from '../contract/store.js';
 import type { StoreCopy } from '../contract/store-copy.js';
-import type { StoreFigures } from '../contract/store-figures.js';
+import type { DiskSpace, StoreFigures } from '../contract/store-figures.js';
+import type { StoreOptions } from '../contract/store-options.js';
 import type { UsageStore } from '../contract/usage-store.js';
 import type { WebhookStore } from '../contract/webhook-store.js';
 import type { WhyStore } from '../contract/why-store.js';
 import { LiveCopies } from './backup/live-copy.js';
-import { sumClosedFile } from './block-sums.js';
+import { sumClosedFile } from './closed-file.js';
 import { inTransaction, openDurable } from './durable-file.js';
+import { readDiskSpace } from './figures/disk-space.js';
 import { FiguresThread } from './figures/figures-in-thread.js';
 import { Forgetting } from './forgetting.js';
 import { Kysely, SqliteDialect } from './kysely.js';
 import type { BatchedWrite } from './log/batched-write.js';
-import { type CatchUp, catchUp } from './log/log-catch-up.js';
+import { catchUp } from './log/log-catch-up.js';
 import { InlineLog, type LogKeeper } from './log/log-keeper.js';
 import { LogMerge } from './log/log-merge.js';
 import { packCommit } from './log/packed-commit.js';
 import { LogReader } from './log/sqlite-log.js';
 import { ThreadLog } from './log/thread-log.js';
 import { UplinkLookup } from './log/uplink-lookup.js';
-import type { RunSize } from './log/uplink-memtable.js';
 import { WAL_PAGES_MOST } from './log/wal-checkpointer.js';
 import { migrate } from './migrate.js';
 import type { DataLock } from './place/data-lock.js';
-import { type TakeOptions, takeFolder } from './place/take-folder.js';
+import { takeFolder } from './place/take-folder.js';
 import { closeUnopened, emptyWal, markRunning, nameStore, unmarkRunning } from './place/wal-presence.js';
 import type { Tables } from './schema.js';
 import { SqliteAccess } from './tables/access.js';
@@ -93,32 +94,13 @@ const RECENT_BY_LIFE = 1_000;
 /** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
 const SETTLED_AT_CLOSE = 5000;
 
-export interface SqliteOptions extends TakeOptions {
-  /**
-   * Whether a thread of its own writes the log, so that the event loop goes on while the disk is waited for. Without
-   * it a store opens sooner, and writes the same.
-   */
-  readonly logThread?: boolean;
-  /**
-   * Whether the thread that counts figures starts now, so that it has its descriptors before they can be short. Without
-   * it, it starts at the first question.
-   */
-  readonly figuresThread?: boolean;
-  /** Another size of the log's runs, for tests. */
-  readonly runSize?: RunSize;
-  /** How much each merchant may keep. */
-  readonly quota?: Quota;
-  /** Told how far a large store from an older version is with what it needs before it can be used. */
-  readonly onCatchUp?: (progress: CatchUp) => void;
-}
-
 /**
  * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
  *
  * @throws LockgateError what `takeFolder` throws; `store-newer` when a newer version of lockgate wrote it,
  * `store-unsafe` when the file system can't give the durability that acknowledging rests on.
  */
-export async function openSqliteStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
+export async function openSqliteStore(folder: string, options: StoreOptions = {}): Promise<Store> {
   const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
   const { file, isNew, lock, putBack } = await takeFolder(folder, options);
   const figures = new FiguresThread(file);
@@ -252,6 +234,10 @@ class SqliteStore implements Store {
 
   async readFigures(): Promise<StoreFigures> {
     return await this.#parts.figures.read();
+  }
+
+  readDiskSpace(): Promise<DiskSpace> {
+    return readDiskSpace(this.#parts.file);
   }
 
   async readDeviceState(deviceId: number): Promise<string | null> {

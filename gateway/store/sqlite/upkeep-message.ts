@@ -1,5 +1,5 @@
 /** What is said between whoever has upkeep done and the thread that does it (upkeep-thread.ts). */
-import type { CheckReport } from './check/check.js';
+import type { CheckReport } from '../contract/check-report.js';
 
 /** What the thread is to do; it ends when it is done. */
 export type UpkeepTask =

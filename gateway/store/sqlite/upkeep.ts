@@ -1,8 +1,8 @@
 /** Has a store checked or copied by a thread of its own (upkeep-thread.ts). */
 import { Worker } from 'node:worker_threads';
 import { LockgateError } from '../../../proto/errors.js';
-import type { BlockSums } from './block-sums.js';
-import type { CheckReport } from './check/check.js';
+import type { CheckReport } from '../contract/check-report.js';
+import type { BlockSums } from '../file-sums.js';
 import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
 
 /** How far it is: of what, how many, and out of how many where that is known. */

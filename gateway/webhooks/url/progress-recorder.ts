@@ -9,7 +9,8 @@
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
-import { type DeliveryProgress, failureKind, type Store } from '../../store/contract/store.js';
+import { failureKind } from '../../store/contract/errors.js';
+import type { DeliveryProgress, Store } from '../../store/contract/store.js';
 
 /** An outcome waits so long for others to share a commit with, or until so many do. */
 const GATHER_FOR: Milliseconds = 20;

@@ -10,7 +10,7 @@ import {
   type Store,
   UPLINK_KINDS,
 } from '../../../gateway/store/contract/store.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { digestOf } from '../../../gateway/webhooks/event-id.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { crowdLocks } from '../load/crowd-accounts.js';
@@ -65,7 +65,7 @@ async function main(argument: string): Promise<void> {
   const { data, locks, receivedAtMs } = JSON.parse(argument) as FillRequest;
   let filled = 0;
   for await (const line of createInterface({ input: process.stdin })) {
-    const store = await openSqliteStore(data);
+    const store = await openStore(sqliteUrl(data));
     const accounts = await accountsOf(store, locks);
     for (const until = filled + Number(line); filled < until; ) {
       const incoming: IncomingUplink[] = [];

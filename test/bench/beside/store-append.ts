@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Commit, Store } from '../../../gateway/store/contract/store.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { monotonicMs } from '../../../proto/clock.js';
 import { AppendFleet } from '../../helpers/store/append-fleet.js';
 
@@ -72,7 +72,7 @@ async function main(): Promise<void> {
   });
   const [rows, locks, batches] = [Number(values.rows), Number(values.locks), Number(values.batches)];
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-append-'));
-  const store = await openSqliteStore(folder, { logThread: true });
+  const store = await openStore(sqliteUrl(folder), { logThread: true });
   try {
     const fleet = new AppendFleet(locks);
     await fill(store, fleet, Math.max(rows, 20 * BATCH));

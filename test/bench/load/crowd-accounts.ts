@@ -1,6 +1,6 @@
 /** The accounts of a crowd: a merchant and very many locks with secrets that every program of the bench can tell. */
 import { openKeys } from '../../../gateway/data-folder/keys.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { crowdMac, crowdSecret } from './lock-crowd.js';
 
@@ -22,7 +22,7 @@ export function crowdLocks(count: number): PlayedLock[] {
 
 /** Makes a data folder whose gateway knows so many of them; no gateway may run on it. */
 export async function provisionCrowd(data: string, count: number): Promise<void> {
-  const store = await openSqliteStore(data);
+  const store = await openStore(sqliteUrl(data));
   await store.addMerchant(MERCHANT, 0);
   const keys = openKeys(data, false);
   const devices = crowdLocks(count).map(({ mac: text, secret }) => {

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { afterThisTurn, systemClock } from '../../../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../../../proto/wire/codec.js';
 import { type Mac, macFromWire } from '../../../proto/wire/mac.js';
@@ -38,7 +38,7 @@ function gpsPing(sequence: number): Uplink {
 }
 
 async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Sender[] }> {
-  const store = await openSqliteStore(folder);
+  const store = await openStore(sqliteUrl(folder));
   await store.addMerchant('Bench', 1);
   const macs = Array.from(
     { length: LOCKS },

@@ -22,7 +22,7 @@ import { promisify } from 'node:util';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../gateway/gateway.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { LOCKGATE, type Program, runProgram } from '../../helpers/cli/program.js';
 import { MERCHANT, testBytes, testConfig, testMac } from '../../helpers/gateway/test-gateway.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
@@ -175,7 +175,7 @@ t.test('serve does not start on what its checksums call damaged, and never write
       code: 'store-damaged',
       message: /bytes 65536 to 131071 .*lockgate\.sqlite.*db check.*backup.*db accept/,
     });
-  await t.rejects(openSqliteStore(folder), { code: 'store-damaged' });
+  await t.rejects(openStore(sqliteUrl(folder)), { code: 'store-damaged' });
   for (const words of [
     ['config', 'rotate-key', '--data', folder],
     ['db', 'migrate', '--data', folder],

@@ -9,12 +9,12 @@ import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { type DeviceState, noteUplink } from '../../../gateway/locks/device-state.js';
 import type { Commit } from '../../../gateway/store/contract/store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
 import { LogWriter } from '../../../gateway/store/sqlite/log/sqlite-log.js';
 import { addUplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
 import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { registerUsernameKey } from '../../../gateway/store/sqlite/tables/people/username-key.js';
 import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 import { AppendFleet } from '../../helpers/store/append-fleet.js';
@@ -28,7 +28,7 @@ const RUNS = { least: 10_000, perCredential: 20, most: 40_000 };
 /** The file of an empty store. */
 async function emptyFile(test: Teardown): Promise<string> {
   const folder = tempFolder(test);
-  await (await openSqliteStore(folder)).close();
+  await (await openStore(sqliteUrl(folder))).close();
   return path.join(folder, 'lockgate.sqlite');
 }
 

@@ -5,8 +5,9 @@ import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
-import { type Commit, StoreFailure } from '../../../gateway/store/contract/store.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { StoreFailure } from '../../../gateway/store/contract/errors.js';
+import type { Commit } from '../../../gateway/store/contract/store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { overriding } from '../../helpers/durability/sabotage.js';
@@ -47,7 +48,7 @@ class Site {
 
   static async open(test: Teardown): Promise<Site> {
     const site = new Site();
-    const store = await openSqliteStore(tempFolder(test));
+    const store = await openStore(sqliteUrl(tempFolder(test)));
     test.teardown(() => store.close());
     await store.addMerchant(MERCHANT, 1);
     for (const mac of [testMac(1), testMac(2)]) {

@@ -1,6 +1,6 @@
 /** What a lock meets: who may connect, what it may say, and what becomes of it. */
 import t from 'tap';
-import { StoreFailure } from '../../../gateway/store/contract/store.js';
+import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import {
   eventsOf,

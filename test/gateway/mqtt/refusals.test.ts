@@ -5,13 +5,13 @@ import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { GatewayEvents, type Refused } from '../../../gateway/events.js';
 import { KeptRefusals, MOST_WAITING, MOST_WRITTEN, WRITE_EVERY } from '../../../gateway/mqtt/refusals/kept-refusals.js';
+import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import {
   REFUSALS_KEPT_FOR,
   REFUSALS_PER_LOCK,
   type RefusalChange,
   type RefusalStore,
 } from '../../../gateway/store/contract/refusal-store.js';
-import { StoreFailure } from '../../../gateway/store/contract/store.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';

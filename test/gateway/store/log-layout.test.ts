@@ -6,6 +6,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import type { IncomingUplink, LogEntry, Store } from '../../../gateway/store/contract/store.js';
+import type { StoreOptions } from '../../../gateway/store/contract/store-options.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
@@ -13,7 +14,7 @@ import { LogWriter } from '../../../gateway/store/sqlite/log/sqlite-log.js';
 import { ThreadLog } from '../../../gateway/store/sqlite/log/thread-log.js';
 import { type SummedRow, uplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
-import { openSqliteStore, type SqliteOptions } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { digestOf } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { SeededChance } from '../../helpers/pair/seeded-chance.js';
@@ -49,7 +50,7 @@ const nameOf = ({ credentialId, boot, sequence, digest }: IncomingUplink): strin
 const shortNameOf = ({ boot, sequence, digest }: { boot: number; sequence: number; digest: Buffer }): string =>
   `${boot}/${sequence}/${digest.toString('hex')}`;
 
-async function openWithLocks(folder: string, options: SqliteOptions): Promise<Store> {
+async function openWithLocks(folder: string, options: StoreOptions): Promise<Store> {
   const store = await openSqliteStore(folder, options);
   if ((await store.listMerchants()).length > 0) return store;
   await store.addMerchant('Amber', 1);
@@ -118,7 +119,7 @@ function nextBatch(chance: SeededChance, sent: Map<number, number>): IncomingUpl
   });
 }
 
-async function liveThrough(t: Test, options: SqliteOptions, seed: number): Promise<void> {
+async function liveThrough(t: Test, options: StoreOptions, seed: number): Promise<void> {
   const folder = tempFolder(t);
   const [chance, model, sent] = [new SeededChance(seed), new Model(), new Map<number, number>()];
   let store = await openWithLocks(folder, options);

@@ -5,7 +5,7 @@
 import { connect, Socket } from 'node:net';
 import type { IClientOptions } from 'mqtt';
 import t, { type Test } from 'tap';
-import { StoreFailure } from '../../../gateway/store/contract/store.js';
+import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { UsageDelta, UsageRow } from '../../../gateway/store/contract/usage-store.js';
 import { afterThisTurn, Seconds } from '../../../proto/clock.js';
 import { encodeDownlink } from '../../../proto/wire/codec.js';

@@ -140,10 +140,13 @@ t.test('who asks while another question is answered gets what was written in bet
 
 t.test('nobody waits for outcomes that a failing store can not keep', async (t) => {
   const clock = new ManualClock(0);
-  const store = { readFigures: async () => ({ backlogs: [], locksInService: 2 }) };
+  const store = {
+    readFigures: async () => ({ backlogs: [], locksInService: 2 }),
+    readDiskSpace: async () => ({ storeBytes: 0, freeBytes: 0 }),
+  };
   const backlogs = new Backlogs({ store, events: new GatewayEvents(), clock, runClock: clock, speed: 1 });
   const settled = (): Promise<void> => new Promise(() => undefined);
-  const figures = new Figures({ backlogs, data: tempFolder(t), settled, isStoreFailing: () => true, clock });
+  const figures = new Figures({ backlogs, store, settled, isStoreFailing: () => true, clock });
   t.match(await within(20, () => 'no answer while the store fails', figures.read()), { store: { locksInService: 2 } });
 });
 

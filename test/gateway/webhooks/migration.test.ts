@@ -2,11 +2,11 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { firstLight } from '../../../gateway/store/sqlite/migrations/0001-first-light.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { testBytes } from '../../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -26,7 +26,7 @@ t.test('URLs and deliveries of an older store are what they were', async (t) => 
   db.exec(`INSERT INTO delivery VALUES (3, 2, 'pending', 1, 50), (3, 3, 'dead', 8, NULL);
     INSERT INTO attempt VALUES (1, 3, 2, 1, 9, 1, 500, 'no', '');`);
   db.close();
-  const store = await openSqliteStore(folder);
+  const store = await openStore(sqliteUrl(folder));
   t.teardown(() => store.close());
   t.match(await store.webhooks.find(3), { ordered: false, failingSinceMs: null, cursor: 3, startedAfter: 1 });
   t.match(await store.readDueDeliveries(3, 50, 9), [{ uplink: { id: 2 }, attempts: 1, attemptsBefore: 0 }]);
@@ -57,7 +57,7 @@ t.test('a URL that failed before it was noted how long is still failing, and hel
     INSERT INTO webhook_url (id, merchant_id, url, headers, secret_sealed, state, cursor, created_at_ms,
     failing_since_ms) VALUES (3, 1, 'http://a/', '{}', x'00', 'active', 0, 2, 77)`);
   db.close();
-  const store = await openSqliteStore(folder);
+  const store = await openStore(sqliteUrl(folder));
   t.teardown(() => store.close());
   t.match(await store.webhooks.find(3), { failingSinceMs: 77, failingForMs: 0, hold: null });
   const failing = { sinceMs: 77, forMs: 5 };

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import type { IncomingUplink } from '../../../gateway/store/contract/store.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { digestOf } from '../../../gateway/webhooks/event-id.js';
 import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
@@ -226,7 +226,7 @@ t.test('a URL that is added with the last day gets that day once, in order, and 
  * no event. Answers the sequence numbers of what was received since a time, and of what came before.
  */
 async function writeHistory(folder: string, nowMs: number, sinceMs: number): Promise<[number[], number[]]> {
-  const store = await openSqliteStore(folder);
+  const store = await openStore(sqliteUrl(folder));
   await store.addMerchant(MERCHANT, 0);
   for (const mac of [MAC, OTHER])
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.alloc(32), nowMs: 0 });

@@ -5,7 +5,8 @@
 import type { LookupAddress } from 'node:dns';
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
-import { type DeliveryProgress, type Store, StoreFailure } from '../../../gateway/store/contract/store.js';
+import { StoreFailure } from '../../../gateway/store/contract/errors.js';
+import type { DeliveryProgress, Store } from '../../../gateway/store/contract/store.js';
 import type { LookupAll } from '../../../gateway/webhooks/sending/name-service.js';
 import { OPENS_AFTER } from '../../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';

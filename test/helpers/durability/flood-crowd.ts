@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { openKeys } from '../../../gateway/data-folder/keys.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { crowdLocks, type PlayedLock } from '../../bench/load/crowd-accounts.js';
 import { build } from '../../bench/load/generator.js';
@@ -58,7 +58,7 @@ export class FloodCrowd {
     const generator = build();
     if (generator === undefined) return undefined;
     const locks = crowdLocks(count).map((lock, index) => ({ ...lock, isHeard: index < heard, last: FIRST_SEQUENCE }));
-    const store = await openSqliteStore(data);
+    const store = await openStore(sqliteUrl(data));
     for (const merchant of [HEARD, UNHEARD]) await store.addMerchant(merchant, 0);
     const keys = openKeys(data, false);
     const devices = locks.map(({ mac: text, secret, isHeard }) => {

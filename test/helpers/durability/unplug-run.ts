@@ -9,7 +9,7 @@ import { Fleet, fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
 import type { Lock } from '../../../firmware-sim/lock/lock.js';
 import type { World, WorldChange, WorldEvent } from '../../../firmware-sim/world/world.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { afterThisTurn, Days, Hours, type Milliseconds, RunClock, systemClock } from '../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { Bell, oddMoment } from '../clocks/bell.js';
@@ -273,7 +273,7 @@ function isSettled({ state }: Lock): boolean {
  * window, and after whatever the wall's clock says, so that it goes on from where it was at each start.
  */
 async function beginAtNine(data: string): Promise<void> {
-  const store = await openSqliteStore(data);
+  const store = await openStore(sqliteUrl(data));
   const today = Math.floor(systemClock.now() / Days(1)) * Days(1);
   await store.writeFact('run-clock-ms', String(today + Days(2) + Hours(9)));
   await store.close();

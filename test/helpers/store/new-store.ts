@@ -6,7 +6,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Store } from '../../../gateway/store/contract/store.js';
-import { openSqliteStore, type SqliteOptions } from '../../../gateway/store/sqlite/sqlite-store.js';
+import type { StoreOptions } from '../../../gateway/store/contract/store-options.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 
 const FILE = 'lockgate.sqlite';
 
@@ -21,7 +22,7 @@ export async function makeStore(folder: string): Promise<void> {
 }
 
 /** Opens the store in a folder, as openSqliteStore does. */
-export async function openStore(folder: string, options: SqliteOptions = {}): Promise<Store> {
+export async function openStore(folder: string, options: StoreOptions = {}): Promise<Store> {
   await makeStore(folder);
   return await openSqliteStore(folder, options);
 }

@@ -4,7 +4,8 @@
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Store, StoreFailure } from '../../../gateway/store/contract/store.js';
+import { StoreFailure } from '../../../gateway/store/contract/errors.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
 import { overriding } from '../durability/sabotage.js';
 
 export type StoreFault = 'io-error' | 'never-ends';

@@ -5,6 +5,7 @@ import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
+import { noSuchDevice, noSuchWebhook } from '../../../store/contract/errors.js';
 import type { StoredUplink } from '../../../store/contract/store.js';
 import {
   DELIVERY_STATES,
@@ -12,8 +13,6 @@ import {
   type DeliveryReading,
   type StoredAttempt,
 } from '../../../store/contract/webhook-store.js';
-import { noSuchDevice } from '../../../store/sqlite/tables/registry.js';
-import { noSuchWebhook } from '../../../store/sqlite/tables/webhooks/webhooks.js';
 import { eventId } from '../../../webhooks/event-id.js';
 import type { Webhooks } from '../../../webhooks/webhooks.js';
 import { limitOf, readDate, readId, textOf, wordOf } from '../query.js';

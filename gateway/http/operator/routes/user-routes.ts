@@ -2,8 +2,9 @@
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
+import { noSuchMerchant } from '../../../store/contract/errors.js';
 import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/people-store.js';
-import { merchantIdOf } from '../../../store/sqlite/tables/registry.js';
+import type { Merchant } from '../../../store/contract/store.js';
 import { pick } from '../json/audit-terms.js';
 import { textOf } from '../query.js';
 import { type Route, withBody } from '../routes.js';
@@ -93,4 +94,11 @@ function userJson({ id, username, merchantName, email, userStatus, hasPassword, 
     has_password: hasPassword,
     created_at: toDate(createdAtMs),
   };
+}
+
+/** The id of the merchant of this name. @throws LockgateError `no-such-merchant` */
+function merchantIdOf(merchants: readonly Merchant[], name: string): number {
+  const merchant = merchants.find((each) => each.name === name);
+  if (merchant === undefined) throw noSuchMerchant(name);
+  return merchant.id;
 }

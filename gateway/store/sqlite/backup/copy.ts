@@ -10,9 +10,9 @@ import { chmodSync, closeSync, fsyncSync, openSync, rmSync, statfsSync, statSync
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { LockgateError } from '../../../../proto/errors.js';
+import { failureKind } from '../../contract/errors.js';
 import { KEY_ID_FACT } from '../../contract/secret-store.js';
-import { failureKind } from '../../contract/store.js';
-import { type BlockSums, sumFile } from '../block-sums.js';
+import { type BlockSums, sumFile } from '../../file-sums.js';
 
 /** Pages that are copied at once: 1 MiB. */
 const PAGES_A_STEP = 256;

@@ -5,7 +5,7 @@
 import path from 'node:path';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { StoreCopy } from '../../contract/store-copy.js';
-import { sumOfSums } from '../block-sums.js';
+import { sumOfSums } from '../../file-sums.js';
 import { copyInThread } from '../upkeep.js';
 import { removeCopy } from './copy.js';
 

@@ -1,7 +1,8 @@
-/** Every bit of a file at rest, against the sums that were made when it came to rest (block-sums.ts). */
+/** Every bit of a file at rest, against the sums that were made when it came to rest (file-sums.ts). */
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { BLOCK_BYTES, isAtRest, readSums, sumFile, sumsFileOf } from '../block-sums.js';
+import { BLOCK_BYTES, readSums, sumFile, sumsFileOf } from '../../file-sums.js';
+import { isAtRest } from '../closed-file.js';
 import type { CheckContext, Looked } from './context.js';
 
 /** Compares the blocks of `file`, where it is at rest. */

@@ -10,11 +10,12 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { LockgateError } from '../../../../proto/errors.js';
-import { StoreFailure } from '../../contract/store.js';
-import { readSums } from '../block-sums.js';
+import type { CheckReport, CheckResult, Damage } from '../../contract/check-report.js';
+import { StoreFailure } from '../../contract/errors.js';
+import { readSums } from '../../file-sums.js';
 import { readSchemaVersion, schemaAfter } from '../schema-version.js';
 import { checkBlocks } from './blocks.js';
-import { type CheckContext, type CheckResult, DAMAGE_REPORTED, type Damage, isDamage, type Looked } from './context.js';
+import { type CheckContext, DAMAGE_REPORTED, isDamage, type Looked } from './context.js';
 import { checkForeignKeys, checkPages, checkSchema } from './file.js';
 import { checkKept } from './kept.js';
 import { checkLog } from './log.js';
@@ -24,18 +25,6 @@ import { checkRows } from './rows.js';
 import { checkUnused } from './unused.js';
 import { checkUsage } from './usage.js';
 import { checkWal } from './wal.js';
-
-/** What `db check` found. */
-export interface CheckReport {
-  readonly file: string;
-  readonly bytes: number;
-  /** The last step of the schema that was done; null where nobody can tell. */
-  readonly schema: string | null;
-  /** Bytes of its write-ahead log: 0 for a store that was closed. */
-  readonly walBytes: number;
-  readonly checks: readonly CheckResult[];
-  readonly damage: readonly Damage[];
-}
 
 /** How far a check is. */
 export type ReportProgress = (check: string, done: number) => void;

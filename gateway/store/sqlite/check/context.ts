@@ -1,30 +1,6 @@
 /** What the parts of `db check` have in common: what they look at, and how they say what they found. */
 import type { Database } from 'better-sqlite3';
 
-/** Something that is not as it was written, or contradicts itself. */
-export interface Damage {
-  /** The check that found it. */
-  readonly check: string;
-  /** The table, or null where it is in none or nobody can say. */
-  readonly table: string | null;
-  /** The row, by its rowid or its key. */
-  readonly row: string | null;
-  /** A sentence for people. */
-  readonly what: string;
-}
-
-/** What one check did. */
-export interface CheckResult {
-  readonly name: string;
-  /** How many it looked at, and of what: blocks, pages, rows … */
-  readonly count: number;
-  readonly unit: string;
-  /** How much of it is damaged; beyond {@link DAMAGE_REPORTED} it goes on counting. */
-  readonly damaged: number;
-  /** What else there is to say: why it was left out, or what it can't see. */
-  readonly note: string | null;
-}
-
 /** Damage of one check that is told row by row. */
 export const DAMAGE_REPORTED = 100;
 

@@ -9,7 +9,8 @@
  * https://www.sqlite.org/fileformat2.html#b_tree_pages
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { isAtRest, readSums } from '../block-sums.js';
+import { readSums } from '../../file-sums.js';
+import { isAtRest } from '../closed-file.js';
 import type { CheckContext, Looked } from './context.js';
 
 const FILE_HEADER_BYTES = 100;

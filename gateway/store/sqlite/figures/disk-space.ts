@@ -1,25 +1,19 @@
-/** How much room the store takes, and how much is left beside it. */
+/** How much room the store's files take, and how much is left on their disk. */
 import { stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
+import type { DiskSpace } from '../../contract/store-figures.js';
 
-/** The store's file and what SQLite keeps beside it while it runs. */
-const STORE_FILES = ['lockgate.sqlite', 'lockgate.sqlite-wal', 'lockgate.sqlite-shm'] as const;
+/** What SQLite appends to the store's name: the file itself, the WAL, its index in shared memory. */
+const ENDINGS = ['', '-wal', '-shm'] as const;
 
-export interface DiskSpace {
-  /** What the store's files take, bytes. */
-  readonly storeBytes: number;
-  /** What is free on their disk for this user, bytes. */
-  readonly freeBytes: number;
-}
-
-/** As of now, of the store in this folder. Rejects where the folder can't be read. */
-export async function readDiskSpace(folder: string): Promise<DiskSpace> {
-  const sizes = STORE_FILES.map((name) =>
-    stat(path.join(folder, name)).then(
+/** As of now, of the store in `file`. Rejects where its folder can't be read. */
+export async function readDiskSpace(file: string): Promise<DiskSpace> {
+  const sizes = ENDINGS.map((ending) =>
+    stat(`${file}${ending}`).then(
       ({ size }) => size,
       () => 0,
     ),
   );
-  const [{ bavail, bsize }, ...bytes] = await Promise.all([statfs(folder), ...sizes]);
+  const [{ bavail, bsize }, ...bytes] = await Promise.all([statfs(path.dirname(file)), ...sizes]);
   return { storeBytes: bytes.reduce((sum, each) => sum + each, 0), freeBytes: bavail * bsize };
 }

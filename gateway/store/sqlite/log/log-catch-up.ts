@@ -4,21 +4,15 @@
  */
 import type { Database } from 'better-sqlite3';
 import { afterThisTurn } from '../../../../proto/clock.js';
+import type { CatchUpProgress } from '../../contract/store-options.js';
 import { inTransaction } from '../durable-file.js';
 import { UPLINK_SUM } from './uplink-sum.js';
 
 /** Ids of one step: a lock's many go into the tables together, and the WAL stays small. */
 const STEP_IDS = 100_000;
 
-/** How far it is. */
-export interface CatchUp {
-  /** Ids that are done, and all of them. */
-  readonly done: number;
-  readonly of: number;
-}
-
 /** Resolves when all is done; at once in a store that has nothing from before. `tell` hears of each step. */
-export async function catchUp(db: Database, tell: (progress: CatchUp) => void): Promise<void> {
+export async function catchUp(db: Database, tell: (progress: CatchUpProgress) => void): Promise<void> {
   const read = db.prepare('SELECT settled_id AS done, caught_up_at AS "of" FROM uplink_settled');
   const steps = [
     `INSERT OR IGNORE INTO uplink_name SELECT credential_id, boot, sequence, id FROM uplink
@@ -28,7 +22,11 @@ export async function catchUp(db: Database, tell: (progress: CatchUp) => void): 
     `UPDATE uplink SET sum = ${UPLINK_SUM} WHERE id > @from AND id <= @to`,
   ].map((sql) => db.prepare(sql));
   const moveSettled = db.prepare('UPDATE uplink_settled SET settled_id = ?');
-  for (let progress = read.get() as CatchUp; progress.done < progress.of; progress = read.get() as CatchUp) {
+  for (
+    let progress = read.get() as CatchUpProgress;
+    progress.done < progress.of;
+    progress = read.get() as CatchUpProgress
+  ) {
     tell(progress);
     const range = { from: progress.done, to: Math.min(progress.done + STEP_IDS, progress.of) };
     inTransaction(db, () => {

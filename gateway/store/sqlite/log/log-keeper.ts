@@ -1,11 +1,13 @@
 /** Who writes the log: this thread, or one of its own. The code that writes is the same. */
+
 import type { Database } from 'better-sqlite3';
 import type { MerchantOutcome, MerchantWrite } from '../../contract/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
+import type { RunSize } from '../../contract/store-options.js';
 import type { BatchedWrite } from './batched-write.js';
 import type { PackedCommit } from './packed-commit.js';
 import { LogWriter } from './sqlite-log.js';
-import type { RunSize, UplinkMemtable } from './uplink-memtable.js';
+import type { UplinkMemtable } from './uplink-memtable.js';
 
 /** Each promise settles when the work is on the disk, or with what SQLite threw; what is given first is done first. */
 export interface LogKeeper {

@@ -4,8 +4,8 @@
  * when it begins go into one transaction, so that one fsync serves all of them.
  */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { failureKind } from '../../contract/errors.js';
 import type { MerchantOutcome } from '../../contract/merchant-write.js';
-import { failureKind } from '../../contract/store.js';
 import { openDurable } from '../durable-file.js';
 import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import { LogWriter } from './sqlite-log.js';

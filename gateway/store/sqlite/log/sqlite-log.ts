@@ -2,6 +2,7 @@
  * The hot paths of the SQLite store, in SQL by hand: appending uplinks, following the log, remembering deliveries.
  * Each function runs to its end at once; the store decides when, and in which transaction.
  */
+
 import type { Database, Statement } from 'better-sqlite3';
 import type { RuleName } from '../../../../proto/power/rules.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
@@ -24,6 +25,7 @@ import {
   type StoredState,
   type StoredUplink,
 } from '../../contract/store.js';
+import type { RunSize } from '../../contract/store-options.js';
 import { inTransaction } from '../durable-file.js';
 import { Forgetting } from '../forgetting.js';
 import { rowSum } from '../row-sum.js';
@@ -32,7 +34,7 @@ import { MerchantWriter } from '../tables/people/merchant-writer.js';
 import { PlainWriter } from './batched-write.js';
 import type { LogWrite } from './log-thread-message.js';
 import type { PackedCommit, PackedExtras } from './packed-commit.js';
-import type { RunSize, UplinkMemtable } from './uplink-memtable.js';
+import type { UplinkMemtable } from './uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 import { UplinkWriter } from './uplink-writer.js';
 

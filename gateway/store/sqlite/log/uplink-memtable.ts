@@ -7,16 +7,10 @@
  * There are two runs: the one that is being put into the tables, and the one that grows. The thread that writes has one
  * of these, which decides; the store, where it reads, has a copy that follows.
  */
+import type { RunSize } from '../../contract/store-options.js';
 import { IdList } from '../id-list.js';
 import { NameList } from '../name-list.js';
 import { UPLINK_WORD, wordsOf } from './packed-commit.js';
-
-/** A run ends when it has `least` uplinks, and so many of each of its credentials on average, or the most. */
-export interface RunSize {
-  readonly least: number;
-  readonly perCredential: number;
-  readonly most: number;
-}
 
 /**
  * With 1,000 locks, 50 uplinks of each go into their pages together. The most is what memory and the start after a

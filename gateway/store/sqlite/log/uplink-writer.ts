@@ -6,11 +6,13 @@
  * An uplink that is in the log already is left out. No index says so by itself: one that comes after every other name
  * of its credential is new, and any other is looked up in the tables and among those that are not there yet.
  */
+
 import type { Database, Statement } from 'better-sqlite3';
 import { digestOf } from '../../../webhooks/event-id.js';
+import type { RunSize } from '../../contract/store-options.js';
 import { IndexFlush } from './index-flush.js';
 import { UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
-import { RUN_SIZE, type RunSize, UplinkMemtable } from './uplink-memtable.js';
+import { RUN_SIZE, UplinkMemtable } from './uplink-memtable.js';
 import { packedSum } from './uplink-sum.js';
 
 /** Of the run that is put into the tables, more goes with a commit than came with it: so it ends before the next. */

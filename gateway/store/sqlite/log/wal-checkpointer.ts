@@ -8,7 +8,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Database, Statement } from 'better-sqlite3';
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
-import { failureKind } from '../../contract/store.js';
+import { failureKind } from '../../contract/errors.js';
 import type { CopyAnswer, WalThreadData } from './wal-thread-message.js';
 
 /** With so many pages, 64 MB, the WAL is begun anew whatever that takes; the writer waits for it. */

@@ -7,8 +7,9 @@ import { copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { LockgateError } from '../../../../proto/errors.js';
-import { BLOCK_BYTES, BlockSummer, type BlockSums, isAtRest, readSums, sumsFileOf } from '../block-sums.js';
+import { BLOCK_BYTES, BlockSummer, type BlockSums, readSums, sumsFileOf } from '../../file-sums.js';
 import { checkWal } from '../check/wal.js';
+import { isAtRest } from '../closed-file.js';
 import { asideName } from './put-aside.js';
 import { isWalForeign, isWalLost, runningFileOf } from './wal-presence.js';
 

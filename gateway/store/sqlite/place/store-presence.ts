@@ -7,7 +7,7 @@ import { closeSync, openSync, readdirSync, readSync, renameSync, rmSync, statSyn
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../../proto/errors.js';
-import { sumsFileOf } from '../block-sums.js';
+import { sumsFileOf } from '../../file-sums.js';
 import { STORE_NAME } from './folder-access.js';
 import { asideName } from './put-aside.js';
 import { APPLICATION_ID, runningFileOf } from './wal-presence.js';

@@ -6,26 +6,17 @@ import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { LockgateError } from '../../../../proto/errors.js';
-import { isAtRest } from '../block-sums.js';
+import type { StoreOptions } from '../../contract/store-options.js';
+import { isAtRest } from '../closed-file.js';
 import { readSchemaVersion } from '../schema-version.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { closeToOthers, openFolder, STORE_NAME } from './folder-access.js';
-import { findStoreDamage, putDamageAside, putDamageBack, refuseDamage, type StoreDamage } from './start-check.js';
+import { findStoreDamage, putDamageAside, putDamageBack, refuseDamage } from './start-check.js';
 import { wantOurs, wantStore } from './store-presence.js';
 import { isWalLost } from './wal-presence.js';
 
 /** How a folder is to be taken. */
-export interface TakeOptions {
-  /** A folder that shows that it had a store, and has none, gets a new one. */
-  readonly makeNew?: boolean | undefined;
-  /** Told a sentence where files could be read by others. */
-  readonly onMended?: ((sentence: string) => void) | undefined;
-  /**
-   * Where it is given, a damaged store is opened all the same. It gets the damage, and the names of the files that
-   * prove it, which were put aside.
-   */
-  readonly onDamage?: ((damage: StoreDamage, kept: readonly string[]) => void) | undefined;
-}
+export type TakeOptions = Pick<StoreOptions, 'makeNew' | 'onMended' | 'onDamage'>;
 
 export interface TakenFolder {
   /** The store's file, to be opened by `openDurable`. */
@@ -87,6 +78,6 @@ async function wantWhole(file: string, onDamage: TakeOptions['onDamage']): Promi
   wantOurs(file);
   if (damage === null) return () => undefined;
   const kept = putDamageAside(damage);
-  onDamage?.(damage, kept);
+  onDamage?.(damage.what, kept);
   return () => putDamageBack(damage, kept);
 }

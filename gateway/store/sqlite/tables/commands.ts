@@ -10,10 +10,10 @@ import type {
   CommandStore,
   NewCommand,
 } from '../../contract/command-record.js';
+import { noSuchDevice } from '../../contract/errors.js';
 import { sql } from '../kysely.js';
 import type { CommandTable, Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
-import { noSuchDevice } from './registry.js';
 
 /** Rows of one INSERT or one IN list: SQLite takes 32,766 values in a statement. */
 const ROWS_AT_ONCE = 1000;

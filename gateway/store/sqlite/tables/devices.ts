@@ -7,6 +7,7 @@ import { afterThisTurn } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
+import { noSuchDevice } from '../../contract/errors.js';
 import {
   type Device,
   type DeviceChange,
@@ -20,7 +21,7 @@ import {
 import { sql } from '../kysely.js';
 import type { CredentialTable, Tables } from '../schema.js';
 import { cancelUnfinished } from './commands.js';
-import { merchantNamed, noSuchDevice } from './registry.js';
+import { merchantNamed } from './registry.js';
 
 /** Rows of one statement; SQLite takes 32,766 values in one. */
 const ROWS_AT_ONCE = 1000;

@@ -1,7 +1,5 @@
 /** A lock's latest uplinks by the order of protocol.md §1, where marks part them into lives. */
-import { decodeUplink } from '../../../../proto/wire/codec.js';
-import { lifeOf } from '../../../../proto/wire/uplink-life.js';
-import type { StoredUplink } from '../../contract/stored-uplink.js';
+import { type StoredUplink, storedLife } from '../../contract/stored-uplink.js';
 
 /**
  * The latest first, each once.
@@ -23,10 +21,4 @@ export function latestByLife(
       other.uplink.sequence - one.uplink.sequence,
   );
   return latest.map(({ uplink }) => uplink);
-}
-
-/** Which life a stored uplink is of; where its bytes are damaged, by its receipt. */
-export function storedLife({ bytes, receivedAtMs }: StoredUplink, marks: readonly number[]): number {
-  const decoded = decodeUplink(bytes);
-  return lifeOf(marks, decoded.ok ? decoded.value.timeMs : Number.NaN, receivedAtMs);
 }

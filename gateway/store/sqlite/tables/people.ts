@@ -19,10 +19,10 @@ import type {
   UserPage,
 } from '../../contract/people-store.js';
 import { fullQuota, type Kept, overQuota, PetTooLarge, type Quota } from '../../contract/quota.js';
+import { usernameKey } from '../../contract/username-key.js';
 import { sql } from '../kysely.js';
 import type { Tables } from '../schema.js';
 import { TakenUsers } from './people/taken-users.js';
-import { usernameKey } from './people/username-key.js';
 import { merchantNamed } from './registry.js';
 
 /** Writes for a merchant; `what` is for the message of a failure. */

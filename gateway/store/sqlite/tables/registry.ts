@@ -4,7 +4,8 @@
  */
 import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
-import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import { noSuchMerchant } from '../../contract/errors.js';
 import type { Merchant, NewWebhookUrl, QuarantinedMessage, WebhookUrl } from '../../contract/store.js';
 import type { MerchantTable, Tables, WebhookUrlTable } from '../schema.js';
 
@@ -92,22 +93,6 @@ export async function merchantNamed(db: Kysely<Tables>, name: string): Promise<S
   const merchant = await db.selectFrom('merchant').selectAll().where('name', '=', name).executeTakeFirst();
   if (merchant === undefined) throw noSuchMerchant(name);
   return merchant;
-}
-
-/** The id of the merchant of this name. @throws LockgateError `no-such-merchant` */
-export function merchantIdOf(merchants: readonly Merchant[], name: string): number {
-  const merchant = merchants.find((each) => each.name === name);
-  if (merchant === undefined) throw noSuchMerchant(name);
-  return merchant.id;
-}
-
-function noSuchMerchant(name: string): LockgateError {
-  return new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
-}
-
-/** The error for a MAC that no device has. */
-export function noSuchDevice(mac: Mac): LockgateError {
-  return new LockgateError('no-such-device', `there is no device ${formatMac(mac)}`);
 }
 
 function toMerchant(row: Selectable<MerchantTable>): Merchant {

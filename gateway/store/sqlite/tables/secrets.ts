@@ -1,6 +1,7 @@
 /** What is done to all secrets of the SQLite store at once, in SQL by hand; whatever writes takes its turn. */
 import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
+import { StoreFailure } from '../../contract/errors.js';
 import {
   type Forgetting,
   type Forgotten,
@@ -9,7 +10,6 @@ import {
   type KeyFacts,
   type SecretStore,
 } from '../../contract/secret-store.js';
-import { StoreFailure } from '../../contract/store.js';
 import type { WriteMutex } from '../write-mutex.js';
 
 export interface SqliteSecretsParts {

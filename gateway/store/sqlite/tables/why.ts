@@ -2,13 +2,8 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
-import {
-  type LogEntry,
-  type QuarantinedMessage,
-  type StoredFinding,
-  type StoredUplink,
-  StoreFailure,
-} from '../../contract/store.js';
+import { StoreFailure } from '../../contract/errors.js';
+import type { LogEntry, QuarantinedMessage, StoredFinding, StoredUplink } from '../../contract/store.js';
 import type { FindingOfLock, LogStart, WhyStore } from '../../contract/why-store.js';
 import { LogMerge } from '../log/log-merge.js';
 import { type FindingRow, type LogReader, toFinding } from '../log/sqlite-log.js';

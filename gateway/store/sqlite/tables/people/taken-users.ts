@@ -2,7 +2,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { FAULTS_REPORTED, type Fault } from '../../../../faults.js';
 import type { NewUser } from '../../../contract/people-store.js';
-import { usernameKey } from './username-key.js';
+import { usernameKey } from '../../../contract/username-key.js';
 
 export class TakenUsers {
   readonly #byId: Statement;

@@ -1,8 +1,8 @@
 /** Adding users, in SQL by hand, each with an id: the one that it brings, or the next one that is free. */
 import type { Database, Statement } from 'better-sqlite3';
 import { INT64_MAX, type NewUser } from '../../../contract/people-store.js';
+import { usernameKey } from '../../../contract/username-key.js';
 import type { Sequences } from './sequences.js';
-import { usernameKey } from './username-key.js';
 
 /** Ids that are looked at together. */
 const IDS_AT_ONCE = 500n;

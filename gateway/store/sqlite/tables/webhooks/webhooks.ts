@@ -4,9 +4,9 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Transaction } from 'kysely';
-import { LockgateError } from '../../../../../proto/errors.js';
 import type { EventName } from '../../../../webhooks/event-id.js';
-import { type StoredUplink, StoreFailure, type WebhookUrl } from '../../../contract/store.js';
+import { noSuchWebhook, StoreFailure } from '../../../contract/errors.js';
+import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
 import type {
   DeliveryFilter,
   DeliveryReading,
@@ -330,11 +330,6 @@ async function existing(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl> 
   const url = await findUrl(db, urlId);
   if (url === null) throw noSuchWebhook(urlId);
   return url;
-}
-
-/** The error for an id that no webhook URL has. */
-export function noSuchWebhook(urlId: number): LockgateError {
-  return new LockgateError('no-such-webhook', `there is no webhook URL ${urlId}`);
 }
 
 async function endOfLog(db: Kysely<Tables>, least: number): Promise<number> {

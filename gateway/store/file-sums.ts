@@ -6,15 +6,12 @@
  *
  * Two lines: JSON, and the CRC-32 of that line in hex, so that damage to the sums is not taken for damage to the file.
  */
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import { dropSecretFile, makeSecretFile } from '../../data-folder/secret-file.js';
+import { dropSecretFile, makeSecretFile } from '../data-folder/secret-file.js';
 
 /** What one sum is of, in bytes. */
 export const BLOCK_BYTES = 64 * 1024;
-
-/** What a closing store may have at most to be summed: 1 GiB takes about a second. */
-const SUMMED_BYTES = 1024 ** 3;
 
 const SUM_BYTES = 4;
 
@@ -88,23 +85,6 @@ export function writeSums(file: string, { bytes, sums }: BlockSums): void {
   const members = { lockgate_sums: 1, bytes, block_bytes: BLOCK_BYTES, crc32: bytesOf(sums).toString('base64') };
   const line = JSON.stringify(members);
   makeSecretFile(sumsFileOf(file), `${line}\n${hex(crc32(line))}`);
-}
-
-/**
- * Sums up a store that was just closed; one that is very large goes without, since nobody waits for it to stop. So does
- * one whose WAL is still there, because somebody else has the file open: it is not what it will be.
- */
-export function sumClosedFile(file: string): void {
-  if (!isAtRest(file)) return;
-  const handle = openSync(file, 'r');
-  const { size } = fstatSync(handle);
-  closeSync(handle);
-  if (size <= SUMMED_BYTES) writeSums(file, sumFile(file));
-}
-
-/** A file whose WAL has something is not what it will be: sums are of a file that was closed. */
-export function isAtRest(file: string): boolean {
-  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 /** Takes the sums away, durably: the file is about to be written to. */

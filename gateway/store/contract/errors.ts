@@ -1,0 +1,57 @@
+/** The errors of a store: what an engine could not do, and what a caller asked for that is not there. */
+import { LockgateError } from '../../../proto/errors.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
+
+/**
+ * What kind of failure it is, since each has its own way out: a full disk may get room again (`full`), another process
+ * may release the file (`busy`), but after an I/O error (`io`) nobody knows what is on the disk.
+ */
+export type StoreFailureKind = 'full' | 'io' | 'busy' | 'other';
+
+/** The store could not read or write: disk full, I/O error, file damaged. Nothing may be acknowledged on it. */
+export class StoreFailure extends Error {
+  readonly kind: StoreFailureKind;
+
+  /** `what`: completes the sentence "the store could not …". `cause`: what the engine threw. */
+  constructor(what: string, cause: unknown) {
+    super(`the store could not ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    this.name = 'StoreFailure';
+    this.kind = failureKind(cause);
+  }
+}
+
+/** Codes of errors, by kind: SQLite's (sqlite.org/rescode.html) and the system's. A new engine adds its own here. */
+const FAILURE_CODES: Readonly<Record<Exclude<StoreFailureKind, 'other'>, RegExp>> = {
+  // SHMSIZE: SQLite could not extend its shared-memory file. No write of ours failed; only room is lacking.
+  full: /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC)$/,
+  io: /^(SQLITE_(IOERR|CORRUPT|NOTADB).*|EIO)$/,
+  busy: /^SQLITE_(BUSY|LOCKED)/,
+};
+
+/** The kind of what an engine threw, by its `code`. */
+export function failureKind(error: unknown): StoreFailureKind {
+  if (error instanceof StoreFailure) return error.kind;
+  const { code } = (error ?? {}) as { code?: unknown };
+  if (typeof code !== 'string') return 'other';
+  return (['full', 'io', 'busy'] as const).find((kind) => FAILURE_CODES[kind].test(code)) ?? 'other';
+}
+
+/** What to throw where a store can't be opened: an engine's error as a {@link StoreFailure}, any other as it is. */
+export function openFailure(error: unknown): unknown {
+  return failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
+}
+
+/** The error for a MAC that no device in service has. */
+export function noSuchDevice(mac: Mac): LockgateError {
+  return new LockgateError('no-such-device', `there is no device ${formatMac(mac)}`);
+}
+
+/** The error for a name that no merchant has. */
+export function noSuchMerchant(name: string): LockgateError {
+  return new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(name)}`);
+}
+
+/** The error for an id that no webhook URL has. */
+export function noSuchWebhook(urlId: number): LockgateError {
+  return new LockgateError('no-such-webhook', `there is no webhook URL ${urlId}`);
+}

@@ -1,0 +1,172 @@
+/**
+ * Which methods of the store write. A store that stands in front of another one (health/store.ts watches the writes,
+ * locks/current-states.ts answers with current states) is built from this table, so a method that the contract gains
+ * and the table lacks does not compile.
+ */
+import type { Store } from './store.js';
+
+/** What a method does. What writes resolves once it is durable; `closes` is the end of the store. */
+export type MethodEffect = 'reads' | 'writes' | 'closes';
+
+/** An entry for each member of a part of the store. A method that returns no promise can only read. */
+export type MethodTable<Part> = {
+  readonly [Name in keyof Part]-?: Part[Name] extends (...args: never[]) => infer Result
+    ? Result extends Promise<unknown>
+      ? MethodEffect
+      : 'reads'
+    : Part[Name] extends object
+      ? MethodTable<Part[Name]>
+      : 'value';
+};
+
+export const STORE_METHODS: MethodTable<Store> = {
+  description: 'value',
+  append: 'writes',
+  readDeviceState: 'reads',
+  readDeviceStates: 'reads',
+  readUnsettled: 'reads',
+  readDigests: 'reads',
+  findLock: 'reads',
+  readEvents: 'reads',
+  readOutcomesAfter: 'reads',
+  readDueDeliveries: 'reads',
+  nextDueAtMs: 'reads',
+  recordProgress: 'writes',
+  addMerchant: 'writes',
+  listMerchants: 'reads',
+  addDevice: 'writes',
+  addDevices: 'writes',
+  findTakenMacs: 'reads',
+  replaceLockCredential: 'writes',
+  addPhone: 'writes',
+  listPhones: 'reads',
+  revokePhone: 'writes',
+  changeDevice: 'writes',
+  revokeCredentials: 'writes',
+  removeDevice: 'writes',
+  findDeviceId: 'reads',
+  eraseDevice: 'writes',
+  scrub: 'writes',
+  deleteOld: 'writes',
+  listDevices: 'reads',
+  countDevices: 'reads',
+  findDevice: 'reads',
+  readUplinks: 'reads',
+  readFindings: 'reads',
+  readLog: 'reads',
+  readLogPieces: 'reads',
+  readQuarantine: 'reads',
+  addWebhookUrl: 'writes',
+  listWebhookUrls: 'reads',
+  readFigures: 'reads',
+  readDiskSpace: 'reads',
+  readLastReceivedAtMs: 'reads',
+  readFact: 'reads',
+  writeFact: 'writes',
+  readCopy: 'reads',
+  close: 'closes',
+  webhooks: {
+    find: 'reads',
+    change: 'writes',
+    remove: 'writes',
+    rotateSecret: 'writes',
+    readOldSecrets: 'reads',
+    readPendingLocks: 'reads',
+    readWaits: 'reads',
+    shortenWaits: 'writes',
+    findPending: 'reads',
+    findFirstUplinkFrom: 'reads',
+    findEvent: 'reads',
+    readDeliveries: 'reads',
+    resend: 'writes',
+    releaseRepaired: 'writes',
+    recover: 'writes',
+  },
+  secrets: {
+    readKeyFacts: 'reads',
+    noteKeyId: 'writes',
+    sealClearHeaders: 'writes',
+    reseal: 'writes',
+    forget: 'writes',
+  },
+  usage: {
+    activate: 'writes',
+    readActivations: 'reads',
+    add: 'writes',
+    read: 'reads',
+    putPlan: 'writes',
+    readPlans: 'reads',
+    readClosedMonths: 'reads',
+    close: 'writes',
+    readStatements: 'reads',
+  },
+  access: {
+    addKey: 'writes',
+    findKey: 'reads',
+    listKeys: 'reads',
+    revokeKey: 'writes',
+    noteKeyUse: 'writes',
+    addToken: 'writes',
+    findToken: 'reads',
+  },
+  people: {
+    addUsers: 'writes',
+    findTaken: 'reads',
+    findRoom: 'reads',
+    listUsers: 'reads',
+    findLogin: 'reads',
+    addSession: 'writes',
+    findSession: 'reads',
+    endSession: 'writes',
+    addPet: 'writes',
+    updatePet: 'writes',
+  },
+  notices: { write: 'writes', list: 'reads', readOpen: 'reads', readUnread: 'reads', markRead: 'writes' },
+  why: {
+    findUplinks: 'reads',
+    findFinding: 'reads',
+    findFindingsOf: 'reads',
+    findQuarantined: 'reads',
+    findGap: 'reads',
+    findLogStart: 'reads',
+    readLogFrom: 'reads',
+  },
+  audit: { begin: 'writes', end: 'writes', write: 'writes', abandon: 'writes', list: 'reads' },
+  refusals: { write: 'writes', read: 'reads' },
+  marks: { readAll: 'reads', read: 'reads', add: 'writes' },
+  commands: {
+    add: 'writes',
+    find: 'reads',
+    list: 'reads',
+    readUnfinished: 'reads',
+    expire: 'writes',
+    postpone: 'writes',
+    cancel: 'writes',
+    readPowerWishes: 'reads',
+  },
+};
+
+/** A method that writes, whatever its arguments and its result. */
+export type WriteMethod = (...args: readonly unknown[]) => Promise<unknown>;
+
+/** Returns what is called instead of a method that writes. `name` is as `append` or `usage.close`. */
+export type WrapWrite = (name: string, write: WriteMethod) => WriteMethod;
+
+/** A store that passes every call on to `store`, with the methods that write wrapped. */
+export function forwardStore(store: Store, wrapWrite: WrapWrite = (_name, write) => write): Store {
+  return forwardPart(store, STORE_METHODS, '', wrapWrite);
+}
+
+type Entry = MethodEffect | 'value' | MethodTable<object>;
+
+function forwardPart<Part extends object>(part: Part, table: MethodTable<Part>, group: string, wrap: WrapWrite): Part {
+  const members = part as { readonly [name: string]: unknown };
+  const forwarded: Record<string, unknown> = {};
+  for (const [name, entry] of Object.entries<Entry>(table)) {
+    const call: WriteMethod = (...args) => (members[name] as WriteMethod).apply(part, [...args]);
+    if (entry === 'value') forwarded[name] = members[name];
+    else if (typeof entry === 'object') forwarded[name] = forwardPart(members[name] as object, entry, `${name}.`, wrap);
+    else forwarded[name] = entry === 'writes' ? wrap(`${group}${name}`, call) : call;
+  }
+  return forwarded as Part;
+}
