@@ -24,7 +24,7 @@ import { afterThisTurn, Hours, monotonicMs, RunClock, Seconds, systemClock } fro
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Refused } from '../events.js';
-import { StoreFailure } from '../store/contract/store.js';
+import { StoreFailure } from '../store/contract/errors.js';
 import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
 import type { BrokerOptions } from './broker-options.js';
 import { type ConnectionFilter, connectionFilterOf } from './connection-filter.js';
