@@ -15,6 +15,8 @@ import { at, endWith, filesBelow, readOrNull, root, Stop, say } from '../cli/pre
 // Of what was compiled, so it can't be imported above, before a build was made sure of.
 const counter = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
 const longFolder = 'dist/test/long/';
+/** What calls the TypeScript compiler, or reads every file: `npm run check` runs these. */
+const checkFolder = 'dist/test/check/';
 const costsFile = at('test', 'costs.tsv');
 /** More than there are cores: half of a test's time it waits, for a disk, a process or a line of an outside client. */
 const jobs = 4;
@@ -38,8 +40,11 @@ function chooseFiles(args) {
     if (!all.includes(file)) throw new Stop(`There is no test ${file}; a test is a file test/**/*.test.ts.`);
   }
   const long = args.includes('--long');
-  const files = named.length > 0 ? named : all.filter((file) => file.startsWith(longFolder) === long);
-  if (files.length === 0) throw new Stop(`There are no ${long ? 'long ' : ''}tests in dist/test.`);
+  const wanted = args.includes('--check') ? checkFolder : long ? longFolder : null;
+  const isWanted = (file) =>
+    wanted === null ? !file.startsWith(longFolder) && !file.startsWith(checkFolder) : file.startsWith(wanted);
+  const files = named.length > 0 ? named : all.filter(isWanted);
+  if (files.length === 0) throw new Stop(`There are no such tests in dist/test.`);
   return dearestFirst(files);
 }
 

@@ -10,6 +10,7 @@ const steps = [
   ['format and lint', () => findings(runTool('biome', ['ci', '--colors=off'], captured))],
   ['types', types],
   ['boundaries', boundaries],
+  ['house rules', () => findings(run(process.execPath, ['test/run.mjs', '--check'], captured))],
   ['generated code', () => findings(run(process.execPath, ['proto/generate.mjs', '--check'], captured))],
   ['payload', () => findings(run(process.execPath, ['gateway/webhooks/payload/generate.mjs', '--check'], captured))],
   ['schema', () => findings(runTool('buf', ['lint', 'proto'], captured))],

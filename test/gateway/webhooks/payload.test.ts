@@ -1,13 +1,12 @@
 /**
- * The payload's definition holds: every body that locks and phones can cause fits the JSON Schema that merchants get,
- * and their TypeScript types are ours.
+ * The payload's definition holds: every body that locks and phones can cause fits the JSON Schema that merchants get.
+ * test/check/payload-types.test.ts holds their TypeScript types to ours.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import t from 'tap';
-import ts from 'typescript';
 import { runVirtual } from '../../../firmware-sim/fleet/virtual.js';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
@@ -22,7 +21,6 @@ import { LOCKGATE, runProgram } from '../../helpers/cli/program.js';
 import { fleetUplinks } from '../../helpers/durability/fleet-uplinks.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
-import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 /** The schema as merchants have it, but closed: what it doesn't name would be a member that nobody wrote down. */
 function closedValidator() {
@@ -167,34 +165,4 @@ t.test('what merchants get is what the schema gives, in files and from the comma
     const program = await runProgram(t, process.execPath, [LOCKGATE, 'webhook', 'schema', ...flags]);
     t.equal(`${program.stdout.join('\n')}\n`, text);
   }
-});
-
-/** What the compiler says of each text. Not the build: it must pass before the types can be written. */
-function typeFaults(test: Teardown, texts: readonly string[]): string[][] {
-  const folder = tempFolder(test);
-  const files = texts.map((_, index) => join(folder, `${index}.ts`));
-  for (const [index, file] of files.entries()) writeFileSync(file, texts[index] ?? '');
-  const { NodeNext } = ts.ModuleKind;
-  const options = { strict: true, exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: true, types: [] };
-  const program = ts.createProgram(files, { ...options, target: ts.ScriptTarget.ES2023, module: NodeNext });
-  return files.map((file) => {
-    const found = program.getSemanticDiagnostics(program.getSourceFile(file));
-    return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
-  });
-}
-
-t.test('merchants’ TypeScript types are those of the code, and say by ping_type what is there', async (t) => {
-  const [theirs, ours] = ['docs/webhook-payload.js', 'gateway/webhooks/payload/schema.js'].map((path) => {
-    return JSON.stringify(join(root, path));
-  });
-  const same = `
-    import type { WebhookPayload as Theirs } from ${theirs};
-    import type { WebhookPayload as Ours } from ${ours};
-    type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
-    type Flat<Body> = Body extends unknown ? { [Member in keyof Body]: Body[Member] } : never;
-    export const isSame: Same<Flat<Theirs>, Flat<Ours>> = true;
-    export const speedOf = (body: Theirs): number | null => (body.ping_type === 'gps' ? body.speed : null);`;
-  const [found, foundOfOther] = typeFaults(t, [same, same.replace('Flat<Ours>>', 'Flat<Ours & { more: 1 }>>')]);
-  t.same(found, []);
-  t.match(foundOfOther, [/'true' is not assignable/], 'and this can fail');
 });

@@ -25,9 +25,16 @@ const timers = ['setTimeout', 'setInterval', 'setImmediate'];
 const members = ['Date.now', 'performance.now', 'process.hrtime', 'Math.random', 'AbortSignal.timeout'];
 const timerModules = ['timers', 'node:timers', 'timers/promises', 'node:timers/promises', 'node:perf_hooks'];
 
+/** What was parsed: each check looks at every file. */
+const parsed = new WeakMap<SourceFile, ts.SourceFile>();
+
 /** Reads a file's syntax; its types are not needed here. */
-function parse({ path, text }: SourceFile): ts.SourceFile {
-  return ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+function parse(file: SourceFile): ts.SourceFile {
+  const known = parsed.get(file);
+  if (known !== undefined) return known;
+  const syntax = ts.createSourceFile(file.path, file.text, ts.ScriptTarget.Latest, true);
+  parsed.set(file, syntax);
+  return syntax;
 }
 
 function everyNode(node: ts.Node, visit: (node: ts.Node) => void): void {

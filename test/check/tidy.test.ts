@@ -30,7 +30,7 @@ function sample(path: string, ...lines: string[]): SourceFile {
 }
 
 t.test('there is something to look at', async (t) => {
-  t.ok(paths.includes('package.json') && paths.includes('test/house/tidy.test.ts'), 'the files were listed');
+  t.ok(paths.includes('package.json') && paths.includes('test/check/tidy.test.ts'), 'the files were listed');
   t.ok(code.length > 10, 'and the code was read');
 });
 
