@@ -5,9 +5,9 @@
 import { Command, type ErrorOptions } from 'commander';
 import { VERSION } from '../gateway/version.js';
 import { COMMAND_GROUPS } from './command-groups.js';
-import { readMacText } from './terminal/mac-argument.js';
 import { terminalWidth } from './terminal/output.js';
-import { fitWords } from './terminal/text-width.js';
+import { readMacText } from './terminal/shared-flags.js';
+import { wrapWords } from './terminal/word-wrap.js';
 import { wrongWordText } from './terminal/wrong-word.js';
 
 const ROOT_HELP = `
@@ -84,8 +84,8 @@ function fitHelp(text: string): string {
 /** A line of a list goes on below its second column. */
 function fitLine(line: string, room: number): string[] {
   const [, head = '', rest = ''] = /^( {2,}\S.*? {2,})(\S.*)$/.exec(line) ?? [];
-  if (line.length <= room || head === '' || head.length > room / 2) return fitWords(line, room);
-  const [first = '', ...more] = fitWords(rest, room - head.length);
+  if (line.length <= room || head === '' || head.length > room / 2) return wrapWords(line, room);
+  const [first = '', ...more] = wrapWords(rest, room - head.length);
   return [head + first, ...more.map((each) => ' '.repeat(head.length) + each)];
 }
 

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
-import { agoText } from '../terminal/ago-text.js';
-import { withConnection } from '../terminal/connection-flags.js';
-import { note, paint, print, printJson, printTable } from '../terminal/output.js';
+import { note, paint, print, printJson } from '../terminal/output.js';
+import { withConnection } from '../terminal/shared-flags.js';
+import { printTable } from '../terminal/table.js';
+import { agoText } from '../terminal/time-text.js';
 import { watched, withWatch } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };

@@ -2,10 +2,6 @@
  * How the CLI speaks: results on stdout, everything else on stderr, colours on a terminal alone.
  */
 import type { Writable } from 'node:stream';
-import { type Column, linesOfTable } from './table.js';
-import { fitWords } from './text-width.js';
-
-export type { Column } from './table.js';
 
 /** Whether colours may go to this stream (NO_COLOR, FORCE_COLOR and TERM as usual). */
 export function hasColors(stream: Writable & { isTTY?: boolean }): boolean {
@@ -76,21 +72,6 @@ export function printJsonLine(value: unknown): void {
 /** The columns of the terminal that results go to; no bound in a pipe. */
 export function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
-}
-
-/** Prints sentences that go over to the next line between words; in a pipe they are one line. */
-export function printProse(text: string, style?: Style): void {
-  for (const line of fitWords(text, terminalWidth())) print(style === undefined ? line : paint(style, line));
-}
-
-/** Prints a table that fits the terminal (table.ts says how). In a pipe nothing is cut or left out. */
-export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
-  for (const line of tableLines(rows, columns, terminalWidth())) print(line);
-}
-
-/** The lines of a table that is at most `room` wide where that is possible, the titles first. */
-export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<Row>[], room: number): string[] {
-  return linesOfTable(rows, columns, { room, paint, clean: oneLine });
 }
 
 /** What a stranger typed or sent must not move the cursor, nor turn the letters after it round. */

@@ -3,7 +3,9 @@
  * first), titles are folded, prose is folded, long cells are cut, and at last each row becomes a block of lines. What
  * names a row is never cut, and neither is a word of a few letters: a state cut in half is none.
  */
-import { cutToWidth, fitWords, longestWord, widthOf } from './text-width.js';
+import { oneLine, paint, print, terminalWidth } from './output.js';
+import { cutToWidth, longestWord, widthOf } from './text-width.js';
+import { wrapWords } from './word-wrap.js';
 
 /** Ways to show a cell where the stream takes colours. */
 export type CellStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
@@ -43,14 +45,24 @@ interface Shown<Row> {
   width: number;
 }
 
-/** The lines of the table, the titles first. */
+/** Prints a table that fits the terminal. In a pipe nothing is cut or left out. */
+export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
+  for (const line of tableLines(rows, columns, terminalWidth())) print(line);
+}
+
+/** The lines of a table, titles first, at most `room` columns wide if possible. */
+export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<Row>[], room: number): string[] {
+  return linesOfTable(rows, columns, { room, paint, clean: oneLine });
+}
+
+/** As {@link tableLines}, with the caller's own way to colour and clean cells. */
 export function linesOfTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], place: TablePlace): string[] {
   const shown = columns.map((column): Shown<Row> => {
     const cells = rows.map((row) => place.clean(column.show(row)));
     return { column, cells, width: Math.max(widthOf(column.title), ...cells.map(widthOf)) };
   });
   if (!fit(shown, place.room)) return blocks(rows, shown, place);
-  const titles = shown.map(({ column, width }) => fitWords(column.title, width));
+  const titles = shown.map(({ column, width }) => fold(column.title, width));
   const head = rowLines(shown, titles).map((line) => place.paint('bold', line));
   return [...head, ...rows.flatMap((row, index) => cellLines(row, index, shown, place))];
 }
@@ -90,7 +102,7 @@ function total<Row>(shown: readonly Shown<Row>[]): number {
 function cellLines<Row>(row: Row, index: number, shown: readonly Shown<Row>[], { paint }: TablePlace): string[] {
   const cells = shown.map(({ column, cells, width }) => {
     const text = cells[index] ?? '';
-    return column.prose ? fitWords(text, width) : [cutToWidth(text, width)];
+    return column.prose ? fold(text, width) : [cutToWidth(text, width)];
   });
   return rowLines(shown, cells, (text, at) => {
     const style = shown[at]?.column.style?.(row);
@@ -120,7 +132,7 @@ function blocks<Row>(rows: readonly Row[], shown: readonly Shown<Row>[], { room,
   const titles = Math.max(...shown.map(({ column }) => widthOf(column.title)));
   return rows.flatMap((row, index) => {
     const lines = shown.flatMap(({ column, cells }) => {
-      const [first = '', ...more] = fitWords(cells[index] ?? '', Math.max(room - titles - GAP, LEAST_CUT));
+      const [first = '', ...more] = fold(cells[index] ?? '', Math.max(room - titles - GAP, LEAST_CUT));
       const style = column.style?.(row);
       const dress = (text: string): string => (style === undefined ? text : paint(style, text));
       const title = paint('bold', column.title) + ' '.repeat(titles - widthOf(column.title) + GAP);
@@ -129,4 +141,8 @@ function blocks<Row>(rows: readonly Row[], shown: readonly Shown<Row>[], { room,
     });
     return index === 0 ? lines : ['', ...lines];
   });
+}
+
+function fold(text: string, width: number): string[] {
+  return wrapWords(text, width, widthOf);
 }

@@ -1,24 +1,22 @@
 /**
- * How many columns of a terminal a text takes, and how it is cut and folded there. Letters are what people see as one
- * (Unicode's grapheme clusters); East Asian wide ones and emoji take two columns, marks on a letter none.
+ * How many terminal columns a text occupies, and how to cut it there. A letter is what people see as one (a Unicode
+ * grapheme cluster). East Asian wide letters and emoji occupy two columns, marks on a letter none.
  */
+import { eastAsianWidth } from 'get-east-asian-width';
 
 const PLAIN = /^[\u0020-\u007e]*$/;
-/** Wide and Fullwidth of Unicode's East Asian Width (UAX 11), by blocks. */
-const WIDE = new RegExp(
-  '^[\\u1100-\\u115f\\u2329\\u232a\\u2e80-\\u303e\\u3041-\\ua4cf\\ua960-\\ua97f\\uac00-\\ud7a3\\uf900-\\ufaff' +
-    '\\ufe10-\\ufe19\\ufe30-\\ufe6f\\uff01-\\uff60\\uffe0-\\uffe6\\u{16fe0}-\\u{18dff}\\u{1aff0}-\\u{1b2ff}' +
-    '\\u{1f200}-\\u{1f265}\\u{20000}-\\u{3fffd}]',
-  'u',
-);
-/** Shown as a picture: by itself, by the selector that asks for it, or as the two letters of a flag. */
+/** Shown as a picture: by default, by the variation selector that asks for it, or as the two letters of a flag. */
 const EMOJI = /^(?:\p{Emoji_Presentation}|\p{Emoji}\ufe0f|\p{Regional_Indicator}{2})/u;
-/** Nothing but what stands on another letter, or is not seen at all. */
-const UNSEEN = /^[\p{Mark}\p{Default_Ignorable_Code_Point}]*$/u;
+/**
+ * Occupies no column: marks on another letter, vowels and final consonants inside a Hangul syllable, format characters,
+ * and everything else that is not displayed.
+ */
+const INVISIBLE =
+  /[\p{Nonspacing_Mark}\p{Enclosing_Mark}\p{Default_Ignorable_Code_Point}\p{Format}\u1160-\u11ff\ud7b0-\ud7fb]/gu;
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** What people see as one letter each. */
+/** The grapheme clusters of a text. The segmenter takes some 8 ms to make, so plain ASCII never makes it. */
 function lettersOf(text: string): string[] {
   if (PLAIN.test(text)) return [...text];
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
@@ -26,17 +24,18 @@ function lettersOf(text: string): string[] {
 }
 
 function letterWidth(letter: string): number {
-  if (UNSEEN.test(letter)) return 0;
-  return WIDE.test(letter) || EMOJI.test(letter) ? 2 : 1;
+  if (EMOJI.test(letter)) return 2;
+  const visible = [...letter.replace(INVISIBLE, '')];
+  return visible.reduce((sum, each) => sum + eastAsianWidth(each.codePointAt(0) as number), 0);
 }
 
-/** The columns that a text without control characters takes. */
+/** The columns that a text without control characters occupies. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length;
   return lettersOf(text).reduce((sum, letter) => sum + letterWidth(letter), 0);
 }
 
-/** The text, or as much of its beginning as goes into `width` columns together with `…`. */
+/** The text itself if it fits into `width` columns; otherwise as much of its beginning as fits with an `…`. */
 export function cutToWidth(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   return width < 1 ? '' : `${beginning(lettersOf(text), width - 1)}…`;
@@ -56,24 +55,4 @@ function beginning(letters: readonly string[], width: number): string {
 /** The width of the widest word. */
 export function longestWord(text: string): number {
   return Math.max(0, ...text.split(' ').map(widthOf));
-}
-
-/**
- * The line as lines of `width` columns at most, folded at blanks; those that follow are indented as the first is, by as
- * much as leaves room. A word that is longer than a line is left whole.
- */
-export function fitWords(line: string, width: number): string[] {
-  if (widthOf(line) <= width) return [line];
-  const [indent = ''] = /^ */.exec(line) ?? [];
-  const lines: string[] = [];
-  let current = '';
-  for (const word of line.trim().split(' ')) {
-    const longer = current === '' ? indent + word : `${current} ${word}`;
-    if (current === '' || widthOf(longer) <= width) current = longer;
-    else {
-      lines.push(current.trimEnd());
-      current = indent + word;
-    }
-  }
-  return [...lines, current];
 }

@@ -6,7 +6,7 @@
 import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { wrapped } from '../../cli/terminal/wrapped-text.js';
+import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { type Flags, readFlags } from './flags.js';
 import { benchNeighbour } from './neighbour/neighbour.js';
 import { profileLines } from './profile-shares.js';
@@ -99,7 +99,7 @@ async function main(args: readonly string[]): Promise<void> {
   const facts = machine();
   if (output === 'json') console.log(JSON.stringify({ ...facts, quick, seconds, rows: rows.map(rowJson), broken }));
   else if (output === 'markdown') console.log([machineLine(facts), '', ...markdownLines(rows)].join('\n'));
-  else console.log([...wrapped(machineLine(facts), 80), closing].join('\n'));
+  else console.log([...wrapWords(machineLine(facts), 80), closing].join('\n'));
   if (output !== 'table') console.error(closing);
   console.error(`${seconds} s in all${quick ? ', in a quick run whose figures are rough' : ''}.`);
   if (profiles !== null) for (const line of profileLines(profiles, readdirSync(profiles))) console.error(line);

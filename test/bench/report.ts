@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { wrapped } from '../../cli/terminal/wrapped-text.js';
+import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { VERSION } from '../../gateway/version.js';
 import { root } from '../helpers/house/our-files.js';
 import type { Rates } from './measure.js';
@@ -55,10 +55,10 @@ function comparisonLines(comparison: Comparison): string[] {
     verdict(comparison),
   ];
   const label = name === '' ? 'a fixed bar' : name;
-  const named = wrapped(label, NAME_WIDTH).map((line) => `  ${line}`);
+  const named = wrapWords(label, NAME_WIDTH).map((line) => `  ${line}`);
   const last = named.pop() ?? '';
   const lines = [...named, `${last.padEnd(NAME_WIDTH + 2)} ${cells.join(' ')}`.trimEnd()];
-  if (missing !== undefined) lines.push(...wrapped(missing, COLUMNS - 4).map((line) => `    ${line}`));
+  if (missing !== undefined) lines.push(...wrapWords(missing, COLUMNS - 4).map((line) => `    ${line}`));
   return lines;
 }
 
@@ -70,7 +70,7 @@ export function rowLines(row: Row): string[] {
     own,
     ...row.against.flatMap(comparisonLines),
     ...row.details.flatMap((detail) =>
-      wrapped(detail, COLUMNS - 4).map((line, index) => `${index === 0 ? '  · ' : '    '}${line}`),
+      wrapWords(detail, COLUMNS - 4).map((line, index) => `${index === 0 ? '  · ' : '    '}${line}`),
     ),
   ];
 }

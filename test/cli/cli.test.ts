@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { SETTING_FLAGS } from '../../cli/commands/serve/serve.js';
 import { eventLine } from '../../cli/commands/tail/event-line.js';
-import { type Column, tableLines } from '../../cli/terminal/output.js';
+import { type Column, tableLines } from '../../cli/terminal/table.js';
 import { SETTINGS } from '../../gateway/config.js';
 import { afterThisTurn } from '../../proto/clock.js';
 import { openGateway, testMac } from '../helpers/gateway/test-gateway.js';

@@ -107,7 +107,19 @@ async function bash(line: string, environment: NodeJS.ProcessEnv): Promise<{ std
 
 t.test('the terminal takes as many columns for a text as we count', { skip: NO_TERMINAL }, async (t) => {
   const folder = tempFolder(t);
-  const texts = ['abc', '東京自転車', 'Zu\u0308rich', 'ｶﾀｶﾅ', '한글', '🚲 Vélos', 'ＡＢ', '「引用」', '–…█▌'];
+  const texts = [
+    'abc',
+    '東京自転車',
+    'Zu\u0308rich',
+    'ｶﾀｶﾅ',
+    '한글',
+    '🚲 Vélos',
+    'ＡＢ',
+    '「引用」',
+    '–…█▌',
+    'ﾊﾞｲｸ',
+    'दिल्ली',
+  ];
   const terminal = new Terminal(t, 80, 24);
   for (const [index, text] of texts.entries()) {
     const file = path.join(folder, `text-${index}`);

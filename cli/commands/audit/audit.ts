@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { withConnection } from '../../terminal/connection-flags.js';
+import { withConnection } from '../../terminal/shared-flags.js';
 import { readCount } from '../webhook/flags.js';
 import type { AuditFlags } from './listing.js';
 

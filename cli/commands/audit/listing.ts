@@ -1,9 +1,9 @@
 /** `lockgate audit`: the audit log, as a table or as JSON. */
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { agoText } from '../../terminal/ago-text.js';
-import { type Column, note, printJson, printTable } from '../../terminal/output.js';
-import { readPast } from '../../terminal/span-text.js';
+import { note, printJson } from '../../terminal/output.js';
+import { type Column, printTable } from '../../terminal/table.js';
+import { agoText, readPast } from '../../terminal/time-text.js';
 
 /** The flags of `lockgate audit`. */
 export interface AuditFlags extends ConnectionFlags {

@@ -1,7 +1,7 @@
 /** `lockgate command …`: names, flags and help. What a command does is loaded when it is called. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ConnectionFlags } from '../../client.js';
-import { withConnection } from '../../terminal/connection-flags.js';
+import { withConnection } from '../../terminal/shared-flags.js';
 import { watched, withWatch } from '../../terminal/watch.js';
 import type { ListFlags } from './listing.js';
 import type { SendFlags } from './sending.js';

@@ -1,8 +1,9 @@
 /** What there is to see of commands: lists, and one at a time. */
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { agoText, whenText } from '../../terminal/ago-text.js';
-import { note, oneLine, paint, print, printJson, printTable } from '../../terminal/output.js';
+import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
+import { printTable } from '../../terminal/table.js';
+import { agoText, whenText } from '../../terminal/time-text.js';
 
 /** A command as the operator's interface has it. */
 export interface CommandJson {

@@ -4,7 +4,8 @@ import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { confirm } from '../../terminal/confirmation.js';
 import { EXIT } from '../../terminal/exit-codes.js';
-import { note, oneLine, print, printJson, printTable } from '../../terminal/output.js';
+import { note, oneLine, print, printJson } from '../../terminal/output.js';
+import { printTable } from '../../terminal/table.js';
 import { type CommandJson, commandText, stateText } from './listing.js';
 
 export interface SendFlags extends ConnectionFlags {

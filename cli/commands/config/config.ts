@@ -4,8 +4,9 @@ import type { Forgotten } from '../../../gateway/store/contract/secret-store.js'
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { ownerHere } from '../../client.js';
-import { withConnection } from '../../terminal/connection-flags.js';
-import { note, print, printJson, printTable } from '../../terminal/output.js';
+import { note, print, printJson } from '../../terminal/output.js';
+import { withConnection } from '../../terminal/shared-flags.js';
+import { printTable } from '../../terminal/table.js';
 import { SETTING_FLAGS } from '../serve/serve.js';
 import type { ConfirmFlags } from './confirm-clock.js';
 import type { ShowFlags } from './listing.js';

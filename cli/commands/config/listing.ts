@@ -2,7 +2,8 @@
 import type { SettingInForce, SettingKey } from '../../../gateway/config.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { type Column, note, oneLine, printJson, printTable } from '../../terminal/output.js';
+import { note, oneLine, printJson } from '../../terminal/output.js';
+import { type Column, printTable } from '../../terminal/table.js';
 
 /** The flags of `config`: those of a connection, and those of the settings. */
 export type ShowFlags = ConnectionFlags & Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean };

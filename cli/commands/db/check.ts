@@ -2,8 +2,9 @@
 import type { CheckReport } from '../../../gateway/store/contract/check-report.js';
 import { checkStoreFile, storeFileOf } from '../../../gateway/store/store-at-rest.js';
 import { EXIT } from '../../terminal/exit-codes.js';
-import { paint, print, printJson, printTable } from '../../terminal/output.js';
+import { paint, print, printJson } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
+import { printTable } from '../../terminal/table.js';
 
 export interface CheckFlags {
   readonly data?: string;

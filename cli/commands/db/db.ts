@@ -1,6 +1,6 @@
 /** `lockgate db …`: names, flags and help. What a command does is loaded when it is called. */
 import type { Command } from 'commander';
-import { withConnection } from '../../terminal/connection-flags.js';
+import { withConnection } from '../../terminal/shared-flags.js';
 import type { AcceptFlags } from './accept.js';
 import type { BackupFlags } from './backup.js';
 import type { CheckFlags } from './check.js';

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { Seconds, systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { agoText } from '../../terminal/ago-text.js';
-import { withConnection } from '../../terminal/connection-flags.js';
-import { note, oneLine, paint, print, printJson, printTable } from '../../terminal/output.js';
-import { readSpan } from '../../terminal/span-text.js';
+import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
+import { withConnection } from '../../terminal/shared-flags.js';
+import { printTable } from '../../terminal/table.js';
+import { agoText, readSpan } from '../../terminal/time-text.js';
 import { watched, withWatch } from '../../terminal/watch.js';
 import { commandText } from '../command/listing.js';
 import { presenceText } from '../tail/event-line.js';

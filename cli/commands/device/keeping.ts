@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { confirm } from '../../terminal/confirmation.js';
-import { withConnection } from '../../terminal/connection-flags.js';
 import { paint, print, printJson } from '../../terminal/output.js';
+import { withConnection } from '../../terminal/shared-flags.js';
 import type { ImportFlags } from './import.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { agoText, whenText } from '../../terminal/ago-text.js';
-import { withConnection } from '../../terminal/connection-flags.js';
-import { note, paint, print, printJson, printTable } from '../../terminal/output.js';
-import { readMoment } from '../../terminal/span-text.js';
+import { note, paint, print, printJson } from '../../terminal/output.js';
+import { withConnection } from '../../terminal/shared-flags.js';
+import { printTable } from '../../terminal/table.js';
+import { agoText, readMoment, whenText } from '../../terminal/time-text.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 

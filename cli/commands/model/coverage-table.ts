@@ -1,7 +1,8 @@
 /** Coverage as a table: a row for each trigger and reason, a column for each state. */
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { CoverageCell } from '../../../proto/trace/coverage.js';
-import { paint, print, printTable, terminalWidth } from '../../terminal/output.js';
+import { paint, print, terminalWidth } from '../../terminal/output.js';
+import { printTable } from '../../terminal/table.js';
 
 /** The columns that the whole table takes. */
 const WIDE = 112;

@@ -5,7 +5,8 @@ import { describeSpan } from '../../../proto/power/judge/words.js';
 import { type Condition, POWER_MODEL, type StateRow } from '../../../proto/power/model.js';
 import { RULES } from '../../../proto/power/rules.js';
 import { highWindowToJson } from '../../../proto/wire/ping-json.js';
-import { paint, print, printJson, printTable, terminalWidth } from '../../terminal/output.js';
+import { paint, print, printJson, terminalWidth } from '../../terminal/output.js';
+import { printTable } from '../../terminal/table.js';
 
 export interface ModelFlags {
   readonly rules?: boolean;

@@ -1,6 +1,7 @@
 /** The table of `lockgate notices`: what is unread is marked, and on a narrow terminal the sentence is folded. */
-import { agoText } from '../../terminal/ago-text.js';
-import type { Column } from '../../terminal/output.js';
+
+import type { Column } from '../../terminal/table.js';
+import { agoText } from '../../terminal/time-text.js';
 
 /** A notice as the operator's interface answers it. */
 export interface NoticeJson {

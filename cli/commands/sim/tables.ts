@@ -2,7 +2,8 @@
 import { BUGS } from '../../../firmware-sim/faults/bugs.js';
 import { FAULTS } from '../../../firmware-sim/faults/faults.js';
 import { severityOf } from '../../../proto/power/rules.js';
-import { print, printJson, printTable } from '../../terminal/output.js';
+import { print, printJson } from '../../terminal/output.js';
+import { printTable } from '../../terminal/table.js';
 
 /** What `lockgate sim bugs` prints. */
 export function printBugs(asJson = false): void {

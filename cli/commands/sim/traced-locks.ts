@@ -12,7 +12,8 @@ import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type PingUplink, type Uplink } from '../../../proto/wire/ping.js';
 import { isDatable, toDate } from '../../../proto/wire/ping-json.js';
-import { paint, print, printTable } from '../../terminal/output.js';
+import { paint, print } from '../../terminal/output.js';
+import { printTable } from '../../terminal/table.js';
 import { readTraceFile } from '../trace/trace-file.js';
 import { plural } from './summary.js';
 

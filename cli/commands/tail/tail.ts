@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { withConnection } from '../../terminal/connection-flags.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
-import { readMacText } from '../../terminal/mac-argument.js';
 import { note, print } from '../../terminal/output.js';
+import { readMacText, withConnection } from '../../terminal/shared-flags.js';
 import { type EventJson, eventLines } from './event-line.js';
 
 interface Flags extends ConnectionFlags {

@@ -8,8 +8,8 @@ import { describeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { pingUplinkToJson, toDate } from '../../../proto/wire/ping-json.js';
 import { REASONS, reasonNumber } from '../../../proto/wire/reasons.js';
-import { readMac } from '../../terminal/mac-argument.js';
 import { oneLine, paint, print, printJsonLine } from '../../terminal/output.js';
+import { readMac } from '../../terminal/shared-flags.js';
 import { readTraceFile } from './trace-file.js';
 
 export interface ShowFlags {

@@ -6,8 +6,8 @@ import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { LineSink } from '../../terminal/line-sink.js';
-import { readMacText } from '../../terminal/mac-argument.js';
 import { note } from '../../terminal/output.js';
+import { readMacText } from '../../terminal/shared-flags.js';
 
 /** Characters that are gzipped together while a recording goes on. */
 const GZIPPED_PIECE = 64 * 1024;

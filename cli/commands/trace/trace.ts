@@ -1,8 +1,8 @@
 /** `lockgate trace …`: names, flags and help. What a command does is loaded when it is called. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { withConnection, withGateway } from '../../terminal/connection-flags.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
+import { withConnection, withGateway } from '../../terminal/shared-flags.js';
 import type { AnonymiseFlags } from './anonymiser.js';
 import type { CheckFlags } from './checker.js';
 import type { ShowFlags } from './listing.js';

@@ -1,7 +1,7 @@
 /** `lockgate usage show`: what locks used, a row for each lock and month, or summed up by one of the two. */
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { note, oneLine, printJson, printTable, terminalWidth } from '../../terminal/output.js';
-import { type CellStyle, type Column, linesOfTable } from '../../terminal/table.js';
+import { note, oneLine, printJson, terminalWidth } from '../../terminal/output.js';
+import { type CellStyle, type Column, linesOfTable, printTable } from '../../terminal/table.js';
 import { widthOf } from '../../terminal/text-width.js';
 import { bar, byteText } from './text.js';
 

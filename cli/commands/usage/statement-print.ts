@@ -1,7 +1,10 @@
 /** Monthly statements as a table for people, and as CSV for spreadsheets. What they say is the gateway's. */
 import { stringify } from 'csv-stringify/sync';
 import type { Statement } from '../../../gateway/usage/statement.js';
-import { oneLine, paint, print, printProse, printTable } from '../../terminal/output.js';
+import { oneLine, paint, print, terminalWidth } from '../../terminal/output.js';
+import { printTable } from '../../terminal/table.js';
+import { widthOf } from '../../terminal/text-width.js';
+import { wrapWords } from '../../terminal/word-wrap.js';
 import { byteText } from './text.js';
 
 /** Prints each statement with its plan, its lines, its corrections, its totals and its notes. */
@@ -23,7 +26,7 @@ function printStatement(statement: Statement): void {
   const { merchant, month, closed_at: closedAt, plan, lines, corrections, totals } = statement;
   const currency = plan?.currency ?? '';
   print(`${paint('bold', `Statement ${month}`)}  ${oneLine(merchant)}  closed ${closedAt}`);
-  printProse(
+  printSentences(
     plan === null
       ? 'No price plan: nothing is charged.'
       : `${plan.per_mb} ${currency} an MB (${plan.bytes_per_mb.toLocaleString('en')} bytes), ` +
@@ -48,10 +51,16 @@ function printStatement(statement: Statement): void {
   if (totals.total !== null) print(paint('bold', `\nTo pay: ${totals.total} ${currency}`));
   print('');
   if (statement.not_billed.simulated_locks > 0)
-    printProse(
+    printSentences(
       `Not billed: ${statement.not_billed.bytes} bytes of ${statement.not_billed.simulated_locks} simulated locks.`,
     );
-  for (const each of statement.notes) printProse(each, 'dim');
+  for (const each of statement.notes) printSentences(each, 'dim');
+}
+
+/** In a pipe the text is one line. */
+function printSentences(text: string, style?: 'dim'): void {
+  const lines = wrapWords(text, terminalWidth(), widthOf);
+  for (const line of lines) print(style === undefined ? line : paint(style, line));
 }
 
 function simText(line: Statement['lines'][0]): string {

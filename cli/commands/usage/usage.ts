@@ -1,8 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { Statement } from '../../../gateway/usage/statement.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { withConnection, withGateway } from '../../terminal/connection-flags.js';
-import { note, oneLine, paint, print, printJson, printTable } from '../../terminal/output.js';
+import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
+import { withConnection, withGateway } from '../../terminal/shared-flags.js';
+import { printTable } from '../../terminal/table.js';
 import { watched, withWatch } from '../../terminal/watch.js';
 import { readCount } from '../webhook/flags.js';
 import type { UsageFlags } from './listing.js';

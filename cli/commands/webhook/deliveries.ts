@@ -1,16 +1,8 @@
 import { type Command, Option } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { withConnection } from '../../terminal/connection-flags.js';
-import {
-  note,
-  oneLine,
-  paint,
-  print,
-  printJson,
-  printTable,
-  type Style,
-  terminalWidth,
-} from '../../terminal/output.js';
+import { note, oneLine, paint, print, printJson, type Style, terminalWidth } from '../../terminal/output.js';
+import { withConnection } from '../../terminal/shared-flags.js';
+import { printTable } from '../../terminal/table.js';
 import { cutToWidth, widthOf } from '../../terminal/text-width.js';
 import { watched, withWatch } from '../../terminal/watch.js';
 import { readCount } from './flags.js';

@@ -11,8 +11,9 @@ import { type PingJson, pingUplinkToJson, toDate } from '../../../proto/wire/pin
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { EXIT } from '../../terminal/exit-codes.js';
 import type { Interruption } from '../../terminal/interrupt.js';
-import { note, oneLine, paint, print, printJson, printJsonLine, printTable } from '../../terminal/output.js';
+import { note, oneLine, paint, print, printJson, printJsonLine } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
+import { printTable } from '../../terminal/table.js';
 import type { TestJson } from './try.js';
 
 export interface TriggerFlags extends ConnectionFlags {

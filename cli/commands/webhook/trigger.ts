@@ -1,7 +1,7 @@
 /** `lockgate webhook trigger`: names, flags and help. What it does is loaded when it is called. */
 import type { Command } from 'commander';
-import { withConnection } from '../../terminal/connection-flags.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
+import { withConnection } from '../../terminal/shared-flags.js';
 import { readCount } from './flags.js';
 import type { TriggerFlags } from './story.js';
 

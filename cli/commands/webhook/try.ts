@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { withConnection } from '../../terminal/connection-flags.js';
 import { EXIT } from '../../terminal/exit-codes.js';
-import { printJson, printTable } from '../../terminal/output.js';
+import { printJson } from '../../terminal/output.js';
+import { withConnection } from '../../terminal/shared-flags.js';
+import { printTable } from '../../terminal/table.js';
 import { readCount } from './flags.js';
 
 interface Flags extends ConnectionFlags {

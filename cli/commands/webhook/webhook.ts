@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { withConnection } from '../../terminal/connection-flags.js';
-import { note, paint, print, printJson, printTable } from '../../terminal/output.js';
+import { note, paint, print, printJson } from '../../terminal/output.js';
+import { withConnection } from '../../terminal/shared-flags.js';
+import { printTable } from '../../terminal/table.js';
 import { watched, withWatch } from '../../terminal/watch.js';
 import { addDeliveryCommands } from './deliveries.js';
 import { collect, readCount, readOnOff, readSpan } from './flags.js';

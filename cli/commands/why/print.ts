@@ -1,8 +1,8 @@
 /** An answer to "why" for people: each step its sentence, wrapped, and below it what it rests on and when it was. */
 import { toDate } from '../../../proto/wire/ping-json.js';
-import { agoText } from '../../terminal/ago-text.js';
 import { oneLine, paint, print, type Style } from '../../terminal/output.js';
-import { wrapped } from '../../terminal/wrapped-text.js';
+import { agoText } from '../../terminal/time-text.js';
+import { wrapWords } from '../../terminal/word-wrap.js';
 
 /** An answer as the operator's interface gives it. */
 export interface WhyJson {
@@ -47,9 +47,9 @@ export function printWhy(answer: WhyJson): void {
 
 function stepLines(step: WhyStepJson, answer: WhyJson, width: number): string[] {
   const { kind, sentence, rests_on: restsOn } = step;
-  const [first = '', ...rest] = wrapped(oneLine(sentence), width - INDENT);
+  const [first = '', ...rest] = wrapWords(oneLine(sentence), width - INDENT);
   const head = paint(STYLES[kind] ?? 'bold', kind.padEnd(INDENT - 1));
-  const below = wrapped(`${restsOn}${timeText(step, answer)}`, width - INDENT);
+  const below = wrapWords(`${restsOn}${timeText(step, answer)}`, width - INDENT);
   const indented = (line: string): string => ' '.repeat(INDENT) + line;
   return [`${head} ${first}`, ...rest.map(indented), ...below.map((line) => indented(paint('dim', line)))];
 }

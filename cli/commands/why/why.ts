@@ -2,9 +2,9 @@
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { withConnection } from '../../terminal/connection-flags.js';
 import { EXIT } from '../../terminal/exit-codes.js';
 import { note, oneLine, printJson } from '../../terminal/output.js';
+import { withConnection } from '../../terminal/shared-flags.js';
 import { printWhy, type WhyJson } from './print.js';
 
 interface WhyFlags extends ConnectionFlags {

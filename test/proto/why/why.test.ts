@@ -1,6 +1,6 @@
 // `why`: the chain behind what a lock did, or did not. The sentences expected are written from the specification.
 import t from 'tap';
-import { wrapped } from '../../../cli/terminal/wrapped-text.js';
+import { wrapWords } from '../../../cli/terminal/word-wrap.js';
 import {
   COMMAND_STATES,
   type CommandRecord,
@@ -779,7 +779,7 @@ t.test('what may be asked about, as people copy it; anything else is refused wit
   t.equal(readMoment('2026-11-22', NOW), NOW - Hours(12));
   t.throws(() => readMoment('soon', NOW), { code: 'input-at', message: /expected a date such as/ });
   t.throws(() => readMoment('2026-11-23', NOW), { code: 'input-at', message: /has not been yet/ });
-  t.same(wrapped('a long sentence, and a_word_that_is_far_too_long for it', 16), [
+  t.same(wrapWords('a long sentence, and a_word_that_is_far_too_long for it', 16), [
     'a long sentence,',
     'and',
     'a_word_that_is_far_too_long',

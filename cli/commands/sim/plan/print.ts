@@ -10,7 +10,8 @@ import {
 } from '../../../../firmware-sim/plan/sizing.js';
 import type { PricePlan } from '../../../../gateway/usage/price.js';
 import { Seconds } from '../../../../proto/clock.js';
-import { type Column, paint, print, printTable } from '../../../terminal/output.js';
+import { paint, print } from '../../../terminal/output.js';
+import { type Column, printTable } from '../../../terminal/table.js';
 import { bar, byteText } from '../../usage/text.js';
 import type { PlanFlags } from '../flags.js';
 import { plural } from '../summary.js';

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { readScenarioFile } from '../../../../firmware-sim/scenario/reader.js';
 import { stockFile, stockNames } from '../../../../firmware-sim/scenario/stock.js';
 import { Days, Hours, type Milliseconds, Minutes } from '../../../../proto/clock.js';
-import { print, printJson, printTable } from '../../../terminal/output.js';
+import { print, printJson } from '../../../terminal/output.js';
+import { printTable } from '../../../terminal/table.js';
 
 /** Lists them: name, what each shows, how many locks, how long. */
 export async function listScenarios(asJson = false): Promise<void> {

@@ -2,7 +2,8 @@
 import type { DeviceEvent } from '../../../../firmware-sim/world/device-event.js';
 import { Hours, type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
-import { oneLine, paint, print, printJsonLine, printTable } from '../../../terminal/output.js';
+import { oneLine, paint, print, printJsonLine } from '../../../terminal/output.js';
+import { printTable } from '../../../terminal/table.js';
 import { isQuiet, type ShellSite } from './site.js';
 import { stateLines, stateOf, whyText } from './state.js';
 import type { ShellTape } from './tape.js';

@@ -1,10 +1,10 @@
-/** Spans and dates as people type them: `30d`, `1h`, or a date. */
+/** Times and spans as people type them (`30d`, `1h`, a date) and as they read them (`3 min ago`). */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 
-const UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
+const TYPED_UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
   s: Seconds,
   m: Minutes,
   h: Hours,
@@ -52,5 +52,30 @@ export function readPast(flag: string, text: string, nowMs: number): string {
 
 function spanOf(text: string): Milliseconds | undefined {
   const [, count, unit = ''] = SPAN.exec(text) ?? [];
-  return count === undefined ? undefined : UNITS[unit]?.(Number(count));
+  return count === undefined ? undefined : TYPED_UNITS[unit]?.(Number(count));
+}
+
+const SHOWN_UNITS: readonly (readonly [from: Milliseconds, unit: Milliseconds, name: string])[] = [
+  [Days(2), Days(1), 'd'],
+  [Hours(2), Hours(1), 'h'],
+  [Minutes(2), Minutes(1), 'min'],
+  [Seconds(1), Seconds(1), 's'],
+];
+
+/** As `3 min ago`; `now` for less than a second, and for what another machine's clock puts ahead. */
+export function agoText(date: string, nowMs: number): string {
+  const span = spanText(nowMs - Date.parse(date));
+  return span === undefined ? 'now' : `${span} ago`;
+}
+
+/** As `in 3 min` for what is still to come, and {@link agoText} for what has been. */
+export function whenText(date: string, nowMs: number): string {
+  const span = spanText(Date.parse(date) - nowMs);
+  return span === undefined ? agoText(date, nowMs) : `in ${span}`;
+}
+
+/** Undefined for less than a second. */
+function spanText(span: Milliseconds): string | undefined {
+  const [, unit = 1, name] = SHOWN_UNITS.find(([from]) => span >= from) ?? [];
+  return name === undefined ? undefined : `${Math.floor(span / unit)} ${name}`;
 }

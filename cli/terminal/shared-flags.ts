@@ -1,4 +1,7 @@
+/** Flags and arguments that many commands share: which gateway to talk to, and MACs in any spelling. */
 import type { Command } from 'commander';
+import { LockgateError } from '../../proto/errors.js';
+import { formatMac, type Mac, parseMac } from '../../proto/wire/mac.js';
 
 /** Adds the flags that say which gateway to talk to, and `--json`. */
 export function withConnection(command: Command): Command {
@@ -11,4 +14,16 @@ export function withGateway(command: Command): Command {
     .option('--gateway <url>', 'The operator’s interface of the gateway [LOCKGATE_GATEWAY] (default: this folder’s).')
     .option('--token <token>', 'The operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
     .option('--data <folder>', 'The gateway’s data folder [LOCKGATE_DATA] (default: ./data).');
+}
+
+/** @throws LockgateError `input-mac`, which quotes what was typed and says what was expected */
+export function readMac(text: string): Mac {
+  const mac = parseMac(text);
+  if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
+  return mac.value;
+}
+
+/** As it is printed: `A4:C1:38:F0:E1:D2`. @throws LockgateError as {@link readMac} */
+export function readMacText(text: string): string {
+  return formatMac(readMac(text));
 }
