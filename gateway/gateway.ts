@@ -99,7 +99,7 @@ export interface GatewayOptions {
   readonly usageClock?: Clock;
   /** Whether a thread of its own writes the store's log; it does, but in tests that start gateways by the hundred. */
   readonly logThread?: boolean;
-  /** Another size of the log's runs (log/uplink-memtable.ts), for tests. */
+  /** Another size of the log's runs (store/contract/store-options.ts), for tests. */
   readonly runSize?: RunSize | undefined;
   /** Stands between the gateway and its store, for tests that break it on purpose. */
   readonly wrapStore?: (store: Store) => Store;

@@ -23,7 +23,7 @@ const RUN_FACT = 'run-clock-ms';
 const WALL_FACT = 'wall-clock-ms';
 
 export interface KeptClocksParts {
-  readonly store: Pick<Store, 'readFact' | 'readLastReceivedAtMs' | 'writeFact' | 'listDevices'>;
+  readonly store: Pick<Store, 'readMetadata' | 'readLastReceivedAtMs' | 'writeMetadata' | 'listDevices'>;
   /** How fast the run's clock goes, 1 for real life. */
   readonly speed: number;
   readonly machine?: MachineClock | undefined;
@@ -93,8 +93,11 @@ export class KeptClocks {
   /** Goes on from where the store last saw them. Rejects where the store fails. */
   static async start(parts: KeptClocksParts): Promise<KeptClocks> {
     const { store, machine = systemMachine } = parts;
-    const ranMs = Math.max(Number((await store.readFact(RUN_FACT)) ?? 0), (await store.readLastReceivedAtMs()) ?? 0);
-    const noted = await store.readFact(WALL_FACT);
+    const ranMs = Math.max(
+      Number((await store.readMetadata(RUN_FACT)) ?? 0),
+      (await store.readLastReceivedAtMs()) ?? 0,
+    );
+    const noted = await store.readMetadata(WALL_FACT);
     // A store from before dates were noted: the run's clock was never behind the date, and ahead of it in a demo's.
     const before = ranMs === 0 ? machine.wall() : Math.min(ranMs, machine.wall());
     const clocks = new KeptClocks(parts, { ranMs, wallMs: noted === null ? before : Number(noted) });
@@ -167,7 +170,7 @@ export class KeptClocks {
   async #note(): Promise<void> {
     const { store } = this.#parts;
     const [run, wall] = [String(this.run.now()), String(this.#guard.wall.now())];
-    await Promise.all([store.writeFact(RUN_FACT, run), store.writeFact(WALL_FACT, wall)]);
+    await Promise.all([store.writeMetadata(RUN_FACT, run), store.writeMetadata(WALL_FACT, wall)]);
   }
 
   #keepNoting(): void {

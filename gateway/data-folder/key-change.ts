@@ -105,7 +105,7 @@ async function changeKey(
 /** Whether the key at hand is the store's. A change that was cut short is brought to its end on the way. */
 async function fits(store: Store, { data, keyFile }: SecretPlace): Promise<boolean> {
   try {
-    openKeys(data, true, { file: keyFile, facts: await store.secrets.readKeyFacts() });
+    openKeys(data, true, { file: keyFile, facts: await store.secrets.readKeyMetadata() });
     return true;
   } catch (error) {
     if (error instanceof LockgateError && ['key-missing', 'bad-key', 'wrong-key'].includes(error.code)) return false;

@@ -11,7 +11,7 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } f
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
-import type { KeyFacts } from '../store/contract/secret-store.js';
+import type { KeyMetadata } from '../store/contract/secret-store.js';
 import { dropSecretFile, moveSecretFile, readOrMakeSecretFile, readSecretFile } from './secret-file.js';
 
 const KEY_BYTES = 32;
@@ -92,10 +92,10 @@ function derive(master: Buffer, what: string): Buffer {
 export interface KeyPlace {
   /** The key's file; left out, `key` in the data folder. */
   readonly file?: string | null | undefined;
-  readonly facts?: KeyFacts | undefined;
+  readonly facts?: KeyMetadata | undefined;
 }
 
-const NOTHING_KNOWN: KeyFacts = { keyId: null, hashKeySealed: null, sample: null };
+const NOTHING_KNOWN: KeyMetadata = { keyId: null, hashKeySealed: null, sample: null };
 
 /** The file of a data folder's key. */
 export function keyFileOf(folder: string, file: string | null | undefined): string {
@@ -163,7 +163,7 @@ function wrongKey(file: string): LockgateError {
 }
 
 /** The store says which of the two keys counts: its change and the secrets' are one commit. */
-function settleChange(file: string, { keyId }: KeyFacts): void {
+function settleChange(file: string, { keyId }: KeyMetadata): void {
   const next = nextKeyFile(file);
   if (!existsSync(next)) return;
   if (keyId !== null && new Keys(parseKey(readSecretFile(next), next)).id === keyId) moveSecretFile(next, file);

@@ -19,7 +19,7 @@ export interface SecretPlace {
  * @throws LockgateError `key-missing`, `bad-key`, `wrong-key`
  */
 export async function openSecrets(store: Store, { data, keyFile }: SecretPlace): Promise<Keys> {
-  const known = await store.secrets.readKeyFacts();
+  const known = await store.secrets.readKeyMetadata();
   const isInUse = (await store.listMerchants()).length > 0;
   // Where nothing rests on a key yet, any will do, and what is noted of another is forgotten.
   const facts = isInUse ? known : { keyId: null, hashKeySealed: null, sample: null };

@@ -27,7 +27,7 @@ const PROBE_SPACING = Seconds(0.1);
  * room. It is overwritten with nothing at once.
  */
 const PROBE_CHARACTERS = 64 * 1024;
-const PROBE_FACT = 'write-probe';
+const PROBE_METADATA = 'write-probe';
 
 const NOTHING: Commit = { incoming: [], judged: [], commands: [], states: new Map() };
 
@@ -153,8 +153,8 @@ export class StoreWatch {
 async function tryWrite(store: Store): Promise<StoreFailure | undefined> {
   try {
     await store.append(NOTHING);
-    await store.writeFact(PROBE_FACT, '0'.repeat(PROBE_CHARACTERS));
-    await store.writeFact(PROBE_FACT, '');
+    await store.writeMetadata(PROBE_METADATA, '0'.repeat(PROBE_CHARACTERS));
+    await store.writeMetadata(PROBE_METADATA, '');
     return undefined;
   } catch (error) {
     return error instanceof StoreFailure ? error : new StoreFailure('write', error);

@@ -143,7 +143,7 @@ async function replayTail(
   const failed = new Map<number, TailFailure>();
   const judged = new Map<number, number>();
   const marks = await store.marks.readAll();
-  for await (const piece of store.readUnsettled(MOST_DIRTY, PIECE, deviceIds)) {
+  for await (const piece of store.readUplinksAfterStates(MOST_DIRTY, PIECE, deviceIds)) {
     for (const uplink of piece) {
       const { deviceId } = uplink;
       const loaded = states.get(deviceId);

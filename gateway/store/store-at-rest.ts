@@ -8,10 +8,10 @@ import type { CheckReport } from './contract/check-report.js';
 import type { StoreOptions } from './contract/store-options.js';
 import type { BlockSums } from './file-sums.js';
 import { copyDatabase, describeCopy, type ReportPages, removeCopy } from './sqlite/backup/copy.js';
+import { lockData } from './sqlite/folder/data-lock.js';
+import { STORE_NAME } from './sqlite/folder/folder-access.js';
+import { findStoreDamage, refuseDamage } from './sqlite/folder/start-check.js';
 import { type Migrated, migrateFolder } from './sqlite/migrate.js';
-import { lockData } from './sqlite/place/data-lock.js';
-import { STORE_NAME } from './sqlite/place/folder-access.js';
-import { findStoreDamage, refuseDamage } from './sqlite/place/start-check.js';
 import { checkInThread, type ReportUpkeep } from './sqlite/upkeep.js';
 
 /** The store's file in a data folder, whether it is there or not. */

@@ -11,7 +11,7 @@ import { toDate } from '../../proto/wire/ping-json.js';
 import type { GatewayEvents } from '../events.js';
 import type { Merchant, Store } from '../store/contract/store.js';
 import {
-  COUNTING_SINCE_FACT,
+  COUNTING_SINCE_METADATA,
   type DatedPlan,
   type StoredStatement,
   type UsageFilter,
@@ -31,7 +31,7 @@ const STORED_TOGETHER = 100;
 const PIECES_MOST = 20;
 
 export interface UsageParts {
-  readonly store: Pick<Store, 'usage' | 'listMerchants' | 'readFact' | 'writeFact'>;
+  readonly store: Pick<Store, 'usage' | 'listMerchants' | 'readMetadata' | 'writeMetadata'>;
   /** The wall's clock. */
   readonly clock: Clock;
   /** The run's clock, for what is told of failures. */
@@ -70,10 +70,10 @@ export class Usage {
   static async start(parts: UsageParts): Promise<Usage> {
     const { store, clock } = parts;
     const sims = await SimCards.load(store.usage, clock);
-    let since = await store.readFact(COUNTING_SINCE_FACT);
+    let since = await store.readMetadata(COUNTING_SINCE_METADATA);
     if (since === null) {
       since = String(clock.now());
-      await store.writeFact(COUNTING_SINCE_FACT, since);
+      await store.writeMetadata(COUNTING_SINCE_METADATA, since);
     }
     const usage = new Usage(parts, sims, monthOf(Number(since)));
     await usage.#closeDue();

@@ -7,7 +7,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { writeSums } from '../../gateway/store/file-sums.js';
-import { copyDatabase, wantRoom } from '../../gateway/store/sqlite/backup/copy.js';
+import { copyDatabase, requireRoom } from '../../gateway/store/sqlite/backup/copy.js';
 import { checkDatabase } from '../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';
@@ -247,7 +247,7 @@ t.test('db backup: of a folder, mode 600, and never over a file that is there', 
 });
 
 t.test('a disk without room is told of before anything is written', async (t) => {
-  t.throws(() => wantRoom(tempFolder(t), 2 ** 60, 'a backup'), { code: 'no-room', message: /^a backup needs/ });
+  t.throws(() => requireRoom(tempFolder(t), 2 ** 60, 'a backup'), { code: 'no-room', message: /^a backup needs/ });
 });
 
 t.test('one copy of a running store at a time, and none is left behind', async (t) => {

@@ -177,9 +177,9 @@ t.test('it is said in a sentence', async (t) => {
 /** A store's facts, without the rest of it. */
 function factStore(facts: Map<string, string>, receivedMs: number | null = null) {
   return {
-    readFact: async (name: string) => facts.get(name) ?? null,
+    readMetadata: async (name: string) => facts.get(name) ?? null,
     readLastReceivedAtMs: async () => receivedMs,
-    writeFact: async (name: string, value: string) => void facts.set(name, value),
+    writeMetadata: async (name: string, value: string) => void facts.set(name, value),
     listDevices: async () => [],
   };
 }

@@ -93,7 +93,7 @@ function failing(failure: () => Error | undefined): (store: Store) => Store {
     return overriding(store, {
       append: or('append', (commit) => store.append(commit)),
       recordProgress: or('record deliveries', (progress) => store.recordProgress(progress)),
-      writeFact: or('write a fact', (name: string, value: string) => store.writeFact(name, value)),
+      writeMetadata: or('write a fact', (name: string, value: string) => store.writeMetadata(name, value)),
     });
   };
 }
@@ -169,7 +169,7 @@ t.test('an I/O error is the end: whatever comes after it is neither written nor 
   wrote = 0;
   await lock.closed;
   t.notOk(hasAck());
-  await t.rejects(gateway.store.writeFact('a', 'b'), { message: /disk I\/O error/ });
+  await t.rejects(gateway.store.writeMetadata('a', 'b'), { message: /disk I\/O error/ });
   t.match(await forOperators(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
   t.match(await forMerchants(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
   await gateway.close();
@@ -183,11 +183,11 @@ t.test('what was under way when the store broke is not believed either', async (
   const now = (): number => clock.now();
   const health = new Health({ events, clock, now });
   const ends: ((error?: Error) => void)[] = [];
-  const writeFact = (): Promise<void> =>
+  const writeMetadata = (): Promise<void> =>
     new Promise((resolve, reject) => ends.push((error) => (error === undefined ? resolve() : reject(error))));
-  const store = overriding({} as Store, { writeFact });
+  const store = overriding({} as Store, { writeMetadata });
   const watch = new StoreWatch({ store, health, events, clock, now });
-  const writes = [watch.store.writeFact('a', ''), watch.store.writeFact('b', '')];
+  const writes = [watch.store.writeMetadata('a', ''), watch.store.writeMetadata('b', '')];
   ends[0]?.(sqliteError('SQLITE_IOERR_WRITE', 'disk I/O error'));
   await t.rejects(writes[0] as Promise<void>, { message: /disk I\/O error/ });
   ends[1]?.();

@@ -168,7 +168,7 @@ t.test('what waits for order stays, and what a URL was not sent while it was dis
   const [one, two] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number];
   await store.webhooks.change(back.id, { disabledWhy: null });
   await store.recordProgress([
-    { urlId: ordered.id, attempts: [], parked: [{ uplinkId: two, atMs: START }], cursor: two },
+    { urlId: ordered.id, attempts: [], blocked: [{ uplinkId: two, atMs: START }], cursor: two },
   ]);
   const states = (urlId: number): Promise<readonly (readonly [number, string])[]> =>
     store.webhooks
@@ -225,7 +225,7 @@ t.test('30 days late, a repeat is still a repeat under the shortest keeping', as
   const receivedAtMs = first.clock.now();
   await first.close();
   const later = await openStore(folder);
-  await later.writeFact('run-clock-ms', String(receivedAtMs + Days(30)));
+  await later.writeMetadata('run-clock-ms', String(receivedAtMs + Days(30)));
   await later.close();
   const wallClock = new ManualClock(systemClock.now());
   const second = await openGateway(t, folder, { wallClock }, { keepDays: 31 });

@@ -55,10 +55,10 @@ t.test('the run’s clock ends when it is stopped, a note under way or not', asy
   let holds = false;
   let notes = 0;
   const store = {
-    readFact: async () => null,
+    readMetadata: async () => null,
     readLastReceivedAtMs: async () => null,
     listDevices: async () => [],
-    writeFact: async (name: string) => {
+    writeMetadata: async (name: string) => {
       if (name === 'run-clock-ms') notes += 1;
       if (holds) await new Promise<void>((resolve) => waiting.push(resolve));
     },

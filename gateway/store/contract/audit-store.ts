@@ -4,7 +4,7 @@
  */
 
 /** How many entries are kept: of more, the oldest go. Some 30 MB where each says as much as most do. */
-export const AUDIT_KEPT = 100_000;
+export const AUDIT_RETAINED = 100_000;
 
 /**
  * Who did it: somebody with the operator's token; somebody at the data folder itself, with no token and maybe no
@@ -80,7 +80,7 @@ export interface AuditFilter {
 }
 
 export interface AuditStore {
-  /** Notes that something is about to be done; answers the entry's id. Beyond {@link AUDIT_KEPT} the oldest go. */
+  /** Notes that something is about to be done; answers the entry's id. Beyond {@link AUDIT_RETAINED} the oldest go. */
   begin(beginning: AuditBeginning): Promise<number>;
   /** Notes what came of it. */
   end(id: number, end: AuditEnd): Promise<void>;

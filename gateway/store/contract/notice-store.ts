@@ -25,10 +25,10 @@ export const NOTICE_KINDS = [
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
 /** How many notices are kept: of more, the oldest that were read go first, then the oldest. */
-export const NOTICES_KEPT = 10_000;
+export const NOTICES_RETAINED = 10_000;
 
 /** What is known of a notice by its kind and subject. */
-export interface NoticeName {
+export interface NoticeKey {
   readonly kind: NoticeKind;
   /**
    * The URL's id, the lock's MAC, what is lacking, month and merchant, the reason for not being ready, the event's id,
@@ -38,7 +38,7 @@ export interface NoticeName {
 }
 
 /** What became of one kind and subject since the last write. */
-export interface NoticeChange extends NoticeName {
+export interface NoticeChange extends NoticeKey {
   /** A sentence for people; null where nothing happened but that it ended. */
   readonly text: string | null;
   /** How often it happened. */
@@ -49,7 +49,7 @@ export interface NoticeChange extends NoticeName {
   readonly resolvedAtMs: number | null;
 }
 
-export interface Notice extends NoticeName {
+export interface Notice extends NoticeKey {
   readonly id: number;
   readonly text: string;
   readonly count: number;
@@ -79,13 +79,13 @@ export interface NoticeFilter {
 export interface NoticeStore {
   /**
    * Keeps changes, each of another kind and subject, in one commit. What repeats a notice that goes on or is unread is
-   * counted in it, and makes it unread; anything else is a new one. Beyond {@link NOTICES_KEPT} the oldest go.
+   * counted in it, and makes it unread; anything else is a new one. Beyond {@link NOTICES_RETAINED} the oldest go.
    */
   write(changes: readonly NoticeChange[]): Promise<void>;
   /** The latest first. */
   list(filter: NoticeFilter): Promise<Notice[]>;
   /** What goes on, by what the store knows. */
-  readOpen(): Promise<NoticeName[]>;
+  readOpen(): Promise<NoticeKey[]>;
   /** How many are unread; a kind of which there is none is left out. */
   readUnread(): Promise<ReadonlyMap<NoticeKind, number>>;
   /**

@@ -19,7 +19,7 @@ export const DEFAULT_QUOTA: Quota = { pets: 100_000, petBytes: 16 * 1024, users:
 export type FullQuota = 'pets' | 'users' | 'kept-bytes';
 
 /** What a merchant keeps. */
-export interface Kept {
+export interface QuotaUse {
   readonly pets: number;
   readonly users: number;
   readonly bytes: number;
@@ -30,7 +30,7 @@ export interface Kept {
  *
  * @param grown what there shall be more of; the bytes grow in any case
  */
-export function fullQuota(kept: Kept, quota: Quota, grown?: 'pets' | 'users'): FullQuota | undefined {
+export function fullQuota(kept: QuotaUse, quota: Quota, grown?: 'pets' | 'users'): FullQuota | undefined {
   if (grown !== undefined && kept[grown] > quota[grown]) return grown;
   return kept.bytes > quota.bytes ? 'kept-bytes' : undefined;
 }

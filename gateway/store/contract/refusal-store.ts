@@ -13,11 +13,11 @@ import type { Source } from '../../../proto/wire/ping.js';
 export type RefusedWhat = 'connect' | 'publish' | 'subscribe' | 'packet' | 'connection';
 
 /** Kept for so long after the last time. */
-export const REFUSALS_KEPT_FOR = Days(14);
+export const REFUSALS_RETAINED_FOR = Days(14);
 /** Rows of a lock: of more, those go that were last heard of longest ago. */
 export const REFUSALS_PER_LOCK = 100;
 /** Rows of all locks together, give or take some thousands. */
-export const REFUSALS_KEPT = 100_000;
+export const REFUSALS_RETAINED = 100_000;
 
 /** Something that was refused of a lock, or of a phone that acts for it, for one reason, as often as it was. */
 export interface Refusal {

@@ -5,7 +5,7 @@
 import type { Mac } from '../../../proto/wire/mac.js';
 
 /** What a start goes by to find the right key. */
-export interface KeyFacts {
+export interface KeyMetadata {
   /** Names the key without telling it; null in a store that was never opened with one, or by an older version. */
   readonly keyId: string | null;
   /** The key that credentials are hashed with, sealed, where it isn't derived from the key itself. */
@@ -15,8 +15,8 @@ export interface KeyFacts {
 }
 
 /** The names of the facts. */
-export const KEY_ID_FACT = 'key-id';
-export const HASH_KEY_FACT = 'hash-key';
+export const KEY_ID_METADATA = 'key-id';
+export const HASH_KEY_METADATA = 'hash-key';
 
 /** What is put in place of all that was under a key which is lost. */
 export interface Forgetting {
@@ -44,7 +44,7 @@ export interface Forgotten {
 }
 
 export interface SecretStore {
-  readKeyFacts(): Promise<KeyFacts>;
+  readKeyMetadata(): Promise<KeyMetadata>;
   /** The store is under this key, and what it hashes with is derived from it. */
   noteKeyId(keyId: string): Promise<void>;
   /** Seals the header values that an older version left in clear; answers how many URLs had some. */

@@ -24,7 +24,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   append: 'writes',
   readDeviceState: 'reads',
   readDeviceStates: 'reads',
-  readUnsettled: 'reads',
+  readUplinksAfterStates: 'reads',
   readDigests: 'reads',
   findLock: 'reads',
   readEvents: 'reads',
@@ -61,8 +61,8 @@ export const STORE_METHODS: MethodTable<Store> = {
   readFigures: 'reads',
   readDiskSpace: 'reads',
   readLastReceivedAtMs: 'reads',
-  readFact: 'reads',
-  writeFact: 'writes',
+  readMetadata: 'reads',
+  writeMetadata: 'writes',
   readCopy: 'reads',
   close: 'closes',
   webhooks: {
@@ -83,7 +83,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     recover: 'writes',
   },
   secrets: {
-    readKeyFacts: 'reads',
+    readKeyMetadata: 'reads',
     noteKeyId: 'writes',
     sealClearHeaders: 'writes',
     reseal: 'writes',

@@ -243,7 +243,7 @@ export interface DeliveryProgress {
   readonly urlId: number;
   readonly attempts: readonly AttemptRecord[];
   /** Events that wait, without an attempt, for an earlier one of their lock; due from `atMs` on, once it has an end. */
-  readonly parked?: readonly { readonly uplinkId: number; readonly atMs: number }[];
+  readonly blocked?: readonly { readonly uplinkId: number; readonly atMs: number }[];
   /** Events that can't be sent, since their stored pings are damaged; no attempt was made. */
   readonly damaged?: readonly number[];
   /** How long it does nothing but fail; null where an attempt went well. Absent where that is not to be noted. */
@@ -311,7 +311,7 @@ export interface Store {
    * came, in pieces of at most `limit`. What was there before the state, or belongs to a merchant that had the lock
    * before, is not among them, nor is what has no state.
    */
-  readUnsettled(most: number, limit: number, deviceIds?: readonly number[]): AsyncIterable<StoredUplink[]>;
+  readUplinksAfterStates(most: number, limit: number, deviceIds?: readonly number[]): AsyncIterable<StoredUplink[]>;
   /** The digests that the log has under one name; an empty one stands for whatever was erased under it. */
   readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]>;
   /** The lock that has this MAC, and its credentials of one kind (its own, where none is said), for authentication. */
@@ -407,8 +407,8 @@ export interface Store {
 
   /** When the newest uplink in the log was received, ms since the epoch; null where there is none. */
   readLastReceivedAtMs(): Promise<number | null>;
-  readFact(name: string): Promise<string | null>;
-  writeFact(name: string, value: string): Promise<void>;
+  readMetadata(name: string): Promise<string | null>;
+  writeMetadata(name: string, value: string): Promise<void>;
   /**
    * A copy of all of it as it is now, for a backup; writing goes on meanwhile. One at a time.
    *

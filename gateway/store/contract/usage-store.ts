@@ -12,7 +12,7 @@ import type { PricePlan } from '../../usage/price.js';
 import type { StatementBasis } from '../../usage/statement.js';
 
 /** The fact that says since when usage is counted, ms since the epoch. */
-export const COUNTING_SINCE_FACT = 'usage-counting-since-ms';
+export const COUNTING_SINCE_METADATA = 'usage-counting-since-ms';
 
 /** Counts to be added to what the store has for this lock, merchant and month. */
 export interface UsageDelta extends UsageCounts {

@@ -19,15 +19,15 @@ import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { StoreFailure } from '../contract/errors.js';
 import { sumFile, writeSums } from '../file-sums.js';
-import { wantRoom } from './backup/copy.js';
+import { requireRoom } from './backup/copy.js';
 import { sumClosedFile } from './closed-file.js';
 import { openDurable } from './durable-file.js';
+import { lockData } from './folder/data-lock.js';
+import { takeFolder } from './folder/take-folder.js';
+import { unmarkRunning } from './folder/wal-presence.js';
 import { Kysely, Migrator, SqliteAdapter, SqliteDialect } from './kysely.js';
 import { catchUp } from './log/log-catch-up.js';
 import { migrationProvider } from './migrations.js';
-import { lockData } from './place/data-lock.js';
-import { takeFolder } from './place/take-folder.js';
-import { unmarkRunning } from './place/wal-presence.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';
 
 /** What a migration needs beside the file, as so many times its size: the copy, and what the work writes. */
@@ -111,7 +111,7 @@ function hasRows(db: Database): boolean {
 
 function keepCopy(writer: Database, file: string, version: string): string {
   const folder = path.dirname(file);
-  wantRoom(folder, statSync(file).size * ROOM, `to bring ${file} to this version of lockgate`);
+  requireRoom(folder, statSync(file).size * ROOM, `to bring ${file} to this version of lockgate`);
   // Its WAL emptied, the file is all there is.
   writer.pragma('wal_checkpoint(TRUNCATE)');
   const time = new Date(systemClock.now()).toISOString().replaceAll(':', '-').replace(/\.\d+/, '');

@@ -34,6 +34,12 @@ export function rowSum(values: readonly SqlValue[]): number {
   return crc32(buffer.subarray(0, at));
 }
 
+/** The sum of a row of `device_state`; null where it holds what no such row can hold. */
+export function stateSum(deviceId: number, state: string, through: number): number | null {
+  const isRow = Number.isSafeInteger(through) && typeof state === 'string';
+  return isRow ? rowSum(['device_state', BigInt(deviceId), state, BigInt(through)]) : null;
+}
+
 function bytesAtMost(value: SqlValue): number {
   // UTF-8 takes at most three bytes for each of JavaScript's units.
   if (typeof value === 'string') return value.length * 3;

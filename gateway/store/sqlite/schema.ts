@@ -242,7 +242,7 @@ export interface CommandTable {
 }
 
 /** Facts about the store itself, such as where the run's clock stands. */
-export interface FactTable {
+export interface MetadataTable {
   name: string;
   value: string;
 }
@@ -448,7 +448,7 @@ export interface Tables {
   delivery: DeliveryTable;
   attempt: AttemptTable;
   command: CommandTable;
-  fact: FactTable;
+  fact: MetadataTable;
   sim: SimTable;
   usage: UsageTable;
   price_plan: PricePlanTable;

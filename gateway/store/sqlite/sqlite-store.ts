@@ -3,7 +3,7 @@
  *
  * There is one connection that writes and one that only reads, so that a reader never sees half of a transaction; where
  * a thread of its own writes the log, it has a third. Writers take turns on a lane, so that none waits inside SQLite.
- * The two hot paths are SQL by hand (sqlite-log.ts); the rest goes through Kysely.
+ * The two hot paths are SQL by hand (log/log-writer.ts, log/log-reader.ts); the rest goes through Kysely.
  */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -50,24 +50,24 @@ import type { WebhookStore } from '../contract/webhook-store.js';
 import type { WhyStore } from '../contract/why-store.js';
 import { LiveCopies } from './backup/live-copy.js';
 import { sumClosedFile } from './closed-file.js';
+import { Deletion } from './deletion.js';
 import { inTransaction, openDurable } from './durable-file.js';
 import { readDiskSpace } from './figures/disk-space.js';
 import { FiguresThread } from './figures/figures-in-thread.js';
-import { Forgetting } from './forgetting.js';
+import type { DataLock } from './folder/data-lock.js';
+import { takeFolder } from './folder/take-folder.js';
+import { closeUnopened, markRunning, numberStore, truncateWal, unmarkRunning } from './folder/wal-presence.js';
 import { Kysely, SqliteDialect } from './kysely.js';
 import type { BatchedWrite } from './log/batched-write.js';
+import { InlineLog, type LogBackend } from './log/log-backend.js';
 import { catchUp } from './log/log-catch-up.js';
-import { InlineLog, type LogKeeper } from './log/log-keeper.js';
 import { LogMerge } from './log/log-merge.js';
+import { LogReader } from './log/log-reader.js';
 import { packCommit } from './log/packed-commit.js';
-import { LogReader } from './log/sqlite-log.js';
 import { ThreadLog } from './log/thread-log.js';
 import { UplinkLookup } from './log/uplink-lookup.js';
 import { WAL_PAGES_MOST } from './log/wal-checkpointer.js';
 import { migrate } from './migrate.js';
-import type { DataLock } from './place/data-lock.js';
-import { takeFolder } from './place/take-folder.js';
-import { closeUnopened, emptyWal, markRunning, nameStore, unmarkRunning } from './place/wal-presence.js';
 import type { Tables } from './schema.js';
 import { SqliteAccess } from './tables/access.js';
 import { SqliteAudit } from './tables/audit.js';
@@ -92,7 +92,7 @@ import { WriteMutex } from './write-mutex.js';
  */
 const RECENT_BY_LIFE = 1_000;
 /** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
-const SETTLED_AT_CLOSE = 5000;
+const MEMTABLE_AT_CLOSE = 5000;
 
 /**
  * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
@@ -102,7 +102,7 @@ const SETTLED_AT_CLOSE = 5000;
  */
 export async function openSqliteStore(folder: string, options: StoreOptions = {}): Promise<Store> {
   const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
-  const { file, isNew, lock, putBack } = await takeFolder(folder, options);
+  const { file, isNew, lock, restoreEvidence } = await takeFolder(folder, options);
   const figures = new FiguresThread(file);
   let writer: Database | undefined;
   try {
@@ -110,7 +110,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
     await migrate(writer, file, isNew ? 'make' : 'open');
     await catchUp(writer, onCatchUp);
-    nameStore(writer);
+    numberStore(writer);
     markRunning(file);
     const reader = new SqliteDatabase(file, { readonly: true });
     // The thread copies the WAL into the file; this connection does only where that can't keep up.
@@ -122,7 +122,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
   } catch (error) {
     await figures.close();
     if (writer !== undefined) closeUnopened(writer, file);
-    putBack();
+    restoreEvidence();
     lock.release();
     throw error;
   }
@@ -134,7 +134,7 @@ interface Parts {
   readonly writer: Database;
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
-  readonly log: LogKeeper;
+  readonly log: LogBackend;
   readonly figures: FiguresThread;
   readonly quota: Quota;
 }
@@ -153,11 +153,11 @@ class SqliteStore implements Store {
   readonly refusals: RefusalStore;
   readonly marks: MarkStore;
   readonly #parts: Parts;
-  readonly #lane = new WriteMutex();
+  readonly #mutex = new WriteMutex();
   readonly #log: LogReader;
   readonly #lookup: UplinkLookup;
   readonly #due: DueDeliveries;
-  readonly #forgetting: Forgetting;
+  readonly #deletion: Deletion;
   readonly #registry: Registry;
   readonly #readRegistry: Registry;
   readonly #devices: DeviceTables;
@@ -169,31 +169,31 @@ class SqliteStore implements Store {
     this.#parts = parts;
     this.#copies = new LiveCopies(parts.file);
     this.#log = new LogReader(parts.reader);
-    this.#lookup = new UplinkLookup(parts.reader, parts.log.tail);
+    this.#lookup = new UplinkLookup(parts.reader, parts.log.memtable);
     const lookup = this.#lookup;
     this.#due = new DueDeliveries(parts.reader);
-    this.#forgetting = new Forgetting(parts.writer);
+    this.#deletion = new Deletion(parts.writer);
     const readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
     this.#registry = new Registry(parts.tables);
     this.#readRegistry = new Registry(readTables);
     this.#devices = new DeviceTables(parts.tables);
     this.#readDevices = new DeviceTables(readTables);
-    this.commands = new CommandTableStore(this.#lane, parts.tables, readTables);
-    const writeBeside = (what: string, write: BatchedWrite): Promise<void> => this.#writeBeside(what, write);
-    this.usage = new SqliteUsage({ lane: this.#lane, tables: parts.tables, readTables, writeBeside });
-    this.webhooks = new SqliteWebhooks({ ...parts, lane: this.#lane, readTables, lookup });
+    this.commands = new CommandTableStore(this.#mutex, parts.tables, readTables);
+    const writeBatched = (what: string, write: BatchedWrite): Promise<void> => this.#writeBatched(what, write);
+    this.usage = new SqliteUsage({ mutex: this.#mutex, tables: parts.tables, readTables, writeBatched });
+    this.webhooks = new SqliteWebhooks({ ...parts, mutex: this.#mutex, readTables, lookup });
     const write: WriteForMerchant = (what, operation) => {
       return this.#writeLog(what, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
     };
     const { reader, quota } = parts;
-    this.access = new SqliteAccess({ lane: this.#lane, tables: parts.tables, readTables, reader, write });
+    this.access = new SqliteAccess({ mutex: this.#mutex, tables: parts.tables, readTables, reader, write });
     this.people = new SqlitePeople({ readTables, reader, write, quota });
-    this.secrets = new SqliteSecrets({ ...parts, lane: this.#lane });
-    this.notices = new SqliteNotices({ lane: this.#lane, tables: parts.tables, readTables });
+    this.secrets = new SqliteSecrets({ ...parts, mutex: this.#mutex });
+    this.notices = new SqliteNotices({ mutex: this.#mutex, tables: parts.tables, readTables });
     this.why = new SqliteWhy(parts.reader, this.#log, lookup);
-    this.refusals = new SqliteRefusals({ readTables, writeBeside });
-    this.audit = new SqliteAudit({ lane: this.#lane, tables: parts.tables, readTables });
-    this.marks = new SqliteMarks({ lane: this.#lane, tables: parts.tables, readTables });
+    this.refusals = new SqliteRefusals({ readTables, writeBatched });
+    this.audit = new SqliteAudit({ mutex: this.#mutex, tables: parts.tables, readTables });
+    this.marks = new SqliteMarks({ mutex: this.#mutex, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {
@@ -204,18 +204,18 @@ class SqliteStore implements Store {
   }
 
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
-    return this.#writeBeside('record deliveries', { type: 'progress', progress });
+    return this.#writeBatched('record deliveries', { type: 'progress', progress });
   }
 
-  #writeBeside(what: string, write: BatchedWrite): Promise<void> {
-    return this.#writeLog(what, () => (log) => log.writeBeside(write));
+  #writeBatched(what: string, write: BatchedWrite): Promise<void> {
+    return this.#writeLog(what, () => (log) => log.writeBatched(write));
   }
 
   /** One durable transaction on the hot path: made ready at once, sent when its turn comes. */
-  async #writeLog<T>(what: string, ready: () => (log: LogKeeper) => Promise<T>): Promise<T> {
+  async #writeLog<T>(what: string, ready: () => (log: LogBackend) => Promise<T>): Promise<T> {
     try {
       const send = ready();
-      return await this.#lane.runLog(() => send(this.#parts.log));
+      return await this.#mutex.runLog(() => send(this.#parts.log));
     } catch (error) {
       throw new StoreFailure(what, error);
     }
@@ -223,7 +223,7 @@ class SqliteStore implements Store {
 
   /** One durable transaction by this thread. */
   #commit<T>(what: string, work: () => T): Promise<T> {
-    return this.#lane.runExclusive(() => {
+    return this.#mutex.runExclusive(() => {
       try {
         return inTransaction(this.#parts.writer, work);
       } catch (error) {
@@ -266,10 +266,14 @@ class SqliteStore implements Store {
     return { next: async () => this.#read('read the log', () => merge.next()) };
   }
 
-  async *readUnsettled(most: number, limit: number, deviceIds?: readonly number[]): AsyncGenerator<StoredUplink[]> {
-    let afterId = this.#read('read the log', () => this.#log.tailBegin(most, deviceIds));
+  async *readUplinksAfterStates(
+    most: number,
+    limit: number,
+    deviceIds?: readonly number[],
+  ): AsyncGenerator<StoredUplink[]> {
+    let afterId = this.#read('read the log', () => this.#log.idBeforeStates(most, deviceIds));
     for (;;) {
-      const piece = this.#read('read the log', () => this.#log.unsettled(afterId, limit, deviceIds));
+      const piece = this.#read('read the log', () => this.#log.afterStates(afterId, limit, deviceIds));
       const last = piece.at(-1);
       if (last === undefined) return;
       yield piece;
@@ -306,7 +310,7 @@ class SqliteStore implements Store {
   }
 
   addMerchant(name: string, nowMs: number): Promise<Merchant> {
-    return this.#lane.runExclusive(() => this.#registry.addMerchant(name, nowMs));
+    return this.#mutex.runExclusive(() => this.#registry.addMerchant(name, nowMs));
   }
 
   listMerchants(): Promise<Merchant[]> {
@@ -319,7 +323,7 @@ class SqliteStore implements Store {
   }
 
   addDevices(devices: readonly NewDevice[]): Promise<void> {
-    return this.#lane.runExclusive(() => this.#devices.addDevices(devices));
+    return this.#mutex.runExclusive(() => this.#devices.addDevices(devices));
   }
 
   findTakenMacs(macs: readonly Mac[]): Promise<Mac[]> {
@@ -332,11 +336,11 @@ class SqliteStore implements Store {
     nowMs: number,
     keepOldUntilMs?: number,
   ): Promise<EndedCredentials> {
-    return this.#lane.runExclusive(() => this.#devices.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs));
+    return this.#mutex.runExclusive(() => this.#devices.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs));
   }
 
   addPhone(phone: NewPhone): Promise<Phone> {
-    return this.#lane.runExclusive(() => this.#devices.addPhone(phone));
+    return this.#mutex.runExclusive(() => this.#devices.addPhone(phone));
   }
 
   listPhones(mac: Mac): Promise<Phone[]> {
@@ -344,19 +348,19 @@ class SqliteStore implements Store {
   }
 
   revokePhone(mac: Mac, name: string, nowMs: number): Promise<EndedCredentials> {
-    return this.#lane.runExclusive(() => this.#devices.revokePhone(mac, name, nowMs));
+    return this.#mutex.runExclusive(() => this.#devices.revokePhone(mac, name, nowMs));
   }
 
   changeDevice(change: DeviceChange): Promise<void> {
-    return this.#lane.runExclusive(() => this.#devices.changeDevice(change));
+    return this.#mutex.runExclusive(() => this.#devices.changeDevice(change));
   }
 
   revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
-    return this.#lane.runExclusive(() => this.#devices.revokeCredentials(mac, nowMs));
+    return this.#mutex.runExclusive(() => this.#devices.revokeCredentials(mac, nowMs));
   }
 
   removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
-    return this.#lane.runExclusive(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
+    return this.#mutex.runExclusive(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
   }
 
   findDeviceId(mac: Mac): Promise<number | null> {
@@ -364,22 +368,22 @@ class SqliteStore implements Store {
   }
 
   eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
-    const { tail } = this.#lookup;
-    return this.#commit('erase a lock', () => this.#forgetting.erase(deviceId, state, tail.idsOf(deviceId, 0)));
+    const { memtable } = this.#lookup;
+    return this.#commit('erase a lock', () => this.#deletion.erase(deviceId, state, memtable.idsOf(deviceId, 0)));
   }
 
   /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
   scrub(): Promise<void> {
-    return this.#lane.runExclusive(async () => {
-      await this.#parts.log.rest();
-      if (!emptyWal(this.#parts.writer, this.#parts.file))
+    return this.#mutex.runExclusive(async () => {
+      await this.#parts.log.checkpointsIdle();
+      if (!truncateWal(this.#parts.writer, this.#parts.file))
         throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
     });
   }
 
   async deleteOld(piece: AgingPiece): Promise<AgedPiece> {
     try {
-      return await this.#lane.runLog(() => this.#parts.log.deleteOld(piece));
+      return await this.#mutex.runLog(() => this.#parts.log.deleteOld(piece));
     } catch (error) {
       throw new StoreFailure('delete what is old', error);
     }
@@ -413,7 +417,7 @@ class SqliteStore implements Store {
   }
 
   addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
-    return this.#lane.runExclusive(() => this.#registry.addWebhookUrl(url));
+    return this.#mutex.runExclusive(() => this.#registry.addWebhookUrl(url));
   }
 
   listWebhookUrls(): Promise<WebhookUrl[]> {
@@ -424,12 +428,12 @@ class SqliteStore implements Store {
     return this.#read('read the log', () => this.#log.lastReceivedAtMs());
   }
 
-  readFact(name: string): Promise<string | null> {
-    return this.#readRegistry.readFact(name);
+  readMetadata(name: string): Promise<string | null> {
+    return this.#readRegistry.readMetadata(name);
   }
 
-  writeFact(name: string, value: string): Promise<void> {
-    return this.#writeBeside('write a fact', { type: 'fact', name, value });
+  writeMetadata(name: string, value: string): Promise<void> {
+    return this.#writeBatched('write a fact', { type: 'fact', name, value });
   }
 
   readCopy(): Promise<StoreCopy> {
@@ -439,10 +443,10 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     await this.#copies.stop();
     await this.#parts.figures.close();
-    await this.#lane.idle();
+    await this.#mutex.idle();
     const { log } = this.#parts;
     // The next start need not read them then. Where it can't be done, it does.
-    if (log.tail.count > SETTLED_AT_CLOSE) await log.settle().catch(() => undefined);
+    if (log.memtable.count > MEMTABLE_AT_CLOSE) await log.flushIndexes().catch(() => undefined);
     await log.close();
     this.#parts.reader.close();
     unmarkRunning(this.#parts.file);

@@ -10,22 +10,22 @@ import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
 
 const port = parentPort as MessagePort;
 
-function say(answer: UpkeepAnswer): void {
+function send(answer: UpkeepAnswer): void {
   port.postMessage(answer);
 }
 
 async function carryOut(task: UpkeepTask): Promise<UpkeepAnswer> {
   if (task.type === 'check') {
-    const tell = (what: string, done: number): void => say({ type: 'progress', what, done, total: null });
+    const tell = (what: string, done: number): void => send({ type: 'progress', what, done, total: null });
     return { type: 'checked', report: await checkDatabase(task.file, tell) };
   }
-  const tell = (done: number, total: number): void => say({ type: 'progress', what: 'pages', done, total });
+  const tell = (done: number, total: number): void => send({ type: 'progress', what: 'pages', done, total });
   return { type: 'copied', ...(await copyDatabase(task.from, task.to, tell)) };
 }
 
 try {
-  say(await carryOut(workerData as UpkeepTask));
+  send(await carryOut(workerData as UpkeepTask));
 } catch (error) {
   const code = error instanceof LockgateError ? error.code : null;
-  say({ type: 'failed', code, message: error instanceof Error ? error.message : String(error) });
+  send({ type: 'failed', code, message: error instanceof Error ? error.message : String(error) });
 }

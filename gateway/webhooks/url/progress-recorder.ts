@@ -24,7 +24,7 @@ const TRIED_EVERY: Milliseconds = Minutes(5);
 const PROOF_FACT = 'delivery-proof';
 
 export interface ProgressRecorderParts {
-  readonly store: Pick<Store, 'recordProgress' | 'writeFact'>;
+  readonly store: Pick<Store, 'recordProgress' | 'writeMetadata'>;
   readonly events: GatewayEvents;
   readonly waits: Clock;
   /** The run's clock, for events. */
@@ -161,7 +161,7 @@ export class ProgressRecorder {
 
   async #canWrite(): Promise<boolean> {
     try {
-      await this.#parts.store.writeFact(PROOF_FACT, '');
+      await this.#parts.store.writeMetadata(PROOF_FACT, '');
       return true;
     } catch {
       return false;
@@ -180,13 +180,13 @@ export class ProgressRecorder {
 
   /** Takes it out of the line. What it says of the URL itself goes on without it. */
   #refuse({ progress, by, done }: Waiting): readonly Waiting[] {
-    const { urlId, attempts, parked = [], damaged = [], cursor: _cursor, ...ofUrl } = progress;
+    const { urlId, attempts, blocked = [], damaged = [], cursor: _cursor, ...ofUrl } = progress;
     if (uplinkIdsOf(progress).length === 0) {
       // Nothing of an event: the URL is gone, or its row is refused, and what is said of it is said again.
       done('kept');
       return [];
     }
-    const refused: Refused = { progress: { urlId, attempts, parked, damaged }, by, done, tries: 1 };
+    const refused: Refused = { progress: { urlId, attempts, blocked, damaged }, by, done, tries: 1 };
     const others = this.#refused.get(urlId) ?? new Set();
     this.#refused.set(urlId, others.add(refused));
     if (Object.keys(ofUrl).length > 0)
@@ -240,6 +240,6 @@ export class ProgressRecorder {
 }
 
 /** The events whose outcomes it has. */
-export function uplinkIdsOf({ attempts, parked = [], damaged = [] }: DeliveryProgress): number[] {
-  return [...[...attempts, ...parked].map(({ uplinkId }) => uplinkId), ...damaged];
+export function uplinkIdsOf({ attempts, blocked = [], damaged = [] }: DeliveryProgress): number[] {
+  return [...[...attempts, ...blocked].map(({ uplinkId }) => uplinkId), ...damaged];
 }

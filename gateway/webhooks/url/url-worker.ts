@@ -293,8 +293,11 @@ export class UrlWorker implements Recording {
   #park(events: readonly StoredUplink[]): void {
     const atMs = this.#parts.waits.now();
     for (const { deviceId } of events) this.#order?.parking(deviceId);
-    const parked = events.map(({ id }) => ({ uplinkId: id, atMs }));
-    const recorded = this.#parts.record({ urlId: this.#url.id, attempts: [], parked, cursor: this.#line.cursor }, this);
+    const blocked = events.map(({ id }) => ({ uplinkId: id, atMs }));
+    const recorded = this.#parts.record(
+      { urlId: this.#url.id, attempts: [], blocked, cursor: this.#line.cursor },
+      this,
+    );
     this.#run(
       async () => {
         const isSetAside = (await recorded) === 'set-aside';

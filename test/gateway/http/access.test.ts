@@ -152,7 +152,7 @@ t.test('a key’s last use is noted, a minute apart; a merchant has a hundred at
   const { gateway, key } = await setting(t, { wallClock: clock });
   const lastUsed = async (): Promise<number | null | undefined> => {
     // It is written in its turn; a write behind it is done after it.
-    await gateway.store.writeFact('test', '1');
+    await gateway.store.writeMetadata('test', '1');
     return (await gateway.merchants.apiKeys.list())[0]?.lastUsedAtMs;
   };
   const use = () => call(gateway, '/v2/user/logout', { key });

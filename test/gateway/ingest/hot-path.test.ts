@@ -11,8 +11,8 @@ import { type DeviceState, noteUplink } from '../../../gateway/locks/device-stat
 import type { Commit } from '../../../gateway/store/contract/store.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { LogWriter } from '../../../gateway/store/sqlite/log/log-writer.js';
 import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
-import { LogWriter } from '../../../gateway/store/sqlite/log/sqlite-log.js';
 import { addUplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
 import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
 import { registerUsernameKey } from '../../../gateway/store/sqlite/tables/people/username-key.js';
@@ -60,7 +60,7 @@ t.test('a batch is one commit, and an uplink of any lock few bytes of it', async
   const perUplink = Math.round(bytes / batches / BATCH);
   t.comment(`${perUplink} bytes for an uplink`);
   t.ok(perUplink < 300, `${perUplink} bytes for an uplink`);
-  t.ok(writer.tail.settledId >= RUNS.least, 'some of it is for the tables by name and by lock');
+  t.ok(writer.memtable.indexedId >= RUNS.least, 'some of it is for the tables by name and by lock');
 });
 
 t.test('an uplink is one statement, and two more when its run is put into the tables', async (t) => {
@@ -86,7 +86,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
   // A look at each lock's highest name, once in a run; begin and commit.
   t.ok(first <= BATCH + LOCKS + 2, `${first} statements where nothing is settled`);
   append();
-  t.equal(writer.tail.settling?.count, 2000, 'a run begins to be put into the tables');
+  t.equal(writer.memtable.flushing?.count, 2000, 'a run begins to be put into the tables');
   const third = append();
   t.ok(third > BATCH * 3 && third <= BATCH * 3.5 + LOCKS + 3, `${third} statements where a run is settled beside it`);
 });

@@ -7,8 +7,8 @@ import { GatewayEvents, type Refused } from '../../../gateway/events.js';
 import { KeptRefusals, MOST_WAITING, MOST_WRITTEN, WRITE_EVERY } from '../../../gateway/mqtt/refusals/kept-refusals.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import {
-  REFUSALS_KEPT_FOR,
   REFUSALS_PER_LOCK,
+  REFUSALS_RETAINED_FOR,
   type RefusalChange,
   type RefusalStore,
 } from '../../../gateway/store/contract/refusal-store.js';
@@ -248,7 +248,7 @@ t.test('the store keeps the latest of each lock, for so long', async (t) => {
   t.match(kept[0], { why: 'why 40', count: 2, firstAtMs: 140, lastAtMs: 400 });
   t.match(kept.at(-1), { why: 'why 30' });
   t.match(await store.refusals.read(2, 400), [{ why: 'old' }]);
-  await store.refusals.write([], 2 + REFUSALS_KEPT_FOR);
+  await store.refusals.write([], 2 + REFUSALS_RETAINED_FOR);
   t.same(await store.refusals.read(2, 0), [], 'after 14 days it is deleted');
   t.equal((await store.refusals.read(1, 400)).length, REFUSALS_PER_LOCK);
 });

@@ -9,8 +9,8 @@ import type { IncomingUplink, LogEntry, Store } from '../../../gateway/store/con
 import type { StoreOptions } from '../../../gateway/store/contract/store-options.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
+import { LogWriter } from '../../../gateway/store/sqlite/log/log-writer.js';
 import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
-import { LogWriter } from '../../../gateway/store/sqlite/log/sqlite-log.js';
 import { ThreadLog } from '../../../gateway/store/sqlite/log/thread-log.js';
 import { type SummedRow, uplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
@@ -199,7 +199,7 @@ t.test('what a full disk turned back is put into the tables all the same', async
     }
     model.append(incoming);
   }
-  writer.settle();
+  writer.flushIndexes();
   const count = (table: string): unknown => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
   const all = model.kept.length;
   t.same([count('uplink'), count('uplink_name'), count('uplink_of_device')], [all, all, all]);
@@ -216,10 +216,10 @@ t.test('of what the thread has put into the tables the store keeps nothing in me
   const [chance, sent] = [new SeededChance(4), new Map<number, number>()];
   for (let round = 0; round < 50; round++)
     await log.append(packCommit({ incoming: nextBatch(chance, sent), judged: [], states: new Map() }));
-  t.ok(log.tail.count <= 2 * SHORT_RUNS.most, `${log.tail.count} in memory`);
-  t.ok(log.tail.settledId > 200, `up to ${log.tail.settledId} all are in the tables`);
-  await log.settle();
-  t.same([log.tail.count, log.tail.mark.runEndId], [0, 0]);
+  t.ok(log.memtable.count <= 2 * SHORT_RUNS.most, `${log.memtable.count} in memory`);
+  t.ok(log.memtable.indexedId > 200, `up to ${log.memtable.indexedId} all are in the tables`);
+  await log.flushIndexes();
+  t.same([log.memtable.count, log.memtable.mark.runEndId], [0, 0]);
   await log.close();
 });
 

@@ -64,14 +64,14 @@ t.test('what is written beside uplinks shares their commits', async (t) => {
   const all: Promise<void>[] = [];
   for (let round = 0; round < rounds; round++) {
     all.push(log.append(packCommit(fleet.batch(4))));
-    all.push(log.writeBeside({ type: 'fact', name: `fact-${round}`, value: String(round) }));
+    all.push(log.writeBatched({ type: 'fact', name: `fact-${round}`, value: String(round) }));
   }
   await Promise.all(all);
   t.ok(commitsIn(file) <= rounds + 1, `${commitsIn(file)} commits for ${2 * rounds} writes`);
   t.equal(reader.prepare(`SELECT count(*) FROM fact WHERE name LIKE 'fact-%'`).pluck().get(), rounds);
   t.equal(reader.prepare('SELECT count(*) FROM uplink').pluck().get(), 4 * rounds);
-  t.equal(log.tail.count, 4 * rounds);
-  await log.writeBeside({ type: 'fact', name: 'fact-0', value: 'last' });
+  t.equal(log.memtable.count, 4 * rounds);
+  await log.writeBatched({ type: 'fact', name: 'fact-0', value: 'last' });
   t.equal(
     reader.prepare(`SELECT value FROM fact WHERE name = 'fact-0'`).pluck().get(),
     'last',
@@ -128,8 +128,8 @@ t.test('a write that can’t be made takes none of those with it that shared its
   const bad = { type: 'fact', name: 'bad', value: null as unknown as string } as const;
   const outcomes = await Promise.allSettled([
     log.append(packCommit(fleet.batch(4))),
-    log.writeBeside(bad),
-    log.writeBeside({ type: 'fact', name: 'good', value: 'yes' }),
+    log.writeBatched(bad),
+    log.writeBatched({ type: 'fact', name: 'good', value: 'yes' }),
     log.append(packCommit(fleet.batch(4))),
   ]);
   t.same(
@@ -139,7 +139,7 @@ t.test('a write that can’t be made takes none of those with it that shared its
   t.same(reader.prepare(`SELECT name FROM fact WHERE name IN ('bad', 'good')`).pluck().all(), ['good']);
   const ids = reader.prepare('SELECT id FROM uplink ORDER BY id').pluck().all();
   t.same(ids, [1, 2, 3, 4, 5, 6, 7, 8]);
-  t.equal(log.tail.growing.lastId, 8, 'and the copy of the tail has them under these ids');
+  t.equal(log.memtable.growing.lastId, 8, 'and the copy of the tail has them under these ids');
   await log.close();
 });
 
@@ -156,7 +156,7 @@ t.test('the WAL is copied beside a writer that never rests, and stays short', as
   for (let commit = 0; commit < 300; commit++) {
     fill.run();
     emptier.check();
-    emptier.copyWhereLong();
+    emptier.checkpointIfLong();
     longest = Math.max(longest, statSync(`${file}-wal`).size);
   }
   t.ok(longest <= (limits.most + perCommit) * FRAME, `${longest / FRAME} pages`);
@@ -174,7 +174,7 @@ t.test('what was deleted can be scrubbed from the WAL also while it is being cop
   // Enough for the WAL to be copied: 1,000 pages.
   for (let batch = 0; batch < 12; batch++) await store.append(fleet.batch(2000));
   await store.scrub();
-  // Nothing of it is left but page 1, written anew: it says whose WAL this is (place/wal-presence.ts).
+  // Nothing of it is left but page 1, written anew: it says whose WAL this is (folder/wal-presence.ts).
   const wal = readFileSync(path.join(folder, 'lockgate.sqlite-wal'));
   t.equal(wal.length, 32 + 24 + 4096, 'a header and one frame');
   t.equal(wal.readUInt32BE(32), 1, 'which is page 1');
@@ -192,8 +192,8 @@ t.test('counts are stored in pieces, and each once where one of them fails', asy
     store: {
       usage: { add, readActivations: async () => [] },
       listMerchants: async () => [],
-      readFact: async () => '0',
-      writeFact: async () => undefined,
+      readMetadata: async () => '0',
+      writeMetadata: async () => undefined,
     },
     clock: new ManualClock(Date.UTC(2026, 10, 2)),
     runClock: new ManualClock(0),

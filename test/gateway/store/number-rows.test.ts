@@ -3,9 +3,9 @@
  * the end and in between, and taken out, past every size at which the block of memory grows.
  */
 import t from 'tap';
-import { IdList } from '../../../gateway/store/sqlite/id-list.js';
-import { NameList } from '../../../gateway/store/sqlite/name-list.js';
-import { NumberRows } from '../../../gateway/store/sqlite/number-rows.js';
+import { IdList } from '../../../gateway/store/sqlite/log/memtable/id-list.js';
+import { KeyList } from '../../../gateway/store/sqlite/log/memtable/key-list.js';
+import { NumberRows } from '../../../gateway/store/sqlite/log/memtable/number-rows.js';
 import { chooseSeed, SeededChance } from '../../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
@@ -38,7 +38,7 @@ t.test('rows are what an array of rows would be', async (t) => {
 
 t.test('names stand in their order, and are found and forgotten', async (t) => {
   const chance = new SeededChance(seed + 1);
-  const list = new NameList();
+  const list = new KeyList();
   let plain: { boot: number; sequence: number; id: number }[] = [];
   for (let id = 1; id <= 1000; id++) {
     const name = { boot: 0xffff_fff0 + chance.between(0, 3), sequence: chance.between(0, 300) };
@@ -66,7 +66,7 @@ t.test('names stand in their order, and are found and forgotten', async (t) => {
     t.same(list.find(1, 1), [], 'what is not there is not found');
   };
   check('all');
-  list.forgetFrom(700);
+  list.dropFrom(700);
   plain = plain.filter(({ id }) => id < 700);
   check('without the newest');
 });
@@ -78,9 +78,9 @@ t.test('ids grow, and those after one are given', async (t) => {
   t.same(list.after(290), [291, 294, 297, 300]);
   t.same(list.after(300), []);
   t.equal(list.after(0).length, 100);
-  list.forgetFrom(150);
+  list.dropFrom(150);
   t.equal(list.last, 147);
   t.same(list.after(140), [141, 144, 147]);
-  list.forgetFrom(0);
+  list.dropFrom(0);
   t.equal(list.length, 0);
 });

@@ -108,7 +108,8 @@ function judgedContract(engine: string, open: OpenStore): void {
     const { store } = await withLock(t, open);
     const unsettled = async (most: number): Promise<number[]> => {
       const found: number[] = [];
-      for await (const piece of store.readUnsettled(most, 2)) found.push(...piece.map(({ sequence }) => sequence));
+      for await (const piece of store.readUplinksAfterStates(most, 2))
+        found.push(...piece.map(({ sequence }) => sequence));
       return found;
     };
     const states = new Map([[1, '{"a":1}']]);
@@ -277,10 +278,10 @@ function registryContract(engine: string, open: OpenStore): void {
 
   t.test(`${engine}: facts`, async (t) => {
     const { store } = await withLock(t, open);
-    t.equal(await store.readFact('a'), null);
-    await store.writeFact('a', '1');
-    await store.writeFact('a', '2');
-    t.equal(await store.readFact('a'), '2');
+    t.equal(await store.readMetadata('a'), null);
+    await store.writeMetadata('a', '1');
+    await store.writeMetadata('a', '2');
+    t.equal(await store.readMetadata('a'), '2');
   });
 }
 

@@ -194,7 +194,7 @@ export class CommandBench {
   async settle(): Promise<void> {
     for (let round = 0; round < 3; round += 1) {
       await this.ingest.idle();
-      await this.store.writeFact('settled', '');
+      await this.store.writeMetadata('settled', '');
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
   }

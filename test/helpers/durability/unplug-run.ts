@@ -275,6 +275,6 @@ function isSettled({ state }: Lock): boolean {
 async function beginAtNine(data: string): Promise<void> {
   const store = await openStore(sqliteUrl(data));
   const today = Math.floor(systemClock.now() / Days(1)) * Days(1);
-  await store.writeFact('run-clock-ms', String(today + Days(2) + Hours(9)));
+  await store.writeMetadata('run-clock-ms', String(today + Days(2) + Hours(9)));
   await store.close();
 }

@@ -11,7 +11,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { LockgateError } from '../../../../proto/errors.js';
 import { failureKind } from '../../contract/errors.js';
-import { KEY_ID_FACT } from '../../contract/secret-store.js';
+import { KEY_ID_METADATA } from '../../contract/secret-store.js';
 import { type BlockSums, sumFile } from '../../file-sums.js';
 
 /** Pages that are copied at once: 1 MiB. */
@@ -28,7 +28,7 @@ export type ReportPages = (done: number, total: number) => void;
  * @throws LockgateError `no-room` where the disk hasn't enough, or no more
  */
 export async function copyDatabase(from: string, to: string, tell: ReportPages = () => undefined): Promise<BlockSums> {
-  wantRoom(path.dirname(to), statSync(from).size + ROOM_LEFT, 'a backup');
+  requireRoom(path.dirname(to), statSync(from).size + ROOM_LEFT, 'a backup');
   // Made here, so that it is nobody else's to read from the first byte on.
   closeSync(openSync(to, 'w', 0o600));
   chmodSync(to, 0o600);
@@ -75,7 +75,7 @@ export function removeCopy(file: string): void {
  *
  * @throws LockgateError `no-room`
  */
-export function wantRoom(folder: string, bytes: number, what: string): void {
+export function requireRoom(folder: string, bytes: number, what: string): void {
   const { bavail, bsize } = statfsSync(folder);
   const free = bavail * bsize;
   if (free >= bytes) return;
@@ -89,7 +89,7 @@ export function describeCopy(file: string): { schema: string | null; keyId: stri
   try {
     const schema = db.prepare('SELECT max(name) FROM kysely_migration').pluck().get() as string | null;
     const hasFacts = db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'fact'`).get() !== undefined;
-    const key = hasFacts ? db.prepare('SELECT value FROM fact WHERE name = ?').pluck().get(KEY_ID_FACT) : null;
+    const key = hasFacts ? db.prepare('SELECT value FROM fact WHERE name = ?').pluck().get(KEY_ID_METADATA) : null;
     return { schema, keyId: (key as string | undefined) ?? null };
   } finally {
     db.close();

@@ -3,10 +3,10 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { BLOCK_BYTES, readSums, sumFile, sumsFileOf } from '../../file-sums.js';
 import { isAtRest } from '../closed-file.js';
-import type { CheckContext, Looked } from './context.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 
 /** Compares the blocks of `file`, where it is at rest. */
-export function checkBlocks(file: string, { damage, progress }: Omit<CheckContext, 'db'>): Looked {
+export function checkBlocks(file: string, { damage, progress }: Omit<CheckContext, 'db'>): CheckOutcome {
   if (!isAtRest(file)) return { count: 0, note: 'left out: it is in use, or was not closed' };
   const sums = readSums(file);
   if (sums === null) return { count: 0, note: `left out: there is no ${sumsFileOf(file)}` };

@@ -15,11 +15,11 @@ import { StoreFailure } from '../../contract/errors.js';
 import { readSums } from '../../file-sums.js';
 import { readSchemaVersion, schemaAfter } from '../schema-version.js';
 import { checkBlocks } from './blocks.js';
-import { type CheckContext, DAMAGE_REPORTED, isDamage, type Looked } from './context.js';
+import { type CheckContext, type CheckOutcome, DAMAGE_REPORTED, isDamage } from './context.js';
 import { checkForeignKeys, checkPages, checkSchema } from './file.js';
-import { checkKept } from './kept.js';
 import { checkLog } from './log.js';
 import { checkOutbox } from './outbox.js';
+import { checkQuotaCounts } from './quota-counts.js';
 import { openReadable, type ReadableStore } from './readable-copy.js';
 import { checkRows } from './rows.js';
 import { checkUnused } from './unused.js';
@@ -96,7 +96,7 @@ async function checkContent(run: CheckRun, db: Database, file: string): Promise<
   run.check('log', db, checkLog);
   run.check('outbox', db, checkOutbox);
   run.check('usage', db, checkUsage);
-  run.check('kept', db, checkKept);
+  run.check('kept', db, checkQuotaCounts);
   return last;
 }
 
@@ -120,14 +120,14 @@ class CheckRun {
     this.#tell = tell;
   }
 
-  check(name: string, db: Database | undefined, look: (context: CheckContext) => Looked): void {
+  check(name: string, db: Database | undefined, look: (context: CheckContext) => CheckOutcome): void {
     let damaged = 0;
     const damage: CheckContext['damage'] = (table, row, what) => {
       damaged += 1;
       if (damaged <= DAMAGE_REPORTED) this.#note(name, table, row, what);
     };
     this.#tell(name, 0);
-    let looked: Looked = { count: 0 };
+    let looked: CheckOutcome = { count: 0 };
     try {
       looked = look({ db: db as Database, damage, progress: (done) => this.#tell(name, done) });
     } catch (error) {

@@ -14,7 +14,7 @@ export interface CheckContext {
 }
 
 /** How many it looked at, and what else there is to say. */
-export interface Looked {
+export interface CheckOutcome {
   readonly count: number;
   readonly note?: string | null;
 }

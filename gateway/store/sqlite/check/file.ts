@@ -1,10 +1,10 @@
 /** What SQLite itself can say of a file: its trees, its indexes, its constraints; and that the schema is ours. */
 import type { SchemaItem } from '../schema-version.js';
-import type { CheckContext, Looked } from './context.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 import { DAMAGE_REPORTED } from './context.js';
 
 /** SQLite's own check of pages, trees and indexes. */
-export function checkPages({ db, damage }: CheckContext): Looked {
+export function checkPages({ db, damage }: CheckContext): CheckOutcome {
   const lines = db.prepare(`PRAGMA integrity_check(${DAMAGE_REPORTED})`).pluck().all() as string[];
   for (const line of lines) {
     if (line === 'ok') continue;
@@ -20,7 +20,7 @@ function tableOf(db: CheckContext['db'], index: string): string | null {
 }
 
 /** Rows that point to rows which are not there. */
-export function checkForeignKeys({ db, damage }: CheckContext): Looked {
+export function checkForeignKeys({ db, damage }: CheckContext): CheckOutcome {
   const rows = db.pragma('foreign_key_check') as { table: string; rowid: number | null; parent: string }[];
   for (const { table, rowid, parent } of rows)
     damage(table, rowid, `it points to a row of ${parent} that is not there`);
@@ -28,7 +28,7 @@ export function checkForeignKeys({ db, damage }: CheckContext): Looked {
 }
 
 /** Tables, indexes and triggers are those that the file's version makes; ids that were given are not given again. */
-export function checkSchema({ db, damage }: CheckContext, expected: readonly SchemaItem[]): Looked {
+export function checkSchema({ db, damage }: CheckContext, expected: readonly SchemaItem[]): CheckOutcome {
   const found = db.prepare('SELECT type, name, sql FROM sqlite_master').all() as SchemaItem[];
   const isThere = new Map(found.map(({ name, sql }) => [name, sql]));
   for (const { type, name, sql } of expected) {

@@ -3,7 +3,7 @@
  * so their rows carry no sums: each is compared with the uplink that it is about, and up to where they are settled none
  * may be missing.
  */
-import type { CheckContext, Looked } from './context.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 
 /** A table, the columns that it shares with the log, and how its rows are called. */
 const LOOKUPS = [
@@ -12,7 +12,7 @@ const LOOKUPS = [
 ] as const;
 
 /** Looks at both. */
-export function checkLog({ db, damage, progress }: CheckContext): Looked {
+export function checkLog({ db, damage, progress }: CheckContext): CheckOutcome {
   const settled = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number | undefined;
   if (settled === undefined) damage('uplink_settled', null, 'its only row is missing');
   const inLog = db

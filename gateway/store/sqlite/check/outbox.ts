@@ -2,7 +2,7 @@
  * The outbox: the log itself, the URLs' cursors, and the rows of what did not go well at once. No event may have been
  * passed without an outcome, and no row may speak of an event that is not there.
  */
-import type { CheckContext, Looked } from './context.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 
 /** What is wrong with some row, as a statement that finds such rows; they have `place` and maybe `about`. */
 interface Fault {
@@ -89,7 +89,7 @@ interface UrlRow {
 }
 
 /** Looks at all URLs with their cursors, gaps, deliveries and attempts. */
-export function checkOutbox({ db, damage, progress }: CheckContext): Looked {
+export function checkOutbox({ db, damage, progress }: CheckContext): CheckOutcome {
   for (const { table, what, find } of FAULTS)
     for (const { place, about } of db.prepare(find).iterate() as IterableIterator<{ place: string; about?: unknown }>)
       damage(table, place, what(about));

@@ -6,7 +6,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
-import { wantRoom } from '../backup/copy.js';
+import { requireRoom } from '../backup/copy.js';
 
 /** What SQLite says where it may not make them. */
 const CANT_WRITE = /^SQLITE_(CANTOPEN|READONLY)/;
@@ -48,7 +48,7 @@ function openToRead(file: string): Database {
 function openCopy(file: string): ReadableStore {
   const ends = ['', '-wal'].filter((end) => existsSync(`${file}${end}`));
   const bytes = ends.reduce((sum, end) => sum + statSync(`${file}${end}`).size, 0);
-  wantRoom(tmpdir(), bytes, `to check ${file}, which is where nothing can be written,`);
+  requireRoom(tmpdir(), bytes, `to check ${file}, which is where nothing can be written,`);
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-check-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {

@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { type SummedRow, uplinkSum } from '../log/uplink-sum.js';
 import { rowSum, type SqlValue } from '../row-sum.js';
 import { SUM_COLUMN, summedColumns } from '../row-sum-triggers.js';
-import type { CheckContext, Looked } from './context.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 
 /** A row's values, in the order of the table's columns, without its sum. */
 type SumOf = (values: readonly SqlValue[]) => number;
@@ -25,7 +25,7 @@ const WITHOUT_SUMS = /^(sqlite_|kysely_)/;
 const TELLS_EVERY = 10_000;
 
 /** Sums up every row of every table anew. */
-export function checkRows(context: CheckContext): Looked {
+export function checkRows(context: CheckContext): CheckOutcome {
   const { db, damage, progress } = context;
   // One without a rowid is an index in all but name.
   const tables = db

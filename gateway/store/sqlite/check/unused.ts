@@ -11,7 +11,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { readSums } from '../../file-sums.js';
 import { isAtRest } from '../closed-file.js';
-import type { CheckContext, Looked } from './context.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 
 const FILE_HEADER_BYTES = 100;
 const PAGE_SIZE_AT = 16;
@@ -35,7 +35,7 @@ interface Pages {
 }
 
 /** Looks at the unused bytes of every page. */
-export function checkUnused(file: string, { damage, progress }: Omit<CheckContext, 'db'>): Looked {
+export function checkUnused(file: string, { damage, progress }: Omit<CheckContext, 'db'>): CheckOutcome {
   // Sums see more, and are never wrong.
   if (isAtRest(file) && readSums(file) !== null) return { count: 0, note: 'left out: every byte has a checksum' };
   const handle = openSync(file, 'r');

@@ -5,7 +5,7 @@
 import { type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { CountsJson } from '../../../usage/counts.js';
 import type { Statement } from '../../../usage/statement.js';
-import type { CheckContext, Looked } from './context.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 
 const COUNTS = ['messages_up', 'messages_down', 'connections', 'bytes_up', 'bytes_down'] as const;
 
@@ -21,7 +21,7 @@ interface StatementRow {
 type BilledRow = Counts & { readonly merchant_id: number; readonly month: string; readonly mac: Mac };
 
 /** Looks at all statements and at all counts. */
-export function checkUsage(context: CheckContext): Looked {
+export function checkUsage(context: CheckContext): CheckOutcome {
   const { db, damage } = context;
   const stated = new Map<string, Counts>();
   const rows = db.prepare('SELECT merchant_id, month, body FROM statement').all() as StatementRow[];

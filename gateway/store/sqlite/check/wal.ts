@@ -11,8 +11,8 @@
  * https://www.sqlite.org/fileformat2.html#the_write_ahead_log
  */
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
-import { isWalLost } from '../place/wal-presence.js';
-import type { CheckContext, Looked } from './context.js';
+import { isWalLost } from '../folder/wal-presence.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
@@ -45,7 +45,7 @@ interface WalReading {
 }
 
 /** Counts the frames of this round, and tells of damage. */
-export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 'db'>): Looked {
+export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 'db'>): CheckOutcome {
   const wal = `${file}-wal`;
   if (isWalLost(file)) {
     damage(null, null, 'it is missing, and it had what was stored before the gateway was killed');

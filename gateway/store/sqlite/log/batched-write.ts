@@ -30,14 +30,14 @@ interface SimsWrite {
   readonly sims: readonly { readonly mac: Mac; readonly atMs: number }[];
 }
 
-interface FactWrite {
+interface MetadataWrite {
   readonly type: 'fact';
   readonly name: string;
   readonly value: string;
 }
 
 /** What needs no more than the tables that it is for. */
-export type PlainWrite = UsageWrite | SimsWrite | FactWrite | RefusalsWrite;
+export type PlainWrite = UsageWrite | SimsWrite | MetadataWrite | RefusalsWrite;
 
 export type BatchedWrite = ProgressWrite | PlainWrite | MerchantWrite;
 
@@ -45,7 +45,7 @@ export type BatchedWrite = ProgressWrite | PlainWrite | MerchantWrite;
 export class PlainWriter {
   readonly #addUsage: Statement;
   readonly #activate: Statement;
-  readonly #putFact: Statement;
+  readonly #putMetadata: Statement;
   readonly #refusals: RefusalWriter;
 
   constructor(db: Database) {
@@ -63,7 +63,7 @@ export class PlainWriter {
          bytes_down = bytes_down + excluded.bytes_down`,
     );
     this.#activate = db.prepare('INSERT INTO sim (mac, activated_at_ms) VALUES (?, ?) ON CONFLICT (mac) DO NOTHING');
-    this.#putFact = db.prepare(
+    this.#putMetadata = db.prepare(
       'INSERT INTO fact (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
     );
   }
@@ -72,7 +72,7 @@ export class PlainWriter {
   write(write: PlainWrite): void {
     if (write.type === 'usage') this.#add(write);
     else if (write.type === 'refusals') this.#refusals.write(write);
-    else if (write.type === 'fact') this.#putFact.run(write.name, write.value);
+    else if (write.type === 'fact') this.#putMetadata.run(write.name, write.value);
     else for (const { mac, atMs } of write.sims) this.#activate.run(mac, atMs);
   }
 

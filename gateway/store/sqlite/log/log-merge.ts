@@ -5,7 +5,7 @@
  */
 
 import type { LockEvent, LogEntry, StoredUplink } from '../../contract/store.js';
-import type { LogEventRow, LogReader } from './sqlite-log.js';
+import type { LogEventRow, LogReader } from './log-reader.js';
 import type { UplinkLookup } from './uplink-lookup.js';
 
 export class LogMerge {
@@ -53,7 +53,7 @@ export class LogMerge {
       this.#uplinks.reverse();
     }
     if (this.#events.length === 0) {
-      this.#events = this.#log.logEvents(this.#deviceId, this.#lastEventId, this.#lookup.tail.lastId, this.#limit);
+      this.#events = this.#log.logEvents(this.#deviceId, this.#lastEventId, this.#lookup.memtable.lastId, this.#limit);
       this.#lastEventId = this.#events.at(-1)?.id ?? this.#lastEventId;
       this.#events.reverse();
     }

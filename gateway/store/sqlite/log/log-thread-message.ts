@@ -4,8 +4,8 @@ import type { MerchantOutcome } from '../../contract/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { BatchedWrite } from './batched-write.js';
+import type { MemtableMark } from './memtable/uplink-memtable.js';
 import type { PackedCommit } from './packed-commit.js';
-import type { MemtableMark } from './uplink-memtable.js';
 
 /** One thing to be made durable, whole or not at all. */
 export type LogWrite = { readonly type: 'append'; readonly commit: PackedCommit } | BatchedWrite;

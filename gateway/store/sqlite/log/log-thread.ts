@@ -8,7 +8,7 @@ import { failureKind } from '../../contract/errors.js';
 import type { MerchantOutcome } from '../../contract/merchant-write.js';
 import { openDurable } from '../durable-file.js';
 import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
-import { LogWriter } from './sqlite-log.js';
+import { LogWriter } from './log-writer.js';
 import { WalCheckpointer } from './wal-checkpointer.js';
 
 /** Uplinks of one transaction from which on what else waits is left for the next one. */
@@ -55,14 +55,14 @@ function carryOut(writer: LogWriter, writes: readonly LogWrite[]): LogOutcome[] 
 class LogThread {
   readonly #db;
   readonly #writer: LogWriter;
-  readonly #emptier: WalCheckpointer;
+  readonly #checkpointer: WalCheckpointer;
 
   constructor({ file, runSize }: LogThreadData) {
     this.#db = openDurable(file);
     this.#writer = new LogWriter(this.#db, runSize);
-    this.#emptier = new WalCheckpointer(this.#db, file);
+    this.#checkpointer = new WalCheckpointer(this.#db, file);
     port.on('message', (request: LogRequest) => this.#take(request));
-    answer({ outcomes: [{}], mark: this.#writer.tail.mark });
+    answer({ outcomes: [{}], mark: this.#writer.memtable.mark });
   }
 
   #take(request: LogRequest): void {
@@ -89,28 +89,29 @@ class LogThread {
     const last = requests.at(-1);
     for (const request of requests) {
       // The mark knows of them all, so it goes with the last.
-      const mark = request === last ? this.#writer.tail.mark : undefined;
+      const mark = request === last ? this.#writer.memtable.mark : undefined;
       answer({ outcomes: outcomes.splice(0, request.writes.length), mark });
     }
-    this.#emptier.copyWhereLong();
+    this.#checkpointer.checkpointIfLong();
   }
 
   #other(request: Exclude<LogRequest, WriteRequest>): void {
     if (request.type === 'settle' || request.type === 'age') {
       const outcomes = this.#orFailure(1, () => {
         if (request.type === 'age') return [{ aged: this.#writer.deleteOld(request.piece) }];
-        this.#writer.settle();
+        this.#writer.flushIndexes();
         return [{}];
       });
-      answer({ outcomes, mark: this.#writer.tail.mark });
-      this.#emptier.copyWhereLong();
-    } else void (request.type === 'rest' ? this.#emptier.idle() : this.#close()).then(() => answer({ outcomes: [{}] }));
+      answer({ outcomes, mark: this.#writer.memtable.mark });
+      this.#checkpointer.checkpointIfLong();
+    } else
+      void (request.type === 'rest' ? this.#checkpointer.idle() : this.#close()).then(() => answer({ outcomes: [{}] }));
   }
 
   /** What the work came to; where what went before leaves the file uncertain, that for each. */
   #orFailure(count: number, work: () => LogOutcome[]): LogOutcome[] {
     try {
-      this.#emptier.check();
+      this.#checkpointer.check();
       return work();
     } catch (error) {
       return Array.from({ length: count }, () => ({ error: sendable(error) }));
@@ -118,7 +119,7 @@ class LogThread {
   }
 
   async #close(): Promise<void> {
-    await this.#emptier.close();
+    await this.#checkpointer.close();
     this.#db.close();
     // With nobody to listen to, the thread ends.
     port.unref();

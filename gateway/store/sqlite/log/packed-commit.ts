@@ -43,7 +43,7 @@ export interface PackedCommit {
   readonly count: number;
   readonly uplinks: ArrayBuffer;
   /** In order. */
-  readonly beside: readonly PackedExtras[];
+  readonly extras: readonly PackedExtras[];
   readonly judged: readonly Judged[];
   readonly states: ReadonlyMap<number, string>;
   readonly commands: readonly CommandChange[];
@@ -63,16 +63,16 @@ export function packCommit({ incoming, judged, states, commands = [] }: Commit):
   for (const item of incoming) if (item.type === 'uplink') words += wordsOf(item.bytes.length);
   const doubles = new Float64Array(words);
   const bytes = new Uint8Array(doubles.buffer);
-  const beside: PackedExtras[] = [];
+  const extras: PackedExtras[] = [];
   let at = 0;
   for (const item of incoming) {
     if (item.type === 'uplink') {
       packUplink(item, doubles, bytes, at);
       at += wordsOf(item.bytes.length);
       count += 1;
-    } else beside.push({ after: count, item });
+    } else extras.push({ after: count, item });
   }
-  return { count, uplinks: doubles.buffer, beside, judged, states, commands };
+  return { count, uplinks: doubles.buffer, extras, judged, states, commands };
 }
 
 /** Writes an uplink at a double; its id and its digest stay 0. */

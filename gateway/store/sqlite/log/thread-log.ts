@@ -5,17 +5,17 @@ import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from
 import { type MerchantOutcome, type MerchantWrite, rowsOf } from '../../contract/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
 import type { BatchedWrite } from './batched-write.js';
-import type { LogKeeper } from './log-keeper.js';
+import type { LogBackend } from './log-backend.js';
 import type { LogAnswer, LogDone, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
+import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import type { PackedCommit } from './packed-commit.js';
-import type { UplinkMemtable } from './uplink-memtable.js';
 import { loadMemtable } from './uplink-writer.js';
 
 /**
  * While commits of uplinks follow each other closely, what is written beside them waits so long for the next, to share
  * its fsync instead of standing in its way.
  */
-const RIDES_WITHIN: Milliseconds = 20;
+const BATCHED_WITHIN: Milliseconds = 20;
 
 /**
  * Rows of merchants' writes from which on what else waits is left for a later transaction. One list of users may have
@@ -30,42 +30,42 @@ const AFTER_LONG_LIST: Milliseconds = 100;
 /** Pings come in where the last ones are no older. */
 const PINGS_WITHIN: Milliseconds = Seconds(1);
 
-interface Asked {
+interface Pending {
   resolve(done: LogDone): void;
   reject(error: Error): void;
 }
 
-interface Riding<Write extends LogWrite = LogWrite> {
+interface Waiting<Write extends LogWrite = LogWrite> {
   readonly write: Write;
-  readonly asked: Asked;
+  readonly asked: Pending;
 }
 
-const NOTHING: readonly Riding<MerchantWrite>[] = [];
+const NOTHING: readonly Waiting<MerchantWrite>[] = [];
 
-export class ThreadLog implements LogKeeper {
-  readonly tail: UplinkMemtable;
+export class ThreadLog implements LogBackend {
+  readonly memtable: UplinkMemtable;
   readonly #thread: Worker;
   /** What has no outcome yet and was sent, oldest first. Whoever writes has limits of its own for what may wait. */
-  readonly #asked: Asked[] = [];
+  readonly #pending: Pending[] = [];
   /** What waits for the next commit of uplinks, and who waits for it. */
-  #riding: Riding<BatchedWrite>[] = [];
+  #batched: Waiting<BatchedWrite>[] = [];
   /** What merchants write and has not set out. A part of it goes at a time, the next when that is on the disk. */
-  readonly #ofMerchants: Riding<MerchantWrite>[] = [];
+  readonly #merchantWrites: Waiting<MerchantWrite>[] = [];
   /** Merchants' writes that are under way. */
-  #merchantsAway = 0;
+  #merchantWritesSent = 0;
   #isListLong = false;
   #pause: Timer | undefined;
-  #departure: Timer | undefined;
+  #flushTimer: Timer | undefined;
   #appendedAtMs = Number.NEGATIVE_INFINITY;
-  readonly #ended: Promise<void>;
+  readonly #exited: Promise<void>;
   #broken: Error | undefined;
 
-  private constructor(data: LogThreadData, tail: UplinkMemtable) {
-    this.tail = tail;
+  private constructor(data: LogThreadData, memtable: UplinkMemtable) {
+    this.memtable = memtable;
     this.#thread = new Worker(new URL('./log-thread.js', import.meta.url), { workerData: data });
     this.#thread.on('message', (answer: LogAnswer) => this.#answered(answer));
     this.#thread.on('error', (error) => this.#break(error));
-    this.#ended = new Promise((resolve) => {
+    this.#exited = new Promise((resolve) => {
       this.#thread.on('exit', () => {
         this.#break(new Error('it ended'));
         resolve();
@@ -81,7 +81,7 @@ export class ThreadLog implements LogKeeper {
   static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
     const log = new ThreadLog(data, loadMemtable(reader));
     try {
-      await new Promise<LogDone>((resolve, reject) => log.#asked.push({ resolve, reject }));
+      await new Promise<LogDone>((resolve, reject) => log.#pending.push({ resolve, reject }));
     } catch (error) {
       await log.#thread.terminate();
       throw error;
@@ -92,57 +92,57 @@ export class ThreadLog implements LogKeeper {
   async append(commit: PackedCommit): Promise<void> {
     this.#appendedAtMs = monotonicMs();
     await new Promise<LogDone>((resolve, reject) => {
-      this.#depart([{ write: { type: 'append', commit }, asked: { resolve, reject } }], [commit.uplinks]);
+      this.#flush([{ write: { type: 'append', commit }, asked: { resolve, reject } }], [commit.uplinks]);
     });
   }
 
-  async writeBeside(write: BatchedWrite): Promise<void> {
+  async writeBatched(write: BatchedWrite): Promise<void> {
     await new Promise<LogDone>((resolve, reject) => {
-      this.#riding.push({ write, asked: { resolve, reject } });
+      this.#batched.push({ write, asked: { resolve, reject } });
       // A lock waits for its CONNACK until its SIM is activated; for the rest nobody waits.
-      if (write.type === 'sims') this.#depart();
-      else this.#departSoon();
+      if (write.type === 'sims') this.#flush();
+      else this.#flushSoon();
     });
   }
 
   async writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome> {
     const { merchant } = await new Promise<LogDone>((resolve, reject) => {
-      this.#ofMerchants.push({ write, asked: { resolve, reject } });
-      if (this.#mayMerchantsGo) this.#departSoon();
+      this.#merchantWrites.push({ write, asked: { resolve, reject } });
+      if (this.#maySendMerchantWrites) this.#flushSoon();
     });
     return merchant ?? {};
   }
 
   /** With the next commit of uplinks, where one is likely to follow; else at once. */
-  #departSoon(): void {
-    if (monotonicMs() - this.#appendedAtMs > RIDES_WITHIN) this.#depart();
-    else this.#departure ??= systemClock.after(RIDES_WITHIN, () => this.#depart());
+  #flushSoon(): void {
+    if (monotonicMs() - this.#appendedAtMs > BATCHED_WITHIN) this.#flush();
+    else this.#flushTimer ??= systemClock.after(BATCHED_WITHIN, () => this.#flush());
   }
 
   /** Those of merchants' writes that go now. */
-  #nextOfMerchants(): readonly Riding<MerchantWrite>[] {
-    if (!this.#mayMerchantsGo || this.#ofMerchants.length === 0) return NOTHING;
+  #nextMerchantWrites(): readonly Waiting<MerchantWrite>[] {
+    if (!this.#maySendMerchantWrites || this.#merchantWrites.length === 0) return NOTHING;
     let [count, rows] = [0, 0];
-    for (const { write } of this.#ofMerchants) {
+    for (const { write } of this.#merchantWrites) {
       if (count > 0 && rows + rowsOf(write) > MERCHANT_ROWS_TOGETHER) break;
       rows += rowsOf(write);
       count += 1;
     }
-    this.#merchantsAway = count;
+    this.#merchantWritesSent = count;
     this.#isListLong = rows > MERCHANT_ROWS_TOGETHER;
-    return this.#ofMerchants.splice(0, count).map(({ write, asked }) => {
-      return { write, asked: { resolve: this.#back(asked.resolve), reject: this.#back(asked.reject) } };
+    return this.#merchantWrites.splice(0, count).map(({ write, asked }) => {
+      return { write, asked: { resolve: this.#countedBack(asked.resolve), reject: this.#countedBack(asked.reject) } };
     });
   }
 
-  get #mayMerchantsGo(): boolean {
-    return this.#merchantsAway === 0 && this.#pause === undefined;
+  get #maySendMerchantWrites(): boolean {
+    return this.#merchantWritesSent === 0 && this.#pause === undefined;
   }
 
-  #afterMerchants(): void {
+  #afterMerchantWrites(): void {
     const goOn = (): void => {
       this.#pause = undefined;
-      if (this.#ofMerchants.length > 0) this.#departSoon();
+      if (this.#merchantWrites.length > 0) this.#flushSoon();
     };
     const arePingsComing = monotonicMs() - this.#appendedAtMs < PINGS_WITHIN;
     if (this.#isListLong && arePingsComing) this.#pause = systemClock.after(AFTER_LONG_LIST, goOn);
@@ -150,15 +150,15 @@ export class ThreadLog implements LogKeeper {
   }
 
   /** Settles a merchant's write, and sends the next ones after the last of those that went with it. */
-  #back<Value>(settle: (value: Value) => void): (value: Value) => void {
+  #countedBack<Value>(settle: (value: Value) => void): (value: Value) => void {
     return (value) => {
-      this.#merchantsAway -= 1;
+      this.#merchantWritesSent -= 1;
       settle(value);
-      if (this.#merchantsAway === 0) this.#afterMerchants();
+      if (this.#merchantWritesSent === 0) this.#afterMerchantWrites();
     };
   }
 
-  async settle(): Promise<void> {
+  async flushIndexes(): Promise<void> {
     await this.#ask({ type: 'settle' });
   }
 
@@ -167,7 +167,7 @@ export class ThreadLog implements LogKeeper {
     return aged as AgedPiece;
   }
 
-  async rest(): Promise<void> {
+  async checkpointsIdle(): Promise<void> {
     await this.#ask({ type: 'rest' });
   }
 
@@ -175,42 +175,42 @@ export class ThreadLog implements LogKeeper {
     // Nothing waits for its end: whoever closes has waited for all writes.
     this.#pause?.cancel();
     await this.#ask({ type: 'close' });
-    await this.#ended;
+    await this.#exited;
   }
 
   /** Sends what rides, and what it rides with. */
-  #depart(more: readonly Riding[] = [], given: readonly ArrayBuffer[] = []): void {
-    this.#departure?.cancel();
-    this.#departure = undefined;
-    const all = [...this.#riding, ...this.#nextOfMerchants(), ...more];
-    this.#riding = [];
+  #flush(more: readonly Waiting[] = [], given: readonly ArrayBuffer[] = []): void {
+    this.#flushTimer?.cancel();
+    this.#flushTimer = undefined;
+    const all = [...this.#batched, ...this.#nextMerchantWrites(), ...more];
+    this.#batched = [];
     if (all.length === 0) return;
     const asked = all.map((each) => each.asked);
     this.#send({ type: 'write', writes: all.map(({ write }) => write) }, asked, given);
   }
 
   #ask(request: LogRequest): Promise<LogDone> {
-    this.#depart();
+    this.#flush();
     return new Promise((resolve, reject) => this.#send(request, [{ resolve, reject }]));
   }
 
-  #send(request: LogRequest, asked: readonly Asked[], given: readonly ArrayBuffer[] = []): void {
+  #send(request: LogRequest, asked: readonly Pending[], given: readonly ArrayBuffer[] = []): void {
     if (this.#broken !== undefined) {
       for (const { reject } of asked) reject(this.#broken);
       return;
     }
     this.#thread.postMessage(request, given);
-    this.#asked.push(...asked);
+    this.#pending.push(...asked);
   }
 
   #answered({ outcomes, mark }: LogAnswer): void {
     for (const outcome of outcomes) {
       if (outcome.error !== undefined || outcome.uplinks === undefined) continue;
-      this.tail.addPacked(new Float64Array(outcome.uplinks));
+      this.memtable.addPacked(new Float64Array(outcome.uplinks));
     }
-    if (mark !== undefined) this.tail.follow(mark);
+    if (mark !== undefined) this.memtable.follow(mark);
     for (const outcome of outcomes) {
-      const asked = this.#asked.shift();
+      const asked = this.#pending.shift();
       if (outcome.error === undefined) asked?.resolve(outcome);
       else asked?.reject(thrown(outcome.error));
     }
@@ -219,7 +219,7 @@ export class ThreadLog implements LogKeeper {
   /** A thread that ends by itself leaves nobody who knows what is on the disk: for the store, an I/O error. */
   #break(cause: Error): void {
     this.#broken ??= Object.assign(new Error(`the thread that writes it failed: ${cause.message}`), { code: 'EIO' });
-    for (const { reject } of this.#asked.splice(0)) reject(this.#broken);
+    for (const { reject } of this.#pending.splice(0)) reject(this.#broken);
   }
 }
 

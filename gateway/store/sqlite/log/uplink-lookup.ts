@@ -5,30 +5,30 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/store.js';
-import type { UplinkMemtable } from './uplink-memtable.js';
+import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** What a lock did for the merchant that has it now, and that was not erased. */
 const SHOWN = 'u.merchant_id = d.merchant_id AND u.kind >= 0';
 
 export class UplinkLookup {
-  readonly tail: UplinkMemtable;
-  readonly #idsOfName: Statement;
+  readonly memtable: UplinkMemtable;
+  readonly #idsOfKey: Statement;
   readonly #digest: Statement;
   readonly #latest: Statement;
   readonly #ofDevice: Statement;
   readonly #shown: Statement;
   readonly #event: Statement;
-  readonly #kept: Statement;
+  readonly #notErased: Statement;
   readonly #idBefore: Statement;
 
   /** `db` is a connection that reads what is committed; `tail` follows the writer of the log. */
-  constructor(db: Database, tail: UplinkMemtable) {
-    this.tail = tail;
+  constructor(db: Database, memtable: UplinkMemtable) {
+    this.memtable = memtable;
     const from = (table: string): string =>
       `SELECT ${UPLINK_COLUMNS}
        FROM ${table} t JOIN uplink u ON u.id = t.uplink_id JOIN device d ON d.id = u.device_id`;
-    this.#idsOfName = db
+    this.#idsOfKey = db
       .prepare(
         `SELECT uplink_id FROM uplink_name
          WHERE credential_id = ? AND boot = ? AND sequence = ? AND uplink_id <= ? ORDER BY uplink_id`,
@@ -46,7 +46,7 @@ export class UplinkLookup {
     const one = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
     this.#shown = db.prepare(`${one} AND ${SHOWN}`);
     this.#event = db.prepare(`${one} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
-    this.#kept = db.prepare(`${one} AND u.kind >= 0`);
+    this.#notErased = db.prepare(`${one} AND u.kind >= 0`);
     this.#idBefore = db
       .prepare(
         `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id <= ?
@@ -81,22 +81,22 @@ export class UplinkLookup {
   }
 
   /** Those of this name that were not erased, whoever's lock it is now, in the order of arrival. */
-  named(credentialId: number, boot: number, sequence: number): StoredUplink[] {
-    const rows = this.#ids(credentialId, boot, sequence).map((id) => this.#kept.get(id) as UplinkRow | undefined);
+  withKey(credentialId: number, boot: number, sequence: number): StoredUplink[] {
+    const rows = this.#ids(credentialId, boot, sequence).map((id) => this.#notErased.get(id) as UplinkRow | undefined);
     return rows.filter((row) => row !== undefined).map(toUplink);
   }
 
   /** The id of a device's uplink that `skipped` others of its come after, up to one id; undefined where it has none. */
   idBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
-    const newest = this.tail.idsOf(deviceId, 0).filter((id) => id <= upToId);
+    const newest = this.memtable.idsOf(deviceId, 0).filter((id) => id <= upToId);
     if (newest.length > skipped) return newest.at(-1 - skipped);
-    const settledTo = Math.min(upToId, this.tail.settledId);
+    const settledTo = Math.min(upToId, this.memtable.indexedId);
     return this.#idBefore.get(deviceId, settledTo, skipped - newest.length) as number | undefined;
   }
 
   #ids(credentialId: number, boot: number, sequence: number): number[] {
-    const settled = this.#idsOfName.all(credentialId, boot, sequence, this.tail.settledId) as number[];
-    return [...settled, ...this.tail.find(credentialId, boot, sequence)];
+    const settled = this.#idsOfKey.all(credentialId, boot, sequence, this.memtable.indexedId) as number[];
+    return [...settled, ...this.memtable.find(credentialId, boot, sequence)];
   }
 
   /** Newest first by the order of protocol.md §1, one credential after the other. */
@@ -108,21 +108,21 @@ export class UplinkLookup {
 
   #latestOf(credentialId: number, limit: number): StoredUplink[] {
     const found: StoredUplink[] = [];
-    for (const id of this.tail.newestOf(credentialId)) {
+    for (const id of this.memtable.newestKeysOf(credentialId)) {
       if (found.length >= limit) break;
       found.push(...this.#read(id));
     }
-    const settled = this.#latest.all(credentialId, this.tail.settledId, limit) as UplinkRow[];
+    const settled = this.#latest.all(credentialId, this.memtable.indexedId, limit) as UplinkRow[];
     found.push(...settled.map(toUplink));
     return found.sort((one, other) => other.boot - one.boot || other.sequence - one.sequence).slice(0, limit);
   }
 
   /** A device's after one id, in the order of arrival. */
   ofDevice(deviceId: number, afterId: number, limit: number): StoredUplink[] {
-    const settled = this.#ofDevice.all(deviceId, afterId, this.tail.settledId, limit) as UplinkRow[];
+    const settled = this.#ofDevice.all(deviceId, afterId, this.memtable.indexedId, limit) as UplinkRow[];
     const found = settled.map(toUplink);
     if (found.length >= limit) return found;
-    for (const id of this.tail.idsOf(deviceId, afterId)) {
+    for (const id of this.memtable.idsOf(deviceId, afterId)) {
       if (found.length >= limit) break;
       found.push(...this.#read(id));
     }
@@ -131,7 +131,7 @@ export class UplinkLookup {
 
   /** A device's last `most` in the order of arrival. */
   recentOf(deviceId: number, most: number): StoredUplink[] {
-    return this.ofDevice(deviceId, this.idBefore(deviceId, this.tail.lastId, most) ?? 0, most);
+    return this.ofDevice(deviceId, this.idBefore(deviceId, this.memtable.lastId, most) ?? 0, most);
   }
 
   #read(id: number): StoredUplink[] {

@@ -10,15 +10,15 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { digestOf } from '../../../webhooks/event-id.js';
 import type { RunSize } from '../../contract/store-options.js';
-import { IndexFlush } from './index-flush.js';
+import { IndexFlush } from './memtable/index-flush.js';
+import { RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js';
 import { UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
-import { RUN_SIZE, UplinkMemtable } from './uplink-memtable.js';
 import { packedSum } from './uplink-sum.js';
 
 /** Of the run that is put into the tables, more goes with a commit than came with it: so it ends before the next. */
-const SETTLED_PER_UPLINK = 1.25;
+const FLUSHED_PER_UPLINK = 1.25;
 /** And at least so many. */
-const SETTLED_LEAST = 64;
+const FLUSHED_LEAST = 64;
 
 /** The highest name of a credential. */
 interface Top {
@@ -35,7 +35,7 @@ interface LoadedRow {
 }
 
 /** The last id that an uplink was given; ids are given once, whatever was deleted since. */
-function givenId(db: Database): number {
+function highestIdGiven(db: Database): number {
   const given = db.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'uplink'`).pluck().get();
   return (given as number | undefined) ?? 0;
 }
@@ -43,7 +43,7 @@ function givenId(db: Database): number {
 /** The uplinks that the tables by name and by lock do not have yet, as a connection sees them. */
 export function loadMemtable(db: Database): UplinkMemtable {
   const settledId = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number;
-  const memtable = new UplinkMemtable(settledId, givenId(db));
+  const memtable = new UplinkMemtable(settledId, highestIdGiven(db));
   const rows = db.prepare('SELECT id, device_id, credential_id, boot, sequence FROM uplink WHERE id > ? ORDER BY id');
   for (const row of rows.iterate(settledId) as IterableIterator<LoadedRow>)
     memtable.growing.add(row.device_id, row.credential_id, row.boot, row.sequence, row.id);
@@ -54,15 +54,15 @@ export class UplinkWriter {
   readonly memtable: UplinkMemtable;
   readonly #insert: Statement;
   readonly #top: Statement;
-  readonly #idsOfName: Statement;
+  readonly #idsOfKey: Statement;
   readonly #digest: Statement;
-  readonly #putName: Statement;
+  readonly #putKey: Statement;
   readonly #putOfDevice: Statement;
-  readonly #moveSettled: Statement;
+  readonly #moveIndexed: Statement;
   /** Of credentials that sent since the growing run began. One may be higher than what is stored: it is looked up. */
   readonly #tops = new Map<number, Top>();
   readonly #size: RunSize;
-  #settling: IndexFlush | undefined;
+  #flush: IndexFlush | undefined;
   #lastId: number;
 
   constructor(db: Database, size: RunSize = RUN_SIZE) {
@@ -76,16 +76,16 @@ export class UplinkWriter {
     this.#top = db.prepare(
       'SELECT boot, sequence FROM uplink_name WHERE credential_id = ? ORDER BY boot DESC, sequence DESC LIMIT 1',
     );
-    this.#idsOfName = db
+    this.#idsOfKey = db
       .prepare('SELECT uplink_id FROM uplink_name WHERE credential_id = ? AND boot = ? AND sequence = ?')
       .pluck();
     this.#digest = db.prepare('SELECT digest FROM uplink WHERE id = ?').pluck();
-    this.#putName = db.prepare(
+    this.#putKey = db.prepare(
       'INSERT OR IGNORE INTO uplink_name (credential_id, boot, sequence, uplink_id) VALUES (?, ?, ?, ?)',
     );
     this.#putOfDevice = db.prepare('INSERT OR IGNORE INTO uplink_of_device (device_id, uplink_id) VALUES (?, ?)');
-    this.#moveSettled = db.prepare('UPDATE uplink_settled SET settled_id = ?');
-    this.#lastId = givenId(db);
+    this.#moveIndexed = db.prepare('UPDATE uplink_settled SET settled_id = ?');
+    this.#lastId = highestIdGiven(db);
   }
 
   /** The id of the newest uplink. */
@@ -94,27 +94,27 @@ export class UplinkWriter {
   }
 
   /** Does `work`, which is a transaction: where it fails, what is known here is as it was. */
-  during(work: () => void): void {
+  transaction(work: () => void): void {
     const lastId = this.#lastId;
-    const position = this.#settling?.position;
+    const position = this.#flush?.position;
     try {
       work();
     } catch (error) {
-      if (this.#lastId > lastId) this.memtable.growing.forgetFrom(lastId + 1);
+      if (this.#lastId > lastId) this.memtable.growing.dropFrom(lastId + 1);
       this.#lastId = lastId;
-      if (position !== undefined) this.#settling?.goBack(position);
+      if (position !== undefined) this.#flush?.rewind(position);
       throw error;
     }
-    if (this.#settling?.isOver) {
-      this.#settling = undefined;
-      this.memtable.settled();
+    if (this.#flush?.isDone) {
+      this.#flush = undefined;
+      this.memtable.finishFlush();
     }
-    if (this.memtable.settling === undefined && this.memtable.growing.isFull(this.#size)) this.endRun();
+    if (this.memtable.flushing === undefined && this.memtable.growing.isFull(this.#size)) this.startFlush();
   }
 
   /** The run that grows is put into the tables from now on. Not to be called while another one is. */
-  endRun(): void {
-    this.#settling = new IndexFlush(this.memtable.endRun());
+  startFlush(): void {
+    this.#flush = new IndexFlush(this.memtable.startFlush());
     this.#tops.clear();
   }
 
@@ -162,7 +162,7 @@ export class UplinkWriter {
       top.sequence = sequence;
       return true;
     }
-    const settled = this.#idsOfName.all(credentialId, boot, sequence) as number[];
+    const settled = this.#idsOfKey.all(credentialId, boot, sequence) as number[];
     const ids = [...settled, ...this.memtable.find(credentialId, boot, sequence)];
     return !ids.some((id) => (this.#digest.get(id) as Buffer | undefined)?.equals(digest));
   }
@@ -171,8 +171,8 @@ export class UplinkWriter {
     const known = this.#tops.get(credentialId);
     if (known !== undefined) return known;
     let top: Top = (this.#top.get(credentialId) as Top | undefined) ?? { boot: -1, sequence: -1 };
-    for (const run of [this.memtable.settling, this.memtable.growing]) {
-      const last = run?.names.get(credentialId)?.last;
+    for (const run of [this.memtable.flushing, this.memtable.growing]) {
+      const last = run?.keys.get(credentialId)?.last;
       if (last !== undefined && (last.boot - top.boot || last.sequence - top.sequence) > 0) top = last;
     }
     this.#tops.set(credentialId, top);
@@ -180,20 +180,20 @@ export class UplinkWriter {
   }
 
   /** Puts a slice of the run into the tables, as is right for a commit with so many uplinks. */
-  settleBeside(uplinks: number): void {
-    this.settle(Math.max(Math.ceil(uplinks * SETTLED_PER_UPLINK), SETTLED_LEAST));
+  flushWithCommit(uplinks: number): void {
+    this.flush(Math.max(Math.ceil(uplinks * FLUSHED_PER_UPLINK), FLUSHED_LEAST));
   }
 
   /** Puts so many of the run into the tables. */
-  settle(count: number): void {
-    const settling = this.#settling;
+  flush(count: number): void {
+    const settling = this.#flush;
     if (settling === undefined) return;
-    settling.takeNames(count, (credentialId, boot, sequence, id) => {
-      this.#putName.run(credentialId, boot, sequence, id);
+    settling.takeKeys(count, (credentialId, boot, sequence, id) => {
+      this.#putKey.run(credentialId, boot, sequence, id);
     });
     settling.takeDevices(count, (deviceId, id) => {
       this.#putOfDevice.run(deviceId, id);
     });
-    if (settling.isOver) this.#moveSettled.run(settling.lastId);
+    if (settling.isDone) this.#moveIndexed.run(settling.lastId);
   }
 }

@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 import type { Database, Statement } from 'better-sqlite3';
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { failureKind } from '../../contract/errors.js';
-import type { CopyAnswer, WalThreadData } from './wal-thread-message.js';
+import type { CheckpointAnswer, WalThreadData } from './wal-thread-message.js';
 
 /** With so many pages, 64 MB, the WAL is begun anew whatever that takes; the writer waits for it. */
 export const WAL_PAGES_MOST = 16_000;
@@ -28,7 +28,7 @@ export interface WalLimits {
 const LIMITS: WalLimits = { copiedFrom: 250, longFrom: 4000, little: 100, most: WAL_PAGES_MOST };
 
 /** How long one commit waits for that at the most: a thread that broke off is noticed only in between. */
-const WAITED_FOR: Milliseconds = Seconds(1);
+const WAIT_LIMIT: Milliseconds = Seconds(1);
 
 interface WalState {
   /** Pages in the WAL, and how many of them the file has. */
@@ -39,10 +39,10 @@ interface WalState {
 export class WalCheckpointer {
   readonly #file: string;
   readonly #limits: WalLimits;
-  readonly #look: Statement;
-  readonly #copy: Statement;
+  readonly #pages: Statement;
+  readonly #checkpoint: Statement;
   /** 1 while the thread copies; it says itself when it has ended. */
-  readonly #copying = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  readonly #checkpointing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   /** Made when there is something to copy for the first time. */
   #thread: Worker | undefined;
   #failure: unknown;
@@ -52,51 +52,51 @@ export class WalCheckpointer {
     this.#file = file;
     this.#limits = limits;
     db.pragma('wal_autocheckpoint = 0');
-    this.#look = db.prepare('PRAGMA wal_checkpoint(NOOP)');
-    this.#copy = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+    this.#pages = db.prepare('PRAGMA wal_checkpoint(NOOP)');
+    this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   }
 
   /** To be called when whoever waits has been answered. */
-  copyWhereLong(): void {
+  checkpointIfLong(): void {
     try {
-      const { log, checkpointed } = this.#look.get() as WalState;
+      const { log, checkpointed } = this.#pages.get() as WalState;
       const left = log - checkpointed;
       const { copiedFrom, longFrom, little, most } = this.#limits;
-      if (log >= most) this.#copyRest();
-      else if (this.#isCopying) return;
-      else if (log >= longFrom && left <= little) this.#copyRest();
-      else if (left >= copiedFrom) this.#copyBeside();
+      if (log >= most) this.#checkpointHere();
+      else if (this.#isCheckpointing) return;
+      else if (log >= longFrom && left <= little) this.#checkpointHere();
+      else if (left >= copiedFrom) this.#checkpointInThread();
     } catch (error) {
       this.#failed(error);
     }
   }
 
-  get #isCopying(): boolean {
-    return Atomics.load(this.#copying, 0) === 1;
+  get #isCheckpointing(): boolean {
+    return Atomics.load(this.#checkpointing, 0) === 1;
   }
 
-  #copyRest(): void {
+  #checkpointHere(): void {
     // Two can't copy at once: SQLite would refuse the second.
-    if (Atomics.wait(this.#copying, 0, 1, WAITED_FOR) !== 'timed-out') this.#copy.get();
+    if (Atomics.wait(this.#checkpointing, 0, 1, WAIT_LIMIT) !== 'timed-out') this.#checkpoint.get();
   }
 
-  #copyBeside(): void {
-    Atomics.store(this.#copying, 0, 1);
+  #checkpointInThread(): void {
+    Atomics.store(this.#checkpointing, 0, 1);
     this.#thread ??= this.#start();
     this.#thread.postMessage('copy');
   }
 
   #start(): Worker {
-    const data: WalThreadData = { file: this.#file, copying: this.#copying };
+    const data: WalThreadData = { file: this.#file, checkpointing: this.#checkpointing };
     const thread = new Worker(new URL('./wal-thread.js', import.meta.url), { workerData: data });
-    thread.on('message', ({ error }: CopyAnswer) => {
+    thread.on('message', ({ error }: CheckpointAnswer) => {
       if (error !== undefined) this.#failed(error);
     });
     // All of it stands in the WAL still, and the next time it is long another thread is made.
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       this.#thread = undefined;
-      Atomics.store(this.#copying, 0, 0);
+      Atomics.store(this.#checkpointing, 0, 0);
     });
     return thread;
   }
@@ -109,7 +109,7 @@ export class WalCheckpointer {
   /** Resolves when nothing is being copied. */
   async idle(): Promise<void> {
     const thread = this.#thread;
-    if (thread === undefined || !this.#isCopying) return;
+    if (thread === undefined || !this.#isCheckpointing) return;
     await new Promise<void>((resolve) => {
       thread.once('message', () => resolve());
       thread.once('exit', () => resolve());

@@ -2,16 +2,16 @@
 import type { LogError } from './log-thread-message.js';
 
 /** What the thread is asked to do. */
-export type CopyRequest = 'copy' | 'close';
+export type CheckpointRequest = 'copy' | 'close';
 
 /** What the thread is told when it starts. */
 export interface WalThreadData {
   readonly file: string;
   /** Its one number is 1 while it copies, set by who asks; the thread sets it to 0 and wakes who waits for that. */
-  readonly copying: Int32Array;
+  readonly checkpointing: Int32Array;
 }
 
 /** That it has copied; or what went wrong. */
-export interface CopyAnswer {
+export interface CheckpointAnswer {
   readonly error?: LogError;
 }

@@ -8,16 +8,16 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { openDurable } from '../durable-file.js';
 import type { LogError } from './log-thread-message.js';
-import type { CopyAnswer, CopyRequest, WalThreadData } from './wal-thread-message.js';
+import type { CheckpointAnswer, CheckpointRequest, WalThreadData } from './wal-thread-message.js';
 
 const port = parentPort as MessagePort;
-const { file, copying } = workerData as WalThreadData;
+const { file, checkpointing } = workerData as WalThreadData;
 let db: Database | undefined;
 
 /** Of this thread alone, as Linux has it: with few processors, those that answer pings go first. */
 const NICE = 10;
 
-function copied(): CopyAnswer {
+function copied(): CheckpointAnswer {
   try {
     db ??= openDurable(file);
     db.pragma('wal_checkpoint(PASSIVE)');
@@ -34,14 +34,14 @@ try {
 } catch {
   // Where a system forbids that, it copies all the same.
 }
-port.on('message', (request: CopyRequest) => {
+port.on('message', (request: CheckpointRequest) => {
   if (request === 'close') {
     db?.close();
     port.close();
     return;
   }
   const answer = copied();
-  Atomics.store(copying, 0, 0);
-  Atomics.notify(copying, 0);
+  Atomics.store(checkpointing, 0, 0);
+  Atomics.notify(checkpointing, 0);
   port.postMessage(answer);
 });

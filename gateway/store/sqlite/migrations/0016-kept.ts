@@ -5,7 +5,7 @@
 import type { Migration } from 'kysely';
 import { sql } from '../kysely.js';
 import { keepRowSums } from '../row-sum-triggers.js';
-import { keepCounts } from '../tables/people/kept.js';
+import { quotaCountStatements } from '../tables/people/quota-counts.js';
 import { USERNAME_KEY } from '../tables/people/username-key.js';
 
 export const kept: Migration = {
@@ -18,6 +18,6 @@ export const kept: Migration = {
       .on('user_account')
       .columns(['merchant_id', 'username_key'])
       .execute();
-    for (const statement of keepCounts()) await sql.raw(statement).execute(db);
+    for (const statement of quotaCountStatements()) await sql.raw(statement).execute(db);
   },
 };

@@ -1,6 +1,6 @@
 /**
- * API keys and tokens in the SQLite store. What operators change goes through Kysely and takes its turn on the store's
- * lane; what merchants' calls leave behind goes to the log's writer, which commits it in groups.
+ * API keys and tokens in the SQLite store. What operators change goes through Kysely and takes its turn on the
+ * write mutex; what merchants' calls leave behind goes to the log's writer, which commits it in groups.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Selectable } from 'kysely';
@@ -22,7 +22,7 @@ import { merchantNamed } from './registry.js';
 
 /** What tables that are written and read through Kysely need. */
 export interface TableParts {
-  readonly lane: WriteMutex;
+  readonly mutex: WriteMutex;
   readonly tables: Kysely<Tables>;
   readonly readTables: Kysely<Tables>;
 }
@@ -118,7 +118,7 @@ export class SqliteAccess implements AccessStore {
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    return this.#parts.lane.runExclusive(() => this.#parts.tables.transaction().execute(work));
+    return this.#parts.mutex.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 }
 

@@ -1,7 +1,7 @@
-/** The audit log in the SQLite store, through Kysely; whatever writes takes its turn on the store's lane. */
+/** The audit log in the SQLite store, through Kysely; whatever writes takes its turn on the write mutex. */
 import type { Insertable, Kysely, Selectable } from 'kysely';
 import {
-  AUDIT_KEPT,
+  AUDIT_RETAINED,
   type AuditBeginning,
   type AuditEnd,
   type AuditEntry,
@@ -56,7 +56,7 @@ export class SqliteAudit implements AuditStore {
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    return this.#parts.lane.runExclusive(() => this.#parts.tables.transaction().execute(work));
+    return this.#parts.mutex.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 }
 
@@ -64,7 +64,7 @@ async function insert(db: Kysely<Tables>, row: Insertable<AuditTable>): Promise<
   const { id } = await db.insertInto('audit').values(row).returning('id').executeTakeFirstOrThrow();
   await db
     .deleteFrom('audit')
-    .where('id', '<=', id - AUDIT_KEPT)
+    .where('id', '<=', id - AUDIT_RETAINED)
     .execute();
   return id;
 }

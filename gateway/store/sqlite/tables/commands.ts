@@ -23,20 +23,20 @@ const LAST_ID = 2 ** 32 - 1;
 /** As literals, since the index of unfinished commands is found by them alone. */
 const UNFINISHED = sql<CommandState>`('queued', 'sent')`;
 
-/** Reads from one connection, and writes through another, when its turn on the lane comes. */
+/** Reads from one connection, and writes through another under the write mutex. */
 export class CommandTableStore implements CommandStore {
-  readonly #lane: WriteMutex;
+  readonly #mutex: WriteMutex;
   readonly #writer: Kysely<Tables>;
   readonly #reader: Kysely<Tables>;
 
-  constructor(lane: WriteMutex, writer: Kysely<Tables>, reader: Kysely<Tables>) {
-    this.#lane = lane;
+  constructor(mutex: WriteMutex, writer: Kysely<Tables>, reader: Kysely<Tables>) {
+    this.#mutex = mutex;
     this.#writer = writer;
     this.#reader = reader;
   }
 
   async add(commands: readonly NewCommand[]): Promise<CommandRecord[]> {
-    const ids = await this.#lane.runExclusive(() =>
+    const ids = await this.#mutex.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
         const given: number[] = [];
         await checkTargets(db, commands);
@@ -74,7 +74,7 @@ export class CommandTableStore implements CommandStore {
   }
 
   expire(ids: readonly number[], atMs: number): Promise<number[]> {
-    return this.#lane.runExclusive(() =>
+    return this.#mutex.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
         const expired: number[] = [];
         for (const piece of pieces(ids)) {
@@ -93,7 +93,7 @@ export class CommandTableStore implements CommandStore {
   }
 
   postpone(ids: readonly number[], byMs: number): Promise<void> {
-    return this.#lane.runExclusive(() =>
+    return this.#mutex.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
         for (const piece of pieces(ids))
           await db
@@ -110,7 +110,7 @@ export class CommandTableStore implements CommandStore {
   }
 
   async cancel(id: number, atMs: number): Promise<boolean> {
-    const { numUpdatedRows } = await this.#lane.runExclusive(() =>
+    const { numUpdatedRows } = await this.#mutex.runExclusive(() =>
       this.#writer
         .updateTable('command')
         .set({ state: 'cancelled', finished_at_ms: atMs })

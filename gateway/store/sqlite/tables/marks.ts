@@ -26,8 +26,8 @@ export class SqliteMarks implements MarkStore {
   }
 
   add({ deviceId, markMs, state }: NewMark): Promise<void> {
-    const { lane, tables } = this.#parts;
-    return lane.runExclusive(() =>
+    const { mutex, tables } = this.#parts;
+    return mutex.runExclusive(() =>
       tables.transaction().execute(async (db) => {
         const row = { device_id: deviceId, mark_ms: markMs };
         await db

@@ -1,14 +1,14 @@
-/** Notices in the SQLite store, through Kysely; whatever writes takes its turn on the store's lane. */
+/** Notices in the SQLite store, through Kysely; whatever writes takes its turn on the write mutex. */
 import type { Kysely, Selectable } from 'kysely';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import {
-  NOTICES_KEPT,
+  NOTICES_RETAINED,
   type Notice,
   type NoticeChange,
   type NoticeFilter,
+  type NoticeKey,
   type NoticeKind,
-  type NoticeName,
   type NoticeStore,
 } from '../../contract/notice-store.js';
 import { sql } from '../kysely.js';
@@ -51,7 +51,7 @@ export class SqliteNotices implements NoticeStore {
     return rows.map(toNotice);
   }
 
-  async readOpen(): Promise<NoticeName[]> {
+  async readOpen(): Promise<NoticeKey[]> {
     const open = this.#parts.readTables.selectFrom('notice').select(['kind', 'subject']);
     return await open.where('resolved_at_ms', 'is', null).execute();
   }
@@ -80,7 +80,7 @@ export class SqliteNotices implements NoticeStore {
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
-    return this.#parts.lane.runExclusive(() => this.#parts.tables.transaction().execute(work));
+    return this.#parts.mutex.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 }
 
@@ -148,14 +148,14 @@ async function insert(db: Kysely<Tables>, told: readonly Told[]): Promise<void> 
 async function forgetOldest(db: Kysely<Tables>): Promise<void> {
   const counting = db.selectFrom('notice').select(({ fn }) => fn.countAll<number>().as('kept'));
   const { kept } = await counting.executeTakeFirstOrThrow();
-  if (kept <= NOTICES_KEPT) return;
+  if (kept <= NOTICES_RETAINED) return;
   const oldest = db
     .selectFrom('notice')
     .select('id')
     .orderBy(sql`read_at_ms IS NULL`)
     .orderBy('last_at_ms')
     .orderBy('id')
-    .limit(kept - NOTICES_KEPT);
+    .limit(kept - NOTICES_RETAINED);
   await db.deleteFrom('notice').where('id', 'in', oldest).execute();
 }
 

@@ -18,7 +18,7 @@ import type {
   PetProfile,
   UserPage,
 } from '../../contract/people-store.js';
-import { fullQuota, type Kept, overQuota, PetTooLarge, type Quota } from '../../contract/quota.js';
+import { fullQuota, overQuota, PetTooLarge, type Quota, type QuotaUse } from '../../contract/quota.js';
 import { usernameKey } from '../../contract/username-key.js';
 import { sql } from '../kysely.js';
 import type { Tables } from '../schema.js';
@@ -43,7 +43,7 @@ interface LoginRow {
 export class SqlitePeople implements PeopleStore {
   readonly #parts: PeopleParts;
   readonly #taken: TakenUsers;
-  readonly #kept: Statement;
+  readonly #quotaUse: Statement;
   readonly #byName: Statement;
   readonly #byKey: Statement;
   readonly #session: Statement;
@@ -52,7 +52,7 @@ export class SqlitePeople implements PeopleStore {
     this.#parts = parts;
     const { reader } = parts;
     this.#taken = new TakenUsers(reader);
-    this.#kept = reader.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
+    this.#quotaUse = reader.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
     const login = 'SELECT id, password_hash FROM user_account WHERE merchant_id = ? AND';
     this.#byName = reader.prepare(`${login} username = ?`).safeIntegers();
     this.#byKey = reader.prepare(`${login} username_key = ? LIMIT 2`).safeIntegers();
@@ -73,7 +73,7 @@ export class SqlitePeople implements PeopleStore {
 
   async findRoom(merchantId: number, users: number): Promise<void> {
     const { quota } = this.#parts;
-    const kept = this.#kept.get(merchantId) as Kept | undefined;
+    const kept = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
     const full = fullQuota({ pets: 0, users: (kept?.users ?? 0) + users, bytes: kept?.bytes ?? 0 }, quota, 'users');
     if (full !== undefined && users > 0) throw overQuota(full, quota);
   }

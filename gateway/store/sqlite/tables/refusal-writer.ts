@@ -1,9 +1,9 @@
 /** Writes what was refused of locks, over one connection; whoever calls has begun a transaction (batched-write.ts). */
 import type { Database, Statement } from 'better-sqlite3';
 import {
-  REFUSALS_KEPT,
-  REFUSALS_KEPT_FOR,
   REFUSALS_PER_LOCK,
+  REFUSALS_RETAINED,
+  REFUSALS_RETAINED_FOR,
   type RefusalChange,
 } from '../../contract/refusal-store.js';
 
@@ -51,9 +51,9 @@ export class RefusalWriter {
       const { changes: rows } = this.#put.run(change);
       if (rows > 0) this.#trimLock.run(change.mac);
     }
-    this.#deleteOld.run(nowMs - REFUSALS_KEPT_FOR);
+    this.#deleteOld.run(nowMs - REFUSALS_RETAINED_FOR);
     if (this.#writes++ % COUNT_EVERY !== 0) return;
-    const tooMany = (this.#count.get() as number) - REFUSALS_KEPT;
+    const tooMany = (this.#count.get() as number) - REFUSALS_RETAINED;
     if (tooMany > 0) this.#deleteOldest.run(tooMany);
   }
 }

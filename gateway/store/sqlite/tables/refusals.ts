@@ -1,7 +1,7 @@
 /** What was refused of locks, in SQLite: written by who writes the log (batched-write.ts), read through Kysely. */
 import type { Kysely } from 'kysely';
 import {
-  REFUSALS_KEPT_FOR,
+  REFUSALS_RETAINED_FOR,
   type Refusal,
   type RefusalChange,
   type RefusalStore,
@@ -13,7 +13,7 @@ export interface SqliteRefusalsParts {
   /** On the connection that only reads. */
   readonly readTables: Kysely<Tables>;
   /** Has it written by who writes the log; rejects with a StoreFailure. */
-  readonly writeBeside: (what: string, write: BatchedWrite) => Promise<void>;
+  readonly writeBatched: (what: string, write: BatchedWrite) => Promise<void>;
 }
 
 export class SqliteRefusals implements RefusalStore {
@@ -24,7 +24,7 @@ export class SqliteRefusals implements RefusalStore {
   }
 
   write(changes: readonly RefusalChange[], nowMs: number): Promise<void> {
-    return this.#parts.writeBeside('keep refusals', { type: 'refusals', changes, nowMs });
+    return this.#parts.writeBatched('keep refusals', { type: 'refusals', changes, nowMs });
   }
 
   async read(deviceId: number, nowMs: number): Promise<Refusal[]> {
@@ -34,7 +34,7 @@ export class SqliteRefusals implements RefusalStore {
       .selectAll('refusal')
       .where('refusal.device_id', '=', deviceId)
       .whereRef('refusal.merchant_id', '=', 'device.merchant_id')
-      .where('refusal.last_at_ms', '>=', nowMs - REFUSALS_KEPT_FOR)
+      .where('refusal.last_at_ms', '>=', nowMs - REFUSALS_RETAINED_FOR)
       .orderBy('refusal.last_at_ms', 'desc')
       .orderBy('refusal.id', 'desc')
       .execute();

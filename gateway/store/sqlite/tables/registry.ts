@@ -82,7 +82,7 @@ export class Registry {
     return rows.map(toWebhookUrl);
   }
 
-  async readFact(name: string): Promise<string | null> {
+  async readMetadata(name: string): Promise<string | null> {
     const row = await this.#db.selectFrom('fact').select('value').where('name', '=', name).executeTakeFirst();
     return row?.value ?? null;
   }

@@ -5,15 +5,15 @@ import { StoreFailure } from '../../contract/errors.js';
 import {
   type Forgetting,
   type Forgotten,
-  HASH_KEY_FACT,
-  KEY_ID_FACT,
-  type KeyFacts,
+  HASH_KEY_METADATA,
+  KEY_ID_METADATA,
+  type KeyMetadata,
   type SecretStore,
 } from '../../contract/secret-store.js';
 import type { WriteMutex } from '../write-mutex.js';
 
 export interface SqliteSecretsParts {
-  readonly lane: WriteMutex;
+  readonly mutex: WriteMutex;
   readonly writer: Database;
   readonly reader: Database;
 }
@@ -30,13 +30,13 @@ export class SqliteSecrets implements SecretStore {
     this.#parts = parts;
   }
 
-  async readKeyFacts(): Promise<KeyFacts> {
+  async readKeyMetadata(): Promise<KeyMetadata> {
     const { reader } = this.#parts;
     const fact = reader.prepare('SELECT value FROM fact WHERE name = ?').pluck();
-    const hashKey = fact.get(HASH_KEY_FACT) as string | undefined;
+    const hashKey = fact.get(HASH_KEY_METADATA) as string | undefined;
     const sample = reader.prepare('SELECT secret_sealed FROM webhook_url ORDER BY id LIMIT 1').pluck().get();
     return {
-      keyId: (fact.get(KEY_ID_FACT) as string | undefined) ?? null,
+      keyId: (fact.get(KEY_ID_METADATA) as string | undefined) ?? null,
       hashKeySealed: hashKey === undefined ? null : Buffer.from(hashKey, 'base64'),
       sample: (sample as Buffer | undefined) ?? null,
     };
@@ -44,8 +44,8 @@ export class SqliteSecrets implements SecretStore {
 
   async noteKeyId(keyId: string): Promise<void> {
     await this.#write('note the key', (db) => {
-      putFact(db, KEY_ID_FACT, keyId);
-      db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_FACT);
+      putFact(db, KEY_ID_METADATA, keyId);
+      db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
     });
   }
 
@@ -82,8 +82,8 @@ export class SqliteSecrets implements SecretStore {
           }),
           id,
         );
-      putFact(db, KEY_ID_FACT, key.keyId);
-      putFact(db, HASH_KEY_FACT, key.hashKeySealed.toString('base64'));
+      putFact(db, KEY_ID_METADATA, key.keyId);
+      putFact(db, HASH_KEY_METADATA, key.hashKeySealed.toString('base64'));
       return count;
     });
   }
@@ -100,15 +100,15 @@ export class SqliteSecrets implements SecretStore {
       db.prepare('UPDATE credential SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
       db.prepare('UPDATE api_key SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
       db.exec('DELETE FROM access_token; DELETE FROM user_session');
-      putFact(db, KEY_ID_FACT, keyId);
-      db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_FACT);
+      putFact(db, KEY_ID_METADATA, keyId);
+      db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
       return forgotten;
     });
   }
 
   #write<T>(what: string, work: (db: Database) => T): Promise<T> {
-    const { lane, writer } = this.#parts;
-    return lane.runExclusive(() => {
+    const { mutex, writer } = this.#parts;
+    return mutex.runExclusive(() => {
       try {
         return writer.transaction(() => work(writer)).immediate();
       } catch (error) {

@@ -9,7 +9,7 @@ import { type Month, monthEndMs } from '../../../usage/month.js';
 import type { PricePlan } from '../../../usage/price.js';
 import type { StatementBasis, UnbilledUsage } from '../../../usage/statement.js';
 import {
-  COUNTING_SINCE_FACT,
+  COUNTING_SINCE_METADATA,
   type DatedPlan,
   type StoredStatement,
   type UsageDelta,
@@ -24,33 +24,33 @@ import type { WriteMutex } from '../write-mutex.js';
 import { merchantNamed } from './registry.js';
 
 export interface SqliteUsageParts {
-  readonly lane: WriteMutex;
+  readonly mutex: WriteMutex;
   readonly tables: Kysely<Tables>;
   /** On the connection that only reads. */
   readonly readTables: Kysely<Tables>;
   /** Has it written by who writes the log; rejects with a StoreFailure. */
-  readonly writeBeside: (what: string, write: BatchedWrite) => Promise<void>;
+  readonly writeBatched: (what: string, write: BatchedWrite) => Promise<void>;
 }
 
 export class SqliteUsage implements UsageStore {
-  readonly #lane: WriteMutex;
+  readonly #mutex: WriteMutex;
   readonly #tables: Kysely<Tables>;
   readonly #reads: Kysely<Tables>;
-  readonly #writeBeside: SqliteUsageParts['writeBeside'];
+  readonly #writeBatched: SqliteUsageParts['writeBatched'];
 
-  constructor({ lane, tables, readTables, writeBeside }: SqliteUsageParts) {
-    this.#lane = lane;
-    this.#writeBeside = writeBeside;
+  constructor({ mutex, tables, readTables, writeBatched }: SqliteUsageParts) {
+    this.#mutex = mutex;
+    this.#writeBatched = writeBatched;
     this.#tables = tables;
     this.#reads = readTables;
   }
 
   activate(sims: readonly { readonly mac: Mac; readonly atMs: number }[]): Promise<void> {
-    return this.#writeBeside('activate a SIM', { type: 'sims', sims });
+    return this.#writeBatched('activate a SIM', { type: 'sims', sims });
   }
 
   add(deltas: readonly UsageDelta[], nowMs: number): Promise<void> {
-    return this.#writeBeside('add usage', { type: 'usage', deltas, nowMs });
+    return this.#writeBatched('add usage', { type: 'usage', deltas, nowMs });
   }
 
   async readActivations(): Promise<{ mac: Mac; activatedAtMs: number }[]> {
@@ -147,7 +147,7 @@ export class SqliteUsage implements UsageStore {
   }
 
   #transaction<T>(work: (db: Transaction<Tables>) => Promise<T>): Promise<T> {
-    return this.#lane.runExclusive(() => this.#tables.transaction().execute(work));
+    return this.#mutex.runExclusive(() => this.#tables.transaction().execute(work));
   }
 }
 
@@ -173,7 +173,11 @@ async function readBasis(
     .select('name')
     .where('id', '=', merchantId)
     .executeTakeFirstOrThrow();
-  const since = await db.selectFrom('fact').select('value').where('name', '=', COUNTING_SINCE_FACT).executeTakeFirst();
+  const since = await db
+    .selectFrom('fact')
+    .select('value')
+    .where('name', '=', COUNTING_SINCE_METADATA)
+    .executeTakeFirst();
   const plan = await db
     .selectFrom('price_plan')
     .selectAll()

@@ -6,7 +6,7 @@ import { StoreFailure } from '../../contract/errors.js';
 import type { LogEntry, QuarantinedMessage, StoredFinding, StoredUplink } from '../../contract/store.js';
 import type { FindingOfLock, LogStart, WhyStore } from '../../contract/why-store.js';
 import { LogMerge } from '../log/log-merge.js';
-import { type FindingRow, type LogReader, toFinding } from '../log/sqlite-log.js';
+import { type FindingRow, type LogReader, toFinding } from '../log/log-reader.js';
 import type { UplinkLookup } from '../log/uplink-lookup.js';
 
 interface QuarantineRow {
@@ -59,7 +59,7 @@ export class SqliteWhy implements WhyStore {
     return this.#read(() => {
       const found: StoredUplink[] = [];
       for (const credentialId of this.#credentials.all(deviceId) as number[])
-        if (found.length < MOST) found.push(...this.#lookup.named(credentialId, boot, sequence));
+        if (found.length < MOST) found.push(...this.#lookup.withKey(credentialId, boot, sequence));
       return found.sort((one, other) => one.id - other.id).slice(0, MOST);
     });
   }

@@ -13,7 +13,7 @@ import type {
   UpdatePet,
 } from '../../../contract/merchant-write.js';
 import { type NewSession, SESSIONS_PER_USER } from '../../../contract/people-store.js';
-import { fullQuota, type Kept, type Quota } from '../../../contract/quota.js';
+import { fullQuota, type Quota, type QuotaUse } from '../../../contract/quota.js';
 import { PetRows } from './pet-rows.js';
 import { Sequences } from './sequences.js';
 import { TakenUsers } from './taken-users.js';
@@ -38,7 +38,7 @@ export class MerchantWriter {
   readonly #taken: TakenUsers;
   readonly #pets: PetRows;
   readonly #users: UserRows;
-  readonly #kept: Statement;
+  readonly #quotaUse: Statement;
   readonly #endSessions: Statement;
   readonly #addSession: Statement;
   readonly #trimSessions: Statement;
@@ -54,7 +54,7 @@ export class MerchantWriter {
     this.#taken = new TakenUsers(db);
     this.#pets = new PetRows(db);
     this.#users = new UserRows(db, this.#sequences);
-    this.#kept = db.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
+    this.#quotaUse = db.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
     this.#endSessions = db.prepare(`DELETE FROM user_session WHERE id IN (${ended('user_session')})`);
     this.#addSession = db.prepare(
       'INSERT INTO user_session (merchant_id, user_id, token_hash, expires_at_ms) VALUES (?, ?, ?, ?)',
@@ -139,7 +139,7 @@ export class MerchantWriter {
 
   /** @param grown what there are more of now; their quota and that of the bytes may be full */
   #wantRoom(merchantId: number, quota: Quota, grown?: 'pets' | 'users'): void {
-    const kept = this.#kept.get(merchantId) as Kept | undefined;
+    const kept = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
     const full = kept && fullQuota(kept, quota, grown);
     if (full !== undefined) throw new Refused({ why: 'full', quota: full });
   }

@@ -10,7 +10,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
 import type { DeliveryFilter, DeliveryReading, DeliveryState, StoredAttempt } from '../../../contract/webhook-store.js';
-import type { UplinkMemtable } from '../../log/uplink-memtable.js';
+import type { UplinkMemtable } from '../../log/memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
 /** Uplink ids, both ends included. */
@@ -122,12 +122,12 @@ export class DeliveryReader {
     const named = { urlId: url.id, merchantId: url.merchantId, from, to, limit };
     const { all, ofLock, one } = this.#bare[which];
     if (deviceId === undefined) return (all.all(named) as UplinkRow[]).map(toUplink);
-    const { settledId } = this.#tail;
+    const { indexedId } = this.#tail;
     const found: UplinkRow[] = [];
     for (const id of this.#tail.idsOf(deviceId, from - 1).reverse()) {
       if (id <= to && found.length < limit) found.push(...(one.all({ ...named, from: id, to: id }) as UplinkRow[]));
     }
-    const rest = { ...named, deviceId, to: Math.min(to, settledId), limit: limit - found.length };
+    const rest = { ...named, deviceId, to: Math.min(to, indexedId), limit: limit - found.length };
     return [...found, ...(ofLock.all(rest) as UplinkRow[])].map(toUplink);
   }
 }

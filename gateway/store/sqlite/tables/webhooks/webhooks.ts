@@ -1,6 +1,6 @@
 /**
  * What operators ask of the SQLite store about webhooks. Ordinary tables go through Kysely, what touches the log or
- * many deliveries is SQL by hand; whatever writes takes its turn on the store's lane.
+ * many deliveries is SQL by hand; whatever writes takes its turn on the write mutex.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Transaction } from 'kysely';
@@ -36,7 +36,7 @@ const REMOVED_AT_ONCE = 200;
 const FORGIVEN = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
 
 export interface SqliteWebhooksParts {
-  readonly lane: WriteMutex;
+  readonly mutex: WriteMutex;
   readonly writer: Database;
   readonly reader: Database;
   readonly tables: Kysely<Tables>;
@@ -54,13 +54,13 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #putDue: Statement;
   readonly #isOnItsWay: Statement;
   readonly #undelivered: Statement;
-  readonly #kept: Statement;
+  readonly #undeliveredInGap: Statement;
   readonly #damaged: Statement;
 
   constructor(parts: SqliteWebhooksParts) {
     this.#parts = parts;
     const { reader, writer } = parts;
-    this.#deliveries = new DeliveryReader(reader, parts.lookup.tail);
+    this.#deliveries = new DeliveryReader(reader, parts.lookup.memtable);
     this.#waits = new DeliveryWaits(reader, writer);
     this.#pendingLocks = reader
       .prepare(
@@ -92,7 +92,7 @@ export class SqliteWebhooks implements WebhookStore {
          WHERE url_id = ? AND state = ? AND uplink_id > ? AND uplink_id <= ? ORDER BY uplink_id LIMIT ?`,
       )
       .pluck();
-    this.#kept = writer
+    this.#undeliveredInGap = writer
       .prepare(
         `SELECT u.id FROM uplink u JOIN webhook_url w ON w.merchant_id = u.merchant_id
          WHERE w.id = @urlId AND u.kind > 0 AND u.id > @from AND u.id <= @to
@@ -199,8 +199,8 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void> {
-    const { lane } = this.#parts;
-    return lane.runExclusive(() => this.#read('make deliveries due', () => this.#waits.shorten(urlId, waits)));
+    const { mutex } = this.#parts;
+    return mutex.runExclusive(() => this.#read('make deliveries due', () => this.#waits.shorten(urlId, waits)));
   }
 
   async findPending(urlId: number, deviceId: number): Promise<boolean> {
@@ -260,7 +260,7 @@ export class SqliteWebhooks implements WebhookStore {
       });
       const kept = gaps.flatMap((gap) => {
         const [from, to] = [Math.max(gap.afterId, afterId), Math.min(gap.untilId, toId)];
-        return from < to ? (this.#kept.all({ urlId, from, to, limit }) as number[]) : [];
+        return from < to ? (this.#undeliveredInGap.all({ urlId, from, to, limit }) as number[]) : [];
       });
       const oldest = [...rows, ...kept].sort((a, b) => a - b).slice(0, limit);
       for (const uplinkId of oldest) this.#putDue.run({ urlId, uplinkId, nowMs });
@@ -298,12 +298,12 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   #transaction<T>(work: (db: Transaction<Tables>) => Promise<T>): Promise<T> {
-    return this.#parts.lane.runExclusive(() => this.#parts.tables.transaction().execute(work));
+    return this.#parts.mutex.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
 
   #write<T>(what: string, work: () => T): Promise<T> {
-    const { lane, writer } = this.#parts;
-    return lane.runExclusive(() => this.#read(what, () => writer.transaction(work).immediate()));
+    const { mutex, writer } = this.#parts;
+    return mutex.runExclusive(() => this.#read(what, () => writer.transaction(work).immediate()));
   }
 
   #read<T>(what: string, work: () => T): T {

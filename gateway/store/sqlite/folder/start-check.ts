@@ -10,7 +10,7 @@ import { LockgateError } from '../../../../proto/errors.js';
 import { BLOCK_BYTES, BlockSummer, type BlockSums, readSums, sumsFileOf } from '../../file-sums.js';
 import { checkWal } from '../check/wal.js';
 import { isAtRest } from '../closed-file.js';
-import { asideName } from './put-aside.js';
+import { evidenceName } from './folder-access.js';
 import { isWalForeign, isWalLost, runningFileOf } from './wal-presence.js';
 
 /** Bytes that are read at once, while those before are summed: the event loop stands still for a millisecond. */
@@ -23,11 +23,11 @@ export interface StoreDamage {
   /** Sentences. */
   readonly what: readonly string[];
   /** Files that prove it. */
-  readonly proof: readonly Proof[];
+  readonly evidence: readonly EvidenceFile[];
 }
 
 /** A file to be put aside: a copy of it, where something of it may be of use yet. */
-interface Proof {
+interface EvidenceFile {
   readonly file: string;
   readonly stays: boolean;
 }
@@ -36,11 +36,11 @@ interface Proof {
 export async function findStoreDamage(file: string): Promise<StoreDamage | null> {
   const found = [...findWalDamage(file), ...(await findBlockDamage(file))];
   if (found.length === 0) return null;
-  return { what: found.map(({ what }) => what), proof: distinct(found.map(({ proof }) => proof)) };
+  return { what: found.map(({ what }) => what), evidence: distinct(found.map(({ evidence }) => evidence)) };
 }
 
-function distinct(proof: readonly Proof[]): Proof[] {
-  return [...new Map(proof.map((each) => [each.file, each])).values()];
+function distinct(evidence: readonly EvidenceFile[]): EvidenceFile[] {
+  return [...new Map(evidence.map((each) => [each.file, each])).values()];
 }
 
 /** @throws LockgateError `store-damaged` with what was found, and what to do */
@@ -54,9 +54,9 @@ export function refuseDamage(file: string, { what }: StoreDamage): never {
 }
 
 /** Puts what proves the damage aside, durably enough: where that is cut off, the damage is found once more. */
-export function putDamageAside({ proof }: StoreDamage): string[] {
-  return proof.map(({ file, stays }) => {
-    const aside = asideName(file);
+export function moveEvidence({ evidence }: StoreDamage): string[] {
+  return evidence.map(({ file, stays }) => {
+    const aside = evidenceName(file);
     if (stays) copyFileSync(file, aside);
     else renameSync(file, aside);
     if (file.endsWith('-wal')) rmSync(file.replace(/-wal$/, '-shm'), { force: true });
@@ -65,30 +65,30 @@ export function putDamageAside({ proof }: StoreDamage): string[] {
 }
 
 /** Puts it back, so that the next start finds the damage. To be called with no connection to the store open. */
-export function putDamageBack({ proof }: StoreDamage, kept: readonly string[]): void {
-  for (const [index, { file }] of proof.entries()) {
+export function restoreEvidence({ evidence }: StoreDamage, kept: readonly string[]): void {
+  for (const [index, { file }] of evidence.entries()) {
     const aside = kept[index];
     if (aside !== undefined) renameSync(aside, file);
     if (file.endsWith('-wal')) rmSync(file.replace(/-wal$/, '-shm'), { force: true });
   }
 }
 
-type Found = { readonly what: string; readonly proof: Proof };
+type Found = { readonly what: string; readonly evidence: EvidenceFile };
 
 function findWalDamage(file: string): Found[] {
   const wal = `${file}-wal`;
   if (isWalLost(file)) {
     const what = `${wal} is missing, and it had what was stored before the gateway was killed`;
-    return [{ what, proof: { file: runningFileOf(file), stays: false } }];
+    return [{ what, evidence: { file: runningFileOf(file), stays: false } }];
   }
   if (isAtRest(file)) return [];
-  const proof = { file: wal, stays: false };
+  const evidence = { file: wal, stays: false };
   if (existsSync(sumsFileOf(file)))
-    return [{ what: `${file} was closed in order, and is no more: ${wal} is new`, proof }];
-  if (isWalForeign(file)) return [{ what: `${wal} is another store’s`, proof }];
+    return [{ what: `${file} was closed in order, and is no more: ${wal} is new`, evidence }];
+  if (isWalForeign(file)) return [{ what: `${wal} is another store’s`, evidence }];
   const found: Found[] = [];
   checkWal(file, {
-    damage: (_table, _row, what) => found.push({ what: `${wal}: ${what}`, proof: { file: wal, stays: true } }),
+    damage: (_table, _row, what) => found.push({ what: `${wal}: ${what}`, evidence: { file: wal, stays: true } }),
     progress: () => undefined,
   });
   return found;
@@ -97,15 +97,15 @@ function findWalDamage(file: string): Found[] {
 async function findBlockDamage(file: string): Promise<Found[]> {
   const sums = readSums(file);
   if (sums === null) return [];
-  const proof = { file: sumsFileOf(file), stays: false };
-  if (sums === 'damaged') return [{ what: `${sumsFileOf(file)} does not fit its own checksum`, proof }];
+  const evidence = { file: sumsFileOf(file), stays: false };
+  if (sums === 'damaged') return [{ what: `${sumsFileOf(file)} does not fit its own checksum`, evidence }];
   const { size } = statSync(file);
-  if (size !== sums.bytes) return [{ what: `${file} has ${size} bytes; expected ${sums.bytes}`, proof }];
+  if (size !== sums.bytes) return [{ what: `${file} has ${size} bytes; expected ${sums.bytes}`, evidence }];
   const bad = differing(sums, await sumWhole(file));
   if (bad.length === 0) return [];
   const told = bad.slice(0, BLOCKS_TOLD).map((index) => `${index * BLOCK_BYTES} to ${(index + 1) * BLOCK_BYTES - 1}`);
   const more = bad.length > told.length ? ` and ${bad.length - told.length} more blocks` : '';
-  return [{ what: `bytes ${told.join(', ')}${more} of ${file} are not what they were when it was closed`, proof }];
+  return [{ what: `bytes ${told.join(', ')}${more} of ${file} are not what they were when it was closed`, evidence }];
 }
 
 function differing(expected: BlockSums, found: BlockSums): number[] {

@@ -1,5 +1,5 @@
 /** A run of uplinks on its way into the tables by name and by lock, in their order, a slice at a time. */
-import type { IdList } from '../id-list.js';
+import type { IdList } from './id-list.js';
 import type { UplinkRun } from './uplink-memtable.js';
 
 interface Position {
@@ -15,49 +15,49 @@ export class IndexFlush {
   readonly #credentials: readonly number[];
   readonly #devices: readonly number[];
   #credential = 0;
-  #name = 0;
+  #key = 0;
   #device = 0;
   #id = 0;
 
   constructor(run: UplinkRun) {
     this.#run = run;
     this.lastId = run.lastId;
-    this.#credentials = [...run.names.keys()].sort((one, other) => one - other);
+    this.#credentials = [...run.keys.keys()].sort((one, other) => one - other);
     this.#devices = [...run.devices.keys()].sort((one, other) => one - other);
   }
 
-  get isOver(): boolean {
+  get isDone(): boolean {
     return this.#credential === this.#credentials.length && this.#device === this.#devices.length;
   }
 
   get position(): Position {
-    return { credential: this.#credential, name: this.#name, device: this.#device, id: this.#id };
+    return { credential: this.#credential, name: this.#key, device: this.#device, id: this.#id };
   }
 
   /** What was taken since then was not kept. */
-  goBack({ credential, name, device, id }: Position): void {
+  rewind({ credential, name, device, id }: Position): void {
     this.#credential = credential;
-    this.#name = name;
+    this.#key = name;
     this.#device = device;
     this.#id = id;
   }
 
   /** Takes the next so many by name. */
-  takeNames(count: number, put: (credentialId: number, boot: number, sequence: number, id: number) => void): void {
+  takeKeys(count: number, put: (credentialId: number, boot: number, sequence: number, id: number) => void): void {
     for (let left = count; left > 0 && this.#credential < this.#credentials.length; ) {
       const credentialId = this.#credentials[this.#credential] as number;
-      const names = this.#run.names.get(credentialId);
-      if (names === undefined || this.#name >= names.length) {
+      const names = this.#run.keys.get(credentialId);
+      if (names === undefined || this.#key >= names.length) {
         this.#credential += 1;
-        this.#name = 0;
+        this.#key = 0;
         continue;
       }
-      put(credentialId, names.bootAt(this.#name), names.sequenceAt(this.#name), names.idAt(this.#name));
+      put(credentialId, names.bootAt(this.#key), names.sequenceAt(this.#key), names.idAt(this.#key));
       left -= 1;
-      this.#name += 1;
-      if (this.#name < names.length) continue;
+      this.#key += 1;
+      if (this.#key < names.length) continue;
       this.#credential += 1;
-      this.#name = 0;
+      this.#key = 0;
     }
   }
 

@@ -7,10 +7,10 @@
  * There are two runs: the one that is being put into the tables, and the one that grows. The thread that writes has one
  * of these, which decides; the store, where it reads, has a copy that follows.
  */
-import type { RunSize } from '../../contract/store-options.js';
-import { IdList } from '../id-list.js';
-import { NameList } from '../name-list.js';
-import { UPLINK_WORD, wordsOf } from './packed-commit.js';
+import type { RunSize } from '../../../contract/store-options.js';
+import { UPLINK_WORD, wordsOf } from '../packed-commit.js';
+import { IdList } from './id-list.js';
+import { KeyList } from './key-list.js';
 
 /**
  * With 1,000 locks, 50 uplinks of each go into their pages together. The most is what memory and the start after a
@@ -20,18 +20,18 @@ export const RUN_SIZE: RunSize = { least: 50_000, perCredential: 20, most: 200_0
 
 /** Uplinks that came one after the other. */
 export class UplinkRun {
-  readonly names = new Map<number, NameList>();
+  readonly keys = new Map<number, KeyList>();
   readonly devices = new Map<number, IdList>();
   count = 0;
   lastId = 0;
 
   add(deviceId: number, credentialId: number, boot: number, sequence: number, id: number): void {
-    let names = this.names.get(credentialId);
-    if (names === undefined) {
-      names = new NameList();
-      this.names.set(credentialId, names);
+    let keys = this.keys.get(credentialId);
+    if (keys === undefined) {
+      keys = new KeyList();
+      this.keys.set(credentialId, keys);
     }
-    names.add(boot, sequence, id);
+    keys.add(boot, sequence, id);
     let ids = this.devices.get(deviceId);
     if (ids === undefined) {
       ids = new IdList();
@@ -43,16 +43,16 @@ export class UplinkRun {
   }
 
   isFull({ least, perCredential, most }: RunSize): boolean {
-    return this.count >= least && (this.count >= most || this.count >= this.names.size * perCredential);
+    return this.count >= least && (this.count >= most || this.count >= this.keys.size * perCredential);
   }
 
   /** What a transaction that failed had added. */
-  forgetFrom(id: number): void {
-    for (const names of this.names.values()) names.forgetFrom(id);
+  dropFrom(id: number): void {
+    for (const keys of this.keys.values()) keys.dropFrom(id);
     this.count = 0;
     this.lastId = 0;
     for (const ids of this.devices.values()) {
-      ids.forgetFrom(id);
+      ids.dropFrom(id);
       this.count += ids.length;
       this.lastId = Math.max(this.lastId, ids.last);
     }
@@ -62,36 +62,36 @@ export class UplinkRun {
 /** Where the runs stand, as the writer tells the copy. */
 export interface MemtableMark {
   /** The tables by name and by lock have every uplink up to this id. */
-  readonly settledId: number;
+  readonly indexedId: number;
   /** The last uplink of the run that is being put into them; 0 where there is none. */
   readonly runEndId: number;
 }
 
 export class UplinkMemtable {
   /** Every uplink up to this id is in the tables. Some of the run after it may be too. */
-  settledId: number;
+  indexedId: number;
   /** The run that is being put into the tables. */
-  settling: UplinkRun | undefined;
+  flushing: UplinkRun | undefined;
   growing = new UplinkRun();
-  readonly #givenId: number;
+  readonly #highestIdGiven: number;
 
   /** `givenId`: the last id that was given when this was made, be its uplink deleted since. */
-  constructor(settledId: number, givenId: number) {
-    this.settledId = settledId;
-    this.#givenId = givenId;
+  constructor(indexedId: number, givenId: number) {
+    this.indexedId = indexedId;
+    this.#highestIdGiven = givenId;
   }
 
   /** The newest uplink that is known here. The file may have newer ones, of a commit that is not answered yet. */
   get lastId(): number {
-    return Math.max(this.#givenId, this.settledId, this.settling?.lastId ?? 0, this.growing.lastId);
+    return Math.max(this.#highestIdGiven, this.indexedId, this.flushing?.lastId ?? 0, this.growing.lastId);
   }
 
   get count(): number {
-    return this.growing.count + (this.settling?.count ?? 0);
+    return this.growing.count + (this.flushing?.count ?? 0);
   }
 
   get mark(): MemtableMark {
-    return { settledId: this.settledId, runEndId: this.settling?.lastId ?? 0 };
+    return { indexedId: this.indexedId, runEndId: this.flushing?.lastId ?? 0 };
   }
 
   /** Adds the uplinks of a commit that is stored; those without an id were in the log before. */
@@ -110,46 +110,46 @@ export class UplinkMemtable {
   }
 
   /** The run that grows is put into the tables from now on. */
-  endRun(): UplinkRun {
+  startFlush(): UplinkRun {
     const run = this.growing;
-    this.settling = run;
+    this.flushing = run;
     this.growing = new UplinkRun();
     return run;
   }
 
   /** All of the run is in the tables. */
-  settled(): void {
-    this.settledId = this.settling?.lastId ?? this.settledId;
-    this.settling = undefined;
+  finishFlush(): void {
+    this.indexedId = this.flushing?.lastId ?? this.indexedId;
+    this.flushing = undefined;
   }
 
   /** Does what the writer's has done. */
-  follow({ settledId, runEndId }: MemtableMark): void {
+  follow({ indexedId, runEndId }: MemtableMark): void {
     for (;;) {
-      if (this.settling !== undefined && this.settling.lastId <= settledId) this.settled();
-      const isEnded = this.growing.count > 0 && this.growing.lastId <= Math.max(settledId, runEndId);
-      if (this.settling !== undefined || !isEnded) return;
-      this.endRun();
+      if (this.flushing !== undefined && this.flushing.lastId <= indexedId) this.finishFlush();
+      const isEnded = this.growing.count > 0 && this.growing.lastId <= Math.max(indexedId, runEndId);
+      if (this.flushing !== undefined || !isEnded) return;
+      this.startFlush();
     }
   }
 
   /** The ids under one name. */
   find(credentialId: number, boot: number, sequence: number): number[] {
-    const found = this.growing.names.get(credentialId)?.find(boot, sequence) ?? [];
-    const before = this.settling?.names.get(credentialId)?.find(boot, sequence) ?? [];
+    const found = this.growing.keys.get(credentialId)?.find(boot, sequence) ?? [];
+    const before = this.flushing?.keys.get(credentialId)?.find(boot, sequence) ?? [];
     return before.length === 0 ? found : [...before, ...found];
   }
 
   /** The ids of a device after one id, growing. */
   idsOf(deviceId: number, afterId: number): number[] {
-    const [old, young] = [this.settling, this.growing].map((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
+    const [old, young] = [this.flushing, this.growing].map((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
     return [...(old as number[]), ...(young as number[])];
   }
 
   /** The ids of a credential's uplinks, the newest name first. */
-  *newestOf(credentialId: number): Generator<number> {
-    const lists = [this.settling, this.growing].map((run) => run?.names.get(credentialId) ?? new NameList());
-    const [old, young] = lists as [NameList, NameList];
+  *newestKeysOf(credentialId: number): Generator<number> {
+    const lists = [this.flushing, this.growing].map((run) => run?.keys.get(credentialId) ?? new KeyList());
+    const [old, young] = lists as [KeyList, KeyList];
     let [oldAt, youngAt] = [old.length - 1, young.length - 1];
     while (oldAt >= 0 || youngAt >= 0) {
       const order = (): number =>

@@ -11,8 +11,8 @@ import { isAtRest } from '../closed-file.js';
 import { readSchemaVersion } from '../schema-version.js';
 import { type DataLock, lockData } from './data-lock.js';
 import { closeToOthers, openFolder, STORE_NAME } from './folder-access.js';
-import { findStoreDamage, putDamageAside, putDamageBack, refuseDamage } from './start-check.js';
-import { wantOurs, wantStore } from './store-presence.js';
+import { findStoreDamage, moveEvidence, refuseDamage, restoreEvidence } from './start-check.js';
+import { isStoreNew, requireOurStore } from './store-presence.js';
 import { isWalLost } from './wal-presence.js';
 
 /** How a folder is to be taken. */
@@ -24,7 +24,7 @@ export interface TakenFolder {
   readonly isNew: boolean;
   readonly lock: DataLock;
   /** To be called where the store could not be opened after all: what proves its damage stands where it stood. */
-  readonly putBack: () => void;
+  readonly restoreEvidence: () => void;
 }
 
 /**
@@ -41,12 +41,12 @@ export async function takeFolder(folder: string, options: TakeOptions = {}): Pro
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
     const file = path.join(folder, STORE_NAME);
-    const isNew = wantStore(folder, options.makeNew === true);
+    const isNew = isStoreNew(folder, options.makeNew === true);
     if (isNew) {
       closeSync(openSync(file, 'a', 0o600));
-      return { file, isNew, lock, putBack: () => undefined };
+      return { file, isNew, lock, restoreEvidence: () => undefined };
     }
-    return { file, isNew, lock, putBack: await wantWhole(file, options.onDamage) };
+    return { file, isNew, lock, restoreEvidence: await requireWhole(file, options.onDamage) };
   } catch (error) {
     lock.release();
     throw error;
@@ -54,7 +54,7 @@ export async function takeFolder(folder: string, options: TakeOptions = {}): Pro
 }
 
 /** A store of a newer version is refused as such before any word of damage. @throws LockgateError `store-newer` */
-function wantOlder(file: string): void {
+function refuseNewer(file: string): void {
   try {
     const db = new SqliteDatabase(file, { readonly: true });
     try {
@@ -68,16 +68,16 @@ function wantOlder(file: string): void {
 }
 
 /** Returns how to put the proof of damage back. */
-async function wantWhole(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
+async function requireWhole(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
   const damage = await findStoreDamage(file);
   if (damage !== null && onDamage === undefined) {
     // To look would make an empty log where one was lost.
-    if (isAtRest(file) && !isWalLost(file)) wantOlder(file);
+    if (isAtRest(file) && !isWalLost(file)) refuseNewer(file);
     refuseDamage(file, damage);
   }
-  wantOurs(file);
+  requireOurStore(file);
   if (damage === null) return () => undefined;
-  const kept = putDamageAside(damage);
+  const kept = moveEvidence(damage);
   onDamage?.(damage.what, kept);
-  return () => putDamageBack(damage, kept);
+  return () => restoreEvidence(damage, kept);
 }

@@ -7,7 +7,7 @@ import { NumberRows } from './number-rows.js';
 const [BOOT, SEQUENCE, ID] = [0, 1, 2] as const;
 const WIDTH = 3;
 
-export class NameList {
+export class KeyList {
   readonly #rows = new NumberRows(WIDTH);
 
   get length(): number {
@@ -53,7 +53,7 @@ export class NameList {
   }
 
   /** Takes out those with this id or a later one. */
-  forgetFrom(id: number): void {
+  dropFrom(id: number): void {
     for (let at = this.length - 1; at >= 0; at--) if (this.idAt(at) >= id) this.#rows.remove(at);
   }
 

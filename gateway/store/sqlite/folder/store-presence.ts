@@ -8,8 +8,7 @@ import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../../proto/errors.js';
 import { sumsFileOf } from '../../file-sums.js';
-import { STORE_NAME } from './folder-access.js';
-import { asideName } from './put-aside.js';
+import { evidenceName, STORE_NAME } from './folder-access.js';
 import { APPLICATION_ID, runningFileOf } from './wal-presence.js';
 
 /** Files that only a gateway with a store leaves. The token is none of them: it may be given beforehand. */
@@ -28,7 +27,7 @@ const TABLES_NAMED = 3;
  *
  * @throws LockgateError `store-missing` where there was one, and `makeNew` does not say that it is given up
  */
-export function wantStore(folder: string, makeNew: boolean): boolean {
+export function isStoreNew(folder: string, makeNew: boolean): boolean {
   const file = path.join(folder, STORE_NAME);
   const stat = statSync(file, { throwIfNoEntry: false });
   if (stat !== undefined && stat.size > 0) return false;
@@ -44,7 +43,7 @@ export function wantStore(folder: string, makeNew: boolean): boolean {
     );
   }
   for (const left of [`${file}-wal`, sumsFileOf(file), runningFileOf(file)])
-    if (statSync(left, { throwIfNoEntry: false }) !== undefined) renameSync(left, asideName(left));
+    if (statSync(left, { throwIfNoEntry: false }) !== undefined) renameSync(left, evidenceName(left));
   rmSync(`${file}-shm`, { force: true });
   return true;
 }
@@ -54,7 +53,7 @@ export function wantStore(folder: string, makeNew: boolean): boolean {
  *
  * @throws LockgateError `store-foreign`
  */
-export function wantOurs(file: string): void {
+export function requireOurStore(file: string): void {
   if (!statSync(file).isFile())
     throw new LockgateError('store-foreign', `${file} is no store of lockgate's: it is not a file`);
   const header = readHeader(file);

@@ -30,7 +30,7 @@ const SUMMED = `UPDATE uplink SET sum = ${UPLINK_SUM}`;
 /** Named, so that the index over (url_id, uplink_id) serves. */
 const ANY_URL = 'url_id IN (SELECT id FROM webhook_url)';
 
-export class Forgetting {
+export class Deletion {
   readonly #select: Readonly<Record<AgingPiece['table'], Statement>>;
   readonly #delete: Readonly<Record<AgingPiece['table'], Statement>>;
   readonly #deleteAttempts: Statement;

@@ -57,26 +57,26 @@ export function closeUnopened(writer: Database, file: string): void {
 }
 
 /** Gives a store its number, and the mark of lockgate's stores, where it has none yet; and the log its page 1. */
-export function nameStore(writer: Database): void {
+export function numberStore(writer: Database): void {
   if (writer.pragma('user_version', { simple: true }) === 0) {
     writer.pragma(`application_id = ${APPLICATION_ID}`);
     writer.pragma(`user_version = ${randomInt(1, STORE_NUMBER_MOST)}`);
     // Only once the number is in the file can a log be held against it.
     writer.pragma('wal_checkpoint(TRUNCATE)');
   }
-  writeNumber(writer);
+  rewriteNumber(writer);
 }
 
 /** Written again, though it is the same: a log that stays short would not have page 1 otherwise, or be empty. */
-function writeNumber(writer: Database): void {
+function rewriteNumber(writer: Database): void {
   writer.pragma(`user_version = ${writer.pragma('user_version', { simple: true })}`);
 }
 
 /** Empties the log into the file and cuts it to nothing. Answers whether that could be done. */
-export function emptyWal(writer: Database, file: string): boolean {
+export function truncateWal(writer: Database, file: string): boolean {
   unmarkRunning(file);
   const [{ busy }] = writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
-  writeNumber(writer);
+  rewriteNumber(writer);
   markRunning(file);
   return busy === 0;
 }

@@ -1,14 +1,14 @@
 /**
  * What each merchant keeps: how many rows, and how many bytes (interfaces.md §2, Fairness). Triggers count, in the
  * transaction that writes, so that the table is right after a crash, a deletion or a write of whatever kind, and nobody
- * ever scans for it. `db check` counts anew and compares (check/kept.ts).
+ * ever scans for it. `db check` counts anew and compares (check/quota-counts.ts).
  */
 
 /** Bytes that a row counts for besides its texts: its numbers, its place in the table and in the indexes. */
 const ROW_BYTES = 64;
 
 /** A table of merchants' rows, and how it is counted. */
-export interface KeptTable {
+export interface CountedTable {
   readonly table: string;
   /** Where its rows are counted. */
   readonly column: 'pets' | 'users' | 'tokens' | 'sessions';
@@ -21,7 +21,7 @@ export interface KeptTable {
 const ownMerchant = (row: string): string => `${row}.merchant_id`;
 
 /** Every table that is counted. */
-export const KEPT_TABLES: readonly KeptTable[] = [
+export const COUNTED_TABLES: readonly CountedTable[] = [
   {
     table: 'pet',
     column: 'pets',
@@ -44,21 +44,21 @@ export const KEPT_TABLES: readonly KeptTable[] = [
 ];
 
 /** SQL for the bytes of a row. */
-export function keptBytes({ measured }: KeptTable, row: string): string {
+export function countedBytes({ measured }: CountedTable, row: string): string {
   return [...measured.map((column) => `ifnull(octet_length(${row}.${column}), 0)`), ROW_BYTES].join(' + ');
 }
 
 /** Statements that make the table and its triggers, and count what is there; for a migration. */
-export function keepCounts(): string[] {
-  const columns = KEPT_TABLES.map(({ column }) => `${column} INTEGER NOT NULL DEFAULT 0`);
+export function quotaCountStatements(): string[] {
+  const columns = COUNTED_TABLES.map(({ column }) => `${column} INTEGER NOT NULL DEFAULT 0`);
   return [
     `CREATE TABLE merchant_kept (merchant_id INTEGER PRIMARY KEY NOT NULL, ${columns.join(', ')},
        bytes INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID`,
-    ...KEPT_TABLES.flatMap(countTable),
+    ...COUNTED_TABLES.flatMap(countTable),
   ];
 }
 
-function countTable(kept: KeptTable): string[] {
+function countTable(kept: CountedTable): string[] {
   const { table, column, measured, merchant } = kept;
   const upsert = (rows: string): string =>
     `INSERT INTO merchant_kept (merchant_id, ${column}, bytes) ${rows}
@@ -67,9 +67,9 @@ function countTable(kept: KeptTable): string[] {
   const change = (row: 'NEW' | 'OLD', rows: string, bytes: string): string =>
     `UPDATE merchant_kept SET ${column} = ${column} ${rows}, bytes = bytes + (${bytes})
      WHERE merchant_id = ${merchant(row)}`;
-  const [now, before] = [keptBytes(kept, 'NEW'), keptBytes(kept, 'OLD')];
+  const [now, before] = [countedBytes(kept, 'NEW'), countedBytes(kept, 'OLD')];
   return [
-    upsert(`SELECT ${merchant(table)}, count(*), sum(${keptBytes(kept, table)}) FROM ${table} GROUP BY 1`),
+    upsert(`SELECT ${merchant(table)}, count(*), sum(${countedBytes(kept, table)}) FROM ${table} GROUP BY 1`),
     `CREATE TRIGGER ${table}_kept_new AFTER INSERT ON ${table} BEGIN
        ${upsert(`VALUES (${merchant('NEW')}, 1, ${now})`)}; END`,
     `CREATE TRIGGER ${table}_kept_gone AFTER DELETE ON ${table} BEGIN

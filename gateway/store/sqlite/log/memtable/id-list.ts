@@ -26,7 +26,7 @@ export class IdList {
   }
 
   /** Takes out this id and those after it. */
-  forgetFrom(id: number): void {
+  dropFrom(id: number): void {
     while (this.last >= id && this.length > 0) this.#rows.remove(this.length - 1);
   }
 

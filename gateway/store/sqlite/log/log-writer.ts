@@ -4,92 +4,34 @@
  */
 
 import type { Database, Statement } from 'better-sqlite3';
-import type { RuleName } from '../../../../proto/power/rules.js';
-import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
-import type { Source } from '../../../../proto/wire/ping.js';
 import type { MerchantOutcome } from '../../contract/merchant-write.js';
 import {
   type AgedPiece,
   type AgingPiece,
   type AttemptRecord,
-  CREDENTIALS_READ,
   type DeliveryProgress,
   type IncomingLockEvent,
   type IncomingQuarantine,
   type Judged,
   LOCK_EVENTS_PER_LOCK,
-  type LockAccount,
   QUARANTINE_PER_LOCK,
-  type StoredCredential,
-  type StoredFinding,
-  type StoredState,
-  type StoredUplink,
 } from '../../contract/store.js';
 import type { RunSize } from '../../contract/store-options.js';
+import { Deletion } from '../deletion.js';
 import { inTransaction } from '../durable-file.js';
-import { Forgetting } from '../forgetting.js';
-import { rowSum } from '../row-sum.js';
+import { stateSum } from '../row-sum.js';
 import { CommandChanges } from '../tables/command-changes.js';
 import { MerchantWriter } from '../tables/people/merchant-writer.js';
 import { PlainWriter } from './batched-write.js';
 import type { LogWrite } from './log-thread-message.js';
+import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import type { PackedCommit, PackedExtras } from './packed-commit.js';
-import type { UplinkMemtable } from './uplink-memtable.js';
-import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 import { UplinkWriter } from './uplink-writer.js';
 
 /** At every so many-th event of connections the lock's oldest are looked for: to look at each would cost more. */
 const TRIM_LOCK_EVENTS_EVERY = 1024;
 /** Uplinks that one transaction puts into the tables by name and by lock where nothing else is to do. */
-const SETTLED_AT_ONCE = 10_000;
-
-/** A finding as its row has it, with its lock. */
-export interface FindingRow {
-  id: number;
-  mac: string;
-  at_ms: number;
-  rule: string;
-  severity: 'violation' | 'warning';
-  message: string;
-  credential_id: number | null;
-  boot: number | null;
-  sequence: number | null;
-}
-
-/** The finding of a row. */
-export function toFinding(row: FindingRow): StoredFinding {
-  const { credential_id: credential, boot, sequence } = row;
-  const about = credential === null || boot === null || sequence === null ? null : { credential, boot, sequence };
-  const { severity, message, at_ms: atMs } = row;
-  const finding = { rule: row.rule as RuleName, severity, message, mac: formatMac(row.mac as Mac), about, atMs };
-  return { id: row.id, finding };
-}
-
-interface CredentialRow {
-  readonly id: number;
-  readonly secret_hash: Buffer;
-  readonly expires_at_ms: number | null;
-  readonly revoked_at_ms: number | null;
-}
-
-function toCredential(row: CredentialRow): StoredCredential {
-  const { id, secret_hash: secretHash, expires_at_ms: expiresAtMs } = row;
-  return { id, secretHash, expiresAtMs, isRevoked: row.revoked_at_ms !== null };
-}
-
-/** A lock event as its row has it. */
-export interface LogEventRow {
-  readonly id: number;
-  readonly at_ms: number;
-  readonly event: string;
-  readonly after_uplink_id: number;
-}
-
-/** The sum of a row of `device_state`; null where it holds what no such row can hold. */
-function stateSum(deviceId: number, state: string, through: number): number | null {
-  const isRow = Number.isSafeInteger(through) && typeof state === 'string';
-  return isRow ? rowSum(['device_state', BigInt(deviceId), state, BigInt(through)]) : null;
-}
+const FLUSHED_AT_ONCE = 10_000;
 
 /** An attempt that was under way while its event (@uplinkId) was erased leaves nothing behind. */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
@@ -113,20 +55,20 @@ export class LogWriter {
   readonly #finishDelivery: Statement;
   readonly #moveCursor: Statement;
   readonly #disableUrl: Statement;
-  readonly #park: Statement;
+  readonly #block: Statement;
   readonly #setDamaged: Statement;
   readonly #failing: Statement;
   readonly #hold: Statement;
   readonly #commands: CommandChanges;
   readonly #plain: PlainWriter;
   readonly #merchants: MerchantWriter;
-  readonly #forgetting: Forgetting;
+  readonly #forgetting: Deletion;
 
   constructor(db: Database, runSize?: RunSize) {
     this.#commands = new CommandChanges(db);
     this.#plain = new PlainWriter(db);
     this.#merchants = new MerchantWriter(db);
-    this.#forgetting = new Forgetting(db);
+    this.#forgetting = new Deletion(db);
     this.#db = db;
     this.#uplinks = new UplinkWriter(db, runSize);
     this.#putState = db.prepare(
@@ -173,7 +115,7 @@ export class LogWriter {
     );
     this.#moveCursor = db.prepare('UPDATE webhook_url SET cursor = ? WHERE id = ? AND cursor < ?');
     this.#disableUrl = db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ? WHERE id = ?`);
-    this.#park = db.prepare(
+    this.#block = db.prepare(
       `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
        SELECT @urlId, u.id, 'pending', 0, @atMs, u.device_id FROM uplink u WHERE ${NOT_ERASED} ON CONFLICT DO NOTHING`,
     );
@@ -187,7 +129,7 @@ export class LogWriter {
   }
 
   /** The uplinks that the tables by name and by lock do not have yet. */
-  get tail(): UplinkMemtable {
+  get memtable(): UplinkMemtable {
     return this.#uplinks.memtable;
   }
 
@@ -198,7 +140,7 @@ export class LogWriter {
    */
   write(writes: readonly LogWrite[]): MerchantOutcome[] {
     const outcomes: MerchantOutcome[] = [];
-    this.#during(() => {
+    this.#transaction(() => {
       for (const write of writes) {
         if (write.type === 'append') this.#append(write.commit);
         else if (write.type === 'merchant') outcomes.push(this.#merchants.write(write.operation));
@@ -214,7 +156,7 @@ export class LogWriter {
     for (const judged of commit.judged) this.#appendJudged(judged);
     for (const [deviceId, state] of commit.states) this.#storeState(deviceId, state);
     for (const change of commit.commands) this.#commands.apply(change);
-    this.#uplinks.settleBeside(commit.count);
+    this.#uplinks.flushWithCommit(commit.count);
   }
 
   /** The state as of the newest uplink. Its sum is set here: a trigger would do the same at several times the price. */
@@ -224,34 +166,34 @@ export class LogWriter {
   }
 
   /** Puts all uplinks into the tables by name and by lock, in steps. */
-  settle(): void {
-    while (this.tail.count > 0) {
-      if (this.tail.settling === undefined) this.#uplinks.endRun();
-      this.#during(() => this.#uplinks.settle(SETTLED_AT_ONCE));
+  flushIndexes(): void {
+    while (this.memtable.count > 0) {
+      if (this.memtable.flushing === undefined) this.#uplinks.startFlush();
+      this.#transaction(() => this.#uplinks.flush(FLUSHED_AT_ONCE));
     }
   }
 
   /** One durable transaction too. */
   deleteOld(piece: AgingPiece): AgedPiece {
     // What is deleted must not be put into the tables by name and by lock afterwards.
-    if (this.#forgetting.lastOld(piece) > this.tail.settledId) this.settle();
+    if (this.#forgetting.lastOld(piece) > this.memtable.indexedId) this.flushIndexes();
     return inTransaction(this.#db, () => this.#forgetting.deleteOld(piece));
   }
 
-  #during(work: () => void): void {
-    this.#uplinks.during(() => inTransaction(this.#db, work));
+  #transaction(work: () => void): void {
+    this.#uplinks.transaction(() => inTransaction(this.#db, work));
   }
 
-  #appendIncoming({ count, uplinks, beside }: PackedCommit): void {
+  #appendIncoming({ count, uplinks, extras }: PackedCommit): void {
     const doubles = new Float64Array(uplinks);
     let [at, besides] = [0, 0];
     for (let index = 0; index <= count; index++) {
-      while (beside[besides]?.after === index) this.#appendBeside((beside[besides++] as PackedExtras).item);
+      while (extras[besides]?.after === index) this.#appendExtra((extras[besides++] as PackedExtras).item);
       if (index < count) at = this.#uplinks.append(doubles, at);
     }
   }
 
-  #appendBeside(item: PackedExtras['item']): void {
+  #appendExtra(item: PackedExtras['item']): void {
     if (item.type === 'quarantine') this.#quarantine(item);
     else this.#appendLockEvent(item);
   }
@@ -284,7 +226,7 @@ export class LogWriter {
 
   #recordProgress(progress: DeliveryProgress): void {
     for (const attempt of progress.attempts) this.#recordAttempt(attempt);
-    for (const { uplinkId, atMs } of progress.parked ?? []) this.#park.run({ urlId: progress.urlId, atMs, uplinkId });
+    for (const { uplinkId, atMs } of progress.blocked ?? []) this.#block.run({ urlId: progress.urlId, atMs, uplinkId });
     for (const uplinkId of progress.damaged ?? []) this.#setDamaged.run({ urlId: progress.urlId, uplinkId });
     const { failing, hold } = progress;
     if (failing !== undefined) this.#failing.run(failing?.sinceMs ?? null, failing?.forMs ?? 0, progress.urlId);
@@ -303,135 +245,5 @@ export class LogWriter {
     }
     const next = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
     this.#putDelivery.run({ urlId, uplinkId, state: outcome.state, number, next });
-  }
-}
-
-/** Reads the log and the deliveries: only what is committed. */
-export class LogReader {
-  readonly #state: Statement;
-  readonly #lock: Statement;
-  readonly #credentials: Statement;
-  readonly #events: Statement;
-  readonly #outcomes: Statement;
-  readonly #lastReceived: Statement;
-  readonly #states: Statement;
-  readonly #findings: Statement;
-  readonly #logEvents: Statement;
-  readonly #statesOf: Statement;
-  readonly #settledTo: Statement;
-  readonly #settledToOf: Statement;
-  readonly #tailBegin: Statement;
-  readonly #unsettled: Statement;
-  readonly #unsettledOf: Statement;
-
-  constructor(db: Database) {
-    this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
-    this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ? AND removed_at_ms IS NULL');
-    this.#credentials = db.prepare(
-      `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
-       WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${CREDENTIALS_READ}`,
-    );
-    this.#events = db.prepare(
-      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.merchant_id = ? AND u.id > ? AND u.kind > 0 ORDER BY u.id LIMIT ?`,
-    );
-    this.#outcomes = db
-      .prepare(
-        `SELECT uplink_id FROM delivery WHERE url_id = @urlId AND uplink_id > @afterId UNION
-         SELECT uplink_id FROM attempt WHERE url_id = @urlId AND uplink_id > @afterId AND error IS NULL`,
-      )
-      .pluck();
-    const states = `SELECT s.device_id AS deviceId, d.mac, s.state, s.through_uplink_id AS through, s.sum
-       FROM device_state s JOIN device d ON d.id = s.device_id
-       WHERE d.removed_at_ms IS NULL`;
-    this.#states = db.prepare(states);
-    this.#statesOf = db.prepare(`${states} AND s.device_id IN (SELECT value FROM json_each(?))`);
-    this.#findings = db.prepare(
-      `SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id
-       WHERE f.device_id = ? AND f.merchant_id = d.merchant_id ORDER BY f.id DESC LIMIT ?`,
-    );
-    this.#logEvents = db.prepare(
-      `SELECT e.id, e.at_ms, e.event, e.after_uplink_id FROM lock_event e JOIN device d ON d.id = e.device_id
-       WHERE e.device_id = ? AND e.id > ? AND e.after_uplink_id <= ? AND e.merchant_id = d.merchant_id
-       ORDER BY e.id LIMIT ?`,
-    );
-    const settledTo = 'SELECT coalesce(min(through_uplink_id), 0) FROM device_state';
-    this.#settledTo = db.prepare(settledTo).pluck();
-    this.#settledToOf = db.prepare(`${settledTo} WHERE device_id IN (SELECT value FROM json_each(?))`).pluck();
-    this.#tailBegin = db
-      .prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)')
-      .pluck();
-    // The order of the joins is that of the log: a piece of its end is walked once.
-    const unsettled = (which: string): Statement =>
-      db.prepare(
-        `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
-           CROSS JOIN device d ON d.id = u.device_id
-         WHERE u.id > @afterId ${which} AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id AND u.kind >= 0
-         ORDER BY u.id LIMIT @limit`,
-      );
-    this.#unsettled = unsettled('');
-    this.#unsettledOf = unsettled('AND u.device_id IN (SELECT value FROM json_each(@of))');
-    this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
-  }
-
-  lastReceivedAtMs(): number | null {
-    return (this.#lastReceived.get() as number | undefined) ?? null;
-  }
-
-  /** Of all devices, or of these. */
-  deviceStates(deviceIds?: readonly number[]): StoredState[] {
-    const found = deviceIds === undefined ? this.#states.all() : this.#statesOf.all(JSON.stringify(deviceIds));
-    const rows = found as (StoredState & { through: number; sum: number | null })[];
-    return rows.map(({ deviceId, mac, state, through, sum }) => {
-      const isWhole = sum === stateSum(deviceId, state, through);
-      return isWhole ? { deviceId, mac, state } : { deviceId, mac, state, isDamaged: true };
-    });
-  }
-
-  /** The id before the uplinks that some state may lack, where that are the newest `most` at the most. */
-  tailBegin(most: number, deviceIds?: readonly number[]): number {
-    // After a stop in order no state lacks any, and nothing of the log is walked.
-    const settledTo = (
-      deviceIds === undefined ? this.#settledTo.get() : this.#settledToOf.get(JSON.stringify(deviceIds))
-    ) as number;
-    const firstId = this.#tailBegin.get(settledTo, most) as number | null;
-    return firstId === null ? settledTo : firstId - 1;
-  }
-
-  unsettled(afterId: number, limit: number, deviceIds?: readonly number[]): StoredUplink[] {
-    const rows =
-      deviceIds === undefined
-        ? this.#unsettled.all({ afterId, limit })
-        : this.#unsettledOf.all({ afterId, limit, of: JSON.stringify(deviceIds) });
-    return (rows as UplinkRow[]).map(toUplink);
-  }
-
-  findings(deviceId: number, limit: number): StoredFinding[] {
-    return (this.#findings.all(deviceId, limit) as FindingRow[]).map(toFinding);
-  }
-
-  /** Those that came no later than after this uplink. */
-  logEvents(deviceId: number, afterId: number, uplinkId: number, limit: number): LogEventRow[] {
-    return this.#logEvents.all(deviceId, afterId, uplinkId, limit) as LogEventRow[];
-  }
-
-  deviceState(deviceId: number): string | null {
-    return (this.#state.get(deviceId) as string | undefined) ?? null;
-  }
-
-  lock(mac: Mac, kind: Source): LockAccount | null {
-    const row = this.#lock.get(mac) as { id: number; merchant_id: number; simulated: number } | undefined;
-    // A MAC that nobody has is looked up as far as one that somebody has.
-    const credentials = (this.#credentials.all(row?.id ?? 0, kind) as CredentialRow[]).map(toCredential);
-    if (row === undefined) return null;
-    return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };
-  }
-
-  events(merchantId: number, afterId: number, limit: number): StoredUplink[] {
-    return (this.#events.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
-  }
-
-  outcomesAfter(urlId: number, afterId: number): number[] {
-    return this.#outcomes.all({ urlId, afterId }) as number[];
   }
 }

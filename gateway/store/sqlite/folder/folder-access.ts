@@ -2,8 +2,9 @@
  * The data folder as the file system sees it: it can be made and written to, and its files are their owner's alone
  * (quality.md §2, "files of the data folder").
  */
-import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readdirSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { systemClock } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 
 /** The name of the store's file. */
@@ -91,4 +92,13 @@ function ourFiles(folder: string): string[] {
   return readdirSync(folder).filter((name) => {
     return !SECRETS.has(name) && (OTHER_FILES.has(name) || BEGINNINGS.some((beginning) => name.startsWith(beginning)));
   });
+}
+
+/** A free name for a file that is evidence of damage: `FILE.failed.TIME`, in UTC. */
+export function evidenceName(file: string): string {
+  const time = new Date(systemClock.now()).toISOString().replaceAll(':', '-').replace(/\.\d+/, '');
+  const name = `${file}.failed.${time}`;
+  let free = name;
+  for (let number = 2; existsSync(free); number += 1) free = `${name}-${number}`;
+  return free;
 }

@@ -1,9 +1,9 @@
 /**
- * What each merchant keeps, counted anew and compared with what the triggers counted (people/kept.ts): the table has no
+ * What each merchant keeps, counted anew and compared with what the triggers counted (people/quota-counts.ts): the table has no
  * checksums, and a quota goes by it.
  */
-import { KEPT_TABLES, keptBytes } from '../tables/people/kept.js';
-import type { CheckContext, Looked } from './context.js';
+import { COUNTED_TABLES, countedBytes } from '../tables/people/quota-counts.js';
+import type { CheckContext, CheckOutcome } from './context.js';
 
 interface Counted {
   readonly merchant_id: number;
@@ -14,17 +14,17 @@ interface Counted {
 type KeptRow = Readonly<Record<string, number>> & { readonly merchant_id: number };
 
 /** Looks at every merchant that keeps something, or is said to. */
-export function checkKept({ db, damage }: CheckContext): Looked {
+export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
   const counted = new Map<number, Map<string, number>>();
   const add = (merchantId: number, column: string, count: number): void => {
     const counts = counted.get(merchantId) ?? new Map<string, number>();
     counts.set(column, (counts.get(column) ?? 0) + count);
     counted.set(merchantId, counts);
   };
-  for (const kept of KEPT_TABLES) {
+  for (const kept of COUNTED_TABLES) {
     const { table, column, merchant } = kept;
     const rows = db.prepare(
-      `SELECT ${merchant(table)} AS merchant_id, count(*) AS rows, sum(${keptBytes(kept, table)}) AS bytes
+      `SELECT ${merchant(table)} AS merchant_id, count(*) AS rows, sum(${countedBytes(kept, table)}) AS bytes
        FROM ${table} GROUP BY 1`,
     );
     for (const { merchant_id: merchantId, rows: count, bytes } of rows.all() as Counted[]) {
@@ -32,7 +32,7 @@ export function checkKept({ db, damage }: CheckContext): Looked {
       add(merchantId, 'bytes', bytes);
     }
   }
-  const columns = [...KEPT_TABLES.map(({ column }) => column), 'bytes'];
+  const columns = [...COUNTED_TABLES.map(({ column }) => column), 'bytes'];
   const rows = db.prepare('SELECT * FROM merchant_kept').all() as KeptRow[];
   for (const row of rows) {
     const counts = counted.get(row.merchant_id);

@@ -1,0 +1,187 @@
+/** Reads the log, the states of locks and what a delivery needs, in SQL by hand: only what is committed. */
+import type { Database, Statement } from 'better-sqlite3';
+import type { RuleName } from '../../../../proto/power/rules.js';
+import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import type { Source } from '../../../../proto/wire/ping.js';
+import {
+  CREDENTIALS_READ,
+  type LockAccount,
+  type StoredCredential,
+  type StoredFinding,
+  type StoredState,
+  type StoredUplink,
+} from '../../contract/store.js';
+import { stateSum } from '../row-sum.js';
+import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+
+/** A finding as its row has it, with its lock. */
+export interface FindingRow {
+  id: number;
+  mac: string;
+  at_ms: number;
+  rule: string;
+  severity: 'violation' | 'warning';
+  message: string;
+  credential_id: number | null;
+  boot: number | null;
+  sequence: number | null;
+}
+
+/** The finding of a row. */
+export function toFinding(row: FindingRow): StoredFinding {
+  const { credential_id: credential, boot, sequence } = row;
+  const about = credential === null || boot === null || sequence === null ? null : { credential, boot, sequence };
+  const { severity, message, at_ms: atMs } = row;
+  const finding = { rule: row.rule as RuleName, severity, message, mac: formatMac(row.mac as Mac), about, atMs };
+  return { id: row.id, finding };
+}
+
+interface CredentialRow {
+  readonly id: number;
+  readonly secret_hash: Buffer;
+  readonly expires_at_ms: number | null;
+  readonly revoked_at_ms: number | null;
+}
+
+function toCredential(row: CredentialRow): StoredCredential {
+  const { id, secret_hash: secretHash, expires_at_ms: expiresAtMs } = row;
+  return { id, secretHash, expiresAtMs, isRevoked: row.revoked_at_ms !== null };
+}
+
+/** A lock event as its row has it. */
+export interface LogEventRow {
+  readonly id: number;
+  readonly at_ms: number;
+  readonly event: string;
+  readonly after_uplink_id: number;
+}
+
+/** Reads the log and the deliveries: only what is committed. */
+export class LogReader {
+  readonly #state: Statement;
+  readonly #lock: Statement;
+  readonly #credentials: Statement;
+  readonly #events: Statement;
+  readonly #outcomes: Statement;
+  readonly #lastReceived: Statement;
+  readonly #states: Statement;
+  readonly #findings: Statement;
+  readonly #logEvents: Statement;
+  readonly #statesOf: Statement;
+  readonly #oldestState: Statement;
+  readonly #oldestStateOf: Statement;
+  readonly #firstOfNewest: Statement;
+  readonly #afterStates: Statement;
+  readonly #afterStatesOf: Statement;
+
+  constructor(db: Database) {
+    this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
+    this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ? AND removed_at_ms IS NULL');
+    this.#credentials = db.prepare(
+      `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
+       WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${CREDENTIALS_READ}`,
+    );
+    this.#events = db.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+       WHERE u.merchant_id = ? AND u.id > ? AND u.kind > 0 ORDER BY u.id LIMIT ?`,
+    );
+    this.#outcomes = db
+      .prepare(
+        `SELECT uplink_id FROM delivery WHERE url_id = @urlId AND uplink_id > @afterId UNION
+         SELECT uplink_id FROM attempt WHERE url_id = @urlId AND uplink_id > @afterId AND error IS NULL`,
+      )
+      .pluck();
+    const states = `SELECT s.device_id AS deviceId, d.mac, s.state, s.through_uplink_id AS through, s.sum
+       FROM device_state s JOIN device d ON d.id = s.device_id
+       WHERE d.removed_at_ms IS NULL`;
+    this.#states = db.prepare(states);
+    this.#statesOf = db.prepare(`${states} AND s.device_id IN (SELECT value FROM json_each(?))`);
+    this.#findings = db.prepare(
+      `SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id
+       WHERE f.device_id = ? AND f.merchant_id = d.merchant_id ORDER BY f.id DESC LIMIT ?`,
+    );
+    this.#logEvents = db.prepare(
+      `SELECT e.id, e.at_ms, e.event, e.after_uplink_id FROM lock_event e JOIN device d ON d.id = e.device_id
+       WHERE e.device_id = ? AND e.id > ? AND e.after_uplink_id <= ? AND e.merchant_id = d.merchant_id
+       ORDER BY e.id LIMIT ?`,
+    );
+    const settledTo = 'SELECT coalesce(min(through_uplink_id), 0) FROM device_state';
+    this.#oldestState = db.prepare(settledTo).pluck();
+    this.#oldestStateOf = db.prepare(`${settledTo} WHERE device_id IN (SELECT value FROM json_each(?))`).pluck();
+    this.#firstOfNewest = db
+      .prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)')
+      .pluck();
+    // The order of the joins is that of the log: a piece of its end is walked once.
+    const afterStates = (which: string): Statement =>
+      db.prepare(
+        `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
+           CROSS JOIN device d ON d.id = u.device_id
+         WHERE u.id > @afterId ${which} AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id AND u.kind >= 0
+         ORDER BY u.id LIMIT @limit`,
+      );
+    this.#afterStates = afterStates('');
+    this.#afterStatesOf = afterStates('AND u.device_id IN (SELECT value FROM json_each(@of))');
+    this.#lastReceived = db.prepare('SELECT received_at_ms FROM uplink ORDER BY id DESC LIMIT 1').pluck();
+  }
+
+  lastReceivedAtMs(): number | null {
+    return (this.#lastReceived.get() as number | undefined) ?? null;
+  }
+
+  /** Of all devices, or of these. */
+  deviceStates(deviceIds?: readonly number[]): StoredState[] {
+    const found = deviceIds === undefined ? this.#states.all() : this.#statesOf.all(JSON.stringify(deviceIds));
+    const rows = found as (StoredState & { through: number; sum: number | null })[];
+    return rows.map(({ deviceId, mac, state, through, sum }) => {
+      const isWhole = sum === stateSum(deviceId, state, through);
+      return isWhole ? { deviceId, mac, state } : { deviceId, mac, state, isDamaged: true };
+    });
+  }
+
+  /** The id before the uplinks that some state may lack, where that are the newest `most` at the most. */
+  idBeforeStates(most: number, deviceIds?: readonly number[]): number {
+    // After a stop in order no state lacks any, and nothing of the log is walked.
+    const settledTo = (
+      deviceIds === undefined ? this.#oldestState.get() : this.#oldestStateOf.get(JSON.stringify(deviceIds))
+    ) as number;
+    const firstId = this.#firstOfNewest.get(settledTo, most) as number | null;
+    return firstId === null ? settledTo : firstId - 1;
+  }
+
+  afterStates(afterId: number, limit: number, deviceIds?: readonly number[]): StoredUplink[] {
+    const rows =
+      deviceIds === undefined
+        ? this.#afterStates.all({ afterId, limit })
+        : this.#afterStatesOf.all({ afterId, limit, of: JSON.stringify(deviceIds) });
+    return (rows as UplinkRow[]).map(toUplink);
+  }
+
+  findings(deviceId: number, limit: number): StoredFinding[] {
+    return (this.#findings.all(deviceId, limit) as FindingRow[]).map(toFinding);
+  }
+
+  /** Those that came no later than after this uplink. */
+  logEvents(deviceId: number, afterId: number, uplinkId: number, limit: number): LogEventRow[] {
+    return this.#logEvents.all(deviceId, afterId, uplinkId, limit) as LogEventRow[];
+  }
+
+  deviceState(deviceId: number): string | null {
+    return (this.#state.get(deviceId) as string | undefined) ?? null;
+  }
+
+  lock(mac: Mac, kind: Source): LockAccount | null {
+    const row = this.#lock.get(mac) as { id: number; merchant_id: number; simulated: number } | undefined;
+    // A MAC that nobody has is looked up as far as one that somebody has.
+    const credentials = (this.#credentials.all(row?.id ?? 0, kind) as CredentialRow[]).map(toCredential);
+    if (row === undefined) return null;
+    return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };
+  }
+
+  events(merchantId: number, afterId: number, limit: number): StoredUplink[] {
+    return (this.#events.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
+  }
+
+  outcomesAfter(urlId: number, afterId: number): number[] {
+    return this.#outcomes.all({ urlId, afterId }) as number[];
+  }
+}
