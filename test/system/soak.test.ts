@@ -1,7 +1,7 @@
 /** The quick form of test/long/soak.test.ts: some seconds of load whose connections come and go (quality.md §2). */
 import t from 'tap';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
-import { runSoak } from '../helpers/soak/soak-run.js';
+import { establishedIn, runSoak } from '../helpers/soak/soak-run.js';
 
 const seed = chooseSeed();
 /** What the merchant's count and the gateway's end must say. */
@@ -22,6 +22,23 @@ t.test('connections that come and go leave nothing behind, and every ping arrive
   t.same({ missing, neverSent, wrongs, complaints, exitCode }, AS_PROMISED);
   const [before, after] = [run.looks.at(1), run.looks.at(-1)];
   t.ok((after?.descriptors ?? 0) <= (before?.descriptors ?? 0) + 20, 'descriptors are what they were');
+});
+
+t.test('a connection that the system lists twice counts once', async (t) => {
+  const row = (local: string, remote: string, state: string): string =>
+    `   0: ${local} ${remote} ${state} 00000000:00000000`;
+  const [ours, other] = ['0100007F:7148', '0100007F:7149'];
+  const table = [
+    '  sl  local_address rem_address   st tx_queue',
+    row(ours, '00000000:0000', '0A'),
+    row(ours, '0100007F:C001', '01'),
+    row(ours, '0100007F:C002', '01'),
+    row(ours, '0100007F:C003', '08'),
+    row(other, '0100007F:C004', '01'),
+    row(ours, '0100007F:C001', '01'),
+    '',
+  ].join('\n');
+  t.equal(establishedIn(table, 0x7148), 2);
 });
 
 t.test('a gateway that leaves out events is found', async (t) => {

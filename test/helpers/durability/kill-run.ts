@@ -4,6 +4,7 @@
  */
 import path from 'node:path';
 import Database from 'better-sqlite3';
+import { acceptDamage } from '../../../gateway/data-folder/damage-acceptance.js';
 import { Bell, oddMoment } from '../clocks/bell.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
@@ -42,6 +43,8 @@ export interface KillRunOptions {
   readonly powerLoss?: PowerLoss | undefined;
   /** What the gateway's processes find in their environment besides. */
   readonly environment?: NodeJS.ProcessEnv;
+  /** Whether a store that a start refuses as damaged is accepted, so that the run shows what was lost. */
+  readonly acceptsDamage?: boolean;
 }
 
 export interface KillRunResult {
@@ -195,8 +198,18 @@ export class KillRun {
       await oddMoment(this.#chance.between(0, START_MS));
       await this.#kill();
     }
-    await this.#gateway.start();
+    await this.#startAgain();
     this.#online();
+  }
+
+  async #startAgain(): Promise<void> {
+    try {
+      await this.#gateway.start();
+    } catch (error) {
+      if (this.#options.acceptsDamage !== true || !String(error).includes("code: 'store-damaged'")) throw error;
+      await acceptDamage(this.#gateway.request.data);
+      await this.#gateway.start();
+    }
   }
 
   async #endLife(): Promise<void> {
@@ -232,7 +245,7 @@ export class KillRun {
     // Should something only have been forgotten in memory, a start finds it on the disk; what is lost stays lost.
     for (const lock of this.#locks) lock.offline();
     await this.#gateway.stop(PHASE_SECONDS);
-    await this.#gateway.start();
+    await this.#startAgain();
     await this.#settled();
   }
 
@@ -247,7 +260,7 @@ export class KillRun {
     for (const lock of this.#locks) lock.cut();
     await this.#kill();
     this.#checkIntegrity();
-    await this.#gateway.start();
+    await this.#startAgain();
     this.#exitCodes.push(await this.#gateway.stop(STOP_SECONDS));
     this.#checkIntegrity();
     const { arrivals, refused } = this.#merchant;

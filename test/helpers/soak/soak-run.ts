@@ -151,12 +151,18 @@ async function lookAt(gateway: GatewayChild, seconds: number): Promise<SoakLook>
 
 /** The server's side of the connections to a port of 127.0.0.1, from Linux alone. */
 export function establishedOn(port: number): number {
+  return establishedIn(readFileSync('/proc/net/tcp', 'utf8'), port);
+}
+
+/** The same, in the text of `/proc/net/tcp`. It is read in pieces, and has a row twice where others ended meanwhile. */
+export function establishedIn(table: string, port: number): number {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
-  return rows.filter((row) => {
-    const [, from, , state] = row.trim().split(/\s+/);
-    return from === local && state === ESTABLISHED;
-  }).length;
+  const clients = new Set<string>();
+  for (const row of table.split('\n').slice(1)) {
+    const [, from, to = '', state] = row.trim().split(/\s+/);
+    if (from === local && state === ESTABLISHED) clients.add(to);
+  }
+  return clients.size;
 }
 
 function told(look: SoakLook, tally: SoakTally, merchant: SoakMerchant): string {
