@@ -44,7 +44,7 @@ import { Broker } from './mqtt/broker.js';
 import { budgetWatcher } from './mqtt/budget/budget-events.js';
 import { UplinkBudgets } from './mqtt/budget/uplink-budgets.js';
 import { GUARD_LIMITS, type GuardLimits } from './mqtt/connection-guard.js';
-import { KeptRefusals } from './mqtt/refusals/kept-refusals.js';
+import { RefusalRecorder } from './mqtt/refusals/refusal-recorder.js';
 import type { Session } from './mqtt/sessions.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
 import { DescriptorWatch } from './network/descriptor-watch.js';
@@ -86,13 +86,13 @@ export interface GatewayOptions {
   /** The clock that credentials, tokens, sessions and the pace of forgetting live by: the date, but in tests. */
   readonly wallClock?: Clock;
   /** What the limits of the MQTT listeners are measured by: real time, but in tests. */
-  readonly doorClock?: Clock;
+  readonly guardClock?: Clock;
   /** What locks' budgets are measured by: real time at the run's speed, but in tests. */
   readonly budgetClock?: Clock;
   /** What judges, and the version that it counts as, for tests in which it fails. */
   readonly judging?: Judging;
   /** Other limits of the MQTT listeners, for tests. */
-  readonly doorLimits?: Partial<GuardLimits>;
+  readonly guardLimits?: Partial<GuardLimits>;
   /** What merchants' and strangers' budgets over HTTP fill by: real time, but in tests. */
   readonly httpBudgetClock?: Clock;
   /** The clock that months and bills go by: the date, but in tests. */
@@ -371,7 +371,7 @@ interface Work {
   readonly commands: Commands;
   readonly usage: Usage;
   readonly budgets: UplinkBudgets;
-  readonly refusals: KeptRefusals;
+  readonly refusals: RefusalRecorder;
   readonly dispatcher: Dispatcher;
   readonly canStore: () => Promise<boolean>;
   readonly descriptors: DescriptorWatch;
@@ -395,9 +395,9 @@ async function startIdentity(
     host: config.mqttHost,
     port: config.mqttPort,
     tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
-    limits: doorLimits(config, options, descriptors),
+    limits: guardLimits(config, options, descriptors),
     roomFor: (raw) => descriptors.roomFor('lock', raw),
-    doorClock: options.doorClock,
+    guardClock: options.guardClock,
     onListening: (session) => commands.listening(session),
   });
   // Locks come in last, and are the first whom nothing more is sent.
@@ -429,7 +429,7 @@ function startMerchants(
 
 function startOperator(
   config: Config,
-  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpDoor> & {
+  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpAccess> & {
     readonly broker: Broker;
     readonly descriptors: DescriptorWatch;
     readonly locks: Locks;
@@ -442,7 +442,7 @@ function startOperator(
   const { limit = null } = descriptors.descriptors;
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
-    ...httpDoor(config, 'operator', descriptors),
+    ...httpAccess(config, 'operator', descriptors),
     host: config.operatorHost,
     port: config.operatorPort,
     settings: async () => {
@@ -506,7 +506,7 @@ async function startInterfaces(
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({
-    ...httpDoor(config, 'merchant', descriptors),
+    ...httpAccess(config, 'merchant', descriptors),
     host: config.httpHost,
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
@@ -524,14 +524,14 @@ async function startInterfaces(
 }
 
 /** Who may connect to an HTTP port, and whose word counts for somebody else's address. */
-type HttpDoor = Pick<OperatorServerOptions, 'connections' | 'proxies'>;
+type HttpAccess = Pick<OperatorServerOptions, 'connections' | 'proxies'>;
 
 /** That of one port. Where descriptors are few, a port may have a quarter of those that locks may have. */
-function httpDoor(
+function httpAccess(
   { httpPerAddress, trustedProxies }: Config,
   caller: 'merchant' | 'operator',
   watch: DescriptorWatch,
-): HttpDoor {
+): HttpAccess {
   const proxies = new TrustedProxies(trustedProxies);
   const most = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
   const limits = { most, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
@@ -540,9 +540,9 @@ function httpDoor(
 }
 
 /** Those who are silent may have half of the descriptors there are for locks, where these are few. */
-function doorLimits(config: Config, options: GatewayOptions, { descriptors }: DescriptorWatch): Partial<GuardLimits> {
+function guardLimits(config: Config, options: GatewayOptions, { descriptors }: DescriptorWatch): Partial<GuardLimits> {
   const silentPerAddress = Math.min(GUARD_LIMITS.silentPerAddress, Math.ceil(descriptors.forLocks / 2));
-  return { perAddress: config.mqttPerAddress, silentPerAddress, ...options.doorLimits };
+  return { perAddress: config.mqttPerAddress, silentPerAddress, ...options.guardLimits };
 }
 
 /** It stops after everything that could change something. */
@@ -560,9 +560,9 @@ async function startNotices({ store, events, health, now, started }: Ground, clo
 }
 
 /** What is refused of locks is kept from now on; it stops after the last connection has. */
-function startRefusals({ store, events, health, started }: Ground, clock: Clock): KeptRefusals {
+function startRefusals({ store, events, health, started }: Ground, clock: Clock): RefusalRecorder {
   const isStoreFailing = (): boolean => health.isStoreFailing;
-  const refusals = new KeptRefusals({
+  const refusals = new RefusalRecorder({
     store: store.refusals,
     events,
     clock: systemClock,

@@ -19,7 +19,7 @@ import type { Ingest, Sender } from '../ingest/ingest.js';
 import { forgottenState } from '../locks/device-state.js';
 import type { Locks } from '../locks/locks.js';
 import { RelivedState } from '../locks/relived-state.js';
-import type { KeptRefusals } from '../mqtt/refusals/kept-refusals.js';
+import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import { noSuchDevice } from '../store/contract/errors.js';
 import type { Device, DeviceReading, EndedCredentials, Erased, Phone, Store } from '../store/contract/store.js';
@@ -39,14 +39,14 @@ export interface DeviceAccountsParts {
   readonly clock: Clock;
   /** The run's clock: what is known of locks lives by it. */
   readonly runClock: Clock;
-  readonly sessions: Pick<Sessions, 'end' | 'none'>;
+  readonly sessions: Pick<Sessions, 'end' | 'whenNone'>;
   readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent' | 'rejudge'>;
   readonly locks: Pick<Locks, 'find' | 'replace' | 'mark' | 'judging'>;
   /** Told of locks that are marked as reflashed. */
   readonly events?: Pick<GatewayEvents, 'emit'> | undefined;
   readonly dispatcher: Pick<Dispatcher, 'forget' | 'settled'>;
   readonly commands: Pick<Commands, 'cancelled'>;
-  readonly refusals: Pick<KeptRefusals, 'store' | 'forget'>;
+  readonly refusals: Pick<RefusalRecorder, 'store' | 'forget'>;
 }
 
 export interface AddDevice {
@@ -296,7 +296,7 @@ export class DeviceAccounts {
     sessions.end(deviceId);
     await new Promise<void>((resolve) => {
       const patience = clock.after(SESSIONS_GONE_WITHIN, resolve);
-      void sessions.none(deviceId).then(() => {
+      void sessions.whenNone(deviceId).then(() => {
         patience.cancel();
         resolve();
       });

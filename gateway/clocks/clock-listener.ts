@@ -22,7 +22,9 @@ export function clockListener(parts: ClockListenerParts): ClockListener {
       commands.clockTurned();
     },
     stepping: (step, take) => {
-      const connected = [...sessions.all()].filter(({ isReady }) => isReady).map(({ sender }) => sender);
+      const connected = [...sessions.all()]
+        .filter(({ phase }) => phase !== 'authenticated')
+        .map(({ sender }) => sender);
       listenOverStep(parts, connected, take);
       commands.clockStepped(step);
     },

@@ -4,7 +4,7 @@ import type { Belief } from '../../proto/power/judge/belief.js';
 import { presence } from '../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { isDatable, toDate } from '../../proto/wire/ping-json.js';
-import type { Session } from '../mqtt/sessions.js';
+import type { Session, Subscription } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/contract/command-record.js';
 import { type CommandQueue, type IsHeld, nextCommand } from './command-queue.js';
 
@@ -30,7 +30,7 @@ export interface WaitQuestion {
   readonly queue: CommandQueue | undefined;
   readonly belief: Belief | undefined;
   /** The lock's own connection; undefined while there is none. */
-  readonly session: Pick<Session, 'isListening' | 'hasUnsubscribed'> | undefined;
+  readonly session: Pick<Session, 'subscription'> | undefined;
   readonly nowMs: number;
   readonly isHeld: IsHeld;
 }
@@ -48,14 +48,15 @@ export function waitOf(question: WaitQuestion): Wait | null {
   if (belief?.state === 'LOW_BATTERY') return { for: 'low-battery', text: 'low battery' };
   if (belief?.state === 'AIRPLANE') return { for: 'airplane', text: 'airplane mode: nothing reaches the lock' };
   if (session === undefined) return connectionWait(belief, nowMs);
-  if (!session.isListening) return { for: 'subscription', text: subscriptionText(session.hasUnsubscribed, belief) };
+  const { subscription } = session;
+  if (subscription !== 'active') return { for: 'subscription', text: subscriptionText(subscription, belief) };
   if (state === 'sent') return { for: 'acknowledgement', text: 'the lock’s answer' };
   return { for: 'sending', text: 'being sent' };
 }
 
-function subscriptionText(hasUnsubscribed: boolean, belief: Belief | undefined): string {
+function subscriptionText(subscription: Subscription, belief: Belief | undefined): string {
   const since = belief?.isConnected === true ? ` since ${toDate(belief.connectedSinceMs)}` : '';
-  return `lock connected${since}, has ${hasUnsubscribed ? 'unsubscribed from' : 'not subscribed to'} \`down\``;
+  return `lock connected${since}, has ${subscription === 'withdrawn' ? 'unsubscribed from' : 'not subscribed to'} \`down\``;
 }
 
 function connectionWait(belief: Belief | undefined, nowMs: number): Wait {

@@ -1,10 +1,11 @@
 /**
- * Who speaks: the connection is the identity (protocol.md §1). A lock has its MAC as client id and user name, and its
- * secret; a phone that acts for it has a client id of its own, the lock's MAC as user name, and a phone credential.
+ * Authenticates a CONNECT: the connection is the identity (protocol.md §1). A lock has its MAC as client id and user
+ * name, and its secret; a phone that acts for it has a client id of its own, the lock's MAC as user name, and a phone
+ * credential.
  *
- * Every refusal looks the same to the client and costs the same work, so that neither the answer nor its time tells
- * whether a lock exists, or what became of a credential: one keyed hash of what was given, and as many comparisons in
- * constant time whatever there is to compare with. The reason is for operators alone.
+ * Every refusal looks the same to the client and costs the same work, so that neither the answer nor its timing reveals
+ * whether a lock exists, or why a credential fails: one keyed hash of the given secret, and always the same number of
+ * constant-time comparisons. Only operators see the reason.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { type Mac, macFromWire } from '../../proto/wire/mac.js';
@@ -14,7 +15,7 @@ import type { Sender } from '../ingest/ingest.js';
 import { PHONES_PER_LOCK, type Store, type StoredCredential } from '../store/contract/store.js';
 import type { RefusalCause, RefusalReason } from './refusals/refusal-reason.js';
 
-/** What a CONNECT says of itself. */
+/** What a CONNECT claims. */
 export interface ConnectClaim {
   readonly clientId: string;
   readonly username: string | undefined;
@@ -26,12 +27,12 @@ export type Authentication =
   | {
       readonly ok: true;
       readonly sender: Sender;
-      /** When its credential ends, ms since the epoch by the wall's clock; null where it does not. */
+      /** When its credential expires, ms since the epoch, wall-clock time; null where it does not. */
       readonly expiresAtMs: number | null;
     }
   | { readonly ok: false; readonly cause: RefusalCause };
 
-interface Speaker {
+interface ClaimedSender {
   readonly mac: Mac;
   readonly source: Source;
 }
@@ -39,15 +40,15 @@ interface Speaker {
 const PHONE_CLIENT_ID = /^phone-([0-9A-F]{12})-[0-9A-Za-z]{1,32}$/;
 
 /**
- * How many comparisons a CONNECT costs at the least. A lock of its own has two credentials in force at the most (one is
- * being replaced), so two revoked ones are told from a wrong secret beside them.
+ * How many comparisons a CONNECT costs at least. A lock has at most two credentials in force (one is being replaced),
+ * so with two more, revoked credentials are recognised as such.
  */
 const COMPARISONS: Readonly<Record<Source, number>> = { lock: 4, phone: PHONES_PER_LOCK };
 
-/** Compared with where there is nothing else, for the time that it takes. */
-const NOTHING: StoredCredential = { id: 0, secretHash: Buffer.alloc(32), expiresAtMs: null, isRevoked: true };
+/** A dummy to compare with, so that the time is always the same. */
+const DUMMY: StoredCredential = { id: 0, secretHash: Buffer.alloc(32), expiresAtMs: null, isRevoked: true };
 
-/** Checks a claim against the store's credentials at `nowMs`, by the wall's clock. Rejects where the store fails. */
+/** Checks a claim against the store's credentials at `nowMs`, wall-clock time. Rejects where the store fails. */
 export async function authenticate(
   { store, keys }: { readonly store: Pick<Store, 'findLock'>; readonly keys: Keys },
   { clientId, username, password, hasWill }: ConnectClaim,
@@ -55,7 +56,7 @@ export async function authenticate(
 ): Promise<Authentication> {
   // A will would be a message that nobody sent.
   if (hasWill) return refusal('will', 'the CONNECT carries a will');
-  const speaker = readSpeaker(clientId);
+  const speaker = readClientId(clientId);
   if (speaker === undefined || speaker.mac !== username)
     return refusal(
       'identity',
@@ -76,19 +77,19 @@ export async function authenticate(
   return { ok: true, sender: { deviceId, merchantId, credentialId, mac, simulated, source }, expiresAtMs };
 }
 
-/** Who a client id says that it is. */
-function readSpeaker(clientId: string): Speaker | undefined {
+/** Whom a client id names. */
+function readClientId(clientId: string): ClaimedSender | undefined {
   const phone = PHONE_CLIENT_ID.exec(clientId)?.[1];
   const mac = macFromWire(phone ?? clientId);
   return mac === undefined ? undefined : { mac, source: phone === undefined ? 'lock' : 'phone' };
 }
 
-/** The credential with this hash; looks at all of them, and at `least` in any case. */
+/** The credential with this hash. Compares with all of them, and makes at least `least` comparisons. */
 function find(given: Buffer, known: readonly StoredCredential[], least: number): StoredCredential | undefined {
   let found: StoredCredential | undefined;
   for (let index = 0; index < Math.max(known.length, least); index += 1) {
-    const each = known[index] ?? NOTHING;
-    if (timingSafeEqual(each.secretHash, given) && each !== NOTHING) found ??= each;
+    const each = known[index] ?? DUMMY;
+    if (timingSafeEqual(each.secretHash, given) && each !== DUMMY) found ??= each;
   }
   return found;
 }

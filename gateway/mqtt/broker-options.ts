@@ -1,4 +1,4 @@
-/** What the broker is given: where it listens, what it works on, and who hears of it. */
+/** The options of the broker: where it listens, its collaborators, its callbacks. */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
@@ -19,11 +19,11 @@ export interface BrokerOptions {
   readonly port: number;
   /** The listener over TLS; there is none where this is left out. */
   readonly tls?: { readonly host: string; readonly port: number; readonly files: TlsFiles } | null | undefined;
-  /** Other limits of the front door than {@link DOOR_LIMITS}. */
+  /** Overrides of {@link GUARD_LIMITS}. */
   readonly limits?: Partial<GuardLimits> | undefined;
-  /** What the front door's limits are measured by: real time, whatever the run's clock does. */
-  readonly doorClock?: Clock | undefined;
-  /** Whether the process has a descriptor to spare for a connection; it does where this is left out. */
+  /** Measures the time limits of connections: real time, whatever the run's clock does. */
+  readonly guardClock?: Clock | undefined;
+  /** Whether the process has a descriptor to spare for a connection; always, where this is left out. */
   readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
   readonly store: Store;
   readonly keys: Keys;
@@ -33,14 +33,14 @@ export interface BrokerOptions {
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
-  /** The wall's, by which credentials expire. */
+  /** The wall clock, by which credentials expire. */
   readonly wallClock: Clock;
-  /** Whether the store can write, as far as is known: while it can't, nobody is let in whose word could not be kept. */
+  /** Whether the store can write, as far as is known: while it can't, a CONNECT is refused (server unavailable). */
   readonly canStore?: () => Promise<boolean>;
-  /** How much each lock may send; any amount where this is left out. */
+  /** How much each lock may send; unlimited where this is left out. */
   readonly budgets?: UplinkBudgets | undefined;
-  /** False takes every uplink by way of aedes: for tests, which compare. */
-  readonly fastLane?: boolean | undefined;
-  /** Told when a lock has subscribed to `down`: from now on it hears commands. */
+  /** False sends every uplink through aedes: for tests that compare the two ways. */
+  readonly fastPath?: boolean | undefined;
+  /** Called when a lock has subscribed to `down`: from now on it receives commands. */
   readonly onListening?: (session: Session) => void;
 }

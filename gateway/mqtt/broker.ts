@@ -1,14 +1,13 @@
 /**
- * MQTT for locks, on aedes; the only file that knows it.
+ * MQTT for locks, on aedes; the only file that imports it ("the library" in the other files of this room).
  *
  * aedes writes the PUBACK before it publishes, persists or calls `published`, so whatever is stored there can be lost
- * after the lock was told that it's safe. It does wait for `authorizePublish`, and closes the connection without a
- * PUBACK where that fails. So an uplink is decoded and committed inside `authorizePublish`, and its callback is the
- * acknowledgement. Uplinks as locks send them go past aedes, with the same promise (uplink-fast-path.ts).
+ * after the lock was told that it is safe. It does wait for `authorizePublish`, and closes the connection without a
+ * PUBACK where that fails. So an uplink is decoded and committed inside `authorizePublish`, and calling its callback is
+ * the acknowledgement. Ordinary uplinks bypass aedes, with the same promise (uplink-fast-path.ts).
  *
- * The connection is the identity (protocol.md §1): who speaks is settled at CONNECT, and no topic carries a MAC.
+ * The connection is the identity (protocol.md §1): the sender is determined at CONNECT, and no topic carries a MAC.
  */
-
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import {
@@ -31,58 +30,58 @@ import { type ConnectionFilter, connectionFilterOf } from './connection-filter.j
 import { ConnectionGuard, GUARD_LIMITS } from './connection-guard.js';
 import { closeLingering } from './lingering-close.js';
 import { type Connection, Listener } from './listener.js';
-import { DeafEmitter, NoPersistence } from './no-routing.js';
-import { filterOf, keepRepeatedFilters } from './packets/repeated-filters.js';
+import { NullEmitter, NullPersistence } from './no-routing.js';
+import { answerRepeatedFilters, topicFilterOf } from './packets/repeated-filters.js';
 import { DOWN_TOPIC, publishFault, subscribeFault } from './packets/topics.js';
 import type { RefusalCause } from './refusals/refusal-reason.js';
 import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/refusals.js';
 import { SessionExpiry } from './session-expiry.js';
-import { type Session, Sessions } from './sessions.js';
+import { Session, Sessions } from './sessions.js';
 import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
 import { type UplinkFastPath, UplinkFastPaths } from './uplink-fast-path.js';
 
 /**
- * What aedes does by itself is of no use here: it routes nothing, keeps nothing, and what takes too long the front door
- * ends before it would.
+ * Most of what aedes does by itself is not needed here: it routes and persists nothing, and the connection guard closes
+ * slow connections before aedes would.
  */
 const AEDES_OPTIONS = {
-  mq: new DeafEmitter(),
-  persistence: new NoPersistence(),
+  mq: new NullEmitter(),
+  persistence: new NullPersistence(),
   heartbeatInterval: Hours(1),
   drainTimeout: Seconds(10),
 } as const satisfies AedesOptions;
-// Or 65,536 small buffers are made with the first packet, one for each number there can be, and stay.
+// Otherwise mqtt-packet caches 65,536 small buffers with the first packet, one for each 16-bit number.
 mqttPacket.writeToStream.cacheNumbers = false;
 /** MQTT 3.1.1 §3.2.2.3: the CONNACK of a refused connection. */
 const SERVER_UNAVAILABLE = 3;
 const NOT_AUTHORIZED = 5;
 
-/** aedes' own words for a packet to a client that is gone. */
+/** The message of aedes' error for a packet to a client that is gone. */
 const CLOSED_ALREADY = 'connection closed';
 
-/** Said of a client that speaks before it was let in. */
+/** Why a packet is refused that arrives before the client is authenticated. */
 const NOT_AUTHENTICATED: RefusalCause = { reason: 'not-authenticated', why: 'the client is not authenticated' };
 const UNKNOWN_CONNECTION: RefusalCause = { reason: 'not-authenticated', why: 'the connection is unknown' };
 
-/** How often a CONNECT is looked at anew because credentials were withdrawn meanwhile, before it is turned away. */
-const AUTHENTICATED_MOST = 5;
+/** How often a CONNECT is checked, where credentials are withdrawn meanwhile each time, before it is refused. */
+const MAX_AUTHENTICATIONS = 5;
 
 type Accepted = Extract<Authentication, { ok: true }>;
 
 export class Broker {
-  /** Those who are authenticated now. */
+  /** The authenticated connections. */
   readonly sessions = new Sessions();
   readonly #refusals: Refusals;
   readonly #options: BrokerOptions;
   readonly #aedes: Aedes;
-  readonly #door: ConnectionGuard;
+  readonly #guard: ConnectionGuard;
   readonly #listeners: Listener[] = [];
   readonly #keepalives = new WeakMap<Client, number>();
   readonly #sessionOf = new WeakMap<Client, Session>();
-  readonly #withWill = new WeakSet<Client>();
+  readonly #clientsWithWill = new WeakSet<Client>();
   readonly #expiry: SessionExpiry;
-  readonly #lanes: UplinkFastPaths;
-  readonly #laneOf = new WeakMap<Client, UplinkFastPath>();
+  readonly #fastPaths: UplinkFastPaths;
+  readonly #fastPathOf = new WeakMap<Client, UplinkFastPath>();
   #identity: TlsIdentity | undefined;
   #closing = false;
 
@@ -93,20 +92,20 @@ export class Broker {
     this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
       this.sessions.end(expired.sender.deviceId, (session) => session === expired);
     });
-    this.#lanes = new UplinkFastPaths({
+    this.#fastPaths = new UplinkFastPaths({
       ingest: options.ingest,
       events: options.events,
-      onFirst: (gate) => this.#ready(clientOf(gate) as Client),
-      onFailed: (gate, error) => this.#laneFailed(clientOf(gate) as Client, error),
+      onFirst: (filter) => this.#connected(clientOf(filter) as Client),
+      onFailed: (filter, error) => this.#uplinkFailed(clientOf(filter) as Client, error),
     });
-    this.#door = new ConnectionGuard({
+    this.#guard = new ConnectionGuard({
       limits: { ...GUARD_LIMITS, ...options.limits },
       roomFor: options.roomFor,
-      clock: options.doorClock ?? new RunClock(options.clock.now()),
+      clock: options.guardClock ?? new RunClock(options.clock.now()),
       onConnect: ({ stream }) => void aedes.handle(stream),
-      onRefused: (gate, what, why) => this.#endedAtDoor(gate, 'gateway', what, why),
-      onSilent: (gate) => this.#setCauseOf(gate, 'keepalive'),
-      onUnread: (gate, why) => this.#endedAtDoor(gate, 'dropped', 'connection', why),
+      onRefused: (filter, what, why) => this.#endedByGuard(filter, 'gateway', what, why),
+      onSilent: (filter) => this.#setCauseOf(filter, 'keepalive'),
+      onUnread: (filter, why) => this.#endedByGuard(filter, 'dropped', 'connection', why),
     });
     this.#installHooks();
   }
@@ -118,14 +117,14 @@ export class Broker {
     try {
       await broker.#listen();
     } catch (error) {
-      // Its timers would keep a process going that has just said why it can't start.
+      // Its timers would keep a process alive that has just reported why it can't start.
       await broker.close();
       throw error;
     }
     return broker;
   }
 
-  /** How many CONNECTs, packets and so on were refused since the start. */
+  /** How many CONNECTs, packets and so on have been refused since the start. */
   get refusals(): RefusalCounts {
     return this.#refusals.counts;
   }
@@ -139,7 +138,7 @@ export class Broker {
     return this.#listeners[1]?.port;
   }
 
-  /** See the gateway's. @throws LockgateError `tls-file` */
+  /** See {@link Gateway.reloadTls}. @throws LockgateError `tls-file` */
   reloadTls(): TlsIdentity {
     const { tls } = this.#options;
     if (!tls) throw new LockgateError('tls-file', 'no TLS certificate is set');
@@ -147,7 +146,7 @@ export class Broker {
     return this.#identity;
   }
 
-  /** When the certificate in force ends, ms since the epoch; null without TLS. */
+  /** When the certificate in force expires, ms since the epoch; null without TLS. */
   get certificateEndMs(): number | null {
     return this.#identity === undefined ? null : Date.parse(this.#identity.validTo);
   }
@@ -157,20 +156,20 @@ export class Broker {
     return this.sessions.count;
   }
 
-  /** Takes nothing new, lets what was taken be answered, then ends every connection. */
+  /** Accepts nothing new, waits until what was taken is answered, then closes every connection. */
   async close(): Promise<void> {
     this.#closing = true;
     const closed = this.#listeners.map((listener) => listener.close());
-    // No byte is read any more, but what is being stored still gets its PUBACK.
-    this.#door.stopReading();
+    // Nothing more is read, but what is being stored still gets its PUBACK.
+    this.#guard.stopReading();
     await this.#options.ingest.stop();
     // A PUBACK is handed to its socket only at the end of the turn that wrote it.
     await new Promise<void>(afterThisTurn);
-    await this.#door.sayGoodbye();
+    await this.#guard.closeAll();
     await new Promise<void>((resolve) => this.#aedes.close(() => resolve()));
     this.#expiry.stop();
     this.#options.budgets?.stop();
-    this.#door.destroyAll();
+    this.#guard.destroyAll();
     await Promise.all(closed);
   }
 
@@ -184,15 +183,15 @@ export class Broker {
     this.#listeners.push(await Listener.start({ host: tls.host, port: tls.port, tls: context, onConnection }));
   }
 
-  /** Speaks MQTT on a connection of which not one byte has been read. */
+  /** Serves MQTT on a new connection. */
   take(connection: Connection): void {
     this.#options.usage.meter.opened(connection.raw);
-    this.#door.take(connection);
+    this.#guard.take(connection);
   }
 
   #installHooks(): void {
     const aedes = this.#aedes;
-    // What a lock publishes has been taken by now, and nobody is told of clients.
+    // By then ingest has what a lock publishes, and nobody subscribes to clients' coming and going.
     aedes.publish = (_packet: unknown, client: unknown, done?: () => void) => {
       if (typeof client === 'function') client();
       else done?.();
@@ -208,72 +207,70 @@ export class Broker {
     aedes.authorizeSubscribe = (client, subscription, done) => {
       const session = this.#sessionOf.get(client);
       const { qos } = subscription;
-      const topic = filterOf(subscription);
+      const topic = topicFilterOf(subscription);
       const fault = session === undefined ? NOT_AUTHENTICATED : subscribeFault(session.sender.source, topic, qos);
       if (fault === undefined) return done(null, subscription);
-      this.#refused('subscribe', client, fault);
+      this.#reportRefusal('subscribe', client, fault);
       done(null, null);
     };
     aedes.on('subscribe', (subscriptions, client) => {
-      if (subscriptions.some(({ topic, qos }) => topic === DOWN_TOPIC && qos < 2)) this.#listening(client);
+      if (subscriptions.some(({ topic, qos }) => topic === DOWN_TOPIC && qos < 2)) this.#subscribed(client);
     });
     aedes.on('unsubscribe', (filters, client) => {
       const session = filters.includes(DOWN_TOPIC) ? this.#sessionOf.get(client) : undefined;
-      if (session?.isListening !== true) return;
-      session.isListening = false;
-      session.hasUnsubscribed = true;
+      if (session?.isListening === true) session.subscription = 'withdrawn';
     });
-    aedes.on('clientReady', (client) => this.#ready(client));
-    aedes.on('clientDisconnect', (client) => this.#gone(client));
-    aedes.on('clientError', (client, error) => this.#failed(client, error));
+    aedes.on('clientReady', (client) => this.#connected(client));
+    aedes.on('clientDisconnect', (client) => this.#disconnected(client));
+    aedes.on('clientError', (client, error) => this.#clientFailed(client, error));
     aedes.on('connectionError', (client, error) => {
-      this.#refused('connect', client, { reason: 'other', why: error.message });
+      this.#reportRefusal('connect', client, { reason: 'other', why: error.message });
     });
   }
 
   /**
-   * A lock keeps what it hasn't been told is safe, and the gateway keeps commands, so no session outlives its
-   * connection: clean sessions only. A will would be a message that nobody sent.
+   * Clean sessions only: a lock retains what has not been acknowledged, and the gateway stores commands, so no session
+   * needs to outlive its connection. A will would be a message that nobody sent.
    */
   #preConnect(client: Client, packet: ConnectPacket, done: (error: Error | null, go: boolean) => void): void {
     packet.clean = true;
-    keepRepeatedFilters(client);
-    // The front door watches who is silent, those too who asked for no watch.
+    answerRepeatedFilters(client);
+    // The connection guard enforces the keepalive, also for clients that asked for none.
     this.#keepalives.set(client, packet.keepalive ?? 0);
     packet.keepalive = 0;
-    // An error here would close the connection without a CONNACK, so it is refused where it is authenticated.
-    if (packet.will) this.#withWill.add(client);
+    // An error here would close the connection without a CONNACK, so a will is refused during authentication.
+    if (packet.will) this.#clientsWithWill.add(client);
     done(null, true);
   }
 
-  /** Every refusal looks the same to the client: CONNACK 5. The reason is for operators alone. */
+  /** Every refusal looks the same to the client: CONNACK 5. Only operators see the reason. */
   async #authenticate(client: Client, username: string | undefined, password: Buffer | undefined): Promise<void> {
     if (this.#closing) throw this.#unavailable(client, { reason: 'stopping', why: 'the gateway is stopping' });
     const connection = connectionFilterOf(client.conn);
     if ((await this.#options.canStore?.()) === false)
       throw this.#unavailable(client, { reason: 'store', why: 'the store can’t write now' });
-    const hasWill = this.#withWill.has(client);
+    const hasWill = this.#clientsWithWill.has(client);
     let answer: Authentication;
     try {
-      answer = await this.#check({ clientId: client.id, username, password, hasWill });
+      answer = await this.#authenticateUnchanged({ clientId: client.id, username, password, hasWill });
     } catch (error) {
       const reason = error instanceof StoreFailure ? 'store' : 'other';
       throw this.#unavailable(client, { reason, why: (error as Error).message });
     }
     if (!answer.ok || connection === undefined) {
       const cause = answer.ok ? UNKNOWN_CONNECTION : answer.cause;
-      this.#refused('connect', client, cause);
+      this.#reportRefusal('connect', client, cause);
       throw refusal(NOT_AUTHORIZED, cause);
     }
-    this.#begin(client, connection, answer);
+    this.#startSession(client, connection, answer);
   }
 
-  /** Authenticates, and does so again where credentials were withdrawn while it did. */
-  async #check(claim: ConnectClaim): Promise<Authentication> {
-    for (let times = 0; times < AUTHENTICATED_MOST; times += 1) {
+  /** Authenticates, and repeats that where credentials were withdrawn meanwhile. */
+  async #authenticateUnchanged(claim: ConnectClaim): Promise<Authentication> {
+    for (let times = 0; times < MAX_AUTHENTICATIONS; times += 1) {
       const { ends } = this.sessions;
       const answer = await authenticate(this.#options, claim, this.#options.wallClock.now());
-      // On the disk before the CONNACK: no crash can make a SIM's activation later than it was.
+      // On disk before the CONNACK: no crash can lose or delay the activation of a SIM.
       if (answer.ok && answer.sender.source === 'lock') await this.#options.usage.sims.activate(answer.sender.mac);
       if (ends === this.sessions.ends) return answer;
     }
@@ -281,80 +278,74 @@ export class Broker {
   }
 
   #unavailable(client: Client, cause: RefusalCause): AuthenticateError {
-    this.#refused('connect', client, cause);
+    this.#reportRefusal('connect', client, cause);
     return refusal(SERVER_UNAVAILABLE, cause);
   }
 
-  #begin(client: Client, connection: ConnectionFilter, { sender, expiresAtMs }: Accepted): void {
-    // aedes ends the connection before this one, which has the same client id, when it registers the new one.
+  #startSession(client: Client, connection: ConnectionFilter, { sender, expiresAtMs }: Accepted): void {
+    // When aedes registers this client it ends the previous connection of the same client id.
     for (const before of this.sessions.ofClient(sender.deviceId, client.id)) before.cause ??= 'takeover';
     const messages = this.#options.usage.meter.accepted(connection.raw, sender);
-    // What is still on its way when we end a connection is paid for too, so it is counted.
+    // What is still on its way when we close a connection is billed too, so it is counted.
     closeLingering(connection, systemClock, () => client.close());
-    const session: Session = {
+    const session = new Session({
       sender,
       clientId: client.id,
       connection,
       expiresAtMs,
       messages,
-      isReady: false,
-      isListening: false,
-      hasUnsubscribed: false,
-      isEnded: false,
-      cause: undefined,
       send: async (payload) => {
-        this.#door.sent(connection);
+        this.#guard.sent(connection);
         await sendDown(client, payload);
         if (!client.closed) messages.messagesDown += 1;
       },
-    };
+    });
     this.#sessionOf.set(client, session);
     this.sessions.add(session);
     this.#expiry.add(session);
-    if (this.#options.fastLane !== false) {
-      const lane = this.#lanes.open(session, connection);
-      this.#laneOf.set(client, lane);
-      connection.uplinkPath = lane;
+    if (this.#options.fastPath !== false) {
+      const path = this.#fastPaths.open(session, connection);
+      this.#fastPathOf.set(client, path);
+      connection.uplinkPath = path;
     }
     connection.budget = this.#options.budgets?.of(sender);
     connection.stream.once('close', () => {
       this.#expiry.remove(session);
-      // One that never gets ready is nobody's disconnect.
-      if (!session.isReady) this.sessions.remove(session);
-      // A client that ends before aedes has registered it takes another's entry of the same id with it, and of that one
-      // aedes never says that it is gone.
-      else afterThisTurn(() => this.#gone(client));
+      // A session that never got connected does not disconnect either.
+      if (session.phase === 'authenticated') this.sessions.remove(session);
+      // A client that closes before aedes has registered it removes the entry of another with the same id, whose
+      // disconnect aedes then never reports.
+      else afterThisTurn(() => this.#disconnected(client));
     });
-    this.#door.open(connection, this.#keepalives.get(client) ?? 0);
+    this.#guard.open(connection, this.#keepalives.get(client) ?? 0);
   }
 
-  #listening(client: Client): void {
+  #subscribed(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session === undefined || session.isListening) return;
-    // A quick client subscribes before aedes says that it is ready.
-    this.#ready(client);
-    session.isListening = true;
-    session.hasUnsubscribed = false;
+    // A quick client subscribes before aedes reports it as ready.
+    this.#connected(client);
+    session.subscription = 'active';
     this.#options.onListening?.(session);
   }
 
-  /** An uplink must not be acknowledged: aedes ends the connection as it does where `authorizePublish` fails. */
-  #laneFailed(client: Client, error: Error): void {
+  /** An uplink must not be acknowledged: aedes closes the connection as it does where `authorizePublish` fails. */
+  #uplinkFailed(client: Client, error: Error): void {
     this.#setCause(client, 'gateway');
     client.emit('error', error);
   }
 
-  /** The heart: the callback is called, and so the PUBACK written, when the uplink is on the disk. */
+  /** `authorizePublish`: `done` is called, and so the PUBACK written, when the uplink is on disk. */
   #publish(client: Client | null, packet: AedesPublishPacket, done: (error?: Error | null) => void): void {
-    // aedes itself publishes below $SYS (its birth, its heartbeat), with no client; nobody can subscribe to it.
+    // aedes publishes below $SYS (its start, its heartbeat), without a client; nobody can subscribe to it.
     if (client === null) {
       done(null);
       return;
     }
     const arrivedAt = monotonicMs();
     const answer = (error?: Error): void => {
-      // What was answered before it goes out before it.
-      this.#laneOf.get(client)?.write();
+      // PUBACKs of earlier uplinks go out first.
+      this.#fastPathOf.get(client)?.write();
       if (error !== undefined) this.#setCause(client, 'gateway');
       // At QoS 1 aedes writes the PUBACK before this returns.
       done(error ?? null);
@@ -363,26 +354,26 @@ export class Broker {
     };
     const session = this.#sessionOf.get(client);
     const fault = session === undefined ? NOT_AUTHENTICATED : publishFault(packet);
-    // Ended by us, or by a DISCONNECT, behind which nothing may come (MQTT 3.1.1, 3.14.4).
+    // Ended by us, or by a DISCONNECT, after which nothing may follow (MQTT 3.1.1, 3.14.4).
     if (session?.isEnded === true || !client.conn.writable) {
       done(new LockgateError('session-ended', 'the connection is being ended'));
       return;
     }
     if (session !== undefined && fault === undefined) {
-      this.#ready(client);
+      this.#connected(client);
       session.messages.messagesUp += 1;
       this.#options.ingest.take(session.sender, packet.payload as Buffer, answer);
       return;
     }
-    if (fault !== undefined) this.#refused('publish', client, fault);
+    if (fault !== undefined) this.#reportRefusal('publish', client, fault);
     answer(new LockgateError('publish-refused', fault?.why ?? ''));
   }
 
-  /** aedes says so some turns after the CONNACK; a quick client's first publish may well be here before that. */
-  #ready(client: Client): void {
+  /** aedes reports a client as ready some turns after the CONNACK; a quick client's first publish may be earlier. */
+  #connected(client: Client): void {
     const session = this.#sessionOf.get(client);
-    if (session === undefined || session.isReady) return;
-    session.isReady = true;
+    if (session?.phase !== 'authenticated') return;
+    session.connect();
     const { deviceId, mac, simulated, source } = session.sender;
     const atMs = this.#options.clock.now();
     this.#options.ingest.recordEvent(deviceId, mac, { type: 'connect', source, atMs }, () => {
@@ -390,27 +381,28 @@ export class Broker {
     });
   }
 
-  #gone(client: Client): void {
+  #disconnected(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session === undefined) return;
-    this.#ready(client);
+    this.#connected(client);
+    session.disconnect();
     this.#sessionOf.delete(client);
     this.sessions.remove(session);
     const { deviceId, mac, source } = session.sender;
     const atMs = this.#options.clock.now();
-    const cause = session.cause ?? (this.#closing ? 'gateway' : endedWell(client) ? 'closed' : 'dropped');
+    const cause = session.cause ?? (this.#closing ? 'gateway' : hasSentDisconnect(client) ? 'closed' : 'dropped');
     this.#options.ingest.recordEvent(deviceId, mac, { type: 'disconnect', source, cause, atMs }, () => {
       this.#options.events.emit('disconnected', { atMs, mac, source, cause });
     });
   }
 
   /** Protocol errors after CONNECT; a refused publish or CONNECT has been reported where it was refused. */
-  #failed(client: Client, error: Error): void {
+  #clientFailed(client: Client, error: Error): void {
     if (error instanceof LockgateError || (error as AuthenticateError).returnCode !== undefined) return;
-    // aedes says so once for each packet that it could not answer any more: nothing was refused.
+    // aedes reports this once for each packet that it could no longer answer: nothing was refused.
     if (error.message === CLOSED_ALREADY) return;
     if (isSocketError(error)) this.#setCause(client, 'dropped');
-    else this.#refused('publish', client, { reason: 'other', why: error.message });
+    else this.#reportRefusal('publish', client, { reason: 'other', why: error.message });
   }
 
   #setCause(client: Client, cause: DisconnectCause): void {
@@ -418,33 +410,33 @@ export class Broker {
     if (session !== undefined) session.cause ??= cause;
   }
 
-  #setCauseOf(gate: ConnectionFilter, cause: DisconnectCause): void {
-    const client = clientOf(gate);
+  #setCauseOf(filter: ConnectionFilter, cause: DisconnectCause): void {
+    const client = clientOf(filter);
     if (client !== undefined) this.#setCause(client, cause);
   }
 
-  /** The front door ends a connection; it has none of aedes' clients before the CONNECT is whole. */
-  #endedAtDoor(gate: ConnectionFilter, cause: DisconnectCause, what: Refused['what'], why: RefusalCause): void {
-    this.#setCauseOf(gate, cause);
-    this.#refusals.report(what, this.#refusedClient(gate, clientOf(gate)), why);
+  /** The guard closes a connection. Before its CONNECT is complete there is no client of aedes for it. */
+  #endedByGuard(filter: ConnectionFilter, cause: DisconnectCause, what: Refused['what'], why: RefusalCause): void {
+    this.#setCauseOf(filter, cause);
+    this.#refusals.report(what, this.#refusedClientOf(filter, clientOf(filter)), why);
   }
 
-  #refused(what: Refused['what'], client: Client, why: RefusalCause): void {
-    this.#refusals.report(what, this.#refusedClient(connectionFilterOf(client.conn), client), why);
+  #reportRefusal(what: Refused['what'], client: Client, why: RefusalCause): void {
+    this.#refusals.report(what, this.#refusedClientOf(connectionFilterOf(client.conn), client), why);
   }
 
-  /** Who it is that is refused something: until it is let in, what its CONNECT says of itself. */
-  #refusedClient(gate: ConnectionFilter | undefined, client: Client | undefined): RefusedClient {
+  /** Who is refused: until it is authenticated, the identity that its CONNECT claims. */
+  #refusedClientOf(filter: ConnectionFilter | undefined, client: Client | undefined): RefusedClient {
     return {
-      clientId: gate?.claim?.clientId ?? client?.id ?? '',
-      userName: gate?.claim?.userName ?? '',
+      clientId: filter?.claim?.clientId ?? client?.id ?? '',
+      userName: filter?.claim?.userName ?? '',
       sender: client === undefined ? undefined : this.#sessionOf.get(client)?.sender,
-      address: gate?.address ?? '',
+      address: filter?.address ?? '',
     };
   }
 }
 
-/** aedes' client on a connection, which aedes notes there; undefined until it has got the connection. */
+/** aedes' client of a connection, as aedes notes it on the stream; undefined until aedes has the connection. */
 function clientOf({ stream }: Pick<Connection, 'stream'>): Client | undefined {
   return (stream as Socket & { client?: Client }).client;
 }
@@ -459,8 +451,8 @@ function refusal(returnCode: number, { why }: RefusalCause): AuthenticateError {
   return Object.assign(new Error(why), { returnCode }) as AuthenticateError;
 }
 
-/** Whether the client said DISCONNECT before it went. aedes notes it in a member that its types leave out. */
-function endedWell(client: Client): boolean {
+/** Whether the client sent a DISCONNECT. aedes notes it in a member that its types lack. */
+function hasSentDisconnect(client: Client): boolean {
   return (client as Client & { _disconnected?: boolean })._disconnected === true;
 }
 

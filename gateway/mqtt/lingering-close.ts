@@ -1,24 +1,24 @@
 /**
- * A connection's end without cutting off what is on its way.
+ * Closes a connection without cutting off what is on its way.
  *
- * aedes ends a connection by destroying its socket. What the other side had sent already (over TLS at least its
- * close_notify) then meets a closed socket: it went over the air and nobody counted it, and the system answers it with
- * a reset, which may even overtake the last bytes that we sent. So a connection that is ours to end is closed as web
- * servers do it: we say that we are done, read and drop what still comes until the other side is done too, and cut it
- * off after a while.
+ * aedes closes a connection by destroying its socket. What the other side had already sent (over TLS at least its
+ * close_notify) then arrives at a closed socket: it went over the air without being counted, and the system answers it
+ * with a reset, which may even overtake the last bytes that we sent. So we close connections as web servers do: we
+ * close our side, read and drop what still arrives until the other side has closed too, and destroy the socket after a
+ * while.
  */
 import { Socket } from 'node:net';
 import { type Clock, Seconds } from '../../proto/clock.js';
 import type { Connection } from './listener.js';
 
-/** How long the other side may take to say that it is done: a round trip of a slow radio. */
-const LINGER = Seconds(1);
-/** What it may still send meanwhile, in bytes: a lock has one uplink of 1 KiB in flight. */
+/** How long the other side may take to close: a round trip of a slow radio. */
+const LINGER_TIME = Seconds(1);
+/** How many bytes it may still send meanwhile: a lock has one uplink of 1 KiB in flight. */
 const LINGER_BYTES = 64 * 1024;
 
 /**
- * Changes what `destroy` means for this connection: the first call lingers, unless the connection is broken already.
- * `onClosing` is called in a later turn, for whoever serves the stream to stop doing so.
+ * Replaces `destroy` of this connection: the first call lingers, unless the connection is already broken. `onClosing`
+ * is called in a later turn, so that the library stops serving the stream.
  */
 export function closeLingering({ stream, raw }: Connection, clock: Clock, onClosing: () => void): void {
   const destroy = stream.destroy;
@@ -28,7 +28,7 @@ export function closeLingering({ stream, raw }: Connection, clock: Clock, onClos
     if (isClosing) return stream;
     isClosing = true;
     const cut = (): void => void destroy.call(stream);
-    const timer = clock.after(LINGER, cut);
+    const timer = clock.after(LINGER_TIME, cut);
     stream.once('close', () => timer.cancel());
     dropAll(stream, cut);
     stream.end();
@@ -37,7 +37,7 @@ export function closeLingering({ stream, raw }: Connection, clock: Clock, onClos
   };
 }
 
-/** Reads and drops what still comes; whoever read until now, or stood in its way, does so no more. */
+/** Reads and drops what still arrives, instead of the listeners that read until now. */
 function dropAll(stream: Socket, onTooMuch: () => void): void {
   let dropped = 0;
   stream.removeAllListeners('readable');
@@ -50,12 +50,12 @@ function dropAll(stream: Socket, onTooMuch: () => void): void {
   stream.resume();
 }
 
-/** aedes, which reads with null, gets nothing any more. */
+/** The library, which reads with null, gets nothing any more. */
 function readForNode(this: Socket, size?: number | null): Buffer | null {
   return size === null ? null : (Socket.prototype.read.call(this, size) as Buffer | null);
 }
 
-/** The system's own: there is nobody to wait for. */
+/** An error from the system: the other side is gone, so there is nothing to wait for. */
 function isSocketError(error: Error | undefined): boolean {
   return error !== undefined && 'syscall' in error;
 }

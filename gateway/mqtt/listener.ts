@@ -1,21 +1,21 @@
 /**
- * Where locks' connections come in: listens, over TCP or TLS, and hands each connection on. It knows nothing of MQTT.
+ * Listens for locks over TCP or TLS, and hands each connection on. It knows nothing about MQTT.
  *
- * The TCP server is ours for TLS too, so that the raw socket is at hand: its counts are what went over the air, the
- * handshake included, where those of a TLSSocket are what was said.
+ * For TLS too the server is a plain TCP server, so that the raw socket is at hand: its byte counts are what went over
+ * the air, handshake included. Those of a TLSSocket count decrypted bytes.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { listenFailure } from '../listen-failure.js';
 
-/** Connections that the system keeps until they are taken: after an outage all locks come at once. */
+/** Connections that the system queues until they are accepted: after an outage all locks come at once. */
 const BACKLOG = 4096;
 
-/** A connection from its first byte. */
+/** A connection of which no byte has been read yet. */
 export interface Connection {
-  /** What MQTT is spoken on. */
+  /** Carries MQTT. */
   readonly stream: Socket;
-  /** The socket under it, whose counts are what went over the air: over TLS it is another one than `stream`. */
+  /** The TCP socket, which counts the bytes that went over the air. Without TLS it is `stream` itself. */
   readonly raw: Socket;
   readonly address: string;
 }
@@ -24,7 +24,7 @@ export interface ListenerOptions {
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
-  /** What to prove ourselves with to those who connect now; plain TCP where it is left out. */
+  /** The certificate and key in force now; plain TCP where this is left out. */
   readonly tls?: (() => SecureContext) | undefined;
   readonly onConnection: (connection: Connection) => void;
 }
@@ -35,7 +35,7 @@ export class Listener {
   private constructor({ tls, onConnection }: ListenerOptions) {
     this.#server = createServer({ noDelay: true }, (raw) => {
       const address = raw.remoteAddress;
-      // It has gone already.
+      // The client has disconnected already.
       if (address === undefined) return void raw.destroy();
       const stream = tls === undefined ? raw : new TLSSocket(raw, { isServer: true, secureContext: tls() });
       onConnection({ stream, raw, address });
@@ -53,7 +53,7 @@ export class Listener {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Takes no new connection; resolves when the last one is gone. */
+  /** Accepts no new connections; resolves when the last one has closed. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
@@ -62,7 +62,7 @@ export class Listener {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', (error) => reject(listenFailure('MQTT', { host, port }, error)));
       this.#server.listen({ port, host, backlog: BACKLOG }, () => {
-        // One connection that can't be taken, for want of a file descriptor say, must not end the others.
+        // A connection that can't be accepted (out of file descriptors, say) must not end the others.
         this.#server.on('error', () => undefined);
         resolve();
       });

@@ -1,19 +1,18 @@
 /**
- * The two parts of aedes that the gateway has no use for, emptied: the emitter that takes publishes to subscribers, and
- * the persistence that keeps sessions, retained messages and wills.
+ * Empty stand-ins for two parts of aedes that the gateway does not use: the emitter that routes publishes to
+ * subscribers, and the persistence of sessions, retained messages and wills.
  *
- * What a lock publishes goes to ingest and nowhere else, and what it hears is sent to it alone. Sessions are clean,
- * nothing is retained, a will is refused. So there is nothing to route and nothing to keep. With aedes' own parts each
- * connection would be announced below `$SYS` to nobody, stand in a list of listeners that nobody speaks to, and leave
- * something behind.
+ * What a lock publishes goes to ingest only, and what it receives is sent to it only. Sessions are clean, nothing is
+ * retained, a will is refused. So there is nothing to route or to persist. With aedes' own parts, each connection would
+ * be announced below `$SYS` to nobody, occupy a listener that nobody calls, and leave memory behind.
  */
 import { Readable } from 'node:stream';
 import { afterThisTurn } from '../../proto/clock.js';
 
 type Done = () => void;
 
-/** An emitter (the interface of mqemitter) that nobody hears. */
-export class DeafEmitter {
+/** An emitter (the interface of mqemitter) without listeners. */
+export class NullEmitter {
   readonly concurrency = 0;
   readonly current = 0;
 
@@ -37,28 +36,28 @@ export class DeafEmitter {
   }
 }
 
-/** What aedes asks of a persistence where nobody has a lasting session, a will or a retained message. */
-export class NoPersistence {
+/** A persistence as aedes needs it without lasting sessions, wills and retained messages. */
+export class NullPersistence {
   async setup(): Promise<void> {}
 
   async cleanSubscriptions(): Promise<void> {}
   async cleanIncoming(): Promise<void> {}
   async delWill(): Promise<void> {}
 
-  /** A PUBACK of a lock: nothing waits for it, since a command is kept until its acknowledgement comes as an uplink. */
+  /** A lock's PUBACK. It is ignored: a command is stored until its acknowledgement arrives as an uplink. */
   async outgoingClearMessageId(): Promise<void> {}
 
-  /** What waited for a client while it was away. */
+  /** The messages queued for a client while it was offline. */
   outgoingStream(): Readable {
     return Readable.from([]);
   }
 
-  /** What is retained below a subscription. */
+  /** The retained messages that match a subscription. */
   createRetainedStreamCombi(): { pipe(): void } {
     return { pipe: () => undefined };
   }
 
-  /** The wills of other brokers, asked for from time to time. */
+  /** The wills of other brokers, which aedes polls. */
   streamWill(): Readable {
     return Readable.from([]);
   }

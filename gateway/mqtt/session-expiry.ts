@@ -1,13 +1,13 @@
-/** Ends connections whose credential expires while they are open, within some seconds. */
+/** Ends sessions whose credential expires while they are connected, within some seconds. */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import type { Session } from './sessions.js';
 
-/** An expired credential's connection outlives it by this much at the most. */
-const LOOK_EVERY = Seconds(2);
+/** A session outlives its credential by at most this much. */
+const CHECK_EVERY = Seconds(2);
 
 /**
- * It looks again and again rather than waiting for the moment: somebody may set the machine's clock meanwhile. While no
- * connection has a credential that expires, it does nothing.
+ * It polls rather than setting a timer for the expiry, since the machine's clock may be set meanwhile. While no session
+ * has a credential that expires, it does nothing.
  */
 export class SessionExpiry {
   readonly #clock: Clock;
@@ -15,7 +15,7 @@ export class SessionExpiry {
   readonly #expiring = new Set<Session>();
   #timer: Timer | undefined;
 
-  /** `clock` is the wall's; `end` ends one connection. */
+  /** `clock` is the wall clock; `end` ends one session. */
   constructor(clock: Clock, end: (session: Session) => void) {
     this.#clock = clock;
     this.#end = end;
@@ -38,10 +38,10 @@ export class SessionExpiry {
   }
 
   #arm(): void {
-    this.#timer ??= this.#clock.after(LOOK_EVERY, () => this.#look());
+    this.#timer ??= this.#clock.after(CHECK_EVERY, () => this.#check());
   }
 
-  #look(): void {
+  #check(): void {
     this.#timer = undefined;
     const nowMs = this.#clock.now();
     for (const session of [...this.#expiring]) {

@@ -1,36 +1,103 @@
 /**
- * The authenticated connections of this moment: whose they are, how to end them. A lock has at most one of its own, and
- * phones that act for it have theirs beside it.
+ * The authenticated connections: whose they are, and how to end them. A lock has at most one of its own; phones that
+ * act for it have others.
  */
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Sender } from '../ingest/ingest.js';
+import { type NextPhases, nextPhase } from '../phase.js';
 import type { MessageCounts } from '../usage/meter.js';
 import type { Connection } from './listener.js';
 
-/** An authenticated connection. */
-export interface Session {
+/**
+ * The life of a session, as ingest and with it the judge see it:
+ *
+ * - `authenticated`: the credential is right. Its CONNACK may not have been written yet, so nothing is reported.
+ * - `connected`: the library reported the client as ready, or its first packet arrived. A connect event is reported.
+ * - `disconnected`: the connection is gone. A disconnect event is reported. A session that was never connected does not
+ *   get here: it is only removed.
+ *
+ * Beside that, {@link Session.end} may come in any phase. It destroys the socket, and from then on nothing that the
+ * client sent is taken.
+ */
+export type SessionPhase = 'authenticated' | 'connected' | 'disconnected';
+
+const NEXT_PHASES: NextPhases<SessionPhase> = {
+  authenticated: ['connected'],
+  connected: ['disconnected'],
+  disconnected: [],
+};
+
+/** Whether a lock is subscribed to `down`: not yet, now, or not any more. */
+export type Subscription = 'none' | 'active' | 'withdrawn';
+
+export interface SessionParts {
   readonly sender: Sender;
   readonly clientId: string;
   readonly connection: Connection;
-  /** When its credential ends, ms since the epoch by the wall's clock; null where it does not. */
+  /** When its credential expires, ms since the epoch, wall-clock time; null where it does not. */
   readonly expiresAtMs: number | null;
-  /** Its messages so far, for the bill. */
+  /** Its messages so far, for billing. */
   readonly messages: MessageCounts;
-  /** Its CONNACK is out. */
-  isReady: boolean;
-  /** Why it ends, once that is known; the first to say so counts. */
-  cause: DisconnectCause | undefined;
-  /** It has subscribed to `down`: what is sent now is heard. */
-  isListening: boolean;
-  /** It has unsubscribed from `down`, and has not subscribed again. */
-  hasUnsubscribed: boolean;
-  /** We have ended it: nothing that it sent is taken any more. */
-  isEnded: boolean;
   /**
    * Sends one message down at QoS 1, to this client only. Resolves when it has been handed to the socket, or when that
-   * is no longer possible; what a lock makes of it comes back as an uplink.
+   * is no longer possible; the lock's reply comes back as an uplink.
    */
   readonly send: (payload: Buffer) => Promise<void>;
+}
+
+/** An authenticated connection. */
+export class Session implements SessionParts {
+  readonly sender: Sender;
+  readonly clientId: string;
+  readonly connection: Connection;
+  readonly expiresAtMs: number | null;
+  readonly messages: MessageCounts;
+  readonly send: SessionParts['send'];
+  /** Why it ends, once that is known; the first cause counts. */
+  cause: DisconnectCause | undefined;
+  subscription: Subscription = 'none';
+  #phase: SessionPhase = 'authenticated';
+  #isEnded = false;
+
+  constructor({ sender, clientId, connection, expiresAtMs, messages, send }: SessionParts) {
+    this.sender = sender;
+    this.clientId = clientId;
+    this.connection = connection;
+    this.expiresAtMs = expiresAtMs;
+    this.messages = messages;
+    this.send = send;
+  }
+
+  get phase(): SessionPhase {
+    return this.#phase;
+  }
+
+  /** It has subscribed to `down`: it receives what is sent now. */
+  get isListening(): boolean {
+    return this.subscription === 'active';
+  }
+
+  /** We have ended it: nothing that it sends is taken any more. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** @throws Error where it is not `authenticated` */
+  connect(): void {
+    this.#phase = nextPhase('a session', NEXT_PHASES, this.#phase, 'connected');
+  }
+
+  /** @throws Error where it is not `connected` */
+  disconnect(): void {
+    this.#phase = nextPhase('a session', NEXT_PHASES, this.#phase, 'disconnected');
+  }
+
+  /** Ends it, at once. */
+  end(): void {
+    this.cause ??= 'gateway';
+    this.#isEnded = true;
+    this.connection.stream.destroy();
+  }
 }
 
 export class Sessions {
@@ -45,14 +112,14 @@ export class Sessions {
   }
 
   /**
-   * How often {@link end} was called. Who authenticates reads it before and after: where it changed, what was read of
-   * the credentials may have been withdrawn meanwhile.
+   * How often {@link end} was called. Authentication reads it before and after: if it changed, the credentials that
+   * were read may have been withdrawn meanwhile.
    */
   get ends(): number {
     return this.#ends;
   }
 
-  /** From the moment that it is authenticated, so that {@link end} misses none. */
+  /** To be called as soon as a session is authenticated, so that {@link end} misses none. */
   add(session: Session): void {
     const { deviceId } = session.sender;
     const known = this.#byDevice.get(deviceId);
@@ -76,21 +143,21 @@ export class Sessions {
     for (const sessions of this.#byDevice.values()) yield* sessions;
   }
 
-  /** The lock's own, the newest at the moment of a takeover; undefined while it isn't connected. */
+  /** The lock's own session, during a takeover the newest; undefined while it is not connected. */
   ofLock(deviceId: number): Session | undefined {
     let newest: Session | undefined;
     for (const session of this.#byDevice.get(deviceId) ?? [])
-      if (session.sender.source === 'lock' && session.isReady) newest = session;
+      if (session.sender.source === 'lock' && session.phase !== 'authenticated') newest = session;
     return newest;
   }
 
-  /** Those of a device under one client id: one, but for the moment of a takeover. */
+  /** Those of a device under one client id: one, except during a takeover. */
   ofClient(deviceId: number, clientId: string): Session[] {
     return [...(this.#byDevice.get(deviceId) ?? [])].filter((session) => session.clientId === clientId);
   }
 
   /** Resolves when a device has none. */
-  async none(deviceId: number): Promise<void> {
+  async whenNone(deviceId: number): Promise<void> {
     if (!this.#byDevice.has(deviceId)) return;
     await new Promise<void>((done) => {
       this.#waiting.set(deviceId, [...(this.#waiting.get(deviceId) ?? []), done]);
@@ -98,16 +165,11 @@ export class Sessions {
   }
 
   /**
-   * Ends those of a device that `fits` lets through: our own doing, at once. What they are ended for is committed by
-   * then, so that a CONNECT which reads the credentials now is right, and one that read them before reads again.
+   * Ends the sessions of a device for which `fits` is true, at once. The change that this is for must be committed by
+   * then: a CONNECT that reads the credentials now reads the new ones, and one that read them before reads them again.
    */
   end(deviceId: number, fits: (session: Session) => boolean = () => true): void {
     this.#ends += 1;
-    for (const session of [...(this.#byDevice.get(deviceId) ?? [])]) {
-      if (!fits(session)) continue;
-      session.cause ??= 'gateway';
-      session.isEnded = true;
-      session.connection.stream.destroy();
-    }
+    for (const session of [...(this.#byDevice.get(deviceId) ?? [])]) if (fits(session)) session.end();
   }
 }

@@ -1,48 +1,48 @@
 /**
- * Who has connected and not yet said who they are, by address (network/address-group.ts). When places run out, who has
- * been silent for a while makes room for who comes: an idle socket costs a stranger nothing, and a lock sends its
+ * Connections without a complete CONNECT, by address (network/address-group.ts). When places run out, the one that has
+ * been silent the longest makes room for a new one: an idle socket costs an attacker nothing, and a lock sends its
  * CONNECT at once.
  */
 import { addressGroup } from '../network/address-group.js';
 import type { ConnectionFilter } from './connection-filter.js';
 
 export class SilentStrangers {
-  /** Of each address, the longest silent first. */
-  readonly #of = new Map<string, Set<ConnectionFilter>>();
+  /** The connections of each address, the longest silent first. */
+  readonly #byAddress = new Map<string, Set<ConnectionFilter>>();
 
-  add(gate: ConnectionFilter): void {
-    const group = addressGroup(gate.address);
-    const gates = this.#of.get(group);
-    if (gates === undefined) this.#of.set(group, new Set([gate]));
-    else gates.add(gate);
+  add(filter: ConnectionFilter): void {
+    const group = addressGroup(filter.address);
+    const filters = this.#byAddress.get(group);
+    if (filters === undefined) this.#byAddress.set(group, new Set([filter]));
+    else filters.add(filter);
   }
 
-  /** It has said who it is, or is gone. */
-  remove(gate: ConnectionFilter): void {
-    const group = addressGroup(gate.address);
-    const gates = this.#of.get(group);
-    if (gates?.delete(gate) === true && gates.size === 0) this.#of.delete(group);
+  /** Its CONNECT is complete, or it is gone. */
+  remove(filter: ConnectionFilter): void {
+    const group = addressGroup(filter.address);
+    const filters = this.#byAddress.get(group);
+    if (filters?.delete(filter) === true && filters.size === 0) this.#byAddress.delete(group);
   }
 
-  /** How many there are of this address. */
+  /** How many this address has. */
   countOf(address: string): number {
-    return this.#of.get(addressGroup(address))?.size ?? 0;
+    return this.#byAddress.get(addressGroup(address))?.size ?? 0;
   }
 
   /** The longest silent one of this address. */
   oldestOf(address: string): ConnectionFilter | undefined {
-    return first(this.#of.get(addressGroup(address)));
+    return first(this.#byAddress.get(addressGroup(address)));
   }
 
   /** The longest silent one of the address that has the most. */
   oldestOfMost(): ConnectionFilter | undefined {
     let most: Set<ConnectionFilter> | undefined;
-    for (const gates of this.#of.values()) if (gates.size > (most?.size ?? 0)) most = gates;
+    for (const filters of this.#byAddress.values()) if (filters.size > (most?.size ?? 0)) most = filters;
     return first(most);
   }
 }
 
-function first(gates: Iterable<ConnectionFilter> | undefined): ConnectionFilter | undefined {
-  for (const gate of gates ?? []) return gate;
+function first(filters: Iterable<ConnectionFilter> | undefined): ConnectionFilter | undefined {
+  for (const filter of filters ?? []) return filter;
   return undefined;
 }

@@ -1,13 +1,13 @@
 /**
- * Deadlines of very many connections, most of which are called off or moved before they come: one timer turns for all,
- * and setting, moving or calling off one costs the same however many there are.
+ * Deadlines of very many connections, most of which are cancelled or moved before they are due. One timer serves all of
+ * them, and setting, moving or cancelling a deadline costs the same however many there are.
  */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 
-/** How far apart the turns are; a deadline is noticed at most two of them late, and never early. */
-const WHEEL_GRAIN: Milliseconds = 250;
+/** The length of a slot. A deadline fires at most two slots late, and never early. */
+const SLOT_LENGTH: Milliseconds = 250;
 
-/** What has a deadline: it is noted in itself in which slot it stands, 0 for none. */
+/** An item with a deadline. It records the slot that it is in, 0 for none. */
 export interface WheelItem {
   slot: number;
 }
@@ -18,15 +18,15 @@ export class TimerWheel<T extends WheelItem> {
   readonly #onTurn: () => boolean;
   readonly #slots = new Map<number, Set<T>>();
   #timer: Timer | undefined;
-  /** The last slot that was emptied. */
-  #turned = 0;
-  /** When the turn that waits is due; it may be late. */
-  #turnDueMs = 0;
-  #hasWaited = false;
+  /** The last slot whose items have fired. */
+  #lastSlot = 0;
+  /** When the next step is due; it may run late. */
+  #stepDueMs = 0;
+  #hasDeferred = false;
 
   /**
-   * `onDue` is told of each item whose time has come. `onTurn` is called at each turn, and says whether the wheel is to
-   * go on turning where it holds nothing.
+   * `onDue` is called for each item whose deadline has passed. `onTurn` is called at each step, and returns whether the
+   * wheel is to keep turning even if it is empty.
    */
   constructor(clock: Clock, onDue: (item: T) => void, onTurn: () => boolean) {
     this.#clock = clock;
@@ -37,15 +37,15 @@ export class TimerWheel<T extends WheelItem> {
   /** Sets or moves an item's deadline, `delay` from now. */
   set(item: T, delay: Milliseconds): void {
     this.cancel(item);
-    const slot = Math.max(Math.ceil((this.#clock.now() + delay) / WHEEL_GRAIN), this.#turned + 1);
+    const slot = Math.max(Math.ceil((this.#clock.now() + delay) / SLOT_LENGTH), this.#lastSlot + 1);
     const items = this.#slots.get(slot);
     if (items === undefined) this.#slots.set(slot, new Set([item]));
     else items.add(item);
     item.slot = slot;
-    this.turn();
+    this.keepTurning();
   }
 
-  /** Calls an item's deadline off; does nothing where it has none. */
+  /** Cancels an item's deadline; does nothing where it has none. */
   cancel(item: T): void {
     if (item.slot === 0) return;
     const items = this.#slots.get(item.slot);
@@ -54,14 +54,14 @@ export class TimerWheel<T extends WheelItem> {
     item.slot = 0;
   }
 
-  /** Sees to it that the wheel turns. */
-  turn(): void {
+  /** Makes sure that the wheel is turning. */
+  keepTurning(): void {
     if (this.#timer !== undefined) return;
-    this.#turnDueMs = this.#clock.now() + WHEEL_GRAIN;
-    this.#timer = this.#clock.after(WHEEL_GRAIN, () => this.#step());
+    this.#stepDueMs = this.#clock.now() + SLOT_LENGTH;
+    this.#timer = this.#clock.after(SLOT_LENGTH, () => this.#step());
   }
 
-  /** Turns no more. */
+  /** Stops the wheel and drops all deadlines. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -71,19 +71,19 @@ export class TimerWheel<T extends WheelItem> {
   #step(): void {
     this.#timer = undefined;
     const nowMs = this.#clock.now();
-    // Where we were late ourselves, what is due may well have come and merely not been read yet: that is done first.
-    this.#hasWaited = !this.#hasWaited && nowMs - this.#turnDueMs > WHEEL_GRAIN;
-    if (this.#hasWaited) return void this.turn();
-    const now = Math.floor(nowMs / WHEEL_GRAIN);
-    // After it stood still there are more slots to go through than there are filled ones.
-    if (now - this.#turned > this.#slots.size) {
-      for (const slot of [...this.#slots.keys()].sort((a, b) => a - b)) if (slot <= now) this.#empty(slot);
-    } else for (let slot = this.#turned + 1; slot <= now; slot++) this.#empty(slot);
-    this.#turned = Math.max(this.#turned, now);
-    if (this.#onTurn() || this.#slots.size > 0) this.turn();
+    // Where we are late ourselves, what a deadline waits for may have arrived unread. So that is read first.
+    this.#hasDeferred = !this.#hasDeferred && nowMs - this.#stepDueMs > SLOT_LENGTH;
+    if (this.#hasDeferred) return void this.keepTurning();
+    const now = Math.floor(nowMs / SLOT_LENGTH);
+    // After a long standstill there are more slots to walk through than there are non-empty ones.
+    if (now - this.#lastSlot > this.#slots.size) {
+      for (const slot of [...this.#slots.keys()].sort((a, b) => a - b)) if (slot <= now) this.#fireSlot(slot);
+    } else for (let slot = this.#lastSlot + 1; slot <= now; slot++) this.#fireSlot(slot);
+    this.#lastSlot = Math.max(this.#lastSlot, now);
+    if (this.#onTurn() || this.#slots.size > 0) this.keepTurning();
   }
 
-  #empty(slot: number): void {
+  #fireSlot(slot: number): void {
     const items = this.#slots.get(slot);
     if (items === undefined) return;
     this.#slots.delete(slot);

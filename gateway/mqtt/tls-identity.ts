@@ -1,6 +1,6 @@
 /**
- * What the gateway proves itself with over TLS: a certificate (with the chain to its root, PEM) and its private key,
- * each in a file. A wrong file is found when it is read, at the start or at a reload, not by the first lock.
+ * The gateway's TLS certificate (PEM, with the chain to its root) and its private key, each in a file. A wrong file is
+ * found when it is read, at the start or at a reload, not by the first lock.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { LockgateError } from '../../proto/errors.js';
 /** Older versions of TLS are broken (RFC 8996). */
 const LEAST_TLS = 'TLSv1.2';
 
-/** Where certificate and key are. */
+/** Paths of the certificate and the key. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
@@ -20,11 +20,11 @@ export interface TlsIdentity {
   readonly context: SecureContext;
   /** SHA-256 of the certificate, hex with colons. */
   readonly fingerprint: string;
-  /** Until when it is valid, as the certificate writes it. */
+  /** The end of its validity, as written in the certificate. */
   readonly validTo: string;
 }
 
-/** Reads them. @throws LockgateError `tls-file` with a sentence that names the file that is missing or wrong */
+/** Reads both files. @throws LockgateError `tls-file` with a sentence that names the missing or wrong file */
 export function readTlsIdentity(files: TlsFiles): TlsIdentity {
   const cert = readPem(files.certificate, 'certificate');
   const key = readPem(files.key, 'key');
@@ -32,7 +32,7 @@ export function readTlsIdentity(files: TlsFiles): TlsIdentity {
   const privateKey = parse(files.key, 'a private key in PEM, without a passphrase', () => parseKey(key));
   if (!certificate.checkPrivateKey(privateKey))
     throw fault(`the TLS key ${files.key} does not belong to the certificate ${files.certificate}`);
-  // What is left to go wrong is in the chain behind the certificate.
+  // All that can still be wrong is the chain behind the certificate.
   const context = parse(files.certificate, 'a certificate and its chain in PEM', () =>
     createSecureContext({ cert, key, minVersion: LEAST_TLS }),
   );

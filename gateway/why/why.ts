@@ -22,7 +22,7 @@ import { newDeviceState, readDeviceState } from '../locks/device-state.js';
 import type { Locks } from '../locks/locks.js';
 import { budgetText } from '../mqtt/budget/budget-events.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
-import type { KeptRefusals } from '../mqtt/refusals/kept-refusals.js';
+import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import { noSuchDevice } from '../store/contract/errors.js';
 import type { Store, StoredUplink } from '../store/contract/store.js';
 import { eventId } from '../webhooks/event-id.js';
@@ -51,7 +51,7 @@ export interface WhyParts {
   readonly budgets: UplinkBudgets;
   readonly locks: Pick<Locks, 'judging' | 'find'>;
   /** What was refused of locks. */
-  readonly refusals: Pick<KeptRefusals, 'read'>;
+  readonly refusals: Pick<RefusalRecorder, 'read'>;
   /** The run's clock. */
   readonly clock: Clock;
   /** The wall's: deliveries live by it. */

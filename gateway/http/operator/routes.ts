@@ -24,7 +24,7 @@ import type { Locks } from '../../locks/locks.js';
 import type { Figures } from '../../metrics/figures.js';
 import { budgetText } from '../../mqtt/budget/budget-events.js';
 import type { UplinkBudgets } from '../../mqtt/budget/uplink-budgets.js';
-import type { KeptRefusals } from '../../mqtt/refusals/kept-refusals.js';
+import type { RefusalRecorder } from '../../mqtt/refusals/refusal-recorder.js';
 import type { Notices } from '../../notices/notices.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
 import type { Refusal } from '../../store/contract/refusal-store.js';
@@ -55,7 +55,7 @@ export interface OperatorParts {
   readonly budgets: UplinkBudgets;
   readonly locks: Locks;
   /** What was refused of locks. */
-  readonly refusals: KeptRefusals;
+  readonly refusals: RefusalRecorder;
   /** The settings in force, and where each came from. */
   readonly settings: () => Promise<readonly SettingInForce[]>;
   /** The run's clock. */

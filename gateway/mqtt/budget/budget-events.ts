@@ -1,10 +1,10 @@
-/** Says when a lock's budget is over, and when it is not any more: for `tail`, the log, notices and figures. */
+/** Emits an event when a lock goes over its budget, and when it is within it again. */
 import type { Clock } from '../../../proto/clock.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import type { GatewayEvents } from '../../events.js';
 import type { BudgetLimit, BudgetLimits, BudgetWatcher } from './uplink-budget.js';
 
-/** What the limit means for whoever reached it, in a sentence without its end. */
+/** Says what follows from the limit that was reached: a sentence without a full stop. */
 export function budgetText(limits: BudgetLimits, limit: BudgetLimit, source: Source): string {
   const who = source === 'phone' ? 'phones that act for it' : 'the lock';
   const sends = source === 'phone' ? 'send' : 'sends';
@@ -15,7 +15,7 @@ export function budgetText(limits: BudgetLimits, limit: BudgetLimit, source: Sou
   return `${who} ${sends} more than ${what} and ${source === 'phone' ? 'are' : 'is'} read at that pace`;
 }
 
-/** @param clock the run's */
+/** @param clock the run's clock */
 export function budgetWatcher(events: GatewayEvents, clock: Clock, limits: BudgetLimits): BudgetWatcher {
   return {
     now: () => clock.now(),

@@ -1,24 +1,24 @@
 /**
- * How much one lock may send (interfaces.md §2, "Fairness"): a rate with a burst, and a number a day. Whoever has its
- * secret can store no more than that, and a lock that behaves never comes near it.
+ * How much one lock may send (interfaces.md §2, "Fairness"): a rate with a burst, and a number per day. An attacker
+ * with the lock's secret can store no more than that, and a lock that behaves never comes near it.
  *
- * Both limits are token buckets. The day's holds a day's worth and fills up within a day, so a lock that has spent it
- * is read from at the pace at which it fills, and is never cut off for hours: an alarm still gets through.
+ * Both limits are token buckets. The daily one holds a day's worth and refills within a day. A lock that has used it up
+ * is read at the rate at which it refills, and never cut off for hours: an alarm still gets through.
  *
- * - *within*: everything that comes is read.
+ * - *within*: everything that arrives is read.
  * - *spent*: one of the buckets is empty. Nothing more is read from the lock's connections until there is a token
- *   again. What one read brought is all taken, so a bucket may be overdrawn, and the wait is as much longer.
- * - *over*: it was spent within the last minute. This is what operators see, since a lock that goes on flooding is
- *   spent and not spent many times a second.
+ *   again. What one read brought is all taken, so a bucket may be overdrawn, and the wait is longer accordingly.
+ * - *over*: it was spent within the last minute. This is what operators see, since a lock that keeps flooding changes
+ *   between spent and not spent many times a second.
  */
 import { type Clock, Days, type Milliseconds, Minutes, Seconds, type Timer } from '../../../proto/clock.js';
 import type { Sender } from '../../ingest/ingest.js';
 
-/** What a lock may send, and what all its phones together may. */
+/** The limits of a lock, and the same again for all its phones together. */
 export interface BudgetLimits {
-  /** Sustained; 0 for no limit of this kind. */
+  /** The sustained rate; 0 for no limit of this kind. */
   readonly uplinksPerSecond: number;
-  /** How many may come at once. */
+  /** How many may arrive at once. */
   readonly burstUplinks: number;
   /** 0 for no limit of this kind. */
   readonly uplinksPerDay: number;
@@ -27,63 +27,63 @@ export interface BudgetLimits {
 /** Which of the limits was reached. */
 export type BudgetLimit = 'rate' | 'day';
 
-/** A connection that is not read from while the budget is spent. */
+/** A connection that is not read while the budget is spent. */
 export interface HeldConnection {
-  /** The budget may be spent no longer: look again. */
+  /** The budget may have refilled: check again. */
   readOn(): void;
 }
 
 export interface BudgetWatcher {
   /** The run's clock, ms since the epoch. */
   now(): number;
-  /** The budget is over, or it is over by the other limit too. */
+  /** The lock is over its budget, or is now over the daily limit too. */
   over(budget: UplinkBudget): void;
-  /** It is within its limits again. */
+  /** The lock is within its budget again. */
   within(budget: UplinkBudget): void;
 }
 
-/** How long a budget has to be unspent to count as within its limits again. */
+/** How long a budget must not be spent to count as within again. */
 export const WITHIN_AFTER: Milliseconds = Minutes(1);
-/** The shortest wait for tokens: a flooding lock costs so many looks, and no more. */
-const LEAST_WAIT: Milliseconds = 50;
+/** The shortest wait for tokens: bounds how often a flooding lock's budget is checked. */
+const SHORTEST_WAIT: Milliseconds = 50;
 
 /** A bucket of tokens; it may be overdrawn. */
 class TokenBucket {
-  readonly #most: number;
+  readonly #capacity: number;
   readonly #perMs: number;
-  #left: number;
+  #tokens: number;
   #asOfMs: number;
 
   constructor(most: number, perMs: number, nowMs: number) {
-    this.#most = most;
+    this.#capacity = most;
     this.#perMs = perMs;
-    this.#left = most;
+    this.#tokens = most;
     this.#asOfMs = nowMs;
   }
 
   take(count: number, nowMs: number): void {
     this.#refill(nowMs);
-    this.#left -= count;
+    this.#tokens -= count;
   }
 
   /** How long until there is a token; 0 where there is one. */
   wait(nowMs: number): Milliseconds {
     this.#refill(nowMs);
-    return this.#left >= 1 ? 0 : (1 - this.#left) / this.#perMs;
+    return this.#tokens >= 1 ? 0 : (1 - this.#tokens) / this.#perMs;
   }
 
   #refill(nowMs: number): void {
-    this.#left = Math.min(this.#most, this.#left + (nowMs - this.#asOfMs) * this.#perMs);
+    this.#tokens = Math.min(this.#capacity, this.#tokens + (nowMs - this.#asOfMs) * this.#perMs);
     this.#asOfMs = nowMs;
   }
 }
 
-/** The budget of a lock, or of all phones that act for it. It outlives their connections. */
+/** The budget of a lock, or of all phones that act for it. It outlives connections. */
 export class UplinkBudget {
   readonly owner: Pick<Sender, 'deviceId' | 'mac' | 'source'>;
-  /** Nothing more is to be read for now. */
+  /** The budget is spent: nothing more is to be read for now. */
   isSpent = false;
-  /** Since when it is over, by the run's clock, and by which limit; undefined where it is within. */
+  /** Since when it is over, by the run's clock, and which limit; undefined where it is not over. */
   over: { readonly sinceMs: number; readonly limit: BudgetLimit } | undefined;
   readonly #clock: Clock;
   readonly #watcher: BudgetWatcher;
@@ -102,31 +102,31 @@ export class UplinkBudget {
     if (uplinksPerDay > 0) this.#day = new TokenBucket(uplinksPerDay, uplinksPerDay / Days(1), nowMs);
   }
 
-  /** So many came. */
+  /** Counts uplinks that arrived. */
   take(count: number): void {
     const nowMs = this.#clock.now();
     this.#rate?.take(count, nowMs);
     this.#day?.take(count, nowMs);
-    this.#look(nowMs);
+    this.#update(nowMs);
   }
 
-  /** Tells the connection when there are tokens again. */
+  /** Calls the connection's `readOn` once there are tokens again. */
   hold(connection: HeldConnection): void {
     this.#held.add(connection);
   }
 
-  /** The connection has ended. */
+  /** The connection has closed. */
   release(connection: HeldConnection): void {
     this.#held.delete(connection);
   }
 
-  /** Waits for nothing any more. */
+  /** Cancels its timer. */
   stop(): void {
     this.#timer?.cancel();
     this.#held.clear();
   }
 
-  #look(nowMs: number): void {
+  #update(nowMs: number): void {
     const dayWait = this.#day?.wait(nowMs) ?? 0;
     const wait = Math.max(this.#rate?.wait(nowMs) ?? 0, dayWait);
     if (wait > 0) this.#spend(wait, dayWait > 0 ? 'day' : 'rate');
@@ -140,7 +140,7 @@ export class UplinkBudget {
       this.over = { sinceMs: before?.sinceMs ?? this.#watcher.now(), limit };
       this.#watcher.over(this);
     }
-    this.#after(Math.max(wait, LEAST_WAIT), () => this.#look(this.#clock.now()));
+    this.#after(Math.max(wait, SHORTEST_WAIT), () => this.#update(this.#clock.now()));
   }
 
   #refilled(): void {
@@ -149,7 +149,7 @@ export class UplinkBudget {
       this.over = undefined;
       this.#watcher.within(this);
     });
-    // One may spend it again at once: those behind it are held on, and are first the next time.
+    // A connection may spend the budget again at once: those after it stay on hold, and are first the next time.
     for (const connection of [...this.#held]) {
       if (this.isSpent) return;
       this.#held.delete(connection);

@@ -1,10 +1,10 @@
 /**
  * The budgets of all locks, and of the phones that act for them. A budget is made when its lock first connects, and
- * stays when the connection ends: coming back does not fill it. They are in memory, so each is full when the gateway
- * starts.
+ * stays when the connection closes: reconnecting does not refill it. They are in memory, so each is full when the
+ * gateway starts.
  *
- * Phones have a budget of their own beside their lock's, all phones of a lock together: a phone that floods silences
- * no lock, and many phones store no more than one.
+ * All phones of a lock together have a budget apart from the lock's: a flooding phone silences no lock, and many phones
+ * store no more than one.
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { Source } from '../../../proto/wire/ping.js';
@@ -14,8 +14,8 @@ import { type BudgetLimit, type BudgetLimits, type BudgetWatcher, UplinkBudget }
 export interface UplinkBudgetsOptions {
   readonly limits: BudgetLimits;
   /**
-   * Goes as fast as locks live, since it is they who are limited: at 60 × speed a lock may send 60 times as much
-   * (protocol.md §3, "Sped-up runs"). It is monotonic, so that setting a clock neither fills nor empties a budget.
+   * Runs at the speed of the run: at 60 × speed a lock may send 60 times as much (protocol.md §3, "Sped-up runs"). It
+   * is monotonic, so that setting a clock neither fills nor empties a budget.
    */
   readonly clock: Clock;
   readonly watcher: BudgetWatcher;
@@ -31,7 +31,7 @@ export interface OverBudget {
 
 export class UplinkBudgets {
   readonly #options: UplinkBudgetsOptions;
-  /** One for each lock that connected since the start. */
+  /** One for each lock that has connected since the start. */
   readonly #ofLock = new Map<number, UplinkBudget>();
   readonly #ofPhones = new Map<number, UplinkBudget>();
   readonly #isLimited: boolean;
@@ -57,7 +57,7 @@ export class UplinkBudgets {
     return budget;
   }
 
-  /** Those of a lock that are over: its own, its phones'. */
+  /** The budgets of a lock that are over: its own, its phones'. */
   overOf(deviceId: number): OverBudget[] {
     return [this.#ofLock.get(deviceId), this.#ofPhones.get(deviceId)].flatMap((budget) => {
       return budget?.over === undefined ? [] : [{ source: budget.owner.source, ...budget.over }];

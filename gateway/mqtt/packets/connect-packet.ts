@@ -1,19 +1,20 @@
 /**
- * A CONNECT that is all there (MQTT 3.1.1, 3.1): who it says that it is, and what is wrong with it. What MQTT forbids
- * is refused here, before the broker library has seen it; who may come in is decided behind (authentication.ts).
+ * Reads a complete CONNECT (MQTT 3.1.1, 3.1): the identity that it claims, and what is wrong with it. What MQTT forbids
+ * is refused here, before the broker library sees it. Authentication comes later (authentication.ts).
  */
 import type { RefusalCause } from '../refusals/refusal-reason.js';
-import { bodyOf } from './frames.js';
+import { bodyOffset } from './frames.js';
 import { textFault } from './utf8-check.js';
 
-/** The return codes of a CONNACK that are given here (MQTT 3.1.1, 3.2.2.3). */
+/** The return codes of a CONNACK that are used here (MQTT 3.1.1, 3.2.2.3). */
 export const BAD_PROTOCOL_LEVEL = 1;
 export const BAD_CLIENT_ID = 2;
 
-/** Protocol names with the level that each has: MQTT 3.1.1, and 3.1, which differs in nothing that locks use. */
+/** Protocol names and their levels: MQTT 3.1.1, and 3.1, which is the same in all that locks use. */
 const LEVELS: Readonly<Record<string, number>> = { MQTT: 4, MQIsdp: 3 };
-/** Its CONNECT has properties before the client id. */
+/** The level of MQTT 5, whose CONNECT has properties before the client id. */
 const MQTT_5 = 5;
+/** How many characters of a wrong protocol name are quoted. */
 const LONGEST_NAME = 6;
 
 /** The flags (MQTT 3.1.1, 3.1.2.3 to 3.1.2.9). */
@@ -25,14 +26,14 @@ const WILL_RETAIN = 0x20;
 const PASSWORD = 0x40;
 const USER_NAME = 0x80;
 
-/** What a CONNECT says of itself, as far as it can be read. */
+/** The contents of a CONNECT, as far as it can be read. */
 export interface ConnectReading {
-  /** Empty where there is none. */
+  /** Empty where it has none. */
   readonly clientId: string;
   readonly userName: string;
-  /** Why it is refused; undefined where MQTT has nothing against it. */
+  /** Why it is refused; undefined where it is a valid CONNECT. */
   readonly fault: RefusalCause | undefined;
-  /** What the client is answered before the connection ends; 0 where that is nothing. */
+  /** The return code to send before the connection is closed; 0 for no answer. */
   readonly returnCode: number;
 }
 
@@ -44,7 +45,7 @@ export function readConnect(packet: Buffer): ConnectReading {
   return { clientId, userName, fault, returnCode };
 }
 
-/** Reads all fields; says what to answer where one is at fault, 0 for nothing. */
+/** Reads all fields. Returns the return code to answer with, 0 for none. */
 function readFields(fields: ConnectFields): number {
   const name = fields.text('protocol name');
   if (fields.fault === undefined && LEVELS[name] === undefined)
@@ -68,7 +69,7 @@ function readFields(fields: ConnectFields): number {
   }
   if ((flags & USER_NAME) !== 0) fields.userName = fields.text('user name');
   if ((flags & PASSWORD) !== 0) fields.bytes('password');
-  if (fields.left > 0) fields.fail('it has bytes behind its last field');
+  if (fields.left > 0) fields.fail('it has bytes after its last field');
   if (fields.fault !== undefined || fields.clientId !== '' || (flags & CLEAN_SESSION) !== 0) return 0;
   fields.refuse({ reason: 'identity', why: 'an empty client id, and the session is not to be a clean one' });
   return BAD_CLIENT_ID;
@@ -81,7 +82,7 @@ function flagsFault(flags: number): string | undefined {
   return (flags & PASSWORD) !== 0 && (flags & USER_NAME) === 0 ? 'it has a password and no user name' : undefined;
 }
 
-/** Who a client of MQTT 5 says that it is, so that operators can be told whose firmware speaks another version. */
+/** Reads the identity of an MQTT 5 client, so that operators see whose firmware uses the wrong version. */
 function readIdentityOf5(fields: ConnectFields): void {
   const flags = fields.number('flags', 1);
   fields.number('keepalive', 2);
@@ -95,7 +96,7 @@ function readIdentityOf5(fields: ConnectFields): void {
   if ((flags & USER_NAME) !== 0) fields.userName = fields.text('user name');
 }
 
-/** Reads fields one after the other. Behind the first that is at fault all are empty. */
+/** Reads one field after the other. After the first malformed one all are empty. */
 class ConnectFields {
   clientId = '';
   userName = '';
@@ -105,20 +106,20 @@ class ConnectFields {
 
   constructor(packet: Buffer) {
     this.#packet = packet;
-    this.#at = bodyOf(packet);
+    this.#at = bodyOffset(packet);
   }
 
-  /** Bytes that were not read yet. */
+  /** How many bytes are left to read. */
   get left(): number {
     return this.fault === undefined ? this.#packet.length - this.#at : 0;
   }
 
-  /** The CONNECT is malformed. The first fault counts. */
+  /** Notes that the CONNECT is malformed. The first fault counts. */
   fail(why: string): void {
     this.fault ??= { reason: 'malformed', why: `a malformed CONNECT: ${why}` };
   }
 
-  /** The CONNECT is refused, whatever else is wrong with it. */
+  /** Refuses the CONNECT, whatever else is wrong with it. */
   refuse(cause: RefusalCause): void {
     this.fault = cause;
   }
@@ -129,7 +130,7 @@ class ConnectFields {
     return bytes.length === 0 ? 0 : bytes.readUIntBE(0, size);
   }
 
-  /** Bytes with their length in two bytes before them. */
+  /** Bytes preceded by their length in two bytes. */
   bytes(name: string): Buffer {
     return this.#take(name, this.number(name, 2));
   }

@@ -1,6 +1,6 @@
 /**
- * Where one MQTT packet ends and the next begins (MQTT 3.1.1, 2.2), without keeping a byte: a packet that will be too
- * long is known by its fixed header, before it has come.
+ * Finds where one MQTT packet ends and the next starts (MQTT 3.1.1, 2.2), without buffering: a packet that will be too
+ * long is recognised by its fixed header, before its body has arrived.
  */
 
 import type { RefusalCause } from '../refusals/refusal-reason.js';
@@ -15,23 +15,23 @@ const UNSUBSCRIBE = 10;
 const PINGREQ = 12;
 const DISCONNECT = 14;
 
-/** A PUBLISH at QoS 1 that is not retained, whether it is sent for the first time or again (MQTT 3.1.1, 3.3.1). */
-const PUBLISH_ONCE = (PUBLISH << 4) | 0b0010;
-const PUBLISH_AGAIN = (PUBLISH << 4) | 0b1010;
+/** The first byte of a PUBLISH at QoS 1 that is not retained, without and with DUP (MQTT 3.1.1, 3.3.1). */
+const FIRST_PUBLISH = (PUBLISH << 4) | 0b0010;
+const REPEATED_PUBLISH = (PUBLISH << 4) | 0b1010;
 
 /** What may follow a CONNECT: PUBREC, PUBREL and PUBCOMP belong to QoS 2, which is refused. */
-const FOLLOWS = new Set([PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT]);
+const ALLOWED_AFTER_CONNECT = new Set([PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, PINGREQ, DISCONNECT]);
 
-/** A length takes 1 to 4 bytes of 7 bits each (MQTT 3.1.1, 2.2.3). */
+/** A packet's length takes 1 to 4 bytes of 7 bits each (MQTT 3.1.1, 2.2.3). */
 const LENGTH_BYTES = 4;
 
-/** What the first bytes of a connection announce. */
+/** What the first bytes of a connection contain. */
 export type FirstPacket =
-  | { readonly state: 'incomplete' /** Bytes in all, once they are known. */; readonly size: number | undefined }
+  | { readonly state: 'incomplete' /** The packet's size in bytes, once known. */; readonly size: number | undefined }
   | { readonly state: 'complete'; readonly size: number }
   | { readonly state: 'fault'; readonly fault: RefusalCause };
 
-/** Looks at the first bytes of a connection, whose first packet is to be a CONNECT of at most `most` bytes. */
+/** Inspects the first bytes of a connection. The first packet must be a CONNECT that announces at most `most` bytes. */
 export function firstPacket(bytes: Uint8Array, most: number): FirstPacket {
   const header = bytes[0];
   if (header === undefined) return { state: 'incomplete', size: undefined };
@@ -66,26 +66,26 @@ function tooLong(length: number, most: number): RefusalCause {
   return { reason: 'packet', why: `a packet announces ${announced} bytes: at most ${taken} are taken` };
 }
 
-/** Follows the packets of a connection, whatever the pieces in which they come. */
+/** Follows the packets of a connection, however they are cut into chunks. */
 export class FrameCounter {
-  /** How many packets have come to their end. */
+  /** How many packets are complete. */
   complete = 0;
-  /** Where in the last piece the first packet begins that began in it; the piece's length where none did. */
-  began = 0;
-  /** Bytes that the packet under way still lacks, once its header is through. */
+  /** Offset of the first packet that started in the last chunk; the chunk's length where none did. */
+  firstPacketAt = 0;
+  /** How many bytes of the current packet's body are still missing. */
   #left = 0;
-  /** Bytes of a fixed header that have come; 0 between packets and within a body. */
+  /** How many bytes of a fixed header have arrived; 0 between packets and within a body. */
   #headerBytes = 0;
   #header = 0;
   #length = 0;
   readonly #fields = new PacketFields();
 
   /**
-   * Follows a piece; says what is wrong with it, if anything is: a packet of more than `most` bytes, one that no client
-   * sends, one that is malformed (packet-fields.ts).
+   * Takes the next chunk. Returns what is wrong with it, if anything: a packet of more than `most` bytes, one that no
+   * client may send, one that is malformed (packet-fields.ts).
    */
   pass(piece: Uint8Array, most: number): RefusalCause | undefined {
-    this.began = piece.length;
+    this.firstPacketAt = piece.length;
     for (let at = 0; at < piece.length; ) {
       if (this.#left > 0) {
         const taken = Math.min(this.#left, piece.length - at);
@@ -96,7 +96,7 @@ export class FrameCounter {
         if (this.#left === 0) this.complete += 1;
         continue;
       }
-      if (this.#headerBytes === 0 && at < this.began) this.began = at;
+      if (this.#headerBytes === 0 && at < this.firstPacketAt) this.firstPacketAt = at;
       const fault = this.#passHeaderByte(piece[at] as number, most);
       if (fault !== undefined) return fault;
       at += 1;
@@ -106,7 +106,8 @@ export class FrameCounter {
 
   #passHeaderByte(byte: number, most: number): RefusalCause | undefined {
     if (this.#headerBytes === 0) {
-      if (!FOLLOWS.has(byte >> 4)) return { reason: 'packet', why: `${nameOf(byte)} is not taken after a CONNECT` };
+      if (!ALLOWED_AFTER_CONNECT.has(byte >> 4))
+        return { reason: 'packet', why: `${nameOf(byte)} is not taken after a CONNECT` };
       this.#headerBytes = 1;
       this.#header = byte;
       this.#length = 0;
@@ -125,14 +126,14 @@ export class FrameCounter {
   }
 }
 
-/** Where the body of a packet begins whose fixed header is at the beginning of `packet`, and all there. */
-export function bodyOf(packet: Uint8Array): number {
+/** Offset of a packet's body. `packet` starts with its complete fixed header. */
+export function bodyOffset(packet: Uint8Array): number {
   let at = 1;
   while ((packet[at] as number) >= 0x80) at += 1;
   return at + 1;
 }
 
-/** Where the packet that begins at `at` ends; 0 where it isn't all there. Its length is one that a counter passed. */
+/** Where the packet that starts at `at` ends; 0 where it is incomplete. A {@link FrameCounter} has accepted it. */
 export function packetEnd(piece: Uint8Array, at: number): number {
   let length = 0;
   for (let index = at + 1, shift = 0; index < piece.length; index++, shift += 7) {
@@ -146,13 +147,13 @@ export function packetEnd(piece: Uint8Array, at: number): number {
 }
 
 /**
- * Where the payload begins of a packet from `at` to `end` that is an uplink as locks send it: a PUBLISH to `topic` at
- * QoS 1, not retained. 0 for any other. Its packet id stands in the two bytes before the payload. The packet is one
- * that a counter passed, so the id is not 0.
+ * Offset of the payload of an ordinary uplink: a PUBLISH to `topic` at QoS 1, not retained. 0 for any other packet. The
+ * packet reaches from `at` to `end`; its id is in the two bytes before the payload. A {@link FrameCounter} has accepted
+ * it, so the id is not 0.
  */
-export function payloadOfUplink(piece: Uint8Array, at: number, end: number, topic: Uint8Array): number {
+export function uplinkPayloadOffset(piece: Uint8Array, at: number, end: number, topic: Uint8Array): number {
   const header = piece[at];
-  if (header !== PUBLISH_ONCE && header !== PUBLISH_AGAIN) return 0;
+  if (header !== FIRST_PUBLISH && header !== REPEATED_PUBLISH) return 0;
   let topicAt = at + 1;
   while ((piece[topicAt] as number) >= 0x80) topicAt += 1;
   topicAt += 3;

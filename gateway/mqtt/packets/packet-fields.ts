@@ -1,21 +1,21 @@
 /**
- * The fields within the packets that a client sends after its CONNECT (MQTT 3.1.1, chapter 3), checked as their bytes
- * come and without keeping any: each field lies within its packet, packet ids are not 0, topic filters are texts.
+ * Checks the fields of the packets that a client sends after its CONNECT (MQTT 3.1.1, chapter 3), byte by byte as they
+ * arrive and without buffering: each field lies within its packet, packet ids are not 0, topic filters are UTF-8.
  *
- * The broker library reads a field that its packet is too short for from the packet behind it, and answers what was
- * never said. So a packet with such a fault ends the connection before the library has all of it.
+ * Where a packet is too short for a field, the broker library reads the field from the next packet, and answers
+ * something that was never sent. So such a packet closes the connection before the library has all of it.
  */
 import type { RefusalCause } from '../refusals/refusal-reason.js';
 import { Utf8Check } from './utf8-check.js';
 
 const [PUBLISH, PUBACK, SUBSCRIBE, UNSUBSCRIBE, PINGREQ] = [3, 4, 8, 10, 12];
 
-/** The fields, in the order in which they are numbered here for the engine's sake: small numbers cost nothing. */
+/* The fields. Numbers instead of names, since this runs for every byte of every header. */
 const TOPIC_LENGTH = 0;
 const TOPIC = 1;
 const PACKET_ID = 2;
 const QOS = 3;
-/** Nothing more is to be looked at: a payload, or the end. */
+/** Nothing more is to be checked: a payload, or the end. */
 const REST = 4;
 
 /** Flags that the fixed header of SUBSCRIBE and UNSUBSCRIBE has; PUBACK, PINGREQ and DISCONNECT have none (2.2.2). */
@@ -30,43 +30,44 @@ export class PacketFields {
   #type = 0;
   #hasQos = false;
   #field = REST;
-  /** Bytes that the field under way lacks. */
-  #lacking = 0;
-  /** Bytes of the packet behind the field under way. */
-  #behind = 0;
+  /** How many bytes of the current field are still missing. */
+  #missing = 0;
+  /** How many bytes of the packet come after the current field. */
+  #remaining = 0;
+  /** The value of the current field, where it is a number. */
   #number = 0;
-  /** Made with the first topic filter: most of what a lock says is uplinks. */
+  /** Made with the first topic filter: most connections send hardly any. */
   #text: Utf8Check | undefined;
 
-  /** A packet begins whose body has `length` bytes. Says what is wrong with it, if anything is. */
+  /** Starts a packet with a body of `length` bytes. Returns what is wrong with it, if anything. */
   begin(header: number, length: number): RefusalCause | undefined {
     this.#type = header >> 4;
-    this.#behind = length;
+    this.#remaining = length;
     if (this.#type === PUBLISH) {
       this.#hasQos = (header & QOS_BITS) !== 0;
-      return this.#enter(TOPIC_LENGTH, 2);
+      return this.#startField(TOPIC_LENGTH, 2);
     }
-    if (isSubscribing(this.#type)) return this.#enter(PACKET_ID, 2);
+    if (isSubscribing(this.#type)) return this.#startField(PACKET_ID, 2);
     const wanted = this.#type === PUBACK ? PUBACK_LENGTH : 0;
     if (length !== wanted) return this.#fault(`its length is ${length} and not ${wanted}`);
-    return this.#type === PUBACK ? this.#enter(PACKET_ID, 2) : this.#enter(REST, 0);
+    return this.#type === PUBACK ? this.#startField(PACKET_ID, 2) : this.#startField(REST, 0);
   }
 
-  /** Takes bytes of the body, no more than it has. Says what is wrong with them, if anything is. */
+  /** Takes bytes of the body, no more than it has. Returns what is wrong with them, if anything. */
   pass(piece: Uint8Array, from: number, to: number): RefusalCause | undefined {
     for (let at = from; at < to && this.#field !== REST; ) {
       let fault: RefusalCause | undefined;
       if (this.#field === TOPIC) {
-        const end = Math.min(at + this.#lacking, to);
+        const end = Math.min(at + this.#missing, to);
         fault = this.#passTopic(piece, at, end);
-        this.#lacking -= end - at;
+        this.#missing -= end - at;
         at = end;
       } else {
         this.#number = (this.#number << 8) | (piece[at] as number);
-        this.#lacking -= 1;
+        this.#missing -= 1;
         at += 1;
       }
-      if (fault === undefined && this.#lacking === 0) fault = this.#leave();
+      if (fault === undefined && this.#missing === 0) fault = this.#fieldComplete();
       if (fault !== undefined) return fault;
     }
     return undefined;
@@ -80,41 +81,41 @@ export class PacketFields {
     return why === undefined ? undefined : this.#fault(`a topic filter ${why}`);
   }
 
-  #enter(field: number, length: number): RefusalCause | undefined {
-    if (length > this.#behind) return this.#fault(`it ends within its ${this.#nameOf(field)}`);
+  #startField(field: number, length: number): RefusalCause | undefined {
+    if (length > this.#remaining) return this.#fault(`it ends within its ${this.#nameOf(field)}`);
     this.#field = field;
-    this.#lacking = length;
-    this.#behind -= length;
+    this.#missing = length;
+    this.#remaining -= length;
     this.#number = 0;
     return undefined;
   }
 
   /** The field under way has all its bytes: goes on to the next. */
-  #leave(): RefusalCause | undefined {
+  #fieldComplete(): RefusalCause | undefined {
     const isPublish = this.#type === PUBLISH;
     if (this.#field === TOPIC_LENGTH) {
-      if (this.#number > 0) return this.#enter(TOPIC, this.#number);
+      if (this.#number > 0) return this.#startField(TOPIC, this.#number);
       return isPublish ? this.#afterTopic() : this.#fault('an empty topic filter');
     }
     if (this.#field === TOPIC) return this.#afterTopic();
     if (this.#field === PACKET_ID) {
       if (this.#number === 0) return this.#fault('packet id 0');
-      if (isPublish || this.#type === PUBACK) return this.#enter(REST, 0);
-      return this.#behind === 0 ? this.#fault('it has no topic filter') : this.#enter(TOPIC_LENGTH, 2);
+      if (isPublish || this.#type === PUBACK) return this.#startField(REST, 0);
+      return this.#remaining === 0 ? this.#fault('it has no topic filter') : this.#startField(TOPIC_LENGTH, 2);
     }
     if (this.#number > HIGHEST_QOS) return this.#fault(`it asks for QoS ${this.#number}`);
     return this.#nextFilter();
   }
 
   #afterTopic(): RefusalCause | undefined {
-    if (this.#type === PUBLISH) return this.#hasQos ? this.#enter(PACKET_ID, 2) : this.#enter(REST, 0);
+    if (this.#type === PUBLISH) return this.#hasQos ? this.#startField(PACKET_ID, 2) : this.#startField(REST, 0);
     const why = this.#text?.end();
     if (why !== undefined) return this.#fault(`a topic filter ${why}`);
-    return this.#type === SUBSCRIBE ? this.#enter(QOS, 1) : this.#nextFilter();
+    return this.#type === SUBSCRIBE ? this.#startField(QOS, 1) : this.#nextFilter();
   }
 
   #nextFilter(): RefusalCause | undefined {
-    return this.#behind === 0 ? this.#enter(REST, 0) : this.#enter(TOPIC_LENGTH, 2);
+    return this.#remaining === 0 ? this.#startField(REST, 0) : this.#startField(TOPIC_LENGTH, 2);
   }
 
   #nameOf(field: number): string {

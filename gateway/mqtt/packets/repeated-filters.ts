@@ -1,24 +1,25 @@
 /**
- * A SUBSCRIBE that names a topic filter more than once. The broker library takes the last of them and leaves the others
- * out of its SUBACK, which is to have a return code for each (MQTT 3.1.1, 3.8.4-5). So all but the last are marked
- * with U+0000, which no topic filter has (MQTT 3.1.1, 4.7.3-2): to the library they are filters of their own.
+ * Handles a SUBSCRIBE that names a topic filter more than once. The broker library takes the last one and leaves the
+ * others out of its SUBACK, which must have a return code for each (MQTT 3.1.1, 3.8.4-5). So all but the last are
+ * marked with U+0000, which no topic filter may contain (MQTT 3.1.1, 4.7.3-2): the library takes them for different
+ * filters.
  */
 import type { ISubscribePacket, Packet } from 'mqtt-packet';
 
 const MARK = '\0';
 
-/** The library's parser, which its types leave out. */
-interface WithParser {
+/** The library's parser, which its types do not declare. */
+interface ClientWithParser {
   readonly _parser: { prependListener(name: 'packet', listener: (packet: Packet) => void): unknown };
 }
 
-/** Has repeated filters of a client answered one by one. To be called once, when the library has its CONNECT. */
-export function keepRepeatedFilters(client: object): void {
-  (client as WithParser)._parser.prependListener('packet', markRepeated);
+/** Has repeated topic filters of a client answered one by one. To be called once, when the library has its CONNECT. */
+export function answerRepeatedFilters(client: object): void {
+  (client as ClientWithParser)._parser.prependListener('packet', markRepeated);
 }
 
-/** The topic filter as the client has it. */
-export function filterOf({ topic }: { readonly topic: string }): string {
+/** The topic filter as the client sent it. */
+export function topicFilterOf({ topic }: { readonly topic: string }): string {
   const end = topic.indexOf(MARK);
   return end === -1 ? topic : topic.slice(0, end);
 }

@@ -1,4 +1,4 @@
-/** The kinds of reason for which a lock or a stranger is refused: a closed set, for figures and explanations. */
+/** The kinds of reason for which a lock or a stranger is refused: a closed set, for metrics and explanations. */
 
 export const REFUSAL_REASONS = [
   'will',
@@ -23,7 +23,7 @@ export const REFUSAL_REASONS = [
   'qos-2',
   'retained',
   'phone',
-  // What the MQTT library complains of.
+  // Errors of the MQTT library.
   'other',
 ] as const;
 

@@ -1,4 +1,4 @@
-/** What the broker refused: counted, and told to operators without what a stranger may have let slip. */
+/** Counts what the broker refuses, and reports it to operators, with secrets removed. */
 import type { Clock } from '../../../proto/clock.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
@@ -6,7 +6,7 @@ import type { GatewayEvents, Refused } from '../../events.js';
 import { scrubSecrets } from '../../log/log-scrub.js';
 import type { RefusalCause } from './refusal-reason.js';
 
-/** What a stranger calls himself is shown to operators, but not at any length. */
+/** How much of a stranger's client id operators are shown, in characters. */
 const SHOWN_CLIENT_ID = 64;
 /** A phone's client id, its MAC in any spelling. */
 const PHONE_CLIENT_ID = /^phone-(.{12,17})-[^-]*$/;
@@ -14,11 +14,11 @@ const PHONE_CLIENT_ID = /^phone-(.{12,17})-[^-]*$/;
 /** How many of each kind were refused since the start. */
 export type RefusalCounts = Readonly<Record<Refused['what'], number>>;
 
-/** Who something was refused of, as far as that is known. */
+/** Who was refused, as far as that is known. */
 export interface RefusedClient {
   readonly clientId: string;
   readonly userName: string;
-  /** Who it is, once it has proved that. */
+  /** The sender, where it is authenticated. */
   readonly sender: { readonly mac: Mac; readonly source: Source } | undefined;
   readonly address: string;
 }
@@ -44,7 +44,7 @@ export class Refusals {
     this.#events.emit('refused', {
       atMs: this.#clock.now(),
       what,
-      // Somebody may have typed a secret where the name belongs.
+      // Somebody may have typed a secret into the wrong field.
       clientId: scrubSecrets(client.clientId.slice(0, SHOWN_CLIENT_ID)),
       mac,
       source,
@@ -56,7 +56,7 @@ export class Refusals {
   }
 }
 
-/** Whom a client means to be: a MAC in another spelling than the wire's, or in one of the two places, is meant too. */
+/** Whom a client claims to be. A MAC counts in any spelling, and in either of the two fields. */
 function claimedBy({ clientId, userName }: RefusedClient): { mac: Mac | null; source: Source } {
   const phone = PHONE_CLIENT_ID.exec(clientId)?.[1];
   const source = phone === undefined ? 'lock' : 'phone';

@@ -550,10 +550,10 @@ async function faultOf(
   const told: string[] = [];
   const listener = ({ why }: { why: string }): void => void told.push(why);
   events.on('refused', listener);
-  const [heardBefore, takenBefore] = [socket.heard.length, ingest.taken.length];
+  const [heardBefore, takenBefore] = [socket.received.length, ingest.taken.length];
   const said = Buffer.concat(Array.isArray(row.say) ? row.say : [row.say as Buffer]);
   for (const piece of isWhole ? [said] : Array.from(said, (byte) => Buffer.from([byte]))) {
-    socket.say(Buffer.from(piece));
+    socket.send(Buffer.from(piece));
     await turns(1);
   }
   await turns(12);
@@ -561,13 +561,13 @@ async function faultOf(
   await turns();
   events.off('refused', listener);
   const seen = {
-    hears: socket.heard.slice(heardBefore),
+    hears: socket.received.slice(heardBefore),
     ends: socket.destroyed,
     stores: ingest.taken.slice(takenBefore).map(({ payload }) => payload),
   };
   const { hears = '', ends = false, stores = [], why } = row;
   const wanted = { hears, ends, stores };
-  socket.bye();
+  socket.endSending();
   await turns(2);
   if (JSON.stringify(seen) !== JSON.stringify(wanted))
     return `${JSON.stringify(seen)} and not ${JSON.stringify(wanted)}; told ${JSON.stringify(told)}`;
@@ -576,13 +576,13 @@ async function faultOf(
 }
 
 async function holdTo(t: Test, rows: readonly Row[], isLetIn: boolean): Promise<void> {
-  for (const fastLane of [true, false]) {
-    const site = await handBroker(t, { fastLane });
+  for (const fastPath of [true, false]) {
+    const site = await handBroker(t, { fastPath });
     for (const row of rows)
       for (const isWhole of [true, false]) {
-        const socket = isLetIn ? await site.enter(MAC) : site.open();
+        const socket = isLetIn ? await site.connect(MAC) : site.open();
         const fault = await faultOf(row, { socket, isWhole, site });
-        const how = `${fastLane ? 'lane' : 'library'}, ${isWhole ? 'whole' : 'byte by byte'}`;
+        const how = `${fastPath ? 'lane' : 'library'}, ${isWhole ? 'whole' : 'byte by byte'}`;
         t.equal(fault, undefined, `[MQTT-${row.of}] ${row.what} (${how})`);
       }
   }
@@ -592,13 +592,13 @@ t.test('CONNECT', (t) => holdTo(t, CONNECTS, false));
 t.test('what a lock says', (t) => holdTo(t, PACKETS, true));
 
 t.test('[MQTT-3.10.4-2] behind an UNSUBSCRIBE no command is sent, behind the next SUBSCRIBE they are', async (t) => {
-  const { enter, broker } = await handBroker(t);
-  const lock = await enter(MAC);
+  const { connect, broker } = await handBroker(t);
+  const lock = await connect(MAC);
   const session = broker.sessions.ofLock(Number.parseInt(MAC, 16));
   const listening: (boolean | undefined)[] = [];
   const subscribe = made('82', '0011', text('down'), '01');
   for (const say of [subscribe, made('a2', '0012', text('other')), made('a2', '0013', text('down')), subscribe]) {
-    lock.say(say);
+    lock.send(say);
     await turns();
     listening.push(session?.isListening);
   }

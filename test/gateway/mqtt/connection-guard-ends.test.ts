@@ -27,8 +27,8 @@ async function turns(count: number): Promise<void> {
 }
 
 t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting', async (t) => {
-  const doorClock = new ManualClock(Seconds(1000));
-  const site = await brokerSite(t, { doorClock });
+  const guardClock = new ManualClock(Seconds(1000));
+  const site = await brokerSite(t, { guardClock });
   const refused: GatewayEventMap['refused'][0][] = [];
   const ended: GatewayEventMap['disconnected'][0][] = [];
   site.events.on('refused', (event) => refused.push(event));
@@ -48,13 +48,13 @@ t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting',
   t.ok((session?.connection.stream.writableLength ?? 0) > 0, 'it does not take all of it');
   frozen.write(Buffer.from('c000'.repeat(PINGS), 'hex'));
 
-  doorClock.advance(Seconds(7));
+  guardClock.advance(Seconds(7));
   await turns(20);
   t.same(ended, [], 'it has its time');
   for (let sequence = 2; sequence < 6; sequence++) {
     busy.write(publishPacket('up', testBytes(sequence), sequence));
     await busy.hears(puback(sequence));
-    doorClock.advance(Seconds(0.75));
+    guardClock.advance(Seconds(0.75));
     await turns(20);
   }
   // 10 s have passed since it stopped; what happens is told with the next commit.

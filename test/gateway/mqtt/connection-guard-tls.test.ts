@@ -71,7 +71,7 @@ t.test('a lock over TLS, its CONNECT in several records', async (t) => {
 
 t.test('a handshake that is not finished, or is none, is ended and told', async (t) => {
   const clock = new ManualClock(Seconds(1000));
-  const { gateway, port, claim } = await place(t, { doorClock: clock });
+  const { gateway, port, claim } = await place(t, { guardClock: clock });
   const silent = await RawLock.open(t, port);
   const told = eventsOf(gateway, 'refused', 3);
   const plain = await RawLock.open(t, port);

@@ -31,7 +31,7 @@ const KIB = 1024;
 /** A gateway whose door lives by a clock of the test's, and a lock that it knows. */
 async function place(t: Test, options: Parameters<typeof testGateway>[1] = {}) {
   const clock = new ManualClock(Seconds(1000));
-  const gateway = await testGateway(t, { doorClock: clock, ...options });
+  const gateway = await testGateway(t, { guardClock: clock, ...options });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const claim = { user: MAC, secret };
   const port = gateway.mqttPort;
@@ -130,7 +130,7 @@ t.test('a CONNECT that is not finished within 5 s is ended, one that is stays', 
 });
 
 t.test('strangers together hold no more than the limit, the newest is ended', async (t) => {
-  const { gateway, open, enter } = await place(t, { doorLimits: { heldBytes: 64 * KIB } });
+  const { gateway, open, enter } = await place(t, { guardLimits: { heldBytes: 64 * KIB } });
   let refused = 0;
   gateway.events.on('refused', ({ why }) => {
     if (why.includes('are held already')) refused += 1;
@@ -157,7 +157,7 @@ t.test('strangers together hold no more than the limit, the newest is ended', as
 });
 
 t.test('connections of one address, where they are limited', async (t) => {
-  const { gateway, open } = await place(t, { doorLimits: { perAddress: 3 } });
+  const { gateway, open } = await place(t, { guardLimits: { perAddress: 3 } });
   const first = await open();
   const others = [await open(), await open()];
   const told = eventsOf(gateway, 'refused', 1);
@@ -177,7 +177,7 @@ t.test('connections of one address, where they are limited', async (t) => {
 });
 
 t.test('of an address with too many silent connections the oldest makes room, and no lock does', async (t) => {
-  const { gateway, clock, open, enter } = await place(t, { doorLimits: { silentPerAddress: 2 } });
+  const { gateway, clock, open, enter } = await place(t, { guardLimits: { silentPerAddress: 2 } });
   const lock = await enter();
   const silent = [await open(), await open(), await open()];
   await hasLooked(t, gateway);
@@ -202,7 +202,7 @@ t.test(
   async (t) => {
     let room: DescriptorRoom = 'short';
     const clock = new ManualClock(Seconds(1000));
-    const { broker, addLock } = await brokerSite(t, { doorClock: clock, roomFor: () => room });
+    const { broker, addLock } = await brokerSite(t, { guardClock: clock, roomFor: () => room });
     const claim = await addLock(MAC);
     const knock = async (): Promise<RawLock> => {
       const lock = await RawLock.open(t, broker.port);

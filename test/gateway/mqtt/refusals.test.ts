@@ -4,7 +4,12 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { GatewayEvents, type Refused } from '../../../gateway/events.js';
-import { KeptRefusals, MOST_WAITING, MOST_WRITTEN, WRITE_EVERY } from '../../../gateway/mqtt/refusals/kept-refusals.js';
+import {
+  MAX_WAITING,
+  MAX_WRITTEN,
+  RefusalRecorder,
+  WRITE_EVERY,
+} from '../../../gateway/mqtt/refusals/refusal-recorder.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import {
   REFUSALS_PER_LOCK,
@@ -150,7 +155,7 @@ t.test('device show and tail --mac say what was refused', async (t) => {
 interface Bench {
   readonly clock: ManualClock;
   readonly events: GatewayEvents;
-  readonly kept: KeptRefusals;
+  readonly kept: RefusalRecorder;
   readonly writes: (readonly RefusalChange[])[];
   failing: boolean;
 }
@@ -167,7 +172,7 @@ function bench(): Bench {
     },
     read: async () => [],
   };
-  const kept = new KeptRefusals({ store, events, clock, now: () => clock.now(), isStoreFailing: () => false });
+  const kept = new RefusalRecorder({ store, events, clock, now: () => clock.now(), isStoreFailing: () => false });
   const here: Bench = { clock, events, kept, writes, failing: false };
   return here;
 }
@@ -185,15 +190,15 @@ t.test('one write a second of so many rows at the most, whatever strangers do, a
   const { clock, events, kept, writes } = bench();
   for (let number = 1; number <= 5000; number++) for (const _ of [1, 2, 3]) events.emit('refused', refused(number));
   events.emit('refused', refused(7, { what: 'publish', reason: 'topic', why: 'topic "a"', isAuthenticated: true }));
-  t.equal(kept.waiting, MOST_WAITING + 1, 'what waits is bounded, and who is known has room');
+  t.equal(kept.waiting, MAX_WAITING + 1, 'what waits is bounded, and who is known has room');
   t.same(writes, []);
-  const seconds = Math.ceil((MOST_WAITING + 1) / MOST_WRITTEN);
+  const seconds = Math.ceil((MAX_WAITING + 1) / MAX_WRITTEN);
   for (let second = 1; second <= seconds + 3; second++) {
     clock.advance(WRITE_EVERY);
     await settled();
   }
   t.equal(writes.length, seconds);
-  t.ok(writes.every((changes) => changes.length <= MOST_WRITTEN));
+  t.ok(writes.every((changes) => changes.length <= MAX_WRITTEN));
   t.match(writes[0], [
     { mac: testMac(7), what: 'publish' },
     { mac: testMac(1), count: 3, firstAtMs: 1, lastAtMs: 1 },

@@ -225,26 +225,26 @@ t.test('phones have a budget of their own, all together', async (t) => {
 });
 
 t.test('a connection that is not read is not silent', async (t) => {
-  const [clock, doorClock] = [new ManualClock(), new ManualClock(Seconds(1000))];
+  const [clock, guardClock] = [new ManualClock(), new ManualClock(Seconds(1000))];
   const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
   const limits = { uplinksPerSecond: 0, burstUplinks: 1, uplinksPerDay: 24 };
   const budgets = new UplinkBudgets({ limits, clock, watcher });
-  for (const fastLane of [true, false]) {
-    const mac = testMac(fastLane ? 3 : 4);
-    const { enter, ingest } = await handBroker(t, { budgets, doorClock, fastLane });
-    const lock = await enter(mac);
+  for (const fastPath of [true, false]) {
+    const mac = testMac(fastPath ? 3 : 4);
+    const { connect, ingest } = await handBroker(t, { budgets, guardClock, fastPath });
+    const lock = await connect(mac);
     const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
-    const heard = (): string => lock.heard.slice(8);
+    const heard = (): string => lock.received.slice(8);
     const expected = (count: number): string => Array.from({ length: count }, (_, at) => puback(at + 1)).join('');
     for (let id = 1; id <= 24; id++) {
-      lock.say(uplink(id));
+      lock.send(uplink(id));
       await turns(2);
       ingest.answer();
       await turns(2);
     }
     t.equal(heard(), expected(24));
-    lock.say(uplink(25));
-    doorClock.advance(Minutes(50));
+    lock.send(uplink(25));
+    guardClock.advance(Minutes(50));
     await turns();
     ingest.answer();
     t.equal(heard(), expected(24), 'nothing more is read');
@@ -255,10 +255,10 @@ t.test('a connection that is not read is not silent', async (t) => {
     await turns();
     t.equal(heard(), expected(25), 'an hour later it is');
     clock.advance(Hours(2));
-    doorClock.advance(Minutes(20));
-    doorClock.advance(Seconds(1));
+    guardClock.advance(Minutes(20));
+    guardClock.advance(Seconds(1));
     await turns();
-    const last = ingest.happened.at(-1)?.event;
+    const last = ingest.recordedEvents.at(-1)?.event;
     t.match(last, { type: 'disconnect', cause: 'keepalive' }, 'from then on silence counts');
   }
 });
@@ -268,11 +268,11 @@ t.test('what a lock says right behind its CONNECT counts too', async (t) => {
   const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
   const limits = { uplinksPerSecond: 1, burstUplinks: 1, uplinksPerDay: 0 };
   const budgets = new UplinkBudgets({ limits, clock, watcher });
-  const { enter, ingest } = await handBroker(t, { budgets });
+  const { connect, ingest } = await handBroker(t, { budgets });
   const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
-  await enter(MAC, Buffer.concat([uplink(1), uplink(2), uplink(3)]));
+  await connect(MAC, Buffer.concat([uplink(1), uplink(2), uplink(3)]));
   t.equal(ingest.taken.length, 3, 'one read is taken whole');
-  await enter(MAC, uplink(4));
+  await connect(MAC, uplink(4));
   t.equal(ingest.taken.length, 3, 'the next connection begins with what is owed');
   clock.advance(Seconds(3.1));
   await turns();

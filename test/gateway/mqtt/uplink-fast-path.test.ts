@@ -8,7 +8,7 @@ import { connectionFilterOf } from '../../../gateway/mqtt/connection-filter.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
-import { compareLanes } from '../../helpers/mqtt/fast-path-streams.js';
+import { compareFastPath } from '../../helpers/mqtt/fast-path-streams.js';
 import { type HandSocket, handBroker, turns } from '../../helpers/mqtt/hand-broker.js';
 import { PINGREQ, puback, publishPacket, subscribePacket, TAKEN } from '../../helpers/mqtt/raw-lock.js';
 import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
@@ -40,50 +40,50 @@ function pubacks(from: number, to: number): string {
 
 /** What it heard since its CONNACK, hex. */
 function answersTo(lock: HandSocket): string {
-  return lock.heard.slice(TAKEN.length);
+  return lock.received.slice(TAKEN.length);
 }
 
 t.test('a plain uplink never reaches the library, and a burst of them is answered with one write', async (t) => {
-  const { enter, ingest, counts, events } = await handBroker(t);
+  const { connect, ingest, counts, events } = await handBroker(t);
   let acknowledged = 0;
   events.on('acknowledged', ({ durationMs }) => {
     if (durationMs >= 0) acknowledged += 1;
   });
-  const [lock, other] = [await enter(MAC), await enter(testMac(2))];
+  const [lock, other] = [await connect(MAC), await connect(testMac(2))];
   const before = lock.writes;
-  for (const piece of uplinks(1, BURST)) lock.say(piece);
-  other.say(uplink(9));
+  for (const piece of uplinks(1, BURST)) lock.send(piece);
+  other.send(uplink(9));
   t.equal(answersTo(lock), '', 'nothing is acknowledged that is not stored');
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, BURST), 'in the order in which they were sent (4.6)');
   t.equal(answersTo(other), puback(9));
   t.equal(lock.writes - before, 1);
-  t.equal(connectionFilterOf(lock)?.passedOn, 0);
+  t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
   t.equal(counts.messagesUp, BURST + 1, 'each is counted');
   t.equal(acknowledged, BURST + 1, 'and so is each PUBACK');
-  lock.say(Buffer.concat(uplinks(BURST + 1, 2 * BURST)));
+  lock.send(Buffer.concat(uplinks(BURST + 1, 2 * BURST)));
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, 2 * BURST), 'nor do they where many come in one piece');
-  t.equal(connectionFilterOf(lock)?.passedOn, 0);
-  lock.say(uplink(7, 'again', 0x0a));
+  t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
+  lock.send(uplink(7, 'again', 0x0a));
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, 2 * BURST) + puback(7), 'one that is sent again is answered again (4.4)');
-  t.equal(connectionFilterOf(lock)?.passedOn, 0);
-  for (const unusual of [subscribePacket('down'), QOS_0, PINGREQ]) lock.say(unusual);
+  t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
+  for (const unusual of [subscribePacket('down'), QOS_0, PINGREQ]) lock.send(unusual);
   await turns();
-  t.equal(connectionFilterOf(lock)?.passedOn, 3, 'what is unusual does');
+  t.equal(connectionFilterOf(lock)?.passedToLibrary, 3, 'what is unusual does');
 });
 
 t.test('uplinks keep their order among all else that a lock says', async (t) => {
-  const { enter, ingest } = await handBroker(t);
-  const lock = await enter(MAC);
-  lock.say(
+  const { connect, ingest } = await handBroker(t);
+  const lock = await connect(MAC);
+  lock.send(
     Buffer.concat([uplink(1), PINGREQ, uplink(2), QOS_0, uplink(3), subscribePacket('down'), uplink(4), uplink(5)]),
   );
-  lock.say(uplink(6), uplink(7));
+  lock.send(uplink(6), uplink(7));
   await turns();
   for (let most = 0; most < 20; most++) {
     ingest.answer(1);
@@ -101,15 +101,15 @@ t.test('uplinks keep their order among all else that a lock says', async (t) => 
 });
 
 t.test('an uplink may be cut anywhere', async (t) => {
-  const { enter, ingest } = await handBroker(t);
+  const { connect, ingest } = await handBroker(t);
   const whole = Buffer.concat(uplinks(1, 3));
   for (let at = 1; at < whole.length; at++) {
-    const lock = await enter(testMac(at));
-    lock.say(Buffer.from(whole.subarray(0, at)));
+    const lock = await connect(testMac(at));
+    lock.send(Buffer.from(whole.subarray(0, at)));
     await turns(1);
     ingest.answer();
     await turns(1);
-    lock.say(Buffer.from(whole.subarray(at)));
+    lock.send(Buffer.from(whole.subarray(at)));
     await turns(1);
     ingest.answer();
     await turns(2);
@@ -121,12 +121,12 @@ t.test('an uplink may be cut anywhere', async (t) => {
 });
 
 t.test('what stands in a payload is no packet, wherever the packet is cut', async (t) => {
-  const { enter, ingest } = await handBroker(t);
+  const { connect, ingest } = await handBroker(t);
   // As long as its length in two bytes allows, and full of what looks like uplinks.
   const payload = Buffer.alloc(300, uplink(99, 'evil'));
   for (let shift = 0; shift < uplink(99, 'evil').length; shift++) {
     const whole = publishPacket('up', payload.subarray(shift), 5);
-    const lock = await enter(testMac(shift + 1));
+    const lock = await connect(testMac(shift + 1));
     for (const [from, to] of [
       [0, 1],
       [1, 2],
@@ -134,8 +134,8 @@ t.test('what stands in a payload is no packet, wherever the packet is cut', asyn
       [9, 150],
       [150, whole.length],
     ] as const)
-      lock.say(Buffer.from(whole.subarray(from, to)));
-    lock.say(whole.subarray(0, 2), whole.subarray(2));
+      lock.send(Buffer.from(whole.subarray(from, to)));
+    lock.send(whole.subarray(0, 2), whole.subarray(2));
     await turns(2);
     ingest.answer();
     await turns(2);
@@ -149,29 +149,29 @@ t.test('what stands in a payload is no packet, wherever the packet is cut', asyn
 });
 
 t.test('what the library answers does not overtake what was answered before it in the same turn', async (t) => {
-  const { enter, ingest } = await handBroker(t);
-  const lock = await enter(MAC);
+  const { connect, ingest } = await handBroker(t);
+  const lock = await connect(MAC);
   const second = uplink(2);
-  lock.say(Buffer.concat([uplink(1), second.subarray(0, 5)]));
+  lock.send(Buffer.concat([uplink(1), second.subarray(0, 5)]));
   await turns();
-  lock.say(Buffer.concat([second.subarray(5), uplink(3)]));
+  lock.send(Buffer.concat([second.subarray(5), uplink(3)]));
   await turns();
-  t.equal(connectionFilterOf(lock)?.passedOn, 2, 'the one that came in two pieces is the library’s');
+  t.equal(connectionFilterOf(lock)?.passedToLibrary, 2, 'the one that came in two pieces is the library’s');
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), pubacks(1, 3));
 });
 
 t.test('what comes right behind the CONNECT is answered after the CONNACK (3.2)', async (t) => {
-  const { enter, ingest } = await handBroker(t);
-  const lock = await enter(MAC, Buffer.concat([uplink(1), PINGREQ, uplink(2)]));
+  const { connect, ingest } = await handBroker(t);
+  const lock = await connect(MAC, Buffer.concat([uplink(1), PINGREQ, uplink(2)]));
   ingest.answer();
   await turns();
-  t.equal(lock.heard.replace(PINGRESP, ''), TAKEN + pubacks(1, 2));
+  t.equal(lock.received.replace(PINGRESP, ''), TAKEN + pubacks(1, 2));
 });
 
 t.test('nothing is taken behind a DISCONNECT (3.14.4), nor behind what ends the connection', async (t) => {
-  const { enter, ingest, events } = await handBroker(t);
+  const { connect, ingest, events } = await handBroker(t);
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
   const ends = {
@@ -180,9 +180,9 @@ t.test('nothing is taken behind a DISCONNECT (3.14.4), nor behind what ends the 
     'another one': publishPacket('uq', Buffer.from('x'), 9),
   };
   for (const [index, [what, end]] of Object.entries(ends).entries()) {
-    const lock = await enter(testMac(index + 1));
-    lock.say(Buffer.concat([uplink(1), end, QOS_0, uplink(2)]));
-    lock.say(uplink(3));
+    const lock = await connect(testMac(index + 1));
+    lock.send(Buffer.concat([uplink(1), end, QOS_0, uplink(2)]));
+    lock.send(uplink(3));
     await turns();
     ingest.answer();
     await turns();
@@ -196,12 +196,12 @@ t.test('nothing is taken behind a DISCONNECT (3.14.4), nor behind what ends the 
 });
 
 t.test('an uplink that can’t be kept ends the connection, what was kept before it is acknowledged', async (t) => {
-  const { enter, ingest, broker, events } = await handBroker(t);
+  const { connect, ingest, broker, events } = await handBroker(t);
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
   ingest.fails = (payload) => (payload === 'p2' ? new LockgateError('overloaded', 'full') : undefined);
-  const lock = await enter(MAC);
-  lock.say(...uplinks(1, 3));
+  const lock = await connect(MAC);
+  lock.send(...uplinks(1, 3));
   ingest.answer();
   await turns();
   t.equal(answersTo(lock), puback(1));
@@ -209,8 +209,8 @@ t.test('an uplink that can’t be kept ends the connection, what was kept before
   t.same(causes, ['gateway']);
 
   ingest.refuses = (payload) => (payload === 'p6' ? new LockgateError('overloaded', 'full') : undefined);
-  const again = await enter(MAC);
-  again.say(Buffer.concat(uplinks(4, 8)));
+  const again = await connect(MAC);
+  again.send(Buffer.concat(uplinks(4, 8)));
   await turns();
   t.ok(again.destroyed, 'at once, where it is turned away at once');
   t.equal(ingest.waiting, 2, 'and nothing behind it is taken');
@@ -222,11 +222,11 @@ t.test('an uplink that can’t be kept ends the connection, what was kept before
 });
 
 t.test('a connection that we end, or that another takes over from, has nothing taken or acknowledged', async (t) => {
-  const { enter, ingest, broker } = await handBroker(t);
-  const revoked = await enter(MAC);
-  revoked.say(uplink(1));
+  const { connect, ingest, broker } = await handBroker(t);
+  const revoked = await connect(MAC);
+  revoked.send(uplink(1));
   broker.sessions.end(Number.parseInt(MAC, 16));
-  revoked.say(uplink(2));
+  revoked.send(uplink(2));
   ingest.answer();
   await turns();
   t.same(
@@ -236,11 +236,11 @@ t.test('a connection that we end, or that another takes over from, has nothing t
   t.equal(answersTo(revoked), '');
   t.ok(revoked.destroyed);
 
-  const first = await enter(testMac(2));
-  first.say(uplink(3));
-  const second = await enter(testMac(2));
-  first.say(uplink(4));
-  second.say(uplink(3));
+  const first = await connect(testMac(2));
+  first.send(uplink(3));
+  const second = await connect(testMac(2));
+  first.send(uplink(4));
+  second.send(uplink(3));
   ingest.answer();
   await turns();
   t.equal(answersTo(first), '');
@@ -249,9 +249,9 @@ t.test('a connection that we end, or that another takes over from, has nothing t
 });
 
 t.test('who has much unanswered, or reads nothing, is not read from', async (t) => {
-  const { enter, ingest } = await handBroker(t);
-  const flood = await enter(MAC);
-  flood.say(...uplinks(1, 1000));
+  const { connect, ingest } = await handBroker(t);
+  const flood = await connect(MAC);
+  flood.send(...uplinks(1, 1000));
   await turns();
   const most = ingest.taken.length;
   t.ok(most >= 1 && most <= 100, `${most} of 1,000 are taken`);
@@ -261,11 +261,11 @@ t.test('who has much unanswered, or reads nothing, is not read from', async (t) 
   }
   t.equal(answersTo(flood), pubacks(1, 1000), 'the rest when they are answered');
 
-  const deaf = await enter(testMac(2));
+  const deaf = await connect(testMac(2));
   deaf.isRead = false;
   const before = ingest.taken.length;
   for (let id = 1; id <= 20_000; id++) {
-    deaf.say(uplink(id));
+    deaf.send(uplink(id));
     ingest.answer();
     if (id % 100 === 0) await turns(2);
   }
@@ -283,35 +283,35 @@ t.test('who has much unanswered, or reads nothing, is not read from', async (t) 
 });
 
 t.test('uplinks keep a connection alive, commands go down between them', async (t) => {
-  const doorClock = new ManualClock(Seconds(1000));
-  const { enter, ingest, broker, events } = await handBroker(t, { doorClock });
+  const guardClock = new ManualClock(Seconds(1000));
+  const { connect, ingest, broker, events } = await handBroker(t, { guardClock });
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
-  const lock = await enter(MAC);
-  lock.say(subscribePacket('down'));
+  const lock = await connect(MAC);
+  lock.send(subscribePacket('down'));
   await turns();
   for (let id = 1; id <= 4; id++) {
-    doorClock.advance(Seconds(400));
-    lock.say(uplink(id));
+    guardClock.advance(Seconds(400));
+    lock.send(uplink(id));
     ingest.answer();
     await turns();
   }
   t.equal(answersTo(lock), SUBACK + pubacks(1, 4), 'its keepalive of 300 s was up four times');
   await broker.sessions.ofLock(Number.parseInt(MAC, 16))?.send(Buffer.from('unlock'));
   t.match(answersTo(lock), new RegExp(`${Buffer.from('unlock').toString('hex')}$`));
-  lock.say(Buffer.from([0x40, 2, 0, 1]), uplink(5));
+  lock.send(Buffer.from([0x40, 2, 0, 1]), uplink(5));
   ingest.answer();
   await turns();
   t.ok(answersTo(lock).endsWith(puback(5)));
-  doorClock.advance(Seconds(451));
+  guardClock.advance(Seconds(451));
   await turns();
   t.same(causes, ['keepalive']);
 });
 
 t.test('where somebody else waits for the socket too, all is the library’s', async (t) => {
-  const { enter, ingest } = await handBroker(t);
-  const lock = await enter(MAC, uplink(1), (socket) => socket.on('readable', () => undefined));
-  lock.say(uplink(2));
+  const { connect, ingest } = await handBroker(t);
+  const lock = await connect(MAC, uplink(1), (socket) => socket.on('readable', () => undefined));
+  lock.send(uplink(2));
   await turns();
   ingest.answer();
   await turns();
@@ -320,11 +320,11 @@ t.test('where somebody else waits for the socket too, all is the library’s', a
 });
 
 t.test('a broker that stops answers what it took, and takes no more', async (t) => {
-  const { enter, ingest, broker } = await handBroker(t);
-  const lock = await enter(MAC);
-  lock.say(uplink(1), uplink(2));
+  const { connect, ingest, broker } = await handBroker(t);
+  const lock = await connect(MAC);
+  lock.send(uplink(1), uplink(2));
   const closed = broker.close();
-  lock.say(uplink(3));
+  lock.send(uplink(3));
   await closed;
   t.equal(answersTo(lock), pubacks(1, 2));
   t.equal(ingest.taken.length, 2);
@@ -333,9 +333,9 @@ t.test('a broker that stops answers what it took, and takes no more', async (t) 
 
 t.test('what a lock says comes to the same by the lane and by the library alone, however it is cut', async (t) => {
   const seed = chooseSeed();
-  const seen = await compareLanes(t, seed, STREAMS);
+  const seen = await compareFastPath(t, seed, STREAMS);
   t.same(seen.faults, [], `LOCKGATE_SEED=${seed}`);
   t.equal(seen.left, 0, 'no connection is left');
   t.ok(seen.ended > STREAMS / 20 && seen.ended < STREAMS / 2, `${seen.ended} of ${STREAMS} were ended`);
-  t.ok(seen.uplinks > STREAMS && seen.passedOn > STREAMS, `${seen.uplinks} uplinks in ${seen.pieces} pieces`);
+  t.ok(seen.uplinks > STREAMS && seen.passedToLibrary > STREAMS, `${seen.uplinks} uplinks in ${seen.pieces} pieces`);
 });

@@ -7,7 +7,7 @@ import { type CommandOutcome, Commands } from '../../../gateway/commands/command
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
-import { type Session, Sessions } from '../../../gateway/mqtt/sessions.js';
+import { Session, Sessions } from '../../../gateway/mqtt/sessions.js';
 import type { CommandRecord } from '../../../gateway/store/contract/command-record.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, ManualClock } from '../../../proto/clock.js';
@@ -105,20 +105,20 @@ export class CommandBench {
     this.#end(lock);
     const { mac, sender } = lock;
     const stream = { destroyed: false };
-    const session = {
+    const session = new Session({
       sender,
       clientId: mac,
-      connection: { stream, raw: stream, address: '' },
-      isReady: true,
-      isListening: true,
-      hasUnsubscribed: false,
-      cause: undefined,
+      connection: { stream, raw: stream, address: '' } as unknown as Session['connection'],
+      expiresAtMs: null,
+      messages: { messagesUp: 0, messagesDown: 0 },
       send: async (payload: Buffer) => {
         const downlink = decodeDownlink(payload);
         if (!downlink.ok) throw new Error(downlink.error.message);
         this.sent.push({ mac, downlink: downlink.value });
       },
-    } as unknown as Session;
+    });
+    session.connect();
+    session.subscription = 'active';
     lock.session = session;
     this.sessions.add(session);
     this.ingest.recordEvent(sender.deviceId, mac, { type: 'connect', source: sender.source, atMs: this.clock.now() });

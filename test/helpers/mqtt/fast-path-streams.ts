@@ -16,18 +16,18 @@ const DISCONNECT = Buffer.from([0xe0, 0]);
 /** Flags of a PUBLISH: at QoS 1, and again; at QoS 2; retained. */
 const [FIRST, AGAIN, QOS_2, RETAINED] = [0x02, 0x0a, 0x04, 0x03];
 /** What a payload begins with that must not be acknowledged. */
-const FAILS = 'f';
+const FAILING_PREFIX = 'f';
 
 /** A PUBLISH to `up` as it is made; without an id at QoS 0. */
-interface Said {
+interface SentUplink {
   readonly payload: string;
   readonly id: number | undefined;
 }
 
 /** One connection's worth. */
-interface LaneStream {
+interface RandomStream {
   /** The uplinks in it, up to a packet that ends it. */
-  readonly said: readonly Said[];
+  readonly uplinks: readonly SentUplink[];
   /** Whether a packet ends it, or an uplink that can't be kept. */
   readonly ends: boolean;
   readonly pieces: readonly Buffer[];
@@ -36,7 +36,7 @@ interface LaneStream {
 }
 
 /** What came of a stream. */
-interface LaneEnd {
+interface StreamResult {
   /** The payloads that ingest took, in order. */
   readonly taken: readonly string[];
   /** The packet ids of the PUBACKs, in order. */
@@ -53,7 +53,7 @@ interface LaneEnd {
 const ALL = 1e6;
 
 /** What was seen on so many streams. */
-export interface LaneSeen {
+export interface ComparisonSummary {
   /** Those of which something is wrong, by their seeds. */
   readonly faults: readonly string[];
   readonly uplinks: number;
@@ -61,45 +61,52 @@ export interface LaneSeen {
   /** Streams that something ended. */
   readonly ended: number;
   /** Pieces of packets that went to the library though there is a lane. */
-  readonly passedOn: number;
+  readonly passedToLibrary: number;
   /** Connections that are left. */
   readonly left: number;
 }
 
 /** Sends the same streams by the lane and by the library alone, and holds what comes of them together. */
-export async function compareLanes(test: Teardown, seed: number, streams: number): Promise<LaneSeen> {
-  const lane = await handBroker(test);
-  const library = await handBroker(test, { fastLane: false });
+export async function compareFastPath(test: Teardown, seed: number, streams: number): Promise<ComparisonSummary> {
+  const fastPath = await handBroker(test);
+  const library = await handBroker(test, { fastPath: false });
   const faults: string[] = [];
-  let [uplinks, pieces, ended, passedOn] = [0, 0, 0, 0];
+  let [uplinks, pieces, ended, passedToLibrary] = [0, 0, 0, 0];
   for (let index = 0; index < streams; index++) {
     const stream = makeStream(new SeededChance(seed + index));
     const mac = testMac(index + 1);
-    const socket = await lane.enter(mac);
-    const byLane = await liveThrough(stream, socket, lane.ingest, mac);
-    const byLibrary = await liveThrough(stream, await library.enter(mac), library.ingest, mac);
-    const fault = faultOf(stream, byLane, byLibrary);
+    const socket = await fastPath.connect(mac);
+    const byFastPath = await playStream(stream, socket, fastPath.ingest, mac);
+    const byLibrary = await playStream(stream, await library.connect(mac), library.ingest, mac);
+    const fault = faultOf(stream, byFastPath, byLibrary);
     if (fault !== undefined) faults.push(`${seed + index}: ${fault}`);
-    uplinks += byLane.taken.length;
+    uplinks += byFastPath.taken.length;
     pieces += stream.pieces.length;
-    ended += byLane.isOpen ? 0 : 1;
-    passedOn += connectionFilterOf(socket)?.passedOn ?? 0;
+    ended += byFastPath.isOpen ? 0 : 1;
+    passedToLibrary += connectionFilterOf(socket)?.passedToLibrary ?? 0;
   }
-  return { faults, uplinks, pieces, ended, passedOn, left: lane.broker.connected + library.broker.connected };
+  return {
+    faults,
+    uplinks,
+    pieces,
+    ended,
+    passedToLibrary,
+    left: fastPath.broker.connected + library.broker.connected,
+  };
 }
 
 /** Makes one up. One that is answered late has nothing in it that ends it: how much is read before that may differ. */
-function makeStream(chance: SeededChance): LaneStream {
+function makeStream(chance: SeededChance): RandomStream {
   const isLate = chance.next() < 0.4;
   const packets: Buffer[] = [];
-  const said: Said[] = [];
+  const uplinks: SentUplink[] = [];
   const count = chance.between(1, 14);
   let [ends, fails] = [false, false];
   const publish = (letter: string, id: number | undefined, flags: number): Buffer => {
     const length = chance.pick([1, 10, 20, 30, 60, 118, 119, 120, 121, 122, 140]);
     const payload = Buffer.alloc(length, letter + String(chance.between(0, 1000)));
-    if (!ends) said.push({ payload: payload.toString('latin1'), id });
-    fails ||= letter === FAILS;
+    if (!ends) uplinks.push({ payload: payload.toString('latin1'), id });
+    fails ||= letter === FAILING_PREFIX;
     return id === undefined ? publishQos0(payload) : publishPacket('up', payload, id, flags);
   };
   for (let index = 0; index < count; index++) {
@@ -107,15 +114,15 @@ function makeStream(chance: SeededChance): LaneStream {
     if (odds < 0.6) packets.push(publish('a', chance.between(1, 65_536), chance.pick([FIRST, FIRST, FIRST, AGAIN])));
     else if (odds < 0.68) packets.push(publish('b', undefined, 0));
     else if (odds < 0.71) packets.push(longLength(publish('c', chance.between(1, 128), FIRST)));
-    else if (odds < 0.96 || isLate) packets.push(chance.pick(BETWEEN));
-    else if (odds < 0.98) packets.push(publish(FAILS, 9, FIRST));
+    else if (odds < 0.96 || isLate) packets.push(chance.pick(OTHER_PACKETS));
+    else if (odds < 0.98) packets.push(publish(FAILING_PREFIX, 9, FIRST));
     else {
-      packets.push(chance.pick(ENDS));
+      packets.push(chance.pick(ENDING_PACKETS));
       ends = true;
     }
   }
   const pieces = cut(chance, packets);
-  return { said, ends: ends || fails, pieces, answers: pieces.map(() => (isLate ? chance.between(0, 4) : ALL)) };
+  return { uplinks, ends: ends || fails, pieces, answers: pieces.map(() => (isLate ? chance.between(0, 4) : ALL)) };
 }
 
 /** A PUBLISH without a packet id, as QoS 0 has it. */
@@ -132,7 +139,7 @@ function longLength(whole: Buffer): Buffer {
 }
 
 /** What a lock may say besides. */
-const BETWEEN: readonly Buffer[] = [
+const OTHER_PACKETS: readonly Buffer[] = [
   PINGREQ,
   subscribePacket('down'),
   subscribePacket('other'),
@@ -141,7 +148,7 @@ const BETWEEN: readonly Buffer[] = [
 ];
 
 /** What ends a connection. */
-const ENDS: readonly Buffer[] = [
+const ENDING_PACKETS: readonly Buffer[] = [
   DISCONNECT,
   publishPacket('up', Buffer.from('twice'), 3, QOS_2),
   publishPacket('up', Buffer.from('kept'), 3, RETAINED),
@@ -179,13 +186,14 @@ function cut(chance: SeededChance, packets: readonly Buffer[]): Buffer[] {
 }
 
 /** Sends a stream over a connection that was let in, and says what came of it. Ends the connection. */
-async function liveThrough(stream: LaneStream, socket: HandSocket, ingest: HandIngest, mac: Mac) {
-  ingest.fails = (payload) => (payload.startsWith(FAILS) ? new LockgateError('test', 'it can’t be kept') : undefined);
+async function playStream(stream: RandomStream, socket: HandSocket, ingest: HandIngest, mac: Mac) {
+  ingest.fails = (payload) =>
+    payload.startsWith(FAILING_PREFIX) ? new LockgateError('test', 'it can’t be kept') : undefined;
   const before = ingest.taken.length;
-  const from = socket.heard.length;
+  const from = socket.received.length;
   for (const [index, piece] of stream.pieces.entries()) {
     // A buffer of its own, as sockets have it.
-    socket.say(Buffer.from(piece));
+    socket.send(Buffer.from(piece));
     await turns(2);
     ingest.answer(Math.min(ingest.waiting, stream.answers[index] as number));
     await turns(2);
@@ -196,13 +204,13 @@ async function liveThrough(stream: LaneStream, socket: HandSocket, ingest: HandI
   }
   await turns();
   const isOpen = !socket.destroyed;
-  socket.bye();
+  socket.endSending();
   await turns();
-  const { pubacks, others } = heardOf(Buffer.from(socket.heard.slice(from), 'hex'));
-  const end = ingest.happened.findLast((each) => each.mac === mac && each.event.type === 'disconnect')?.event;
+  const { pubacks, others } = packetsOf(Buffer.from(socket.received.slice(from), 'hex'));
+  const end = ingest.recordedEvents.findLast((each) => each.mac === mac && each.event.type === 'disconnect')?.event;
   const taken = ingest.taken.slice(before).map(({ payload }) => payload);
   const cause = end?.type === 'disconnect' ? end.cause : undefined;
-  return { taken, pubacks, others, cause, isOpen } satisfies LaneEnd;
+  return { taken, pubacks, others, cause, isOpen } satisfies StreamResult;
 }
 
 /**
@@ -210,39 +218,44 @@ async function liveThrough(stream: LaneStream, socket: HandSocket, ingest: HandI
  * the stream says; undefined where nothing is. What ends a connection may do so while the answers to what came before
  * it are on their way, so of those as many as the library had time for are enough.
  */
-function faultOf({ said, ends }: LaneStream, byLane: LaneEnd, byLibrary: LaneEnd): string | undefined {
-  const payloads = said.map(({ payload }) => payload);
-  const failing = said.findIndex(({ payload }) => payload.startsWith(FAILS));
-  const ids = said.slice(0, failing === -1 ? said.length : failing).flatMap(({ id }) => id ?? []);
-  const fits = ends ? isBeginning : isSame;
-  if (byLane.isOpen === ends) return ends ? 'it was not ended' : 'it was ended';
-  if (byLibrary.isOpen !== byLane.isOpen || byLibrary.cause !== byLane.cause) return 'another end';
+function faultOf(
+  { uplinks, ends }: RandomStream,
+  byFastPath: StreamResult,
+  byLibrary: StreamResult,
+): string | undefined {
+  const payloads = uplinks.map(({ payload }) => payload);
+  const failing = uplinks.findIndex(({ payload }) => payload.startsWith(FAILING_PREFIX));
+  const ids = uplinks.slice(0, failing === -1 ? uplinks.length : failing).flatMap(({ id }) => id ?? []);
+  const fits = ends ? isPrefix : isSame;
+  if (byFastPath.isOpen === ends) return ends ? 'it was not ended' : 'it was ended';
+  if (byLibrary.isOpen !== byFastPath.isOpen || byLibrary.cause !== byFastPath.cause) return 'another end';
   // What was said behind one that can't be kept is taken as far as was read before its answer came.
-  const hasOthers = failing === -1 ? !isSame(byLane.taken, byLibrary.taken) : !isAlong(byLane.taken, byLibrary.taken);
+  const hasOthers =
+    failing === -1 ? !isSame(byFastPath.taken, byLibrary.taken) : !agree(byFastPath.taken, byLibrary.taken);
   if (hasOthers) return 'other uplinks';
-  if (!fits(byLane.taken, payloads)) return 'uplinks that were not said';
-  if (!fits(byLane.pubacks, ids)) return 'PUBACKs of something else';
-  if (!fits(byLibrary.pubacks, byLane.pubacks)) return 'other PUBACKs';
+  if (!fits(byFastPath.taken, payloads)) return 'uplinks that were not said';
+  if (!fits(byFastPath.pubacks, ids)) return 'PUBACKs of something else';
+  if (!fits(byLibrary.pubacks, byFastPath.pubacks)) return 'other PUBACKs';
   // The library answers concurrently: what comes of a SUBSCRIBE at its end may be on either side of it.
-  const isAnswered = ends || isSame([...byLane.others].sort(), [...byLibrary.others].sort());
+  const isAnswered = ends || isSame([...byFastPath.others].sort(), [...byLibrary.others].sort());
   return isAnswered ? undefined : 'other answers';
 }
 
 function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return one.length === other.length && isBeginning(one, other);
+  return one.length === other.length && isPrefix(one, other);
 }
 
-function isBeginning(one: readonly unknown[], other: readonly unknown[]): boolean {
+function isPrefix(one: readonly unknown[], other: readonly unknown[]): boolean {
   return one.every((each, index) => each === other[index]);
 }
 
 /** Whether they are the same as far as both go. */
-function isAlong(one: readonly unknown[], other: readonly unknown[]): boolean {
-  return isBeginning(one, other) || isBeginning(other, one);
+function agree(one: readonly unknown[], other: readonly unknown[]): boolean {
+  return isPrefix(one, other) || isPrefix(other, one);
 }
 
 /** The packets that a gateway sends are short: their length has one byte. */
-function heardOf(heard: Buffer): { pubacks: number[]; others: string[] } {
+function packetsOf(heard: Buffer): { pubacks: number[]; others: string[] } {
   const [pubacks, others]: [number[], string[]] = [[], []];
   for (let at = 0; at < heard.length; ) {
     const end = at + 2 + (heard[at + 1] as number);

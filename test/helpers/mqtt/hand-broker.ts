@@ -17,7 +17,7 @@ import { connectPacket } from './raw-lock.js';
 
 const SECRET = 'lgs_hand';
 /** More turns of the event loop than anything takes that waits for nobody: a CONNECT has the most. */
-const MOST_TURNS = 30;
+const MAX_TURNS = 30;
 
 /** Lets what is under way be done. */
 export async function turns(count = 6): Promise<void> {
@@ -34,7 +34,7 @@ export class HandSocket extends Duplex {
   writes = 0;
   /** Whether what is written is read: while it isn't, it stays. */
   isRead = true;
-  readonly #heard: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
   #isOver = false;
   #unread: () => void = () => undefined;
 
@@ -43,17 +43,17 @@ export class HandSocket extends Duplex {
   }
 
   /** All that the gateway has said, hex. */
-  get heard(): string {
-    return Buffer.concat(this.#heard).toString('hex');
+  get received(): string {
+    return Buffer.concat(this.#chunks).toString('hex');
   }
 
   /** Says something; nothing where the connection is over. */
-  say(...pieces: readonly Buffer[]): void {
+  send(...pieces: readonly Buffer[]): void {
     for (const piece of pieces) if (!this.#isOver && !this.destroyed) this.push(piece);
   }
 
   /** Says that it is done. */
-  bye(): void {
+  endSending(): void {
     if (!this.#isOver && !this.destroyed) this.push(null);
     this.#isOver = true;
   }
@@ -63,7 +63,7 @@ export class HandSocket extends Duplex {
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
     this.writes += 1;
     this.bytesWritten += chunk.length;
-    this.#heard.push(chunk);
+    this.#chunks.push(chunk);
     if (this.isRead) done();
     else this.#unread = done;
   }
@@ -77,7 +77,7 @@ export class HandSocket extends Duplex {
   override _final(done: () => void): void {
     done();
     // The other side is done too.
-    this.bye();
+    this.endSending();
   }
 }
 
@@ -91,7 +91,7 @@ export interface Taken {
 /** Takes uplinks as the real one does, and answers in their order when it is told to. */
 export class HandIngest {
   readonly taken: Taken[] = [];
-  readonly happened: { readonly mac: Mac; readonly event: DeviceEvent }[] = [];
+  readonly recordedEvents: { readonly mac: Mac; readonly event: DeviceEvent }[] = [];
   /** Why a payload must not be acknowledged; told when it is taken, as where too many wait. */
   refuses: (payload: string) => Error | undefined = () => undefined;
   /** What a payload is answered with. */
@@ -106,7 +106,7 @@ export class HandIngest {
   }
 
   recordEvent(_deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
-    this.happened.push({ mac, event });
+    this.recordedEvents.push({ mac, event });
     announce();
   }
 
@@ -169,17 +169,17 @@ export async function handBroker(test: Teardown, options: Partial<BrokerOptions>
   };
 
   /** One of a lock that was let in; what it heard by then is left out. */
-  const enter = async (
+  const connect = async (
     mac: Mac,
     behind: Buffer = Buffer.alloc(0),
     before: (socket: HandSocket) => void = () => undefined,
   ): Promise<HandSocket> => {
     const socket = open();
     before(socket);
-    socket.say(Buffer.concat([connectPacket({ user: mac, secret: SECRET }), behind]));
-    for (let turn = 0; turn < MOST_TURNS && socket.heard === ''; turn++) await turns(1);
+    socket.send(Buffer.concat([connectPacket({ user: mac, secret: SECRET }), behind]));
+    for (let turn = 0; turn < MAX_TURNS && socket.received === ''; turn++) await turns(1);
     await turns();
     return socket;
   };
-  return { broker, ingest, events, counts, open, enter };
+  return { broker, ingest, events, counts, open, connect };
 }

@@ -34,7 +34,7 @@ export interface MutatedSeen {
 export async function runMutated(test: Teardown, seed: number, mutated: number): Promise<MutatedSeen> {
   const site = await handBroker(test);
   const honest: HandSocket[] = [];
-  for (let index = 1; index <= HONEST_LOCKS; index++) honest.push(await site.enter(testMac(index)));
+  for (let index = 1; index <= HONEST_LOCKS; index++) honest.push(await site.connect(testMac(index)));
   const seen = { faults: [] as string[], streams: 0, mutated: 0, letIn: 0, ended: 0, uplinks: 0, mostTurns: 0 };
   for (; seen.mutated < mutated && seen.faults.length < MOST_FAULTS; seen.streams++) {
     const chance = new SeededChance(seed + seen.streams);
@@ -65,22 +65,22 @@ async function liveThrough(
   { ping, id, seen }: Company,
 ): Promise<string | undefined> {
   const socket = open();
-  const heardBefore = ping.heard.length;
+  const heardBefore = ping.received.length;
   ingest.taken.length = 0;
   ingest.forget();
-  ping.say(publishPacket('up', Buffer.from('honest'), id));
+  ping.send(publishPacket('up', Buffer.from('honest'), id));
   let waited = 0;
   for (const piece of cutAnywhere(chance, stream)) {
-    socket.say(piece);
-    if (ping.heard.length === heardBefore) waited += 1;
+    socket.send(piece);
+    if (ping.received.length === heardBefore) waited += 1;
     await turns(1);
     ingest.answer();
   }
-  for (; waited <= HONEST_TURNS && ping.heard.length === heardBefore; waited++) {
+  for (; waited <= HONEST_TURNS && ping.received.length === heardBefore; waited++) {
     await turns(1);
     ingest.answer();
   }
-  const pong = ping.heard.slice(heardBefore);
+  const pong = ping.received.slice(heardBefore);
   seen.mostTurns = Math.max(seen.mostTurns, waited);
   for (let turn = 0; turn < STREAM_TURNS; turn++) {
     await turns(1);
@@ -88,14 +88,14 @@ async function liveThrough(
   }
   const isOpen = !socket.destroyed;
   const uplinks = ingest.taken.filter(({ payload }) => payload !== 'honest').length;
-  socket.bye();
+  socket.endSending();
   await turns(2);
   seen.ended += isOpen ? 0 : 1;
   seen.uplinks += uplinks;
-  if (socket.heard.startsWith(TAKEN)) seen.letIn += 1;
+  if (socket.received.startsWith(TAKEN)) seen.letIn += 1;
   if (pong !== puback(id) || waited > HONEST_TURNS)
     return `an honest lock heard ${JSON.stringify(pong)} within ${HONEST_TURNS} turns`;
-  return faultOf(stream, Buffer.from(socket.heard, 'hex'), { isOpen, uplinks });
+  return faultOf(stream, Buffer.from(socket.received, 'hex'), { isOpen, uplinks });
 }
 
 /** What is wrong with what was heard; undefined where nothing is. */

@@ -2,7 +2,7 @@
 // choose others.
 import t from 'tap';
 import { Minutes } from '../../proto/clock.js';
-import { compareLanes } from '../helpers/mqtt/fast-path-streams.js';
+import { compareFastPath } from '../helpers/mqtt/fast-path-streams.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const STREAMS = Number(process.env.LOCKGATE_STREAMS ?? 50_000);
@@ -15,7 +15,7 @@ t.test('what a lock says comes to the same by the lane and by the library alone'
   const seed = chooseSeed();
   let [uplinks, ended] = [0, 0];
   for (let from = 0; from < STREAMS; from += LOT) {
-    const seen = await compareLanes(t, seed + from, LOT);
+    const seen = await compareFastPath(t, seed + from, LOT);
     if (seen.faults.length > 0 || seen.left > 0) t.same([seen.faults, seen.left], [[], 0], `LOCKGATE_SEED=${seed}`);
     uplinks += seen.uplinks;
     ended += seen.ended;
