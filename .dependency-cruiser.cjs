@@ -32,7 +32,7 @@ module.exports = {
     forbid(
       'proto-is-pure',
       'proto has no socket and no disk, so that it runs and is tested anywhere',
-      { path: '^proto/', pathNot: '^proto/generate\\.mjs$' },
+      { path: '^proto/', pathNot: '^proto/generate(/[^/]+)?\\.mjs$' },
       { dependencyTypes: ['core'], path: '^(node:)?(fs|net|tls|dgram|http|https|http2|child_process|worker_threads)' },
     ),
     forbid(
@@ -47,9 +47,15 @@ module.exports = {
     ),
     forbid(
       'one-codec',
-      'the generated code is used through proto/wire/codec.ts, which knows its traps (64-bit numbers, absent fields)',
+      'the protobuf code is used through proto/wire/codec.ts, which knows its traps (64-bit numbers, absent fields)',
       { path: ours, pathNot: '^proto/(wire/codec\\.ts$|gen/)' },
-      { path: '^(proto/gen/|#lock-pb)' },
+      { path: '^(proto/gen/lock|#lock-pb)' },
+    ),
+    forbid(
+      'generated-behind-proto',
+      'what is generated is an inner part of proto: import the file of proto/wire that exports it',
+      { path: ours, pathNot: '^proto/' },
+      { path: '^proto/gen/' },
     ),
     forbid(
       'one-door-to-engines',

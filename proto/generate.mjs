@@ -1,10 +1,17 @@
-// Writes proto/gen from proto/lock.proto. What it writes is committed, so that a build needs no code generator, and
-// `--check` proves that it is what the schema gives: it generates aside and compares.
+// Writes proto/gen: the protobuf code from lock.proto, and the code that handles every field of a ping from
+// wire/ping-fields.ts. What it writes is committed, so that a build needs no code generator, and `--check` proves that
+// it is what the sources give: it generates aside and compares.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pingCodecText } from './generate/ping-codec.mjs';
+import { pingContentText } from './generate/ping-content.mjs';
+import { pingJsonText } from './generate/ping-json.mjs';
+import { pingLineText } from './generate/ping-line.mjs';
+import { loadFields } from './generate/ping-table.mjs';
+import { pingTypesText } from './generate/ping-types.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const pbjs = fileURLToPath(new URL('../node_modules/.bin/pbjs', import.meta.url));
@@ -23,8 +30,24 @@ const flags = [
   ...['--lint', ''],
 ];
 
+/** What is generated from the table of ping fields. */
+const pingFiles = {
+  'ping-types.ts': pingTypesText,
+  'ping-codec.ts': pingCodecText,
+  'ping-json.ts': pingJsonText,
+  'ping-line.ts': pingLineText,
+  'ping-content.ts': pingContentText,
+};
+
+/** Writes all generated files into a folder. */
+async function generate(folder) {
+  generateProtobuf(folder);
+  const table = await loadFields();
+  for (const [name, textOf] of Object.entries(pingFiles)) writeFileSync(join(folder, name), textOf(table));
+}
+
 /** Writes lock.js and lock.d.ts into a folder. */
-function generate(folder) {
+function generateProtobuf(folder) {
   const script = join(folder, 'lock.js');
   // From its own folder, so that no path of this machine can get into the output.
   execFileSync(process.execPath, [pbjs, ...flags, '--dts', '--out', script, 'lock.proto'], { cwd: here });
@@ -45,17 +68,22 @@ function difference(name, committed, fresh) {
   const index = now.findIndex((line, i) => line !== old[i]);
   const line = index === -1 ? now.length : index;
   const shown = (text) => (text === undefined ? 'nothing' : JSON.stringify(text.trim()));
-  return `proto/gen/${name} is not what lock.proto generates: line ${line + 1} is ${shown(old[line])} and should be \
+  return `proto/gen/${name} is not what is generated: line ${line + 1} is ${shown(old[line])} and should be \
 ${shown(now[line])}. Run npm run gen and commit the result.`;
 }
 
-function check() {
+/** A file's text; empty where it is not there. */
+function readOrEmpty(path) {
+  return existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\r\n', '\n') : '';
+}
+
+async function check() {
   const folder = mkdtempSync(join(tmpdir(), 'lockgate-gen-'));
   try {
-    generate(folder);
-    for (const name of ['lock.js', 'lock.d.ts']) {
+    await generate(folder);
+    for (const name of ['lock.js', 'lock.d.ts', ...Object.keys(pingFiles)]) {
       const fresh = readFileSync(join(folder, name), 'utf8');
-      const finding = difference(name, readFileSync(join(here, 'gen', name), 'utf8'), fresh);
+      const finding = difference(name, readOrEmpty(join(here, 'gen', name)), fresh);
       if (finding === null) continue;
       console.error(finding);
       process.exitCode = 1;
@@ -65,5 +93,4 @@ function check() {
   }
 }
 
-if (process.argv.includes('--check')) check();
-else generate(join(here, 'gen'));
+await (process.argv.includes('--check') ? check() : generate(join(here, 'gen')));

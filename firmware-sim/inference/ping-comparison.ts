@@ -1,5 +1,6 @@
 /** Two lists of a lock's pings beside each other: those of a trace, and those of the lock that was made from it. */
-import type { Ping, PingUplink } from '../../proto/wire/ping.js';
+import { fieldValue, type Ping, type PingUplink } from '../../proto/wire/ping.js';
+import { PING_FIELD_ROWS } from '../../proto/wire/ping-fields.js';
 
 /** Where two lists differ first. A side is undefined where its list has ended. */
 export interface FirstDifference {
@@ -16,7 +17,10 @@ export interface ReasonCount {
   simulated: number;
 }
 
-/** Where they first differ in type, reason, lock state or battery; null where they don't. Times and places may. */
+/** The fields in which they must be the same; times, places and what the lock senses may differ. */
+const REPRODUCED_FIELDS = PING_FIELD_ROWS.flatMap(([property, { isReproduced }]) => (isReproduced ? [property] : []));
+
+/** Where they first differ in type or in a field that must be the same; null where they don't. */
 export function firstDifference(
   trace: readonly PingUplink[],
   simulated: readonly PingUplink[],
@@ -33,9 +37,7 @@ export function firstDifference(
 function isAlike(one: Ping, other: Ping): boolean {
   return (
     one.kind === other.kind &&
-    one.reason === other.reason &&
-    one.lockState === other.lockState &&
-    one.batteryPercent === other.batteryPercent
+    REPRODUCED_FIELDS.every((property) => fieldValue(one, property) === fieldValue(other, property))
   );
 }
 

@@ -1,31 +1,36 @@
 /**
- * Bytes to messages and back. The three faces of a message stand side by side: encode, decode, describe.
+ * Bytes to messages and back: encode, decode and describe, side by side.
  *
- * This is the only file that touches the generated code. Whatever a stranger sends decodes to a value: the message, or
- * why it can't be taken (protocol.md §1). Values are converted once, here, from the wire's integers to our units.
+ * Only this file uses the generated protobuf code; the part about pings is gen/ping-codec.ts, generated from
+ * ping-fields.ts. Whatever a stranger sends decodes to a value: the message, or why it can't be taken (protocol.md §1).
+ * Values are converted once, here, from the wire's integers to our units.
  */
 
 import Long from 'long';
 import { lockgate } from '#lock-pb';
-import { LockgateError, ok, type Problem, problem, type Result } from '../errors.js';
+import { ok, type Problem, problem, type Result } from '../errors.js';
+import {
+  readCellular,
+  readCloseConnection,
+  readGps,
+  writeCellular,
+  writeCloseConnection,
+  writeGps,
+} from '../gen/ping-codec.js';
 import type {
-  CellularPing,
-  CloseConnectionPing,
   Command,
   CommandAck,
   CommandResult,
   Downlink,
-  GpsPing,
   HighWindow,
-  LockState,
   Ping,
   Position,
   PowerChange,
   PowerSettings,
-  TetherState,
   Uplink,
 } from './ping.js';
-import { reasonFromNumber, reasonNumber } from './reasons.js';
+import { PING_FIELD_ROWS, type PingProperty } from './ping-fields.js';
+import { fitting, signed32, wellFormed } from './wire-values.js';
 
 const wire = lockgate.v1;
 
@@ -37,11 +42,8 @@ export type UplinkRejection = Problem & {
   readonly code: 'too-long' | 'undecodable' | 'no-boot' | 'no-sequence' | 'no-time' | 'no-body';
 };
 
-const DEGREES_E7 = 1e7;
 /** The last minute of a day: what we send of a high window is a time of the day. */
 const LAST_MINUTE = 1439;
-const LOCK_STATES: readonly LockState[] = ['unknown', 'locked', 'unlocked'];
-const TETHER_STATES: readonly TetherState[] = ['unknown', 'attached', 'detached'];
 const RESULT_NUMBERS: Readonly<Record<CommandResult, number>> = { ok: 1, rejected: 2, failed: 3 };
 
 /* ------------------------------------------------------------------------------------------------- uplink: decode */
@@ -85,7 +87,7 @@ function readBody(message: lockgate.v1.Uplink): Ping | CommandAck | undefined {
     case 'gps':
       return readGps(message.gps as lockgate.v1.GpsPing);
     case 'closeConnection':
-      return readClose(message.closeConnection as lockgate.v1.CloseConnectionPing);
+      return readCloseConnection(message.closeConnection as lockgate.v1.CloseConnectionPing);
     case 'commandAck':
       return readAck(message.commandAck as lockgate.v1.CommandAck);
     default:
@@ -100,45 +102,6 @@ function readPower(power: lockgate.v1.Power.$Properties | null | undefined): Pow
     rideTracking: power?.rideTracking ?? false,
     airplane: power?.airplane ?? false,
     recovery: power?.recovery ?? false,
-  };
-}
-
-function readCellular(ping: lockgate.v1.CellularPing): CellularPing {
-  const hasPosition = typeof ping.latitudeE7 === 'number' && typeof ping.longitudeE7 === 'number';
-  return {
-    kind: 'cellular',
-    reason: reasonFromNumber(ping.reason),
-    lockState: LOCK_STATES[ping.lockState] ?? 'unknown',
-    batteryPercent: ping.batteryPercent,
-    firmwareVersion: ping.firmwareVersion,
-    ebikeVolts: readVolts(ping.ebikeMillivolts),
-    tetherState: TETHER_STATES[ping.tetherState] ?? 'unknown',
-    position: hasPosition
-      ? readPosition(ping.latitudeE7 as number, ping.longitudeE7 as number, ping.uncertaintyM ?? 0)
-      : null,
-  };
-}
-
-function readGps(ping: lockgate.v1.GpsPing): GpsPing {
-  return {
-    kind: 'gps',
-    reason: reasonFromNumber(ping.reason),
-    lockState: LOCK_STATES[ping.lockState] ?? 'unknown',
-    batteryPercent: ping.batteryPercent,
-    ebikeVolts: readVolts(ping.ebikeMillivolts),
-    tetherState: TETHER_STATES[ping.tetherState] ?? 'unknown',
-    position: readPosition(ping.latitudeE7, ping.longitudeE7, ping.uncertaintyM),
-    speedMetersPerSecond: ping.speedCmPerS / 100,
-    directionDegrees: ping.directionCentidegrees / 100,
-  };
-}
-
-function readClose(ping: lockgate.v1.CloseConnectionPing): CloseConnectionPing {
-  return {
-    kind: 'close_connection',
-    reason: 'REASON_CLOSE_CONNECTION',
-    lockState: LOCK_STATES[ping.lockState] ?? 'unknown',
-    batteryPercent: ping.batteryPercent,
   };
 }
 
@@ -162,18 +125,6 @@ function readWindow(window: lockgate.v1.HighWindow.$Properties): HighWindow {
   };
 }
 
-function readPosition(latitudeE7: number, longitudeE7: number, uncertaintyMeters: number): Position {
-  return {
-    latitudeDegrees: latitudeE7 / DEGREES_E7,
-    longitudeDegrees: longitudeE7 / DEGREES_E7,
-    uncertaintyMeters,
-  };
-}
-
-function readVolts(millivolts: number | null | undefined): number | null {
-  return millivolts === null || millivolts === undefined ? null : millivolts / 1000;
-}
-
 /* ------------------------------------------------------------------------------------------------- uplink: encode */
 
 /**
@@ -194,7 +145,7 @@ export function encodeUplink(uplink: Uplink): Uint8Array {
   if (!isDefaultPower(uplink.power)) message.power = writePower(uplink.power);
   if (body.kind === 'cellular') message.cellular = writeCellular(body);
   else if (body.kind === 'gps') message.gps = writeGps(body);
-  else if (body.kind === 'close_connection') message.closeConnection = writeClose(body);
+  else if (body.kind === 'close_connection') message.closeConnection = writeCloseConnection(body);
   else message.commandAck = writeAck(body);
   return wire.Uplink.encode(message).finish();
 }
@@ -209,47 +160,6 @@ function writePower(power: PowerSettings): lockgate.v1.Power.$Properties {
     rideTracking: power.rideTracking,
     airplane: power.airplane,
     recovery: power.recovery,
-  };
-}
-
-function writeCellular(ping: CellularPing): lockgate.v1.CellularPing.$Properties {
-  const message: lockgate.v1.CellularPing.$Properties = {
-    reason: writeReason(ping.reason),
-    lockState: LOCK_STATES.indexOf(ping.lockState),
-    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
-    firmwareVersion: wellFormed('firmware version', ping.firmwareVersion),
-    tetherState: TETHER_STATES.indexOf(ping.tetherState),
-  };
-  // These have presence: their zero is a value, and is written. Without it, zero and absent are one and cost nothing.
-  if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
-  if (ping.position !== null) {
-    message.latitudeE7 = signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7);
-    message.longitudeE7 = signed32('longitude', ping.position.longitudeDegrees, DEGREES_E7);
-    message.uncertaintyM = signed32('uncertainty', ping.position.uncertaintyMeters, 1);
-  }
-  return message;
-}
-
-function writeGps(ping: GpsPing): lockgate.v1.GpsPing.$Properties {
-  const message: lockgate.v1.GpsPing.$Properties = {
-    reason: writeReason(ping.reason),
-    lockState: LOCK_STATES.indexOf(ping.lockState),
-    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
-    tetherState: TETHER_STATES.indexOf(ping.tetherState),
-    latitudeE7: signed32('latitude', ping.position.latitudeDegrees, DEGREES_E7),
-    longitudeE7: signed32('longitude', ping.position.longitudeDegrees, DEGREES_E7),
-    speedCmPerS: signed32('speed', ping.speedMetersPerSecond, 100),
-    directionCentidegrees: writeDirection(ping.directionDegrees),
-    uncertaintyM: signed32('uncertainty', ping.position.uncertaintyMeters, 1),
-  };
-  if (ping.ebikeVolts !== null) message.ebikeMillivolts = writeVolts(ping.ebikeVolts);
-  return message;
-}
-
-function writeClose(ping: CloseConnectionPing): lockgate.v1.CloseConnectionPing.$Properties {
-  return {
-    lockState: LOCK_STATES.indexOf(ping.lockState),
-    batteryPercent: fitting('battery', ping.batteryPercent, 0, 0xffffffff),
   };
 }
 
@@ -272,50 +182,6 @@ function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWi
   };
 }
 
-function writeReason(reason: string): number {
-  const number = reasonNumber(reason);
-  if (number === undefined) throw new LockgateError('unencodable', `${JSON.stringify(reason)} is no ping reason`);
-  return number;
-}
-
-function writeVolts(volts: number): number {
-  return scaled('e-bike voltage', volts, 1000, 0, 0xffffffff);
-}
-
-/** 359.999° is nearer to north than to 359.99°, and rounds to 0, not to 360. */
-function writeDirection(degrees: number): number {
-  const hundredths = signed32('direction', degrees, 100);
-  return hundredths === 36_000 && degrees < 360 ? 0 : hundredths;
-}
-
-function signed32(what: string, value: number, perUnit: number): number {
-  return scaled(what, value, perUnit, -(2 ** 31), 2 ** 31 - 1);
-}
-
-/** A value of ours as the wire's integer, `perUnit` of which make one; what is refused is named in our unit. */
-function scaled(what: string, value: number, perUnit: number, least: number, most: number): number {
-  const count = Math.round(value * perUnit);
-  if (count >= least && count <= most) return count;
-  throw new LockgateError(
-    'unencodable',
-    `${what} ${value} can't be sent: expected ${least / perUnit} to ${most / perUnit}`,
-  );
-}
-
-/** Half a surrogate pair has no UTF-8: protobufjs writes bytes that no decoder takes, and the uplink would be lost. */
-function wellFormed(what: string, text: string): string {
-  if (!/\p{Surrogate}/u.test(text)) return text;
-  throw new LockgateError('unencodable', `${what} ${JSON.stringify(text)} can't be sent: expected well-formed Unicode`);
-}
-
-function fitting(what: string, value: number, least: number, most: number): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new LockgateError(
-    'unencodable',
-    `${what} ${value} can't be sent: expected a whole number, ${least} to ${most}`,
-  );
-}
-
 /* ------------------------------------------------------------------------------------------------- uplink: describe */
 
 /** What would end the line, or turn or repaint it on a terminal: a lock's words are a stranger's. */
@@ -332,16 +198,30 @@ export function describeUplink(uplink: Uplink): string {
   return `${describePing(body)}  ${name}`;
 }
 
+/** The fields that the line shows, in its order, and what stands there before and after their values. */
+const SHOWN_FIELDS = PING_FIELD_ROWS.flatMap(([property, { line }]) => {
+  if (line === null) return [];
+  const [before = '', after] = line.text.split('$');
+  return [{ property, order: line.order, only: line.only, before, after }];
+}).sort((one, other) => one.order - other.order);
+/** Where the position stands: before the first field of a higher order. */
+const POSITION_ORDER = 4;
+
 /** One line for people: what a ping says. */
 export function describePing(ping: Ping): string {
-  const parts = [ping.kind.replace('_connection', ''), ping.reason, ping.lockState, `${ping.batteryPercent}%`];
-  if (ping.kind !== 'close_connection') {
-    if (ping.position !== null) parts.push(describePosition(ping.position));
-    if (ping.kind === 'gps') parts.push(`${ping.speedMetersPerSecond} m/s`, `${ping.directionDegrees}°`);
-    if (ping.ebikeVolts !== null) parts.push(`e-bike ${ping.ebikeVolts} V`);
-    if (ping.tetherState === 'attached') parts.push('tethered');
+  const members: Partial<Readonly<Record<PingProperty, unknown>>> = ping;
+  let line: string = ping.kind === 'close_connection' ? 'close' : ping.kind;
+  let position = ping.kind === 'close_connection' ? null : ping.position;
+  for (const { property, order, only, before, after } of SHOWN_FIELDS) {
+    if (order > POSITION_ORDER && position !== null) {
+      line += ` ${describePosition(position)}`;
+      position = null;
+    }
+    const value = members[property];
+    if (value === undefined || value === null || (only !== undefined && only !== value)) continue;
+    line += after === undefined ? ` ${before}` : ` ${before}${value}${after}`;
   }
-  return parts.join(' ');
+  return line;
 }
 
 function describePosition(position: Position): string {

@@ -3,29 +3,21 @@
  * what was expected. Members that are not known are passed over, so that what a webhook got can be read too.
  */
 import { ok, problem, type Result } from '../errors.js';
+import { readPing } from '../gen/ping-json.js';
 import { isObject, type JsonObject, JsonReader } from '../json-reader.js';
 import {
-  type CellularPing,
   type Command,
   type CommandAck,
   type CommandResult,
   DEFAULT_POWER,
-  type GpsPing,
   type HighWindow,
-  type LockState,
   type Ping,
   type PingUplink,
-  type Position,
   type PowerMode,
   type PowerSettings,
-  type TetherState,
   type Uplink,
 } from './ping.js';
-import { REASONS, type Reason, reasonNumber } from './reasons.js';
 
-const PING_TYPES = ['cellular', 'gps', 'close_connection'] as const satisfies readonly Ping['kind'][];
-const LOCK_STATES = ['locked', 'unlocked', 'unknown'] as const satisfies readonly LockState[];
-const TETHER_STATES = ['detached', 'attached', 'unknown'] as const satisfies readonly TetherState[];
 const RESULTS = ['ok', 'rejected', 'failed'] as const satisfies readonly CommandResult[];
 const MODES = ['MID', 'HIGH'] as const satisfies readonly PowerMode[];
 
@@ -157,77 +149,6 @@ function readMinute(reader: JsonReader, value: unknown, of: string, member: stri
   if (match !== null) return Number(match[1]) * 60 + Number(match[2]);
   reader.expect(value, of, member, 'a time of the day such as 07:00');
   return 0;
-}
-
-function readPing(reader: JsonReader, json: JsonObject, name: string): Ping {
-  const kind = reader.word(json.ping_type, name, 'ping_type', PING_TYPES);
-  const lockState = reader.word(json.lock_state, name, 'lock_state', LOCK_STATES);
-  const batteryPercent = reader.count(json.battery_percent, name, 'battery_percent');
-  if (kind === 'close_connection') {
-    if (json.reason !== undefined) reader.word(json.reason, name, 'reason', ['REASON_CLOSE_CONNECTION']);
-    return { kind, reason: 'REASON_CLOSE_CONNECTION', lockState, batteryPercent };
-  }
-  const reason = readReason(reader, json.reason, name);
-  const ebikeVolts = readVolts(reader, json.ebike_voltage, name);
-  const tetherState =
-    json.tether_state === undefined ? 'unknown' : reader.word(json.tether_state, name, 'tether_state', TETHER_STATES);
-  const shared = { reason, lockState, batteryPercent, ebikeVolts, tetherState };
-  return kind === 'gps' ? readGps(reader, json, name, shared) : readCellular(reader, json, name, shared);
-}
-
-type Shared = Pick<GpsPing, 'reason' | 'lockState' | 'batteryPercent' | 'ebikeVolts' | 'tetherState'>;
-
-function readCellular(reader: JsonReader, json: JsonObject, name: string, shared: Shared): CellularPing {
-  const hasPosition = json.latitude !== undefined || json.longitude !== undefined;
-  return {
-    kind: 'cellular',
-    reason: shared.reason,
-    lockState: shared.lockState,
-    batteryPercent: shared.batteryPercent,
-    firmwareVersion:
-      json.firmware_version === undefined ? '' : reader.text(json.firmware_version, name, 'firmware_version'),
-    ebikeVolts: shared.ebikeVolts,
-    tetherState: shared.tetherState,
-    position: hasPosition ? readPosition(reader, json, name, json.uncertainty ?? 0) : null,
-  };
-}
-
-function readGps(reader: JsonReader, json: JsonObject, name: string, shared: Shared): GpsPing {
-  return {
-    kind: 'gps',
-    reason: shared.reason,
-    lockState: shared.lockState,
-    batteryPercent: shared.batteryPercent,
-    ebikeVolts: shared.ebikeVolts,
-    tetherState: shared.tetherState,
-    position: readPosition(reader, json, name, json.uncertainty),
-    speedMetersPerSecond: reader.number(json.speed, name, 'speed'),
-    directionDegrees: reader.number(json.direction, name, 'direction'),
-  };
-}
-
-function readPosition(reader: JsonReader, json: JsonObject, name: string, uncertainty: unknown): Position {
-  return {
-    latitudeDegrees: reader.number(json.latitude, name, 'latitude'),
-    longitudeDegrees: reader.number(json.longitude, name, 'longitude'),
-    uncertaintyMeters: reader.number(uncertainty, name, 'uncertainty'),
-  };
-}
-
-/** A voltage that is left out is that of no e-bike, as on the wire. */
-function readVolts(reader: JsonReader, value: unknown, of: string): number | null {
-  return value === undefined || value === null ? null : reader.number(value, of, 'ebike_voltage');
-}
-
-/** The very string of the table, so that comparing it later is comparing a pointer. */
-const KNOWN_REASONS = new Map<unknown, Reason>(REASONS.map((row) => [row.name, row.name]));
-
-function readReason(reader: JsonReader, value: unknown, of: string): Reason {
-  const known = KNOWN_REASONS.get(value);
-  if (known !== undefined) return known;
-  if (typeof value === 'string' && reasonNumber(value) !== undefined) return value as Reason;
-  reader.expect(value, of, 'reason', 'a reason such as REASON_THEFT, or REASON_UNRECOGNIZED_ and a number');
-  return 'REASON_NETWORK_PING';
 }
 
 /** Every type of command that there is. */

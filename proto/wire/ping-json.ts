@@ -4,67 +4,12 @@
  * writing; ping-from-json.ts reads.
  */
 import { Days } from '../clock.js';
-import type {
-  CommandAck,
-  HighWindow,
-  LockState,
-  Ping,
-  PingUplink,
-  Position,
-  PowerSettings,
-  TetherState,
-  Uplink,
-} from './ping.js';
-import type { Reason } from './reasons.js';
+import { pingToJson } from '../gen/ping-json.js';
+import type { PingJson } from '../gen/ping-types.js';
+import type { CommandAck, HighWindow, PingUplink, PowerSettings, Uplink } from './ping.js';
 
-/** What every ping carries. */
-interface AnyPingJson {
-  lock_state: LockState;
-  /** Percent. */
-  battery_percent: number;
-}
-
-/** The members of a cellular ping, in the order of the documentation. */
-export interface CellularPingJson extends AnyPingJson {
-  ping_type: 'cellular';
-  reason: Reason;
-  firmware_version: string;
-  /** Volts; null where no e-bike is connected. */
-  ebike_voltage: number | null;
-  tether_state: TetherState;
-  /** Degrees. Together with `longitude` and `uncertainty`, where the ping has a position. */
-  latitude?: number;
-  longitude?: number;
-  /** Metres. */
-  uncertainty?: number;
-}
-
-/** The members of a GPS ping. */
-export interface GpsPingJson extends AnyPingJson {
-  ping_type: 'gps';
-  reason: Reason;
-  /** Volts; null where no e-bike is connected. */
-  ebike_voltage: number | null;
-  tether_state: TetherState;
-  /** Degrees. */
-  latitude: number;
-  longitude: number;
-  /** Metres per second. */
-  speed: number;
-  /** Degrees clockwise from north. */
-  direction: number;
-  /** Metres. */
-  uncertainty: number;
-}
-
-/** The members of a close-connection ping. */
-export interface CloseConnectionPingJson extends AnyPingJson {
-  ping_type: 'close_connection';
-  reason: 'REASON_CLOSE_CONNECTION';
-}
-
-/** The members of a ping itself, by its type. */
-export type PingJson = CellularPingJson | GpsPingJson | CloseConnectionPingJson;
+export type { CellularPingJson, CloseConnectionPingJson, GpsPingJson, PingJson } from '../gen/ping-types.js';
+export { pingToJson };
 
 export interface PowerJson {
   mode: string;
@@ -78,28 +23,6 @@ export interface HighWindowJson {
   from: string;
   to: string;
   utc_offset_minutes: number;
-}
-
-/** The ping's own members. */
-export function pingToJson(ping: Ping): PingJson {
-  const { lockState: lock_state, batteryPercent: battery_percent } = ping;
-  if (ping.kind === 'close_connection')
-    return { ping_type: ping.kind, reason: ping.reason, lock_state, battery_percent };
-  const { ebikeVolts: ebike_voltage, tetherState: tether_state } = ping;
-  const any = { reason: ping.reason, lock_state, battery_percent };
-  if (ping.kind === 'cellular') {
-    const { firmwareVersion: firmware_version } = ping;
-    const json: CellularPingJson = { ping_type: ping.kind, ...any, firmware_version, ebike_voltage, tether_state };
-    return ping.position === null ? json : Object.assign(json, positionToJson(ping.position));
-  }
-  const { latitude, longitude, uncertainty } = positionToJson(ping.position);
-  const { speedMetersPerSecond: speed, directionDegrees: direction } = ping;
-  const where = { latitude, longitude, speed, direction, uncertainty };
-  return { ping_type: ping.kind, ...any, ebike_voltage, tether_state, ...where };
-}
-
-function positionToJson({ latitudeDegrees, longitudeDegrees, uncertaintyMeters }: Position) {
-  return { latitude: latitudeDegrees, longitude: longitudeDegrees, uncertainty: uncertaintyMeters };
 }
 
 /** The power settings, as a trace has them. */

@@ -1,13 +1,20 @@
 /**
  * The messages of the protocol as the rest of the code sees them: units in the names, enums as words, nothing of the
- * wire. The specification's Ping table says what each carries; protocol.md §1 adds the envelope.
+ * wire. The types of pings are generated from ping-fields.ts, which follows the specification's Ping table; protocol.md
+ * §1 adds the envelope.
  */
-import type { Reason } from './reasons.js';
+import type { Ping } from '../gen/ping-types.js';
+import { PING_FIELDS, type PingProperty } from './ping-fields.js';
 
-/** Device lock state (specification, States and transitions). `unknown` is what a lock sends that does not say. */
-export type LockState = 'locked' | 'unlocked' | 'unknown';
-
-export type TetherState = 'attached' | 'detached' | 'unknown';
+export type {
+  CellularPing,
+  CloseConnectionPing,
+  GpsPing,
+  LockState,
+  Ping,
+  Position,
+  TetherState,
+} from '../gen/ping-types.js';
 
 export type PowerMode = 'MID' | 'HIGH';
 
@@ -37,49 +44,15 @@ export interface HighWindow {
   readonly utcOffsetMinutes: number;
 }
 
-export interface Position {
-  /** −90…90 in a sane ping; what a lock sends beyond is kept and judged. */
-  readonly latitudeDegrees: number;
-  readonly longitudeDegrees: number;
-  /** Radius in whole metres. */
-  readonly uncertaintyMeters: number;
+/**
+ * A field of a ping by its member in our types; undefined where the ping does not carry it or the lock left it out.
+ * For what runs rarely: what runs for each ping is generated (ping-fields.ts).
+ */
+export function fieldValue(ping: Ping, property: PingProperty): unknown {
+  if (PING_FIELDS[property].presence !== 'position') return (ping as Partial<Record<PingProperty, unknown>>)[property];
+  const position = ping.kind === 'close_connection' ? null : ping.position;
+  return (position as Partial<Record<PingProperty, unknown>> | null)?.[property];
 }
-
-export interface CellularPing {
-  readonly kind: 'cellular';
-  readonly reason: Reason;
-  readonly lockState: LockState;
-  readonly batteryPercent: number;
-  readonly firmwareVersion: string;
-  /** Voltage of the e-bike's battery; null when no e-bike is connected. */
-  readonly ebikeVolts: number | null;
-  readonly tetherState: TetherState;
-  /** With REASON_CELL_PING, and from a phone. */
-  readonly position: Position | null;
-}
-
-export interface GpsPing {
-  readonly kind: 'gps';
-  readonly reason: Reason;
-  readonly lockState: LockState;
-  readonly batteryPercent: number;
-  readonly ebikeVolts: number | null;
-  readonly tetherState: TetherState;
-  readonly position: Position;
-  readonly speedMetersPerSecond: number;
-  /** Clockwise from north, [0, 360). */
-  readonly directionDegrees: number;
-}
-
-/** Its reason is REASON_CLOSE_CONNECTION by definition and is not on the wire. */
-export interface CloseConnectionPing {
-  readonly kind: 'close_connection';
-  readonly reason: 'REASON_CLOSE_CONNECTION';
-  readonly lockState: LockState;
-  readonly batteryPercent: number;
-}
-
-export type Ping = CellularPing | GpsPing | CloseConnectionPing;
 
 export type CommandResult = 'ok' | 'rejected' | 'failed';
 

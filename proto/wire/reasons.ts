@@ -2,6 +2,7 @@
  * The reason of a ping: the specification's closed table ("Ping reason values") with the numbers that the wire uses.
  * A number outside the table is kept as `REASON_UNRECOGNIZED_<n>`: never lost, never fatal (protocol.md §1).
  */
+import type { JsonReader } from '../json-reader.js';
 
 /** One row of the table. */
 export interface ReasonRow {
@@ -79,4 +80,16 @@ export function reasonNumber(reason: string): number | undefined {
 /** Whether the reason stands in the specification's table. */
 export function isKnownReason(reason: Reason): reason is KnownReason {
   return NUMBER_BY_NAME.has(reason);
+}
+
+/** The very string of the table, so that comparing it later is comparing a pointer. */
+const KNOWN_REASONS = new Map<unknown, Reason>(REASONS.map((row) => [row.name, row.name]));
+
+/** Reads the reason of a ping in JSON; what is wrong is in the reader. */
+export function readReason(reader: JsonReader, value: unknown, of: string): Reason {
+  const known = KNOWN_REASONS.get(value);
+  if (known !== undefined) return known;
+  if (typeof value === 'string' && reasonNumber(value) !== undefined) return value as Reason;
+  reader.expect(value, of, 'reason', 'a reason such as REASON_THEFT, or REASON_UNRECOGNIZED_ and a number');
+  return 'REASON_NETWORK_PING';
 }

@@ -7,8 +7,8 @@
  */
 
 import type { UplinkCopy } from '../power/judge/event.js';
-import type { CommandAck, LockState, Ping, TetherState, Uplink } from './ping.js';
-import { reasonNumber } from './reasons.js';
+import { fingerprintOf } from './fingerprint.js';
+import type { Uplink } from './ping.js';
 
 /** Numbers in a chunk; a power of two. */
 const CHUNK_NUMBERS = 64;
@@ -129,84 +129,4 @@ export class SeenUplinks {
     if (chunks?.size === 0) this.#boots.delete(boot);
     if (boot === this.#boot && place === this.#place) this.#place = -1;
   }
-}
-
-/* ------------------------------------------------------------------------------------------------ digest of content */
-
-const KINDS: readonly Ping['kind'][] = ['gps', 'cellular', 'close_connection'];
-const LOCK_STATES: readonly LockState[] = ['locked', 'unlocked', 'unknown'];
-const TETHER_STATES: readonly TetherState[] = ['detached', 'attached', 'unknown'];
-
-const double = new Float64Array(1);
-const halves = new Uint32Array(double.buffer);
-
-/** Two hashes that run side by side, of which 53 bits are kept: what fits a number exactly. */
-let first = 0;
-let second = 0;
-
-/** A digest of all that an uplink says: different content has another one, but for a chance of 1 in 2⁵³. */
-export function fingerprintOf(uplink: Uplink): number {
-  const { power, body } = uplink;
-  first = 0x811c9dc5;
-  second = 0x9e3779b9;
-  mixNumber(uplink.timeMs);
-  mix(uplink.kept);
-  mix(uplink.dropped);
-  mix(
-    (power.mode === 'HIGH' ? 1 : 0) +
-      (power.rideTracking ? 2 : 0) +
-      (power.airplane ? 4 : 0) +
-      (power.recovery ? 8 : 0),
-  );
-  if (body.kind === 'ack') mixAck(body);
-  else mixPing(body);
-  return (first >>> 0) * 2 ** 21 + (second >>> 11);
-}
-
-function mixPing(ping: Ping): void {
-  mix(KINDS.indexOf(ping.kind));
-  mix(LOCK_STATES.indexOf(ping.lockState));
-  mix(ping.batteryPercent);
-  if (ping.kind === 'close_connection') return;
-  mix(reasonNumber(ping.reason) ?? 0);
-  mix(TETHER_STATES.indexOf(ping.tetherState));
-  mixNumber(ping.ebikeVolts ?? -1);
-  if (ping.position !== null) {
-    mixNumber(ping.position.latitudeDegrees);
-    mixNumber(ping.position.longitudeDegrees);
-    mixNumber(ping.position.uncertaintyMeters);
-  }
-  if (ping.kind === 'cellular') mixText(ping.firmwareVersion);
-  else {
-    mixNumber(ping.speedMetersPerSecond);
-    mixNumber(ping.directionDegrees);
-  }
-}
-
-function mixAck(ack: CommandAck): void {
-  mixText(ack.result);
-  mix(ack.commandId);
-  mixText(ack.detail);
-  if (ack.highWindow === null) return;
-  mix(ack.highWindow.fromMinute);
-  mix(ack.highWindow.toMinute);
-  mix(ack.highWindow.utcOffsetMinutes);
-}
-
-function mix(value: number): void {
-  first = Math.imul(first ^ value, 0x01000193);
-  first ^= first >>> 15;
-  second = Math.imul(second + value, 0x85ebca6b);
-  second ^= second >>> 13;
-}
-
-function mixNumber(value: number): void {
-  double[0] = value;
-  mix(halves[0] as number);
-  mix(halves[1] as number);
-}
-
-function mixText(text: string): void {
-  mix(text.length);
-  for (let index = 0; index < text.length; index++) mix(text.charCodeAt(index));
 }

@@ -11,8 +11,10 @@ import {
   UPLINK_MAX_BYTES,
 } from '../../proto/wire/codec.js';
 import type { Command, Downlink, HighWindow, Ping, Uplink } from '../../proto/wire/ping.js';
+import type { PingField, PingType } from '../../proto/wire/ping-fields.js';
 import { REASONS, type Reason, reasonFromNumber } from '../../proto/wire/reasons.js';
 import { bytesOf, readVectors } from '../helpers/vectors.js';
+import { fieldsOf, PING_TYPES } from '../helpers/wire/full-pings.js';
 
 const SEED = 20_261_120;
 const RUNS = 5000;
@@ -22,10 +24,6 @@ const uint32 = fc.integer({ min: 0, max: 0xffffffff });
 const int32 = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 });
 /** Half a surrogate pair has no bytes; the rest of Unicode has. */
 const text = fc.string({ unit: 'grapheme', maxLength: 40 });
-/** The wire's integers in our units, so that nothing is rounded away; they were checked by the samples. */
-const per = (perUnit: number) => int32.map((count) => count / perUnit);
-const volts = fc.option(uint32.map((millivolts) => millivolts / 1000));
-
 const power = fc.record({
   mode: fc.constantFrom('MID', 'HIGH'),
   rideTracking: fc.boolean(),
@@ -36,36 +34,41 @@ const reason: fc.Arbitrary<Reason> = fc.oneof(
   fc.constantFrom(...REASONS.map(({ name }) => name)),
   int32.map(reasonFromNumber),
 );
-const lockState = fc.constantFrom('locked', 'unlocked', 'unknown');
-const tetherState = fc.constantFrom('attached', 'detached', 'unknown');
-const position = fc.record({ latitudeDegrees: per(1e7), longitudeDegrees: per(1e7), uncertaintyMeters: int32 });
 const highWindow = (lastMinute: number): fc.Arbitrary<HighWindow> => {
   const minute = fc.integer({ min: 0, max: lastMinute });
   return fc.record({ fromMinute: minute, toMinute: minute, utcOffsetMinutes: int32 });
 };
 
-const shared = { reason, lockState, batteryPercent: uint32, ebikeVolts: volts, tetherState };
-const ping: fc.Arbitrary<Ping> = fc.oneof(
-  fc.record({
-    ...shared,
-    kind: fc.constant('cellular'),
-    firmwareVersion: text,
-    position: fc.option(position),
-  }),
-  fc.record({
-    ...shared,
-    kind: fc.constant('gps'),
-    position,
-    speedMetersPerSecond: per(100),
-    directionDegrees: per(100),
-  }),
-  fc.record({
-    kind: fc.constant('close_connection'),
-    reason: fc.constant('REASON_CLOSE_CONNECTION'),
-    lockState,
-    batteryPercent: uint32,
-  }),
-);
+/** Any value that the wire can carry in a field, in our units, so that nothing is rounded away. */
+function anyValue({ value }: PingField): fc.Arbitrary<unknown> {
+  if (value.kind === 'reason') return reason;
+  if (value.kind === 'word') return fc.constantFrom(...value.words);
+  if (value.kind === 'text') return text;
+  if (value.kind === 'count') return uint32;
+  return (value.signed ? int32 : uint32).map((count) => count / value.perUnit);
+}
+
+/** Any ping of a type: every field of the table that it carries, each of those that may be missing there or not. */
+function anyPing(kind: PingType): fc.Arbitrary<Ping> {
+  const members: Record<string, fc.Arbitrary<unknown>> = {
+    kind: fc.constant(kind),
+    ...(kind === 'close_connection' && { reason: fc.constant('REASON_CLOSE_CONNECTION') }),
+  };
+  const inPosition: Record<string, fc.Arbitrary<unknown>> = {};
+  const optional: string[] = [];
+  for (const [property, field] of fieldsOf(kind)) {
+    const value = anyValue(field);
+    if (field.presence === 'position') inPosition[property] = value;
+    else members[property] = field.presence === 'nullable' ? fc.option(value) : value;
+    if (field.presence === 'optional') optional.push(property);
+  }
+  const position = fc.record(inPosition);
+  if (kind === 'cellular') members.position = fc.option(position);
+  if (kind === 'gps') members.position = position;
+  const requiredKeys = Object.keys(members).filter((member) => !optional.includes(member));
+  return fc.record(members, { requiredKeys }) as fc.Arbitrary<unknown> as fc.Arbitrary<Ping>;
+}
+const ping = fc.oneof(...PING_TYPES.map(anyPing));
 const ack = fc.record({
   kind: fc.constant('ack'),
   commandId: uint32,

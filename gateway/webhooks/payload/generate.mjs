@@ -16,7 +16,7 @@ for (const [path, text] of Object.entries(documents)) {
   const file = new URL(path, root);
   if (!process.argv.includes('--check')) writeFileSync(file, text);
   else if (readOr(file, '') !== text) {
-    console.error(`${path} is not what payload-schema.ts gives. Run npm run gen and commit the result.`);
+    console.error(`${path} is not what payload/schema.ts gives. Run npm run gen and commit the result.`);
     process.exitCode = 1;
   }
 }

@@ -1,13 +1,16 @@
 /**
- * The one definition of a webhook's body (interfaces.md §3): a schema, from which come our types, the JSON Schema and
- * the TypeScript types that merchants get (documents.ts), and the table in docs/webhooks.md.
+ * The one definition of a webhook's body (interfaces.md §3): a schema, from which come the JSON Schema and the
+ * TypeScript types that merchants get (documents.ts), and the table in docs/webhooks.md. The members of the ping itself
+ * come from the table of ping fields (proto/wire/ping-fields.ts).
  *
  * It says what can arrive, not what should: what a lock sends is passed on as it is, out of range or not, so numbers
  * have no more bounds here than the wire gives them. Readers must let pass members that they don't know: a later
  * version may add some. It takes none away and changes none.
  */
-import { type Static, Type } from 'typebox';
-import { REASONS, type Reason } from '../../../proto/wire/reasons.js';
+import { type Static, type TSchema, Type } from 'typebox';
+import { PING_FIELD_ROWS, type PingField, type PingType, type PingValue } from '../../../proto/wire/ping-fields.js';
+import type { CellularPingJson, CloseConnectionPingJson, GpsPingJson } from '../../../proto/wire/ping-json.js';
+import { REASONS } from '../../../proto/wire/reasons.js';
 
 const UINT32 = { minimum: 0, maximum: 2 ** 32 - 1 };
 /** RFC 3339 in UTC with milliseconds, the years 1970–9999. */
@@ -24,38 +27,12 @@ const head = {
   }),
 };
 
-const reason = {
-  reason: Type.Unsafe<Reason>({
-    title: 'Reason',
-    description:
-      'Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number.',
-    anyOf: [{ enum: REASONS.map(({ name }) => name) }, { type: 'string', pattern: '^REASON_UNRECOGNIZED_-?[0-9]+$' }],
-  }),
-};
-
-const state = {
+const date = {
   date: Type.String({
     description: 'When it was made, by the sender’s clock; where that is outside the years 1970–9999, when received.',
     ...DATE,
   }),
-  lock_state: Type.Enum(['locked', 'unlocked', 'unknown'], {
-    description: 'Whether the lock is locked; unknown where it doesn’t say.',
-  }),
-  battery_percent: Type.Integer({ description: 'The lock’s battery, in percent; 0 to 100 in a sane lock.', ...UINT32 }),
 };
-
-const equipment = {
-  ebike_voltage: Type.Union([Type.Number({ minimum: 0 }), Type.Null()], {
-    description: 'Voltage of the e-bike’s battery, in volts; null where no e-bike is connected.',
-  }),
-  tether_state: Type.Enum(['attached', 'detached', 'unknown'], {
-    description: 'Whether the tether is plugged into the lock; unknown where it doesn’t say.',
-  }),
-};
-
-const latitude = Type.Number({ description: 'Degrees north, −90 to 90 in a sane ping.' });
-const longitude = Type.Number({ description: 'Degrees east, −180 to 180 in a sane ping.' });
-const uncertainty = Type.Integer({ description: 'Radius around the position, in whole metres.' });
 
 const tail = {
   received_at: Type.String({ description: 'When lockgate received it.', ...DATE }),
@@ -66,63 +43,74 @@ const tail = {
   simulated: Type.Boolean({ description: 'Of a lock that a simulator plays.' }),
 };
 
-const CellularPayload = Type.Object(
-  {
-    ...head,
-    ping_type: Type.Literal('cellular', { description: 'Which members there are.' }),
-    ...reason,
-    ...state,
-    firmware_version: Type.String({ description: 'Of the lock. Any text, the empty one too.' }),
-    ...equipment,
-    latitude: Type.Optional(latitude),
-    longitude: Type.Optional(longitude),
-    uncertainty: Type.Optional(uncertainty),
-    ...tail,
-  },
-  {
-    title: 'CellularWebhook',
-    description: 'A cellular ping. A position, all three members of it, is there with REASON_CELL_PING and PHONE.',
-    dependentRequired: {
-      latitude: ['longitude', 'uncertainty'],
-      longitude: ['latitude', 'uncertainty'],
-      uncertainty: ['latitude', 'longitude'],
-    },
-  },
-);
+/** The schema of a value as the wire can carry it. */
+function valueSchema(value: PingValue, described: { readonly description?: string }): TSchema {
+  switch (value.kind) {
+    case 'reason': {
+      const unrecognized = { type: 'string', pattern: '^REASON_UNRECOGNIZED_-?[0-9]+$' };
+      return Type.Unsafe({
+        title: 'Reason',
+        ...described,
+        anyOf: [{ enum: REASONS.map(({ name }) => name) }, unrecognized],
+      });
+    }
+    case 'word': {
+      const [unknown = '', ...words] = value.words;
+      return Type.Enum([...words, unknown], described);
+    }
+    case 'count':
+      return Type.Integer({ ...described, ...UINT32 });
+    case 'text':
+      return Type.String(described);
+    case 'number': {
+      const options = { ...described, ...(value.signed ? {} : { minimum: 0 }) };
+      return value.perUnit === 1 ? Type.Integer(options) : Type.Number(options);
+    }
+  }
+}
 
-const GpsPayload = Type.Object(
-  {
-    ...head,
-    ping_type: Type.Literal('gps', { description: 'Which members there are.' }),
-    ...reason,
-    ...state,
-    ...equipment,
-    latitude,
-    longitude,
-    speed: Type.Number({ description: 'Metres per second.' }),
-    direction: Type.Number({ description: 'Of the motion: degrees clockwise from north, [0, 360) in a sane ping.' }),
-    uncertainty,
-    ...tail,
-  },
-  { title: 'GpsWebhook', description: 'A GPS ping: the lock had a fix.' },
-);
+/** The schema of a member of a ping type's JSON. */
+function memberSchema({ presence, value, doc: description }: PingField, type: PingType): TSchema {
+  if (presence === 'nullable') return Type.Union([valueSchema(value, {}), Type.Null()], { description });
+  const schema = valueSchema(value, { description });
+  return presence === 'optional' || (presence === 'position' && type === 'cellular') ? Type.Optional(schema) : schema;
+}
 
-const CloseConnectionPayload = Type.Object(
-  {
-    ...head,
-    ping_type: Type.Literal('close_connection', { description: 'Which members there are.' }),
-    reason: Type.Literal('REASON_CLOSE_CONNECTION', { description: 'Always this one.' }),
-    ...state,
-    ...tail,
-  },
-  { title: 'CloseConnectionWebhook', description: 'The lock disconnects from the network.' },
-);
+/** The members of a position, which a cellular ping has all or none of. */
+const POSITION_MEMBERS = PING_FIELD_ROWS.flatMap(([, { presence, json }]) => (presence === 'position' ? [json] : []));
+
+/** The body for a ping type: after its type the reason, then the date, then the other members of the ping. */
+function payloadSchema(type: PingType, options: { readonly title: string; readonly description: string }) {
+  const members = PING_FIELD_ROWS.filter(([, { wire }]) => wire.numbers[type] !== undefined).map(
+    ([, field]) => [field.json, memberSchema(field, type)] as const,
+  );
+  const { reason = CLOSE_REASON, ...others } = Object.fromEntries(members);
+  const ping_type = Type.Literal(type, { description: 'Which members there are.' });
+  return Type.Object({ ...head, ping_type, reason, ...date, ...others, ...tail }, options);
+}
+
+const CLOSE_REASON = Type.Literal('REASON_CLOSE_CONNECTION', { description: 'Always this one.' });
 
 /** The body of a webhook, by its ping type. */
-export const PAYLOAD_SCHEMAS = [CellularPayload, GpsPayload, CloseConnectionPayload] as const;
+export const PAYLOAD_SCHEMAS = [
+  payloadSchema('cellular', {
+    title: 'CellularWebhook',
+    description: 'A cellular ping. A position, all three members of it, is there with REASON_CELL_PING and PHONE.',
+    ...{ dependentRequired: dependencies(POSITION_MEMBERS) },
+  }),
+  payloadSchema('gps', { title: 'GpsWebhook', description: 'A GPS ping: the lock had a fix.' }),
+  payloadSchema('close_connection', {
+    title: 'CloseConnectionWebhook',
+    description: 'The lock disconnects from the network.',
+  }),
+] as const;
+
+/** Each member wants all others. */
+function dependencies(members: readonly string[]): Record<string, string[]> {
+  return Object.fromEntries(members.map((member) => [member, members.filter((other) => other !== member)]));
+}
+
+const Frame = Type.Object({ ...head, ...date, ...tail });
 
 /** The body of a webhook. */
-export type WebhookPayload =
-  | Static<typeof CellularPayload>
-  | Static<typeof GpsPayload>
-  | Static<typeof CloseConnectionPayload>;
+export type WebhookPayload = Static<typeof Frame> & (CellularPingJson | GpsPingJson | CloseConnectionPingJson);

@@ -5,11 +5,11 @@
  * name contradict each other, the greater content counts: that is arbitrary, but it is the same in whatever order they
  * come.
  */
+import { isPlausiblePosition } from '../../gen/ping-content.js';
 import type { HighWindow, LockState, Ping, Position, PowerSettings } from '../../wire/ping.js';
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
 import { type Belief, type BelievedPosition, type Newest, setName } from './belief.js';
-import { isOnEarth } from './content.js';
 import type { UplinkEvent } from './event.js';
 import { rowOf, stateRow } from './state.js';
 
@@ -55,7 +55,7 @@ function powerRank(power: PowerSettings): number {
 function believePing(belief: Belief, event: UplinkEvent, ping: Ping): boolean {
   const { batteryPercent, lockState } = ping;
   if (lockState !== 'unknown') believeLockState(belief, event, lockState);
-  if (ping.kind !== 'close_connection' && ping.position !== null && isOnEarth(ping.position))
+  if (ping.kind !== 'close_connection' && ping.position !== null && isPlausiblePosition(ping.position))
     believePosition(belief, event, ping.position);
   const order = orderAfter(belief.batteryFrom, event);
   if (!(batteryPercent >= 0)) return false;

@@ -2,7 +2,9 @@
  * The rules that need nothing but the uplink itself (protocol.md §3): what it says against what it may say. Rules about
  * state use the uplink's own power, lock state and battery.
  */
-import type { CommandAck, GpsPing, Ping, Position, Source, Uplink } from '../../wire/ping.js';
+import { isPlausiblePing } from '../../gen/ping-content.js';
+import { type CommandAck, fieldValue, type Ping, type Source, type Uplink } from '../../wire/ping.js';
+import { inTypeOrder, PING_FIELD_ROWS, type PlausibleRange } from '../../wire/ping-fields.js';
 import { isDatable } from '../../wire/ping-json.js';
 import { isKnownReason } from '../../wire/reasons.js';
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
@@ -47,59 +49,32 @@ function wrongSourceMessage(body: Ping | CommandAck, source: Source): string | n
   return body.reason === 'PHONE' ? null : `${body.reason} came from a phone, which may send PHONE only.`;
 }
 
-/** Written so that what is no number is not in range. */
-function isInRange(uplink: Uplink): boolean {
-  const { body } = uplink;
-  if (!isDatable(uplink.timeMs)) return false;
-  if (body.kind === 'ack') return true;
-  if (!(body.batteryPercent >= 0 && body.batteryPercent <= 100)) return false;
-  if (body.kind === 'close_connection') return true;
-  if (body.position !== null && !isOnEarth(body.position)) return false;
-  return body.kind === 'cellular' || (body.speedMetersPerSecond >= 0 && isDirection(body.directionDegrees));
+function isInRange({ timeMs, body }: Uplink): boolean {
+  return isDatable(timeMs) && (body.kind === 'ack' || isPlausiblePing(body));
 }
 
-/** Whether the position can be one: on the globe, its uncertainty not negative. */
-export function isOnEarth(position: Position): boolean {
-  const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = position;
-  return (
-    latitudeDegrees >= -90 &&
-    latitudeDegrees <= 90 &&
-    longitudeDegrees >= -180 &&
-    longitudeDegrees <= 180 &&
-    uncertaintyMeters >= 0
-  );
-}
+/** The fields that have a plausible range. */
+const RANGED_FIELDS = inTypeOrder(PING_FIELD_ROWS).filter(([, { plausible }]) => plausible !== undefined);
 
-function isDirection(degrees: number): boolean {
-  return degrees >= 0 && degrees < 360;
-}
-
-function outOfRangeMessage(uplink: Uplink): string {
-  const wrong: string[] = [];
-  const { body } = uplink;
-  if (!isDatable(uplink.timeMs)) wrong.push(`time ${uplink.timeMs} ms outside the years 1970–9999`);
-  if (body.kind !== 'ack') {
-    if (!(body.batteryPercent >= 0 && body.batteryPercent <= 100)) wrong.push(`battery ${body.batteryPercent} %`);
-    if (body.kind !== 'close_connection' && body.position !== null) wrong.push(...wrongInPosition(body.position));
-    if (body.kind === 'gps') wrong.push(...wrongInMotion(body));
-  }
+function outOfRangeMessage({ timeMs, body }: Uplink): string {
+  const wrong = isDatable(timeMs) ? [] : [`time ${timeMs} ms outside the years 1970–9999`];
+  if (body.kind !== 'ack') wrong.push(...implausibleValues(body));
   return `Out of range: ${wrong.join(', ')}.`;
 }
 
-function wrongInPosition(position: Position): string[] {
-  const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = position;
-  const wrong: string[] = [];
-  if (!(latitudeDegrees >= -90 && latitudeDegrees <= 90)) wrong.push(`latitude ${latitudeDegrees}°`);
-  if (!(longitudeDegrees >= -180 && longitudeDegrees <= 180)) wrong.push(`longitude ${longitudeDegrees}°`);
-  if (!(uncertaintyMeters >= 0)) wrong.push(`uncertainty ${uncertaintyMeters} m`);
-  return wrong;
+/** Each value outside its range, with its name and unit. */
+function implausibleValues(ping: Ping): string[] {
+  return RANGED_FIELDS.flatMap(([property, { label, unit, plausible }]) => {
+    const value = fieldValue(ping, property);
+    return typeof value !== 'number' || isWithin(value, plausible) ? [] : [`${label} ${value}${unit}`];
+  });
 }
 
-function wrongInMotion(ping: GpsPing): string[] {
-  const wrong: string[] = [];
-  if (!(ping.speedMetersPerSecond >= 0)) wrong.push(`speed ${ping.speedMetersPerSecond} m/s`);
-  if (!isDirection(ping.directionDegrees)) wrong.push(`direction ${ping.directionDegrees}°`);
-  return wrong;
+/** What is no number is in no range. */
+function isWithin(value: number, range: PlausibleRange | undefined): boolean {
+  if (range === undefined) return true;
+  const { least, most = Number.POSITIVE_INFINITY, below = Number.POSITIVE_INFINITY } = range;
+  return value >= least && value <= most && (value < below || below === Number.POSITIVE_INFINITY);
 }
 
 /** The rules that a lock's uplink must keep, whatever came before and comes after it. */

@@ -111,6 +111,10 @@ t.test('the members are those of the schema, each where it is and with its meani
     'Cellular, Gps, CloseConnection': 'all',
     'Cellular, Gps': 'cellular, gps',
     'Cellular (some), Gps': 'gps, some cellular',
+    'Cellular (some), Gps (some)': 'some cellular, some gps',
+    'Cellular (some), Gps (some), CloseConnection (some)': 'some',
+    'Cellular (some)': 'some cellular',
+    'Gps (some)': 'some gps',
     Cellular: 'cellular',
     Gps: 'gps',
   };

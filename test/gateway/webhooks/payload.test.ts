@@ -21,6 +21,7 @@ import { LOCKGATE, runProgram } from '../../helpers/cli/program.js';
 import { fleetUplinks } from '../../helpers/durability/fleet-uplinks.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
+import { fieldsOf, fullPing, PING_TYPES } from '../../helpers/wire/full-pings.js';
 
 /** The schema as merchants have it, but closed: what it doesn't name would be a member that nobody wrote down. */
 function closedValidator() {
@@ -116,6 +117,16 @@ t.test('clocks that are off, and numbers at the ends of the wire’s, fit', asyn
   uplinks.push(made({ ...gps, speedMetersPerSecond: -21474836.48, directionDegrees: -0.01, ebikeVolts: 4294967.295 }));
   for (const uplink of uplinks)
     t.equal(faultOf(Buffer.from(encodeUplink(uplink)), uplink, { receivedAtMs: START_MS }), undefined);
+});
+
+t.test('a ping with every field of the table fits, and its body has each of them', async (t) => {
+  for (const type of PING_TYPES) {
+    const uplink = made(fullPing(type));
+    const bytes = Buffer.from(encodeUplink(uplink));
+    t.equal(faultOf(bytes, uplink, { receivedAtMs: START_MS }), undefined, type);
+    const body: Record<string, unknown> = { ...webhookBody(storedOf(bytes, uplink, { receivedAtMs: START_MS })) };
+    for (const [, field] of fieldsOf(type)) t.not(body[field.json], undefined, `${type}: ${field.json}`);
+  }
 });
 
 t.test('whatever locks of many boots and a virtual fleet send, fits', async (t) => {

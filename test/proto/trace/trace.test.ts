@@ -11,11 +11,12 @@ import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
+import { fingerprintOf } from '../../../proto/wire/fingerprint.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import type { GpsPing, PingUplink, Uplink } from '../../../proto/wire/ping.js';
 import { pingFromJson, uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
 import { ackUplinkToJson, pingToJson, pingUplinkToJson } from '../../../proto/wire/ping-json.js';
-import { fingerprintOf, SeenUplinks, SeenUplinksBound } from '../../../proto/wire/seen-uplinks.js';
+import { SeenUplinks, SeenUplinksBound } from '../../../proto/wire/seen-uplinks.js';
 import { cellular, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 
 const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';

@@ -1,0 +1,39 @@
+// Pings with every field that their type carries, made from the table of ping fields, so that a test covers a new field
+// from its row on.
+import type { Ping } from '../../../proto/wire/ping.js';
+import { PING_FIELD_ROWS, type PingField, type PingProperty, type PingType } from '../../../proto/wire/ping-fields.js';
+
+export const PING_TYPES: readonly PingType[] = ['cellular', 'gps', 'close_connection'];
+
+/** The fields that pings of the type carry, in the order of the table. */
+export function fieldsOf(type: PingType): (readonly [property: PingProperty, field: PingField])[] {
+  return PING_FIELD_ROWS.filter(([, { wire }]) => wire.numbers[type] !== undefined);
+}
+
+/** A ping of the type in which every field has a value, and no two numbers are the same. */
+export function fullPing(type: PingType): Ping {
+  let ping = { kind: type } as unknown as Ping;
+  if (type === 'close_connection') ping = withField(ping, 'reason', 'REASON_CLOSE_CONNECTION');
+  for (const [index, [property, field]] of fieldsOf(type).entries())
+    ping = withField(ping, property, sampleValue(field, 0, index + 1));
+  return ping;
+}
+
+/** A value of the field: the first or another one. Both are plausible, and fit the wire without being rounded. */
+export function sampleValue({ value }: PingField, which: 0 | 1, least = 1): unknown {
+  const number = least + 20 * which;
+  if (value.kind === 'reason') return which === 0 ? 'REASON_THEFT' : 'REASON_STATE_PING';
+  if (value.kind === 'word') return value.words[which + 1];
+  if (value.kind === 'text') return `2.4.${number}`;
+  return value.kind === 'number' && value.perUnit > 1 ? number + 0.5 : number;
+}
+
+/** The ping with another value in a field; undefined takes the member away. */
+export function withField(ping: Ping, property: PingProperty, value: unknown): Ping {
+  const isInPosition = PING_FIELD_ROWS.some(([name, { presence }]) => name === property && presence === 'position');
+  const other: Record<string, unknown> = { ...ping };
+  if (isInPosition) other.position = { ...(other.position as object | undefined), [property]: value };
+  else if (value === undefined) delete other[property];
+  else other[property] = value;
+  return other as unknown as Ping;
+}
