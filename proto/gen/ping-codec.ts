@@ -1,5 +1,4 @@
-// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again instead of editing
-// this.
+// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
  * The part of the codec that is about pings; codec.ts has the rest. Units are converted here and nowhere else.

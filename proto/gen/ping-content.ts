@@ -1,5 +1,4 @@
-// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again instead of editing
-// this.
+// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
  * What all fields of a ping come to: its fingerprint, and whether its values are plausible.

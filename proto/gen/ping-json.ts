@@ -1,5 +1,4 @@
-// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again instead of editing
-// this.
+// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
  * Pings to JSON and back. wire/ping-json.ts and wire/ping-from-json.ts add the envelope.
@@ -73,7 +72,7 @@ function closeConnectionToJson(ping: CloseConnectionPing): CloseConnectionPingJs
   };
 }
 
-/** Reads a ping without its envelope; what is wrong is in the reader. Members it does not know are passed over. */
+/** Reads a ping without its envelope; what is wrong is in the reader. Unknown members are passed over. */
 export function readPing(reader: JsonReader, json: JsonObject, name: string): Ping {
   const kind = reader.word(json.ping_type, name, 'ping_type', PING_TYPES);
   const lockState = reader.word(json.lock_state, name, 'lock_state', LOCK_STATE_WORDS);

@@ -1,8 +1,7 @@
-// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again instead of editing
-// this.
+// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
- * The members of a ping out of a trace line in our own spelling, in the order in which gen/ping-json.ts writes them.
+ * Reads the members of a ping from a trace line in our own spelling, in the order of gen/ping-json.ts.
  */
 import { type LineCursor, lettersOf, wordsOf } from '../trace/line-cursor.js';
 import type { CellularPing, CloseConnectionPing, GpsPing, LockState, Ping, TetherState } from './ping-types.js';

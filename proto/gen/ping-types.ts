@@ -1,5 +1,4 @@
-// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again instead of editing
-// this.
+// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
  * Pings in our units, and their JSON. A value can be outside its plausible range: what a lock sends is kept.

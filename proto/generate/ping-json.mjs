@@ -18,7 +18,8 @@ export function pingJsonText({ fields, typeFields }) {
     .filter(({ value }) => value.kind === 'word')
     .map((field) => {
       const [first, ...others] = field.value.words;
-      return `const ${wordsName(field)}: readonly ${field.value.type}[] = [${[...others, first].map(quoted).join(', ')}];`;
+      const list = [...others, first].map(quoted).join(', ');
+      return `const ${wordsName(field)}: readonly ${field.value.type}[] = [${list}];`;
     });
   const jsonTypes = PING_TYPES.map(({ name }) => `${name}PingJson`);
   return fileText(
@@ -111,7 +112,7 @@ function fromJson(typeFields) {
   const close = PING_TYPES.find(({ reason }) => reason !== undefined);
   return [
     '',
-    '/** Reads a ping without its envelope; what is wrong is in the reader. Members it does not know are passed over. */',
+    '/** Reads a ping without its envelope; what is wrong is in the reader. Unknown members are passed over. */',
     'export function readPing(reader: JsonReader, json: JsonObject, name: string): Ping {',
     "  const kind = reader.word(json.ping_type, name, 'ping_type', PING_TYPES);",
     ...indented(shared),

@@ -26,7 +26,7 @@ export function pingLineText({ fields, typeFields }) {
   const types = [...PING_TYPES.map(({ name }) => `${name}Ping`), 'Ping', ...wordTypes(fields)].sort();
   return fileText(
     [
-      'The members of a ping out of a trace line in our own spelling, in the order in which gen/ping-json.ts writes them.',
+      'Reads the members of a ping from a trace line in our own spelling, in the order of gen/ping-json.ts.',
     ],
     [
       "import { type LineCursor, lettersOf, wordsOf } from '../trace/line-cursor.js';",

@@ -69,8 +69,7 @@ const WRITABLE = 'type Writable<Ping> = { -readonly [Member in keyof Ping]: Ping
 /** The text of a generated file: what it is, its imports, and its code. */
 export function fileText(head, imports, code) {
   const notice = [
-    '// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again instead of editing',
-    '// this.',
+    '// Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.',
     '',
     '/**',
     ...head.map((line) => ` * ${line}`),

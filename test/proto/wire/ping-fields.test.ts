@@ -1,5 +1,5 @@
-// The table of ping fields: what it says of the wire is what lock.proto says, and everything that handles a ping handles
-// every field of it. A field that something forgets is red here.
+// The table of ping fields: it agrees with lock.proto, and everything that handles a ping handles every field of the
+// table. A field that something forgets is red here.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
