@@ -1,59 +1,57 @@
 /**
- * The store's figures for whoever asks, and a word to operators where a webhook URL is too far behind (quality.md §2,
- * undelivered events).
+ * The store's figures, and an event when a webhook URL falls far behind (quality.md §2, undelivered events).
  *
- * They are read in a thread, and one answer serves all who ask while another one is made. Every ten seconds each URL's
- * backlog is held against two bounds; a URL that is past one of them is *far behind* until it is within half of both,
- * so that one at the bound does not come and go.
+ * Every ten seconds each URL's backlog is compared with two bounds. A URL beyond one of them is *behind* until it is
+ * within half of both; then it has *caught up*. So a URL at a bound does not change state again and again.
  */
 import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
 import type { Store } from '../store/contract/store.js';
 import type { StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
 
-const LOOK_EVERY: Milliseconds = Seconds(10);
-/** From so many undelivered events on a URL is far behind. */
+const CHECK_EVERY: Milliseconds = Seconds(10);
+/** More undelivered events than this put a URL behind. */
 export const FAR_EVENTS = 10_000;
-/** Or from this age of its oldest on, in life's own time: what fails now and then has its third retry by then. */
+/** So does an older event, by the run's clock over its speed: an event that fails at times has had three retries. */
 export const FAR_AGE: Milliseconds = Hours(1);
 
 export interface BacklogsParts {
   readonly store: Pick<Store, 'readFigures'>;
   readonly events: GatewayEvents;
-  /** By which it is looked again. */
+  /** The clock of the checks. */
   readonly clock: Clock;
-  /** By which events are received. */
+  /** The clock of the events' times of receipt. */
   readonly runClock: Clock;
-  /** How fast the run's clock goes, 1 for real life. */
+  /** The speed of the run's clock, 1 for real time. */
   readonly speed: number;
 }
 
 export class Backlogs {
   readonly #parts: BacklogsParts;
-  readonly #far = new Set<number>();
+  readonly #behindUrls = new Set<number>();
   #timer: Timer | undefined;
-  #looking: Promise<void> = Promise.resolve();
+  #checking: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   constructor(parts: BacklogsParts) {
     this.#parts = parts;
   }
 
-  /** Watches from now on. */
+  /** Checks from now on. */
   start(): void {
-    this.#looking = this.#look().finally(() => this.#arm());
+    this.#checking = this.#check().finally(() => this.#arm());
   }
 
-  /** Resolves when the look that is under way has ended. */
-  async looked(): Promise<void> {
-    await this.#looking;
+  /** Resolves when the check under way has ended. */
+  async checked(): Promise<void> {
+    await this.#checking;
   }
 
   /** Resolves when nothing is asked of the store any more. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    await this.#looking;
+    await this.#checking;
   }
 
   /** The figures as of now. Rejects where the store can't be read. */
@@ -68,40 +66,40 @@ export class Backlogs {
 
   #arm(): void {
     if (this.#isStopped) return;
-    this.#timer = this.#parts.clock.after(LOOK_EVERY, () => {
-      this.#looking = this.#look().finally(() => this.#arm());
+    this.#timer = this.#parts.clock.after(CHECK_EVERY, () => {
+      this.#checking = this.#check().finally(() => this.#arm());
     });
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     let backlogs: readonly UrlBacklog[];
     try {
       ({ backlogs } = await this.read());
     } catch {
-      // The watch on the store tells of a store that fails; what is known of URLs stays.
+      // The watch on the store reports the failure; the URLs' states stay as they are.
       return;
     }
     for (const backlog of backlogs) this.#judge(backlog);
     const ids = new Set(backlogs.map(({ urlId }) => urlId));
-    for (const urlId of this.#far) if (!ids.has(urlId)) this.#turn(urlId, 'caught-up', 'it was removed');
+    for (const urlId of this.#behindUrls) if (!ids.has(urlId)) this.#enter(urlId, 'caught-up', 'it was removed');
   }
 
   #judge(backlog: UrlBacklog): void {
     const { urlId, isDisabled, behind, pending } = backlog;
-    const isFar = this.#far.has(urlId);
+    const isFar = this.#behindUrls.has(urlId);
     const share = isFar ? 0.5 : 1;
     const undelivered = behind + pending;
     const age = this.oldestAgeMs(backlog) ?? 0;
-    // One that is disabled has a notice of its own.
+    // A disabled URL has a notice of its own.
     const isPast = !isDisabled && (undelivered > FAR_EVENTS * share || age > FAR_AGE * this.#parts.speed * share);
     if (isPast === isFar) return;
     const why = `${undelivered} events are not delivered, the oldest received ${Math.round(age / Seconds(1))} s ago`;
-    this.#turn(urlId, isPast ? 'behind' : 'caught-up', why);
+    this.#enter(urlId, isPast ? 'behind' : 'caught-up', why);
   }
 
-  #turn(urlId: number, state: 'behind' | 'caught-up', why: string): void {
-    if (state === 'behind') this.#far.add(urlId);
-    else this.#far.delete(urlId);
+  #enter(urlId: number, state: 'behind' | 'caught-up', why: string): void {
+    if (state === 'behind') this.#behindUrls.add(urlId);
+    else this.#behindUrls.delete(urlId);
     const { events, runClock } = this.#parts;
     events.emit('backlog', { atMs: runClock.now(), urlId, state, why });
   }

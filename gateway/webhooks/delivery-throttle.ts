@@ -1,12 +1,16 @@
 /**
- * Pings first: while very many are being stored, webhooks get of the event loop what pings leave of it, however many
- * URLs there are. A ping waits for its acknowledgement with its lock's radio on, and locks that wait too long send
- * again; a webhook waits in the log, safe, and costs nothing there. Both have one thread, and an attempt takes of it
- * what twenty pings do, so without this a merchant with five URLs would slow all locks down.
+ * Gives pings priority over webhooks. While very many pings are being stored, webhook attempts get only the time of the
+ * event loop that pings leave, however many URLs there are. A lock waits for its acknowledgement with its radio on, and
+ * sends again after a while; a webhook waits safely in the log at no cost. Both share one thread, and an attempt takes as
+ * much of it as twenty pings, so without this a merchant with five URLs would slow all locks down.
  *
- * What pings leave is measured: how long the loop had nothing to do. As long as it stands idle now and then, attempts
- * may begin faster and faster; where it never does, they become fewer, down to a rate that is kept whatever happens.
- * What may begin is dealt anew many times a second, in turn, so that of many URLs none is left out.
+ * The throttle is in one of two modes:
+ *
+ * - *off*: attempts start freely. A commit of many uplinks turns it on.
+ * - *on*: every few milliseconds it grants a number of attempts, and wakes workers that wait, those first that have waited
+ *   longest, so that every URL gets its share. The rate follows the measured idle time of the event loop: it rises while
+ *   the loop is idle now and then, and falls while it never is, down to a rate that is granted in any case. Some time
+ *   after the last such commit the throttle turns off.
  */
 import {
   type Clock,
@@ -18,32 +22,32 @@ import {
   type Timer,
 } from '../../proto/clock.js';
 
-/** A commit of so many uplinks says that they come faster than one by one: pings are what the thread is for then. */
+/** A commit of so many uplinks means that pings arrive faster than they are committed one by one. */
 const BUSY_FROM = 32;
-/** When there was none such for so long, there is time for everything. In real time. */
+/** From the last such commit until the throttle turns off, in real time. */
 const CALM_AFTER: Milliseconds = 250;
-/** How often attempts are dealt: what begins together holds up the pings that come meanwhile, so it is little. */
-const DEAL_EVERY: Milliseconds = 5;
-/** How often the loop is looked at: so many times dealt. */
-const DEALS_PER_LOOK = 10;
-/** Attempts a second of all URLs together: as it becomes busy, and at the least, which is some 2 % of the thread. */
+/** How often attempts are granted. It is short, since attempts that start together hold up pings. */
+const GRANT_EVERY: Milliseconds = 5;
+/** The event loop's idle time is measured once in so many grants. */
+const GRANTS_PER_MEASUREMENT = 10;
+/** Attempts a second of all URLs together: at first, and the least, which takes some 2 % of the thread. */
 const FIRST_RATE = 800;
 export const LEAST_RATE = 100;
-/** With more of its time idle than this, more may begin the next time; with less than that, fewer. */
+/** The rate rises while the loop is idle for more than the first share of its time, and falls below the second. */
 const IDLE_ENOUGH = 0.35;
 const IDLE_LITTLE = 0.25;
 const FASTER = 1.5;
 const SLOWER = 0.5;
-/** Faster than this nobody is: a rate that was never used must not take long to come down. */
+/** No gateway is faster, and a rate that was never used must not take long to come down. */
 const MOST_RATE = 20_000;
 
-/** Who begins attempts, and waits where they are held back. */
+/** Who starts attempts, and is woken when more are granted. */
 export interface Throttled {
   wake(): void;
 }
 
 export interface DeliveryThrottleParts {
-  /** The wall's clock. */
+  /** Wall-clock time. */
   readonly clock: Clock;
   readonly loopTime: () => LoopTime;
 }
@@ -53,106 +57,106 @@ const REAL: DeliveryThrottleParts = { clock: systemClock, loopTime };
 export class DeliveryThrottle {
   readonly #parts: DeliveryThrottleParts;
   #rate = FIRST_RATE;
-  /** How many attempts may begin before the next look; infinite while pings are few. */
+  /** How many attempts may start until the next grant; infinite while the throttle is off. */
   #left = Number.POSITIVE_INFINITY;
-  /** How many of them one URL may begin, and how many it has. */
+  /** How many of them one worker may start, and how many each has started. */
   #share = Number.POSITIVE_INFINITY;
-  #begun = new Map<Throttled, number>();
-  /** Those that were held back, the longest first: with nothing begun since the last look, and with something. */
-  #held = new Set<Throttled>();
-  #served = new Set<Throttled>();
-  /** The part of an attempt that the rate has earned and that was not dealt yet. */
-  #earned = 0;
+  #started = new Map<Throttled, number>();
+  /** Workers that wait, the longest first: those that started nothing since the last grant, and those that did. */
+  #waiting = new Set<Throttled>();
+  #waitingServed = new Set<Throttled>();
+  /** The fraction of an attempt that the rate allows and that was not granted yet. */
+  #fraction = 0;
   #grants = 0;
   #busySinceMs = 0;
-  #turn: Timer | undefined;
-  #seen: LoopTime = { idle: 0, active: 0 };
+  #timer: Timer | undefined;
+  #lastLoopTime: LoopTime = { idle: 0, active: 0 };
   #isStopped = false;
 
   constructor(parts: DeliveryThrottleParts = REAL) {
     this.#parts = parts;
   }
 
-  /** How many attempts this one may begin now. Where there are none, it is woken when there are. */
+  /** How many attempts a worker may start now. Where it may start none, it is woken when it may. */
   room(worker: Throttled): number {
-    const room = Math.min(this.#left, this.#share - (this.#begun.get(worker) ?? 0));
-    if (room <= 0) (this.#begun.has(worker) ? this.#served : this.#held).add(worker);
+    const room = Math.min(this.#left, this.#share - (this.#started.get(worker) ?? 0));
+    if (room <= 0) (this.#started.has(worker) ? this.#waitingServed : this.#waiting).add(worker);
     return room;
   }
 
-  /** Whether it is held back: then it need not be woken for what is new, and is when something may begin. */
-  isHeld(worker: Throttled): boolean {
-    return this.#held.has(worker) || this.#served.has(worker);
+  /** Whether a worker waits for a grant, which wakes it: it need not be woken for new events. */
+  isThrottled(worker: Throttled): boolean {
+    return this.#waiting.has(worker) || this.#waitingServed.has(worker);
   }
 
-  /** To be called as an attempt begins. */
+  /** To be called when an attempt starts. */
   begin(worker: Throttled): void {
-    if (this.#turn === undefined) return;
+    if (this.#timer === undefined) return;
     this.#left -= 1;
-    this.#begun.set(worker, (this.#begun.get(worker) ?? 0) + 1);
+    this.#started.set(worker, (this.#started.get(worker) ?? 0) + 1);
   }
 
   /** A commit stored so many uplinks. */
   stored(uplinks: number): void {
     if (uplinks < BUSY_FROM || this.#isStopped) return;
     this.#busySinceMs = this.#parts.clock.now();
-    if (this.#turn !== undefined) return;
+    if (this.#timer !== undefined) return;
     this.#rate = FIRST_RATE;
-    this.#earned = 0;
+    this.#fraction = 0;
     this.#grants = 0;
-    this.#seen = this.#parts.loopTime();
+    this.#lastLoopTime = this.#parts.loopTime();
     this.#grant();
   }
 
-  /** Holds nobody back any more. */
+  /** Turns off for good. */
   stop(): void {
     this.#isStopped = true;
-    this.#release();
+    this.#turnOff();
   }
 
-  #release(): void {
-    this.#turn?.cancel();
-    this.#turn = undefined;
+  #turnOff(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
     this.#wake(Number.POSITIVE_INFINITY);
   }
 
-  #onTurn(): void {
+  #onTimer(): void {
     const { clock, loopTime } = this.#parts;
     if (Math.abs(clock.now() - this.#busySinceMs) >= CALM_AFTER) {
-      this.#release();
+      this.#turnOff();
       return;
     }
-    if (this.#grants % DEALS_PER_LOOK === 0) this.#adapt(loopTime());
+    if (this.#grants % GRANTS_PER_MEASUREMENT === 0) this.#adapt(loopTime());
     this.#grant();
   }
 
-  #adapt(seen: LoopTime): void {
-    const idle = seen.idle - this.#seen.idle;
-    const share = idle / Math.max(idle + seen.active - this.#seen.active, 1);
-    this.#seen = seen;
+  #adapt(now: LoopTime): void {
+    const idle = now.idle - this.#lastLoopTime.idle;
+    const share = idle / Math.max(idle + now.active - this.#lastLoopTime.active, 1);
+    this.#lastLoopTime = now;
     if (share > IDLE_ENOUGH) this.#rate = Math.min(this.#rate * FASTER, MOST_RATE);
     else if (share < IDLE_LITTLE) this.#rate = Math.max(this.#rate * SLOWER, LEAST_RATE);
   }
 
   #grant(): void {
-    this.#turn = this.#parts.clock.after(DEAL_EVERY, () => this.#onTurn());
+    this.#timer = this.#parts.clock.after(GRANT_EVERY, () => this.#onTimer());
     this.#grants += 1;
-    const earned = this.#earned + (this.#rate * DEAL_EVERY) / Seconds(1);
-    const attempts = Math.floor(earned);
-    this.#earned = earned - attempts;
-    // Until the first is earned, nothing may begin.
+    const allowed = this.#fraction + (this.#rate * GRANT_EVERY) / Seconds(1);
+    const attempts = Math.floor(allowed);
+    this.#fraction = allowed - attempts;
+    // A throttle that has just turned on grants nothing until the first attempt is allowed.
     if (attempts > 0 || this.#left === Number.POSITIVE_INFINITY) this.#wake(attempts);
   }
 
-  /** Deals so many attempts to those that were held back, the longest first; the others wait on. */
+  /** Grants so many attempts to workers that wait, the longest first; the others wait on. */
   #wake(attempts: number): void {
-    const held = [...new Set([...this.#held, ...this.#served])];
-    const woken = held.slice(0, attempts);
+    const waiting = [...new Set([...this.#waiting, ...this.#waitingServed])];
+    const woken = waiting.slice(0, attempts);
     this.#left = attempts;
-    this.#share = Math.ceil(attempts / Math.max(held.length, 1));
-    this.#begun.clear();
-    this.#held = new Set(held.slice(attempts));
-    this.#served.clear();
+    this.#share = Math.ceil(attempts / Math.max(waiting.length, 1));
+    this.#started.clear();
+    this.#waiting = new Set(waiting.slice(attempts));
+    this.#waitingServed.clear();
     for (const worker of woken) worker.wake();
   }
 }

@@ -1,14 +1,14 @@
 /**
- * The id of an event: the uplink's name (protocol.md §1) and the beginning of its content's hash, as text.
+ * The id of an event: the uplink's key (protocol.md §1) and the start of its content's hash, as text.
  *
- * It is made from the uplink alone. So the same uplink has the same id however late and however often it arrives, after
- * a crash and in another store; two uplinks that claim one name with other content have two ids; and an event is found
- * by the index of names, without one for ids.
+ * It derives from the uplink alone. So an uplink has the same id however late and often it arrives, after a crash and in
+ * another store; two uplinks that claim one key with different content have two ids; and the index of keys finds an
+ * event, without an index of ids.
  */
 import { hash } from 'node:crypto';
 import { type Mac, macFromWire } from '../../proto/wire/mac.js';
 
-/** How many bytes of the SHA-256 tell contents apart. */
+/** How many bytes of the SHA-256 distinguish contents. */
 const DIGEST_BYTES = 8;
 
 export interface EventName {
@@ -31,7 +31,7 @@ export function eventId(name: EventName): string {
 
 const EVENT_ID = /^evt_([0-9A-F]{12})_(\d{1,15})_(\d{1,10})_(\d{1,10})_([0-9a-f]{16})$/;
 
-/** What an event id names; undefined where the text is none. */
+/** The parts of an event id; undefined where the text is not one. */
 export function parseEventId(text: string): EventName | undefined {
   const match = EVENT_ID.exec(text);
   if (match === null) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Events that are to be sent once more, because an operator asks (interfaces.md §4: `resend`, `recover`): they become
- * due, with the whole schedule before them, and go the way of every retry, under their own id.
+ * Sends events again when an operator asks for it (interfaces.md §4: `resend`, `recover`). The events become due, with
+ * the whole schedule ahead of them, and are sent like every retry, under their own ids.
  */
 import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -10,8 +10,8 @@ import type { Resent } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { parseEventId } from './event-id.js';
 
-/** Events that become due in one commit, so that pings wait for no more than that. */
-const RECOVERED_AT_ONCE = 500;
+/** Events that become due in one commit: pings wait for no more than that. */
+const RECOVERED_PER_COMMIT = 500;
 
 export interface RedeliveryParts {
   readonly store: Store;
@@ -20,15 +20,15 @@ export interface RedeliveryParts {
   readonly waits: Clock;
 }
 
-/** Which events are to be recovered: received from `sinceMs` on and before `untilMs`, by the run's clock. */
+/** Which events to recover: those received from `sinceMs` on and before `untilMs`, by the run's clock. */
 export interface RecoveryRange {
   readonly sinceMs: number;
   readonly untilMs?: number | undefined;
-  /** At this URL alone; absent, at every one. */
+  /** Only at this URL; at every URL where absent. */
   readonly urlId?: number | undefined;
 }
 
-/** What became of one URL's recovery; `events` is null at a disabled URL, where nothing can be sent. */
+/** How many events became due at a URL; null at a disabled URL, which gets none. */
 export interface Recovered {
   readonly urlId: number;
   readonly events: number | null;
@@ -42,7 +42,7 @@ export class Redelivery {
   }
 
   /**
-   * Sends an event again, delivered or not.
+   * Sends an event again, whether it was delivered or not: to one URL, or to all active URLs of its merchant.
    *
    * @throws LockgateError `input-event`, `no-such-event`, `event-damaged`, `no-such-webhook`, `webhook-disabled`,
    * `no-webhook-url`
@@ -74,17 +74,21 @@ export class Redelivery {
     }
     const url = urls.find(({ id }) => id === urlId);
     if (url === undefined) throw noSuchWebhook(urlId);
-    return [enabled(url)];
+    return [needActive(url)];
   }
 
-  /** @throws LockgateError `no-such-webhook`, `webhook-disabled` (both for one that was named), `input-date` */
+  /**
+   * Sends all events of a time range that were not delivered.
+   *
+   * @throws LockgateError `input-date`; `no-such-webhook`, `webhook-disabled` where a URL is named
+   */
   async recover({ sinceMs, untilMs = Number.POSITIVE_INFINITY, urlId }: RecoveryRange): Promise<Recovered[]> {
     const { store } = this.#parts;
     if (untilMs <= sinceMs) throw new LockgateError('input-date', 'until is not after since');
     const urls = await store.listWebhookUrls();
     const named = urls.filter(({ id }) => urlId === undefined || id === urlId);
     if (urlId !== undefined && named.length === 0) throw noSuchWebhook(urlId);
-    if (urlId !== undefined) named.forEach(enabled);
+    if (urlId !== undefined) named.forEach(needActive);
     const afterId = (await store.webhooks.findFirstUplinkFrom(sinceMs)) - 1;
     const toId = (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1;
     const recovered: Recovered[] = [];
@@ -100,8 +104,8 @@ export class Redelivery {
     const { store, dispatcher, waits } = this.#parts;
     let events = 0;
     for (let afterId: number | null = from; afterId !== null; ) {
-      const piece = { afterId, toId, limit: RECOVERED_AT_ONCE, nowMs: waits.now() };
-      const { count, lastId } = await store.webhooks.recover(id, piece);
+      const batch = { afterId, toId, limit: RECOVERED_PER_COMMIT, nowMs: waits.now() };
+      const { count, lastId } = await store.webhooks.recover(id, batch);
       events += count;
       afterId = lastId;
       dispatcher.reconsider(id);
@@ -122,7 +126,8 @@ async function findEvent(store: Store, eventId: string): Promise<StoredUplink> {
   return uplink;
 }
 
-function enabled(url: WebhookUrl): WebhookUrl {
+/** @throws LockgateError `webhook-disabled` */
+function needActive(url: WebhookUrl): WebhookUrl {
   if (url.state === 'active') return url;
   throw new LockgateError('webhook-disabled', `webhook URL ${url.id} is disabled: enable it first`);
 }

@@ -1,8 +1,7 @@
 /**
- * The pings that tests send, as if they stood in the log: one that a lock might send first, or one that an operator
- * gives. They are nobody's uplinks, so they have no row and no credential.
+ * The pings of test webhooks, in the form of stored uplinks: one that a lock might send first, or one that an operator
+ * gives. No lock sent them, so they have neither a row nor a credential.
  */
-
 import { LockgateError } from '../../proto/errors.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { encodeUplink, UPLINK_MAX_BYTES } from '../../proto/wire/codec.js';
@@ -11,7 +10,7 @@ import { uplinkFromJson } from '../../proto/wire/ping-from-json.js';
 import type { Device, StoredUplink } from '../store/contract/store.js';
 import { digestOf } from './event-id.js';
 
-/** A locked lock's cellular ping of this moment: what a lock that never sent anything might send first. */
+/** A cellular ping of a locked lock at this moment, for a lock that has not sent anything yet. */
 export function plausiblePing(device: Device, nowMs: number): StoredUplink {
   const envelope = { boot: 1, sequence: 1, timeMs: nowMs, power: DEFAULT_POWER, kept: 0, dropped: 0 };
   const uplink: PingUplink = {
@@ -30,13 +29,13 @@ export function plausiblePing(device: Device, nowMs: number): StoredUplink {
   return asStored(device, { uplink, receivedAtMs: nowMs });
 }
 
-/** A ping that an operator gives, and when it counts as received, ms since the epoch. */
+/** A ping that an operator gives, and its time of receipt, ms since the epoch. */
 export interface GivenPing {
   readonly uplink: PingUplink;
   readonly receivedAtMs: number;
 }
 
-/** Reads a ping with its envelope, as traces have it. @throws LockgateError `input-ping` */
+/** Reads a ping with its envelope, in the JSON of traces. @throws LockgateError `input-ping` */
 export function readGivenPing(json: unknown): PingUplink {
   const read = uplinkFromJson(json, 'ping');
   if (!read.ok) throw new LockgateError('input-ping', read.error.message);
@@ -44,7 +43,7 @@ export function readGivenPing(json: unknown): PingUplink {
   return read.value;
 }
 
-/** A given ping of a lock, as if it had arrived. @throws LockgateError `input-ping` where no lock could send it */
+/** A given ping as if the lock had sent it. @throws LockgateError `input-ping` where no lock could send it */
 export function givenPing(device: Device, given: GivenPing): StoredUplink {
   try {
     return asStored(device, given);

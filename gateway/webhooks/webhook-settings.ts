@@ -1,6 +1,6 @@
 /**
- * What operators set of a webhook URL that is there: its address, headers and order, whether it gets anything, its
- * secrets. What is stored is what counts; the dispatcher then goes on by it.
+ * The settings of a webhook URL that operators can change: its address, headers and order, whether it is active, and its
+ * secrets. A change is stored first; then the dispatcher follows the URL as it is stored.
  */
 import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -15,44 +15,47 @@ import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './pa
 import { makeWebhookSecret } from './payload/signature.js';
 import type { DeliveryClock } from './url/delivery-clock.js';
 
-/** How long the secrets before a new one stay valid, where nobody says otherwise, and at the most. */
+/** How long older secrets stay valid after a rotation: by default, and at the most. */
 const DEFAULT_GRACE: Milliseconds = Hours(24);
 const LONGEST_GRACE: Milliseconds = Days(30);
-/** Secrets of one URL that are valid at once: each makes the signature header longer by 48 bytes. */
+/** The most secrets of one URL that are valid at once: each adds 48 bytes to the signature header. */
 const MAX_SECRETS = 5;
 
-/** Why a URL is disabled that an operator disabled. */
+/**
+ * The stored reason of a URL that an operator disabled. Readers of the store compare with it (notices.ts), and old stores
+ * have it: it must not change.
+ */
 export const DISABLED_BY_HAND = 'disabled by the operator';
 
 export interface WebhookSettingsParts {
   readonly store: Store;
   readonly keys: Keys;
   readonly dispatcher: Dispatcher;
-  /** The clock that deliveries wait by, and the wall's. */
+  /** The clock that deliveries wait by; its wall clock dates secrets. */
   readonly waits: DeliveryClock;
   readonly events: GatewayEvents;
   /** The run's clock, for events. */
   readonly runClock: Clock;
 }
 
-/** What is to be changed; what is left out stays. */
-export interface SetWebhook {
+/** What to change; what is left out stays as it is. */
+export interface WebhookWishes {
   readonly url?: string | undefined;
-  /** Headers to add, or to replace where the name is there in any spelling. */
+  /** Headers to add, or to replace where there is one of that name, in any case. */
   readonly setHeaders?: Readonly<Record<string, string>> | undefined;
   readonly removeHeaders?: readonly string[] | undefined;
   readonly ordered?: boolean | undefined;
   readonly state?: 'active' | 'disabled' | undefined;
 }
 
-/** A URL as operators see it. */
+/** A URL with its state, for operators. */
 export interface WebhookReading {
   readonly url: WebhookUrl;
   readonly isCircuitOpen: boolean;
-  /** When its open circuit lets one attempt through, by the wall's clock; null while it is closed. */
+  /** When its open circuit lets one attempt through, in wall-clock time; null while the circuit is closed. */
   readonly probeAtMs: number | null;
   /**
-   * Until when its receiver asked to be left alone (Retry-After), by the wall's clock; null where it takes what comes.
+   * Until when its receiver asked for no attempts (Retry-After), in wall-clock time; null where it did not.
    */
   readonly heldUntilMs: number | null;
   /** Until when each of the secrets before the newest is valid, newest first; ms since the epoch. */
@@ -66,7 +69,6 @@ export class WebhookSettings {
     this.#parts = parts;
   }
 
-  /** Everything that there is to see of a URL. */
   async read(url: WebhookUrl): Promise<WebhookReading> {
     const { store, dispatcher, waits } = this.#parts;
     const old = await store.webhooks.readOldSecrets(url.id, waits.wall.now());
@@ -79,10 +81,10 @@ export class WebhookSettings {
     };
   }
 
-  /** @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header` */
-  async set(urlId: number, wishes: SetWebhook): Promise<WebhookReading> {
+  /** Changes settings. @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header` */
+  async set(urlId: number, wishes: WebhookWishes): Promise<WebhookReading> {
     const { store, keys, dispatcher } = this.#parts;
-    const before = await this.#existing(urlId);
+    const before = await this.#find(urlId);
     const { url, ordered, state } = wishes;
     const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wishes);
     const change: WebhookChange = {
@@ -96,22 +98,22 @@ export class WebhookSettings {
       throw new LockgateError('input-webhook', 'nothing to change: name what is to be set');
     const after = await store.webhooks.change(urlId, change);
     void dispatcher.refresh(urlId);
-    this.#tell(urlId, after.state);
+    this.#reportChange(urlId, after.state);
     return await this.read(after);
   }
 
-  /** Ends the URL's deliveries and forgets them. @throws LockgateError `no-such-webhook` */
+  /** Ends the URL's deliveries and deletes them. @throws LockgateError `no-such-webhook` */
   async remove(urlId: number): Promise<WebhookUrl> {
     const { store, dispatcher } = this.#parts;
     const url = await store.webhooks.change(urlId, { disabledWhy: 'being removed' });
     await dispatcher.drop(urlId);
     await store.webhooks.remove(urlId);
-    this.#tell(urlId, 'removed');
+    this.#reportChange(urlId, 'removed');
     return url;
   }
 
   /**
-   * Gives the URL a new secret. Those before it sign beside it for `graceMs` more.
+   * Gives the URL a new secret. The older ones sign as well for `graceMs` more.
    *
    * @throws LockgateError `no-such-webhook`, `input-grace`, `webhook-secrets`
    */
@@ -120,7 +122,7 @@ export class WebhookSettings {
     if (!(graceMs >= 0 && graceMs <= LONGEST_GRACE))
       throw new LockgateError('input-grace', 'the old secret stays valid for 0 s to 30 days');
     const nowMs = waits.wall.now();
-    await this.#existing(urlId);
+    await this.#find(urlId);
     if (graceMs > 0 && (await store.webhooks.readOldSecrets(urlId, nowMs)).length >= MAX_SECRETS - 1)
       throw new LockgateError(
         'webhook-secrets',
@@ -130,27 +132,27 @@ export class WebhookSettings {
     const rotation = { secretSealed: keys.seal(secret), nowMs, oldValidUntilMs: nowMs + graceMs };
     const url = await store.webhooks.rotateSecret(urlId, rotation);
     void dispatcher.refresh(urlId);
-    this.#tell(urlId, url.state);
+    this.#reportChange(urlId, url.state);
     return { reading: await this.read(url), secret };
   }
 
-  #tell(urlId: number, state: UrlChanged['state']): void {
+  #reportChange(urlId: number, state: UrlChanged['state']): void {
     const { events, runClock } = this.#parts;
     events.emit('url-changed', { atMs: runClock.now(), urlId, state });
   }
 
-  async #existing(urlId: number): Promise<WebhookUrl> {
+  async #find(urlId: number): Promise<WebhookUrl> {
     const url = await this.#parts.store.webhooks.find(urlId);
     if (url === null) throw noSuchWebhook(urlId);
     return url;
   }
 }
 
-/** The headers as they shall be; undefined where nothing was asked of them. */
+/** The headers after the change; undefined where they stay as they are. */
 function changedHeaders(
   urlId: number,
   before: Readonly<Record<string, string>>,
-  { setHeaders, removeHeaders = [] }: SetWebhook,
+  { setHeaders, removeHeaders = [] }: WebhookWishes,
 ): Record<string, string> | undefined {
   if (setHeaders === undefined && removeHeaders.length === 0) return undefined;
   const headers = new Map(Object.entries(before).map(([name, value]) => [name.toLowerCase(), { name, value }]));

@@ -1,10 +1,9 @@
 /**
- * Test webhooks (interfaces.md §3): the lock's latest ping, a plausible one, or the pings of a story, sent to the
- * merchant's URLs the way every ping goes, signed as every ping is, marked `test`, under an id of its own so that no
- * receiver takes it for one it has seen. Whoever asks waits for the answers; nothing is stored and nothing is tried
- * again.
+ * Test webhooks (interfaces.md §3): the lock's latest ping, a plausible one, or the pings of a story, sent and signed like
+ * every ping, marked `test`, under a new id so that no receiver takes it for an event it has seen. The caller waits for
+ * the answers; nothing is stored and nothing is retried.
  *
- * It must not tell what listens inside: a refused address has one error, whatever is there, and no time.
+ * A test must not reveal what listens on an internal address: a refused address always has the same error, and no time.
  */
 import { randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
@@ -17,34 +16,33 @@ import type { Keys } from '../data-folder/keys.js';
 import { type BudgetName, OverBudget } from '../fairness/over-budget.js';
 import { noSuchDevice, noSuchWebhook } from '../store/contract/errors.js';
 import type { Device, Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
-import { DeliverySender, type DeliverySenderParts } from './delivery-sender.js';
 import { openUrlSecrets } from './dispatcher.js';
 import { webhookBody } from './payload/body.js';
-import { ADDRESS_REFUSED } from './sending/attempt.js';
+import { DeliverySender, type DeliverySenderParts } from './sending/delivery-sender.js';
 import { type GivenPing, givenPing, plausiblePing } from './test-ping.js';
 
-/** Tests of one merchant in any minute. */
+/** Tests of one merchant a minute. */
 export const TESTS_PER_MINUTE = 30;
-/** Pings that operators give for one merchant in any minute: a few whole stories, and no load test. */
+/** Pings of stories for one merchant a minute: enough for a few stories, too few for a load test. */
 export const GIVEN_PER_MINUTE = 120;
 const WINDOW: Milliseconds = Minutes(1);
-/** How far back a ping is looked for among a lock's uplinks: 100 acknowledgements may follow it. */
-const LOOKED_AT = 200;
+/** The lock's latest uplinks in which a ping is looked for: 100 acknowledgements may follow it. */
+const UPLINKS_SEARCHED = 200;
 
 export interface WebhookTesterParts extends DeliverySenderParts {
   readonly store: Store;
   readonly keys: Keys;
 }
 
-/** What came of a test at one URL. */
+/** The result of a test at one URL. */
 export interface TestDelivery {
   readonly urlId: number;
-  /** Scheme, host and port: a path may hold what is nobody's business. */
+  /** Scheme, host and port. The path is left out, since it may hold a secret. */
   readonly origin: string;
   readonly status: number | null;
-  /** Null where the address is refused. */
+  /** Null where the address is refused: a time would reveal whether something listens there. */
   readonly durationMs: number | null;
-  /** A sentence for people; null where the answer was 2xx. */
+  /** A sentence for people; null where the receiver answered 2xx. */
   readonly error: string | null;
 }
 
@@ -56,24 +54,24 @@ export interface TestOutcome {
 export class WebhookTester {
   readonly #parts: WebhookTesterParts;
   readonly #abort = new AbortController();
-  /** Apart, so that a story takes nothing from what merchants may ask for themselves. */
-  readonly #tests = new Recent(TESTS_PER_MINUTE, 'test-webhooks', 'test webhooks');
-  readonly #given = new Recent(GIVEN_PER_MINUTE, 'story-pings', 'pings of stories');
+  /** Two budgets, so that stories of operators leave the merchants' own tests alone. */
+  readonly #tests = new MinuteBudget(TESTS_PER_MINUTE, 'test-webhooks', 'test webhooks');
+  readonly #given = new MinuteBudget(GIVEN_PER_MINUTE, 'story-pings', 'pings of stories');
 
   constructor(parts: WebhookTesterParts) {
     this.#parts = parts;
-    // Each attempt under way listens to it once, and a merchant may have many URLs.
+    // Each attempt under way adds a listener, and a merchant may have many URLs.
     setMaxListeners(0, this.#abort.signal);
   }
 
-  /** Cuts off what is under way. */
+  /** Cuts off the tests under way. */
   stop(): void {
     this.#abort.abort();
   }
 
   /**
-   * Sends a test and waits for every answer: to the active URLs of the lock's merchant, or to one of them by its id,
-   * active or not.
+   * Sends a test and waits for every answer: to all active URLs of the lock's merchant, or to one URL by its id, active
+   * or not.
    *
    * @throws LockgateError `no-such-device`, `no-such-webhook`, `no-webhook-url`, `rate-limited`
    */
@@ -84,7 +82,7 @@ export class WebhookTester {
   }
 
   /**
-   * The same with a ping that an operator gives: one of a story.
+   * Sends a given ping instead, such as one of a story.
    *
    * @throws LockgateError as {@link test}, and `input-ping` where no lock could send it
    */
@@ -117,9 +115,9 @@ export class WebhookTester {
     throw new LockgateError('no-webhook-url', `the merchant of ${formatMac(mac)} has no webhook URL that is active`);
   }
 
-  /** The lock's latest ping that can be read, or one that it might send. */
+  /** The lock's latest intact ping, or one that it might send. */
   async #ping(device: Device): Promise<StoredUplink> {
-    const uplinks = await this.#parts.store.readUplinks(device.id, LOOKED_AT);
+    const uplinks = await this.#parts.store.readUplinks(device.id, UPLINKS_SEARCHED);
     const latest = uplinks.find(({ bytes, isDamaged }) => {
       if (isDamaged) return false;
       const decoded = decodeUplink(bytes);
@@ -134,17 +132,17 @@ export class WebhookTester {
     const secrets = openUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
     const result = await new DeliverySender(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
     const { status, error } = result;
-    const durationMs = error === ADDRESS_REFUSED ? null : result.durationMs;
+    const durationMs = result.isAddressRefused ? null : result.durationMs;
     return { urlId: url.id, origin: new URL(url.url).origin, status, durationMs, error };
   }
 }
 
-/** How much there was of something in any minute, merchant by merchant. */
-class Recent {
+/** A limit for each merchant in any minute. */
+class MinuteBudget {
   readonly #most: number;
   readonly #budget: BudgetName;
   readonly #what: string;
-  /** When each merchant's of the last minute began. */
+  /** When each merchant spent some of it, within the last minute. */
   readonly #times = new Map<number, number[]>();
 
   constructor(most: number, budget: BudgetName, what: string) {
@@ -153,7 +151,7 @@ class Recent {
     this.#what = what;
   }
 
-  /** Counts one more. @throws OverBudget `rate-limited` where that is too many */
+  /** Spends one. @throws OverBudget `rate-limited` where none is left */
   count(merchantId: number, nowMs: number): void {
     const times = (this.#times.get(merchantId) ?? []).filter((atMs) => atMs > nowMs - WINDOW && atMs <= nowMs);
     this.#times.set(merchantId, times);

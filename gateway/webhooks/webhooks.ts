@@ -1,4 +1,4 @@
-/** What operators and merchants do with webhooks, each part by its name. */
+/** The webhooks of a gateway, as the HTTP interfaces see them. */
 import type { DeliveryReading } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { Redelivery } from './redelivery.js';
@@ -14,7 +14,7 @@ export class Webhooks {
   readonly settings: WebhookSettings;
   readonly redelivery: Redelivery;
   readonly tester: WebhookTester;
-  /** The clock of due times. */
+  /** The clock that deliveries wait by. */
   readonly waits: DeliveryClock;
   readonly #dispatcher: Dispatcher;
 
@@ -26,7 +26,7 @@ export class Webhooks {
     this.#dispatcher = parts.dispatcher;
   }
 
-  /** When a delivery is attempted next, at the earliest, by the wall's clock; null where none is planned. */
+  /** The earliest wall-clock time of a delivery's next attempt; null where none is planned. */
   nextAttemptAtMs({ urlId, nextAttemptAtMs: dueAtMs }: DeliveryReading): number | null {
     return dueAtMs === null ? null : this.#dispatcher.nextAttemptAtMs(urlId, dueAtMs);
   }

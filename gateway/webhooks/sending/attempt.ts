@@ -1,23 +1,26 @@
 /**
- * One attempt at one webhook: a POST, within its limits of time and size. Nothing is followed and nothing is repeated
- * here: the schedule is ours. It speaks through node:http itself, since a client library's streams, hooks and options
- * for each request cost more than signing, sending and noting it together (the bench `deliveries` compares them).
+ * One attempt at one webhook: a POST within limits of time and size. No redirect is followed and nothing is retried here.
+ * It uses node:http directly, since a client library's streams, hooks and options for each request cost more than
+ * signing, sending and recording it together (the bench `deliveries` compares them).
  */
 import http from 'node:http';
 import https from 'node:https';
 import { type Clock, type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';
 import { parseHttpDate, parseRetryAfter } from '../url/schedule.js';
-import { type GuardedAgents, IDLE_SOCKETS } from './guarded-agents.js';
+import { ADDRESS_REFUSED_CODE, type GuardedAgents, IDLE_SOCKETS } from './guarded-agents.js';
 import { isUnanswered } from './name-service.js';
 import { type OwnFailure, ownFailureOf, ownFailureText } from './own-failure.js';
 
 /** For a whole attempt, from the name's lookup to the end of the answer. */
 export const ATTEMPT_TIMEOUT: Milliseconds = Seconds(15);
-/** How much of an answer is read at most, but for the rest of the piece that reaches it; and how much is kept. */
+/** How much of an answer is read, not counting the rest of the last chunk; and how much of it is stored. */
 const ANSWER_READ_BYTES = 64 * 1024;
-const ANSWER_KEPT_BYTES = 1024;
+const ANSWER_STORED_BYTES = 1024;
 
-/** What is said of an address that the rule forbids, and no more: it must not turn out what is there. */
+/**
+ * The whole error of an attempt at an address that the rule forbids: it must not reveal what is there. Readers of stored
+ * attempts compare with it (why/delivery-why.ts), and old stores have it: it must not change.
+ */
 export const ADDRESS_REFUSED = 'the address is not allowed';
 
 export interface AttemptRequest {
@@ -26,7 +29,7 @@ export interface AttemptRequest {
   readonly body: string;
 }
 
-/** What came of it. `error` is a sentence for people, null where the answer was 2xx. */
+/** The result. `error` is a sentence for people, null where the receiver answered 2xx. */
 export interface AttemptResult {
   readonly status: number | null;
   readonly durationMs: number;
@@ -34,11 +37,13 @@ export interface AttemptResult {
   readonly answer: string | null;
   /** What a 429 or 503 asked for. */
   readonly retryAfter: Milliseconds | undefined;
-  /** What was lacking on our side, so that nothing could be sent: then it says nothing about the URL. */
+  /** The address rule forbids the address, so nothing was sent. */
+  readonly isAddressRefused: boolean;
+  /** What this machine lacked, so that nothing could be sent: the result says nothing about the URL. */
   readonly own?: OwnFailure | undefined;
 }
 
-/** Makes the attempt. It never rejects: whatever a receiver does is a value. */
+/** Makes the attempt. Never rejects: whatever a receiver does is a value. */
 export async function attemptDelivery(
   request: AttemptRequest,
   agents: GuardedAgents,
@@ -53,12 +58,14 @@ export async function attemptDelivery(
     const asked =
       status === 429 || status === 503 ? parseRetryAfter(retryAfter, answer.dateMs ?? clock.now()) : undefined;
     const error = status >= 200 && status < 300 ? null : `the receiver answered ${status}`;
-    return { status, durationMs: elapsed(), error, answer: answer.text, retryAfter: asked };
+    const result = { status, durationMs: elapsed(), error, answer: answer.text };
+    return { ...result, retryAfter: asked, isAddressRefused: false };
   } catch (error) {
     const own = await ownFailureOf(error as Error, new URL(request.url).hostname, agents.names);
     const { code } = error as NodeJS.ErrnoException;
     const sentence = own === undefined ? explain(error as Error) : ownFailureText(own, code);
-    return { status: null, durationMs: elapsed(), error: sentence, answer: null, retryAfter: undefined, own };
+    const result = { status: null, durationMs: elapsed(), error: sentence, answer: null, retryAfter: undefined };
+    return { ...result, isAddressRefused: code === ADDRESS_REFUSED_CODE, own };
   }
 }
 
@@ -70,7 +77,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** Resolves with what was answered. Rejects where that isn't all there in time, or where `signal` cuts it off. */
+/** Resolves with the answer. Rejects where it is not complete in time, or where `signal` cuts it off. */
 function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, signal: AbortSignal): Promise<Answer> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -95,7 +102,7 @@ function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, sign
           resolve(answer);
         },
         failed: fail,
-        // All that are kept may be like it, and the next one is another.
+        // All idle sockets may be stale, so the request is repeated on each.
         wasStale: (error) => {
           if (isOver || timesAgain === 0) return fail(error);
           timesAgain -= 1;
@@ -105,7 +112,7 @@ function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, sign
     };
     const cutOff = (): void => fail(new Error('the gateway is stopping'));
     const timedOut = (): Error => {
-      // It never came to a connection: no name service answered in time.
+      // There was no connection yet: the name service did not answer in time.
       const { hostname } = new URL(request.url);
       const isLookingUp = call?.socket?.connecting === true && agents.names.isLookingUp(hostname);
       return isLookingUp ? new LookupTimedOut() : new AttemptTimedOut();
@@ -119,11 +126,11 @@ function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, sign
 interface Ends {
   readonly answered: (answer: Answer) => void;
   readonly failed: (error: Error) => void;
-  /** The socket was kept from an earlier request and gone before this one: that says nothing of the receiver. */
+  /** The socket was an idle one of an earlier request, and already closed: that says nothing about the receiver. */
   readonly wasStale: (error: Error) => void;
 }
 
-/** Sends the request and tells how it ended; once it has, more may be told, and counts for nothing. */
+/** Sends the request and reports how it ended. Reports after the first one have no meaning. */
 function begin(request: AttemptRequest, agents: GuardedAgents, ends: Ends): http.ClientRequest {
   const url = new URL(request.url);
   const isSecure = url.protocol === 'https:';
@@ -132,12 +139,12 @@ function begin(request: AttemptRequest, agents: GuardedAgents, ends: Ends): http
   const call = (isSecure ? https : http).request(url, options);
   let answer: http.IncomingMessage | undefined;
   call.on('error', (error) => {
-    // What follows a complete answer, a body after a 204 say, costs the socket, and not the answer.
+    // An error after a complete answer, such as a body after a 204, costs the socket but not the answer.
     if (answer?.complete) return;
     if (answer === undefined && isStale(call, error)) ends.wasStale(error);
     else ends.failed(error);
   });
-  // A 101, which nobody asked for: without a listener the request would never end.
+  // An unrequested 101: without a listener the request would never end.
   call.on('upgrade', (response, socket) => {
     socket.destroy();
     ends.answered(toAnswer(response, Buffer.alloc(0)));
@@ -145,19 +152,19 @@ function begin(request: AttemptRequest, agents: GuardedAgents, ends: Ends): http
   call.on('response', (response) => {
     answer = response;
     readLimited(response).then((bytes) => {
-      // Where the answer goes on, nobody reads it any more.
+      // The rest of a longer answer is not read.
       if (!response.complete) call.destroy();
       ends.answered(toAnswer(response, bytes));
     }, ends.failed);
   });
-  // As bytes: a text would go out in one write with the header lines, and take them along into UTF-8.
+  // As bytes: a string would go out in one write with the header lines, which would then be encoded as UTF-8 too.
   call.end(Buffer.from(request.body));
   return call;
 }
 
 /**
- * A receiver may close a kept socket while a request is on its way to it, and then it has not seen the request. Should
- * it have, the same event comes to it again under the same id.
+ * A receiver may close an idle socket while a request is on its way, and then has not seen the request. If it has seen
+ * it, it gets the same event again under the same id.
  */
 function isStale(call: http.ClientRequest, { code }: NodeJS.ErrnoException): boolean {
   return call.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE');
@@ -171,28 +178,28 @@ class LookupTimedOut extends Error {
 }
 
 function toAnswer({ statusCode = 0, headers }: http.IncomingMessage, bytes: Buffer): Answer {
-  // What is no UTF-8 is shown with replacement characters; a NUL would end the text in some tools.
+  // Invalid UTF-8 becomes replacement characters; a NUL would end the text in some tools.
   const text = bytes.toString('utf8').replaceAll('\0', '\ufffd');
   const dateMs = headers['retry-after'] === undefined ? undefined : parseHttpDate(headers.date);
   return { status: statusCode, retryAfter: headers['retry-after'], dateMs, text };
 }
 
-/** The beginning of the body, once all of it is there or as much as is read at most: then the status counts. */
+/** The start of the body, once the body is complete or the limit is reached: then the status counts. */
 function readLimited(response: http.IncomingMessage): Promise<Buffer> {
-  // Where more is announced than is read, what is kept is enough.
+  // Where more is announced than is read, reading what is stored is enough.
   const isTooLong = Number(response.headers['content-length']) > ANSWER_READ_BYTES;
-  const most = isTooLong ? ANSWER_KEPT_BYTES : ANSWER_READ_BYTES;
+  const most = isTooLong ? ANSWER_STORED_BYTES : ANSWER_READ_BYTES;
   return new Promise((resolve, reject) => {
-    const kept: Buffer[] = [];
-    let [size, keptSize] = [0, 0];
-    const done = (): void => resolve(Buffer.concat(kept));
-    response.on('data', (piece: Buffer) => {
-      size += piece.length;
-      if (keptSize < ANSWER_KEPT_BYTES) {
-        // A copy: a slice would keep the whole piece in memory.
-        const beginning = Buffer.from(piece.subarray(0, ANSWER_KEPT_BYTES - keptSize));
-        kept.push(beginning);
-        keptSize += beginning.length;
+    const stored: Buffer[] = [];
+    let [size, storedSize] = [0, 0];
+    const done = (): void => resolve(Buffer.concat(stored));
+    response.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (storedSize < ANSWER_STORED_BYTES) {
+        // A copy: a slice would keep the whole chunk in memory.
+        const start = Buffer.from(chunk.subarray(0, ANSWER_STORED_BYTES - storedSize));
+        stored.push(start);
+        storedSize += start.length;
       }
       if (size < most) return;
       response.pause();
@@ -203,16 +210,16 @@ function readLimited(response: http.IncomingMessage): Promise<Buffer> {
   });
 }
 
-/** A sentence on what went wrong. */
+/** A sentence for people about the failure. */
 function explain(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'address-refused') return ADDRESS_REFUSED;
-  if (isUnanswered(error)) return `its name alone gets no answer from the name service (${code})`;
+  if (code === ADDRESS_REFUSED_CODE) return ADDRESS_REFUSED;
+  if (isUnanswered(error)) return `the name service answers other names but not this one (${code})`;
   if (code === 'ETIMEDOUT' || error instanceof AttemptTimedOut)
     return `no complete answer within ${ATTEMPT_TIMEOUT / 1000} s`;
   if (code === 'ECONNREFUSED') return 'nothing listens there (connection refused)';
   if (code === 'ECONNRESET') return 'the receiver reset the connection';
   if (code === 'ENOTFOUND') return 'the host name is unknown';
-  // An error for several addresses that all failed has no message of its own.
+  // An AggregateError for several addresses has no message of its own.
   return error.message || code || 'the connection failed';
 }

@@ -1,7 +1,7 @@
 /**
- * The agents that make the sockets of webhooks. The address rule is applied where a socket is made: a lookup hook isn't
- * called for IP literals (`0x7f.1` too), and what a name resolves to can change between a check and a connection. A
- * kept-alive socket was checked when it was made and leads where it led.
+ * The HTTP agents that open the sockets of webhooks, with the address rule applied where a socket is opened: a lookup
+ * hook isn't called for IP literals (nor for `0x7f.1`), and what a name resolves to can change between a check and a
+ * connection. An idle socket was checked when it was opened, and still leads to the same address.
  */
 import { lookup as systemLookup } from 'node:dns';
 import http from 'node:http';
@@ -11,29 +11,32 @@ import { LockgateError } from '../../../proto/errors.js';
 import { type AddressRange, isAllowedAddress } from './address-rule.js';
 import { type LookupAll, NameService } from './name-service.js';
 
-/** Idle sockets kept to each receiver, at the most. */
+/** The most idle sockets to each receiver. */
 export const IDLE_SOCKETS = 16;
 
 export interface GuardedAgents {
   readonly http: http.Agent;
   readonly https: https.Agent;
-  /** Where they look names up. */
+  /** Looks names up for both. */
   readonly names: NameService;
 }
 
-/** An error that says no more than that: a URL must not turn out whether something listens inside. */
+/** The code of the error for an address that the rule forbids. */
+export const ADDRESS_REFUSED_CODE = 'address-refused';
+
+/** An error without details: it must not reveal whether something listens on an internal address. */
 function refused(): LockgateError {
-  return new LockgateError('address-refused', 'the address is not allowed');
+  return new LockgateError(ADDRESS_REFUSED_CODE, 'the address is not allowed');
 }
 
-/** Resolves a name once for each socket, and hands on what the rule was asked about and nothing else. */
+/** Resolves a name once for each socket, and returns exactly the addresses that were checked. */
 function guardedLookup(allowed: readonly AddressRange[], lookUp: LookupAll): LookupFunction {
   return (hostname, options, callback) => {
     lookUp(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, '', 0);
       const good = addresses.filter(({ address }) => isAllowedAddress(address, allowed));
       const [first] = good;
-      // All of them must be allowed: a name with one foot inside is not a merchant's.
+      // All must be allowed: a name with an internal address among others is refused.
       if (first === undefined || good.length < addresses.length) return callback(refused(), '', 0);
       if (options.all) callback(null, good);
       else callback(null, first.address, first.family);
@@ -41,7 +44,7 @@ function guardedLookup(allowed: readonly AddressRange[], lookUp: LookupAll): Loo
   };
 }
 
-/** Agents that connect to allowed addresses only. `lookUp` is the system's, but in tests. */
+/** Agents that connect to allowed addresses only. `lookUp` is the system's, except in tests. */
 export function makeGuardedAgents(
   allowed: readonly AddressRange[],
   lookUp: LookupAll = systemLookup as LookupAll,
@@ -54,7 +57,7 @@ export function makeGuardedAgents(
   return agents;
 }
 
-/** A literal address never meets the lookup, so it is judged here. */
+/** A literal address is never looked up, so it is checked here. */
 function guard(agent: http.Agent, allowed: readonly AddressRange[]): void {
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (options, callback) => {

@@ -1,25 +1,25 @@
 /**
- * A URL's line: the merchant's events behind the URL's cursor, in the order in which they came, as far as they were
- * read and have no outcome yet.
+ * A URL's queue: the merchant's events behind the URL's cursor, in order of arrival, as far as they were read and have
+ * no outcome yet.
  */
 import type { Store, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
 
-/** Events read at once. */
+/** Events of one read. */
 const READ_AT_ONCE = 128;
 
 export class EventQueue {
   readonly #url: WebhookUrl;
   readonly #store: Store;
-  /** Read, not attempted yet; oldest first. */
-  #ahead: StoredUplink[] = [];
-  /** Those whose first attempt was started and has no outcome yet, by id. */
+  /** Events that were read and not attempted yet; oldest first. */
+  #waiting: StoredUplink[] = [];
+  /** Events whose first attempt was started and has no outcome yet, by id. */
   readonly #started = new Map<number, StoredUplink>();
-  /** Events after the cursor that had an outcome in an earlier life: they are not new. */
-  #known: Set<number> | undefined;
+  /** Events after the cursor that had an outcome before this start. Undefined until they were read. */
+  #concludedBefore: Set<number> | undefined;
   /** The last event that was read. */
   #position: number;
-  /** How often something was forgotten: what is being read meanwhile may be gone. */
-  #forgets = 0;
+  /** How often events were forgotten: a read that spans one may return events that are gone. */
+  #forgetCount = 0;
 
   constructor(url: WebhookUrl, store: Store) {
     this.#url = url;
@@ -29,31 +29,31 @@ export class EventQueue {
 
   /** Events that were read and wait for their first attempt. */
   get length(): number {
-    return this.#ahead.length;
+    return this.#waiting.length;
   }
 
-  /** Before the oldest event that has no outcome. */
+  /** The id before the oldest event without an outcome. */
   get cursor(): number {
-    let oldest = this.#ahead[0]?.id ?? this.#position + 1;
+    let oldest = this.#waiting[0]?.id ?? this.#position + 1;
     for (const id of this.#started.keys()) oldest = Math.min(oldest, id);
     return oldest - 1;
   }
 
-  /** Reads on. Returns whether there was anything. @throws StoreFailure */
+  /** Reads more events. Returns whether there may be any. @throws StoreFailure */
   async readOn(): Promise<boolean> {
-    this.#known ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, this.#position));
-    const known = this.#known;
-    const forgets = this.#forgets;
+    this.#concludedBefore ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, this.#position));
+    const concluded = this.#concludedBefore;
+    const forgets = this.#forgetCount;
     const events = await this.#store.readEvents(this.#url.merchantId, this.#position, READ_AT_ONCE);
-    if (forgets !== this.#forgets) return true;
+    if (forgets !== this.#forgetCount) return true;
     this.#position = events.at(-1)?.id ?? this.#position;
-    this.#ahead.push(...events.filter(({ id }) => !known.delete(id)));
+    this.#waiting.push(...events.filter(({ id }) => !concluded.delete(id)));
     return events.length > 0;
   }
 
-  /** Asks of each event, oldest first, whether it waits on. The others leave the line: they were started, or parked. */
+  /** Asks `waits` of each event, oldest first, whether it stays. The others were started, or given a row. */
   sift(waits: (event: StoredUplink) => boolean): void {
-    this.#ahead = this.#ahead.filter(waits);
+    this.#waiting = this.#waiting.filter(waits);
   }
 
   /** Its first attempt is being made. */
@@ -62,21 +62,21 @@ export class EventQueue {
   }
 
   /** Its first attempt has an outcome. */
-  ended({ id }: StoredUplink): void {
+  concluded({ id }: StoredUplink): void {
     this.#started.delete(id);
   }
 
-  /** No attempt came of it after all: it takes its old place, unless it was forgotten meanwhile. */
+  /** The attempt was not made: the event returns to its old place, unless it was forgotten meanwhile. */
   putBack(event: StoredUplink): void {
     if (!this.#started.delete(event.id)) return;
-    const after = this.#ahead.findIndex(({ id }) => id > event.id);
-    this.#ahead.splice(after === -1 ? this.#ahead.length : after, 0, event);
+    const after = this.#waiting.findIndex(({ id }) => id > event.id);
+    this.#waiting.splice(after === -1 ? this.#waiting.length : after, 0, event);
   }
 
-  /** A lock's events were erased from the log. */
+  /** Drops a lock's events, which were erased from the log. */
   forget(deviceId: number): void {
-    this.#forgets += 1;
-    this.#ahead = this.#ahead.filter((event) => event.deviceId !== deviceId);
+    this.#forgetCount += 1;
+    this.#waiting = this.#waiting.filter((event) => event.deviceId !== deviceId);
     for (const event of this.#started.values()) if (event.deviceId === deviceId) this.#started.delete(event.id);
   }
 }

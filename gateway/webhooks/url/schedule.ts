@@ -14,9 +14,9 @@ export const RETRY_DELAYS: readonly Milliseconds[] = [
   Hours(10),
 ];
 
-/** Each wait is longer or shorter by up to this share, so that what failed together doesn't come back together. */
+/** Each wait is longer or shorter by up to this share, so that deliveries that failed together don't return together. */
 const JITTER = 0.1;
-/** A receiver may ask for more patience than the table has, but not for more than this. */
+/** A receiver may ask for a longer wait than the table has, but not for a longer one than this. */
 export const LONGEST_RETRY_AFTER: Milliseconds = Hours(24);
 
 /**
@@ -44,7 +44,7 @@ const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} G
 
 /** The time of an HTTP date, ms since the epoch; undefined for anything else. */
 export function parseHttpDate(text: string | undefined): number | undefined {
-  // Date.parse alone takes much nonsense, `-5` for a year even.
+  // Date.parse alone accepts much that is no date, even `-5` as a year.
   const date = text !== undefined && HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : date;
 }

@@ -1,111 +1,95 @@
 /**
- * One webhook URL following the log.
+ * One webhook URL following the log of uplinks: it decides which event is attempted when.
  *
- * The worker reads the merchant's events behind its cursor into a line (event-line.ts) and attempts them in order: a
- * lock's next event is not attempted before the first attempt at the one before has ended, so what goes well arrives in
- * order, lock by lock. What fails gets a row and waits for its retry; the line goes on without it, but at an ordered
- * URL, where the lock's later events wait too (lock-order.ts). The cursor that is kept stands before the oldest event
- * without an outcome, so after a crash nothing is left out, and what was attempted but not yet noted is attempted again
- * under the same id.
+ * The worker reads the merchant's events behind the URL's cursor into a queue (event-queue.ts) and attempts them in
+ * order. A lock's next event waits until the first attempt at the one before has ended, so that deliveries that succeed
+ * arrive in each lock's order. An event whose attempt failed gets a row in the store and waits there for its retry; the
+ * queue goes on without it. At an ordered URL the lock's later events wait as well (lock-order.ts). The stored cursor is
+ * always before the oldest event without an outcome. So after a crash no event is left out, and an event whose outcome
+ * was not stored yet is attempted again under the same id.
  *
- * Its life: it *works* when it is woken, by new events, by a timer, by the end of an attempt, by an operator. It starts
- * as many retries that are due, and then as many new events, as may start, and *sleeps* until something more may. How
- * many that is says the URL's gate (url-gate.ts), which has the modes of a URL that does not take everything at once:
- * held, stalled, probing, open. While the gate lets nothing through, the line stands, its cursor with it, and no event
- * needs a row. A store that fails puts the worker to sleep for a second. A worker that was *stopped*, because the
- * gateway stops, the URL was changed or disabled, starts nothing any more; another one begins where the store says.
+ * The worker is in one of these modes:
  *
- * An attempt ends in one of four ways. It has an *outcome*, which is recorded with the cursor. It could *not be made*
- * for a reason of our own: nothing is recorded, and the event takes its place in the line again. It was *cut off* by
- * our own stop: the same, for the next worker. Or it has an outcome that the store refuses for its own sake, and is
- * *set aside* (progress-recorder.ts): the worker leaves the event alone, and its lock too where the URL is ordered,
- * until it is kept.
+ * - *asleep*: there is nothing to start. A timer ends it, or whoever calls `wake`: new events, the end of an attempt, an
+ *   operator.
+ * - *working*: a pass starts as many due retries as may start, and then as many new events. The URL's availability
+ *   (url-availability.ts) says how many; while it allows none, the queue and the cursor stay where they are, and no
+ *   event needs a row. A store that fails ends the pass, and the next one starts a second later.
+ * - *woken*: a pass is running and another one follows, since something has changed.
+ * - *stopped*, for good: the gateway stops, or the URL was changed or disabled. Nothing more is started, and what is
+ *   under way ends or is cut off. Another worker goes on from what is stored.
  */
 import { setMaxListeners } from 'node:events';
-import { type Clock, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
-import type { GatewayEvents } from '../../events.js';
-import type {
-  AttemptRecord,
-  DeliveryProgress,
-  DueDelivery,
-  Store,
-  StoredUplink,
-  WebhookUrl,
-} from '../../store/contract/store.js';
-import { MOST_AT_ONCE } from '../concurrency-limiter.js';
-import {
-  type Attempted,
-  announcement,
-  DeliverySender,
-  type DeliverySenderParts,
-  type UrlSecrets,
-} from '../delivery-sender.js';
+import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
+import type { DeliveryProgress, DueDelivery, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
 import type { DeliveryThrottle } from '../delivery-throttle.js';
-import { eventId } from '../event-id.js';
+import type { UrlSecrets } from '../sending/delivery-sender.js';
+import { type AttemptOwner, AttemptRunner, type AttemptRunnerParts, type UrlState } from './attempt-runner.js';
+import { MOST_AT_ONCE } from './concurrency-limiter.js';
 import { EventQueue } from './event-queue.js';
 import { LockOrder } from './lock-order.js';
-import { type Recorded, type Recording, uplinkIdsOf } from './progress-recorder.js';
-import type { StalledUrls } from './stalled-urls.js';
-import { type GateChange, UrlGate } from './url-gate.js';
+import { uplinkIdsOf } from './progress-recorder.js';
+import { UrlAvailability } from './url-availability.js';
 import { UrlRetries } from './url-retries.js';
 
-/** Events read ahead of their attempts at the most. */
+/** The most events that are read ahead of their attempts. */
 const MOST_AHEAD = 4096;
-/** So many a URL may always have, whatever the others have. */
+/** A URL may always read so many ahead, however many the other URLs have. */
 const LEAST_AHEAD = 128;
-/** Deliveries that went well and are not noted yet, at the most: after a kill they are made again, under their ids. */
-const MOST_UNNOTED = 1024;
-/** With so many outcomes that the store refuses, no more attempts are made: each would be made again after a start. */
+/** The most deliveries that succeeded and are not stored yet: after a kill they are repeated under their ids. */
+const MOST_UNRECORDED = 1024;
+/** With so many outcomes that the store refuses, no attempt is made: each would be repeated after the next start. */
 const MOST_SET_ASIDE = 100;
-/** The wait after the store failed to read, before it is asked again. */
+/** The wait before the store is asked again after a failed read. */
 const AFTER_STORE_FAILURE = Seconds(1);
 
+type Mode = 'asleep' | 'working' | 'woken' | 'stopped';
+
+/** The changes of mode that there are. */
+const CHANGES: Readonly<Record<Mode, readonly Mode[]>> = {
+  asleep: ['working', 'stopped'],
+  working: ['asleep', 'woken', 'stopped'],
+  woken: ['working', 'stopped'],
+  stopped: [],
+};
+
 /** What a worker needs of the parts around it. */
-export interface WorkerParts extends DeliverySenderParts {
-  readonly store: Store;
-  /** The run's clock, for events. */
-  readonly runClock: Clock;
-  readonly events: GatewayEvents;
-  /** Whether all URLs together have little enough read ahead for one to read more than {@link LEAST_AHEAD}. */
+export interface WorkerParts extends AttemptRunnerParts {
+  /** Whether all URLs together have read few enough events for one to read more than {@link LEAST_AHEAD}. */
   readonly mayReadAhead: () => boolean;
   /** Of all URLs together. */
-  readonly pace: DeliveryThrottle;
-  readonly stalled: StalledUrls;
-  /** Makes it durable, soon; resolves when it is, or was set aside. What is given first is durable first. */
-  readonly record: (progress: DeliveryProgress, by: Recording) => Promise<Recorded>;
+  readonly throttle: DeliveryThrottle;
 }
 
-export class UrlWorker implements Recording {
+export class UrlWorker implements AttemptOwner {
   readonly #url: WebhookUrl;
-  readonly #courier: DeliverySender;
   readonly #parts: WorkerParts;
+  readonly #state: UrlState;
+  readonly #runner: AttemptRunner;
   readonly #abort = new AbortController();
-  readonly #gate: UrlGate;
-  readonly #line: EventQueue;
-  /** Only where the URL keeps its locks' order. */
-  readonly #order: LockOrder | undefined;
-  /** Locks with a first attempt under way; where the URL keeps their order, with any. */
+  /** Locks with a first attempt under way; at an ordered URL, with any attempt under way. */
   readonly #busyLocks = new Set<number>();
-  readonly #retries: UrlRetries;
-  /** Attempts that run now, with their notes but for those of what went well at once. */
+  /** Attempts that run now, with the writes of their outcomes, but for the writes counted in `#unrecorded`. */
   #underWay = 0;
-  /** Those notes. */
-  #unnoted = 0;
-  #working: Promise<void> | undefined;
-  #workAgain = false;
+  /** First attempts that succeeded and are being stored. */
+  #unrecorded = 0;
+  /** Everything that `stop` waits for: passes, attempts and writes. */
+  #jobs = 0;
+  #mode: Mode = 'asleep';
   #timer: Timer | undefined;
-  #stopped = false;
   #onIdle: (() => void)[] = [];
 
   constructor(url: WebhookUrl, secrets: UrlSecrets, parts: WorkerParts) {
     this.#url = url;
-    this.#courier = new DeliverySender(url, secrets, parts);
     this.#parts = parts;
-    this.#gate = new UrlGate(url, parts.waits.now());
-    this.#line = new EventQueue(url, parts.store);
-    this.#retries = new UrlRetries(url.id, parts.store);
-    this.#order = url.ordered ? new LockOrder(url.id, parts.store.webhooks) : undefined;
-    // Each attempt under way listens to it once, and Node takes more than ten listeners for a leak.
+    this.#state = {
+      availability: new UrlAvailability(url, parts.waits.now()),
+      queue: new EventQueue(url, parts.store),
+      retries: new UrlRetries(url.id, parts.store),
+      order: url.ordered ? new LockOrder(url.id, parts.store.webhooks) : undefined,
+    };
+    this.#runner = new AttemptRunner({ url, secrets, parts, state: this.#state, signal: this.#abort.signal }, this);
+    // Each attempt under way adds a listener, and Node reports more than ten as a leak.
     setMaxListeners(MOST_AT_ONCE, this.#abort.signal);
   }
 
@@ -113,93 +97,119 @@ export class UrlWorker implements Recording {
     return this.#url.merchantId;
   }
 
-  /** When its open circuit lets one attempt through; undefined while it is closed. */
+  /** When the open circuit lets one attempt through; undefined while the circuit is closed. */
   get probeAtMs(): number | undefined {
-    return this.#stopped ? undefined : this.#gate.probeAtMs;
+    return this.isStopped ? undefined : this.#state.availability.probeAtMs;
   }
 
-  /** Until when the receiver asked to be left alone; undefined where it takes what comes. */
+  /** Until when the receiver asked for no attempts (Retry-After); undefined where it did not. */
   get heldUntilMs(): number | undefined {
-    return this.#stopped ? undefined : this.#gate.heldUntilMs(this.#parts.waits.now());
+    return this.isStopped ? undefined : this.#state.availability.heldUntilMs(this.#parts.waits.now());
   }
 
-  /** Events that were read and wait for their attempt. */
+  /** Events that were read and wait for their first attempt. */
   get ahead(): number {
-    return this.#line.length;
+    return this.#state.queue.length;
   }
 
-  /** It starts nothing any more: the URL was changed or disabled, or the gateway stops. */
   get isStopped(): boolean {
-    return this.#stopped;
+    return this.#mode === 'stopped';
   }
 
-  /** Deliveries were made due behind its back. */
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  /** Deliveries were made due by somebody else. */
   reconsider(): void {
-    this.#order?.markStale();
-    this.#retries.changed();
+    const { order, retries } = this.#state;
+    order?.markStale();
+    retries.changed();
     this.wake();
   }
 
-  /** Looks for work: called when the merchant has new events, when a retry falls due, and when an attempt ended. */
+  /** Looks for work: called for new events, when a retry falls due, and when an attempt has ended. */
   wake(): void {
-    if (this.#stopped) return;
-    if (this.#working !== undefined) {
-      this.#workAgain = true;
-      return;
-    }
-    this.#working = this.#work().finally(() => {
-      this.#working = undefined;
-      if (this.#workAgain) {
-        this.#workAgain = false;
-        this.wake();
-      }
-      this.#settle();
-    });
+    if (this.#mode === 'working') this.#enter('woken');
+    if (this.#mode !== 'asleep') return;
+    this.#enter('working');
+    this.#startPass();
   }
 
-  /** A lock's events were erased from the log: those that were read and not attempted yet are left out. */
+  /** A lock's events were erased from the log: those that were read and not attempted yet are dropped. */
   forget(deviceId: number): void {
-    this.#retries.forget();
-    this.#line.forget(deviceId);
+    const { queue, retries } = this.#state;
+    retries.forget();
+    queue.forget(deviceId);
     this.wake();
   }
 
-  /** What the store had refused is kept: where more is to follow, it does. */
-  keptAfterAll(progress: DeliveryProgress): void {
-    this.#retries.kept(uplinkIdsOf(progress));
+  /** An outcome that had been set aside is stored: where the event has more to come, it goes on. */
+  storedAfterAll(progress: DeliveryProgress): void {
+    this.#state.retries.stored(uplinkIdsOf(progress));
     this.reconsider();
   }
 
   /** Starts nothing new, gives what is under way up to `grace` ms to end, then cuts it off. May be called again. */
   async stop(grace: number): Promise<void> {
-    this.#end();
-    if (this.#isIdle) return;
+    this.halt();
+    if (this.#jobs === 0) return;
     const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
     const cut = systemClock.after(grace, () => this.#abort.abort());
     await idle;
     cut.cancel();
   }
 
-  #end(): void {
-    this.#stopped = true;
+  halt(): void {
+    if (!this.isStopped) this.#enter('stopped');
     this.#timer?.cancel();
-    this.#parts.stalled.ended(this.#url.id);
+    this.#parts.stalled.resume(this.#url.id);
   }
 
-  get #isIdle(): boolean {
-    return this.#underWay === 0 && this.#unnoted === 0 && this.#working === undefined;
+  recordLater(recorded: Promise<void>): void {
+    this.#unrecorded += 1;
+    this.#track(recorded, () => {
+      this.#unrecorded -= 1;
+      if (this.#unrecorded === 0 || this.#unrecorded === MOST_UNRECORDED - 1) this.wake();
+    });
   }
 
-  #settle(): void {
-    if (!this.#stopped || !this.#isIdle) return;
-    for (const each of this.#onIdle.splice(0)) each();
+  #enter(mode: Mode): void {
+    if (!CHANGES[this.#mode].includes(mode)) throw new Error(`a worker that is ${this.#mode} can't be ${mode}`);
+    this.#mode = mode;
+  }
+
+  #startPass(): void {
+    this.#track(this.#work(), () => {
+      if (this.#mode === 'woken') {
+        this.#enter('working');
+        this.#startPass();
+      } else if (this.#mode === 'working') this.#enter('asleep');
+    });
+  }
+
+  /** Work that `stop` waits for; `ended` is called when it has ended, well or not. */
+  #track(job: Promise<void>, ended: () => void): void {
+    this.#jobs += 1;
+    void job
+      .catch((error: Error) => this.#reportFailure(error))
+      .finally(() => {
+        this.#jobs -= 1;
+        ended();
+        if (this.isStopped && this.#jobs === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+      });
+  }
+
+  #reportFailure(error: Error): void {
+    this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: error.message });
   }
 
   async #work(): Promise<void> {
+    const { order, retries } = this.#state;
     const nowMs = this.#parts.waits.now();
     try {
-      await this.#retries.shorten(nowMs, this.heldUntilMs);
-      await this.#order?.load();
+      await retries.shorten(nowMs, this.heldUntilMs);
+      await order?.load();
       await this.#startRetries(nowMs);
       await this.#startNew();
       await this.#sleepUntilDue(nowMs);
@@ -209,222 +219,115 @@ export class UrlWorker implements Recording {
     }
   }
 
-  #reportFailure(error: Error): void {
-    this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why: error.message });
-  }
-
   /** How many attempts may start now. */
   #room(): number {
-    if (this.#unnoted >= MOST_UNNOTED || this.#retries.setAsideCount >= MOST_SET_ASIDE) return 0;
-    const room = this.#gate.room(this.#parts.waits.now(), this.#underWay);
-    return room <= 0 ? 0 : Math.min(room, this.#parts.pace.room(this));
+    const { availability, retries } = this.#state;
+    if (this.#unrecorded >= MOST_UNRECORDED || retries.setAsideCount >= MOST_SET_ASIDE) return 0;
+    const room = availability.room(this.#parts.waits.now(), this.#underWay);
+    return room <= 0 ? 0 : Math.min(room, this.#parts.throttle.room(this));
   }
 
   async #startRetries(nowMs: number): Promise<void> {
-    const free = Math.min(this.#gate.forRetries - this.#retries.underWay, this.#room());
-    for (const delivery of await this.#retries.read(nowMs, free, this.#busyLocks.size)) {
-      if (this.#stopped || this.#retries.underWay >= this.#gate.forRetries || this.#room() <= 0) return;
-      if (this.#order === undefined || !this.#isLockBusy(delivery.uplink)) this.#startRetry(delivery);
+    const { availability, retries, order } = this.#state;
+    const free = Math.min(availability.forRetries - retries.underWay, this.#room());
+    for (const delivery of await retries.read(nowMs, free, this.#busyLocks.size)) {
+      if (this.isStopped || retries.underWay >= availability.forRetries || this.#room() <= 0) return;
+      if (order === undefined || !this.#isLockBusy(delivery.uplink)) this.#startRetry(delivery);
     }
   }
 
   #isLockBusy({ deviceId }: StoredUplink): boolean {
-    return this.#busyLocks.has(deviceId) || this.#retries.isLockSetAside(deviceId);
+    return this.#busyLocks.has(deviceId) || this.#state.retries.isLockSetAside(deviceId);
   }
 
   /**
-   * Starts events while there is room, reading on where none of those at hand may start: a lock with many events that
-   * wait for each other must not hold up the others.
+   * Starts events while there is room. Where none of those that were read may start, it reads on: one lock with many
+   * events that wait for each other must not hold up other locks.
    */
   async #startNew(): Promise<void> {
     do this.#startFirst();
-    while (!this.#stopped && this.#mayReadOn() && (await this.#line.readOn()));
+    while (!this.isStopped && this.#mayReadOn() && (await this.#state.queue.readOn()));
   }
 
   #mayReadOn(): boolean {
-    const { length } = this.#line;
-    // Whether anything waits for the gate to open has to be known all the same.
-    if (this.#gate.opensAtMs(this.#parts.waits.now()) !== undefined) return length === 0;
+    const { queue, availability } = this.#state;
+    const { length } = queue;
+    // While the URL takes nothing, it still has to be known whether anything waits for it.
+    if (availability.opensAtMs(this.#parts.waits.now()) !== undefined) return length === 0;
     if (this.#room() <= 0) return false;
     return length < LEAST_AHEAD || (length < MOST_AHEAD && this.#parts.mayReadAhead());
   }
 
-  /** Starts what may start, in order: an event of a lock that is busy waits, and those of other locks pass it. */
+  /** Starts what may start, in order: an event of a busy lock waits, and events of other locks overtake it. */
   #startFirst(): void {
-    const parked: StoredUplink[] = [];
+    const { queue, order } = this.#state;
+    const blocked: StoredUplink[] = [];
     const passed = new Set<number>();
-    this.#line.sift((event) => {
+    queue.sift((event) => {
       const { deviceId } = event;
-      if (this.#order?.isHeld(deviceId)) parked.push(event);
-      else if (this.#stopped || this.#isLockBusy(event) || passed.has(deviceId) || this.#room() <= 0) {
+      if (order?.isBlocked(deviceId)) blocked.push(event);
+      else if (this.isStopped || this.#isLockBusy(event) || passed.has(deviceId) || this.#room() <= 0) {
         passed.add(deviceId);
         return true;
       } else this.#startEvent(event);
       return false;
     });
-    if (parked.length > 0) this.#park(parked);
+    if (blocked.length > 0) this.#storeBlocked(blocked);
   }
 
   #startEvent(event: StoredUplink): void {
-    this.#parts.pace.begin(this);
-    this.#line.started(event);
+    this.#parts.throttle.begin(this);
+    this.#state.queue.started(event);
     this.#busyLocks.add(event.deviceId);
-    this.#run(
-      () => this.#attempt(event, 1, 0, false),
-      () => this.#busyLocks.delete(event.deviceId),
+    this.#run(this.#runner.run({ event, number: 1, attemptsBefore: 0, hasRow: false }), () =>
+      this.#busyLocks.delete(event.deviceId),
     );
   }
 
-  #startRetry({ uplink, attempts, attemptsBefore }: DueDelivery): void {
-    const { id, deviceId } = uplink;
-    this.#parts.pace.begin(this);
-    this.#retries.begin(id);
-    if (this.#order !== undefined) this.#busyLocks.add(deviceId);
-    this.#run(
-      () => this.#attempt(uplink, attempts + 1, attemptsBefore, true),
-      () => {
-        this.#retries.end(id);
-        if (this.#order !== undefined) this.#busyLocks.delete(deviceId);
-      },
-    );
+  #startRetry({ uplink: event, attempts, attemptsBefore }: DueDelivery): void {
+    const { order, retries } = this.#state;
+    this.#parts.throttle.begin(this);
+    retries.begin(event.id);
+    if (order !== undefined) this.#busyLocks.add(event.deviceId);
+    this.#run(this.#runner.run({ event, number: attempts + 1, attemptsBefore, hasRow: true }), () => {
+      retries.end(event.id);
+      if (order !== undefined) this.#busyLocks.delete(event.deviceId);
+    });
   }
 
-  /** Events of locks that are held get rows, so that the line goes on without them. */
-  #park(events: readonly StoredUplink[]): void {
-    const atMs = this.#parts.waits.now();
-    for (const { deviceId } of events) this.#order?.parking(deviceId);
-    const blocked = events.map(({ id }) => ({ uplinkId: id, atMs }));
-    const recorded = this.#parts.record(
-      { urlId: this.#url.id, attempts: [], blocked, cursor: this.#line.cursor },
-      this,
-    );
-    this.#run(
-      async () => {
-        const isSetAside = (await recorded) === 'set-aside';
-        this.#retries.changed();
-        for (const { id, deviceId } of events) {
-          if (isSetAside) this.#retries.setAside(id, deviceId);
-          this.#order?.parked(deviceId);
-        }
-        for (const deviceId of new Set(events.map((event) => event.deviceId))) await this.#order?.release(deviceId);
-      },
-      () => undefined,
-    );
+  /** Events of blocked locks get rows, so that the queue goes on without them. */
+  #storeBlocked(events: readonly StoredUplink[]): void {
+    this.#run(this.#runner.storeBlocked(events), () => undefined);
   }
 
-  #run(work: () => Promise<void>, ended: () => void): void {
+  #run(work: Promise<void>, ended: () => void): void {
     this.#underWay += 1;
-    void work()
-      .catch((error: Error) => this.#reportFailure(error))
-      .finally(() => {
-        this.#underWay -= 1;
-        ended();
-        this.wake();
-        this.#settle();
-      });
-  }
-
-  async #attempt(event: StoredUplink, number: number, before: number, hasRow: boolean): Promise<void> {
-    const attempted = await this.#courier.attempt(event, number, this.#abort.signal);
-    if (attempted === undefined) return await this.#keepDamaged(event);
-    // Cut off by our own stop: no outcome, so the cursor stays before it, and the next start attempts it again.
-    if (this.#abort.signal.aborted) return;
-    if (attempted.result.own !== undefined) return this.#couldNotSend(attempted);
-    const record = this.#courier.record(attempted, before, hasRow);
-    if (record.outcome.state === 'pending') this.#order?.hold(event.deviceId);
-    this.#line.ended(event);
-    const concluded = this.#conclude(attempted, record);
-    // The next attempt need not wait for the disk: should this one be forgotten, it is made again under its id.
-    if (record.outcome.state === 'delivered' && !hasRow) return this.#noteLater(concluded);
-    await concluded;
-    this.#retries.changed();
-    if (record.outcome.state !== 'pending') await this.#order?.release(event.deviceId);
-  }
-
-  /**
-   * A damaged event waits by itself, with no attempt made, so that nothing else waits for it: neither the cursor nor,
-   * at an ordered URL, what its lock sent later.
-   */
-  async #keepDamaged(event: StoredUplink): Promise<void> {
-    const { events, runClock } = this.#parts;
-    const { id: urlId } = this.#url;
-    this.#line.ended(event);
-    const progress = { urlId, attempts: [], damaged: [event.id], cursor: this.#line.cursor };
-    if ((await this.#parts.record(progress, this)) === 'set-aside') this.#retries.setAside(event.id, undefined);
-    events.emit('event-damaged', { atMs: runClock.now(), mac: event.mac, eventId: eventId(event), urlId });
-    this.#retries.changed();
-    await this.#order?.release(event.deviceId);
-  }
-
-  /** For a reason of our own: no outcome, and no word on the URL. */
-  #couldNotSend({ event, result: { own, error } }: Attempted): void {
-    this.#line.putBack(event);
-    this.#gate.couldNotSend(this.#parts.waits.now());
-    if (own !== undefined && !this.#stopped) this.#parts.stalled.began(own, this.#url.id, error ?? own);
-  }
-
-  #noteLater(concluded: Promise<void>): void {
-    this.#unnoted += 1;
-    void concluded
-      .catch((error: Error) => this.#reportFailure(error))
-      .finally(() => {
-        this.#unnoted -= 1;
-        if (this.#unnoted === 0 || this.#unnoted === MOST_UNNOTED - 1) this.wake();
-        this.#settle();
-      });
-  }
-
-  async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
-    const { events, runClock, waits } = this.#parts;
-    const { id: urlId } = this.#url;
-    const { circuit, ...changed } = this.#judge(attempted);
-    const { event, result } = attempted;
-    if (circuit !== undefined) this.#tellCircuit(circuit, result.error ?? 'an attempt went well');
-    const { disabledWhy } = changed;
-    if (disabledWhy !== undefined) this.#end();
-    const recorded = this.#parts.record({ urlId, attempts: [record], cursor: this.#line.cursor, ...changed }, this);
-    if ((await recorded) === 'set-aside') this.#leaveAlone(event, record);
-    events.emit('delivery', announcement(event, record, runClock.now(), waits));
-    if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
-  }
-
-  /** Until the store takes what came of the event. Where it was delivered, its lock's later events need not wait. */
-  #leaveAlone({ id, deviceId }: StoredUplink, { outcome }: AttemptRecord): void {
-    const isAwaited = this.#order !== undefined && outcome.state === 'pending';
-    this.#retries.setAside(id, isAwaited ? deviceId : undefined);
-  }
-
-  /** What an answer, or none, says of the URL as a whole. */
-  #judge({ result }: Attempted): GateChange {
-    const { waits, stalled } = this.#parts;
-    stalled.ended(this.#url.id);
-    return this.#gate.note(result, waits.now(), waits.wall.now(), this.#underWay);
-  }
-
-  #tellCircuit(state: 'opened' | 'closed', why: string): void {
-    // One that stops has nothing to say of the URL any more: its circuit ends with it.
-    if (this.#stopped) return;
-    this.#parts.events.emit('circuit', { atMs: this.#parts.runClock.now(), urlId: this.#url.id, state, why });
+    this.#track(work, () => {
+      this.#underWay -= 1;
+      ended();
+      this.wake();
+    });
   }
 
   /** `workedAtMs`: what was due then was started, or waits for the end of something that will wake the worker. */
   async #sleepUntilDue(workedAtMs: number): Promise<void> {
     const { waits } = this.#parts;
-    const opensAtMs = this.#gate.opensAtMs(waits.now());
+    const { availability, queue, retries } = this.#state;
+    const opensAtMs = availability.opensAtMs(waits.now());
     if (opensAtMs !== undefined) {
-      const dueAtMs = this.#line.length > 0 ? opensAtMs : await this.#retries.nextAtMs();
-      // Where nothing waits, whatever comes wakes the worker.
+      const dueAtMs = queue.length > 0 ? opensAtMs : await retries.nextAtMs();
+      // Where nothing waits, whatever arrives wakes the worker.
       if (dueAtMs !== null) this.#sleep(Math.max(dueAtMs, opensAtMs) - waits.now());
       return;
     }
-    // No more may start before one of those under way ends or the pace allows it, and that wakes the worker.
-    if (this.#retries.underWay >= this.#gate.forRetries || this.#room() <= 0) return;
-    const dueAtMs = await this.#retries.nextAtMs();
+    // No more may start before an attempt ends or the throttle allows it, and either wakes the worker.
+    if (retries.underWay >= availability.forRetries || this.#room() <= 0) return;
+    const dueAtMs = await retries.nextAtMs();
     if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#underWay === 0)) this.#sleep(dueAtMs - waits.now());
   }
 
   #sleep(delay: number): void {
     this.#timer?.cancel();
-    if (!this.#stopped) this.#timer = this.#parts.waits.after(delay, () => this.wake());
+    if (!this.isStopped) this.#timer = this.#parts.waits.after(delay, () => this.wake());
   }
 }

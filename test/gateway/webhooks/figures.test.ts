@@ -205,9 +205,9 @@ t.test('a URL that is far behind is reported, once, and once more when it has ca
   t.teardown(() => watch.stop());
   const look = async (next: Partial<UrlBacklog>): Promise<readonly string[]> => {
     backlogs = [{ ...backlog, ...next }];
-    await watch.looked();
+    await watch.checked();
     clock.advance(Seconds(10));
-    await watch.looked();
+    await watch.checked();
     return turned.splice(0);
   };
   t.same(await look({ behind: FAR_EVENTS, oldestReceivedAtMs: clock.now() }), []);

@@ -2,7 +2,7 @@
 import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
-import { ConcurrencyLimiter } from '../../../gateway/webhooks/concurrency-limiter.js';
+import { ConcurrencyLimiter } from '../../../gateway/webhooks/url/concurrency-limiter.js';
 import { digestOf, eventId, parseEventId } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { makeWebhookSecret, signHeaders, verifySignature } from '../../../gateway/webhooks/payload/signature.js';
@@ -157,21 +157,22 @@ t.test('webhooks go to public addresses, or where the operator allows', async (t
 });
 
 t.test('attempts at one URL: 4 to 16, one more with each quick answer, half as many when it is too much', async (t) => {
-  const window = new ConcurrencyLimiter();
+  const limiter = new ConcurrencyLimiter();
   const answer = (status: number | null, durationMs = 10, underWay = 16): number => {
     const isGood = status === 204;
-    const result = { status, durationMs, error: isGood ? null : 'no', answer: null, retryAfter: undefined };
-    window.note(result, underWay);
-    return window.size;
+    const shown = { status, durationMs, error: isGood ? null : 'no', answer: null };
+    const result = { ...shown, retryAfter: undefined, isAddressRefused: false };
+    limiter.note(result, underWay);
+    return limiter.size;
   };
-  t.equal(window.size, 4);
-  t.equal(window.forRetries, 2);
+  t.equal(limiter.size, 4);
+  t.equal(limiter.forRetries, 2);
   t.equal(answer(204, 10, 3), 4, 'it was not full');
   t.same(
     Array.from({ length: 14 }, () => answer(204)),
     [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16],
   );
-  t.equal(window.forRetries, 8);
+  t.equal(limiter.forRetries, 8);
   t.equal(answer(204, Seconds(14)), 16, 'a slow answer takes nothing');
   for (const status of [302, 400, 404]) t.equal(answer(status), 16, `${status} says nothing of its load`);
   t.equal(answer(null, Seconds(15)), 8);

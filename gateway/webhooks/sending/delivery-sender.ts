@@ -1,27 +1,27 @@
 /**
- * One attempt at one event for one URL: makes body, headers and signatures, sends them, and says what came of it in the
- * words of the store and of the gateway's events.
+ * One attempt at one event for one URL: makes the body, headers and signatures, sends them, and turns the result into the
+ * record for the store and the gateway's event.
  */
 
-import type { DeliveryAttempted } from '../events.js';
-import type { AttemptRecord, StoredUplink, WebhookUrl } from '../store/contract/store.js';
-import { eventId } from './event-id.js';
-import { webhookBody } from './payload/body.js';
-import { signHeaders } from './payload/signature.js';
-import { type AttemptResult, attemptDelivery } from './sending/attempt.js';
-import type { GuardedAgents } from './sending/guarded-agents.js';
-import type { DeliveryClock } from './url/delivery-clock.js';
-import { retryDelay } from './url/schedule.js';
+import type { DeliveryAttempted } from '../../events.js';
+import type { AttemptRecord, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
+import { eventId } from '../event-id.js';
+import { webhookBody } from '../payload/body.js';
+import { signHeaders } from '../payload/signature.js';
+import type { DeliveryClock } from '../url/delivery-clock.js';
+import { retryDelay } from '../url/schedule.js';
+import { type AttemptResult, attemptDelivery } from './attempt.js';
+import type { GuardedAgents } from './guarded-agents.js';
 
-/** What is secret about a URL, opened. */
+/** A URL's secrets, unsealed. */
 export interface UrlSecrets {
-  /** What its attempts are signed with, the newest first. */
+  /** The secrets that sign its attempts, the newest first. */
   readonly signing: readonly SigningSecret[];
   /** Its custom headers. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A secret to sign with, until a time by the wall's clock; for ever where that is undefined. */
+/** A secret that signs until a wall-clock time; without an end where that is undefined. */
 export interface SigningSecret {
   readonly secret: string;
   readonly validUntilMs?: number | undefined;
@@ -30,7 +30,7 @@ export interface SigningSecret {
 /** What an attempt needs of the parts around it. */
 export interface DeliverySenderParts {
   readonly agents: GuardedAgents;
-  /** The clock that deliveries wait by; receivers live by its wall's. */
+  /** The clock that deliveries wait by; timestamps for receivers are from its wall clock. */
   readonly waits: DeliveryClock;
   readonly userAgent: string;
   /** Chance, in [0, 1). */
@@ -56,7 +56,7 @@ export class DeliverySender {
     this.#parts = parts;
   }
 
-  /** Makes the attempt; it never rejects. Undefined where the stored ping is damaged: then nothing was sent. */
+  /** Makes the attempt. Never rejects. Undefined where the stored ping is damaged: nothing was sent. */
   async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted | undefined> {
     const atMs = this.#parts.waits.wall.now();
     const body = bodyOf(event);
@@ -82,8 +82,8 @@ export class DeliverySender {
     return await attemptDelivery({ url: this.#url.url, headers, body }, agents, waits.wall, signal);
   }
 
-  /** What is noted of it. `before`: attempts made before the event was last sent anew. */
-  record({ event, number, atMs, result }: Attempted, before: number, hasRow: boolean): AttemptRecord {
+  /** The record for the store. `before`: attempts that were made before an operator had the event sent again. */
+  attemptRecord({ event, number, atMs, result }: Attempted, before: number, hasRow: boolean): AttemptRecord {
     const { status, durationMs, error, answer } = result;
     const outcome = this.#outcome(number - before, result);
     const what = { status, error, answer, outcome, hasRow };
@@ -99,20 +99,20 @@ export class DeliverySender {
   }
 }
 
-/** What is announced of an attempt; `atMs` by the run's clock. */
-export function announcement(
+/** The gateway's event about an attempt; `atMs` by the run's clock. */
+export function deliveryEvent(
   event: StoredUplink,
-  record: AttemptRecord,
+  attemptRecord: AttemptRecord,
   atMs: number,
   waits: DeliveryClock,
 ): DeliveryAttempted {
-  const { urlId, number, status, durationMs, error, outcome } = record;
+  const { urlId, number, status, durationMs, error, outcome } = attemptRecord;
   const nextAttemptAtMs = outcome.state === 'pending' ? waits.toDate(outcome.nextAttemptAtMs) : null;
   const what = { number, status, durationMs, error, outcome: outcome.state, nextAttemptAtMs };
   return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...what };
 }
 
-/** The text of the body; undefined where what is stored is not what was written, or can't be read any more. */
+/** The text of the body; undefined where the stored ping does not fit its checksum or can't be read. */
 function bodyOf(event: StoredUplink): string | undefined {
   if (event.isDamaged) return undefined;
   try {
