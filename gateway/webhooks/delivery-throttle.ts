@@ -1,16 +1,16 @@
 /**
  * Gives pings priority over webhooks. While very many pings are being stored, webhook attempts get only the time of the
  * event loop that pings leave, however many URLs there are. A lock waits for its acknowledgement with its radio on, and
- * sends again after a while; a webhook waits safely in the log at no cost. Both share one thread, and an attempt takes as
- * much of it as twenty pings, so without this a merchant with five URLs would slow all locks down.
+ * sends again after a while; a webhook waits safely in the log at no cost. Both share one thread, and an attempt takes
+ * as much of it as twenty pings, so without this a merchant with five URLs would slow all locks down.
  *
  * The throttle is in one of two modes:
  *
  * - *off*: attempts start freely. A commit of many uplinks turns it on.
- * - *on*: every few milliseconds it grants a number of attempts, and wakes workers that wait, those first that have waited
- *   longest, so that every URL gets its share. The rate follows the measured idle time of the event loop: it rises while
- *   the loop is idle now and then, and falls while it never is, down to a rate that is granted in any case. Some time
- *   after the last such commit the throttle turns off.
+ * - *on*: every few milliseconds it grants a number of attempts, and wakes workers that wait, those first that have
+ *   waited longest, so that every URL gets its share. The rate follows the measured idle time of the event loop: it
+ *   rises while the loop is idle now and then, and falls while it never is, down to a rate that is granted in any case.
+ *   Some time after the last such commit the throttle turns off.
  */
 import {
   type Clock,

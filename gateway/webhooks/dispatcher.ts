@@ -4,8 +4,8 @@
  * A URL is in one of these states here:
  *
  * - *followed*: it has a worker (url-worker.ts).
- * - *changing*: an operator changed it. Its worker has stopped and ends what is under way; then the URL is read from the
- *   store and followed or idle. Changes of one URL happen one after the other.
+ * - *changing*: an operator changed it. Its worker has stopped and ends what is under way; then the URL is read from
+ *   the store and followed or idle. Changes of one URL happen one after the other.
  * - *idle*: it is disabled. It has no worker, hence no circuit and no probe.
  *
  * Once the dispatcher stops, all workers stop, and no URL gets another one.
@@ -125,8 +125,8 @@ export class Dispatcher {
   }
 
   /**
-   * An operator changed the URL: stops its worker, lets attempts under way end, and follows the URL as it is stored now.
-   * Its circuit starts closed, so that a repaired URL gets attempts at once. Resolves when the URL is followed.
+   * An operator changed the URL: stops its worker, lets attempts under way end, and follows the URL as it is stored
+   * now. Its circuit starts closed, so that a repaired URL gets attempts at once. Resolves when the URL is followed.
    */
   refresh(urlId: number): Promise<void> {
     const stopped = this.#stopWorker(urlId, CHANGE_GRACE);

@@ -1,8 +1,8 @@
 /**
  * The id of an event: the uplink's key (protocol.md §1) and the start of its content's hash, as text.
  *
- * It derives from the uplink alone. So an uplink has the same id however late and often it arrives, after a crash and in
- * another store; two uplinks that claim one key with different content have two ids; and the index of keys finds an
+ * It derives from the uplink alone. So an uplink has the same id however late and often it arrives, after a crash and
+ * in another store; two uplinks that claim one key with different content have two ids; and the index of keys finds an
  * event, without an index of ids.
  */
 import { hash } from 'node:crypto';

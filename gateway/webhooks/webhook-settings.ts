@@ -1,6 +1,6 @@
 /**
- * The settings of a webhook URL that operators can change: its address, headers and order, whether it is active, and its
- * secrets. A change is stored first; then the dispatcher follows the URL as it is stored.
+ * The settings of a webhook URL that operators can change: its address, headers and order, whether it is active, and
+ * its secrets. A change is stored first; then the dispatcher follows the URL as it is stored.
  */
 import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -22,8 +22,8 @@ const LONGEST_GRACE: Milliseconds = Days(30);
 const MAX_SECRETS = 5;
 
 /**
- * The stored reason of a URL that an operator disabled. Readers of the store compare with it (notices.ts), and old stores
- * have it: it must not change.
+ * The stored reason of a URL that an operator disabled. Readers of the store compare with it (notices.ts), and old
+ * stores have it: it must not change.
  */
 export const DISABLED_BY_HAND = 'disabled by the operator';
 

@@ -1,7 +1,7 @@
 /**
- * Test webhooks (interfaces.md §3): the lock's latest ping, a plausible one, or the pings of a story, sent and signed like
- * every ping, marked `test`, under a new id so that no receiver takes it for an event it has seen. The caller waits for
- * the answers; nothing is stored and nothing is retried.
+ * Test webhooks (interfaces.md §3): the lock's latest ping, a plausible one, or the pings of a story, sent and signed
+ * like every ping, marked `test`, under a new id so that no receiver takes it for an event it has seen. The caller
+ * waits for the answers; nothing is stored and nothing is retried.
  *
  * A test must not reveal what listens on an internal address: a refused address always has the same error, and no time.
  */

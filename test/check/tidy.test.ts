@@ -6,6 +6,7 @@ import { ourFiles, root } from '../helpers/house/our-files.js';
 import {
   findDefaultExports,
   findLongFunctions,
+  findSentenceMatching,
   findSkippedTests,
   findTimeAndChance,
   type LongFunction,
@@ -119,4 +120,23 @@ t.test('no test is left out without a reason', async (t) => {
   for (const line of bad) t.equal(findSkippedTests(sample('test/a.test.ts', line)).length, 1, line);
   t.same(findSkippedTests(sample('test/a.test.ts', "t.test('a', { skip: server ? false : 'no server' }, f);")), []);
   t.same(code.flatMap(findSkippedTests), []);
+});
+
+t.test('no program reads what is written for people', async (t) => {
+  const bad = [
+    "if (error.message.includes('busy')) retry();",
+    'const kind = /^the store /.test(refused.why);',
+    "switch (message) { case 'no such lock': break; }",
+    "if (error.message === 'no such lock') return;",
+    'if (why === NO_LOCK) return;',
+    'const [, id] = /URL (.+)/.exec(error.message) ?? [];',
+  ];
+  for (const line of bad) t.equal(findSentenceMatching(sample('gateway/a.ts', line)).length, 1, line);
+  const good = [
+    "if (error.code === 'busy') retry();",
+    'if (why === undefined) return;',
+    "if (message !== '') print(message);",
+  ];
+  for (const line of good) t.same(findSentenceMatching(sample('gateway/a.ts', line)), [], line);
+  t.same(code.flatMap(findSentenceMatching), []);
 });

@@ -50,9 +50,9 @@ export interface MerchantWrite {
 
 /** Why nothing was written. */
 export type MerchantRefusal =
-  | { readonly why: 'taken'; readonly faults: readonly Fault[] }
-  | { readonly why: 'full'; readonly quota: FullQuota }
-  | { readonly why: 'pet-too-large'; readonly bytes: number };
+  | { readonly code: 'taken'; readonly faults: readonly Fault[] }
+  | { readonly code: 'full'; readonly quota: FullQuota }
+  | { readonly code: 'pet-too-large'; readonly bytes: number };
 
 /** What came of it: the pet, where it is about one that there is. */
 export type MerchantOutcome =

@@ -1,6 +1,6 @@
 /**
- * One attempt at one webhook: a POST within limits of time and size. No redirect is followed and nothing is retried here.
- * It uses node:http directly, since a client library's streams, hooks and options for each request cost more than
+ * One attempt at one webhook: a POST within limits of time and size. No redirect is followed and nothing is retried
+ * here. It uses node:http directly, since a client library's streams, hooks and options for each request cost more than
  * signing, sending and recording it together (the bench `deliveries` compares them).
  */
 import http from 'node:http';
@@ -18,8 +18,8 @@ const ANSWER_READ_BYTES = 64 * 1024;
 const ANSWER_STORED_BYTES = 1024;
 
 /**
- * The whole error of an attempt at an address that the rule forbids: it must not reveal what is there. Readers of stored
- * attempts compare with it (why/delivery-why.ts), and old stores have it: it must not change.
+ * The whole error of an attempt at an address that the rule forbids: it must not reveal what is there. Readers of
+ * stored attempts compare with it (why/delivery-why.ts), and old stores have it: it must not change.
  */
 export const ADDRESS_REFUSED = 'the address is not allowed';
 

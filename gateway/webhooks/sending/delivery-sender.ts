@@ -1,6 +1,6 @@
 /**
- * One attempt at one event for one URL: makes the body, headers and signatures, sends them, and turns the result into the
- * record for the store and the gateway's event.
+ * One attempt at one event for one URL: makes the body, headers and signatures, sends them, and turns the result into
+ * the record for the store and the gateway's event.
  */
 
 import type { DeliveryAttempted } from '../../events.js';

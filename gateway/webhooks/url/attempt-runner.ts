@@ -5,8 +5,8 @@
  * An attempt ends in one of four ways:
  *
  * - It has an *outcome*: delivered, pending (it is retried) or dead. The outcome is stored together with the cursor.
- * - It was *not made*, for a reason of our own (own-failure.ts). Nothing is stored, and the event returns to its place in
- *   the queue.
+ * - It was *not made*, for a reason of our own (own-failure.ts). Nothing is stored, and the event returns to its place
+ *   in the queue.
  * - It was *cut off* by our own stop. Nothing is stored, and the next worker attempts the event again.
  * - Its outcome is *set aside*, since the store refuses this one outcome (progress-recorder.ts). Until it is stored, no
  *   attempt at the event is made, nor, at an ordered URL, at the lock's later events.

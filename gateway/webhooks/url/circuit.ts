@@ -1,10 +1,10 @@
 /**
- * Whether a URL is worth attempts (interfaces.md §3). Pure: the time is an argument, by the clock that deliveries wait by
- * (delivery-clock.ts). The circuit is in one of two modes:
+ * Whether a URL is worth attempts (interfaces.md §3). Pure: the time is an argument, by the clock that deliveries wait
+ * by (delivery-clock.ts). The circuit is in one of two modes:
  *
  * - *closed*: attempts go to the URL. Ten failures in a row open the circuit.
- * - *open*: attempts wait, except for a probe at `probeAtMs`. Each probe that fails doubles the wait for the next one, up
- *   to the longest. The first success, of any attempt, closes the circuit.
+ * - *open*: attempts wait, except for a probe at `probeAtMs`. Each probe that fails doubles the wait for the next one,
+ *   up to the longest. The first success, of any attempt, closes the circuit.
  */
 import { type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 

@@ -1,7 +1,7 @@
 /**
- * How many attempts may be under way to one URL at once: few at first, more as the receiver shows that it keeps up, half
- * as many when it doesn't, as TCP does. So a receiver that hangs ties up few sockets, and one that is slow or returns
- * after a failure does not get everything that waits at once. Pure.
+ * How many attempts may be under way to one URL at once: few at first, more as the receiver shows that it keeps up,
+ * half as many when it doesn't, as TCP does. So a receiver that hangs ties up few sockets, and one that is slow or
+ * returns after a failure does not get everything that waits at once. Pure.
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { AttemptResult } from '../sending/attempt.js';

@@ -37,7 +37,10 @@ export class FailingTime {
     return null;
   }
 
-  /** An attempt failed, at `nowMs` by the clock that deliveries wait by and `dateMs` of the wall clock. Returns likewise. */
+  /**
+   * An attempt failed, at `nowMs` by the clock that deliveries wait by and `dateMs` of the wall clock. Returns
+   * likewise.
+   */
   failed(nowMs: number, dateMs: number): Failing | undefined {
     const before = this.#failing;
     const seen = this.#lastMs === undefined ? 0 : Math.max(nowMs - this.#lastMs, 0);

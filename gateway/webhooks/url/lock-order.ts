@@ -4,7 +4,8 @@
  *
  * A lock becomes *blocked* when the outcome of one of its events is pending, and stays so until none of its events is.
  * Its later events get rows that are due at once, and the store hands out only the oldest pending event of each lock.
- * So the URL's cursor moves on, no other lock waits, and the order survives a restart: the rows are all there is to know.
+ * So the URL's cursor moves on, no other lock waits, and the order survives a restart: the rows are all there is to
+ * know.
  */
 import type { WebhookStore } from '../../store/contract/webhook-store.js';
 

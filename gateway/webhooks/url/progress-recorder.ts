@@ -8,7 +8,8 @@
  * - *refused*, once the commit was halved until only this outcome was left. It leaves the queue, and is tried by itself
  *   three times;
  * - *set aside* after that, or when the gateway stops: that is reported, and it is tried every 5 min while the gateway
- *   runs. The cursor of its URL stays before its event, so if it is never stored, the next start attempts the event again.
+ *   runs. The cursor of its URL stays before its event, so if it is never stored, the next start attempts the event
+ *   again.
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
@@ -59,7 +60,9 @@ const NOBODY: Recording = { storedAfterAll: () => undefined };
 export class ProgressRecorder {
   readonly #parts: ProgressRecorderParts;
   #queue: Queued[] = [];
-  /** Refused outcomes and those set aside, by URL. They are few: a URL with many gets no more attempts (url-worker.ts). */
+  /**
+   * Refused outcomes and those set aside, by URL. They are few: a URL with many gets no more attempts (url-worker.ts).
+   */
   readonly #refused = new Map<number, Set<Refused>>();
   /** Those that are to be tried next. */
   #dueRefused: Refused[] = [];

@@ -14,7 +14,9 @@ export const RETRY_DELAYS: readonly Milliseconds[] = [
   Hours(10),
 ];
 
-/** Each wait is longer or shorter by up to this share, so that deliveries that failed together don't return together. */
+/**
+ * Each wait is longer or shorter by up to this share, so that deliveries that failed together don't return together.
+ */
 const JITTER = 0.1;
 /** A receiver may ask for a longer wait than the table has, but not for a longer one than this. */
 export const LONGEST_RETRY_AFTER: Milliseconds = Hours(24);

@@ -2,8 +2,9 @@
  * Whether attempts may go to a URL now, and how many at once. The URL is in one of these modes, the first that applies:
  *
  * - *held*: the receiver answered with a Retry-After. Nothing at all goes to the URL until then.
- * - *stalled*: an attempt could not be made for a reason of our own (own-failure.ts). One attempt is made after 1 s, then
- *   at waits that double up to 10 s. The first that can be made ends the mode, whether the receiver takes it or not.
+ * - *stalled*: an attempt could not be made for a reason of our own (own-failure.ts). One attempt is made after 1 s,
+ *   then at waits that double up to 10 s. The first that can be made ends the mode, whether the receiver takes it or
+ *   not.
  * - *probing*: repeated failures opened the circuit (circuit.ts), which lets one attempt through at a time.
  * - *open*: as many attempts run at once as the concurrency limiter allows (concurrency-limiter.ts).
  *

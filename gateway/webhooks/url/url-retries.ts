@@ -106,8 +106,8 @@ export class UrlRetries {
   }
 
   /**
-   * To be called before the first read. Brings due times forward that are further ahead than their own delay, as they are
-   * where the machine's clock was set back since they were written. `heldUntilMs`: due times up to then may stay.
+   * To be called before the first read. Brings due times forward that are further ahead than their own delay, as they
+   * are where the machine's clock was set back since they were written. `heldUntilMs`: due times up to then may stay.
    *
    * @throws StoreFailure
    */

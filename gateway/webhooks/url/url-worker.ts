@@ -4,14 +4,14 @@
  * The worker reads the merchant's events behind the URL's cursor into a queue (event-queue.ts) and attempts them in
  * order. A lock's next event waits until the first attempt at the one before has ended, so that deliveries that succeed
  * arrive in each lock's order. An event whose attempt failed gets a row in the store and waits there for its retry; the
- * queue goes on without it. At an ordered URL the lock's later events wait as well (lock-order.ts). The stored cursor is
- * always before the oldest event without an outcome. So after a crash no event is left out, and an event whose outcome
- * was not stored yet is attempted again under the same id.
+ * queue goes on without it. At an ordered URL the lock's later events wait as well (lock-order.ts). The stored cursor
+ * is always before the oldest event without an outcome. So after a crash no event is left out, and an event whose
+ * outcome was not stored yet is attempted again under the same id.
  *
  * The worker is in one of these modes:
  *
- * - *asleep*: there is nothing to start. A timer ends it, or whoever calls `wake`: new events, the end of an attempt, an
- *   operator.
+ * - *asleep*: there is nothing to start. A timer ends it, or whoever calls `wake`: new events, the end of an attempt,
+ *   an operator.
  * - *working*: a pass starts as many due retries as may start, and then as many new events. The URL's availability
  *   (url-availability.ts) says how many; while it allows none, the queue and the cursor stay where they are, and no
  *   event needs a row. A store that fails ends the pass, and the next one starts a second later.

@@ -12,7 +12,8 @@ import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 const LOCKS = 24;
 const PINGS = 15;
 /**
- * Attempts under way at once to one URL, as long as none was answered well (gateway/webhooks/url/concurrency-limiter.ts).
+ * Attempts under way at once to one URL, as long as none was answered well
+ * (gateway/webhooks/url/concurrency-limiter.ts).
  */
 const LEAST_AT_ONCE = 4;
 const PIECE = Buffer.alloc(64 * 1024, 'x');

@@ -155,3 +155,55 @@ export function findSkippedTests(file: SourceFile): string[] {
   });
   return findings;
 }
+
+/** Files that may look into a sentence, since its author is another package that says no more by other means. */
+const sentenceReaders: readonly { path: string; why: string }[] = [
+  { path: 'gateway/store/sqlite/migrate.ts', why: 'Kysely’s error about unknown migrations has no code' },
+  { path: 'gateway/mqtt/broker.ts', why: 'aedes’ error about a closed connection has no code' },
+  { path: 'cli/terminal/wrong-word.ts', why: 'commander’s error has the wrong word in its sentence alone' },
+  { path: 'firmware-sim/scenario/yaml.ts', why: 'yaml appends the place to its sentence' },
+  { path: 'firmware-sim/world/routes/gpx.ts', why: 'saxes prepends the place to its sentence' },
+];
+
+const sentenceNames = ['message', 'why', 'sentence'];
+const textMethods = [
+  'match',
+  'matchAll',
+  'includes',
+  'startsWith',
+  'endsWith',
+  'indexOf',
+  'search',
+  'replace',
+  'split',
+];
+
+/** Sentences are for people and may be reworded: a program reads the code and the details of an error or refusal. */
+export function findSentenceMatching(file: SourceFile): string[] {
+  const isProduct = /^(gateway|cli|firmware-sim|proto)\//.test(file.path);
+  if (!isProduct || sentenceReaders.some(({ path }) => path === file.path)) return [];
+  const findings: string[] = [];
+  everyNode(parse(file), (node) => {
+    if (readsSentence(node)) findings.push(`${file.path}:${lineOf(node)}: read a code or a detail, not the sentence.`);
+  });
+  return findings;
+}
+
+function readsSentence(node: ts.Node): boolean {
+  if (ts.isSwitchStatement(node)) return isSentence(node.expression);
+  if (ts.isBinaryExpression(node)) {
+    const { EqualsEqualsEqualsToken: equal, ExclamationEqualsEqualsToken: unequal } = ts.SyntaxKind;
+    const isText = ts.isStringLiteral(node.right) ? node.right.text !== '' : ts.isIdentifier(node.right);
+    const isComparison = node.operatorToken.kind === equal || node.operatorToken.kind === unequal;
+    return isComparison && isSentence(node.left) && isText && node.right.getText() !== 'undefined';
+  }
+  if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return false;
+  const { expression: receiver, name } = node.expression;
+  if (name.text === 'test' || name.text === 'exec') return node.arguments.some(isSentence);
+  return textMethods.includes(name.text) && isSentence(receiver);
+}
+
+function isSentence(node: ts.Expression): boolean {
+  if (ts.isPropertyAccessExpression(node)) return sentenceNames.includes(node.name.text);
+  return ts.isIdentifier(node) && sentenceNames.includes(node.text);
+}

@@ -93,8 +93,11 @@ export async function provision(
   const known = new Map(devices.map(({ mac, simulated }) => [mac, simulated]));
   const real = [...macs].filter((mac) => known.get(formatMac(mac)) === false);
   if (real.length > 0) {
-    const message = `${listed(real)} not simulated, and a new secret would cut a real lock off: give --secrets instead`;
-    throw new LockgateError('input-provision', message.replace(' not', real.length === 1 ? ' is not' : ' are not'));
+    const are = `${listed(real)} ${real.length === 1 ? 'is' : 'are'}`;
+    throw new LockgateError(
+      'input-provision',
+      `${are} not simulated, and a new secret would cut a real lock off: give --secrets instead`,
+    );
   }
   const secrets = new Map<Mac, string>();
   const strange = [...macs].filter((mac) => !known.has(formatMac(mac)));

@@ -68,7 +68,7 @@ export class SqlitePeople implements PeopleStore {
 
   async findTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void> {
     const faults = this.#taken.find(merchantId, users);
-    if (faults.length > 0) throw refusalError({ why: 'taken', faults }, this.#parts.quota);
+    if (faults.length > 0) throw refusalError({ code: 'taken', faults }, this.#parts.quota);
   }
 
   async findRoom(merchantId: number, users: number): Promise<void> {
@@ -146,7 +146,7 @@ const idText = sql<string>`CAST(id AS TEXT)`.as('id_text');
 
 /** The error for what was refused: ManyFaults `user-exists`, OverBudget or PetTooLarge. */
 function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
-  if (refusal.why === 'full') return overQuota(refusal.quota, quota);
-  if (refusal.why === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
+  if (refusal.code === 'full') return overQuota(refusal.quota, quota);
+  if (refusal.code === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
   return new ManyFaults('user-exists', 'a user name or an id is taken already; no user was added', refusal.faults);
 }

@@ -24,7 +24,7 @@ class Refused extends Error {
   readonly refusal: MerchantRefusal;
 
   constructor(refusal: MerchantRefusal) {
-    super(refusal.why);
+    super(refusal.code);
     this.refusal = refusal;
   }
 }
@@ -124,14 +124,14 @@ export class MerchantWriter {
     const after = this.#pets.read(merchantId, id);
     // What was kept before there were limits may stay as large as it is, and become smaller.
     if (after === undefined || after.bytes <= before.bytes) return { pet: after?.pet };
-    if (after.bytes > quota.petBytes) throw new Refused({ why: 'pet-too-large', bytes: after.bytes });
+    if (after.bytes > quota.petBytes) throw new Refused({ code: 'pet-too-large', bytes: after.bytes });
     this.#wantRoom(merchantId, quota);
     return { pet: after.pet };
   }
 
   #addUsers({ merchantId, users, nowMs, quota }: AddUsers): MerchantOutcome {
     const faults = this.#taken.find(merchantId, users);
-    if (faults.length > 0) throw new Refused({ why: 'taken', faults });
+    if (faults.length > 0) throw new Refused({ code: 'taken', faults });
     this.#users.add(merchantId, users, nowMs);
     if (users.length > 0) this.#wantRoom(merchantId, quota, 'users');
     return {};
@@ -141,7 +141,7 @@ export class MerchantWriter {
   #wantRoom(merchantId: number, quota: Quota, grown?: 'pets' | 'users'): void {
     const kept = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
     const full = kept && fullQuota(kept, quota, grown);
-    if (full !== undefined) throw new Refused({ why: 'full', quota: full });
+    if (full !== undefined) throw new Refused({ code: 'full', quota: full });
   }
 
   #beginSession({ merchantId, userId, tokenHash, nowMs, expiresAtMs }: NewSession): MerchantOutcome {

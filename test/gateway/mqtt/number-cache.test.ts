@@ -1,0 +1,15 @@
+// Importing the broker switches mqtt-packet's cache of numbers off: a buffer for each of 65,536 numbers, for good.
+import { createRequire } from 'node:module';
+import mqttPacket from 'mqtt-packet';
+import t from 'tap';
+import '../../../gateway/mqtt/broker.js';
+
+const numbers = createRequire(import.meta.url)('mqtt-packet/numbers') as { cache: Record<number, Buffer> };
+
+t.test('no buffer is cached for each number', async (t) => {
+  t.same(mqttPacket.generate({ cmd: 'puback', messageId: 258 }), Buffer.from([0x40, 2, 1, 2]));
+  t.equal(Object.keys(numbers.cache).length, 0);
+  mqttPacket.writeToStream.cacheNumbers = true;
+  mqttPacket.generate({ cmd: 'puback', messageId: 258 });
+  t.equal(Object.keys(numbers.cache).length, 65_536, 'as the package does without the switch');
+});
