@@ -56,7 +56,8 @@ export function waitOf(question: WaitQuestion): Wait | null {
 
 function subscriptionText(subscription: Subscription, belief: Belief | undefined): string {
   const since = belief?.isConnected === true ? ` since ${toDate(belief.connectedSinceMs)}` : '';
-  return `lock connected${since}, has ${subscription === 'withdrawn' ? 'unsubscribed from' : 'not subscribed to'} \`down\``;
+  const has = subscription === 'withdrawn' ? 'unsubscribed from' : 'not subscribed to';
+  return `lock connected${since}, has ${has} \`down\``;
 }
 
 function connectionWait(belief: Belief | undefined, nowMs: number): Wait {

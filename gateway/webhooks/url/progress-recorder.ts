@@ -25,7 +25,7 @@ const AFTER_STORE_FAILURE: Milliseconds = Seconds(1);
 const TRIES = 3;
 const RETRY_EVERY: Milliseconds = Minutes(5);
 /** An empty entry that is written to find out whether the store can write at all. */
-const PROOF_FACT = 'delivery-proof';
+const PROOF_KEY = 'delivery-proof';
 
 export interface ProgressRecorderParts {
   readonly store: Pick<Store, 'recordProgress' | 'writeMetadata'>;
@@ -168,7 +168,7 @@ export class ProgressRecorder {
 
   async #canWrite(): Promise<boolean> {
     try {
-      await this.#parts.store.writeMetadata(PROOF_FACT, '');
+      await this.#parts.store.writeMetadata(PROOF_KEY, '');
       return true;
     } catch {
       return false;

@@ -21,6 +21,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
+import { type NextPhases, nextPhase } from '../../phase.js';
 import type { DeliveryProgress, DueDelivery, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
 import type { DeliveryThrottle } from '../delivery-throttle.js';
 import type { UrlSecrets } from '../sending/delivery-sender.js';
@@ -45,8 +46,7 @@ const AFTER_STORE_FAILURE = Seconds(1);
 
 type Mode = 'asleep' | 'working' | 'woken' | 'stopped';
 
-/** The changes of mode that there are. */
-const CHANGES: Readonly<Record<Mode, readonly Mode[]>> = {
+const NEXT_MODES: NextPhases<Mode> = {
   asleep: ['working', 'stopped'],
   working: ['asleep', 'woken', 'stopped'],
   woken: ['working', 'stopped'],
@@ -175,8 +175,7 @@ export class UrlWorker implements AttemptOwner {
   }
 
   #enter(mode: Mode): void {
-    if (!CHANGES[this.#mode].includes(mode)) throw new Error(`a worker that is ${this.#mode} can't be ${mode}`);
-    this.#mode = mode;
+    this.#mode = nextPhase('the worker of a webhook URL', NEXT_MODES, this.#mode, mode);
   }
 
   #startPass(): void {
