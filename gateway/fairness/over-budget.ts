@@ -7,16 +7,16 @@ import { LockgateError } from '../../proto/errors.js';
 
 /** Every budget, by the name that callers see, and what it limits. */
 export const BUDGETS = {
-  requests: 'Requests of a merchant a second.',
-  bytes: 'Bytes of the bodies that a merchant sends a second.',
-  'password-hashes': 'Passwords of a merchant that are hashed or compared a minute.',
-  pets: 'Pets that a merchant keeps.',
-  users: 'Users that a merchant keeps.',
-  'kept-bytes': 'Bytes that a merchant keeps in all.',
-  address: 'Requests of one address a second that no merchant answers for.',
-  'login-guesses': 'Wrong passwords at an account from an address in 5 minutes.',
-  'test-webhooks': 'Test webhooks of a merchant a minute.',
-  'story-pings': 'Pings of stories that an operator sends a merchant a minute.',
+  requests: 'A merchant’s requests per second.',
+  bytes: 'Bytes per second in the bodies that a merchant sends.',
+  'password-hashes': 'A merchant’s passwords hashed or compared per minute.',
+  pets: 'A merchant’s stored pets.',
+  users: 'A merchant’s stored users.',
+  'kept-bytes': 'All stored data of a merchant in bytes.',
+  address: 'Unauthenticated requests per second from one address.',
+  'login-guesses': 'Wrong passwords for an account from one address in 5 minutes.',
+  'test-webhooks': 'A merchant’s test webhooks per minute.',
+  'story-pings': 'Pings of webhook stories sent to a merchant per minute.',
 } as const;
 
 export type BudgetName = keyof typeof BUDGETS;

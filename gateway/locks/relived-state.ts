@@ -11,7 +11,7 @@ import { silences } from '../../proto/power/judge/lapse.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { RuleName } from '../../proto/power/rules.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import { judgeEventOf } from '../http/operator/trace-export.js';
+import { judgeEventOf } from './log-entry.js';
 import { JudgeFailure, type Judging, messageOf } from '../ingest/judging.js';
 import type { LogEntry, Store } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState } from './device-state.js';

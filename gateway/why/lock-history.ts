@@ -7,7 +7,7 @@ import type { JudgeEvent, UplinkEvent } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { HistoryReplay, type JudgedHistory } from '../../proto/why/history.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
-import { judgeEventOf } from '../http/operator/trace-export.js';
+import { judgeEventOf } from '../locks/log-entry.js';
 import type { Judging } from '../ingest/judging.js';
 import type { LogEntry, Store, StoredUplink } from '../store/contract/store.js';
 

@@ -17,7 +17,7 @@ import { decodeUplink } from '../../proto/wire/codec.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import type { Commands } from '../commands/commands.js';
-import { judgeEventOf } from '../http/operator/trace-export.js';
+import { judgeEventOf } from '../locks/log-entry.js';
 import { newDeviceState, readDeviceState } from '../locks/device-state.js';
 import type { Locks } from '../locks/locks.js';
 import { budgetText } from '../mqtt/budget/budget-events.js';

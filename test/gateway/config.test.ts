@@ -122,7 +122,7 @@ t.test('which gateway, with which token: flags, then the environment, then the d
   const good = { merchants: [{ name: 'Amber' }] };
   t.match(await meet({ gateway: url, token }, {}), good);
   t.match(await meet({}, here), good);
-  t.match(await meet({ token: 'x' }, here), { exit: 3, message: /wants the token/ });
+  t.match(await meet({ token: 'x' }, here), { exit: 3, message: /requires the token/ });
   t.match(await meet({ gateway: 'http://127.0.0.1:9' }, here), { exit: 3, message: /no gateway.*lockgate serve/ });
   t.match(await meet({ gateway: url, token }, { LOCKGATE_GATEWAY: 'x', LOCKGATE_TOKEN: 'x' }), good);
   t.match(await meet({}, { LOCKGATE_GATEWAY: url }), { exit: 3, message: /no operator token: .*--token/ });
@@ -188,7 +188,7 @@ t.test('another token under a running gateway: the old one is dead at once, and 
   const token = readFileSync(file, 'utf8').trim();
   t.not(token, old);
   t.notOk(JSON.stringify(reset).includes(token), 'it is not printed');
-  t.match(await meet({ data, token: old }, {}), { exit: 3, message: /wants the token/ });
+  t.match(await meet({ data, token: old }, {}), { exit: 3, message: /requires the token/ });
   const audit = (await operator(data, 'GET', '/audit?action=token')) as { entries: object[] };
   t.match(audit.entries, [{ action: 'token.change', actor: 'owner', after: { token: /^[0-9a-f]{8}$/ } }]);
   serve.program.kill('SIGTERM');

@@ -1,6 +1,6 @@
 /**
- * The connections of one HTTP port, from their first byte to their last: who has a place (places.ts), and whose turn it
- * is (request-turns.ts). Both ports have one, the merchants' and the operators'.
+ * Manages the connections of one HTTP port: which of them may stay (places.ts), and whose request is next
+ * (request-turns.ts). The merchants' and the operator's port have one each.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -15,19 +15,19 @@ import { limitUnreadBody } from './unread-body.js';
 export interface ConnectionsOptions {
   readonly limits: PlaceLimits;
   readonly proxies: TrustedProxies;
-  /** Whether the process has a descriptor to spare for a connection; it does where this is left out. */
+  /** Whether the process has a descriptor to spare for a connection; by default it has. */
   readonly roomFor?: (socket: Socket) => DescriptorRoom;
   /** A monotonic reading in ms; another one for tests. */
   readonly monotonic?: () => number;
 }
 
-/** Connections that were ended for want of a place, or for too many requests in one go, since the start. */
+/** Connections that were closed for lack of room or for too many pipelined requests, since the start. */
 export interface EndedConnections {
-  /** A silent or idle one, for a new one. */
+  /** Silent or idle, closed to make room for a new one. */
   evicted: number;
-  /** A new one. */
+  /** New, with no room for it. */
   refused: number;
-  /** One with more requests than may wait. */
+  /** With more requests than may wait. */
   pipelined: number;
 }
 
@@ -49,12 +49,12 @@ export class HttpConnections {
     this.#share = new LoopShare(options.monotonic);
   }
 
-  /** How many are open. */
+  /** The number of open connections. */
   get count(): number {
     return this.#places.count;
   }
 
-  /** Whether the request came over a connection of the reserve, which is for operators and probes. */
+  /** Whether the request came over a reserved connection, for operators and probes only. */
   isReserved(request: IncomingMessage): boolean {
     const connection = this.#connections.get(request.socket);
     return connection !== undefined && this.#places.isReserved(connection);
@@ -65,18 +65,18 @@ export class HttpConnections {
     const { keepAliveTimeout, requestTimeout, http } = HTTP_LIMITS;
     const server = createServer({ ...http, keepAliveTimeout, requestTimeout });
     const { most, reserve } = this.#options.limits;
-    // A net below ours: the system closes what is beyond it.
+    // A safety net: Node closes connections beyond it.
     server.maxConnections = most + reserve + 1;
     server.on('connection', (socket) => this.#admit(socket, handle));
     server.on('request', (request, response) => this.#take(request, response));
-    // One connection that can't be taken, for want of a descriptor say, must not end the others.
+    // A connection that can't be accepted, for example for lack of a descriptor, must not affect the others.
     server.on('error', () => undefined);
     return server;
   };
 
   #admit(socket: Socket, handle: RequestHandler): void {
     const address = socket.remoteAddress;
-    // It has gone already.
+    // Already closed.
     if (address === undefined) return void socket.destroy();
     const connection: Connection = {
       address,
@@ -107,7 +107,7 @@ export class HttpConnections {
     const { socket } = request;
     const connection = this.#connections.get(socket);
     if (connection === undefined) return void socket.destroy();
-    // A place in the reserve is for one request.
+    // A reserved connection serves one request.
     if (this.#places.isReserved(connection)) response.shouldKeepAlive = false;
     this.#places.note(connection, 'busy');
     limitUnreadBody(request, response);

@@ -1,31 +1,31 @@
 /**
- * Who may have a connection to an HTTP port: so many in all, so many of one address, and a few more in reserve, so that
- * a port full of others still answers operators and probes.
+ * Decides which connections to an HTTP port may stay: a maximum in all, a maximum for each address, and a small
+ * reserve, so that a port full of others still answers operators and probes.
  *
- * A connection is *silent* until its first request has come, *busy* while a request is under way, *idle* between two.
- * When there is no place for a new connection, the one that has been silent the longest makes room, else the one that
- * has been idle the longest: of the same address where that has too many, of the address with the most otherwise. A
- * busy one is never ended for another. Where all are busy, the new one gets a place in the reserve, where only what the
- * reserve is for is answered; a full reserve makes room in the same way.
+ * A connection is *silent* until its first request arrives, *busy* while a request is being served, *idle* between
+ * requests. When there is no room for a new connection, the longest silent one is closed, or else the longest idle one:
+ * of the same address if that has too many, otherwise of the address with the most. A busy one is never closed for
+ * another. If all are busy, the new one gets a place in the reserve, where only operators and probes are answered; a
+ * full reserve makes room in the same way.
  */
 import { addressGroup } from '../../network/address-group.js';
 import type { DescriptorRoom } from '../../network/descriptors.js';
 
 export interface PlaceLimits {
-  /** Connections in all, the reserve left out. */
+  /** Connections in all, without the reserve. */
   readonly most: number;
-  /** Connections of one address (address-group.ts); 0 for any number. */
+  /** Connections of one address (address-group.ts); 0 for no limit. */
   readonly perAddress: number;
   /** Connections beyond those, for operators and probes. */
   readonly reserve: number;
 }
 
-/** A connection that has, or had, a place. */
+/** A connection, as seen from here. */
 export interface Tenant {
   readonly address: string;
-  /** A trusted proxy's: it speaks for many, so the limit of an address is not for it. */
+  /** From a trusted proxy, which serves many clients: exempt from the limit per address. */
   readonly isProxy: boolean;
-  /** Ends the connection to make room. */
+  /** Closes the connection to make room. */
   readonly end: () => void;
 }
 
@@ -36,12 +36,12 @@ interface Place {
   state: State;
 }
 
-/** Connections that make room for each other: those of one address, or those of the reserve. */
+/** A group of connections that make room for each other: those of one address, or the reserve. */
 class Room {
   readonly isProxy: boolean;
   readonly isReserve: boolean;
   count = 0;
-  /** Those that may be ended for others, the longest in that state first. */
+  /** Those that may be closed for others, the longest in that state first. */
   readonly silent = new Set<Tenant>();
   readonly idle = new Set<Tenant>();
 
@@ -76,11 +76,8 @@ export class Places {
   }
 
   /**
-   * Gives a new connection a place. False where there is none, and the connection is to be closed.
-   *
-   * @param descriptors what the process has for it (descriptors.ts). Where that is short, it needs the place of another
-   * or of the reserve. Where there is none, its own is one of those kept for others and it can't stay; another is ended
-   * all the same, which is room for the next one
+   * Gives a new connection a place. False if there is none, and the caller must close it.
+   * @param descriptors whether the process has a descriptor for it (descriptors.ts). `short`: it may only replace another connection or use the reserve. `none`: it uses a descriptor kept for others and can't stay; another connection is closed nevertheless, which makes room for the next one
    */
   admit(tenant: Tenant, descriptors: DescriptorRoom = 'enough'): boolean {
     const room = this.#roomOf(tenant);
@@ -94,12 +91,12 @@ export class Places {
     return true;
   }
 
-  /** Whether it stands in the reserve. */
+  /** Whether it is in the reserve. */
   isReserved(tenant: Tenant): boolean {
     return this.#places.get(tenant)?.room.isReserve === true;
   }
 
-  /** A request of it is under way, or the last one has ended. */
+  /** Records that a request of it has started, or the last one has finished. */
   note(tenant: Tenant, state: 'busy' | 'idle'): void {
     const place = this.#places.get(tenant);
     if (place === undefined || place.state === state) return;
@@ -108,7 +105,7 @@ export class Places {
     if (state === 'idle') place.room.idle.add(tenant);
   }
 
-  /** It is closed. */
+  /** Records that it is closed. */
   leave(tenant: Tenant): void {
     const place = this.#places.get(tenant);
     if (place === undefined) return;
@@ -131,7 +128,7 @@ export class Places {
     return largest !== undefined && this.#end(largest);
   }
 
-  /** Where most can be ended; trusted proxies, who speak for many, come last. */
+  /** The room with the most closable connections; those of trusted proxies come last. */
   #largest(): Room | undefined {
     let largest: Room | undefined;
     for (const room of this.#rooms.values()) {

@@ -1,20 +1,20 @@
 /**
- * Requests that a client sends without waiting for the answers (pipelining, RFC 9112 §9.3.2) are served one after the
- * other, one in each turn of the event loop.
+ * Serves a client's pipelined requests (sent without waiting for answers, RFC 9112 §9.3.2) one after the other, one per
+ * turn of the event loop.
  *
- * Node hands over every request that it has read, a thousand of one connection at once. The answers of all but the
- * first would be made, and kept, until those before them have gone out; and a response that waits behind another never
- * hears that its client has hung up, so that whatever it has open stays open. Here the next request begins when the
- * response before it is closed. What waits costs its head alone, and is forgotten with the connection.
+ * Node hands over every request that it has read, up to a thousand of one connection at once. All but the first answer
+ * would be made and held until those before it are sent; and a response that waits behind another never learns that its
+ * client has hung up, so whatever it has open stays open. Here the next request starts when the response before it is
+ * closed. A waiting request costs only its head, and is dropped with the connection.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterThisTurn } from '../../../proto/clock.js';
 import type { LoopShare } from './loop-share.js';
 
 export interface TurnLimits {
-  /** Requests that may wait behind the one under way, of one connection. */
+  /** Requests of one connection that may wait behind the current one. */
   readonly waitingOfOne: number;
-  /** Requests that may wait, of all connections of the port. */
+  /** Requests of all connections of the port that may wait. */
   readonly waiting: number;
 }
 
@@ -24,19 +24,19 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
 
 type Waiting = readonly [request: IncomingMessage, response: ServerResponse];
 
-/** How many requests of all connections wait. */
+/** The number of waiting requests of all connections. */
 export class WaitingCount {
   count = 0;
 }
 
 export interface TurnOptions {
-  /** Called with each request when its turn has come. */
+  /** Called with each request in its turn. */
   readonly handle: RequestHandler;
-  /** Nothing is under way any more, and nothing waits. */
+  /** Called when nothing is being served and nothing waits. */
   readonly onIdle: () => void;
   /** Shared by all connections of a port. */
   readonly all: WaitingCount;
-  /** So is this. */
+  /** Shared by all connections of a port. */
   readonly share: LoopShare;
   readonly limits?: TurnLimits;
 }
@@ -62,7 +62,7 @@ export class RequestTurns {
     this.#limits = limits;
   }
 
-  /** Takes a request; false where too many wait already, and the connection is to be ended. */
+  /** Takes a request; false if too many wait already, and the caller must close the connection. */
   take(request: IncomingMessage, response: ServerResponse): boolean {
     if (this.#isClosed) return true;
     if (!this.#isBusy) {
@@ -75,7 +75,7 @@ export class RequestTurns {
     return true;
   }
 
-  /** The connection is closed: what waits is forgotten. */
+  /** The connection is closed: drops what waits. */
   close(): void {
     this.#isClosed = true;
     this.#all.count -= this.#count;
@@ -90,19 +90,19 @@ export class RequestTurns {
   #begin([request, response]: Waiting): void {
     this.#isBusy = true;
     response.once('close', () => {
-      // Others have their turn first, however many wait here.
+      // Other connections have their turn first.
       if (this.#count > 0) afterThisTurn(() => this.#goOn());
       else this.#rest();
     });
     this.#share.run(() => {
-      // Its client may have gone while it waited.
+      // The client may have hung up while it waited.
       if (!this.#isClosed) this.#handle(request, response);
     });
   }
 
   #goOn(): void {
     const next = this.#waiting[this.#next];
-    // An answer may be the last one of its connection, which ends by itself then.
+    // The previous answer may have been the last of its connection.
     if (next === undefined || !next[0].socket.writable) {
       this.#rest();
       return;

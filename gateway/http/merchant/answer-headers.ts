@@ -1,18 +1,18 @@
-/** What every answer of the merchants' port says of itself, and to which pages it may be shown. */
+/** The headers of every answer of the merchants' port, and CORS. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Answers are for programs; what shows them as a page must neither run nor frame nor keep them. */
+/** Answers are for programs; a browser must not execute, frame or cache them. */
 const HEADERS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
-  // Keys, sessions and people's data pass here; and health is right at this moment only.
+  // Answers carry keys, sessions and personal data; and health is true only at this moment.
   'cache-control': 'no-store',
 } as const;
 
-/** What pages of an allowed origin may send and read. Cookies are not among it: a key is what lets them in. */
+/** What pages of an allowed origin may send and read. No cookies: pages authenticate with a key. */
 const CORS = {
   'access-control-allow-methods': 'GET, POST, PUT',
   'access-control-allow-headers': 'authorization, content-type, x-session',
@@ -34,7 +34,7 @@ export function setHeaders(request: FastifyRequest, reply: FastifyReply, origins
   });
 }
 
-/** Whether it is a browser's question whether a page may call; it is answered here, if so. */
+/** Answers a CORS preflight request of an allowed page, and returns whether the request was one. */
 export function answerPreflight(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): boolean {
   const { method, headers } = request;
   const asks = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;

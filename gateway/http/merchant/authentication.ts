@@ -10,9 +10,8 @@ const BASIC = 'Basic realm="lockgate", charset="UTF-8"';
 const BEARER = 'Bearer realm="lockgate"';
 
 /**
- * The API key of a request. A password beside it is refused: whoever sends one takes the key for something else.
- *
- * @param members what the problem has beside ours
+ * The API key of a request. A password with it is refused: the client mistakes the key for something else.
+ * @param members additional members of the problem
  * @throws Refusal 401
  */
 export async function checkApiKey(
@@ -26,8 +25,8 @@ export async function checkApiKey(
   if (key !== undefined) return key;
   const detail =
     encoded === undefined
-      ? 'this wants an API key: send it as the user of HTTP basic authentication, with an empty password'
-      : 'the API key is not in force, or a password was sent beside it';
+      ? 'an API key is required: send it as the user of HTTP basic authentication, with an empty password'
+      : 'the API key is invalid, or a password was sent with it';
   throw new Refusal({
     status: 401,
     code: 'unauthorized',
@@ -37,7 +36,7 @@ export async function checkApiKey(
   });
 }
 
-/** The bearer token of a request. @throws Refusal 401, or 403 where it lacks the scope */
+/** The bearer token of a request. @throws Refusal 401, or 403 if it lacks the scope */
 export async function checkBearer(
   parts: MerchantParts,
   authorization: string | undefined,
@@ -48,7 +47,7 @@ export async function checkBearer(
     throw new Refusal({
       status: 401,
       code: 'unauthorized',
-      detail: 'this wants a bearer token: get one with POST /oauth/token',
+      detail: 'a bearer token is required: get one with POST /oauth/token',
       headers: { 'www-authenticate': `${BEARER}, scope="${scope}"` },
     });
   const token = await checkToken(parts, given);
@@ -56,19 +55,19 @@ export async function checkBearer(
   return token;
 }
 
-/** @throws Refusal 401 where the token is not in force */
+/** @throws Refusal 401 if the token is not valid */
 export async function checkToken(parts: MerchantParts, given: string): Promise<AccessToken> {
   const token = await parts.accessTokens.check(given);
   if (token !== null) return token;
   throw new Refusal({
     status: 401,
     code: 'unauthorized',
-    detail: 'the token is not in force: it is for one hour, and ends with its API key',
+    detail: 'the token is not valid: it expires after one hour, or when its API key is revoked',
     headers: { 'www-authenticate': `${BEARER}, error="invalid_token"` },
   });
 }
 
-/** The refusal of a token that is for other things (RFC 6750 §3.1). */
+/** The refusal of a token without the required scope (RFC 6750 §3.1). */
 export function lacksScope(scope: Scope): Refusal {
   return new Refusal({
     status: 403,

@@ -1,15 +1,15 @@
 /**
- * Holds a value against a schema and says what is wrong, member by member: a JSON pointer and a sentence each
- * (RFC 9457). It reads the same typebox schemas that document the interface, and knows the keywords below and no
+ * Validates a value against a schema and reports each bad member: a JSON pointer and a sentence (RFC 9457). It reads
+ * the typebox schemas that also document the interface. It knows only the keywords below, and refuses schemas with
  * others, so that no schema promises what is not checked.
  *
- * It is ours because int64 is: the usual validators take a bigint for no integer, and a number for an exact one.
+ * It is our own because of int64: the usual validators don't accept a bigint as an integer.
  */
 import type { TSchema } from 'typebox';
 import { FAULTS_REPORTED, type Fault } from '../../faults.js';
 import { INT64_MAX, INT64_MIN } from '../../store/contract/people-store.js';
 
-/** What a schema of ours may say of a value. */
+/** The keywords of our schemas. */
 interface Keywords {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Keywords>>;
@@ -31,14 +31,14 @@ const KNOWN = new Set(`${CHECKED} ${DOCUMENTING}`.split(' '));
 const INT32_MAX = 2 ** 31 - 1;
 const INT32_MIN = -(2 ** 31);
 
-/** What is wrong with it, at most {@link FAULTS_REPORTED}; none where it fits. What the schema lacks is ignored. */
+/** The faults of a value, at most {@link FAULTS_REPORTED}. Members that the schema does not name are ignored. */
 export function faultsOf(schema: TSchema, value: unknown): Fault[] {
   const faults: Fault[] = [];
   check(schema as Keywords, value, '', faults);
   return faults.slice(0, FAULTS_REPORTED);
 }
 
-/** @throws Error where a schema has a keyword that is not checked here */
+/** @throws Error if a schema has a keyword that is not checked here */
 export function assertChecked(schema: TSchema): void {
   const keywords = schema as Keywords;
   const unknown = Object.keys(keywords).find((name) => !KNOWN.has(name));
@@ -47,7 +47,7 @@ export function assertChecked(schema: TSchema): void {
   if (keywords.items !== undefined) assertChecked(keywords.items as TSchema);
 }
 
-/** A whole number that was read from JSON, exact. */
+/** A whole number that was read from JSON, as a bigint. */
 export function toBigInt(value: number | bigint): bigint {
   return BigInt(value);
 }
@@ -68,13 +68,13 @@ function check(schema: Keywords, value: unknown, pointer: string, faults: Fault[
 function checkMembers(schema: Keywords, value: Record<string, unknown>, pointer: string, faults: Fault[]): void {
   for (const [name, member] of Object.entries(schema.properties ?? {})) {
     const where = `${pointer}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    // Its own only: what an object inherits nobody sent.
+    // Own members only: inherited ones were not sent.
     if (Object.hasOwn(value, name)) check(member, value[name], where, faults);
     else if (schema.required?.includes(name)) faults.push({ pointer: where, detail: 'it is missing' });
   }
 }
 
-/** What is wrong with the value itself; its members are looked at after it. */
+/** What is wrong with the value itself, apart from its members. */
 function detailOf(schema: Keywords, value: unknown): string | undefined {
   switch (schema.type) {
     case 'object':

@@ -1,21 +1,21 @@
-/** A form as OAuth's clients send it (RFC 6749, appendix B). */
+/** Form bodies, as OAuth clients send them (RFC 6749, appendix B). */
 import { LockgateError } from '../../../proto/errors.js';
 
 /** Parameters of a form; OAuth has a handful. */
 const MAX_PARAMETERS = 100;
 
 /**
- * The parameters by name. One that is given twice is a list, which no schema of ours takes: OAuth forbids it.
+ * The parameters by name. A repeated one is a list, which our schemas refuse: OAuth forbids it.
  *
  * @throws LockgateError `input-form`
  */
 export function readFormBody(bytes: Buffer): Record<string, string | string[]> {
   const text = bytes.toString('utf8');
-  // Before it is parsed: half a million of them take longer than others should wait.
+  // Before parsing: half a million parameters would block the event loop for too long.
   if (text.split('&', MAX_PARAMETERS + 1).length > MAX_PARAMETERS)
     throw new LockgateError(
       'input-form',
-      `the form has more than ${MAX_PARAMETERS} parameters, the most that is taken`,
+      `the form has more than ${MAX_PARAMETERS} parameters, the maximum`,
     );
   const parameters = new URLSearchParams(text);
   const form: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;

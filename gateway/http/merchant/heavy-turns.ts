@@ -1,17 +1,17 @@
 /**
- * Large bodies are read one in each turn of the event loop: to read one of a mebibyte takes some 20 ms, and several
- * that arrived together would hold up everybody else for as long as all of them take (interfaces.md §2, Fairness).
+ * Reads large bodies one per turn of the event loop. Parsing a mebibyte takes some 20 ms, and several that arrive
+ * together would block everyone else for the sum of that (interfaces.md §2, Fairness).
  */
 import { afterThisTurn } from '../../../proto/clock.js';
 
-/** Bodies from so many bytes on wait for a turn. */
+/** Bodies of at least so many bytes wait for a turn. */
 const HEAVY_BYTES = 32 * 1024;
 
 export class HeavyTurns {
   readonly #waiting: (() => void)[] = [];
   #isTaken = false;
 
-  /** Resolves when a body of so many bytes may be read; at once where it is small. */
+  /** Resolves when a body of so many bytes may be read; at once if it is small. */
   async next(bytes: number): Promise<void> {
     if (bytes < HEAVY_BYTES) return;
     await new Promise<void>((resolve) => {
@@ -25,7 +25,7 @@ export class HeavyTurns {
     this.#isTaken = first !== undefined;
     if (first === undefined) return;
     first();
-    // Another turn is left to whatever else has arrived.
+    // Leaves a turn to whatever else has arrived.
     afterThisTurn(() => afterThisTurn(() => this.#goOn()));
   }
 }

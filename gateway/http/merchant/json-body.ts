@@ -1,36 +1,36 @@
 /**
- * JSON as merchants send it, with whole numbers exact (interfaces.md §2, int64): what a JavaScript number can't hold
+ * Parses merchants' JSON with exact whole numbers (interfaces.md §2, int64): what a JavaScript number can't hold
  * becomes a bigint, whether it is spelled 9223372036854775807, 9223372036854775807.0 or 9223372036854775807e0.
  *
- * The engine's own parser is many times as fast as any that is written in JavaScript, and rounds. So the text is looked
- * through first: numbers that could be rounded are put between quotes, with a mark that no body can have, and made
- * exact numbers again behind the parser. Nesting is bounded on the way, so that nothing after it fears for its stack;
- * and so is how much there is in a body, since a mebibyte of nothing but `{}` keeps the event loop longer than 50 ms.
+ * The engine's own parser is many times as fast as one written in JavaScript, but rounds. So the text is scanned first:
+ * numbers that could be rounded are quoted, with a mark that no body can contain, and turned back into exact numbers
+ * after parsing. The scan also limits the nesting, to protect the stack, and the number of values: a mebibyte of
+ * nothing but `{}` would block the event loop for more than 50 ms.
  */
 import { randomBytes } from 'node:crypto';
 import { LockgateError } from '../../../proto/errors.js';
 import { Refusal } from './refusal.js';
 
-/** Objects and arrays inside each other. */
+/** The deepest nesting of objects and arrays. */
 export const MAX_DEPTH = 64;
-/** Values of a body: members, items, and the objects and arrays that have them. A thousand users have some ten each. */
+/** The most values of a body: members, items, objects and arrays. A thousand users have some ten each. */
 export const MOST_VALUES = 32_768;
-/** Numbers of a body that could be rounded, by their length or exponent: each costs many times what others do. */
+/** The most numbers of a body that could be rounded: each costs many times what others do. */
 export const MOST_LONG_NUMBERS = 4_096;
-/** A number of so many digits is exact as a JavaScript number, whatever they are. */
+/** A number of up to so many digits is always exact as a JavaScript number. */
 const EXACT_DIGITS = 15;
-/** Powers of ten that a number may have and still be an int64; beyond it is not worth writing out. */
+/** Numbers with larger exponents are not expanded: they can't be an int64. */
 const MAX_EXPONENT = 40;
 
 /**
- * What stands before the digits of a number that was put between quotes. Drawn anew by each process, so that no body
- * can have a text that begins like it.
+ * Precedes the digits of a quoted number. It is random for each process, so that no body can contain a string that
+ * starts with it.
  */
 const MARK = `${randomBytes(16).toString('hex')}:`;
 const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
- * @throws LockgateError `input-json` where it is no JSON in UTF-8, or nested too deeply
+ * @throws LockgateError `input-json` if it is not JSON in UTF-8, or nested too deeply
  * @throws Refusal 413 `too-many-values`
  */
 export function readJsonBody(bytes: Buffer): unknown {
@@ -41,7 +41,7 @@ export function readJsonBody(bytes: Buffer): unknown {
   try {
     value = JSON.parse(quoted);
   } catch {
-    // What the parser says quotes the body, and a body may hold a password.
+    // The parser's message quotes the body, which may contain a password.
     throw notJson();
   }
   return hasMarks ? withoutMarks(value) : value;
@@ -55,7 +55,7 @@ function decodeUtf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new LockgateError('input-json', 'the body is not valid UTF-8, as JSON has to be');
+    throw new LockgateError('input-json', 'the body is not valid UTF-8');
   }
 }
 
@@ -64,7 +64,7 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /**
- * Puts marked quotes around each number that a JavaScript number may not hold.
+ * Quotes and marks each number that may not be exact as a JavaScript number.
  *
  * @throws LockgateError `input-json`
  * @throws Refusal 413 `too-many-values`
@@ -95,18 +95,18 @@ function quoteNumbers(text: string): { readonly quoted: string; readonly hasMark
       at = end - 1;
     }
     if (depth > MAX_DEPTH)
-      throw new LockgateError('input-json', `the body is nested more than ${MAX_DEPTH} deep, the most that is taken`);
+      throw new LockgateError('input-json', `the body is nested more than ${MAX_DEPTH} levels deep`);
     if (values > MOST_VALUES) throw tooMany(MOST_VALUES, 'values (members, items, objects and arrays)');
   }
   return { quoted: pieces.join('') + text.slice(done), hasMarks: pieces.length > 0 };
 }
 
 function tooMany(most: number, what: string): Refusal {
-  const detail = `the body has more than ${most.toLocaleString('en')} ${what}, the most that is taken`;
+  const detail = `the body has more than ${most.toLocaleString('en')} ${what}, the maximum`;
   return new Refusal({ status: 413, code: 'too-many-values', detail });
 }
 
-/** The place of the closing quote, or the end of the text. */
+/** The position of the closing quote, or the end of the text. */
 function endOfString(text: string, opening: number): number {
   let at = opening;
   do {
@@ -116,14 +116,14 @@ function endOfString(text: string, opening: number): number {
   return at;
 }
 
-/** Whether an odd number of backslashes stands before it. */
+/** Whether an odd number of backslashes precedes it. */
 function isEscaped(text: string, at: number): boolean {
   let first = at;
   while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
   return (at - first) % 2 === 1;
 }
 
-/** Where a number ends, and whether it has no exponent and so few digits that it is exact as it is. */
+/** Where a number ends, and whether it is certainly exact: no exponent and few digits. */
 function endOfNumber(text: string, start: number): { readonly end: number; readonly isPlain: boolean } {
   let [end, digits, hasExponent] = [start, 0, false];
   for (; end < text.length; end += 1) {
@@ -131,13 +131,13 @@ function endOfNumber(text: string, start: number): { readonly end: number; reado
     if (isDigit(code)) digits += 1;
     // An e or E.
     else if ((code | 0x20) === 0x65) hasExponent = true;
-    // A plus, a minus, a point.
+    // A plus, a minus, a decimal point.
     else if (code !== 0x2b && code !== 0x2d && code !== 0x2e) break;
   }
   return { end, isPlain: digits <= EXACT_DIGITS && !hasExponent };
 }
 
-/** Short numbers with an exponent are exact up to 2^53: no two of so few digits have one double, but for 0. */
+/** Short numbers with an exponent are exact up to 2^53, except 0: no two of them map to the same double. */
 function isExact(number: string): boolean {
   const value = Number(number);
   return number.length <= EXACT_DIGITS && value !== 0 && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
@@ -147,7 +147,10 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
-/** The numbers again, in place. Nesting is bounded. @throws LockgateError `input-json` where one is a member's name */
+/**
+ * Restores marked numbers in place; the nesting is limited. @throws LockgateError `input-json` if one is a member's
+ * name
+ */
 function withoutMarks(value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith(MARK) ? toNumber(value.slice(MARK.length)) : value;
   if (typeof value !== 'object' || value === null) return value;
@@ -162,17 +165,17 @@ function withoutMarks(value: unknown): unknown {
     if (typeof member !== 'string' && typeof member !== 'object') continue;
     const plain = withoutMarks(member);
     if (plain === member) continue;
-    // Assigned in the usual way, a member named so would be none.
+    // A plain assignment would set the prototype.
     if (name === '__proto__') Object.defineProperty(members, name, { value: plain, enumerable: true });
     else members[name] = plain;
   }
   return value;
 }
 
-/** A whole number as a number where that is exact, else as a bigint; any other as a number that is not whole. */
+/** A whole number as a number if that is exact, otherwise as a bigint; any other as a number that is not whole. */
 function toNumber(text: string): number | bigint {
   const whole = toWhole(text);
-  // 1.00000000000000000001 would be rounded to a whole number, which nobody wrote.
+  // 1.00000000000000000001 would be rounded to a whole number.
   if (whole === undefined) return Number.isInteger(Number(text)) ? Number.NaN : Number(text);
   const number = Number(whole);
   return Number.isSafeInteger(number) ? number : whole;

@@ -16,14 +16,14 @@ import {
 
 const PET_STATUSES = ['available', 'pending', 'sold'] as const;
 
-/** Photos, and tags, of one pet. More would hold up everybody else while they are read, kept and written. */
+/** The most photos, and tags, of one pet. More would block the event loop for too long. */
 const MOST_OF_A_PET = 1_000;
 
 /** A whole number of 64 bits, exact to the digit. */
 export const Int64 = (options: { minimum?: number; description?: string } = {}) =>
   Type.Unsafe<number | bigint>({ type: 'integer', format: 'int64', ...options });
 
-/** A name or another short text of somebody's; no limit where `most` is Infinity. */
+/** A name or another short text; unlimited if `most` is Infinity. */
 export function shortText(most: number, options: { minLength?: number; description?: string } = {}) {
   return Type.String({ ...options, ...(Number.isFinite(most) && { maxLength: most }) });
 }
@@ -31,11 +31,11 @@ export function shortText(most: number, options: { minLength?: number; descripti
 function categoryOf(most: number) {
   return Type.Object(
     { id: Type.Optional(Int64()), name: Type.Optional(shortText(most)) },
-    { description: 'A name with an id of your own.' },
+    { description: 'A name with your own id.' },
   );
 }
 
-/** As it is answered: names from before there was a limit may be longer. */
+/** In answers: names from before there was a limit may be longer. */
 const Category = categoryOf(Number.POSITIVE_INFINITY);
 
 const Status = Type.Unsafe<(typeof PET_STATUSES)[number]>({ type: 'string', enum: [...PET_STATUSES] });
@@ -50,7 +50,7 @@ function newPetOf(most: number) {
       owner: Type.Optional(
         Type.Object(
           { id: Type.Optional(shortText(most)), name: Type.Optional(shortText(most)) },
-          { description: 'Another way to say owner_id. Where both are there, they have to agree.' },
+          { description: 'An alternative to owner_id. If both are present, they must agree.' },
         ),
       ),
     },
@@ -61,7 +61,7 @@ function newPetOf(most: number) {
 function changedPetOf(most: number) {
   return Type.Object(
     {
-      id: Int64({ minimum: 1, description: 'As the creation of the pet answered it.' }),
+      id: Int64({ minimum: 1, description: 'The id that the creation returned.' }),
       name: shortText(most, { minLength: 1 }),
       photoUrls: Type.Array(Type.String(), { maxItems: MOST_OF_A_PET }),
       status: Type.Optional(Status),
@@ -77,7 +77,7 @@ type ChangedPet = Static<ReturnType<typeof changedPetOf>>;
 
 const PetBody = Type.Object(
   {
-    id: Int64({ description: 'Ours; the first pet of a merchant is 1.' }),
+    id: Int64({ description: 'Assigned by lockgate; a merchant’s first pet is 1.' }),
     name: Type.String(),
     owner_id: Type.Optional(Type.String()),
     species: Type.Optional(Type.String()),
@@ -87,7 +87,7 @@ const PetBody = Type.Object(
     category: Type.Optional(Category),
     tags: Type.Optional(Type.Array(Category)),
   },
-  { title: 'Pet', description: 'A pet. What nobody has said of it is absent.' },
+  { title: 'Pet', description: 'A pet. Unknown members are absent.' },
 );
 
 const CREATED = { id: 1, name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle', photoUrls: [] };
@@ -112,7 +112,7 @@ const createPet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
   bodyExample: { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' },
   responses: {
     201: { description: 'The pet, with its id.', schema: PetBody, example: CREATED },
-    400: problemResponse('The body is not JSON, the name is missing or empty, a member has a wrong type.'),
+    400: problemResponse('The body is not JSON, the name is missing or empty, or a member has the wrong type.'),
     401: UNAUTHORIZED,
     413: tooLarge(quota.petBytes),
     415: WRONG_TYPE,
@@ -140,23 +140,23 @@ const updatePet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
   tag: 'pets',
   summary: 'Updates a pet.',
   description:
-    'Replaces the members of this shape: a status, category or tags that are left out are none from then on. What ' +
-    'the creation said beside the name stays. The id is looked at first (400), then the other members (405), then ' +
-    'whether there is such a pet (404).',
+    'Replaces the members of this schema: leaving out status, category or tags removes them. The owner, species and ' +
+    'breed stay as they were created. The id is checked first (400), then the other members (405), then whether ' +
+    'the pet exists (404).',
   scheme: 'bearer',
   body: changedPetOf(nameLength),
   bodyBytes: quota.petBytes,
   bodyExample: CHANGE,
   responses: {
     200: { description: 'The pet.', schema: PetBody, example: { ...CREATED, ...CHANGE } },
-    400: problemResponse('Invalid ID supplied: none, no int64, or below 1; or the body is not JSON.'),
+    400: problemResponse('Invalid ID supplied: missing, not an int64, or below 1; or the body is not JSON.'),
     401: UNAUTHORIZED,
     403: problemResponse('The token lacks the scope pets:write.'),
     404: problemResponse('Pet not found.'),
-    405: problemResponse('Validation exception: a member is missing or wrong.', {
-      allow: { description: 'Always PUT: the method is right.', type: 'string' },
+    405: problemResponse('Validation exception: a member is missing or invalid.', {
+      allow: { description: 'Always PUT: the method itself is correct.', type: 'string' },
     }),
-    413: tooLarge(quota.petBytes, ', or the pet would be larger than that'),
+    413: tooLarge(quota.petBytes, ', or the updated pet would be'),
     415: WRONG_TYPE,
     429: tooMany(),
     503: UNAVAILABLE,

@@ -1,4 +1,4 @@
-/** What a caller of the merchants' interface is told no with: a status, headers that belong to it, and the faults. */
+/** A refused call of the merchants' interface: its status, the headers that belong to it, and the faults. */
 import { type Fault, ManyFaults } from '../../faults.js';
 
 export interface RefusalTerms {
@@ -9,7 +9,7 @@ export interface RefusalTerms {
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly faults?: readonly Fault[] | undefined;
-  /** Members of the problem beside ours, such as OAuth's `error`. */
+  /** Additional members of the problem, such as OAuth's `error`. */
   readonly members?: Readonly<Record<string, string>> | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a row of the merchants' interface says (interfaces.md §2). Its schemas check what comes, write what goes, and
- * document both, so that the three can't differ.
+ * A route of the merchants' interface (interfaces.md §2). Its schemas validate requests, serialise answers and document
+ * both, so that the three can't differ.
  */
 import { type TSchema, Type } from 'typebox';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
@@ -11,31 +11,31 @@ import type { ApiKey } from '../../store/contract/access-store.js';
 import type { Refusal } from './refusal.js';
 
 /**
- * Who may call: anybody; whoever has a merchant's API key; whoever has a bearer token with the scope `pets:write`;
- * whoever has a token with `webhooks:test`, which stands in the body.
+ * Who may call: `none`: anyone; `api-key`: whoever has a merchant's API key; `bearer`: a bearer token with the scope
+ * `pets:write`; `access-token`: a token in the body with the scope `webhooks:test`.
  */
 export type Scheme = 'none' | 'api-key' | 'bearer' | 'access-token';
 
 export const JSON_TYPE = 'application/json';
 export const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-/** One call, after it was authenticated and checked. */
+/** One call, authenticated and validated. */
 export interface Call {
   readonly parts: MerchantParts;
-  /** The caller's; 0 where the row wants nobody to say who they are, or the body says it. */
+  /** The caller's; 0 if the route needs no authentication, or takes its token from the body. */
   readonly merchantId: number;
-  /** Where the row wants one. */
+  /** Set if the route's scheme is `api-key`. */
   readonly key: ApiKey | undefined;
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** As the row's schema says it is. */
+  /** Valid by the route's schema. */
   readonly body: unknown;
   readonly address: string;
-  /** Whether the caller's connection is said to be over TLS. */
+  /** Whether the caller's connection is over TLS, according to a trusted proxy. */
   readonly isHttps: boolean;
-  /** Counts the call for the merchant that its body names, where nothing before the body does. @throws OverBudget */
+  /** Charges the call to a merchant who is known only from the body. @throws OverBudget */
   readonly takeRequest: (merchantId: number) => void;
-  /** Fires when nobody waits for the answer any more. */
+  /** Fires when the client has hung up. */
   readonly signal: AbortSignal;
 }
 
@@ -46,10 +46,10 @@ export interface HttpAnswer {
   readonly body?: unknown;
 }
 
-/** What an answer of one status is, for those who read the documentation and for those who write the answer. */
+/** An answer of one status: documents it and serialises it. */
 export interface ResponseTerms {
   readonly description: string;
-  /** Absent where the body is empty. */
+  /** Absent if the body is empty. */
   readonly schema?: TSchema;
   readonly example?: unknown;
   readonly headers?: Readonly<Record<string, { readonly description: string; readonly type: 'integer' | 'string' }>>;
@@ -63,34 +63,34 @@ interface RouteTerms {
   readonly operationId: string;
   readonly tag: 'pets' | 'users' | 'webhooks' | 'tokens' | 'health';
   readonly summary: string;
-  /** More of it, in Markdown, for the documentation. */
+  /** Details in Markdown, for the documentation. */
   readonly description?: string;
   readonly responses: Readonly<Record<number, ResponseTerms>>;
 }
 
-/** A row for merchants. */
+/** A route for merchants. */
 export interface MerchantRoute extends RouteTerms {
   readonly scheme: Scheme;
   readonly query?: TSchema;
   readonly body?: TSchema;
-  /** The most bytes that a body may have; it holds before anybody is authenticated. */
+  /** The largest body in bytes; enforced before authentication. */
   readonly bodyBytes?: number;
-  /** JSON unless it says otherwise. */
+  /** JSON by default. */
   readonly bodyType?: typeof JSON_TYPE | typeof FORM_TYPE;
   /** Whether JSON may also come as `text/plain`. */
   readonly takesPlainText?: boolean;
   /** An example of the body, for the documentation. */
   readonly bodyExample?: unknown;
-  /** Headers that the row looks at, for the documentation. */
+  /** Headers that the route reads, for the documentation. */
   readonly headers?: TSchema;
-  /** A body that is a longer list is refused with 413. */
+  /** A longer list as the body is refused with 413. */
   readonly mostItems?: number;
-  /** How the row says no to what does not fit its schemas; a 400 with the faults where it has no way of its own. */
+  /** The refusal of a request that does not fit the schemas; by default a 400 with the faults. */
   readonly refuse?: (faults: readonly Fault[]) => Refusal;
   readonly handle: (call: Call) => Promise<HttpAnswer>;
 }
 
-/** A row for whoever can reach the port. */
+/** A route without authentication. */
 export interface HealthRoute extends RouteTerms {
   readonly scheme: 'none';
   readonly answer: (health: Health) => HttpAnswer;
@@ -104,40 +104,40 @@ function budgetsInWords(): string {
     .join(' ');
 }
 
-/** An error, as every row answers one (RFC 9457). */
+/** The body of every error (RFC 9457). */
 export const Problem = Type.Object(
   {
-    type: Type.String({ description: 'Always about:blank: the status says what kind it is.' }),
+    type: Type.String({ description: 'Always about:blank: the status tells the kind of error.' }),
     title: Type.String({ description: 'The status in words.' }),
     status: Type.Integer({ minimum: 400, maximum: 599 }),
     detail: Type.String({ description: 'A sentence for people.' }),
-    code: Type.String({ description: 'What it is, for programs.' }),
+    code: Type.String({ description: 'The kind of error, for programs.' }),
     budget: Type.Optional(
       Type.Unsafe<BudgetName>({
         type: 'string',
         enum: Object.keys(BUDGETS),
-        description: `With 429, which budget is spent or which quota is full. ${budgetsInWords()}`,
+        description: `With 429, the budget that is used up or the quota that is full. ${budgetsInWords()}`,
       }),
     ),
     errors: Type.Optional(
       Type.Array(Type.Object({ pointer: Type.String(), detail: Type.String() }), {
-        description: 'Each bad member by its JSON pointer, with a sentence. At most 100.',
+        description: 'Each bad member: its JSON pointer and a sentence. At most 100.',
       }),
     ),
   },
   { title: 'Problem', description: 'An error (RFC 9457).' },
 );
 
-/** A problem as an answer of a row. */
+/** A problem document as an answer. */
 export function problemResponse(description: string, headers?: ResponseTerms['headers']): ResponseTerms {
   return { description, schema: Problem, isProblem: true, ...(headers && { headers }) };
 }
 
-export const UNAUTHORIZED: ResponseTerms = problemResponse('No API key or token, or one that is not in force.', {
-  'www-authenticate': { description: 'The scheme that is wanted.', type: 'string' },
+export const UNAUTHORIZED: ResponseTerms = problemResponse('No API key or token, or an invalid one.', {
+  'www-authenticate': { description: 'The required scheme.', type: 'string' },
 });
 
-/** The answer to a body of more than so many bytes; `also` is what else is too much. */
+/** The answer to a body over so many bytes; `also` names further limits. */
 export function tooLarge(bytes: number, also = ''): ResponseTerms {
   return problemResponse(`The body is over ${sizeInWords(bytes)}${also}.`);
 }
@@ -150,14 +150,14 @@ export function sizeInWords(bytes: number): string {
 
 const RETRY_AFTER = { 'retry-after': { description: 'When to try again, in seconds.', type: 'integer' } } as const;
 
-/** The answer to what is more than a budget allows; `also` is a limit of the row's own. */
+/** The answer to a request over budget; `also` names a limit of the route's own. */
 export function tooMany(also = ''): ResponseTerms {
-  return problemResponse(`${also}A budget is spent or a quota is full; \`budget\` names it.`, RETRY_AFTER);
+  return problemResponse(`${also}A budget is used up or a quota is full; \`budget\` names it.`, RETRY_AFTER);
 }
 
-export const WRONG_TYPE: ResponseTerms = problemResponse('The body is not of the type that is wanted.');
+export const WRONG_TYPE: ResponseTerms = problemResponse('The body does not have the required content type.');
 
 export const UNAVAILABLE: ResponseTerms = problemResponse(
-  'The gateway starts or stops, its store takes nothing at the moment, or too much waits. Nothing was changed.',
+  'The gateway is starting or stopping, its store can’t write, or its queues are full. Nothing was changed.',
   RETRY_AFTER,
 );

@@ -1,4 +1,4 @@
-/** The merchants' port as one table of routes (interfaces.md §2), and what is known of its paths. */
+/** All routes of the merchants' port (interfaces.md §2). */
 import { DEFAULT_FAIRNESS, type Fairness } from '../../fairness/fairness-settings.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
 import { petRoutes } from './pet-routes.js';
@@ -7,25 +7,25 @@ import { TEST_WEBHOOK_ROUTES } from './test-webhook-routes.js';
 import { TOKEN_ROUTES } from './token-routes.js';
 import { userRoutes } from './user-routes.js';
 
-/** The rows that merchants call, within these limits. */
+/** The merchants' routes, with these limits. */
 export function merchantRoutes(fairness: Fairness): readonly MerchantRoute[] {
   return [...petRoutes(fairness), ...userRoutes(fairness), ...TEST_WEBHOOK_ROUTES, ...TOKEN_ROUTES];
 }
 
-/** Every row of the port, within these limits. */
+/** Every route of the port, with these limits. */
 export function httpRoutes(fairness: Fairness): readonly HttpRoute[] {
   return [...merchantRoutes(fairness), ...HEALTH_ROUTES];
 }
 
-/** The rows that merchants call where nobody set a limit. */
+/** The merchants' routes with the default limits. */
 export const MERCHANT_ROUTES: readonly MerchantRoute[] = merchantRoutes(DEFAULT_FAIRNESS);
 
-/** The same for every row. */
+/** Every route with the default limits. */
 export const HTTP_ROUTES: readonly HttpRoute[] = [...MERCHANT_ROUTES, ...HEALTH_ROUTES];
 
-/** The methods that a path takes; undefined where there is no such path. HEAD asks for what has no consequences. */
+/** The methods of a path; undefined if there is no such path. HEAD is allowed only where GET changes nothing. */
 export function methodsOf(path: string): string[] | undefined {
-  const rows = HTTP_ROUTES.filter((row) => row.path === path);
-  if (rows.length === 0) return undefined;
-  return rows.flatMap((row) => ('answer' in row ? [row.method, 'HEAD'] : [row.method]));
+  const routes = HTTP_ROUTES.filter((route) => route.path === path);
+  if (routes.length === 0) return undefined;
+  return routes.flatMap((route) => ('answer' in route ? [route.method, 'HEAD'] : [route.method]));
 }

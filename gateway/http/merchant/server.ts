@@ -1,11 +1,11 @@
 /**
- * HTTP for merchants: the routes of routes.ts, within limits. Errors are problems as RFC 9457 says.
+ * The merchants' HTTP server: serves the routes of routes.ts, within limits. Errors are problem documents (RFC 9457).
  *
- * A request goes through these gates: is there such a route, is the body short enough for it, who calls and may they
- * call so often, is the body of the right type, does it fit the row's schemas. So a stranger's body is not read before
- * we know whose it is, and nothing of a request is ever written down but its route, its status and its id: a login has
- * a password in its URL. What a merchant does counts against its budgets, and what nobody with a key does against those
- * of the address (interfaces.md §2, Fairness).
+ * A request is checked in this order: is there such a route, is the body short enough for it, who calls, is the caller
+ * within budget, does the body have the right type, does it fit the route's schemas. So a body is not read before its
+ * sender is authenticated. Of a request only route, status and id are ever logged: a login has a password in its URL.
+ * Authenticated requests count against the merchant's budgets, others against those of their address (interfaces.md §2,
+ * Fairness).
  */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -58,10 +58,10 @@ export interface HttpServerOptions {
   readonly onAnswered: (answered: Omit<RequestAnswered, 'atMs'>) => void;
 }
 
-/** What clients say of JSON when nobody told them what to say; taken where a row says so. */
+/** The content type of generic clients; accepted by routes that say so. */
 const PLAIN_TYPE = 'text/plain';
 
-/** Who calls, from one gate to the next. */
+/** Who calls, as found by authentication. */
 interface Caller {
   readonly merchantId: number;
   readonly key: ApiKey | undefined;
@@ -75,8 +75,8 @@ export class HttpServer {
   readonly #callers = new WeakMap<FastifyRequest, Caller>();
   readonly #broken = new WeakMap<FastifyRequest, Error>();
   readonly #begun = new WeakMap<FastifyRequest, number>();
-  /** Paths of the rows that merchants call: who that is, each row finds out. */
-  readonly #rows = new Set<string>();
+  /** Paths of the merchants' routes, which authenticate by themselves. */
+  readonly #merchantPaths = new Set<string>();
   /** Requests that were counted for their address. */
   readonly #counted = new WeakSet<FastifyRequest>();
   readonly #heavy = new HeavyTurns();
@@ -93,9 +93,9 @@ export class HttpServer {
       serverFactory: options.connections.makeServer,
       clientErrorHandler: answerClientError,
       genReqId: () => `req_${randomBytes(10).toString('hex')}`,
-      // A login is no safe method, whatever HTTP says of GET.
+      // A login has side effects, although it is a GET.
       exposeHeadRoutes: false,
-      // What can't be read as a path is answered before there is a route; Fastify's own answer would quote it.
+      // An invalid path fails before routing; Fastify's own answer would quote it.
       frameworkErrors: (_error, _request, reply) => {
         sendProblem(reply as FastifyReply, 400, new LockgateError('input-path', 'the path is not valid'));
       },
@@ -114,7 +114,7 @@ export class HttpServer {
     return (this.#fastify.server.address() as AddressInfo).port;
   }
 
-  /** Ends every connection. */
+  /** Closes every connection. */
   async close(): Promise<void> {
     await this.#fastify.close();
   }
@@ -135,7 +135,7 @@ export class HttpServer {
       { parseAs: 'buffer' },
       async (_request: FastifyRequest, body: Buffer) => readFormBody(body),
     );
-    // Rows check what comes by themselves (check-value.ts); their schemas stand here for what goes.
+    // Requests are validated by check-value.ts; Fastify uses the schemas for answers only.
     this.#fastify.setValidatorCompiler(() => () => true);
   }
 
@@ -159,7 +159,7 @@ export class HttpServer {
     this.#fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   }
 
-  /** A refusal of somebody whom no merchant answers for counts for the address. Returns the error to answer with. */
+  /** Charges the refusal of an unauthenticated request to its address. Returns the error to answer with. */
   #countRefusal(error: FastifyError, request: FastifyRequest): FastifyError | LockgateError {
     const isStranger = !this.#callers.has(request) && !this.#counted.has(request);
     if (!isStranger || statusOf(error) >= 500) return error;
@@ -177,12 +177,12 @@ export class HttpServer {
     this.#options.budgets.takeStranger(this.#placeOf(request), kind);
   }
 
-  /** The address that a stranger's requests count for. */
+  /** The address group that an unauthenticated request counts for. */
   #placeOf(request: FastifyRequest): string {
     return addressGroup(this.#options.proxies.clientOf(request.raw));
   }
 
-  /** Bytes whose number no header said. */
+  /** Charges a body whose size no header announced. */
   #countBody(request: FastifyRequest, body: Buffer): void {
     const caller = this.#callers.get(request);
     if (caller !== undefined && request.headers['content-length'] === undefined)
@@ -196,10 +196,10 @@ export class HttpServer {
       setHeaders(request, reply, corsOrigins);
       checkHost(request.raw, reply.raw);
       if (connections.isReserved(request.raw)) refuseInReserve(request);
-      if (!this.#rows.has(request.routeOptions.url ?? '')) this.#countStranger(request, kindOf(request));
+      if (!this.#merchantPaths.has(request.routeOptions.url ?? '')) this.#countStranger(request, kindOf(request));
       if (!request.is404) return;
       if (methodsOf(pathOf(request)) !== undefined && answerPreflight(request, reply, corsOrigins)) return reply;
-      // Before a body is read that nobody asked for.
+      // Before its body is read.
       refuseMethod(request);
       sendNotFound(reply);
       return reply;
@@ -218,51 +218,51 @@ export class HttpServer {
 
   #addRoutes(): void {
     const { health, fairness } = this.#options;
-    for (const row of httpRoutes(fairness)) {
-      const { method, path: url } = row;
-      const schema = routeSchema(row);
-      if ('answer' in row) {
-        const handler = async (_request: FastifyRequest, reply: FastifyReply) => await send(reply, row.answer(health));
+    for (const route of httpRoutes(fairness)) {
+      const { method, path: url } = route;
+      const schema = routeSchema(route);
+      if ('answer' in route) {
+        const handler = async (_request: FastifyRequest, reply: FastifyReply) => await send(reply, route.answer(health));
         this.#fastify.route({ method, url, schema, handler });
-        // It is the same without a body; the documentation need not have it twice.
+        // The same without a body; not repeated in the documentation.
         this.#fastify.route({ method: 'HEAD', url, handler });
       } else {
-        this.#rows.add(url);
-        this.#addMerchantRoute(row);
+        this.#merchantPaths.add(url);
+        this.#addMerchantRoute(route);
       }
     }
   }
 
-  #addMerchantRoute(row: MerchantRoute): void {
+  #addMerchantRoute(route: MerchantRoute): void {
     const { proxies } = this.#options;
-    for (const schema of [row.query, row.body]) if (schema !== undefined) assertChecked(schema);
+    for (const schema of [route.query, route.body]) if (schema !== undefined) assertChecked(schema);
     this.#fastify.route({
-      method: row.method,
-      url: row.path,
-      schema: routeSchema(row),
-      ...(row.bodyBytes !== undefined && { bodyLimit: row.bodyBytes }),
+      method: route.method,
+      url: route.path,
+      schema: routeSchema(route),
+      ...(route.bodyBytes !== undefined && { bodyLimit: route.bodyBytes }),
       onRequest: async (request) => {
         const bytes = lengthOf(request);
-        if (row.bodyBytes !== undefined && bytes > row.bodyBytes) throw tooLong(request);
-        const caller = await this.#authenticate(row, request);
+        if (route.bodyBytes !== undefined && bytes > route.bodyBytes) throw tooLong(request);
+        const caller = await this.#authenticate(route, request);
         if (caller !== NOBODY) {
           this.#callers.set(request, caller);
-          this.#options.budgets.takeRequest(caller.merchantId, row.body === undefined ? 0 : bytes);
+          this.#options.budgets.takeRequest(caller.merchantId, route.body === undefined ? 0 : bytes);
         }
-        if (row.body !== undefined) checkBodyType(request, row, this.#options.corsOrigins);
+        if (route.body !== undefined) checkBodyType(request, route, this.#options.corsOrigins);
       },
       handler: async (request, reply) => {
-        checkInput(row, request);
+        checkInput(route, request);
         const gone = new AbortController();
         reply.raw.once('close', () => gone.abort());
-        const answer = await row.handle({
+        const answer = await route.handle({
           parts: this.#merchants(),
           ...(this.#callers.get(request) ?? NOBODY),
           query: request.query as Record<string, unknown>,
           headers: request.headers,
           body: request.body,
           address: proxies.clientOf(request.raw),
-          // A proxy with TLS stands before it, and says so.
+          // As a trusted TLS proxy reports it.
           isHttps: proxies.isHttps(request.raw),
           takeRequest: (merchantId) => {
             this.#callers.set(request, { merchantId, key: undefined });
@@ -275,14 +275,14 @@ export class HttpServer {
     });
   }
 
-  async #authenticate(row: MerchantRoute, { headers }: FastifyRequest): Promise<Caller> {
+  async #authenticate(route: MerchantRoute, { headers }: FastifyRequest): Promise<Caller> {
     const parts = this.#merchants();
-    if (row.scheme === 'api-key') {
-      const members: Record<string, string> = row.tag === 'tokens' ? { error: 'invalid_client' } : {};
+    if (route.scheme === 'api-key') {
+      const members: Record<string, string> = route.tag === 'tokens' ? { error: 'invalid_client' } : {};
       const key = await checkApiKey(parts, headers.authorization, members);
       return { merchantId: key.merchantId, key };
     }
-    if (row.scheme !== 'bearer') return NOBODY;
+    if (route.scheme !== 'bearer') return NOBODY;
     const { merchantId } = await checkBearer(parts, headers.authorization, 'pets:write');
     return { merchantId, key: undefined };
   }
@@ -296,37 +296,37 @@ export class HttpServer {
   }
 }
 
-/** What load balancers ask: a port which is full still answers it. */
+/** Requests of load balancers, which are answered even if the port is full. */
 const PROBES: ReadonlySet<string> = new Set(HEALTH_ROUTES.map(({ path }) => path));
 
 function kindOf(request: FastifyRequest): 'request' | 'probe' {
   return PROBES.has(pathOf(request)) ? 'probe' : 'request';
 }
 
-/** The bytes of the body, where a header says so; else 0. */
+/** The size of the body in bytes as announced by its header; 0 without one. */
 function lengthOf({ headers }: FastifyRequest): number {
   return Number(headers['content-length'] ?? 0);
 }
 
-/** Whether a body has not been read, and is too long, or of unknown length, to be read for nothing. */
+/** Whether an unread body is too long, or of unknown length, to be read and dropped. */
 function hasMuchUnread(request: FastifyRequest): boolean {
   if (request.body !== undefined) return false;
   return lengthOf(request) > UNREAD_BODY_BYTES || request.headers['transfer-encoding'] !== undefined;
 }
 
-/** Whether Fastify found the body too long while it came. */
+/** Whether Fastify stopped reading a body that is too long. */
 function isTooLong(error: FastifyError | LockgateError): boolean {
   return error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
 }
 
-/** The connection ends with it: what else comes of the body shall not be read. */
+/** It closes the connection, so that the rest of the body is not read. */
 function tooLong(request: FastifyRequest): Refusal {
   const most = request.routeOptions.bodyLimit;
   const size = most % 1024 === 0 ? ` (${sizeInWords(most)})` : '';
   return new Refusal({
     status: 413,
     code: 'body-too-large',
-    detail: `the body has more than ${most.toLocaleString('en')} bytes${size}, the most that is taken here`,
+    detail: `the body has more than ${most.toLocaleString('en')} bytes${size}, the maximum here`,
     headers: { connection: 'close' },
   });
 }
@@ -335,32 +335,31 @@ function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? '';
 }
 
-/** @throws LockgateError `busy` where it is no probe */
+/** @throws LockgateError `busy` unless it is a probe */
 function refuseInReserve(request: FastifyRequest): void {
   if (PROBES.has(pathOf(request))) return;
   throw new LockgateError('busy', 'too many connections are open; try again in a moment');
 }
 
-/** @throws Refusal 405 where the path is one of ours */
+/** @throws Refusal 405 if the path exists */
 function refuseMethod(request: FastifyRequest): void {
   const methods = methodsOf(pathOf(request));
   if (methods === undefined) return;
   const allow = methods.join(', ');
-  const detail = `${request.method} is not for this path, which takes ${allow}`;
+  const detail = `this path does not support ${request.method}, only ${allow}`;
   throw new Refusal({ status: 405, code: 'wrong-method', detail, headers: { allow } });
 }
 
 /**
- * JSON may also come as plain text where the row says so: so clients send it that were generated from a document that
- * names no type, as the public Petstore's does for the lists of users. A page of a stranger's could do that too,
- * without the browser asking us first, and with the key that the browser remembers; so not from a page that may not
- * call.
+ * JSON may also come as plain text if the route allows it: clients generated from a document that names no type send
+ * it, as from the public Petstore's for the lists of users. A foreign page could send that too, without a preflight and
+ * with the key that the browser remembers; so it is not accepted from a page whose origin may not call.
  *
  * @throws Refusal 415
  */
-function checkBodyType(request: FastifyRequest, row: MerchantRoute, origins: readonly string[]): void {
+function checkBodyType(request: FastifyRequest, route: MerchantRoute, origins: readonly string[]): void {
   const { headers } = request;
-  const wanted = row.bodyType ?? JSON_TYPE;
+  const wanted = route.bodyType ?? JSON_TYPE;
   const length = headers['content-length'];
   const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
   const given = headers['content-type'];
@@ -369,34 +368,34 @@ function checkBodyType(request: FastifyRequest, row: MerchantRoute, origins: rea
   const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each));
   const isPlain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
   const isOurCaller = headers.origin === undefined || isAllowed(request, origins);
-  const isTaken = type === wanted || (row.takesPlainText === true && type === PLAIN_TYPE && isOurCaller);
+  const isTaken = type === wanted || (route.takesPlainText === true && type === PLAIN_TYPE && isOurCaller);
   if (isTaken && isUtf8 && isPlain) return;
-  const detail = `the body has to be ${wanted}, in UTF-8 and not compressed`;
+  const detail = `the body must be ${wanted}, in UTF-8 and not compressed`;
   throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: wanted } });
 }
 
-/** @throws Refusal where the query or the body does not fit the row's schemas */
-function checkInput(row: MerchantRoute, { query, body }: FastifyRequest): void {
-  if (row.mostItems !== undefined && Array.isArray(body) && body.length > row.mostItems)
+/** @throws Refusal if the query or the body does not fit the route's schemas */
+function checkInput(route: MerchantRoute, { query, body }: FastifyRequest): void {
+  if (route.mostItems !== undefined && Array.isArray(body) && body.length > route.mostItems)
     throw new Refusal({
       status: 413,
       code: 'too-many-items',
-      detail: `the list has ${body.length} items: at most ${row.mostItems} are taken in one call`,
+      detail: `the list has ${body.length} items: at most ${route.mostItems} are allowed in one call`,
     });
-  if (row.body !== undefined) dropNulls(row.body, body);
+  if (route.body !== undefined) dropNulls(route.body, body);
   const faults = [
-    ...(row.query === undefined ? [] : faultsOf(row.query, query)),
-    ...(row.body === undefined ? [] : faultsOf(row.body, body)),
+    ...(route.query === undefined ? [] : faultsOf(route.query, query)),
+    ...(route.body === undefined ? [] : faultsOf(route.body, body)),
   ];
   if (faults.length === 0) return;
   const detail = `the request does not fit: ${faults[0]?.pointer || 'the body'}: ${faults[0]?.detail}`;
-  throw row.refuse?.(faults) ?? new Refusal({ status: 400, code: 'input-body', detail, faults });
+  throw route.refuse?.(faults) ?? new Refusal({ status: 400, code: 'input-body', detail, faults });
 }
 
 async function send(reply: FastifyReply, { status, headers = {}, body }: HttpAnswer): Promise<FastifyReply> {
   reply.status(status).headers(headers);
   if (body === undefined) return await reply.send();
   reply.header('content-type', 'application/json; charset=utf-8');
-  // A string would go out as it is, and not as JSON.
+  // Fastify would send a string as it is, not as JSON.
   return await reply.send(typeof body === 'string' ? JSON.stringify(body) : body);
 }

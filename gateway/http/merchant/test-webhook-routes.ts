@@ -15,7 +15,7 @@ import {
   WRONG_TYPE,
 } from './route.js';
 
-/** A token and a MAC have some hundred (interfaces.md §2, Fairness). */
+/** In bytes. A token and a MAC need about a hundred (interfaces.md §2, Fairness). */
 const BODY_BYTES = 1024;
 
 const TestRequest = Type.Object(
@@ -36,9 +36,9 @@ const TestResult = Type.Object(
       Type.Object({
         url_id: Type.Integer(),
         origin: Type.String({ description: 'Scheme, host and port.' }),
-        status: nullable('integer', 'The answer’s; null where there was none.'),
-        duration_ms: nullable('integer', 'Null where the address is refused.'),
-        error: nullable('string', 'A sentence; null where the answer was 2xx.'),
+        status: nullable('integer', 'The status of the answer; null if there was none.'),
+        duration_ms: nullable('integer', 'Null if the address is not allowed.'),
+        error: nullable('string', 'A sentence; null if the answer was 2xx.'),
       }),
     ),
   },
@@ -48,7 +48,7 @@ const TestResult = Type.Object(
 const DELIVERED = { url_id: 1, origin: 'https://example.com', status: 200, duration_ms: 41, error: null };
 const FAILED = { ...DELIVERED, status: 500, error: 'the answer was 500' };
 
-/** The one row. */
+/** The only route. */
 export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
   {
     method: 'POST',
@@ -62,7 +62,7 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
     bodyExample: { access_token: 'lgt_…', mac_addr: 'A4:C1:38:F0:E1:D2' },
     responses: {
       200: {
-        description: 'Every URL has answered 2xx.',
+        description: 'Every URL answered 2xx.',
         schema: TestResult,
         example: { status: 'success', deliveries: [DELIVERED] },
       },
@@ -70,12 +70,12 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       401: UNAUTHORIZED,
       403: problemResponse('The token lacks the scope webhooks:test.'),
       404: problemResponse('The merchant has no such lock.'),
-      409: problemResponse('The merchant has no webhook URL that is active.'),
+      409: problemResponse('The merchant has no active webhook URL.'),
       413: tooLarge(BODY_BYTES),
       415: WRONG_TYPE,
       429: tooMany(`Over ${TESTS_PER_MINUTE} tests a minute. Or: `),
       502: {
-        description: 'A URL has not answered 2xx.',
+        description: 'A URL did not answer 2xx.',
         schema: TestResult,
         example: { status: 'error', deliveries: [FAILED] },
       },
@@ -86,7 +86,7 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       const mac = parseMac(text);
       if (!mac.ok) {
         const faults = [{ pointer: '/mac_addr', detail: 'expected a MAC: 12 hex digits' }];
-        throw new Refusal({ status: 400, code: 'input-mac', detail: 'mac_addr is no MAC', faults });
+        throw new Refusal({ status: 400, code: 'input-mac', detail: 'mac_addr is not a MAC', faults });
       }
       const token = await checkToken(parts, given);
       takeRequest(token.merchantId);

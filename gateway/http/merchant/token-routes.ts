@@ -18,7 +18,7 @@ import {
 const TokenRequest = Type.Object({
   grant_type: Type.String({ description: 'client_credentials' }),
   scope: Type.Optional(
-    Type.String({ description: `Any of ${SCOPES.join(', ')}, separated by spaces; all where it is left out.` }),
+    Type.String({ description: `Any of ${SCOPES.join(', ')}, separated by spaces; by default all.` }),
   ),
 });
 
@@ -32,11 +32,11 @@ const Token = Type.Object(
   { title: 'Token' },
 );
 
-/** A grant and two scopes have some sixty. */
+/** In bytes. A grant and two scopes need about sixty. */
 const FORM_BYTES = 4 * 1024;
 const EXPIRES_IN = TOKEN_LIFE / Seconds(1);
 
-/** The one row. */
+/** The only route. */
 export const TOKEN_ROUTES: readonly MerchantRoute[] = [
   {
     method: 'POST',
@@ -44,7 +44,7 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
     operationId: 'issueToken',
     tag: 'tokens',
     summary: 'Issues a token for one hour.',
-    description: 'Errors are problems with OAuth’s `error` and `error_description` (RFC 6749 §5.2) beside our members.',
+    description: 'Errors are problem documents that also have OAuth’s `error` and `error_description` (RFC 6749 §5.2).',
     scheme: 'api-key',
     body: TokenRequest,
     bodyBytes: FORM_BYTES,
@@ -57,19 +57,19 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
         example: { access_token: 'lgt_…', token_type: 'Bearer', expires_in: EXPIRES_IN, scope: SCOPES.join(' ') },
       },
       400: problemResponse('invalid_request, unsupported_grant_type or invalid_scope.'),
-      401: { ...UNAUTHORIZED, description: 'invalid_client: no API key, or one that is not in force.' },
+      401: { ...UNAUTHORIZED, description: 'invalid_client: no API key, or an invalid one.' },
       413: tooLarge(FORM_BYTES),
       415: WRONG_TYPE,
       429: tooMany(),
       503: UNAVAILABLE,
     },
-    refuse: (faults) => oauthRefusal('invalid_request', 'the request lacks a parameter or has one twice', faults),
+    refuse: (faults) => oauthRefusal('invalid_request', 'a parameter is missing or repeated', faults),
     handle: async ({ parts, key, body }) => {
       const { grant_type: grant, scope } = body as Static<typeof TokenRequest>;
       if (grant !== 'client_credentials')
         throw oauthRefusal('unsupported_grant_type', 'grant_type: expected client_credentials');
       const scopes = readScopes(scope);
-      if (key === undefined) throw new Error('a row with an API key has one');
+      if (key === undefined) throw new Error('authentication passed without an API key');
       return {
         status: 200,
         headers: { pragma: 'no-cache' },

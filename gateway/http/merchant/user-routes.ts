@@ -24,36 +24,38 @@ import {
 
 const MOST = [MOST_VALUES, MOST_LONG_NUMBERS].map((most) => most.toLocaleString('en')).join(' values, ');
 
-/** Users of one call (interfaces.md §2). */
+/** The most users in one call (interfaces.md §2). */
 export const MOST_USERS = 1_000;
-/** The longest password, in characters: spelled with percent signs it still fits the line of a login. */
+/** The longest password in characters: even percent-encoded it fits the request line of a login. */
 const MAX_PASSWORD = 512;
 
 const COOKIE = 'lockgate_session';
-/** It goes to the operations on users alone. */
+/** The cookie is sent to the user operations only. */
 const COOKIE_PATH = '/v2/user';
 const SESSION_PREFIX = 'logged in user session:';
 
-/** The login's limit as calls an hour, which is what its header counts. */
+/** The login's limit in calls per hour, the unit of its header. */
 const GUESSES_AN_HOUR = (GUESSES * Hours(1)) / GUESS_WINDOW;
 
-const TOO_MANY_GUESSES = `Over ${GUESSES} wrong guesses in 5 minutes at this account from this address, or over
+const TOO_MANY_GUESSES = ${GUESSES_OF_STRANGERS} at the account, or from the address at all accounts.`
+`Over ${GUESSES} wrong passwords in 5 minutes for this account from this address, or over
+${GUESSES_OF_STRANGERS} for the account, or from the address for all accounts.`
 ${GUESSES_OF_STRANGERS} at the account, or from the address at all accounts.`.replaceAll('\n', ' ');
 
 const UserStatus = Type.Unsafe<number>({ type: 'integer', format: 'int32', description: 'User Status' });
 
 function userListOf(most: number) {
-  const username = 'Each at most once, whatever its case, the spaces around it and its spelling in Unicode (NFKC).';
+  const username = 'Unique, compared without case and surrounding spaces and after NFKC normalization.';
   return Type.Array(
     Type.Object(
       {
-        id: Type.Optional(Int64({ description: 'Any id that is free; where it is left out, we give the next one.' })),
+        id: Type.Optional(Int64({ description: 'Any free id; by default the next one.' })),
         username: Type.Optional(shortText(most, { description: username })),
         firstName: Type.Optional(shortText(most)),
         lastName: Type.Optional(shortText(most)),
         email: Type.Optional(shortText(most)),
         password: Type.Optional(
-          shortText(MAX_PASSWORD, { description: 'Kept hashed (argon2id). Without one there is no login.' }),
+          shortText(MAX_PASSWORD, { description: 'Stored hashed (argon2id). A user without one can’t log in.' }),
         ),
         phone: Type.Optional(shortText(most)),
         userStatus: Type.Optional(UserStatus),
@@ -80,12 +82,12 @@ const logIn: MerchantRoute = {
   query: Credentials,
   responses: {
     200: {
-      description: 'The session, which is in the cookie too.',
+      description: 'The session, also set as a cookie.',
       schema: Type.String(),
       example: `${SESSION_PREFIX}lgu_…`,
       headers: {
-        'x-rate-limit': { description: 'Wrong guesses an hour that an account bears of an address.', type: 'integer' },
-        'x-expires-after': { description: 'When the session ends (RFC 3339).', type: 'string' },
+        'x-rate-limit': { description: 'Wrong passwords per hour that one address may try for one account.', type: 'integer' },
+        'x-expires-after': { description: 'When the session expires (RFC 3339).', type: 'string' },
         'set-cookie': { description: `${COOKIE}, for ${COOKIE_PATH}.`, type: 'string' },
       },
     },
@@ -102,7 +104,7 @@ const logIn: MerchantRoute = {
     if (outcome.became === 'later')
       throw OverBudget.rate(
         'login-guesses',
-        'too many wrong guesses at this account, or from this address; wait before the next one',
+        'too many wrong passwords for this account or from this address; wait before the next attempt',
         outcome.retryAfterMs,
       );
     return {
@@ -128,7 +130,7 @@ const logOut: MerchantRoute = {
     'x-session': Type.Optional(Type.String({ description: 'The session, for clients without cookies.' })),
   }),
   responses: {
-    200: { description: 'Successful operation, also where there was no session.' },
+    200: { description: 'Successful operation, even if there was no session.' },
     401: UNAUTHORIZED,
     429: tooMany(),
     503: UNAVAILABLE,
@@ -148,13 +150,13 @@ const creating = ({ nameLength }: Fairness) =>
     bodyBytes: BODY_BYTES,
     bodyExample: [{ id: 7, username: 'ada', firstName: 'Ada', password: 'correct horse', userStatus: 1 }],
     mostItems: MOST_USERS,
-    // Clients made of the public Petstore document send it so: it names no type for these two.
+    // Clients generated from the public Petstore document send this: it names no type for these two operations.
     takesPlainText: true,
     responses: {
-      200: { description: 'Successful operation: all of them are added.' },
-      400: problemResponse('Not an array of user objects, or a wrong member; the index and member are named.'),
+      200: { description: 'Successful operation: all users were added.' },
+      400: problemResponse('Not an array of user objects, or an invalid member; the answer names index and member.'),
       401: UNAUTHORIZED,
-      409: problemResponse('A user name or an id stands twice in the list or is taken; no user was added.'),
+      409: problemResponse('A user name or id occurs twice in the list or is taken; no user was added.'),
       413: tooLarge(BODY_BYTES, `, or has over ${MOST} long numbers or ${MOST_USERS} users`),
       415: WRONG_TYPE,
       429: tooMany(),
@@ -186,7 +188,7 @@ export const userRoutes = (fairness: Fairness): readonly MerchantRoute[] => [
   },
 ];
 
-/** One sentence for either, so that nobody learns which it was. */
+/** The same sentence for an unknown user and a wrong password, so that nobody learns which it was. */
 function wrongCredentials(faults?: ConstructorParameters<typeof Refusal>[0]['faults']): Refusal {
   const detail = 'Invalid username/password supplied';
   return new Refusal({ status: 400, code: 'wrong-credentials', detail, faults });
@@ -202,7 +204,7 @@ function toUser(user: UserList[number]): TypedUser {
     email,
     phone,
     userStatus: userStatus === undefined ? null : Number(userStatus),
-    // An empty one protects nothing: whoever has none can't log in.
+    // An empty password counts as none: the user can't log in.
     password: user.password || null,
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Makes a row's change with an entry in the audit log: who asks, to what it is done, what came of it
+ * Makes a route's change with an entry in the audit log: who, on what object, with what outcome
  * (gateway/audit/audit.ts).
  */
 import type { FastifyRequest } from 'fastify';
@@ -8,10 +8,10 @@ import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import type { AuditWho } from '../../store/contract/audit-store.js';
 import type { ChangingRoute, OperatorParts, RouteRequest } from './routes.js';
 
-/** Where the command line tells who runs it: the user of the operating system, percent-encoded. Nobody checks it. */
+/** The header in which the command line names its operating-system user, percent-encoded. Not verified. */
 export const USER_HEADER = 'x-lockgate-user';
 
-/** Who calls. `token` names the token that let them in. */
+/** Who calls. `token` names the token that was used. */
 export function whoOf({ raw, headers }: FastifyRequest, proxies: TrustedProxies, token: string | null): AuditWho {
   const user = headers[USER_HEADER];
   return {
@@ -24,7 +24,7 @@ export function whoOf({ raw, headers }: FastifyRequest, proxies: TrustedProxies,
 }
 
 /**
- * Makes the change: `work` checks the request and does what the row does.
+ * Makes the change: `work` validates the request and runs the handler.
  *
  * @throws what `work` throws
  */
@@ -47,7 +47,7 @@ export async function makeAudited(
   }));
 }
 
-/** A request that does not fit its schemas may name nothing. */
+/** Empty for a request that does not fit its schemas and so names no object. */
 function objectOf(find: () => string): string {
   try {
     return String(find() ?? '');

@@ -1,23 +1,22 @@
 /**
- * Holds what comes to the operator's interface against its row's schemas, and says what is wrong: which member, where,
- * and what was expected. A 7 where a name belongs is a mistake of the caller's, not the name "7", and a member that
- * nobody knows is one too: a misspelt flag would be taken for one that was left out.
+ * Validates requests of the operator's interface against their route's schemas and reports each bad member: where it
+ * is, and what was expected. A 7 where a name belongs is a mistake, not the name "7". An unknown member is a mistake
+ * too: otherwise a misspelt one would count as left out.
  *
- * What stands behind the question mark is quoted; what stands in a body is not, since it may be a password.
+ * Error messages quote query strings but not bodies, which may contain a password.
  *
- * TypeBox's validator is loaded, and a row's compiled, when the first value comes for it: loading it takes a third of a
- * second of CPU, which a gateway, and each of the many that tests run, would pay before it takes its first lock. It
- * also takes some hundred descriptors at once, and what could not be loaded once can't be loaded again; so it is loaded
- * beforehand where descriptors may run short.
+ * TypeBox's compiler is loaded, and a schema compiled, at the first request that needs it: loading takes a third of a
+ * second of CPU, which every start of a gateway would pay otherwise. It also opens some hundred files at once, and a
+ * failed import can't be repeated; so it is preloaded where descriptors may run short.
  */
 import type { TObject, TSchema } from 'typebox';
 import { FAULTS_REPORTED, type Fault, ManyFaults } from '../../faults.js';
 import type { Query } from './routes.js';
 
-/** Characters of a wrong value that are quoted. */
+/** The most characters of a wrong value that are quoted. */
 const QUOTED = 80;
 
-/** A fault as the validator tells it: JSON Schema's keyword, and what of it does not fit. */
+/** A fault as the validator reports it: the JSON Schema keyword and its parameters. */
 interface ValidatorFault {
   readonly keyword: string;
   readonly instancePath: string;
@@ -25,18 +24,18 @@ interface ValidatorFault {
   readonly message: string;
 }
 
-/** What TypeBox compiles a schema to. */
+/** A schema compiled by TypeBox. */
 interface Validator {
   Check(value: unknown): boolean;
   Errors(value: unknown): ValidatorFault[];
 }
 
-/** Loads what checks requests. */
+/** Preloads the compiler. */
 export async function loadRequestChecks(): Promise<void> {
   await import('typebox/compile');
 }
 
-/** Compiled once, when it is asked for the first time. */
+/** Compiles the schema at the first call. */
 function compiled(schema: TSchema): () => Promise<Validator> {
   let validator: Promise<Validator> | undefined;
   return () => {
@@ -45,7 +44,7 @@ function compiled(schema: TSchema): () => Promise<Validator> {
   };
 }
 
-/** Checks bodies. @returns a function whose promise is rejected with ManyFaults `input-body` */
+/** Validates bodies. @returns a function whose promise rejects with ManyFaults `input-body` */
 export function bodyCheck(schema: TSchema): (body: unknown) => Promise<void> {
   const validatorOf = compiled(schema);
   return async (body) => {
@@ -58,16 +57,15 @@ export function bodyCheck(schema: TSchema): (body: unknown) => Promise<void> {
 }
 
 /**
- * Checks what stands behind the question mark.
- *
- * @returns a function whose promise is rejected with ManyFaults `input-query`
+ * Validates query strings.
+ * @returns a function whose promise rejects with ManyFaults `input-query`
  */
 export function queryCheck(schema: TObject | undefined): (query: Query) => Promise<void> {
   const known = Object.keys(schema?.properties ?? {});
   const validatorOf = schema && compiled(schema);
   const isAnyWanted = schema?.required !== undefined;
   return async (query) => {
-    // Most ask for a whole list: of nothing there is nothing to check.
+    // Most queries are empty.
     if (!isAnyWanted && Object.keys(query).length === 0) return;
     const unknown = Object.keys(query).filter((name) => !known.includes(name));
     const faults = unknown.map((name) => ({
@@ -90,7 +88,7 @@ function quoted(value: unknown): string {
   return JSON.stringify(typeof value === 'string' ? value.slice(0, QUOTED) : value);
 }
 
-/** As the schema wants them: texts, numbers where those are meant, lists where several may be given. */
+/** Query members converted to the types of the schema: strings, numbers, lists. */
 function valuesOf(query: Query, schema: TObject | undefined): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(query).map(([name, given]) => {
@@ -102,24 +100,24 @@ function valuesOf(query: Query, schema: TObject | undefined): Readonly<Record<st
   );
 }
 
-/** One for each member, the first that is told of it. */
+/** One fault for each member, the first that is reported. */
 function faultsOf(errors: readonly ValidatorFault[], schema: TSchema): Fault[] {
   const faults = new Map<string, string>();
-  const tell = (pointer: string, detail: string): void => {
+  const report = (pointer: string, detail: string): void => {
     if (!faults.has(pointer) && faults.size < FAULTS_REPORTED) faults.set(pointer, detail);
   };
-  // Of a choice, one sentence says more than those for each part; but what is wrong deeper inside says more than that.
+  // For alternatives one sentence is better than one for each; but a fault deeper inside is better still.
   const chosen = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map((each) => each.instancePath));
   const isDeeper = (where: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${where}/`));
   for (const { keyword, instancePath: where, params, message } of errors) {
     if (keyword === 'required')
-      for (const name of params.requiredProperties as string[]) tell(`${where}/${escaped(name)}`, 'it is missing');
+      for (const name of params.requiredProperties as string[]) report(`${where}/${escaped(name)}`, 'it is missing');
     else if (keyword === 'additionalProperties')
       for (const name of params.additionalProperties as string[])
         faults.set(`${where}/${escaped(name)}`, 'there is no such member');
     else if (keyword === 'anyOf') {
-      if (!isDeeper(where)) tell(where, `expected ${choiceOf(schema, where)}`);
-    } else if (!chosen.has(where)) tell(where, sentenceOf(schema, where, keyword, params) ?? message);
+      if (!isDeeper(where)) report(where, `expected ${choiceOf(schema, where)}`);
+    } else if (!chosen.has(where)) report(where, sentenceOf(schema, where, keyword, params) ?? message);
   }
   return [...faults].map(([pointer, detail]) => ({ pointer, detail }));
 }
@@ -154,7 +152,7 @@ function sentenceOf(
   }
 }
 
-/** What is looked at of a schema to put it into words. */
+/** The part of a schema that is put into words. */
 interface Part {
   readonly type?: string;
   readonly enum?: readonly string[];
@@ -165,7 +163,7 @@ interface Part {
   readonly anyOf?: readonly Part[];
 }
 
-/** The part of a schema that a value's pointer leads to; of a choice, the one that has members. */
+/** The part of a schema at a value's JSON pointer; of alternatives, the one that has members. */
 function partAt(schema: TSchema, where: string): Part | undefined {
   let part: Part | undefined = schema as Part;
   for (const name of where.split('/').slice(1)) {

@@ -1,6 +1,6 @@
 /**
- * The document of the operator's interface (OpenAPI 3.1), made of the rows that are served: what it says of a body or a
- * query is what checks them, and a test holds every answer against what it says of answers.
+ * The OpenAPI 3.1 document of the operator's interface, generated from the served routes. The schemas of bodies and
+ * queries also validate them, and a test validates every answer.
  */
 import type { TObject, TSchema } from 'typebox';
 import { VERSION } from '../../version.js';
@@ -8,37 +8,37 @@ import { Problem } from '../merchant/route.js';
 import type { RouteTerms } from './routes.js';
 import { PATH_MEMBERS } from './schemas.js';
 
-/** A row, as far as the document tells of it. */
+/** A route, as the document describes it. */
 export interface DocumentedRoute extends RouteTerms {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** 200 where it is left out. */
+  /** 200 by default. */
   readonly success?: 200 | 201;
-  /** JSON where it is left out. */
+  /** JSON by default. */
   readonly answerType?: string;
-  /** What it answers beside that and problems. */
+  /** Further statuses, besides problems. */
   readonly otherwise?: Readonly<Record<number, string>>;
 }
 
 const DESCRIPTION =
-  'The operator’s interface of lockgate. Every call needs the token of the data folder’s file operator-token as a ' +
-  'bearer token; without it nothing is answered but 401. Errors are application/problem+json (RFC 9457). A member ' +
-  'that is not named here is refused. Whatever is not GET is noted in the audit log.';
+  'The operator’s interface of lockgate. Every call needs the token in the data folder’s file operator-token as a ' +
+  'bearer token; without it the answer is always 401. Errors are application/problem+json (RFC 9457). Unknown ' +
+  'members are refused. Every call except GET is recorded in the audit log.';
 
-/** What any call may be answered with. */
+/** Errors of any call. */
 const PROBLEMS: Readonly<Record<string, string>> = {
-  400: 'A member is missing, unknown or wrong; errors[] has each by its JSON pointer.',
-  401: 'No token, or not the one in force.',
-  500: 'Something of ours broke.',
-  503: 'The gateway stops, or its store takes nothing at the moment. Nothing was changed.',
+  400: 'A member is missing, unknown or invalid; errors[] names each by its JSON pointer.',
+  401: 'No token, or the wrong one.',
+  500: 'An internal error.',
+  503: 'The gateway is stopping, or its store can’t write. Nothing was changed.',
 };
-const FOR_NAMED = { 404: 'There is nothing of that name.' };
+const FOR_NAMED = { 404: 'Nothing has that name.' };
 const FOR_CHANGES = {
-  409: 'The state of things does not allow it: a name that is taken, a limit that is reached.',
+  409: 'The current state does not allow it: the name is taken, or a limit is reached.',
   413: 'The body is too large.',
-  415: 'The body is not of the type that is wanted.',
-  429: 'What it would add or send is over a quota or budget of the merchant; `budget` names it. Nothing was changed.',
+  415: 'The body is not JSON.',
+  429: 'A quota or budget of the merchant is used up; `budget` names it. Nothing was changed.',
 };
-/** Those that say when to try again. */
+/** Statuses with a Retry-After. */
 const RETRIED: ReadonlySet<string> = new Set(['429', '503']);
 const RETRY_AFTER = { description: 'When to try again, in seconds.', schema: { type: 'integer' } };
 
@@ -90,7 +90,7 @@ function queryParameters(query: TObject | undefined): object[] {
   });
 }
 
-/** Whether a body may be left out. */
+/** Whether the body is optional. */
 function takesNothing(body: TSchema): boolean {
   const { anyOf } = body as { readonly anyOf?: readonly { readonly type?: string }[] };
   return anyOf?.some(({ type }) => type === 'null') === true;
@@ -107,9 +107,9 @@ function answersOf({ success = 200, answer, answerType = 'application/json', oth
 }
 
 function problemsOf(isReading: boolean, isNamed: boolean): object {
-  const told = { ...PROBLEMS, ...(isNamed && FOR_NAMED), ...(!isReading && { ...FOR_NAMED, ...FOR_CHANGES }) };
+  const all = { ...PROBLEMS, ...(isNamed && FOR_NAMED), ...(!isReading && { ...FOR_NAMED, ...FOR_CHANGES }) };
   return Object.fromEntries(
-    Object.entries(told).map(([status, description]) => [
+    Object.entries(all).map(([status, description]) => [
       status,
       {
         description,

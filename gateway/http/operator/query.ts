@@ -1,9 +1,9 @@
-/** What operators name in paths and behind the question mark, read and checked. */
+/** Reads and validates members of paths and query strings. */
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { Query } from './routes.js';
 
-/** A date as ms since the epoch; undefined where none is given. @throws LockgateError `input-date` */
+/** A date as ms since the epoch; undefined if absent. @throws LockgateError `input-date` */
 export function readDate(what: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const timeMs = parseDate(text);
@@ -12,23 +12,23 @@ export function readDate(what: string, text: string | undefined): number | undef
   return timeMs;
 }
 
-/** An id in a path. One that can't be one names nothing: 0. */
+/** An id in a path; 0, which nothing has, if it is malformed. */
 export function readId(text: string | undefined): number {
   return /^\d{1,15}$/.test(text ?? '') ? Number(text) : 0;
 }
 
-/** How many at the most, as the row's schema has checked; `usual` where nobody says. */
+/** The limit of a list, validated by the route's schema; `usual` by default. */
 export function limitOf(query: Query, usual: number): number {
   return Number(textOf(query, 'limit') ?? usual);
 }
 
-/** One of these words, as the row's schema has checked; undefined where it is left out. */
+/** One of these words, validated by the route's schema; undefined if absent. */
 export function wordOf<Word extends string>(query: Query, name: string, words: readonly Word[]): Word | undefined {
   const text = textOf(query, name);
   return words.find((each) => each === text);
 }
 
-/** A member of the query that is given once; the first of several. */
+/** A single member of the query; the first if it is repeated. */
 export function textOf(query: Query, name: string): string | undefined {
   const value = query[name];
   return typeof value === 'object' ? value[0] : value;

@@ -1,6 +1,7 @@
 /**
- * The operator's interface as a table of routes. Bodies are checked by their schemas before a handler sees them; what a
- * handler refuses is a LockgateError. Members are snake_case, as in all our JSON.
+ * What a route of the operator's interface is, and the routes for the gateway, merchants and single locks. Bodies are
+ * validated before a handler sees them; a handler refuses with a LockgateError. Members are snake_case, as in all our
+ * JSON.
  */
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Clock } from '../../../proto/clock.js';
@@ -47,58 +48,58 @@ export interface OperatorParts {
   readonly webhooks: Webhooks;
   readonly commands: Commands;
   readonly usage: Usage;
-  /** What merchants have over HTTP: keys, users. */
+  /** Merchants' keys and users. */
   readonly merchants: MerchantParts;
   readonly notices: Notices;
   readonly audit: Audit;
-  /** How much each lock may send. */
+  /** Each lock's budget of uplinks. */
   readonly budgets: UplinkBudgets;
   readonly locks: Locks;
-  /** What was refused of locks. */
+  /** Recent refusals of locks. */
   readonly refusals: RefusalRecorder;
-  /** The settings in force, and where each came from. */
+  /** The effective settings and the source of each. */
   readonly settings: () => Promise<readonly SettingInForce[]>;
   /** The run's clock. */
   readonly clock: Clock;
-  /** How the machine's clock stands to what is believed. */
+  /** The system clock, and the time that the gateway trusts. */
   readonly clocks: Pick<KeptClocks, 'reading' | 'confirm'>;
-  /** The wall's, by which credentials expire. */
+  /** The wall clock, by which credentials expire. */
   readonly wallClock: Clock;
-  /** What there is to say of the gateway itself. */
+  /** The status of the gateway itself. */
   readonly status: () => Promise<Status>;
   readonly figures: Figures;
 }
 
-/** What there is to say of a row, streams and figures included (streams.ts, health-routes.ts). */
+/** The description of a route, also of streams (streams.ts) and metrics (routes/health-routes.ts). */
 export interface RouteTerms {
-  /** Its name in the document, and its action in the audit log: as `device.set`. */
+  /** Its name in the document and its action in the audit log, such as `device.set`. */
   readonly operation: string;
   readonly path: string;
   readonly summary: string;
-  /** What stands behind the question mark; nothing may where it is left out. */
+  /** The query string; by default it must be empty. */
   readonly query?: TObject;
-  /** Left out where nobody needs one. */
+  /** Undefined if there is none. */
   readonly body?: TSchema;
-  /** The handler checks the body member by member, with sentences that say more than a schema can. */
+  /** The handler validates the body itself, with better error messages than a schema gives. */
   readonly isBodyReadByHand?: true;
-  /** What it answers, where that is JSON. */
+  /** The answer's schema, if it is JSON. */
   readonly answer: TSchema;
 }
 
-/** What every row has that answers JSON. */
+/** The common part of routes that answer JSON. */
 interface AnsweringTerms extends RouteTerms {
   readonly success: 200 | 201;
-  /** The body's limit in bytes, where it isn't the common one. */
+  /** The limit of the body in bytes, if it is not {@link BODY_BYTES}. */
   readonly bodyLimit?: number;
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
 
-/** A row that changes nothing. */
+/** A route that changes nothing. */
 export interface ReadingRoute extends AnsweringTerms {
   readonly method: 'GET';
 }
 
-/** A row that changes something, which the audit log has. */
+/** A route that changes something, recorded in the audit log. */
 export interface ChangingRoute extends AnsweringTerms {
   readonly method: 'POST' | 'PATCH' | 'DELETE';
   readonly audit: AuditTerms<OperatorParts, RouteRequest>;
@@ -106,7 +107,7 @@ export interface ChangingRoute extends AnsweringTerms {
 
 export type Route = ReadingRoute | ChangingRoute;
 
-/** What stands behind the question mark; what may be given several times is a list. */
+/** A query string; a repeated member is a list. */
 export type Query = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface RouteRequest {
@@ -122,7 +123,7 @@ const NewDevice = Exact({
   simulated: Type.Optional(Type.Boolean()),
 });
 
-/** A handler whose body has been checked against its schema. */
+/** A handler with a typed, validated body. */
 export function withBody<Body extends TSchema>(
   body: Body,
   handle: (parts: OperatorParts, body: Static<Body>) => Promise<unknown>,
@@ -130,13 +131,13 @@ export function withBody<Body extends TSchema>(
   return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
 }
 
-/** Routes for the gateway, merchants and single locks; all routes want the operator's token. */
+/** Routes for the gateway, merchants and single locks. All routes require the operator's token. */
 export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/status',
     operation: 'status.show',
-    summary: 'The gateway: version, ports, store, connections, locks, webhook URLs, disk.',
+    summary: 'The gateway’s version, ports, store, connections, locks, webhook URLs and disk.',
     success: 200,
     answer: StatusAnswer,
     handle: async ({ status }) => await status(),
@@ -158,7 +159,7 @@ export const ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/merchants',
     operation: 'merchant.list',
-    summary: 'All merchants.',
+    summary: 'Lists all merchants.',
     success: 200,
     answer: Type.Object({ merchants: Type.Array(MerchantAnswer) }),
     handle: async ({ store }) => ({ merchants: (await store.listMerchants()).map(merchantJson) }),
@@ -167,7 +168,7 @@ export const ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/devices',
     operation: 'device.add',
-    summary: 'Adds a lock to a merchant; answers its secret, once.',
+    summary: 'Adds a lock to a merchant; returns its secret, once.',
     success: 201,
     answer: NewDeviceAnswer,
     audit: {
@@ -183,7 +184,7 @@ export const ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/devices',
     operation: 'device.list',
-    summary: 'All locks with their last state.',
+    summary: 'Lists all locks with their latest state.',
     success: 200,
     answer: Type.Object({ devices: Type.Array(DeviceAnswer) }),
     handle: async (parts) => {
@@ -195,14 +196,14 @@ export const ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/devices/:mac',
     operation: 'device.show',
-    summary: 'One lock: its last state, its twin, its latest uplinks, what of it was refused or is in quarantine.',
+    summary: 'One lock: its latest state, twin, uplinks, refusals and quarantined messages.',
     success: 200,
     answer: DeviceDetailAnswer,
     handle: async (parts, { params }) => showDevice(parts, readMac(params.mac ?? '')),
   },
 ];
 
-/** A MAC as somebody typed it. @throws LockgateError `input-mac` */
+/** A MAC in any common spelling. @throws LockgateError `input-mac` */
 export function readMac(text: string): Mac {
   const mac = parseMac(text);
   if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
@@ -213,7 +214,7 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
   return { id, name, created_at: toDate(createdAtMs) };
 }
 
-/** A lock, as lists have it. */
+/** A lock, as in lists. */
 export function deviceJson(
   { device, state }: DeviceReading,
   { usage, locks }: Pick<OperatorParts, 'usage' | 'locks'>,
@@ -228,7 +229,7 @@ export function deviceJson(
     created_at: toDate(device.createdAtMs),
     sim: simJson(usage.sims.activatedAtMs(device.mac)),
     unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
-    // What is believed of one that isn't judged is as of then.
+    // The state of a lock that isn't judged is as of the failure.
     ...stateJson(known, unjudged?.sinceMs ?? nowMs),
   };
 }
@@ -245,7 +246,7 @@ function simJson(activatedAtMs: number | null) {
     : { state: 'active', activated_at: toDate(activatedAtMs) };
 }
 
-/** What the lock used in the month under way, as whoever's it was. */
+/** The lock's usage in the current month, for all its owners. */
 async function usageJson(usage: Usage, mac: Mac) {
   const { month } = usage.meter;
   const rows = await usage.read({ mac, month });
@@ -316,7 +317,7 @@ function uplinkJson(stored: StoredUplink) {
   const { boot, sequence, receivedAtMs, buffered, bytes } = stored;
   const head = { received_at: toDate(receivedAtMs), boot, sequence, buffered };
   const decoded = stored.isDamaged ? undefined : decodeUplink(bytes);
-  // One that is damaged is shown as such: the rest of the lock's page is of use all the same.
+  // A damaged uplink is marked; the rest of the answer is still useful.
   if (decoded?.ok !== true) return { ...head, date: null, damaged: true };
   const uplink = decoded.value;
   const date = isDatable(uplink.timeMs) ? toDate(uplink.timeMs) : null;

@@ -1,13 +1,13 @@
 /**
- * Pieces of the operator's schemas: what stands in several bodies, queries and answers. The same schemas check what
- * comes (check-request.ts), are held against what goes by a test, and make the document (document.ts).
+ * Common parts of the operator's schemas. The same schemas validate requests (check-request.ts), are compared with
+ * every answer by a test, and generate the document (document.ts).
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
 
 /** A merchant's name. */
 export const Name = Type.String({ minLength: 1, maxLength: 200 });
 
-/** A body, or what stands behind the question mark: a member that is not named here is refused. */
+/** A body or a query string: unknown members are refused. */
 export function Exact<Members extends TProperties>(members: Members) {
   return Type.Object(members, { additionalProperties: false });
 }
@@ -17,27 +17,27 @@ export function OneOf<Word extends string>(words: readonly Word[], description?:
   return Type.Unsafe<Word>({ type: 'string', enum: [...words], ...(description !== undefined && { description }) });
 }
 
-/** How many at the most, behind the question mark. */
+/** The `limit` of a list, in a query string. */
 export function Limit(most: number, usual: number) {
   return Type.Optional(Type.Integer({ minimum: 1, maximum: most, default: usual }));
 }
 
-/** That, or null. */
+/** This schema, or null. */
 export function OrNull<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
-/** A MAC as it is typed, in any common spelling. */
+/** A MAC in a request, in any common spelling. */
 export const MacText = Type.String({ description: '12 hex digits, such as A4:C1:38:F0:E1:D2.' });
-/** One, behind the question mark. */
+/** A MAC in a query string. */
 export const OneMac = Type.Optional(MacText);
-/** Several, behind the question mark: `?mac=…&mac=…`. */
+/** Several MACs in a query string: `?mac=…&mac=…`. */
 export const Macs = Type.Optional(
-  Type.Array(MacText, { description: 'These locks only; may be given several times.' }),
+  Type.Array(MacText, { description: 'Only these locks; can be repeated.' }),
 );
-/** A time as it is typed. */
+/** A time in a request. */
 export const DateText = Type.String({ description: 'A date and time, such as 2026-11-20T06:00:00Z.' });
-/** A time as it is answered: RFC 3339, UTC, with ms. */
+/** A time in an answer: RFC 3339, UTC, with ms. */
 export const Time = Type.String({ format: 'date-time' });
 export const MaybeTime = OrNull(Time);
 export const Month = Type.String({ description: 'A calendar month (UTC), such as 2026-11.' });
@@ -45,16 +45,16 @@ export const MaybeText = OrNull(Type.String());
 export const Count = Type.Integer({ minimum: 0 });
 const MaybeNumber = OrNull(Type.Number());
 
-/** What has a shape of its own that is documented elsewhere. */
+/** An object whose members are documented elsewhere. */
 export function Described(description: string) {
   return Type.Object({}, { additionalProperties: true, description });
 }
 
-const Ping = Described('A ping, as traces have it (proto/README.md).');
+const Ping = Described('A ping, as in traces (proto/README.md).');
 
 export const MerchantAnswer = Type.Object({ id: Type.Integer(), name: Type.String(), created_at: Time });
 
-/** Presence: which members there are goes by which it is. */
+/** Presence: its value decides which of the other members exist. */
 const presence = {
   presence: OneOf(['online', 'asleep', 'late', 'low-battery', 'airplane', 'never-seen']),
   since: Type.Optional(Time),
@@ -62,7 +62,7 @@ const presence = {
   rule: Type.Optional(Type.String()),
 };
 
-/** Since when a lock is not judged, what was thrown, and by which version of lockgate. */
+/** Since when a lock is not judged, the judge's error, and the version of lockgate. */
 export const unjudged = { since: Time, why: Type.String(), version: Type.String() };
 
 const DeviceState = Type.Object({
@@ -86,17 +86,17 @@ const device = {
   created_at: Time,
   sim: Type.Object({ state: OneOf(['inactive', 'active']), activated_at: MaybeTime }),
   unjudged: OrNull(
-    Type.Object(unjudged, { description: 'The judge failed, so what is believed of the lock is as of then.' }),
+    Type.Object(unjudged, { description: 'The judge failed; the lock’s state is as of that time.' }),
   ),
   ...presence,
   state: OrNull(DeviceState),
 };
 
-/** A lock, as lists have it. */
+/** A lock, as in lists. */
 export const DeviceAnswer = Type.Object(device);
 export const NewDeviceAnswer = Type.Object({ ...device, secret: Type.String() });
 
-/** What was counted for the bill. */
+/** The billed counts. */
 export const counts = {
   messages: Count,
   messages_up: Count,
@@ -131,13 +131,13 @@ export const DeviceDetailAnswer = Type.Object({
   ...device,
   usage: Type.Object({ month: Type.String(), ...counts }),
   twin: Type.Object({
-    wanted: Described('The power settings that commands ask for.'),
-    reported: OrNull(Described('Those that the lock has told.')),
+    wanted: Described('The power settings requested by commands.'),
+    reported: OrNull(Described('The power settings reported by the lock.')),
     differs: Type.Array(Type.String()),
   }),
   over_budget: Type.Array(
     Type.Object({ source: OneOf(['lock', 'phone']), limit: OneOf(['rate', 'day']), since: Time, why: Type.String() }),
-    { description: 'Whether it, or its phones, send more than they may and are read more slowly.' },
+    { description: 'The exceeded budgets of the lock and its phones, which are therefore read more slowly.' },
   ),
   uplinks: Type.Array(Uplink),
   phone_uplinks: Type.Array(Uplink),
@@ -146,23 +146,23 @@ export const DeviceDetailAnswer = Type.Object({
     Type.Object({
       source: OneOf(['lock', 'phone']),
       what: OneOf(['connect', 'publish', 'subscribe', 'packet', 'connection']),
-      reason: Type.String({ description: 'Its kind, as in lockgate_refusals_total.' }),
+      reason: Type.String({ description: 'The kind, as in lockgate_refusals_total.' }),
       why: Type.String(),
-      address: Type.String({ description: 'From where the last of them came.' }),
+      address: Type.String({ description: 'The source of the latest.' }),
       count: Type.Integer({ minimum: 1 }),
       first_at: Time,
       last_at: Time,
     }),
-    { description: 'What was refused of it in the last 14 days, the latest first; repeats are one with their count.' },
+    { description: 'Refusals in the last 14 days, the latest first; repeats are counted together.' },
   ),
   quarantine: Type.Array(
     Type.Object({ received_at: Time, code: Type.String(), message: Type.String(), raw: Type.String() }),
   ),
 });
 
-/** A path's member by its name. */
+/** Path parameters by name. */
 export const PATH_MEMBERS: Readonly<Record<string, TSchema>> = {
   mac: MacText,
-  id: Type.String({ description: 'An id, as lists have it.' }),
+  id: Type.String({ description: 'An id, as in lists.' }),
   name: Type.String({ description: 'A name.' }),
 };

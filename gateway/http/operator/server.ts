@@ -1,6 +1,6 @@
 /**
- * The operator's interface over HTTP: bearer token from a file of mode 600, problems as RFC 9457 says, and a stream of
- * what happens for `tail`.
+ * The operator's HTTP server: authenticates by the bearer token in the data folder, validates requests, records changes
+ * in the audit log, and answers errors as problem documents (RFC 9457).
  */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
@@ -37,7 +37,7 @@ import { JSON_LINES, STREAM_ROUTES, Streams } from './streams.js';
 import type { OperatorToken } from './token.js';
 import type { RecordParts } from './trace-record.js';
 
-/** The document of the interface is one of its rows. */
+/** The route of the document itself. */
 const DOCUMENT_TERMS: DocumentedRoute = {
   method: 'GET',
   path: '/openapi.json',
@@ -46,7 +46,7 @@ const DOCUMENT_TERMS: DocumentedRoute = {
   answer: Described('An OpenAPI 3.1 document.'),
 };
 
-/** Every row that answers JSON. */
+/** Every route that answers JSON. */
 export const OPERATOR_ROUTES: readonly Route[] = [
   ...ROUTES,
   ...DEVICE_ROUTES,
@@ -62,7 +62,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
   ...WHY_ROUTES,
 ];
 
-/** Everything that the port answers. */
+/** Every route of the port. */
 const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
   ...OPERATOR_ROUTES,
   ...STREAM_ROUTES.map((row) => ({ ...row, answerType: JSON_LINES })),
@@ -98,7 +98,7 @@ export class OperatorServer {
       ...HTTP_LIMITS,
       serverFactory: options.connections.makeServer,
       clientErrorHandler: answerClientError,
-      // What can't be read as a path is answered before there is a route; Fastify's own answer would quote it.
+      // An invalid path fails before routing; Fastify's own answer would quote it.
       frameworkErrors: (_error, _request, reply) => {
         sendProblem(reply as FastifyReply, 400, new LockgateError('input-path', 'the path is not valid'));
       },
@@ -110,16 +110,16 @@ export class OperatorServer {
     fastify.addHook('onRequest', async (request, reply) => {
       const { token } = options;
       checkHost(request.raw, reply.raw);
-      const isNewToken = token.look();
+      const isNewToken = token.refresh();
       const isOperator = token.isOperator(request.headers.authorization);
-      // Whoever comes with the new one is who changed it, most likely: the command line does so at once.
+      // The first caller with the new token is most likely who changed it: the command line calls at once.
       if (isNewToken) {
         const who = whoOf(request, options.proxies, null);
         server.#tokenChanged(options, isOperator ? { ...who, actor: 'owner' } : OWNER);
       }
       if (!isOperator)
-        throw new LockgateError('unauthorized', 'the operator’s interface wants the token of the data folder');
-      // Whoever asks how the stop goes is answered to the end; nothing else begins any more.
+        throw new LockgateError('unauthorized', 'the operator’s interface requires the token in the data folder');
+      // While stopping, only health requests are answered.
       if (options.health.isStopping && !isHealthPath(request.url))
         throw new LockgateError('stopping', 'the gateway is stopping');
     });
@@ -141,7 +141,7 @@ export class OperatorServer {
     await this.#fastify.close();
   }
 
-  /** Whoever listens by a token that is dead has heard enough. */
+  /** Closes the streams, which were opened with the old token. */
   #tokenChanged({ token, audit }: OperatorServerOptions, who: AuditWho): void {
     this.#streams.end();
     audit.note('token.change', '', { token: token.name }, who);
@@ -161,7 +161,7 @@ export class OperatorServer {
         },
       });
     }
-    // Made for whoever asks first: a gateway that nobody asks spares it.
+    // Made at the first request.
     let document: string | undefined;
     this.#fastify.get(DOCUMENT_TERMS.path, async (_request, reply) => {
       document ??= JSON.stringify(operatorDocument(DOCUMENTED_ROUTES));
@@ -181,7 +181,7 @@ export class OperatorServer {
         const asked = {
           params: request.params as Record<string, string>,
           query: request.query as Query,
-          // Nothing at all is null, as in JSON.
+          // An absent body is null.
           body: request.body ?? null,
         };
         if (body !== undefined) dropNulls(body, asked.body);
@@ -200,7 +200,7 @@ export class OperatorServer {
   }
 }
 
-/** A query's members; one that is given several times is a list, and `mac` always. */
+/** The members of a query; a repeated one is a list, and `mac` always is. */
 function parseQuery(text: string): Record<string, string | string[]> {
   const query = new URLSearchParams(text);
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-/** What `GET /status` says of the gateway itself, at one look. */
+/** The answer to `GET /status`. */
 import { type Static, Type } from 'typebox';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Presence } from '../../../proto/power/judge/presence.js';
@@ -8,14 +8,14 @@ import type { UrlBacklog } from '../../store/contract/store-figures.js';
 import { ClockAnswer } from './json/clock.js';
 import { Count, Described, MaybeTime, OneOf, OrNull, Time } from './schemas.js';
 
-/** What a webhook URL has not delivered. */
+/** The undelivered events of a webhook URL. */
 export const BacklogAnswer = Type.Object({
-  behind: Type.Integer({ minimum: 0, description: 'Events behind its cursor, without an outcome.' }),
-  pending: Type.Integer({ minimum: 0, description: 'Events that wait for a retry, or behind another of their lock.' }),
-  dead: Type.Integer({ minimum: 0, description: 'Events that were given up.' }),
+  behind: Type.Integer({ minimum: 0, description: 'Events that its cursor has not reached.' }),
+  pending: Type.Integer({ minimum: 0, description: 'Events waiting for a retry, or for an earlier event of their lock.' }),
+  dead: Type.Integer({ minimum: 0, description: 'Events whose attempts are all used up.' }),
   damaged: Type.Integer({ minimum: 0, description: 'Events whose stored pings are damaged.' }),
   oldest_seconds: Type.Union([Type.Number(), Type.Null()], {
-    description: 'How long the oldest that is behind or pending has waited, by the run’s clock.',
+    description: 'How long the oldest event behind or pending has waited, by the run’s clock.',
   }),
 });
 
@@ -30,14 +30,14 @@ export const StatusAnswer = Type.Object({
     host: Type.String(),
     port: Type.Integer(),
     connected: Count,
-    refused: Described('Refusals by their kind.'),
+    refused: Described('The number of refusals by kind.'),
     certificate_end: MaybeTime,
   }),
   http: Type.Object({ host: Type.String(), port: Type.Integer() }),
   descriptors: Type.Object({ open: OrNull(Count), limit: OrNull(Count) }),
   locks: Type.Object({
     in_service: OrNull(Count),
-    presence: Described('How many locks there are of each presence; those that were never heard of are left out.'),
+    presence: Described('The number of locks of each presence, without those never seen.'),
   }),
   urls: OrNull(
     Type.Array(
@@ -51,7 +51,7 @@ export const StatusAnswer = Type.Object({
   ),
   disk: OrNull(Type.Object({ store_bytes: Count, free_bytes: Count })),
   event_loop: Type.Object({
-    worst_delay_ms: Type.Number({ minimum: 0, description: 'The worst lateness of a timer in the last minute.' }),
+    worst_delay_ms: Type.Number({ minimum: 0, description: 'The largest delay of a timer in the last minute.' }),
   }),
   run_clock: Time,
   clock: ClockAnswer,
@@ -59,7 +59,7 @@ export const StatusAnswer = Type.Object({
 
 export type Status = Static<typeof StatusAnswer>;
 
-/** What {@link figuresJson} is made of. */
+/** The input of {@link figuresJson}. */
 export interface StatusFigures {
   readonly figures: ReadFigures;
   readonly presences: Iterable<Presence['presence']>;
@@ -87,7 +87,7 @@ export function figuresJson(of: StatusFigures): Pick<Status, 'locks' | 'urls' | 
   };
 }
 
-/** As `GET /webhooks` has it too. `ageMs`: of the oldest without an outcome. */
+/** Also in `GET /webhooks`. `ageMs` is the age of the oldest event behind or pending. */
 export function backlogJson(backlog: UrlBacklog, ageMs: Milliseconds | null): Static<typeof BacklogAnswer> {
   const { behind, pending, dead, damaged } = backlog;
   return { behind, pending, dead, damaged, oldest_seconds: ageMs === null ? null : ageMs / Seconds(1) };
@@ -97,7 +97,7 @@ function undelivered({ behind, pending }: UrlBacklog): number {
   return behind + pending;
 }
 
-/** When a certificate ends, as it is answered. */
+/** The expiry date of a certificate. */
 export function endJson(endMs: number | null): string | null {
   return endMs === null ? null : toDate(endMs);
 }

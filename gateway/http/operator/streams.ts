@@ -1,6 +1,6 @@
 /**
- * What the operator's interface streams, as JSON Lines: events as they happen, for `tail`; traces, recorded live or
- * read from the store. Streams end with the gateway, and when the token with which they were asked for ends.
+ * The streams of the operator's interface, as JSON Lines: events as they happen, for `tail`; traces, recorded live or
+ * read from the store. A stream closes with the gateway, or when its token is replaced.
  */
 
 import { PassThrough, Readable } from 'node:stream';
@@ -16,7 +16,7 @@ import { DateText, Described, Exact, Macs } from './schemas.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
 
-/** What a `tail` that does not read may hold back of the stream, in bytes, before it is cut off. */
+/** The most unread bytes of a slow reader; a slower one is cut off. */
 const TAIL_BACKLOG_BYTES = 4 * 1024 * 1024;
 
 export const JSON_LINES = 'application/jsonl';
@@ -26,7 +26,7 @@ export interface StreamParts extends RecordParts {
   readonly events: GatewayEvents;
 }
 
-/** A row that streams. */
+/** A route that streams. */
 export interface StreamRoute extends RouteTerms {
   readonly method: 'GET';
   readonly stream: (streams: Streams, query: Query, reply: FastifyReply) => Promise<FastifyReply> | FastifyReply;
@@ -38,7 +38,7 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
     method: 'GET',
     path: '/events',
     operation: 'event.stream',
-    summary: 'What happens, from now on: a line each.',
+    summary: 'Streams all events from now on, one per line.',
     answer: Described('An event.'),
     stream: (streams, _query, reply) => streams.events(reply),
   },
@@ -46,7 +46,7 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
     method: 'GET',
     path: '/trace/live',
     operation: 'trace.record',
-    summary: 'A trace of what happens from now on.',
+    summary: 'Records a trace from now on.',
     query: Exact({ mac: Macs }),
     answer: Described('A line of a trace (proto/README.md).'),
     stream: (streams, query, reply) => streams.record(query, reply),
@@ -55,14 +55,14 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
     method: 'GET',
     path: '/trace',
     operation: 'trace.export',
-    summary: 'A trace of what is stored, by when it was received.',
+    summary: 'Exports a trace of what is stored, by time of receipt.',
     query: Exact({ mac: Macs, since: Type.Optional(DateText), until: Type.Optional(DateText) }),
     answer: Described('A line of a trace (proto/README.md).'),
     stream: async (streams, query, reply) => await streams.export(query, reply),
   },
 ];
 
-/** The streams of a server that are open. */
+/** The open streams of a server. */
 export class Streams {
   readonly #parts: StreamParts;
   readonly #open = new Set<PassThrough>();
@@ -71,7 +71,7 @@ export class Streams {
     this.#parts = parts;
   }
 
-  /** Ends those that go on. */
+  /** Closes the open streams. */
   end(): void {
     for (const stream of this.#open) stream.end();
   }
@@ -93,7 +93,7 @@ export class Streams {
     return reply.send(Readable.from(withEnds(lines)));
   }
 
-  /** JSON Lines, for as long as the other side listens. `begin` returns the function that ends them. */
+  /** Sends JSON Lines for as long as the client reads. `begin` returns the function that stops them. */
   #live(reply: FastifyReply, begin: (write: (line: string) => void) => Promise<() => void>): FastifyReply {
     const stream = new PassThrough();
     const begun = begin((line) => {
@@ -105,7 +105,7 @@ export class Streams {
       void begun.then((end) => end());
       this.#open.delete(stream);
     });
-    // Headers go out at once, so that the other side knows that it listens before the first event.
+    // Headers are sent at once, so that the client knows before the first event that it is connected.
     reply.header('content-type', JSON_LINES).send(stream);
     reply.raw.flushHeaders();
     return reply;

@@ -1,9 +1,9 @@
 /**
- * The operator's token: a file of the data folder, so that who may read the folder's files as their owner may operate
- * the gateway, and nobody else.
+ * The operator's token: a file in the data folder, so that only those who may read the folder's files can operate the
+ * gateway.
  *
- * The file is looked at with every call, and every two seconds: another token counts at once, and the one before is
- * dead at once, for streams that go on too. While the file is missing, or holds nothing of use, nobody gets in.
+ * The file is checked at every call and every two seconds: a new token is valid at once, and the old one invalid at
+ * once, also for open streams. While the file is missing or malformed, nobody gets in.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -14,17 +14,17 @@ import { makeSecretFile, readOrMakeSecretFile, readSecretFile } from '../../data
 
 const TOKEN_BYTES = 32;
 const TOKEN_PREFIX = 'lgo_';
-/** How often the file is looked at while nobody calls. */
+/** How often the file is checked while nobody calls. */
 const LOOK_EVERY = Seconds(2);
-/** Hex digits of a token's hash that name it. */
+/** The number of hex digits of a token's hash that serve as its name. */
 const NAME_DIGITS = 8;
 
-/** Where the operator's token of a data folder is kept. */
+/** The file with the operator's token in a data folder. */
 export function operatorTokenFile(folder: string): string {
   return path.join(folder, 'operator-token');
 }
 
-/** Gives a data folder another token (mode 600), in one step: who reads the file meanwhile sees one or the other. */
+/** Replaces a data folder's token (mode 600) atomically. */
 export function resetOperatorToken(folder: string): string {
   const token = makeToken();
   makeSecretFile(operatorTokenFile(folder), token);
@@ -35,9 +35,9 @@ export class OperatorToken {
   readonly #file: string;
   readonly #clock: Clock;
   #text: string | null;
-  /** The hash of a token that holds; null while none does. */
+  /** The hash of the valid token; null while there is none. */
   #hash: Buffer | null;
-  /** Which file it was, and as of when. */
+  /** The identity and time of the file when it was read. */
   #seen: string | null;
   #timer: Timer | undefined;
   #onChanged: (() => void) | undefined;
@@ -51,9 +51,8 @@ export class OperatorToken {
   }
 
   /**
-   * The token of a data folder, made at the first start with mode 600.
-   *
-   * @throws LockgateError `bad-token-file` where the file holds none, `input-secret-file` where others may read it
+   * The token of a data folder, created at the first start with mode 600.
+   * @throws LockgateError `bad-token-file` if the file contains no token, `input-secret-file` if others may read it
    */
   static open(folder: string, clock: Clock): OperatorToken {
     const file = operatorTokenFile(folder);
@@ -62,25 +61,25 @@ export class OperatorToken {
     return new OperatorToken(file, clock, text);
   }
 
-  /** As it was read last; null while there is none. */
+  /** The token as last read; null while there is none. */
   get text(): string | null {
     return this.#text;
   }
 
-  /** Names it without telling it: the beginning of its hash. */
+  /** A name that does not reveal the token: the start of its hash. */
   get name(): string | null {
     return this.#hash?.toString('hex').slice(0, NAME_DIGITS) ?? null;
   }
 
-  /** Whether the Authorization header carries the token that the file held when it was looked at, in constant time. */
+  /** Whether the Authorization header has the token, as last read; compares in constant time. */
   isOperator(authorization: string | undefined): boolean {
     const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
-    // Compared in any case, so that it takes as long while there is none.
+    // Always compared, so that it takes the same time while there is no token.
     const isSame = timingSafeEqual(hashOf(given), this.#hash ?? hashOf(''));
     return isSame && this.#hash !== null;
   }
 
-  /** Looks at the file now and then, and tells when it holds something else, until {@link stop}. */
+  /** Checks the file regularly and calls back when the token has changed, until {@link stop}. */
   watch(onChanged: () => void): void {
     this.#onChanged = onChanged;
     this.#arm();
@@ -93,13 +92,13 @@ export class OperatorToken {
 
   #arm(): void {
     this.#timer = this.#clock.after(LOOK_EVERY, () => {
-      if (this.look()) this.#onChanged?.();
+      if (this.refresh()) this.#onChanged?.();
       if (this.#onChanged !== undefined) this.#arm();
     });
   }
 
-  /** Looks at the file. Whether it holds something else than before. */
-  look(): boolean {
+  /** Checks the file. Returns whether the token has changed. */
+  refresh(): boolean {
     const stamp = stampOf(this.#file);
     if (stamp === this.#seen) return false;
     this.#seen = stamp;
@@ -112,13 +111,13 @@ export class OperatorToken {
   }
 }
 
-/** Which file it is and when it was written last; null where there is none. */
+/** The file's identity and modification time; null if it is missing. */
 function stampOf(file: string): string | null {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? null : `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.mode}`;
 }
 
-/** Null where it holds no token, or others may read it. */
+/** Null if the file contains no token or others may read it. */
 function readSafely(file: string): string | null {
   try {
     const text = readSecretFile(file);

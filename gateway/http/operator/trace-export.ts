@@ -1,8 +1,8 @@
 /**
- * Traces (protocol.md §4) out of the store: what the log has of some locks, in the order of receipt. The header says
- * what was known of each lock when the range begins, so that the piece is judged as it was when it happened.
+ * Exports traces (protocol.md §4) from the store: the logs of some locks in order of receipt. The header contains the
+ * state of each lock at the start of the range, so that the range is judged as it was when it was received.
  *
- * An uplink whose stored bytes are damaged is left out, and a line says so: a tick with a note.
+ * An uplink whose stored bytes are damaged is left out; a tick with a note takes its place.
  */
 
 import { Deadlines } from '../../../proto/deadlines.js';
@@ -13,16 +13,15 @@ import { lastSequenceMs } from '../../../proto/power/judge/period.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { type TraceEvent, type TraceLock, UNNAMED_LOCK } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
-import { decodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { type CommandAck, isPingUplink, type Source, type Uplink } from '../../../proto/wire/ping.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
-import { FIRST_LIFE, lifeOf, NO_MARKS } from '../../../proto/wire/uplink-life.js';
+import { NO_MARKS } from '../../../proto/wire/uplink-life.js';
 import { newDeviceState } from '../../locks/device-state.js';
-import { UNNOTED_SET_POWER_LIFE } from '../../locks/stored-belief.js';
-import type { LockEvent, LogEntry, Store, StoredUplink } from '../../store/contract/store.js';
+import { atOf, decodeStored, isLegible, judgeEventOf } from '../../locks/log-entry.js';
+import type { LogEntry, Store, StoredUplink } from '../../store/contract/store.js';
 
-/** Entries of a lock's log read at once. */
+/** Log entries of a lock that are read at once. */
 const PIECE = 500;
 
 export interface ExportRange {
@@ -33,7 +32,7 @@ export interface ExportRange {
   readonly untilMs: number;
 }
 
-/** The lines of the trace, without their ends. */
+/** The lines of the trace, without line ends. */
 export async function* exportTrace(
   store: Store,
   range: ExportRange,
@@ -54,7 +53,7 @@ export async function* exportTrace(
   for (let walk = next.take(range.untilMs); walk !== undefined; walk = next.take(range.untilMs)) {
     const entry = walk.current as LogEntry;
     const line = lineOf(walk.mac, entry);
-    // Each lock was told that the gateway listens; a trace is told once.
+    // Each lock's log has the gateway's starts and stops; a trace has each once.
     const isGateway = entry.type === 'lock-event' && entry.event.event === 'gateway';
     if (!isGateway || line !== lastGateway) yield line;
     if (isGateway) lastGateway = line;
@@ -63,13 +62,13 @@ export async function* exportTrace(
   }
 }
 
-/** One lock's log, an entry at a time. */
+/** Steps through one lock's log. */
 class LogWalk {
   readonly mac: Mac;
-  /** The entry at which it stands; undefined at the end. */
+  /** The current entry; undefined at the end. */
   current: LogEntry | undefined;
   dueMs = 0;
-  /** Damaged uplinks that were passed by {@link skipTo}. */
+  /** Damaged uplinks that {@link skipTo} passed. */
   leftOut = 0;
   readonly #pieces: AsyncIterator<LogEntry[]>;
   readonly #marks: readonly number[];
@@ -90,8 +89,7 @@ class LogWalk {
   }
 
   /**
-   * Goes to the first entry from `sinceMs` on, and tells what is known of the lock by then: nothing where the judge
-   * fails on the way.
+   * Goes to the first entry from `sinceMs` on and returns the lock's state by then; an unknown one if the judge fails.
    */
   async skipTo(sinceMs: number, judge: typeof judgeInPlace): Promise<TraceLock> {
     await this.step();
@@ -108,7 +106,7 @@ class LogWalk {
   }
 }
 
-/** Judges an event. False where the judge throws, and then the belief is not to be used. */
+/** Judges an event. False if the judge throws; the belief must not be used then. */
 function isWellJudged(judge: typeof judgeInPlace, belief: Belief, event: JudgeEvent): boolean {
   try {
     judge(POWER_MODEL, belief, event, newVerdict());
@@ -118,50 +116,16 @@ function isWellJudged(judge: typeof judgeInPlace, belief: Belief, event: JudgeEv
   }
 }
 
-/** What a trace's header says of a lock of which this is believed, and that has these marks. */
+/** A lock with this belief and these reflash marks, as in a trace's header. */
 export function traceLockOf(belief: Belief, marks: readonly number[]): TraceLock {
   const { power, highWindow, lockState, isConnected: connected } = belief;
   const lastPeriodMs = lastSequenceMs(POWER_MODEL, belief);
   return { power, highWindow, lockState, connected, lastPeriodMs, ...(marks.length > 0 && { reflashed: marks }) };
 }
 
-function atOf(entry: LogEntry): number {
-  return entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
-}
-
-/**
- * What the judge was told when the entry was made, and would be told with these marks of its lock.
- *
- * @throws Error where an uplink's bytes are damaged
- */
-export function judgeEventOf(entry: LogEntry, marks: readonly number[] = NO_MARKS): JudgeEvent {
-  if (entry.type === 'lock-event') return lockEventOf(entry.event, entry.atMs);
-  const { credentialId: credential, source, receivedAtMs: atMs } = entry.uplink;
-  const uplink = decodeStored(entry.uplink);
-  const life = source === 'lock' && marks.length > 0 ? lifeOf(marks, uplink.timeMs, atMs) : FIRST_LIFE;
-  return { type: 'uplink', source, credential, life, copy: 'new', uplink, atMs };
-}
-
-function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
-  if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
-  if (event.event === 'command') {
-    const { id, command, expiresMs = atMs + UNNOTED_SET_POWER_LIFE } = event;
-    return { type: 'command', id, command, expiresMs, atMs };
-  }
-  const { source = 'lock' } = event;
-  if (event.event === 'connect') return { type: 'connect', source, atMs };
-  return { type: 'disconnect', source, cause: event.cause, atMs };
-}
-
-/** Whether the entry can be believed: false of an uplink whose stored bytes are damaged. */
-export function isLegible(entry: LogEntry): boolean {
-  if (entry.type !== 'uplink') return true;
-  return !entry.uplink.isDamaged && decodeUplink(entry.uplink.bytes).ok;
-}
-
-/** In place of an uplink that is left out; `judge` reads no more of it than that time passed. */
+/** Replaces an uplink that is left out; to the judge, only time passes. */
 function leftOutLine(mac: Mac, { boot, sequence, receivedAtMs }: StoredUplink): string {
-  const note = `left out: uplink ${boot}/${sequence} of ${formatMac(mac)}, which does not fit its checksum`;
+  const note = `left out: uplink ${boot}/${sequence} of ${formatMac(mac)}, which does not match its checksum`;
   return JSON.stringify({ at: toDate(receivedAtMs), event: 'tick', note });
 }
 
@@ -175,7 +139,7 @@ function lineOf(mac: Mac, entry: LogEntry): string {
   return traceEventLine({ atMs, mac, source: 'lock', ...event });
 }
 
-/** An uplink that was received. */
+/** A received uplink. */
 interface Received {
   readonly mac: Mac;
   readonly atMs: number;
@@ -184,18 +148,10 @@ interface Received {
   readonly bytes: Uint8Array;
 }
 
-/** The line of an uplink, its bytes beside its JSON. */
+/** The line of an uplink, with its bytes. */
 export function uplinkLine({ mac, atMs, source, uplink, bytes }: Received): string {
   const event: TraceEvent = isPingUplink(uplink)
     ? { event: 'ping', atMs, mac, source, uplink }
     : { event: 'ack', atMs, mac, source, uplink: uplink as Uplink<CommandAck> };
   return traceEventLine(event, bytes);
-}
-
-/** @throws Error where the stored bytes are not what was written */
-function decodeStored({ id, bytes, isDamaged }: StoredUplink): Uplink {
-  if (isDamaged) throw new Error(`uplink ${id} in the log does not fit its checksum`);
-  const decoded = decodeUplink(bytes);
-  if (!decoded.ok) throw new Error(`uplink ${id} in the log can't be decoded: ${decoded.error.message}`);
-  return decoded.value;
 }

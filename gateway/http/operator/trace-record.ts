@@ -1,6 +1,5 @@
 /**
- * Traces (protocol.md §4) of what happens from now on, as it happens. The header says what is known of the locks at
- * that moment.
+ * Records traces (protocol.md §4) live. The header contains the state of the locks at the start.
  */
 
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
@@ -18,9 +17,8 @@ export interface RecordParts {
 
 /**
  * Calls `write` with each line, the header first.
- *
- * @param macs these locks only; all where it is undefined
- * @returns the function that ends it
+ * @param macs only these locks; undefined for all
+ * @returns the function that stops the recording
  */
 export async function recordTrace(
   { events, ingest, locks }: RecordParts,
@@ -28,7 +26,7 @@ export async function recordTrace(
   write: (line: string) => void,
 ): Promise<() => void> {
   const isWanted = (mac: Mac): boolean => macs?.has(mac) ?? true;
-  // What is under way has been judged, but is told of later: it would be both in the header and in a line.
+  // Uplinks in progress are judged but not yet reported: they would be both in the header and in a line.
   await ingest.idle();
   const wanted = [...locks.all()].filter(({ mac }) => isWanted(mac));
   const header = new Map(wanted.map(({ mac, state, marks }) => [mac, traceLockOf(state.belief, marks)]));

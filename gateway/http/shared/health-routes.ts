@@ -1,11 +1,13 @@
-/** Whether the gateway is up and ready. Whoever can reach the port may ask, so neither says why (interfaces.md §2). */
+/**
+ * Whether the gateway is up and ready. Anyone who reaches the port may ask, so no reasons are given (interfaces.md §2).
+ */
 import { Type } from 'typebox';
 import { type HealthRoute, tooMany } from '../merchant/route.js';
 
 const Status = (values: readonly string[]) =>
   Type.Object({ status: Type.Unsafe<string>({ type: 'string', enum: [...values] }) });
 
-/** Both rows. */
+/** Both routes. */
 export const HEALTH_ROUTES: readonly HealthRoute[] = [
   {
     method: 'GET',
@@ -15,9 +17,9 @@ export const HEALTH_ROUTES: readonly HealthRoute[] = [
     summary: 'Whether the gateway is up.',
     scheme: 'none',
     responses: {
-      200: { description: 'It is.', schema: Status(['up', 'down']), example: { status: 'up' } },
+      200: { description: 'The gateway is up.', schema: Status(['up', 'down']), example: { status: 'up' } },
       429: tooMany(),
-      503: { description: 'It is not.', schema: Status(['up', 'down']), example: { status: 'down' } },
+      503: { description: 'The gateway is down.', schema: Status(['up', 'down']), example: { status: 'down' } },
     },
     answer: ({ isUp }) => ({ status: isUp ? 200 : 503, body: { status: isUp ? 'up' : 'down' } }),
   },
@@ -29,9 +31,9 @@ export const HEALTH_ROUTES: readonly HealthRoute[] = [
     summary: 'Whether the gateway is ready to take pings.',
     scheme: 'none',
     responses: {
-      200: { description: 'It is.', schema: Status(['ready', 'not_ready']), example: { status: 'ready' } },
+      200: { description: 'The gateway is ready.', schema: Status(['ready', 'not_ready']), example: { status: 'ready' } },
       429: tooMany(),
-      503: { description: 'It is not.', schema: Status(['ready', 'not_ready']), example: { status: 'not_ready' } },
+      503: { description: 'The gateway is not ready.', schema: Status(['ready', 'not_ready']), example: { status: 'not_ready' } },
     },
     answer: ({ isReady }) => ({ status: isReady ? 200 : 503, body: { status: isReady ? 'ready' : 'not_ready' } }),
   },

@@ -1,12 +1,11 @@
-/** What an HTTP server of ours bears of a stranger, for the merchants' port and the operators' alike. */
+/** Limits of both HTTP servers, the merchants' and the operator's. */
 import { Seconds } from '../../../proto/clock.js';
 
-/** A body may have at most so many bytes (interfaces.md §2). */
+/** The largest body in bytes (interfaces.md §2). */
 export const BODY_BYTES = 1024 * 1024;
 
 /**
- * Fastify's settings. Node looks at the timeouts only as often as `connectionsCheckingInterval` says, every 30 s unless
- * it is told otherwise.
+ * Fastify's settings. Node checks the timeouts only every `connectionsCheckingInterval`, by default 30 s.
  */
 export const HTTP_LIMITS = {
   bodyLimit: BODY_BYTES,
@@ -19,14 +18,14 @@ export const HTTP_LIMITS = {
     maxHeaderSize: 16 * 1024,
     headersTimeout: Seconds(10),
     connectionsCheckingInterval: Seconds(1),
-    /** It is looked at here (connections/host-header.ts): Node's own answer is no problem as RFC 9457 has them. */
+    /** Checked in connections/host-header.ts: Node's own answer is not an RFC 9457 problem. */
     requireHostHeader: false,
   },
-  /** Ours end when we end, whatever the other side does. */
+  /** Closing the server closes every connection, whatever the other side does. */
   forceCloseConnections: true,
 } as const;
 
-/** Connections to one port at once, those of its reserve left out. */
+/** Concurrent connections to one port, without its reserve. */
 export const MAX_CONNECTIONS = 2_000;
-/** Connections to one port beyond that: for whoever has the operators' token, and on the merchants' port for probes. */
+/** Further connections to one port: for holders of the operator's token, and on the merchants' port for probes. */
 export const RESERVED_CONNECTIONS = 64;

@@ -1,4 +1,4 @@
-/** How both HTTP interfaces begin to listen. */
+/** Starts listening, for both HTTP interfaces. */
 import type { FastifyInstance } from 'fastify';
 import { listenFailure } from '../../listen-failure.js';
 

@@ -1,10 +1,10 @@
 /**
- * Null as good as absent (interfaces.md §2): typed clients write null for a member that they leave out. Both HTTP
- * interfaces drop such members before they check a body, so that neither schemas nor handlers need to know of it.
+ * Treats null as absent (interfaces.md §2): typed clients write null for a member that they leave out. Both HTTP
+ * interfaces drop such members before they validate a body, so that schemas and handlers need not deal with them.
  */
 import type { TSchema } from 'typebox';
 
-/** What is looked at of a schema here. */
+/** The part of a schema that is read here. */
 interface Shape {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Shape>>;
@@ -14,8 +14,8 @@ interface Shape {
 }
 
 /**
- * Removes optional members that are null, at any depth, in place. A required member keeps its null, and is refused for
- * it; a member whose schema has a meaning for null keeps it too.
+ * Removes optional members that are null, at any depth, in place. A required member keeps its null and is refused for
+ * it; a member whose schema allows null keeps it too.
  */
 export function dropNulls(schema: TSchema, value: unknown): void {
   dropFrom(schema as Shape, value);
@@ -25,7 +25,7 @@ function dropFrom(schema: Shape, value: unknown): void {
   if (typeof value !== 'object' || value === null) return;
   const { properties, required, items } = partOf(schema);
   if (Array.isArray(value)) {
-    // Texts and numbers have no members, and there may be many.
+    // Strings and numbers have no members, and there may be many of them.
     if (items !== undefined && hasMembers(items)) for (const item of value) dropFrom(items, item);
     return;
   }
@@ -37,7 +37,7 @@ function dropFrom(schema: Shape, value: unknown): void {
   }
 }
 
-/** Of a choice, the part that has members. */
+/** Of alternatives, the one that has members. */
 function partOf(schema: Shape): Shape {
   return schema.anyOf?.find(hasMembers) ?? schema;
 }

@@ -1,4 +1,4 @@
-/** Errors over HTTP, as RFC 9457 says. What is our own fault says no more than that. */
+/** Errors over HTTP (RFC 9457). For an internal error the answer gives no details. */
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply } from 'fastify';
@@ -11,7 +11,7 @@ import { Refusal } from '../merchant/refusal.js';
 
 const PROBLEM_JSON = 'application/problem+json';
 
-/** What the state of things doesn't allow, beside names that are taken. */
+/** Codes of conflicts with the current state, besides names that are taken. */
 const CONFLICTS = new Set([
   'count-differs',
   'airplane-unconfirmed',
@@ -25,10 +25,10 @@ const CONFLICTS = new Set([
   'judge-failed',
 ]);
 
-/** The status for what a handler threw: 4xx for what the caller got wrong, 5xx for what we did. */
+/** The status for what a handler threw: 4xx for the caller's mistakes, 5xx for ours. */
 export function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof Refusal) return error.status;
-  // It may have room again soon; what was not stored was not promised.
+  // There may be room again soon, and nothing that was not stored was acknowledged.
   if (error instanceof StoreFailure) return error.kind === 'full' || error.kind === 'busy' ? 503 : 500;
   if (error instanceof OverBudget) return 429;
   if (error instanceof PetTooLarge) return 413;
@@ -43,10 +43,10 @@ export function statusOf(error: FastifyError | LockgateError): number {
   return error.statusCode !== undefined && error.statusCode < 500 ? error.statusCode : 500;
 }
 
-/** How long to wait where nobody says otherwise, in seconds. */
+/** The default Retry-After, in seconds. */
 const RETRY_AFTER: Readonly<Record<number, string>> = { 503: '5' };
 
-/** Answers with a problem. `code` is ours, for programs; a stack, path or SQL never gets out. */
+/** Answers with a problem document, which never contains a stack, path or SQL. */
 export function sendProblem(reply: FastifyReply, status: number, error: Error): void {
   const known = error instanceof LockgateError;
   const retryAfter = error instanceof OverBudget ? String(error.retryAfterSeconds) : RETRY_AFTER[status];
@@ -65,16 +65,16 @@ function budgetOf({ budget }: OverBudget): Readonly<Record<string, string>> {
   return { budget };
 }
 
-/** A sentence of ours for everything: what others wrote may quote a path, a query or a body. */
+/** Our own sentence in every case: other libraries' messages may quote a path, a query or a body. */
 function detailOf(status: number, error: Error & { readonly code?: unknown }): string {
   if (error instanceof LockgateError) return error.message;
-  if (status === 413) return 'the body is larger than is taken here';
-  if (status === 415) return 'the body is of a type that is not taken here';
-  if (status === 503) return 'the store can’t take anything at the moment; nothing was changed';
-  return status >= 500 ? 'something of ours broke' : error.message;
+  if (status === 413) return 'the body is too large';
+  if (status === 415) return 'the content type of the body is not accepted here';
+  if (status === 503) return 'the store can’t write at the moment; nothing was changed';
+  return status >= 500 ? 'an internal error occurred' : error.message;
 }
 
-/** There is no route of this method and path. */
+/** Answers a request that has no route. */
 export function sendNotFound(reply: FastifyReply): void {
   sendProblem(reply, 404, new LockgateError('no-such-route', 'there is nothing at this path'));
 }
@@ -84,7 +84,7 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [status: number, detail: s
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long to arrive'],
 };
 
-/** What Node could not read as HTTP never becomes a request: it is answered on the bare socket, and that closed. */
+/** What Node can't parse as HTTP never becomes a request: it is answered on the socket, which is then closed. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

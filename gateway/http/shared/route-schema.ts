@@ -1,20 +1,20 @@
-/** A row's schemas as Fastify takes them: it writes answers by them, and the documentation is made of them. */
+/** A route's schemas for Fastify, which serialises answers and generates the documentation from them. */
 import type { FastifySchema } from 'fastify';
 import { type HttpRoute, problemResponse, type ResponseTerms } from '../merchant/route.js';
 
-/** Any row may find that something of ours is broken. */
-const BROKEN = problemResponse('Something of ours broke.');
+/** Any route may fail. */
+const BROKEN = problemResponse('An internal error.');
 
 /** The names of the schemes, as the documentation declares them. */
 const SECURITY: Readonly<Record<HttpRoute['scheme'], readonly Record<string, string[]>[]>> = {
   none: [],
   'api-key': [{ apiKey: [] }],
   bearer: [{ bearer: ['pets:write'] }],
-  // It stands in the body.
+  // The token is in the body.
   'access-token': [],
 };
 
-/** What Fastify's schema has beside its own members, for the documentation. */
+/** Fastify's schema with the members that the documentation adds. */
 interface DocumentedSchema extends FastifySchema {
   readonly operationId: string;
   readonly tags: readonly string[];
@@ -24,21 +24,21 @@ interface DocumentedSchema extends FastifySchema {
   readonly security: readonly Record<string, string[]>[];
 }
 
-/** The schema of a row. */
-export function routeSchema(row: HttpRoute): DocumentedSchema {
-  const { operationId, tag, summary, description, scheme, responses } = row;
+/** The schema of a route. */
+export function routeSchema(route: HttpRoute): DocumentedSchema {
+  const { operationId, tag, summary, description, scheme, responses } = route;
   return {
     operationId,
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
     security: SECURITY[scheme],
-    ...('handle' in row && row.query !== undefined && { querystring: row.query }),
-    ...('handle' in row && row.headers !== undefined && { headers: row.headers }),
-    ...('handle' in row &&
-      row.body !== undefined && {
-        body: row.bodyExample === undefined ? row.body : { ...row.body, examples: [row.bodyExample] },
-        consumes: [row.bodyType ?? 'application/json'],
+    ...('handle' in route && route.query !== undefined && { querystring: route.query }),
+    ...('handle' in route && route.headers !== undefined && { headers: route.headers }),
+    ...('handle' in route &&
+      route.body !== undefined && {
+        body: route.bodyExample === undefined ? route.body : { ...route.body, examples: [route.bodyExample] },
+        consumes: [route.bodyType ?? 'application/json'],
       }),
     response: Object.fromEntries(
       Object.entries({ ...responses, 500: BROKEN }).map(([status, terms]) => [status, responseSchema(terms)]),

@@ -452,7 +452,7 @@ t.test('while the store can’t write, a caller is told to come back, and nothin
   const told = eventsOf(gateway, 'request', 1, ({ status }) => status === 500);
   disk = new TypeError('canary: pet.name');
   const broken = await create();
-  t.match(broken, { status: 500, headers: PROBLEM, body: { detail: 'something of ours broke' } });
+  t.match(broken, { status: 500, headers: PROBLEM, body: { detail: 'an internal error occurred' } });
   t.notMatch(full.text + broken.text, /disk|canary|SQL|node:|\.ts|\.js/i);
   const requestId = broken.headers['x-request-id'];
   t.match(await told, [{ requestId, route: '/v1/pet', why: /canary/ }], 'the log has it under the id');

@@ -1,7 +1,7 @@
 /**
- * The document of the merchants' interface (OpenAPI 3.1) and a page to read it on (interfaces.md §2). Both are made of
- * the rows that are served, so neither can say what the other does not; the page's scripts and styles come from our own
- * port, so that it works without the internet.
+ * The OpenAPI 3.1 document of the merchants' interface, and a page to read it on (interfaces.md §2). Both are generated
+ * from the served routes, so neither can differ from them. The page's scripts and styles come from our own port, so
+ * that it works without internet access.
  */
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
@@ -24,7 +24,12 @@ const PAGE_CSP = [
 
 const DESCRIPTION = `The merchants’ interface of lockgate: a pet registry, users with sessions, and a test webhook for
 locks. Calls need an **API key** as the user of HTTP basic authentication, with an empty password. \`PUT /v2/pet\`
-takes a **bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from \`POST /oauth/token\`. Errors
+takes a **bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from \`POST /oauth/token\`. are \`application/problem+json\` (RFC 9457). Members that a body has beside those named here are ignored, and an
+optional member that is null is as good as absent. Whole
+numbers are exact to the last digit of an int64.`;
+Errors
+are \`application/problem+json\` (RFC 9457). Unknown members of a body are ignored; null for an optional member is the
+same as leaving it out. Whole numbers are exact to the last digit of an int64.`;
 are \`application/problem+json\` (RFC 9457). Members that a body has beside those named here are ignored, and an
 optional member that is null is as good as absent. Whole
 numbers are exact to the last digit of an int64.`;
@@ -32,24 +37,24 @@ numbers are exact to the last digit of an int64.`;
 const TAGS = [
   { name: 'pets', description: 'The pet registry.' },
   { name: 'users', description: 'Users and their sessions.' },
-  { name: 'webhooks', description: 'Trying out what locks send.' },
+  { name: 'webhooks', description: 'Test webhooks.' },
   { name: 'tokens', description: 'Bearer and access tokens.' },
-  { name: 'health', description: 'For whoever watches the gateway.' },
+  { name: 'health', description: 'Probes.' },
 ];
 
-/** Two scopes in words. */
+/** The scopes in words. */
 const SCOPE_WORDS: Readonly<Record<(typeof SCOPES)[number], string>> = {
   'pets:write': 'Update pets.',
   'webhooks:test': 'Send test webhooks.',
 };
 
-/** What a document is made of, as far as it is looked at here. */
+/** A node of the document. */
 interface DocumentNode {
   [member: string]: unknown;
 }
 
 /**
- * Adds `/openapi.json` and `/docs`. To be called before the rows are added, since it listens to how they are.
+ * Adds `/openapi.json` and `/docs`. Must be called before the routes are added, since it collects them as they are.
  * `/docs/json` and `/docs/yaml` are the same document, for the page.
  */
 export async function addDocumentation(fastify: FastifyInstance): Promise<void> {
@@ -57,15 +62,15 @@ export async function addDocumentation(fastify: FastifyInstance): Promise<void> 
     openapi: {
       openapi: '3.1.0',
       info: { title: 'lockgate', version: VERSION, description: DESCRIPTION.replaceAll('\n', ' ') },
-      // Whoever reads it asks the same place.
+      // Clients call the address that the document came from.
       servers: [{ url: '/' }],
       tags: TAGS,
       components: {
         securitySchemes: {
-          apiKey: { type: 'http', scheme: 'basic', description: 'The API key as the user, an empty password.' },
+          apiKey: { type: 'http', scheme: 'basic', description: 'The API key as the user, with an empty password.' },
           bearer: {
             type: 'oauth2',
-            description: 'A token; the API key is the client.',
+            description: 'A token, issued for the API key as the client.',
             flows: {
               clientCredentials: {
                 tokenUrl: '/oauth/token',
@@ -82,7 +87,7 @@ export async function addDocumentation(fastify: FastifyInstance): Promise<void> 
   addPage(fastify);
 }
 
-/** As text: an answer's schema can't be asked to write a document. Each is made once, when it is first asked for. */
+/** The documents as text, each made at its first request. */
 function addDocuments(fastify: FastifyInstance): void {
   const json = once(() => makeMemoryFile(`${JSON_TYPE}; charset=utf-8`, JSON.stringify(fastify.swagger())));
   const yaml = once(() => makeMemoryFile('application/x-yaml', fastify.swagger({ yaml: true })));
@@ -95,7 +100,7 @@ function addPage(fastify: FastifyInstance): void {
   const html = (base: string) => once(() => makeMemoryFile('text/html; charset=utf-8', pageHtml(base)));
   serveFile(fastify, PAGE_PATH, html(`${PAGE_PATH}/`), PAGE_CSP);
   serveFile(fastify, `${PAGE_PATH}/`, html('./'), PAGE_CSP);
-  // Begun now, so that nobody waits for it; where it fails, whoever asks tries again and gets the error.
+  // Started now, so that no request waits for it. If it fails, the next request tries again and gets the error.
   loadPageFiles().catch(() => undefined);
   for (const name of PAGE_FILES) {
     const file = async (): Promise<MemoryFile> => (await loadPageFiles()).get(name) as MemoryFile;
@@ -115,7 +120,7 @@ function serveFile(fastify: FastifyInstance, url: string, file: () => Promise<Me
   });
 }
 
-/** Makes it at the first call, and again only where that failed. */
+/** Makes it at the first call, and again only if that failed. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {
@@ -128,8 +133,8 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Schemas with a title stand once, under that name, and are referred to: so generated clients have types of these
- * names, and a reader sees that two are the same.
+ * Moves each schema with a title to `components`, under that name, and refers to it there: generated clients get types
+ * with these names.
  */
 function nameSchemas(document: DocumentNode): DocumentNode {
   const schemas: DocumentNode = {};
@@ -137,7 +142,7 @@ function nameSchemas(document: DocumentNode): DocumentNode {
     if (Array.isArray(node)) return node.map(visit);
     if (typeof node !== 'object' || node === null) return node;
     const members = Object.entries(node)
-      // HEAD is GET without a body, and needs no entry of its own.
+      // HEAD is GET without a body and needs no entry.
       .filter(([name]) => name !== 'head')
       .map(([name, value]) => [name, name === 'example' ? value : visit(value)]);
     const visited: DocumentNode = Object.fromEntries(members);

@@ -1,6 +1,6 @@
 /**
- * A file that is served from memory: hashed and compressed once, so that serving it opens no descriptor and a client
- * that has it already gets nothing but its ETag (RFC 9110 §8.8.3, §13.1.2).
+ * Files served from memory, hashed and compressed once: serving one opens no descriptor, and a client that has it
+ * already gets only a 304 with the ETag (RFC 9110 §8.8.3, §13.1.2).
  */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -9,7 +9,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 const compress = promisify(gzip);
 
-/** Smaller ones are not worth a client's decompressing, in bytes. */
+/** Smaller files, in bytes, are not compressed. */
 const COMPRESS_FROM = 1_024;
 
 interface Variant {
@@ -20,11 +20,11 @@ interface Variant {
 export interface MemoryFile {
   readonly type: string;
   readonly plain: Variant;
-  /** Undefined where it would not be smaller. */
+  /** Undefined if it would not be smaller. */
   readonly gzip: Variant | undefined;
 }
 
-/** Makes one of its content. `type` is its `Content-Type`. The compressing is done off the main thread. */
+/** Makes a file. `type` is its `Content-Type`. Compression runs off the main thread. */
 export async function makeMemoryFile(type: string, content: string | Buffer): Promise<MemoryFile> {
   const bytes = Buffer.from(content as string);
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27);
@@ -34,28 +34,28 @@ export async function makeMemoryFile(type: string, content: string | Buffer): Pr
   return { type, plain, gzip: isSmaller ? { bytes: packed, etag: `"${hash}-gzip"` } : undefined };
 }
 
-/** Answers a GET or HEAD with the file, or with 304 where the client has it. */
+/** Answers a GET or HEAD with the file, or with 304 if the client has it. */
 export async function sendFile(request: FastifyRequest, reply: FastifyReply, file: MemoryFile): Promise<FastifyReply> {
   const { headers } = request;
   const isPacked = file.gzip !== undefined && takesGzip(headers['accept-encoding']);
   const { bytes, etag } = isPacked ? (file.gzip as Variant) : file.plain;
   const before = reply.getHeader('vary');
   reply.header('vary', before === undefined ? 'Accept-Encoding' : `${before}, Accept-Encoding`);
-  // It may be kept, and is asked about each time: another version of ours has other files under the same names.
+  // Clients may cache it but must revalidate: another version has other files under the same names.
   reply.header('cache-control', 'no-cache').header('etag', etag);
   if (names(headers['if-none-match'], etag)) return await reply.status(304).send();
   if (isPacked) reply.header('content-encoding', 'gzip');
   return await reply.header('content-type', file.type).send(bytes);
 }
 
-/** Whether a client that sends this `Accept-Encoding` takes gzip. */
+/** Whether this `Accept-Encoding` accepts gzip. */
 function takesGzip(accepted: string | string[] | undefined): boolean {
   return String(accepted ?? '')
     .split(',')
     .some((entry) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?:1(?:\.0*)?|0?\.\d*[1-9]\d*)\s*)?$/i.test(entry));
 }
 
-/** Whether an `If-None-Match` names this ETag; a weak one is as good (RFC 9110 §13.1.2). */
+/** Whether an `If-None-Match` names this ETag; a weak one matches too (RFC 9110 §13.1.2). */
 function names(given: string | undefined, etag: string): boolean {
   if (given === undefined) return false;
   return given.split(',').some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag);

@@ -1,6 +1,6 @@
 /**
- * The page at `/docs`: Swagger UI, whose files come with the package and are served by us from memory, and the two of
- * our own that make it show our document.
+ * The page at `/docs`: Swagger UI, whose files come from its package and are served from memory, and two files of our
+ * own that make it show our document.
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import { type MemoryFile, makeMemoryFile } from './memory-file.js';
 
 export const PAGE_PATH = '/docs';
 
-/** What makes the page show the document beside it. The plain layout has no bar above, and so no logo of others. */
+/** Makes the page show our document, in the layout without a top bar and logo. */
 const INITIALIZER = `window.onload = () => {
   const base = window.location.pathname.replace(/\\/?$/, '/');
   SwaggerUIBundle({
@@ -50,7 +50,7 @@ export const PAGE_FILES: readonly string[] = [...PACKAGE_FILES, INITIALIZER_NAME
 
 let loaded: Promise<ReadonlyMap<string, MemoryFile>> | undefined;
 
-/** The files by their names. They are read once in a process. Rejects where one can't be read. */
+/** The files by name, read once per process. Rejects if one can't be read. */
 export function loadPageFiles(): Promise<ReadonlyMap<string, MemoryFile>> {
   loaded ??= readPageFiles().catch((error: unknown) => {
     loaded = undefined;
@@ -70,7 +70,7 @@ async function toFile(name: string, content: string | Buffer): Promise<MemoryFil
   return await makeMemoryFile(TYPES[path.extname(name)] as string, content);
 }
 
-/** The page. `base` is the path of `/docs/`, absolute or seen from the page. */
+/** The page. `base` is the path of `/docs/`, absolute or relative to the page. */
 export function pageHtml(base: string): string {
   return `<!DOCTYPE html>
 <html lang="en">

@@ -1,20 +1,20 @@
 /**
- * What the audit log keeps of a row's change (gateway/audit/audit.ts): each row names the members, and what it does not
- * name is left out. So a new member of a body is out of the log until somebody has thought about it.
+ * What the audit log records of a route's change (gateway/audit/audit.ts). Each route names the recorded members;
+ * others are left out, so that a new member of a body is not recorded until someone has decided that it may be.
  */
 import type { AuditFacts } from '../../../audit/audit.js';
 
-/** What is told of a change. The functions may meet a request that does not fit its schemas, and may throw then. */
+/** How a change is recorded. The functions may get a request that does not fit its schemas, and may then throw. */
 export interface AuditTerms<Parts, Request> {
-  /** What it is done to: a MAC, a name, an id. `answer` is undefined before it is done, and where it was refused. */
+  /** The changed object: a MAC, a name, an id. `answer` is undefined before the change and for a refused one. */
   readonly object: (request: Request, answer?: AuditFacts) => string;
-  /** How it was before, where that is cheap to find. */
+  /** The state before, if it is cheap to find. */
   readonly before?: (parts: Parts, request: Request) => Promise<AuditFacts | null>;
-  /** What was asked for, and what came of it. */
+  /** The request and its result. */
   readonly after?: (request: Request, answer?: AuditFacts) => AuditFacts;
 }
 
-/** These members, those that are there. */
+/** The members of these names that exist. */
 export function pick(from: unknown, ...names: readonly string[]): AuditFacts {
   const members = (from ?? {}) as AuditFacts;
   return Object.fromEntries(names.filter((name) => members[name] !== undefined).map((name) => [name, members[name]]));

@@ -1,4 +1,4 @@
-/** How the machine's clock stands to the time that is believed, as the operator's interface answers it. */
+/** The system clock and the time that the gateway trusts, as the operator's interface answers them. */
 import { Type } from 'typebox';
 
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';

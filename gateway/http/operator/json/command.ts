@@ -13,7 +13,7 @@ export const CommandAnswer = Type.Object({
   id: Type.Integer(),
   mac: MacText,
   type: OneOf(COMMAND_TYPES),
-  parameters: Described('What goes with the type.'),
+  parameters: Described('The parameters of this type.'),
   state: OneOf(COMMAND_STATES),
   detail: MaybeText,
   waits: OrNull(Type.Object({ for: Type.String(), text: Type.String(), due_at: MaybeTime })),
@@ -27,7 +27,7 @@ export const CommandAnswer = Type.Object({
   finished_at: MaybeTime,
 });
 
-/** All that there is to say of a command. Times are by the run's clock. */
+/** A command with its state. Times are by the run's clock. */
 export function commandRecordJson(record: CommandRecord, wait: Wait | null): Readonly<Record<string, unknown>> {
   const { type, ...parameters } = commandToJson(record.command);
   return {

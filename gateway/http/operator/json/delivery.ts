@@ -1,4 +1,4 @@
-/** Deliveries as the operator's interface lists them: which, and each with its attempts. */
+/** The list of deliveries: its filter, and each delivery with its attempts. */
 import { Type } from 'typebox';
 
 import { decodeUplink } from '../../../../proto/wire/codec.js';
@@ -19,11 +19,11 @@ import { limitOf, readDate, readId, textOf, wordOf } from '../query.js';
 import { type OperatorParts, type Query, readMac } from '../routes.js';
 import { DateText, Exact, Limit, MacText, MaybeText, MaybeTime, OneMac, OneOf, OrNull, Time } from '../schemas.js';
 
-/** Deliveries in one answer, where nobody says otherwise, and at the most. */
+/** Deliveries in one answer: by default, and at most. */
 const LISTED = 50;
 const LISTED_MOST = 500;
 
-/** Which deliveries. */
+/** The filter. */
 export const DeliveryQuery = Exact({
   url: Type.Optional(Type.String({ description: 'The id of a webhook URL.' })),
   state: Type.Optional(OneOf(DELIVERY_STATES)),
@@ -45,7 +45,7 @@ export const DeliveriesAnswer = Type.Object({
       reason: MaybeText,
       received_at: Time,
       state: OneOf(DELIVERY_STATES),
-      /** Whether the stored ping fits its checksum no longer, whatever became of it before. */
+      /** Whether the stored ping no longer matches its checksum, whatever its state. */
       damaged: Type.Boolean(),
       next_attempt_at: MaybeTime,
       attempts: Type.Array(
@@ -112,7 +112,7 @@ function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
   };
 }
 
-/** Null where the stored ping is damaged. */
+/** Null if the stored ping is damaged. */
 function reasonOf({ bytes, isDamaged }: StoredUplink): string | null {
   if (isDamaged) return null;
   const decoded = decodeUplink(bytes);

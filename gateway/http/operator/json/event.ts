@@ -1,6 +1,6 @@
 /**
- * The gateway's events as JSON, one object each: what `tail` streams. The names are those of traces (protocol.md §4)
- * where a trace has them.
+ * The gateway's events as JSON objects, as `tail` streams them. Names are those of traces (protocol.md §4) if a trace
+ * has the event.
  */
 
 import type { Finding } from '../../../../proto/power/judge/event.js';
@@ -13,12 +13,12 @@ import type { CommandChanged, FigureName, GatewayEventMap, GatewayEvents, Uplink
 
 export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
 
-/** What is told of; figures are for `/metrics`. */
-type ToldName = Exclude<keyof GatewayEventMap, FigureName>;
+/** The streamed events; the others only feed `/metrics`. */
+type StreamedName = Exclude<keyof GatewayEventMap, FigureName>;
 
-type Writer<Name extends ToldName> = (event: GatewayEventMap[Name][0]) => EventJson;
+type Writer<Name extends StreamedName> = (event: GatewayEventMap[Name][0]) => EventJson;
 
-const WRITERS: { readonly [Name in ToldName]: Writer<Name> } = {
+const WRITERS: { readonly [Name in StreamedName]: Writer<Name> } = {
   connected: ({ atMs, mac, source, simulated }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'connect', source, simulated };
   },
@@ -108,7 +108,7 @@ function commandChangedJson({ atMs, mac, record }: CommandChanged): EventJson {
   return { at: toDate(atMs), mac: formatMac(mac), event: 'command', command, state, detail, sent_count: sentCount };
 }
 
-/** Presence, as lists and streams have it. */
+/** Presence, as in lists and streams. */
 export function presenceJson(presence: Presence): Readonly<Record<string, unknown>> {
   if (presence.presence === 'online') return { presence: 'online', since: toDate(presence.sinceMs) };
   if (presence.presence === 'late') return { presence: 'late', since: toDate(presence.sinceMs), rule: presence.rule };
@@ -116,7 +116,7 @@ export function presenceJson(presence: Presence): Readonly<Record<string, unknow
   return { presence: 'asleep', due: presence.dueMs === null ? null : toDate(presence.dueMs) };
 }
 
-/** A finding, as lists and streams have it. */
+/** A finding, as in lists and streams. */
 export function findingJson({ rule, severity, message, about, atMs }: Finding): Readonly<Record<string, unknown>> {
   const uplink = about === null ? null : { credential: about.credential, boot: about.boot, sequence: about.sequence };
   return { rule, severity, message, at: toDate(atMs), uplink };
@@ -142,9 +142,9 @@ function uplinkJson(taken: UplinkTaken): EventJson {
   };
 }
 
-/** Calls `listener` with every event from now on; returns the function that ends it. */
+/** Calls `listener` with every event from now on; returns the function that unsubscribes. */
 export function listenToAll(events: GatewayEvents, listener: (event: EventJson) => void): () => void {
-  const names = Object.keys(WRITERS) as ToldName[];
+  const names = Object.keys(WRITERS) as StreamedName[];
   const undo = names.map((name) => {
     const write = WRITERS[name] as (event: unknown) => EventJson;
     const handler = (event: unknown): void => listener(write(event));

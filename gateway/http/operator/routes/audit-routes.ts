@@ -1,4 +1,4 @@
-/** The operator's route for the audit log: who changed what, when, and what came of it. */
+/** The operator's route for the audit log: who changed what, when, with what outcome. */
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
@@ -14,7 +14,7 @@ import { limitOf, readDate, textOf } from '../query.js';
 import type { OperatorParts, Query, Route } from '../routes.js';
 import { DateText, Described, Exact, Limit, MaybeText, MaybeTime, OneOf, OrNull, Time } from '../schemas.js';
 
-/** Entries in one answer, where nobody says otherwise, and at the most. */
+/** Entries in one answer: by default, and at most. */
 const LISTED = 50;
 const LISTED_MOST = 500;
 
@@ -28,24 +28,24 @@ const Entry = Type.Object({
   token: MaybeText,
   action: Type.String(),
   object: Type.String(),
-  before: OrNull(Described('Members as they were.')),
-  after: OrNull(Described('Members as they are since, or as they were asked for.')),
+  before: OrNull(Described('The state before.')),
+  after: OrNull(Described('The state after, or as requested.')),
   outcome: OneOf(AUDIT_OUTCOMES),
   code: MaybeText,
   ended_at: MaybeTime,
 });
 
-/** Every route for the audit log. Nothing changes it from outside. */
+/** The route for the audit log, which is read-only. */
 export const AUDIT_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/audit',
     operation: 'audit.list',
-    summary: 'What was changed and by whom, the newest first; `next` is the cursor of what follows.',
+    summary: 'Lists changes and who made them, the newest first; `next` is the cursor of the next page.',
     success: 200,
     query: Exact({
       since: Type.Optional(DateText),
-      action: Type.Optional(Type.String({ description: 'As device.set, or device for all of a group.' })),
+      action: Type.Optional(Type.String({ description: 'Such as device.set, or device for the whole group.' })),
       object: Type.Optional(Type.String({ description: 'A MAC, a name or an id.' })),
       cursor: Type.Optional(Type.String()),
       limit: Limit(LISTED_MOST, LISTED),
@@ -74,7 +74,7 @@ function readFilter(query: Query): AuditFilter {
   };
 }
 
-/** Entries have MACs in one spelling. */
+/** Normalises a MAC: entries have them in one spelling. */
 function readObject(text: string | undefined): string | undefined {
   const mac = text === undefined ? undefined : parseMac(text);
   return mac?.ok === true ? formatMac(mac.value) : text;
@@ -83,7 +83,7 @@ function readObject(text: string | undefined): string | undefined {
 function readCursor(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  const expected = 'expected what an earlier answer has as "next"';
+  const expected = 'expected the "next" of an earlier answer';
   throw new LockgateError('input-cursor', `cursor is ${JSON.stringify(text.slice(0, 80))}: ${expected}`);
 }
 

@@ -1,7 +1,7 @@
 /**
- * The store as one file over HTTP, for `db backup`. It is made first and sent then, so that its length and its checksum
- * stand in the head, and whoever gets less knows it. It changes nothing, but is a copy of everything: the audit log has
- * who took it.
+ * Sends the store as one file, for `db backup`. The copy is made before it is sent, so that the headers have its length
+ * and checksum and the client notices a truncated file. The audit log records it, although it changes nothing: it is a
+ * copy of everything.
  */
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
@@ -14,17 +14,17 @@ import { pick } from '../json/audit-terms.js';
 import { Described } from '../schemas.js';
 import type { OperatorToken } from '../token.js';
 
-/** The header that has the checksum of what follows (`sumOfSums`). */
+/** The header with the checksum of the file (`sumOfSums`). */
 export const SUM_HEADER = 'lockgate-sum';
 
 const SQLITE = 'application/vnd.sqlite3';
 
-/** What the document says of it. */
+/** The route, as documented. */
 export const BACKUP_TERMS: DocumentedRoute = {
   method: 'GET',
   path: '/backup',
   operation: 'store.backup',
-  summary: 'The whole store as one SQLite file, its checksum in the header `lockgate-sum`.',
+  summary: 'Sends the whole store as one SQLite file, with its checksum in the header `lockgate-sum`.',
   answer: Described('A SQLite database.'),
   answerType: SQLITE,
 };
@@ -49,7 +49,7 @@ export function addBackupRoute(fastify: FastifyInstance, { store, audit, proxies
     );
     const stream = createReadStream(copy.file);
     stream.on('close', () => copy.remove());
-    // Whoever hung up while it was made wants it no longer.
+    // The client may have hung up meanwhile.
     if (request.raw.destroyed) stream.destroy();
     reply.header('content-type', SQLITE).header('content-length', copy.bytes).header(SUM_HEADER, copy.sum);
     return reply.send(stream);

@@ -1,4 +1,4 @@
-/** The operator's routes for the machine's clock: how it stands, and that it is right (clocks/clock-guard.ts). */
+/** The operator's routes for the system clock: show it, and confirm that it is right (clocks/clock-guard.ts). */
 import { Type } from 'typebox';
 
 import { pick } from '../json/audit-terms.js';
@@ -11,7 +11,7 @@ export const CLOCK_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/clock',
     operation: 'clock.show',
-    summary: 'What the machine’s clock says, and what is believed; until when, where they differ.',
+    summary: 'The system clock, and the time that the gateway trusts if they differ.',
     success: 200,
     answer: ClockAnswer,
     handle: async ({ clocks }) => clockJson(clocks.reading()),
@@ -20,7 +20,7 @@ export const CLOCK_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/clock/confirm',
     operation: 'clock.confirm',
-    summary: 'Says that the machine’s clock is right; what is too old by it goes, and ended months are closed.',
+    summary: 'Confirms that the system clock is right; expired history is then deleted and ended months are closed.',
     success: 200,
     answer: Type.Object({ confirmed: Type.Boolean(), before: ClockAnswer, clock: ClockAnswer }),
     audit: {

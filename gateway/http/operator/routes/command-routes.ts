@@ -1,4 +1,4 @@
-/** The operator's routes for commands (interfaces.md §4): send, list, show, cancel, and how large a fleet is. */
+/** The operator's routes for commands (interfaces.md §4): send, list, show, cancel; and the size of a fleet. */
 import { Type } from 'typebox';
 
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -17,28 +17,28 @@ import { type Query, type Route, type RouteRequest, readMac } from '../routes.js
 import { Count, DateText, Described, Exact, Limit, MacText, Name, OneMac, OneOf } from '../schemas.js';
 
 /**
- * What `POST /commands` takes. commands/command-input.ts reads it member by member, since what may stand beside what
- * goes by the type; here is what can be said without that.
+ * The body of `POST /commands`. The allowed combinations depend on the type, so commands/command-input.ts validates
+ * them member by member; this schema has the rest.
  */
-const Wish = Exact({
+const NewCommand = Exact({
   macs: Type.Optional(Type.Array(MacText, { minItems: 1, maxItems: MOST_MACS })),
   merchant: Type.Optional(Name),
-  all: Type.Optional(Type.Boolean({ description: 'True beside merchant: every lock that it has.' })),
-  expected_count: Type.Optional(Type.Integer({ description: 'How many those are believed to be.' })),
+  all: Type.Optional(Type.Boolean({ description: 'True, together with merchant: all of its locks.' })),
+  expected_count: Type.Optional(Type.Integer({ description: 'The expected number of these locks.' })),
   type: OneOf(COMMAND_TYPES),
-  parameters: Type.Optional(Described('What goes with the type (lockgate command send --help).')),
+  parameters: Type.Optional(Described('The parameters of the type (see lockgate command send --help).')),
   expires_in: Type.Optional(Type.Number({ description: 'Seconds.' })),
   not_before: Type.Optional(Type.Union([DateText, Type.Null()])),
   confirm_airplane: Type.Optional(Type.Boolean()),
   asked_by: Type.Optional(Type.String()),
 });
-/** Refused for one lock, and maybe not for the others. */
+/** The refusal for one lock; others may have been accepted. */
 const RefusedCommand = Type.Object({
   mac: MacText,
   error: Type.Object({ code: Type.String(), detail: Type.String() }),
 });
 
-/** One lock by its name, or how many. */
+/** The target: the MAC of a single lock, or the merchant. */
 function targetOf({ body }: RouteRequest): string {
   const { macs, merchant } = body as { macs?: string[]; merchant?: string };
   const [only, ...others] = macs ?? [];
@@ -46,8 +46,8 @@ function targetOf({ body }: RouteRequest): string {
   return merchant ?? '';
 }
 
-/** What was asked for, and for how many of the locks it was refused. */
-function wishTold({ body }: RouteRequest, answer?: AuditFacts): AuditFacts {
+/** What the audit log records: the request, and how many locks refused it. */
+function requestFacts({ body }: RouteRequest, answer?: AuditFacts): AuditFacts {
   const commands = (answer?.commands ?? []) as readonly { id?: number; error?: unknown }[];
   return {
     ...pick(body, 'type', 'parameters', 'not_before', 'expires_in', 'asked_by'),
@@ -62,13 +62,13 @@ export const COMMAND_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/commands',
-    summary: 'Sends a command to locks, or to all of a merchant’s; answers what became of it for each.',
+    summary: 'Sends a command to locks, or to all of a merchant’s; returns the outcome for each.',
     operation: 'command.send',
     success: 201,
-    body: Wish,
+    body: NewCommand,
     isBodyReadByHand: true,
     answer: Type.Object({ commands: Type.Array(Type.Union([CommandAnswer, RefusedCommand])) }),
-    audit: { object: targetOf, after: wishTold },
+    audit: { object: targetOf, after: requestFacts },
     handle: async ({ commands, clock }, { body }) => {
       const outcomes = await commands.send(readCommandRequest(body, clock.now()));
       return { commands: outcomes.map((outcome) => outcomeJson(outcome, commands)) };
@@ -77,7 +77,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/commands',
-    summary: 'Commands, the newest first: of some lock, in some state.',
+    summary: 'Lists commands, the newest first, optionally of one lock or in one state.',
     operation: 'command.list',
     success: 200,
     query: Exact({
@@ -94,7 +94,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/commands/:id',
-    summary: 'One command: where it stands, and what it waits for.',
+    summary: 'One command: its state, and what it is waiting for.',
     operation: 'command.show',
     success: 200,
     answer: CommandAnswer,
@@ -106,7 +106,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/commands/:id/cancel',
-    summary: 'Takes a command back that has not been sent.',
+    summary: 'Cancels a command that has not been sent.',
     operation: 'command.cancel',
     success: 200,
     answer: CommandAnswer,
@@ -116,7 +116,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/merchants/:name/fleet',
-    summary: 'How many locks a merchant has: what a command for all of them must say.',
+    summary: 'The number of a merchant’s locks, as a command for all of them must state it.',
     operation: 'merchant.show-fleet',
     success: 200,
     answer: Type.Object({ merchant: Type.String(), locks: Count }),
@@ -142,7 +142,7 @@ async function readFilter(store: Store, query: Query): Promise<CommandFilter> {
   return { deviceId: device?.device.id, state, limit: limitOf(query, LISTED) };
 }
 
-/** An id that can't be one names no command. */
+/** A malformed id names no command. */
 function readId(text: string | undefined): number {
   return /^\d{1,10}$/.test(text ?? '') ? Number(text) : 0;
 }

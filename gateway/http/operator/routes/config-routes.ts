@@ -1,4 +1,4 @@
-/** The operator's route for the settings in force (interfaces.md §6). None of them is a secret. */
+/** The operator's route for the effective settings (interfaces.md §6). None of them is a secret. */
 import { Type } from 'typebox';
 
 import { SETTING_SOURCES } from '../../../config.js';
@@ -9,8 +9,8 @@ const Setting = Type.Object({
   key: Type.String(),
   flag: Type.String(),
   environment: Type.String(),
-  value: Type.String({ description: 'In force: of a port that was left to the system, the one that it chose.' }),
-  given: Type.String({ description: 'As it was given.' }),
+  value: Type.String({ description: 'The effective value; for a port that the system chose, that port.' }),
+  given: Type.String({ description: 'The value as it was given.' }),
   source: OneOf(SETTING_SOURCES),
   default: Type.String(),
   unit: Type.String(),
@@ -23,7 +23,7 @@ export const CONFIG_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/config',
     operation: 'config.show',
-    summary: 'The settings in force, and where each came from.',
+    summary: 'The effective settings and the source of each.',
     success: 200,
     answer: Type.Object({ settings: Type.Array(Setting) }),
     handle: async ({ settings }) => ({ settings: await settings() }),

@@ -1,6 +1,5 @@
 /**
- * The operator's routes that change locks and the phones that act for them: who may connect, whose a lock is, and what
- * is forgotten of it. A row each, as in routes.ts.
+ * The operator's routes that change locks and their phones: credentials, ownership, removal and erasure.
  */
 import { type Static, Type } from 'typebox';
 import { type Clock, Seconds } from '../../../../proto/clock.js';
@@ -13,7 +12,7 @@ import { countOf, pick } from '../json/audit-terms.js';
 import { deviceJson, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
 import { Count, DateText, DeviceAnswer, Exact, MacText, MaybeTime, Name, OneOf, Time } from '../schemas.js';
 
-/** Some 100,000 locks with the names of their merchants. */
+/** Room for some 100,000 locks with the names of their merchants. */
 const IMPORT_BYTES = 32 * 1024 * 1024;
 
 const Import = Exact({
@@ -51,7 +50,7 @@ function macOf({ params }: RouteRequest) {
   return readMac(params.mac ?? '');
 }
 
-/** Whose a lock is, and whether a simulator plays it. */
+/** The owner of a lock, and whether it is simulated. */
 async function ownerBefore({ store }: OperatorParts, request: RouteRequest) {
   const reading = await store.findDevice(macOf(request));
   return reading === null ? null : { merchant: reading.device.merchantName, simulated: reading.device.simulated };
@@ -62,7 +61,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/devices/import',
     operation: 'device.import',
-    summary: 'Adds many locks, all or none; answers their secrets, once.',
+    summary: 'Adds many locks, all or none; returns their secrets, once.',
     success: 201,
     answer: Type.Object({ devices: Type.Array(Imported) }),
     audit: {
@@ -81,7 +80,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'PATCH',
     path: '/devices/:mac',
     operation: 'device.set',
-    summary: 'Moves a lock to another merchant, or says whether a simulator plays it. Its connection ends.',
+    summary: 'Moves a lock to another merchant, or marks it as simulated or not. Its connection is closed.',
     success: 200,
     answer: DeviceAnswer,
     audit: {
@@ -99,7 +98,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'DELETE',
     path: '/devices/:mac',
     operation: 'device.remove',
-    summary: 'Takes a lock out of service; its history stays until it is too old.',
+    summary: 'Takes a lock out of service; its history is kept until it expires.',
     success: 200,
     answer: Type.Object({ mac: MacText, removed: Type.Literal(true) }),
     audit: {
@@ -116,7 +115,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/devices/:mac/erase',
     operation: 'device.erase',
-    summary: 'Erases what is known of a lock, its positions above all, for good.',
+    summary: 'Erases a lock’s history, including its positions, for good.',
     success: 200,
     answer: Erased,
     audit: {
@@ -142,7 +141,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/devices/:mac/rejudge',
     operation: 'device.rejudge',
-    summary: 'Judges a lock again that is not judged because the judge failed: its state is made from its log.',
+    summary: 'Resumes judging a lock for which the judge failed: its state is rebuilt from its log.',
     success: 200,
     answer: Type.Object({ mac: MacText, judged: Type.Boolean() }),
     audit: { object: (request) => formatMac(macOf(request)) },
@@ -156,7 +155,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/devices/:mac/reflashed',
     operation: 'device.reflashed',
-    summary: 'Marks a lock as reflashed at a time, now where it is left out: what it makes from then on is a new life.',
+    summary: 'Marks a lock as reflashed at a time, by default now: its boot counter starts again from then on.',
     success: 200,
     answer: Type.Object({ mac: MacText, reflashed: Type.Array(Time) }),
     audit: {
@@ -179,7 +178,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/devices/:mac/rotate-secret',
     operation: 'device.rotate-secret',
-    summary: 'Gives a lock a new secret; answers it, once. The old one may go on for a while.',
+    summary: 'Gives a lock a new secret; returns it, once. The old one may stay valid for a while.',
     success: 200,
     answer: Type.Object({ mac: MacText, secret: Type.String() }),
     audit: {
@@ -197,7 +196,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/devices/:mac/phones',
     operation: 'device.add-phone',
-    summary: 'Adds a phone that acts for a lock; answers its credential, once.',
+    summary: 'Adds a phone that acts for a lock; returns its credential, once.',
     success: 201,
     answer: Type.Object({ mac: MacText, ...phone, secret: Type.String() }),
     audit: {
@@ -217,7 +216,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/devices/:mac/phones',
     operation: 'device.list-phones',
-    summary: 'The phones that act, or acted, for a lock.',
+    summary: 'Lists the phones of a lock, including revoked ones.',
     success: 200,
     answer: Type.Object({ mac: MacText, phones: Type.Array(Type.Object(phone)) }),
     handle: async ({ store, wallClock }, request) => {
@@ -230,7 +229,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
     method: 'DELETE',
     path: '/devices/:mac/phones/:name',
     operation: 'device.revoke-phone',
-    summary: 'Revokes a phone credential; its connections end.',
+    summary: 'Revokes a phone’s credential and closes its connections.',
     success: 200,
     answer: Type.Object({ mac: MacText, name: Type.String(), revoked: Type.Literal(true) }),
     audit: {

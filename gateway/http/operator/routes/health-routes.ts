@@ -1,6 +1,6 @@
 /**
- * How the gateway is, for operators and their machines: `/healthz`, `/readyz` with its reasons, and `/metrics` for
- * Prometheus. They want the operator's token as everything else there does, and are answered while the gateway stops.
+ * The gateway's health, for operators and their monitoring: `/healthz`, `/readyz` with reasons, and `/metrics` for
+ * Prometheus. They require the operator's token like all routes here, and are answered while the gateway stops.
  */
 
 import type { FastifyInstance } from 'fastify';
@@ -14,10 +14,10 @@ import type { DocumentedRoute } from '../document.js';
 import { unjudgedJson } from '../routes.js';
 import { OneOf, Time, unjudged } from '../schemas.js';
 
-/** Locks that are not judged, as they are named at once. */
+/** The most unjudged locks in one answer. */
 const UNJUDGED_SHOWN = 100;
 
-/** What the document says of them. */
+/** The routes, as documented. */
 export const HEALTH_TERMS: readonly DocumentedRoute[] = [
   {
     method: 'GET',
@@ -25,27 +25,27 @@ export const HEALTH_TERMS: readonly DocumentedRoute[] = [
     operation: 'health.show-up',
     summary: 'Whether the gateway is up.',
     answer: Type.Object({ status: OneOf(['up', 'down']) }),
-    otherwise: { 503: 'It is down.' },
+    otherwise: { 503: 'The gateway is down.' },
   },
   {
     method: 'GET',
     path: '/readyz',
     operation: 'health.show-ready',
-    summary: 'Whether the gateway takes pings, and why it does not.',
+    summary: 'Whether the gateway takes pings, and if not, why.',
     answer: Type.Object({
       status: OneOf(['ready', 'starting', 'stopping', 'degraded']),
       reasons: Type.Array(Type.Object({ code: Type.String(), since: Time, why: Type.String() })),
       unjudged: Type.Array(Type.Object({ mac: Type.String(), ...unjudged }), {
-        description: `Locks at which the judge failed, ${UNJUDGED_SHOWN} at the most. Their pings are taken.`,
+        description: `Locks for which the judge failed, at most ${UNJUDGED_SHOWN}. Their pings are accepted.`,
       }),
     }),
-    otherwise: { 503: 'It is not ready.' },
+    otherwise: { 503: 'The gateway is not ready.' },
   },
   {
     method: 'GET',
     path: '/metrics',
     operation: 'health.show-metrics',
-    summary: 'Figures for Prometheus.',
+    summary: 'Metrics for Prometheus.',
     answer: Type.String(),
     answerType: 'text/plain',
   },
@@ -86,7 +86,7 @@ export function addHealthRoutes(fastify: FastifyInstance, { health, metrics, loc
   });
 }
 
-/** A mistake of ours at one lock is nothing that speaks against the gateway, but somebody should know of it. */
+/** A failure of the judge at one lock does not make the gateway unready, but is worth knowing. */
 function unjudgedLocks(locks: HealthRouteParts['locks']) {
   const named: unknown[] = [];
   for (const { lock, unjudged: mark } of locks.unjudged()) {
@@ -96,7 +96,7 @@ function unjudgedLocks(locks: HealthRouteParts['locks']) {
   return named;
 }
 
-/** The most telling of its reasons, in a word. */
+/** The status in one word. */
 function statusName({ isReady, reasons }: Health): string {
   if (isReady) return 'ready';
   const expected = reasons.find(({ code }) => code === 'stopping' || code === 'starting');

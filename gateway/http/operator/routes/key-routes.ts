@@ -25,7 +25,7 @@ export const KEY_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/keys',
     operation: 'key.create',
-    summary: 'Makes an API key for a merchant; answers it, once.',
+    summary: 'Creates an API key for a merchant; returns it, once.',
     success: 201,
     answer: Type.Object({ ...key, key: Type.String() }),
     audit: {
@@ -41,7 +41,7 @@ export const KEY_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/keys',
     operation: 'key.list',
-    summary: 'All API keys, or a merchant’s.',
+    summary: 'Lists all API keys, or a merchant’s.',
     success: 200,
     query: Exact({ merchant: Type.Optional(Type.String()) }),
     answer: Type.Object({ keys: Type.Array(Type.Object(key)) }),
@@ -53,7 +53,7 @@ export const KEY_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/keys/:id/revoke',
     operation: 'key.revoke',
-    summary: 'Ends an API key and its tokens.',
+    summary: 'Revokes an API key and its tokens.',
     success: 200,
     answer: Type.Object(key),
     audit: {

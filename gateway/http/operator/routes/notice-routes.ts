@@ -1,4 +1,4 @@
-/** The operator's routes for notices: what is new, and that it was read. */
+/** The operator's routes for notices: list them, and mark them as read. */
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
@@ -15,10 +15,10 @@ import type { OperatorParts, Query, Route } from '../routes.js';
 import { withBody } from '../routes.js';
 import { Count, DateText, Exact, Limit, MaybeText, MaybeTime, OneOf, Time } from '../schemas.js';
 
-/** Notices in one answer, where nobody says otherwise, and at the most. */
+/** Notices in one answer: by default, and at most. */
 const LISTED = 50;
 const LISTED_MOST = 500;
-/** Notices that one call marks by their ids. */
+/** The most notices that one call marks by id. */
 const MARKED_MOST = 1_000;
 
 const Notices = Type.Object({
@@ -55,7 +55,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/notices',
-    summary: 'What an operator should know, the latest first; `next` is the cursor of what follows.',
+    summary: 'Lists notices, the latest first; `next` is the cursor of the next page.',
     operation: 'notice.list',
     success: 200,
     query: Wanted,
@@ -66,13 +66,13 @@ export const NOTICE_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/notices/read',
     operation: 'notice.read',
-    summary: 'Marks notices as read, by their ids or all of them.',
+    summary: 'Marks notices as read, by id or all of them.',
     success: 200,
     answer: Type.Object({ read: Count }),
     audit: { object: () => '', after: ({ body }, answer) => ({ ...pick(body, 'all'), ...pick(answer, 'read') }) },
     ...withBody(Reading, async ({ notices }, { ids, all }) => {
       if ((ids === undefined) === (all === undefined))
-        throw new LockgateError('input-notices', 'which notices? expected "ids" with a list, or "all" with true');
+        throw new LockgateError('input-notices', 'expected either "ids" with a list, or "all" with true');
       return { read: await notices.markRead(ids ?? 'all') };
     }),
   },
@@ -106,7 +106,7 @@ function readCursor(text: string | undefined): NoticeCursor | undefined {
   if (id !== undefined) return { lastAtMs: Number(lastAtMs), id: Number(id) };
   throw new LockgateError(
     'input-cursor',
-    `cursor is ${JSON.stringify(text.slice(0, 80))}: expected what an earlier answer has as "next"`,
+    `cursor is ${JSON.stringify(text.slice(0, 80))}: expected the "next" of an earlier answer`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** The operator's routes for usage (interfaces.md §5): what was used, statements, closing a month, price plans. */
+/** The operator's routes for usage (interfaces.md §5): usage, statements, closing a month, price plans. */
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -46,7 +46,7 @@ export const USAGE_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/usage',
-    summary: 'What locks used, a row for each lock and month: of one lock, of one merchant, in one month.',
+    summary: 'Lists usage by lock and month, optionally of one lock, one merchant or one month.',
     operation: 'usage.show',
     success: 200,
     query: Exact({ ...Merchant, month: Type.Optional(MonthText), mac: OneMac }),
@@ -56,11 +56,11 @@ export const USAGE_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/usage/statements',
-    summary: 'The closed statements of a month, of the last that ended where none is named.',
+    summary: 'Lists the closed statements of a month, by default the last that ended.',
     operation: 'usage.show-statements',
     success: 200,
     query: Exact({ ...Merchant, month: Type.Optional(MonthText) }),
-    answer: Type.Object({ statements: Type.Array(Described('A statement, as it was closed (gateway/README.md).')) }),
+    answer: Type.Object({ statements: Type.Array(Described('A statement, as it was closed.')) }),
     handle: async ({ store, usage }, { query }) => {
       const merchant = textOf(query, 'merchant');
       if (merchant !== undefined) await checkMerchant(store, merchant);
@@ -71,7 +71,7 @@ export const USAGE_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/usage/close',
-    summary: 'Closes a month that has ended, and those before it, for every merchant; a closed one stays as it is.',
+    summary: 'Closes an ended month, and those before it, for every merchant; closed ones stay as they are.',
     operation: 'usage.close',
     success: 200,
     answer: Type.Object({ closed: Type.Array(Closed) }),
@@ -87,7 +87,7 @@ export const USAGE_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/usage/plans',
-    summary: 'Sets what a merchant pays, from a month on.',
+    summary: 'Sets a merchant’s price plan, from a month on.',
     operation: 'usage.set-plan',
     success: 201,
     answer: Plan,
@@ -103,7 +103,7 @@ export const USAGE_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/usage/plans',
-    summary: 'The price plans, and from which month on each is in force.',
+    summary: 'Lists the price plans and the month from which each applies.',
     operation: 'usage.list-plans',
     success: 200,
     query: Exact(Merchant),
@@ -137,7 +137,7 @@ function rowJson({ month, mac, merchantName, simulated, ...counts }: UsageRow) {
   };
 }
 
-/** The latest that a merchant has. */
+/** A merchant's latest plan. */
 function planBefore(plans: readonly DatedPlan[]) {
   const [last] = [...plans].sort((one, other) => (one.from < other.from ? 1 : -1));
   return last === undefined ? null : pick(planJson(last), 'from', 'per_mb', 'per_sim', 'currency');
@@ -155,7 +155,7 @@ function planJson({ merchantName, from, perMb, perSim, currency, setAtMs }: Date
   };
 }
 
-/** A month as somebody typed it. @throws LockgateError `input-month` */
+/** A month in a request. @throws LockgateError `input-month` */
 function readMonth(typed: string | undefined): Month | undefined {
   if (typed === undefined) return undefined;
   const month = parseMonth(typed);

@@ -1,4 +1,4 @@
-/** The operator's routes for merchants' users (interfaces.md §4). Ids are int64 and therefore texts here. */
+/** The operator's routes for merchants' users (interfaces.md §4). Ids are int64, so they are strings here. */
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
@@ -10,7 +10,7 @@ import { textOf } from '../query.js';
 import { type Route, withBody } from '../routes.js';
 import { Exact, MaybeText, Name, OrNull, Time } from '../schemas.js';
 
-/** Users of one answer. */
+/** The most users in one answer. */
 const PAGE = 1_000;
 
 const NewUser = Exact({
@@ -63,7 +63,7 @@ export const USER_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/users',
     operation: 'user.list',
-    summary: 'A merchant’s users by id, 1,000 at most; `after` goes on behind an id.',
+    summary: 'Lists a merchant’s users by id, at most 1,000; `after` continues after an id.',
     success: 200,
     query: Exact({ merchant: Type.Optional(Type.String()), after: Type.Optional(Type.String()) }),
     answer: Type.Object({ users: Type.Array(Listed) }),

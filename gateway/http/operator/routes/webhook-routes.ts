@@ -1,4 +1,4 @@
-/** The operator's routes for webhooks (interfaces.md §3, §4): URLs, their secrets, deliveries, sending again. */
+/** The operator's routes for webhooks (interfaces.md §3, §4): URLs, their secrets, deliveries, resending. */
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -33,8 +33,8 @@ const Rotation = Exact({ grace_seconds: Type.Optional(Type.Number()) });
 const Resend = Exact({ url_id: Type.Optional(Type.Integer()) });
 const Test = Exact({
   url_id: Type.Optional(Type.Integer()),
-  /** A ping as traces have it, to send instead of the latest; `received_at` is then when it counts as received. */
-  ping: Type.Optional(Described('A ping, as traces have it.')),
+  /** A ping as in traces, sent instead of the latest one; `received_at` is then its time of receipt. */
+  ping: Type.Optional(Described('A ping, as in traces.')),
   received_at: Type.Optional(DateText),
 });
 const Recovery = Exact({
@@ -53,7 +53,7 @@ const webhook = {
   disabled_why: MaybeText,
   circuit: OneOf(['open', 'closed']),
   held_until: Type.Union([Time, Type.Null()], {
-    description: 'Its receiver answered with a Retry-After: nothing goes to it until then.',
+    description: 'The receiver asked for this by Retry-After: nothing is sent until then.',
   }),
   failing_since: MaybeTime,
   old_secrets_until: Type.Array(Time),
@@ -80,13 +80,13 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/webhooks',
-    summary: 'Adds a webhook URL to a merchant; answers its signing secret, once.',
+    summary: 'Adds a webhook URL to a merchant; returns its signing secret, once.',
     operation: 'webhook.add',
     success: 201,
     answer: Type.Object({ ...webhook, secret: Type.String() }),
     audit: {
       object: (_request, answer) => String(answer?.id ?? ''),
-      after: ({ body }, answer) => webhookTold(answer ?? { ...(body as object), headers: undefined }),
+      after: ({ body }, answer) => webhookFacts(answer ?? { ...(body as object), headers: undefined }),
     },
     ...withBody(NewWebhook, async ({ accounts, webhooks }, { since, ...body }) => {
       const { url, secret } = await accounts.addWebhookUrl({ ...body, sinceMs: readDate('since', since) });
@@ -96,7 +96,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/webhooks',
-    summary: 'All webhook URLs.',
+    summary: 'Lists all webhook URLs.',
     operation: 'webhook.list',
     success: 200,
     answer: Type.Object({ webhooks: Type.Array(Type.Object({ ...webhook, backlog: OrNull(BacklogAnswer) })) }),
@@ -113,7 +113,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/webhooks/:id',
-    summary: 'Changes a webhook URL: address, headers, order, active or disabled.',
+    summary: 'Changes a webhook URL: its address, headers, ordering, or state.',
     operation: 'webhook.set',
     success: 200,
     answer: Type.Object(webhook),
@@ -121,7 +121,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       object: urlIdOf,
       before: webhookBefore,
       after: ({ body }, answer) => ({
-        ...webhookTold(answer),
+        ...webhookFacts(answer),
         set_headers: Object.keys((body as Static<typeof ChangedWebhook>).set_headers ?? {}),
       }),
     },
@@ -147,7 +147,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/webhooks/:id/remove',
-    summary: 'Ends a URL’s deliveries and forgets them.',
+    summary: 'Removes a URL and its deliveries.',
     operation: 'webhook.remove',
     success: 200,
     answer: Type.Object({ id: Type.Integer(), url: Type.String(), removed: Type.Literal(true) }),
@@ -160,7 +160,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/webhooks/:id/rotate-secret',
-    summary: 'Gives a URL a new signing secret, beside the old one for a while; answers it, once.',
+    summary: 'Gives a URL a new signing secret, with the old one valid for a while; returns it, once.',
     operation: 'webhook.rotate-secret',
     success: 200,
     answer: Type.Object({ ...webhook, secret: Type.String() }),
@@ -176,7 +176,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/deliveries',
-    summary: 'Deliveries with their attempts, the newest events first.',
+    summary: 'Lists deliveries with their attempts, the newest events first.',
     operation: 'delivery.list',
     success: 200,
     query: DeliveryQuery,
@@ -186,7 +186,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/events/:id/resend',
-    summary: 'Sends an event again, to one URL or to all of its merchant’s.',
+    summary: 'Resends an event, to one URL or to all of its merchant’s.',
     operation: 'event.resend',
     success: 200,
     answer: Type.Object({ event_id: Type.String(), urls: Type.Array(Resent) }),
@@ -204,7 +204,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/deliveries/recover',
-    summary: 'Sends everything again that was not delivered since a time.',
+    summary: 'Resends everything undelivered since a given time.',
     operation: 'delivery.recover',
     success: 200,
     answer: Type.Object({ urls: Type.Array(Recovered) }),
@@ -224,16 +224,16 @@ function urlIdOf({ params }: RouteRequest): string {
   return String(readId(params.id));
 }
 
-/** Of the address its origin alone, and of headers their names. */
-function webhookTold(told: object | undefined) {
-  const { url, ...rest } = (told ?? {}) as { readonly url?: unknown };
+/** What the audit log records: only the origin of the address, and only the names of headers. */
+function webhookFacts(from: object | undefined) {
+  const { url, ...rest } = (from ?? {}) as { readonly url?: unknown };
   const origin = originOf(url);
   return { ...(origin !== undefined && { origin }), ...pick(rest, 'merchant', 'headers', 'ordered', 'state') };
 }
 
 async function webhookBefore({ store, webhooks }: OperatorParts, { params }: RouteRequest) {
   const url = (await store.listWebhookUrls()).find(({ id }) => id === readId(params.id));
-  return url === undefined ? null : webhookTold(webhookJson(await webhooks.settings.read(url)));
+  return url === undefined ? null : webhookFacts(webhookJson(await webhooks.settings.read(url)));
 }
 
 function change(): Pick<ChangingRoute, 'body' | 'handle'> {
@@ -244,8 +244,8 @@ function change(): Pick<ChangingRoute, 'body' | 'handle'> {
   return { body: ChangedWebhook, handle };
 }
 
-async function test({ webhooks, wallClock }: OperatorParts, mac: Mac, wishes: Static<typeof Test>) {
-  const { url_id: urlId, ping, received_at: receivedAt } = wishes;
+async function test({ webhooks, wallClock }: OperatorParts, mac: Mac, options: Static<typeof Test>) {
+  const { url_id: urlId, ping, received_at: receivedAt } = options;
   if (ping === undefined) return await webhooks.tester.test(mac, urlId);
   const receivedAtMs = readDate('received_at', receivedAt) ?? wallClock.now();
   if (!isDatable(receivedAtMs))
@@ -264,7 +264,7 @@ function testJson({ eventId, deliveries }: TestOutcome) {
   };
 }
 
-/** Custom headers may carry a merchant's credentials, so only their names are shown. */
+/** Custom headers may contain credentials, so only their names are shown. */
 function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs }: WebhookReading) {
   return {
     id: url.id,

@@ -1,4 +1,4 @@
-/** The operator's route for "why" (interfaces.md §4): one question, one document of steps. */
+/** The operator's route for `why` (interfaces.md §4): a question, answered by a chain of steps. */
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
@@ -27,19 +27,19 @@ const Chain = Type.Object({
 });
 const Question = Exact({ id: Type.Optional(Type.String()), at: Type.Optional(Type.String()) });
 
-/** The route for questions. */
+/** The route. */
 export const WHY_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/why',
-    summary: 'Why: `id` is an event, a delivery, an uplink, a finding, a command or a lock (then `at`: when).',
+    summary: 'Explains an event, a delivery, an uplink, a finding, a command or a lock’s silence (then `at` is the time).',
     operation: 'why.ask',
     success: 200,
     query: Question,
     answer: Chain,
     handle: async (parts, { query }) => {
       const id = textOf(query, 'id');
-      if (id === undefined) throw new LockgateError('input-why', 'why what? expected "id", such as an event’s');
+      if (id === undefined) throw new LockgateError('input-why', '"id" is missing: expected what to explain, such as an event’s id');
       const { about, nowMs, wallNowMs, steps } = await explain(parts, id, textOf(query, 'at'));
       return {
         about: { ...about, mac: about.mac === null ? null : formatMac(about.mac) },

@@ -1,0 +1,49 @@
+/** Reads entries of a lock's log: as events for the judge, as decoded uplinks, and whether they are intact. */
+import type { JudgeEvent } from '../../proto/power/judge/event.js';
+import { decodeUplink } from '../../proto/wire/codec.js';
+import type { Uplink } from '../../proto/wire/ping.js';
+import { FIRST_LIFE, lifeOf, NO_MARKS } from '../../proto/wire/uplink-life.js';
+import type { LockEvent, LogEntry, StoredUplink } from '../store/contract/store.js';
+import { UNNOTED_SET_POWER_LIFE } from './stored-belief.js';
+
+/** When the entry was received or happened, ms since the epoch. */
+export function atOf(entry: LogEntry): number {
+  return entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
+}
+
+/**
+ * The event that the judge saw when the entry was written, with the lock's reflash marks of today.
+ * @throws Error if an uplink's bytes are damaged
+ */
+export function judgeEventOf(entry: LogEntry, marks: readonly number[] = NO_MARKS): JudgeEvent {
+  if (entry.type === 'lock-event') return lockEventOf(entry.event, entry.atMs);
+  const { credentialId: credential, source, receivedAtMs: atMs } = entry.uplink;
+  const uplink = decodeStored(entry.uplink);
+  const life = source === 'lock' && marks.length > 0 ? lifeOf(marks, uplink.timeMs, atMs) : FIRST_LIFE;
+  return { type: 'uplink', source, credential, life, copy: 'new', uplink, atMs };
+}
+
+function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
+  if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
+  if (event.event === 'command') {
+    const { id, command, expiresMs = atMs + UNNOTED_SET_POWER_LIFE } = event;
+    return { type: 'command', id, command, expiresMs, atMs };
+  }
+  const { source = 'lock' } = event;
+  if (event.event === 'connect') return { type: 'connect', source, atMs };
+  return { type: 'disconnect', source, cause: event.cause, atMs };
+}
+
+/** Whether the entry is intact: false for an uplink whose stored bytes are damaged. */
+export function isLegible(entry: LogEntry): boolean {
+  if (entry.type !== 'uplink') return true;
+  return !entry.uplink.isDamaged && decodeUplink(entry.uplink.bytes).ok;
+}
+
+/** @throws Error if the stored bytes are damaged */
+export function decodeStored({ id, bytes, isDamaged }: StoredUplink): Uplink {
+  if (isDamaged) throw new Error(`uplink ${id} in the log does not fit its checksum`);
+  const decoded = decodeUplink(bytes);
+  if (!decoded.ok) throw new Error(`uplink ${id} in the log can't be decoded: ${decoded.error.message}`);
+  return decoded.value;
+}
