@@ -1,6 +1,6 @@
 /**
- * The CLI's side of the operator's interface. Where the gateway is, and its token: flags, then the environment, then
- * the data folder that `serve` writes.
+ * The client of the operator's interface. It finds the gateway's address and token in flags, then in the environment,
+ * then in the data folder, where `serve` writes them.
  */
 import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -12,7 +12,7 @@ import { LockgateError } from '../proto/errors.js';
 import { note } from './terminal/output.js';
 import { ProgressLine } from './terminal/progress-line.js';
 
-/** Flags that every command which talks to a gateway has. */
+/** The flags of every command that talks to a gateway. */
 export interface ConnectionFlags {
   readonly gateway?: string;
   readonly token?: string;
@@ -20,10 +20,10 @@ export interface ConnectionFlags {
 }
 
 const DEFAULT_GATEWAY = 'http://127.0.0.1:8081';
-/** What a gateway's answer may have at most, in bytes. */
+/** The largest answer of a gateway, in bytes. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** What the gateway says no to, and where it says so, of which members (RFC 9457). */
+/** A refusal by the gateway, with the bad members if it names them (RFC 9457). */
 export class GatewayRefusal extends LockgateError {
   readonly errors: readonly { readonly pointer: string; readonly detail: string }[];
 
@@ -38,7 +38,7 @@ export class GatewayClient {
   readonly #base: string;
   readonly #token: string;
 
-  /** @throws LockgateError `gateway-address`, `gateway-token` where the folder's files can't be read */
+  /** @throws LockgateError `gateway-address`, `gateway-token` if the folder's files can't be read */
   constructor(flags: ConnectionFlags) {
     const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN, LOCKGATE_DATA } = process.env;
     const folder = flags.data ?? (LOCKGATE_DATA || './data');
@@ -48,7 +48,7 @@ export class GatewayClient {
     warnOfClearText(new URL(this.#base));
   }
 
-  /** @throws LockgateError `gateway-down`, `gateway-refused`, or what the gateway says */
+  /** @throws LockgateError `gateway-down`, `gateway-refused`, or the gateway's own code */
   async get<T>(where: string, signal?: AbortSignal): Promise<T> {
     return await this.#json('GET', where, undefined, signal);
   }
@@ -68,7 +68,7 @@ export class GatewayClient {
     return await this.#json('DELETE', where);
   }
 
-  /** Where it is, without a path. */
+  /** The gateway's origin. */
   get origin(): string {
     return new URL(this.#base).origin;
   }
@@ -84,7 +84,7 @@ export class GatewayClient {
   }
 
   /**
-   * The same, for those who must know when the gateway has begun to tell: it has once this resolves.
+   * As {@link lines}, but resolves when the gateway has started the stream.
    *
    * @throws LockgateError as {@link get}
    */
@@ -93,7 +93,7 @@ export class GatewayClient {
   }
 
   /**
-   * What the gateway sends, as it comes, with the headers before it.
+   * The gateway's answer as a stream, with its headers.
    *
    * @throws LockgateError as {@link get}
    */
@@ -119,11 +119,11 @@ export class GatewayClient {
   async #send(method: string, where: string, body?: unknown, signal?: AbortSignal): Promise<IncomingMessage> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const url = new URL(where.replace(/^\//, ''), `${this.#base.replace(/\/$/, '')}/`);
-    // Loaded where it is needed, since nearly all gateways are on loopback.
+    // Loaded on demand: nearly all gateways are on loopback.
     const send = url.protocol === 'https:' ? (await import('node:https')).request : httpRequest;
     const headers = {
       authorization: `Bearer ${this.#token}`,
-      // For the audit log: which program, and who runs it.
+      // For the audit log.
       'user-agent': AGENT,
       'x-lockgate-user': encodeURIComponent(systemUser() ?? ''),
       ...(payload !== undefined && {
@@ -139,10 +139,10 @@ export class GatewayClient {
   }
 }
 
-/** The program, as the gateway hears of it. */
+/** The program's user agent. */
 export const AGENT = `lockgate/${VERSION} (cli)`;
 
-/** The user of the operating system who runs this; null where the system has no name for them. */
+/** The operating-system user who runs this; null if it has no name. */
 export function systemUser(): string | null {
   try {
     return userInfo().username;
@@ -151,7 +151,7 @@ export function systemUser(): string | null {
   }
 }
 
-/** Who works on a data folder from here, for its audit log. */
+/** Who changes a data folder from here, for its audit log. */
 export function ownerHere(): AuditWho {
   return { actor: 'owner', address: null, agent: AGENT, osUser: systemUser(), token: null };
 }
@@ -160,13 +160,13 @@ export function ownerHere(): AuditWho {
 function checkGateway(base: string): void {
   if (URL.canParse(base) && /^https?:$/.test(new URL(base).protocol)) return;
   const given = JSON.stringify(base.slice(0, 120));
-  throw new LockgateError('input-gateway', `${given} is no URL of a gateway: expected http://host:port or https://…`);
+  throw new LockgateError('input-gateway', `${given} is not the URL of a gateway: expected http://host:port or https://…`);
 }
 
-/** Who listens on the way to another machine would have the token. */
+/** Warns if the token goes to another machine unencrypted. */
 function warnOfClearText({ protocol, hostname, origin }: URL): void {
   if (protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return;
-  note(`The operator’s token goes to ${origin} in clear text: whoever listens on the way has it. Use https there.`);
+  note(`The operator’s token goes to ${origin} in clear text, where others can read it. Use https there.`);
 }
 
 async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
@@ -179,7 +179,7 @@ async function* linesOf(answer: IncomingMessage): AsyncGenerator<string> {
   }
 }
 
-/** `serve` notes where its operator's interface listens, so that another port needs no flag. */
+/** The file in which `serve` records the address of its operator's interface. */
 export function addressFile(folder: string): string {
   return path.join(folder, 'operator-address');
 }
@@ -190,7 +190,7 @@ function readAddress(folder: string): string | undefined {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Nobody has started a gateway there.
+    // No gateway was ever started there.
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw new LockgateError(
       'gateway-address',
@@ -224,12 +224,12 @@ async function readAll(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Something else may listen where a gateway was taken to be. @throws LockgateError `gateway-answer` */
+/** Parses an answer; something other than a gateway may listen there. @throws LockgateError `gateway-answer` */
 function readAnswer<T>(text: string, origin: string): T {
   try {
     return JSON.parse(text) as T;
   } catch {
-    const what = 'what answered is no JSON, so it is no operator’s interface of lockgate';
+    const what = 'the answer is not JSON, so it is not the operator’s interface of lockgate';
     throw new LockgateError('gateway-answer', `no gateway at ${origin} (${what}). Name another with --gateway`);
   }
 }

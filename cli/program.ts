@@ -1,6 +1,6 @@
 /**
- * The tree of commands. A group's file is loaded only where the group is called, so that `--help` and every command
- * cost what they themselves need; the root knows each group's name and what it is for.
+ * Builds the command tree. A group's file is loaded only if the group is called, so that `--help` and each command load
+ * only what they need; of the other groups only name and description are known.
  */
 import { Command, type ErrorOptions } from 'commander';
 import { VERSION } from '../gateway/version.js';
@@ -12,21 +12,21 @@ import { wrongWordText } from './terminal/wrong-word.js';
 
 const ROOT_HELP = `
 Exit codes: 0 done, 1 it ran and the answer is no, 2 the command line or an input file is wrong, 3 the gateway can't be
-reached or refuses, 4 lockgate broke, 130 ended by Ctrl-C. --json is for programs; NO_COLOR is honoured.
+reached or refuses, 4 an error in lockgate, 130 interrupted by Ctrl-C. --json is for programs; NO_COLOR is respected.
 
 Example:
   $ lockgate serve --allow-webhook-range 127.0.0.0/8
   $ lockgate device list --watch
   $ lockgate completion bash --help`;
 
-/** Names of groups among the first words of a command line; those are the ones to load for it. */
+/** The groups to load for a command line. */
 export function calledGroups(words: readonly string[]): ReadonlySet<string> {
   // Two words, since `help device` is one of help's.
   const first = words.filter((word) => !word.startsWith('-')).slice(0, 2);
   return new Set(first.filter((word) => COMMAND_GROUPS.some(({ name }) => name === word)));
 }
 
-/** Builds the command line; of groups that are not `wanted` there are name and description alone. */
+/** Builds the command tree; groups that are not `wanted` have only name and description. */
 export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<Command> {
   const program = new LockgateCommand('lockgate')
     .description('Device protocol gateway and simulator for cellular/GPS locks.')
@@ -36,7 +36,7 @@ export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<
     .configureHelp({
       sortSubcommands: false,
       showGlobalOptions: false,
-      // The root says names alone: of a group that isn't loaded it knows no more.
+      // Only names at the root: the arguments of groups that aren't loaded are unknown.
       subcommandTerm(command) {
         const isOfRoot = command.parent !== null && command.parent.parent === null;
         return isOfRoot ? command.name() : Object.getPrototypeOf(this).subcommandTerm.call(this, command);
@@ -54,7 +54,7 @@ export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<
   return program;
 }
 
-/** Wherever a MAC is taken it may be spelled in any way, and is checked before anything is done. */
+/** Accepts MACs in any common spelling, for every argument and flag that takes one. */
 function readMacsIn(command: Command): void {
   for (const argument of command.registeredArguments)
     if (argument.name() === 'mac' && argument.parseArg === undefined) argument.argParser(readMacText);
@@ -63,25 +63,25 @@ function readMacsIn(command: Command): void {
   for (const each of command.commands) readMacsIn(each);
 }
 
-/** Prose in help is written for 120 columns: a line that is over so many goes on in the next. */
+/** Help is written for 120 columns; a line longer than this continues in the next. */
 const FULL_LINE = 90;
 
-/** Help for this terminal: on a narrower one the words of a paragraph flow on, but those of examples don't. */
+/** Wraps help for this terminal: on a narrow one paragraphs are rewrapped, but not examples. */
 function fitHelp(text: string): string {
   const room = terminalWidth();
   if (room >= 120) return text;
   const lines: string[] = [];
-  let goesOn = false;
+  let continues = false;
   for (const line of text.split('\n')) {
     const isExample = /^\s*\$ /.test(line);
-    if (goesOn && /^\S/.test(line)) lines.push(`${lines.pop() ?? ''} ${line}`);
+    if (continues && /^\S/.test(line)) lines.push(`${lines.pop() ?? ''} ${line}`);
     else lines.push(line);
-    goesOn = !isExample && line.length > FULL_LINE;
+    continues = !isExample && line.length > FULL_LINE;
   }
   return lines.flatMap((line) => (/^\s*\$ /.test(line) ? [line] : fitLine(line, room))).join('\n');
 }
 
-/** A line of a list goes on below its second column. */
+/** Wraps a line; a list entry continues below its second column. */
 function fitLine(line: string, room: number): string[] {
   const [, head = '', rest = ''] = /^( {2,}\S.*? {2,})(\S.*)$/.exec(line) ?? [];
   if (line.length <= room || head === '' || head.length > room / 2) return wrapWords(line, room);
@@ -89,7 +89,7 @@ function fitLine(line: string, room: number): string[] {
   return [head + first, ...more.map((each) => ' '.repeat(head.length) + each)];
 }
 
-/** A command whose complaints are one sentence of ours: what is wrong, what was likely meant, where help is. */
+/** A command that reports errors in one sentence: what is wrong, what was likely meant, and how to get help. */
 class LockgateCommand extends Command {
   override createCommand(name?: string): Command {
     return new LockgateCommand(name);
@@ -102,11 +102,11 @@ class LockgateCommand extends Command {
       flags.push(...command.options.flatMap(({ long }) => long ?? []));
     for (const command of this.commands) words.push(command.name());
     const told = wrongWordText(message, { words, flags: ['--help', ...flags] });
-    return super.error(`lockgate: ${told} (${pathOf(this)} --help says what there is)`, options);
+    return super.error(`lockgate: ${told} (see ${pathOf(this)} --help)`, options);
   }
 }
 
-/** As it is typed: `lockgate device list`. */
+/** The command as it is typed: `lockgate device list`. */
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }

@@ -20,17 +20,17 @@ interface KeyJson {
 
 /** `lockgate key create|list|revoke` */
 export function addKeyCommands(program: Command): void {
-  const key = program.command('key').description('The API keys that merchants call with.');
-  withConnection(key.command('create').description('Make an API key; prints it, once.'))
-    .argument('<name>', 'What you call it: a program, a person, a place.')
-    .option('--merchant <name>', 'Whose it is; may be left out where there is only one.')
+  const key = program.command('key').description('Manage merchants’ API keys.');
+  withConnection(key.command('create').description('Create an API key; prints it, once.'))
+    .argument('<name>', 'A name of your choice: a program, a person, a place.')
+    .option('--merchant <name>', 'The merchant; optional if there is only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate key create "shop backend" --merchant "Amber Bikes"')
     .action(create);
   withWatch(withConnection(key.command('list').description('List the API keys.')))
-    .option('--merchant <name>', 'This merchant’s alone.')
+    .option('--merchant <name>', 'Only this merchant’s.')
     .addHelpText('after', '\nExample:\n  $ lockgate key list')
     .action(watched(list));
-  withConnection(key.command('revoke').description('End an API key and its tokens, at once.'))
+  withConnection(key.command('revoke').description('Revoke an API key and its tokens at once.'))
     .argument('<id>', 'Its id, as "key list" shows it.')
     .addHelpText('after', '\nExample:\n  $ lockgate key revoke 3f9a0c2b7d41')
     .action(revoke);
@@ -40,9 +40,9 @@ async function create(name: string, flags: Flags): Promise<void> {
   const { merchant } = flags;
   const made = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', { name, merchant });
   if (flags.json) return printJson(made);
-  print(`Made API key ${paint('bold', made.id)} (${made.name}) for ${made.merchant}.`);
+  print(`Created API key ${paint('bold', made.id)} (${made.name}) for ${made.merchant}.`);
   print(`Key: ${paint('bold', made.key)}`);
-  note('It is shown this once. It goes as the user of HTTP basic authentication, with an empty password:');
+  note('The key is shown only once. Send it as the user of HTTP basic authentication, with an empty password:');
   note(`  curl -u "$KEY:" -H 'content-type: application/json' -d '{"name":"Rex"}' http://127.0.0.1:8080/v1/pet`);
 }
 
@@ -50,7 +50,7 @@ async function list(flags: Flags): Promise<void> {
   const where = flags.merchant === undefined ? '/keys' : `/keys?merchant=${encodeURIComponent(flags.merchant)}`;
   const { keys } = await new GatewayClient(flags).get<{ keys: readonly KeyJson[] }>(where);
   if (flags.json) return printJson({ keys });
-  if (keys.length === 0) return note('There is no API key. Make one: lockgate key create NAME');
+  if (keys.length === 0) return note('There is no API key. Create one: lockgate key create NAME');
   const nowMs = systemClock.now();
   printTable(keys, [
     { title: 'ID', show: (row) => row.id },

@@ -17,8 +17,8 @@ interface MerchantJson {
 
 /** `lockgate merchant add|list` */
 export function addMerchantCommands(program: Command): void {
-  const merchant = program.command('merchant').description('The merchants whose locks connect here.');
-  withConnection(merchant.command('add').description('Add a merchant.').argument('<name>', 'A name of your own.'))
+  const merchant = program.command('merchant').description('Manage merchants.');
+  withConnection(merchant.command('add').description('Add a merchant.').argument('<name>', 'A name of your choice.'))
     .addHelpText('after', '\nExample:\n  $ lockgate merchant add "Amber Bikes"')
     .action(add);
   withWatch(withConnection(merchant.command('list').description('List the merchants.')))

@@ -18,7 +18,7 @@ interface AddFlags extends Flags {
 }
 
 interface UserJson {
-  /** An int64, and therefore a text. */
+  /** An int64, so a string. */
   readonly id: string;
   readonly username: string | null;
   readonly merchant: string;
@@ -27,21 +27,21 @@ interface UserJson {
   readonly created_at: string;
 }
 
-/** A password that we make: 18 random bytes, which is beyond guessing. */
+/** The length of generated passwords, in random bytes. */
 const PASSWORD_BYTES = 18;
 
 /** `lockgate user add|list` */
 export function addUserCommands(program: Command): void {
-  const user = program.command('user').description('The merchants’ users, who log in over HTTP.');
+  const user = program.command('user').description('Manage merchants’ users, who log in over HTTP.');
   withConnection(user.command('add').description('Add a user; prints a new password, once.'))
-    .argument('<username>', 'The name to log in with.')
-    .option('--merchant <name>', 'Whose user it is; may be left out where there is only one.')
-    .option('--email <address>', 'Where the user is reached.')
-    .option('--password-file <file>', 'The password, as the first line of a file; - for stdin. Else one is made.')
+    .argument('<username>', 'The login name.')
+    .option('--merchant <name>', 'The merchant; optional if there is only one.')
+    .option('--email <address>', 'The user’s email address.')
+    .option('--password-file <file>', 'A file whose first line is the password; - for stdin (default: a generated one).')
     .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes"')
     .action(add);
   withWatch(withConnection(user.command('list').description('List a merchant’s users.')))
-    .option('--merchant <name>', 'The merchant; may be left out where there is only one.')
+    .option('--merchant <name>', 'The merchant; optional if there is only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate user list --merchant "Amber Bikes"')
     .action(watched(list));
 }
@@ -61,10 +61,10 @@ async function add(username: string, flags: AddFlags): Promise<void> {
   print(`Added user ${paint('bold', username)} of ${user.merchant}.`);
   if (typed !== undefined) return;
   print(`Password: ${paint('bold', password)}`);
-  note('It is shown this once.');
+  note('The password is shown only once.');
 }
 
-/** On the command line everybody on the machine could read it. @throws LockgateError `input-password` */
+/** Not a flag's value, which every user of the machine could read. @throws LockgateError `input-password` */
 function readPassword(file: string): string {
   let text: string;
   try {

@@ -1,21 +1,21 @@
-/** Questions before what can't be undone: asked on a terminal alone, and answered elsewhere by a flag. */
+/** Confirmation of what can't be undone: a question on a terminal, a flag elsewhere. */
 import { LockgateError } from '../../proto/errors.js';
 
-/** What is asked, and what a program says instead. */
+/** The question, and the messages without it. */
 export interface Confirmation {
-  /** Ends with what to type. */
+  /** Ends with the expected answer. */
   readonly question: string;
   readonly expected: string;
-  /** Where nobody can be asked: what would happen, and which flag says that it is meant. */
+  /** Without a terminal: what would happen, and which flag confirms it. */
   readonly otherwise: string;
-  /** Where the answer is another one: what was not done. */
+  /** For any other answer: what was not done. */
   readonly undone: string;
 }
 
-/** Exit code of a question that is answered by Ctrl-C. */
+/** The exit code for Ctrl-C at the question. */
 const INTERRUPTED = 130;
 
-/** @throws LockgateError `input-unconfirmed` where nobody is there to ask, or the answer is another */
+/** @throws LockgateError `input-unconfirmed` without a terminal, or for any other answer */
 export async function confirm({ question, expected, otherwise, undone }: Confirmation): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw new LockgateError('input-unconfirmed', otherwise);
   const { createInterface } = await import('node:readline/promises');
@@ -24,7 +24,7 @@ export async function confirm({ question, expected, otherwise, undone }: Confirm
     process.stderr.write('\n');
     process.exit(INTERRUPTED);
   });
-  // Ctrl-D is an answer too: none.
+  // Ctrl-D is an empty answer.
   const closed = new Promise<string>((resolve) => terminal.on('close', () => resolve('')));
   const answer = await Promise.race([terminal.question(question), closed]);
   terminal.close();

@@ -1,5 +1,5 @@
 /**
- * What a command's end means to a program (interfaces.md §4).
+ * Exit codes (interfaces.md §4).
  */
 import { LockgateError } from '../../proto/errors.js';
 
@@ -12,13 +12,13 @@ export const EXIT = {
   input: 2,
   /** The gateway can't be reached, or refuses. */
   gateway: 3,
-  /** Anything of ours that broke. */
+  /** An error in lockgate. */
   broken: 4,
 } as const;
 
 const INPUT_CODES = new Set(['merchant-needed', 'bad-mac']);
 
-/** The exit code for what a command threw. */
+/** The exit code for an error that a command threw. */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof LockgateError)) return EXIT.broken;
   const { code } = error;

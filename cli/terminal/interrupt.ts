@@ -1,13 +1,13 @@
 /**
- * Ctrl-C and polite kills: what they mean to a command that ends by itself, and to one that goes on until it is told
- * to end. And SIGHUP, which asks a service to read its files again.
+ * Signals: what SIGINT and SIGTERM do to commands that end by themselves and to those that run until they are stopped;
+ * and SIGHUP, which asks a service to reread its files.
  */
 
-/** What Ctrl-C (or a polite kill) means to a command that goes on until it is told to end. */
+/** The interruption of a command that runs until it is stopped. */
 export interface Interruption {
   /** Fires at the first signal. A second one ends the process at once. */
   readonly signal: AbortSignal;
-  /** 128 and the signal's number, as shells have it. */
+  /** 128 plus the signal's number, as in shells. */
   readonly exitCode: number;
   /** Resolves at the first signal. */
   readonly happened: Promise<void>;
@@ -18,14 +18,14 @@ const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 const endNow = (name: NodeJS.Signals): void => process.exit(SIGNALS[name as keyof typeof SIGNALS]);
 
 /**
- * From now on a signal ends the process with 128 and its number, and what was shown on a terminal alone is cleared (by
- * those who listen for `exit`). Until somebody calls {@link untilInterrupted}, who ends by themselves.
+ * From now on a signal ends the process with 128 plus its number; `exit` listeners clean up the terminal. This holds
+ * until {@link untilInterrupted} is called.
  */
 export function endAtSignals(): void {
   for (const name of Object.keys(SIGNALS)) process.on(name, endNow);
 }
 
-/** Begins to listen for SIGINT and SIGTERM. */
+/** Starts to listen for SIGINT and SIGTERM. */
 export function untilInterrupted(): Interruption {
   const controller = new AbortController();
   let exitCode: number = SIGNALS.SIGINT;
@@ -49,19 +49,19 @@ export function untilInterrupted(): Interruption {
   };
 }
 
-/** SIGHUPs that came before anybody could act on them. */
+/** SIGHUPs that arrived before {@link onHangUp}. */
 let earlyHangUps = 0;
 
 const noteHangUp = (): void => {
   earlyHangUps += 1;
 };
 
-/** From now on SIGHUP doesn't end the process; what comes before {@link onHangUp} is kept for it. */
+/** From now on SIGHUP doesn't end the process; {@link onHangUp} gets those that arrive before it. */
 export function holdHangUps(): void {
   process.on('SIGHUP', noteHangUp);
 }
 
-/** Calls `act` at each SIGHUP from now on, and once now where some came before. */
+/** Calls `act` at each SIGHUP from now on, and once now if one has already arrived. */
 export function onHangUp(act: () => void): void {
   process.on('SIGHUP', act);
   process.off('SIGHUP', noteHangUp);

@@ -3,7 +3,7 @@ import { RULES } from '../../proto/power/rules.js';
 import type { TraceFinding } from '../../proto/trace/check.js';
 import type { CheckedFile } from '../commands/trace/checked-file.js';
 
-/** The whole document. A finding below `failOn` is told, but fails nothing. */
+/** The whole document. A finding below `failOn` is reported but is no failure. */
 export function junitOf(files: readonly CheckedFile[], failOn: 'violation' | 'warning'): string {
   const suites = files.map((file) => suiteOf(file, failOn));
   const failures = suites.reduce((sum, suite) => sum + suite.failures, 0);
@@ -48,7 +48,7 @@ function xmlText(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** Characters that XML 1.0 can carry; the others can't stand in it escaped either (XML 1.0 §2.2). */
+/** Whether XML 1.0 allows the character; the others can't be escaped either (XML 1.0 §2.2). */
 function isXml(code: number): boolean {
   if (code < 0x20) return code === 0x9 || code === 0xa || code === 0xd;
   return code <= 0xd7ff || (code >= 0xe000 && code <= 0xfffd) || code >= 0x10000;

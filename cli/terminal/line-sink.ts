@@ -1,9 +1,9 @@
-/** Lines on their way into a file, or to the standard output. */
+/** Writes lines to a file or to standard output. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { LockgateError } from '../../proto/errors.js';
 
-/** Collects lines and writes them in pieces; a piece that is gzipped is a member of its own, which gzip allows. */
+/** Collects lines and writes them in chunks. Each gzipped chunk is a member of its own, as gzip allows. */
 export class LineSink {
   readonly #file: string | undefined;
   readonly #descriptor: number | undefined;
@@ -13,8 +13,8 @@ export class LineSink {
   readonly #piece: number;
 
   /**
-   * @param piece how many characters are written at once; 1 for lines that somebody waits for
-   * @throws LockgateError `input-file` where the file can't be made
+   * @param piece how many characters are written at once; 1 to write each line immediately
+   * @throws LockgateError `input-file` if the file can't be created
    */
   constructor(file: string | undefined, piece = PIECE_CHARACTERS) {
     this.#file = file;
@@ -47,7 +47,7 @@ export class LineSink {
     else this.#writeWhole(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(text) : Buffer.from(text));
   }
 
-  /** The system may take a part of what it is given, or nothing: a disk is full one day. */
+  /** Repeats partial writes. */
   #writeWhole(descriptor: number, bytes: Uint8Array): void {
     try {
       for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done);

@@ -1,5 +1,5 @@
 /**
- * How the CLI speaks: results on stdout, everything else on stderr, colours on a terminal alone.
+ * Output of commands: results go to stdout, everything else to stderr; colours only to a terminal.
  */
 import type { Writable } from 'node:stream';
 
@@ -14,14 +14,14 @@ const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, magen
 
 export type Style = keyof typeof CODES;
 
-/** Text in a style, where stdout takes colours. */
+/** Text in a style, if stdout takes colours. */
 export function paint(style: Style, text: string): string {
   return hasColors(process.stdout) ? `\u001b[${CODES[style]}m${text}\u001b[0m` : text;
 }
 
-/** What a command said while it was listened to. */
+/** The captured output of a command. */
 export interface Said {
-  /** In the order in which they were said, notes too. */
+  /** In order, including notes. */
   readonly lines: string[];
   /** What `--json` printed. */
   readonly documents: unknown[];
@@ -29,7 +29,7 @@ export interface Said {
 
 let listened: Said | null = null;
 
-/** Runs `speak`, and answers what it would have printed. */
+/** Runs `speak` and returns its output instead of printing it. */
 export async function listenTo(speak: () => Promise<void>): Promise<Said> {
   const said: Said = { lines: [], documents: [] };
   listened = said;
@@ -41,7 +41,7 @@ export async function listenTo(speak: () => Promise<void>): Promise<Said> {
   return said;
 }
 
-/** Whether somebody listens instead of the terminal. */
+/** Whether output is being captured. */
 export function isListenedTo(): boolean {
   return listened !== null;
 }
@@ -52,7 +52,7 @@ export function print(line: string): void {
   else process.stdout.write(`${line}\n`);
 }
 
-/** One line beside the result: progress, hints, errors. */
+/** One line on stderr: progress, hints, errors. */
 export function note(line: string): void {
   if (listened !== null) listened.lines.push(...line.split('\n'));
   else process.stderr.write(`${line}\n`);
@@ -69,12 +69,12 @@ export function printJsonLine(value: unknown): void {
   print(JSON.stringify(value));
 }
 
-/** The columns of the terminal that results go to; no bound in a pipe. */
+/** The width of the terminal in columns; infinite in a pipe. */
 export function terminalWidth(): number {
   return process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY;
 }
 
-/** What a stranger typed or sent must not move the cursor, nor turn the letters after it round. */
+/** Replaces control characters and direction marks, so that foreign text can't manipulate the terminal. */
 export function oneLine(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is to be replaced
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '\ufffd');

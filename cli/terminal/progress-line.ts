@@ -1,6 +1,5 @@
 /**
- * A line on stderr that says how far something is, for a terminal, once it has lasted over a second. It is taken away
- * however the process ends.
+ * A progress line on a terminal's stderr, shown after a second. It is removed however the process ends.
  */
 import { type Milliseconds, Seconds, systemClock, type Timer } from '../../proto/clock.js';
 import { isListenedTo } from './output.js';
@@ -9,7 +8,7 @@ import { cutToWidth } from './text-width.js';
 const SHOWN_AFTER = Seconds(1);
 const RENEWED_EVERY: Milliseconds = 250;
 
-/** The one that may write: two would overwrite each other. */
+/** The line that is displayed; two would overwrite each other. */
 let shown: ProgressLine | null = null;
 
 export class ProgressLine {
@@ -21,7 +20,7 @@ export class ProgressLine {
     process.stderr.write('\r\u001b[K');
   };
 
-  /** @param text what to show, asked for each time */
+  /** @param text returns the current text */
   constructor(text: () => string) {
     this.#text = text;
     if (!process.stderr.isTTY || process.env.TERM === 'dumb' || isListenedTo()) return;
@@ -29,7 +28,7 @@ export class ProgressLine {
     process.once('exit', this.#clear);
   }
 
-  /** Takes the line away. */
+  /** Removes the line. */
   end(): void {
     this.#timer?.cancel();
     process.off('exit', this.#clear);

@@ -1,19 +1,19 @@
-/** A run that makes its own time, gone through in slices, so that Ctrl-C is heard and the progress seen meanwhile. */
+/** Advances a simulated run in slices, so that Ctrl-C and the progress line work meanwhile. */
 import { afterThisTurn, type Milliseconds, Minutes, monotonicMs } from '../../proto/clock.js';
 import { ProgressLine } from './progress-line.js';
 
-/** How long the run goes on at a time, in real time. */
+/** The duration of a slice, in real time. */
 const SLICE: Milliseconds = 100;
 
-/** A run by a clock of its own, ms since the epoch. */
+/** A run with its own clock, ms since the epoch. */
 export interface SlicedRun {
   readonly nowMs: number;
   readonly endMs: number;
-  /** Goes on to this moment, at most to the end. */
+  /** Advances to this time, at most to the end. */
   advance(untilMs: number): void;
 }
 
-/** Goes to the end, or until `signal` fires. How long the slices are changes nothing of the run. */
+/** Advances to the end, or until `signal` fires. The length of the slices does not affect the run. */
 export async function goOn(run: SlicedRun, progressText: () => string, signal: AbortSignal): Promise<void> {
   const progress = new ProgressLine(progressText);
   try {

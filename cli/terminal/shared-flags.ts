@@ -11,19 +11,19 @@ export function withConnection(command: Command): Command {
 /** As {@link withConnection}, for a command that prints JSON anyway. */
 export function withGateway(command: Command): Command {
   return command
-    .option('--gateway <url>', 'The operator’s interface of the gateway [LOCKGATE_GATEWAY] (default: this folder’s).')
+    .option('--gateway <url>', 'The gateway’s operator interface [LOCKGATE_GATEWAY] (default: that of the data folder).')
     .option('--token <token>', 'The operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
     .option('--data <folder>', 'The gateway’s data folder [LOCKGATE_DATA] (default: ./data).');
 }
 
-/** @throws LockgateError `input-mac`, which quotes what was typed and says what was expected */
+/** A MAC in any common spelling. @throws LockgateError `input-mac` */
 export function readMac(text: string): Mac {
   const mac = parseMac(text);
   if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
   return mac.value;
 }
 
-/** As it is printed: `A4:C1:38:F0:E1:D2`. @throws LockgateError as {@link readMac} */
+/** Normalised to `A4:C1:38:F0:E1:D2`. @throws LockgateError as {@link readMac} */
 export function readMacText(text: string): string {
   return formatMac(readMac(text));
 }

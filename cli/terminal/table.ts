@@ -1,42 +1,42 @@
 /**
- * Tables that fit where they are shown. Where they don't at once: columns that are optional are left out (the last
- * first), titles are folded, prose is folded, long cells are cut, and at last each row becomes a block of lines. What
- * names a row is never cut, and neither is a word of a few letters: a state cut in half is none.
+ * Tables that fit the terminal. If a table is too wide, these steps follow in turn: optional columns are dropped (the
+ * last first), titles are wrapped, prose is wrapped, long cells are cut, and finally each row becomes a block of lines.
+ * The first column is never cut, and neither is a short word: half a state would be misleading.
  */
 import { oneLine, paint, print, terminalWidth } from './output.js';
 import { cutToWidth, longestWord, widthOf } from './text-width.js';
 import { wrapWords } from './word-wrap.js';
 
-/** Ways to show a cell where the stream takes colours. */
+/** The style of a cell, if the terminal takes colours. */
 export type CellStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 
-/** A column of a table: its title, and what a row shows in it. */
+/** A column of a table. */
 export interface Column<Row> {
   readonly title: string;
   readonly show: (row: Row) => string;
-  /** Left out where the terminal is too narrow, the last of these first. */
+  /** Dropped if the terminal is too narrow; the last optional column goes first. */
   readonly optional?: boolean;
-  /** Sentences, which go over to the next line rather than being cut. */
+  /** Sentences, which are wrapped instead of cut. */
   readonly prose?: boolean;
-  /** Never cut: ids, MACs. The first column never is. */
+  /** Never cut, for ids and MACs; the first column never is either. */
   readonly whole?: boolean;
-  /** How the cell is shown; the text says it too. */
+  /** The style of the cell, which adds nothing that the text does not say. */
   readonly style?: (row: Row) => CellStyle | undefined;
 }
 
-/** What a table needs of where it is shown. */
+/** Where a table is shown. */
 export interface TablePlace {
   /** In columns. */
   readonly room: number;
   readonly paint: (style: CellStyle, text: string) => string;
-  /** Makes a stranger's text harmless. */
+  /** Removes control characters from foreign text. */
   readonly clean: (text: string) => string;
 }
 
 const GAP = 2;
-/** Cells up to this width are never cut, and longer ones not below it. */
+/** Cells are not cut below this width. */
 const LEAST_CUT = 12;
-/** Prose is not folded narrower than this. */
+/** Prose is not wrapped below this width. */
 const LEAST_PROSE = 12;
 
 interface Shown<Row> {
@@ -67,7 +67,7 @@ export function linesOfTable<Row>(rows: readonly Row[], columns: readonly Column
   return [...head, ...rows.flatMap((row, index) => cellLines(row, index, shown, place))];
 }
 
-/** Takes away until it fits; false where it can't. */
+/** Narrows the columns until the table fits; false if it can't. */
 function fit<Row>(shown: Shown<Row>[], room: number): boolean {
   for (let last = lastOptional(shown); total(shown) > room && last >= 0; last = lastOptional(shown))
     shown.splice(last, 1);
@@ -81,7 +81,7 @@ function fit<Row>(shown: Shown<Row>[], room: number): boolean {
   return total(shown) <= room;
 }
 
-/** Takes from the widest of `some`, column by column, down to what each needs. */
+/** Narrows the widest of `some`, a column width at a time, down to what each needs. */
 function narrow<Row>(all: Shown<Row>[], some: Shown<Row>[], room: number, least: (each: Shown<Row>) => number): void {
   const floors = new Map(some.map((each) => [each, least(each)]));
   for (let over = total(all) - room; over > 0; over -= 1) {
@@ -127,7 +127,7 @@ function rowLines<Row>(
   });
 }
 
-/** For a terminal on which no table fits: each row as lines of title and cell. */
+/** For a terminal that is too narrow for a table: each row as lines of title and cell. */
 function blocks<Row>(rows: readonly Row[], shown: readonly Shown<Row>[], { room, paint }: TablePlace): string[] {
   const titles = Math.max(...shown.map(({ column }) => widthOf(column.title)));
   return rows.flatMap((row, index) => {

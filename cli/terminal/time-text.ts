@@ -23,7 +23,7 @@ export function readSpan(flag: string, text: string): Milliseconds {
 }
 
 /**
- * A moment: a span from `nowMs` on, or a date, of which a day alone means its beginning in UTC.
+ * A future time: a span from `nowMs`, or a date; a day without a time means its start in UTC.
  *
  * @returns RFC 3339
  * @throws LockgateError `input-expiry`, naming the flag
@@ -37,7 +37,7 @@ export function readMoment(flag: string, text: string, nowMs: number): string {
 }
 
 /**
- * A moment that has passed: a span back from `nowMs`, or a date, of which a day alone means its beginning in UTC.
+ * A past time: a span back from `nowMs`, or a date; a day without a time means its start in UTC.
  *
  * @returns RFC 3339
  * @throws LockgateError `input-since`, naming the flag
@@ -62,13 +62,13 @@ const SHOWN_UNITS: readonly (readonly [from: Milliseconds, unit: Milliseconds, n
   [Seconds(1), Seconds(1), 's'],
 ];
 
-/** As `3 min ago`; `now` for less than a second, and for what another machine's clock puts ahead. */
+/** Such as `3 min ago`; `now` for less than a second, and for times ahead of this machine's clock. */
 export function agoText(date: string, nowMs: number): string {
   const span = spanText(nowMs - Date.parse(date));
   return span === undefined ? 'now' : `${span} ago`;
 }
 
-/** As `in 3 min` for what is still to come, and {@link agoText} for what has been. */
+/** Such as `in 3 min` for a future time, {@link agoText} for a past one. */
 export function whenText(date: string, nowMs: number): string {
   const span = spanText(Date.parse(date) - nowMs);
   return span === undefined ? agoText(date, nowMs) : `in ${span}`;

@@ -1,10 +1,10 @@
 /**
- * `--watch`: a list that is asked for again and again. On a terminal it is redrawn in the alternate screen, which
- * leaves what stood there before as it was; in a pipe there is a JSON line for each round, with `--json` alone, since
- * redrawn tables are nothing that a program could read.
+ * `--watch`: repeats a list. On a terminal it is redrawn in the alternate screen, which restores the previous content
+ * at the end. In a pipe it requires `--json` and prints a JSON line per round, because programs can't read redrawn
+ * tables.
  *
- * A gateway that goes away is said in the headline, above what was seen last, and asked again: it is a watch that one
- * leaves open while restarting things.
+ * If the gateway goes away, the headline says so above the last result, and the list is requested again: people leave a
+ * watch open while they restart things.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { Seconds, systemClock } from '../../proto/clock.js';
@@ -21,17 +21,17 @@ const MOST_SECONDS = 3600;
 const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l';
 const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 
-/** Flags of a command that can be watched. */
+/** Flags of a command with `--watch`. */
 interface WatchFlags {
   readonly json?: boolean;
   readonly watch?: true | number;
 }
 
-/** Adds `--watch` to a command that lists. */
+/** Adds `--watch` to a command. */
 export function withWatch(command: Command): Command {
   return command.option(
     '--watch [seconds]',
-    `Show it again every ${DEFAULT_SECONDS} s, or as often as you say, until Ctrl-C; in a pipe with --json alone.`,
+    `Refresh every ${DEFAULT_SECONDS} s, or so many seconds, until Ctrl-C; in a pipe only with --json.`,
     readSeconds,
   );
 }
@@ -42,17 +42,17 @@ function readSeconds(text: string): number {
   throw new InvalidArgumentError(`Expected seconds, ${LEAST_SECONDS} to ${MOST_SECONDS}.`);
 }
 
-/** The action of a command, done once, or over and over where its flags say `--watch`. */
+/** The action of a command, run once or, with `--watch`, repeatedly. */
 export function watched<Words extends unknown[]>(
   list: (...words: Words) => Promise<void>,
 ): (...words: Words) => Promise<void> {
   return async (...words) => {
-    // commander puts the flags and the command behind the arguments.
+    // commander passes the flags and the command after the arguments.
     const command = words.at(-1) as unknown as Command;
     const flags = words.at(-2) as unknown as WatchFlags;
     if (flags.watch === undefined) return await list(...words);
     if (!process.stdout.isTTY && !flags.json)
-      throw new LockgateError('input-watch', '--watch redraws a terminal: in a pipe add --json, for a line each time');
+      throw new LockgateError('input-watch', '--watch redraws a terminal: in a pipe add --json, for one line per refresh');
     const seconds = flags.watch === true ? DEFAULT_SECONDS : flags.watch;
     const interrupted = untilInterrupted();
     const watch = new Watch(async () => await list(...words), `${pathOf(command)}, every ${seconds} s`, interrupted);
@@ -70,9 +70,9 @@ class Watch {
   readonly #list: () => Promise<void>;
   readonly #title: string;
   readonly #interrupted: Interruption;
-  /** What was seen last. */
+  /** The last result. */
   #seen: Said = { lines: [], documents: [] };
-  /** Why there is nothing newer. */
+  /** Why there is no newer result; empty if there is. */
   #fault = '';
   /** Ends the wait between two rounds. */
   #wake: () => void = () => undefined;
@@ -95,7 +95,7 @@ class Watch {
   }
 
   async draw(every: number): Promise<void> {
-    // What fails at once fails as it does without --watch.
+    // A failure of the first request is reported as without --watch.
     await this.#look();
     const resized = (): void => this.#wake();
     const leave = (): void => void process.stdout.write(LEAVE);
@@ -118,14 +118,14 @@ class Watch {
 
   async #look(): Promise<void> {
     const look = listenTo(this.#list);
-    // Nobody waits for an answer after Ctrl-C.
+    // After Ctrl-C the answer is ignored.
     look.catch(() => undefined);
     const said = await Promise.race([look, this.#interrupted.happened]);
     if (said !== undefined) this.#seen = said;
     this.#fault = '';
   }
 
-  /** What the gateway can't help may pass; what is wrong with the command line, or with us, does not. */
+  /** A failure of the gateway may be temporary; one of the command line, or of ours, is not. */
   async #lookAgain(): Promise<void> {
     if (this.#interrupted.signal.aborted) return;
     try {
@@ -147,16 +147,16 @@ class Watch {
     });
   }
 
-  /** The whole screen: a headline, and as many lines as there is room for. */
+  /** The whole screen: a headline, and as many lines as fit. */
   #frame(): string {
     const { columns = 80, rows = 24 } = process.stdout;
     const time = new Date(systemClock.now()).toISOString().slice(11, 19);
-    const head = this.#fault === '' ? `${this.#title}. Ctrl-C ends it. ${time}Z` : `${time}Z ${this.#fault}`;
+    const head = this.#fault === '' ? `${this.#title}. Ctrl-C quits. ${time}Z` : `${time}Z ${this.#fault}`;
     const style = this.#fault === '' ? 'dim' : 'red';
     const room = Math.max(rows - 2, 1);
     const { lines } = this.#seen;
     const hidden = lines.length - room;
-    const shown = hidden > 0 ? [...lines.slice(0, room - 1), paint('dim', `… and ${hidden + 1} lines more`)] : lines;
+    const shown = hidden > 0 ? [...lines.slice(0, room - 1), paint('dim', `… and ${hidden + 1} more lines`)] : lines;
     const all = [paint(style, cutToWidth(head, columns || 80)), '', ...shown];
     return `\u001b[H${all.map((line) => `${line}\u001b[K`).join('\r\n')}\u001b[J`;
   }

@@ -1,17 +1,17 @@
-/** What commander says of a wrong command line, as a sentence of ours, and what was likely meant. */
+/** Rewrites commander's errors as our sentences, with a suggestion of what was likely meant. */
 import { didYouMean } from '../../proto/did-you-mean.js';
 import { oneLine } from './output.js';
 
 const UNKNOWN_WORD = /^unknown command '(.*)'$/s;
 const UNKNOWN_FLAG = /^unknown option '(.*)'$/s;
-/** A flag's value, or an argument's. */
+/** The value of a flag or an argument. */
 const WRONG_CHOICE = new RegExp(
   "^(?:option '([^' ]*).*' argument|command-argument value) '(.*)' is invalid(?: for argument '(.*)')?\\. " +
     'Allowed choices are (.*)$',
   's',
 );
 
-/** @param known what stands there: the names of commands, and of flags with their dashes */
+/** @param known the names of the existing commands, and of flags with their dashes */
 export function wrongWordText(
   message: string,
   known: { readonly words: readonly string[]; readonly flags: readonly string[] },

@@ -110,7 +110,7 @@ export class Accounts {
 export function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || text.length > MAX_URL || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    throw new LockgateError('input-url', `${JSON.stringify(shownUrl(text))} is no http or https URL`);
+    throw new LockgateError('input-url', `${JSON.stringify(shownUrl(text))} is not an http or https URL`);
   if (url.username !== '' || url.password !== '')
     throw new LockgateError('input-url', 'a webhook URL holds no user name or password: use a custom header');
   url.hash = '';

@@ -63,7 +63,7 @@ t.test('merchant, device and webhook: add and list, for people and as JSON', asy
     headers: ['X-Team'],
     secret: /^whsec_/,
   });
-  t.match(await lockgate(['webhook', 'add', 'ftp://a/'], at), { code: 2, stderr: /no http or https URL/ });
+  t.match(await lockgate(['webhook', 'add', 'ftp://a/'], at), { code: 2, stderr: /not an http or https URL/ });
   t.match(await lockgate(['webhook', 'list'], at), {
     code: 0,
     stdout: /1 +Amber Bikes +http:\/\/127.0.0.1:9\/ +active/,

@@ -206,8 +206,8 @@ t.test('db check: a table or JSON, 0 sound, 1 damaged, 2 no store; of a running 
   const { folder, file } = await stocked(t);
   const sound = await db(t, 'check', file);
   t.equal(sound.ended?.code, 0);
-  t.match(sound.stdout[0], /^CHECK +LOOKED AT +DAMAGED/);
-  t.match(sound.stdout.at(-1), /^Sound: /);
+  t.match(sound.stdout[0], /^CHECK +CHECKED +DAMAGED/);
+  t.match(sound.stdout.at(-1), /^Intact: /);
   const running = tempFolder(t);
   const gateway = await openGateway(t, running);
   t.equal((await db(t, 'check', '--data', running)).ended?.code, 0, 'while a gateway runs');
@@ -234,7 +234,7 @@ t.test('db backup: of a folder, mode 600, and never over a file that is there', 
   t.equal((await db(t, 'backup', '--out', out, '--data', folder)).ended?.code, 2);
   t.equal((await db(t, 'backup', '--out', out, '--data', folder, '--force')).ended?.code, 0);
   const taken = await db(t, 'backup', '--out', path.dirname(out), '--data', folder, '--force');
-  t.match(taken, { ended: { code: 2 }, stderr: [/is no file: expected one, or a name that is free$/] });
+  t.match(taken, { ended: { code: 2 }, stderr: [/is not a file: expected a file or a new name$/] });
   const long = path.join(path.dirname(out), 'x'.repeat(300));
   const refused = await db(t, 'backup', '--out', long, '--data', folder);
   t.match(refused, { ended: { code: 2 }, stderr: [/can’t be written: its name is too long$/] });

@@ -61,7 +61,7 @@ t.test(
     t.equal(terminal.value('cursor_flag'), '0', 'no cursor blinks in it');
     await gateway.accounts.addDevice({ mac: testMac(1), merchant: '東京自転車' });
     const seen = await terminal.until(/A4:C1:38:00:00:01 .*never-seen/);
-    t.match(seen, /^lockgate device list, every 0.5 s\. Ctrl-C ends it\./);
+    t.match(seen, /^lockgate device list, every 0.5 s\. Ctrl-C quits\./);
     t.notMatch(seen, /no lock yet/, 'what was there before is gone');
     terminal.resize(40, 12);
     await terminal.until(/^MAC {7}A4:C1:38:00:00:01$/m);
@@ -150,7 +150,7 @@ t.test('tables and help fit 80 and 200 columns, in colours where they are wanted
   narrow.enter('clear; lockgate command send --help; echo end');
   const help = await narrow.until(/^end$/m);
   t.match(help, /^A lock gets its commands one at a time, in order, when it is next reachable, and$/m);
-  t.match(help, /^carries each out once\. Unlock, lock and siren expire/m, 'prose flows on');
+  t.match(help, /^executes each once\. Unlock, lock and siren expire/m, 'prose flows on');
   const wide = new Terminal(t, 200, 40, { LOCKGATE_DATA: folder });
   wide.enter('lockgate device list; NO_COLOR=1 lockgate merchant list; TERM=dumb lockgate merchant list; echo end');
   const styled = await wide.until(/^end$/m, true);
@@ -183,7 +183,7 @@ t.test('questions are asked on a terminal, and Ctrl-C is an answer', { skip: NO_
   await terminal.until(/lockgate: nothing was erased\ncode 2/);
   await ask();
   terminal.enter('yes');
-  await terminal.until(/Erased what was known of A4:C1:38:00:00:01:\n.*\ncode 0/);
+  await terminal.until(/Erased the history of A4:C1:38:00:00:01:\n.*\ncode 0/);
 });
 
 t.test('what lasts says so, and Ctrl-C takes it away', { skip: NO_TERMINAL }, async (t) => {

@@ -131,9 +131,9 @@ t.test('what was likely meant', async (t) => {
 
 t.test('a wrong word is one sentence, with what was meant, and exit code 2', async (t) => {
   const wrong: [string[], RegExp][] = [
-    [['devise'], /unknown command 'devise'\. Did you mean device\? \(lockgate --help /],
-    [['device', 'lst'], /unknown command 'lst'\. Did you mean list\? \(lockgate device --help /],
-    [['device', 'list', '--jsn'], /unknown option '--jsn'\. Did you mean --json\? \(lockgate device list --help /],
+    [['devise'], /unknown command 'devise'\. Did you mean device\? \(see lockgate --help/],
+    [['device', 'lst'], /unknown command 'lst'\. Did you mean list\? \(see lockgate device --help/],
+    [['device', 'list', '--jsn'], /unknown option '--jsn'\. Did you mean --json\? \(see lockgate device list --help/],
     [['command', 'list', '--state', 'qeued'], /--state is "qeued": expected queued, .*\. Did you mean queued\?/],
     [['completion', 'bsh'], /shell is "bsh": expected bash, zsh, fish\. Did you mean bash or zsh\?/],
     [['trace', 'check', 'x', '--ignore', 'clock-ahed'], /no rule clock-ahed: .* Did you mean clock-ahead\?/],
@@ -141,7 +141,7 @@ t.test('a wrong word is one sentence, with what was meant, and exit code 2', asy
     [['sim', 'run', '--virtual', '--bug', 'clock-ahed'], /there is no bug/],
     [['serve', '--log-format', 'jso'], /--log-format is "jso": expected auto, pretty or json\. Did you mean json\?/],
     [['merchant', 'list', '--watch'], /--watch redraws a terminal: in a pipe add --json/],
-    [['device', 'erase', 'A4C138F0E1D2', '--token', 'x'], /no terminal to ask on: give --yes/],
+    [['device', 'erase', 'A4C138F0E1D2', '--token', 'x'], /no terminal to ask on: confirm with --yes/],
   ];
   const ended = await Promise.all(wrong.map(async ([words]) => await run(t, words)));
   for (const [index, { ended: end, stdout, stderr }] of ended.entries()) {

@@ -54,7 +54,7 @@ t.test('set, rotate-secret, remove: for people, for programs, and how they fail'
   t.match(await webhook('set', '1', '--enable'), { code: 0, stdout: /is active/ }, 'which it was already');
   const rotated = JSON.parse((await webhook('rotate-secret', '1', '--grace', '1h', '--json')).stdout);
   t.match(rotated, { secret: /^whsec_/, old_secrets_until: [/^20/] });
-  t.match(await webhook('rotate-secret', '1', '--now'), { code: 0, stdout: /whsec_/, stderr: /old one signs nothing/ });
+  t.match(await webhook('rotate-secret', '1', '--now'), { code: 0, stdout: /whsec_/, stderr: /old secret is no longer used/ });
   const listed = await webhook('list', '--json');
   t.match(JSON.parse(listed.stdout), { webhooks: [{ circuit: 'closed', old_secrets_until: [], failing_since: null }] });
   t.notMatch(listed.stdout, /whsec_|secret_sealed/, 'no secret is shown twice');
@@ -185,7 +185,7 @@ t.test('listen: verifies as the reference library signs, misbehaves as told, and
   t.match(await late.program.end(), { code: 1 });
   t.match(late.program.stderr.join(' '), /0 of 1 webhooks came/);
   t.match(await run(t, ['listen', '--fail', 'bang']), { code: 2, stderr: /"bang" is no fault: expected ok, timeout/ });
-  t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /no http or https URL/ });
+  t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /not an http or https URL/ });
 });
 
 t.test('listen: a 429 or 503 asks for the time it was told to ask for, other answers for none', async (t) => {

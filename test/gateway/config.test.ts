@@ -50,7 +50,7 @@ t.test('without a gateway: what serve would run with, and where each setting is 
   t.match(stdout[0], /^SETTING +VALUE +FROM +UNIT +MEANING$/);
   t.equal(stdout.length, 1 + SETTINGS.length);
   t.ok(stdout.some((line) => /^--http-port +9000 +LOCKGATE_HTTP_PORT +port +The merchants’/.test(line)));
-  t.match(stderr, [/What "lockgate serve" would run with/]);
+  t.match(stderr, [/"lockgate serve" would use/]);
 });
 
 /** `--mqtt-port 1` as the settings know it. */
@@ -128,7 +128,7 @@ t.test('which gateway, with which token: flags, then the environment, then the d
   t.match(await meet({}, { LOCKGATE_GATEWAY: url }), { exit: 3, message: /no operator token: .*--token/ });
   for (const wrong of ['mqtt://127.0.0.1:1883', 'localhost:8081', 'x'])
     for (const given of [await meet({ gateway: wrong, token }, {}), await meet({ token }, { LOCKGATE_GATEWAY: wrong })])
-      t.match(given, { exit: 2, message: /is no URL of a gateway: expected http:/ }, wrong);
+      t.match(given, { exit: 2, message: /is not the URL of a gateway: expected http:/ }, wrong);
 });
 
 t.test('a variable that looks like a misspelt setting is told of, and no other', async (t) => {
@@ -137,7 +137,7 @@ t.test('a variable that looks like a misspelt setting is told of, and no other',
   t.same(misspeltVariables(environment), [sentence]);
   const data = tempFolder(t);
   const shown = await lockgate(t, ['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
-  t.match(shown, { ended: { code: 0 }, stderr: [`Beware: ${sentence}`, /would run with/] });
+  t.match(shown, { ended: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
 });
 
 t.test('a token that would go over a network in clear is warned of', async (t) => {
@@ -195,7 +195,7 @@ t.test('another token under a running gateway: the old one is dead at once, and 
   t.match(await serve.program.end(), { code: 0 });
   t.match(await lockgate(t, ['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: old }), {
     ended: { code: 0 },
-    stdout: [/A new operator’s token is in .*operator-token; the one before is dead\./],
+    stdout: [/The new operator’s token is in .*operator-token; the old one no longer works\./],
     stderr: [/LOCKGATE_TOKEN is set here/],
   });
   const gateway = await openGateway(t, data);

@@ -428,7 +428,7 @@ t.test('notices on the command line', async (t) => {
   const notice = { id: 3, last_at: /^20.*Z$/, read_at: /^20.*Z$/, resolved_at: null };
   t.match(JSON.parse(json.stdout.join('')), { notices: [notice, { id: 2 }], unread: 0 });
   t.match(await run('read', '--all', '--json', ...at), { ended: { code: 0 }, stdout: ['{"read":0}'] });
-  t.match(await run(...at), { ended: { code: 0 }, stdout: [], stderr: [/There is nothing new/] });
+  t.match(await run(...at), { ended: { code: 0 }, stdout: [], stderr: [/There are no unread notices/] });
   const none = await run('--all', '--kind', 'degraded', ...at);
   t.match(none, { ended: { code: 0 }, stdout: [], stderr: ['There is no such notice.'] });
   t.match(await run('--kind', 'x', ...at), { ended: { code: 2 }, stderr: [/expected url-disabled, circuit-open/] });
@@ -437,7 +437,7 @@ t.test('notices on the command line', async (t) => {
 
 t.test('tail has a line for each write', async (t) => {
   const line = eventLine({ at: at(0), event: 'notices', noted: 3, unread: 12 });
-  t.match(line, /^09:00:00 .*3 for the operator, 12 unread: lockgate notices$/);
+  t.match(line, /^09:00:00 .*new: 3; 12 unread: lockgate notices$/);
 });
 
 t.test('the table fits 80 columns, and says how long ago', async (t) => {

@@ -6,9 +6,9 @@ import type { AuditFlags } from './listing.js';
 const DEFAULT_LIMIT = 50;
 
 const HELP = `
-Actions are named group.what: device.set, webhook.rotate-secret, key.revoke. OUTCOME is done, refused or failed (with
-why), begun while it is under way, unknown where the gateway ended before it was known. The user and the program are
-what the client says of itself. No secret is in the log.
+Actions are named such as device.set, webhook.rotate-secret, key.revoke. OUTCOME is done, refused or failed (with the
+reason), begun while it is in progress, or unknown if the gateway was killed meanwhile. The user and the program are
+the client's own claims. The log contains no secrets.
 
 Example:
   $ lockgate audit --since 24h
@@ -16,11 +16,11 @@ Example:
 
 /** `lockgate audit` */
 export function addAuditCommand(program: Command): void {
-  withConnection(program.command('audit').description('Show what was changed and by whom, the newest first.'))
-    .option('--since <time>', 'From then on: a span such as 24h, or a date.')
-    .option('--action <name>', 'This action only, such as device.set; or all of a group, such as device.')
-    .option('--object <name>', 'What was done to this only: a MAC, a name or an id.')
-    .option('--limit <n>', 'At most so many.', readCount, DEFAULT_LIMIT)
+  withConnection(program.command('audit').description('Show who changed what, the newest first.'))
+    .option('--since <time>', 'Since then: a span such as 24h, or a date.')
+    .option('--action <name>', 'Only this action, such as device.set; or a whole group, such as device.')
+    .option('--object <name>', 'Only changes of this object: a MAC, a name or an id.')
+    .option('--limit <n>', 'The most to list.', readCount, DEFAULT_LIMIT)
     .addHelpText('after', HELP)
     .action(async (flags: AuditFlags) => {
       const { listAudit } = await import('./listing.js');

@@ -16,7 +16,7 @@ export interface AuditFlags extends ConnectionFlags {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** An entry as the operator's interface answers it. */
+/** An entry, as the operator's interface answers it. */
 interface EntryJson {
   readonly id: number;
   readonly at: string;
@@ -37,16 +37,16 @@ interface Page {
   readonly next: string | null;
 }
 
-/** What the gateway gives in one answer at the most. */
+/** The most entries in one answer of the gateway. */
 const PAGE = 500;
 
-/** Prints the entries that fit. */
+/** Prints the matching entries. */
 export async function listAudit(flags: AuditFlags): Promise<void> {
   const since = flags.since === undefined ? undefined : readPast('--since', flags.since, systemClock.now());
   const { action, object } = flags;
   const entries = await fetchEntries(new GatewayClient(flags), { since, action, object }, flags.limit);
   if (flags.json === true) return printJson({ entries });
-  if (entries.length === 0) note('Nothing that fits is in the audit log.');
+  if (entries.length === 0) note('The audit log has no such entry.');
   else printTable(entries, columns(systemClock.now()));
 }
 
@@ -89,7 +89,7 @@ function whoText({ actor, os_user: user }: EntryJson): string {
   return user === null ? actor : `${actor} ${user}`;
 }
 
-/** What was and what is, where they differ; what was asked for, where nobody knows what was. */
+/** The differences between before and after; the request, if the state before is unknown. */
 function changeText({ before, after }: EntryJson): string {
   const names = Object.keys({ ...before, ...after });
   const parts = names.map((name) => {

@@ -1,4 +1,4 @@
-/** `lockgate command …`: names, flags and help. What a command does is loaded when it is called. */
+/** `lockgate command …`: flags and help. The files next to this one do the work and are loaded on demand. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ConnectionFlags } from '../../client.js';
 import { withConnection } from '../../terminal/shared-flags.js';
@@ -10,17 +10,17 @@ type Flags = ConnectionFlags & { readonly json?: boolean };
 
 /** Adds the group to the program. */
 export function addCommandCommands(program: Command): void {
-  const command = program.command('command').description('What locks are asked to do, once each.');
+  const command = program.command('command').description('Send commands to locks.');
   addSend(command);
   addList(command);
-  withConnection(command.command('show').description('Show one command: its times, its state, what it waits for.'))
+  withConnection(command.command('show').description('Show one command: its times, its state, what it is waiting for.'))
     .argument('<id>', 'Its id.', readId)
     .addHelpText('after', '\nExample:\n  $ lockgate command show 7')
     .action(async (id: number, flags: Flags) => {
       const { showCommand } = await import('./listing.js');
       await showCommand(id, flags);
     });
-  withConnection(command.command('cancel').description('Take a command back that has not been sent.'))
+  withConnection(command.command('cancel').description('Cancel a command that has not been sent.'))
     .argument('<id>', 'Its id.', readId)
     .addHelpText('after', '\nExample:\n  $ lockgate command cancel 7')
     .action(async (id: number, flags: Flags) => {
@@ -30,17 +30,17 @@ export function addCommandCommands(program: Command): void {
 }
 
 const SEND_HELP = `
-Types and what goes with them:
+Types and their parameters:
   unlock, lock, locate-gps, locate-cell, reset
   siren       --seconds
-  set-power   --mode, --ride-tracking, --airplane, --recovery, --high-window with --utc-offset; one at least
+  set-power   --mode, --ride-tracking, --airplane, --recovery, --high-window with --utc-offset; at least one
 
-A lock gets its commands one at a time, in order, when it is next reachable, and carries each out once. Unlock, lock
-and siren expire after 2 minutes, the others after 24 hours; --expires says otherwise, counted from --at where given.
-None is sent while the lock's battery is below 10 %. Airplane mode can't be switched off by a command: nothing reaches
-the lock then, so it is asked for twice.
+A lock gets its commands one at a time, in order, when it is next reachable, and executes each once. Unlock, lock and
+siren expire after 2 minutes, the others after 24 hours; --expires overrides this, counted from --at if given.
+Nothing is sent while the lock's battery is below 10 %. Airplane mode can't be switched off by a command, because
+nothing reaches the lock then, so it must be confirmed.
 
-Exit codes: 0 queued (with --wait: done), 1 refused for some lock (with --wait: not done), 2 the command line is wrong,
+Exit codes: 0 queued (with --wait: done), 1 refused for a lock (with --wait: not done), 2 the command line is wrong,
 3 the gateway can't be reached or refuses.
 
 Example:
@@ -50,22 +50,22 @@ Example:
   $ lockgate command send lock --merchant "Amber Bikes" --all --count 1204 --at 2026-11-21T22:00:00Z --expires 2h`;
 
 function addSend(command: Command): void {
-  withConnection(command.command('send').description('Ask locks to do something; the type comes last.'))
+  withConnection(command.command('send').description('Send a command to locks; the type comes last.'))
     .usage('[options] <mac...> <type>')
     .argument('<words...>', 'MACs in any common spelling, then the type: unlock, lock, siren, locate-gps, …')
-    .option('--merchant <name>', 'Instead of MACs, with --all: the locks of this merchant.')
-    .option('--all', 'Every lock of the merchant; asks for their number first.')
-    .option('--count <n>', 'How many locks --all is meant for; refused where they are not as many.', readId)
-    .option('--yes', 'Ask nothing: neither for the number of locks nor about airplane mode.')
+    .option('--merchant <name>', 'With --all, instead of MACs: the locks of this merchant.')
+    .option('--all', 'All locks of the merchant; asks you to confirm their number.')
+    .option('--count <n>', 'The expected number of locks with --all; refused if it differs.', readId)
+    .option('--yes', 'Ask for no confirmation, neither of the number of locks nor of airplane mode.')
     .option('--seconds <n>', 'How long the siren sounds.', readNumber)
     .addOption(new Option('--mode <mode>', 'The power mode.').choices(['MID', 'HIGH']))
     .addOption(new Option('--ride-tracking <switch>', 'GPS pings during rides.').choices(['on', 'off']))
     .addOption(new Option('--airplane <switch>', 'Silence the lock for good.').choices(['on']))
     .addOption(new Option('--recovery <switch>', 'Keep the lock connected at all times.').choices(['on', 'off']))
-    .option('--high-window <from-to>', 'When HIGH keeps the connection, such as 07:00-19:00.')
+    .option('--high-window <from-to>', 'When HIGH stays connected, such as 07:00-19:00.')
     .option('--utc-offset <offset>', 'The UTC offset of that window, such as +01:00 (default: +00:00).')
-    .option('--expires <span>', 'How long it may wait for the lock, such as 90s, 10m, 6h or 2d.')
-    .option('--at <date>', 'Not before this time (RFC 3339).')
+    .option('--expires <span>', 'How long the command may wait for the lock, such as 90s, 10m, 6h or 2d.')
+    .option('--at <date>', 'Send it no earlier than this (RFC 3339).')
     .option('--wait', 'Wait until it is done, rejected, failed or expired.')
     .addHelpText('after', SEND_HELP)
     .action(async (words: string[], flags: SendFlags) => {
@@ -75,14 +75,14 @@ function addSend(command: Command): void {
 }
 
 function addList(command: Command): void {
-  withWatch(withConnection(command.command('list').description('List commands, the newest first, and why they wait.')))
-    .option('--mac <mac>', 'This lock’s only.')
+  withWatch(withConnection(command.command('list').description('List commands, the newest first, and what they are waiting for.')))
+    .option('--mac <mac>', 'Only of this lock.')
     .addOption(
-      new Option('--state <state>', 'Those in this state only.').choices([
+      new Option('--state <state>', 'Only in this state.').choices([
         ...['queued', 'sent', 'done', 'rejected', 'failed', 'expired', 'cancelled'],
       ]),
     )
-    .option('--limit <n>', 'At most so many (default: 50).', readId)
+    .option('--limit <n>', 'The most to list (default: 50).', readId)
     .addHelpText('after', '\nExample:\n  $ lockgate command list --mac A4:C1:38:F0:E1:D2 --state queued')
     .action(
       watched(async (flags: ListFlags) => {

@@ -1,11 +1,11 @@
-/** What there is to see of commands: lists, and one at a time. */
+/** `lockgate command list|show|cancel`. */
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 import { agoText, whenText } from '../../terminal/time-text.js';
 
-/** A command as the operator's interface has it. */
+/** A command, as the operator's interface answers it. */
 export interface CommandJson {
   readonly id: number;
   readonly mac: string;
@@ -61,13 +61,13 @@ export async function showCommand(id: number, flags: Flags): Promise<void> {
   if (flags.json) return printJson(command);
   print(`${paint('bold', `Command ${command.id}`)}  ${commandText(command)}  ${command.mac}`);
   print(oneLine(stateText(command)));
-  print(oneLine(`asked for at ${command.created_at} by ${command.asked_by}`));
+  print(oneLine(`requested at ${command.created_at} by ${command.asked_by}`));
   if (command.not_before !== null) print(`not before ${command.not_before}`);
   if (command.first_sent_at !== null) {
     const again = command.sent_count > 1 ? `, ${command.sent_count} times, last at ${command.last_sent_at}` : '';
     print(`sent at ${command.first_sent_at}${again}`);
   }
-  print(command.finished_at === null ? `expires at ${command.expires_at}` : `over at ${command.finished_at}`);
+  print(command.finished_at === null ? `expires at ${command.expires_at}` : `finished at ${command.finished_at}`);
 }
 
 /** `lockgate command cancel` */
@@ -89,12 +89,12 @@ function parameterText(value: unknown): string {
   return `${from}-${to}${Number(offset) < 0 ? '' : '+'}${offset}min`;
 }
 
-/** The state, and why it is that one still. */
+/** The state, and the reason for it. */
 export function stateText(command: CommandJson): string {
   const why = whyText(command);
   return why === '' ? command.state : `${command.state} (${why})`;
 }
 
 function whyText({ waits, detail }: CommandJson): string {
-  return waits === null ? detail : `waits: ${waits.text}`;
+  return waits === null ? detail : `waiting: ${waits.text}`;
 }

@@ -1,4 +1,4 @@
-/** `lockgate command send`: reads the flags, asks where a mistake would cost much, sends, and waits where asked to. */
+/** `lockgate command send`: reads the flags, asks for confirmation if a mistake would be costly, sends, and waits. */
 import { Seconds, systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
@@ -26,15 +26,15 @@ export interface SendFlags extends ConnectionFlags {
   readonly wait?: boolean;
 }
 
-/** For one lock: the command, or why there is none. */
+/** The command for one lock, or its refusal. */
 type Outcome =
   | CommandJson
   | { readonly mac: string; readonly error: { readonly code: string; readonly detail: string } };
 
-/** How often a command that is waited for is looked at, in ms: a quarter of a second is at once to a person. */
+/** How often --wait checks the command, in ms. */
 const LOOK_EVERY = Seconds(0.25);
 
-/** Sends a command to the locks that `words` names before its type. */
+/** Sends a command. `words` are the MACs, then the type. */
 export async function sendCommand(words: readonly string[], flags: SendFlags): Promise<void> {
   const client = new GatewayClient(flags);
   const body = await readBody(client, words, flags);
@@ -65,11 +65,11 @@ async function readBody(client: GatewayClient, words: readonly string[], flags: 
 
 function someMacs(macs: readonly string[], type: string): readonly string[] {
   if (macs.length > 0) return macs;
-  const meant = `expected MACs and then the type, or --merchant NAME --all; got ${JSON.stringify(type)} alone`;
+  const meant = `expected MACs and then the type, or --merchant NAME --all; got only ${JSON.stringify(type)}`;
   throw new LockgateError('input-command', `which lock? ${meant}`);
 }
 
-/** A whole fleet, with its number, which whoever asks has to know or to type. */
+/** All locks of a merchant, whose number must be given or confirmed. */
 async function readFleet(
   client: GatewayClient,
   type: string,
@@ -77,18 +77,18 @@ async function readFleet(
   { merchant, all, count, yes }: SendFlags,
 ): Promise<object> {
   if (merchant === undefined || all !== true || macs.length > 0)
-    throw new LockgateError('input-command', '--merchant NAME and --all go together, and without MACs');
+    throw new LockgateError('input-command', '--merchant NAME and --all must be used together, and without MACs');
   if (count !== undefined) return { merchant, all, expected_count: count };
   const { locks } = await client.get<{ locks: number }>(`/merchants/${encodeURIComponent(merchant)}/fleet`);
   if (yes !== true) {
     const question = `Send ${type} to ${locks.toLocaleString('en-US')} locks of ${merchant}? Type ${locks}: `;
-    const otherwise = `say --count ${locks} if all ${locks} locks of ${merchant} are meant`;
+    const otherwise = `confirm with --count ${locks} that all ${locks} locks of ${merchant} are meant`;
     await confirm({ question, expected: String(locks), otherwise, undone: 'nothing was sent' });
   }
   return { merchant, all, expected_count: locks };
 }
 
-/** Airplane mode is asked about by the gateway, which says why. */
+/** Sends it. The gateway requires confirmation of airplane mode and explains why. */
 async function post(client: GatewayClient, body: object, flags: SendFlags): Promise<{ commands: Outcome[] }> {
   try {
     return await client.post('/commands', body);
@@ -105,7 +105,7 @@ async function post(client: GatewayClient, body: object, flags: SendFlags): Prom
 function readParameters(flags: SendFlags): Readonly<Record<string, unknown>> {
   const isOn = (text: string): boolean => text === 'on';
   if (flags.utcOffset !== undefined && flags.highWindow === undefined)
-    throw new LockgateError('input-command', '--utc-offset belongs to --high-window, which is missing');
+    throw new LockgateError('input-command', '--utc-offset requires --high-window');
   return {
     ...(flags.seconds !== undefined && { seconds: flags.seconds }),
     ...(flags.mode !== undefined && { mode: flags.mode }),
@@ -119,14 +119,14 @@ function readParameters(flags: SendFlags): Readonly<Record<string, unknown>> {
 function readWindow(text: string, offset: string): object {
   const [from, to, ...more] = text.split('-');
   if (to === undefined || more.length > 0)
-    throw new LockgateError('input-command', `--high-window is ${JSON.stringify(text)}: expected 07:00-19:00 or alike`);
+    throw new LockgateError('input-command', `--high-window is ${JSON.stringify(text)}: expected a window such as 07:00-19:00`);
   return { from, to, utc_offset_minutes: readOffset(offset) };
 }
 
 function readOffset(text: string): number {
   const match = /^([+-])(\d\d):([0-5]\d)$/.exec(text);
   if (match === null)
-    throw new LockgateError('input-command', `--utc-offset is ${JSON.stringify(text)}: expected +01:00 or alike`);
+    throw new LockgateError('input-command', `--utc-offset is ${JSON.stringify(text)}: expected an offset such as +01:00`);
   const minutes = Number(match[2]) * 60 + Number(match[3]);
   return match[1] === '-' ? -minutes : minutes;
 }
@@ -162,16 +162,16 @@ function outcomeText(outcome: Outcome): string {
   return `Command ${outcome.id}, ${commandText(outcome)} for ${outcome.mac}: ${stateText(outcome)}`;
 }
 
-/** Looks until every command is over, and says what it waits for meanwhile where that changes. */
+/** Waits until every command is finished, and prints each change of what it is waiting for. */
 async function waitForAll(client: GatewayClient, commands: Outcome[], flags: SendFlags): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  let told = '';
+  let printed = '';
   for (const outcome of commands) {
     let now = outcome;
     while ('id' in now && (now.state === 'queued' || now.state === 'sent')) {
       const text = stateText(now);
-      if (!flags.json && text !== told) note(oneLine(`Command ${now.id}: ${text}`));
-      told = text;
+      if (!flags.json && text !== printed) note(oneLine(`Command ${now.id}: ${text}`));
+      printed = text;
       await new Promise<void>((resolve) => systemClock.after(LOOK_EVERY, resolve));
       now = await client.get<CommandJson>(`/commands/${now.id}`);
     }

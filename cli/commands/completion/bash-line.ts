@@ -1,19 +1,19 @@
 /**
- * A line as bash has it before it is run, as far as completion needs it: its words without quotes, and how a word has
- * to be written at the cursor. bash hands its own words over split at colons, which MACs and URLs are full of.
+ * Parses a bash command line for completion: its words without quotes, and how a completed word must be written at the
+ * cursor. bash itself splits words at colons, which MACs and URLs contain.
  */
 
-/** The words up to the cursor; the last, maybe empty, is the one being typed. */
+/** The words up to the cursor; the last one, possibly empty, is being typed. */
 export interface BashLine {
   readonly words: string[];
-  /** A value as it must be offered, so that bash puts it in place of what it takes for the word. */
+  /** A value as it must be offered, so that bash replaces what it considers the word. */
   readonly inShell: (value: string) => string;
 }
 
-/** bash ends a word of its own at these (COMP_WORDBREAKS), of which our values and flags have these two. */
+/** The characters of COMP_WORDBREAKS that occur in our values and flags. */
 const BREAKS = /[:=]/g;
 
-/** Reads the line; what shells expand ($, *, ~) stays as it is typed. */
+/** Parses the line; shell expansions ($, *, ~) stay as typed. */
 export function readBashLine(line: string): BashLine {
   const words: string[] = [];
   let word: string | undefined;
@@ -40,7 +40,7 @@ export function readBashLine(line: string): BashLine {
   return { words: [...words, word ?? ''], inShell: (value) => writeWord(value, raw, quote) };
 }
 
-/** In an open quote bash replaces what is behind the quote, else what is behind the last break. */
+/** bash replaces what follows an open quote, or otherwise the last break. */
 function writeWord(value: string, raw: string, quote: '"' | "'" | undefined): string {
   if (quote === '"') return value.replace(/["\\$`]/g, '\\$&');
   if (quote === "'") return value.replaceAll("'", "'\\''");

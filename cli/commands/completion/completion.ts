@@ -1,27 +1,27 @@
 /**
- * What Tab offers: the words of the command tree as it is at that moment, and values that a running gateway knows. The
- * shells' scripts (scripts.ts) ask for it with every Tab, so that they are never stale.
+ * Shell completion: words of the command tree, and values that a running gateway knows. The shells' scripts
+ * (scripts.ts) ask for them at every Tab, so they are never stale.
  *
- * The answer is a line for each word, with a tab and what it means where that is known; a last line that begins with a
- * colon says whether names of files or folders fit too. Nothing else is printed, whatever goes wrong.
+ * The output is a line for each word, with a tab and its meaning if known; a last line that starts with a colon says
+ * whether names of files or folders fit too. Nothing else is printed, whatever goes wrong.
  */
 import type { Argument, Command, Option } from 'commander';
 import { print } from '../../terminal/output.js';
 import { readBashLine } from './bash-line.js';
 import { valuesFor, type WordValue } from './values.js';
 
-/** Builds the tree, with the groups that these words call. */
+/** Builds the command tree with the groups that these words call. */
 type LoadTree = (words: readonly string[]) => Promise<Command>;
 
-/** What may stand at a place. */
+/** What may be typed at a position. */
 interface Offer {
   readonly values: readonly WordValue[];
   readonly paths?: 'files' | 'folders';
 }
 
 /**
- * Answers a shell: `bash` and the line up to the cursor, or `zsh` or `fish` and the words after the program's name, the
- * last of them the one that is being typed.
+ * Answers a shell. Arguments: `bash` and the line up to the cursor; or `zsh` or `fish` and the words after the
+ * program's name, the last of which is being typed.
  */
 export async function printCompletions([shell, ...rest]: readonly string[], load: LoadTree): Promise<void> {
   try {
@@ -35,13 +35,13 @@ export async function printCompletions([shell, ...rest]: readonly string[], load
     }
     if (paths !== undefined) print(`:${paths}`);
   } catch {
-    // Who types Tab asked for words, and there are none.
+    // No completions.
   }
 }
 
 const MAC = /^[0-9A-F]{2}(?::[0-9A-F]{2}){5}$/;
 
-/** A MAC may be typed in any spelling. */
+/** Whether `typed` is the start of the value; a MAC can be typed in any spelling. */
 function begins(value: string, typed: string): boolean {
   if (value.startsWith(typed)) return true;
   const digits = typed.replace(/[:.-]/g, '').toUpperCase();
@@ -70,13 +70,13 @@ async function offerFor(program: Command, before: readonly string[], typed: stri
 
 interface Walk {
   readonly command: Command;
-  /** The flag whose value is typed. */
+  /** The flag whose value is being typed. */
   readonly place: Option | undefined;
   readonly flags: ReadonlyMap<string, string>;
   readonly afterDashes: boolean;
 }
 
-/** Goes along the words that stand before the cursor. */
+/** Walks along the words before the cursor. */
 function walk(program: Command, before: readonly string[]): Walk {
   let command = program;
   let place: Option | undefined;
@@ -97,7 +97,7 @@ function walk(program: Command, before: readonly string[]): Walk {
   return { command, place, flags, afterDashes };
 }
 
-/** How many words of the command's own stand there already. */
+/** The number of the command's arguments before the cursor. */
 function positionals(command: Command, before: readonly string[]): number {
   const path = depthOf(command);
   let count = -path;

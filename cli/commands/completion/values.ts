@@ -1,16 +1,16 @@
 /**
- * Values that Tab offers where the tree itself doesn't say them: names that our own files know, and what a running
- * gateway knows (MACs, merchants, ids), which is asked for shortly and in silence.
+ * Values for shell completion that the command tree does not contain: names from our own files, and what a running
+ * gateway knows (MACs, merchants, ids), which is asked briefly and silently.
  */
 import { Seconds, systemClock } from '../../../proto/clock.js';
 
-/** A word, and what it means. */
+/** A word and its meaning. */
 export interface WordValue {
   readonly value: string;
   readonly means?: string;
 }
 
-/** What stands on the line already. */
+/** What is already typed. */
 interface Given {
   readonly flags: ReadonlyMap<string, string>;
   readonly words: readonly string[];
@@ -18,12 +18,12 @@ interface Given {
 
 type Source = (given: Given) => Promise<readonly WordValue[]>;
 
-/** How long a gateway may take to answer: nobody waits longer for a Tab. */
+/** The time limit for the gateway's answer. */
 const GATEWAY_BOUND = Seconds(0.5);
-/** So many values are offered at most; beyond, typing on is quicker than reading. */
+/** The most values offered. */
 const MOST_VALUES = 500;
 
-/** By the command's words and the flag or argument. A test holds that each stands in the tree. */
+/** By command and flag or argument. A test checks that each exists in the tree. */
 export const VALUE_SOURCES: Readonly<Record<string, Source>> = {
   'trace check --ignore': rules,
   'sim run --bug': bugs,
@@ -43,7 +43,7 @@ export const VALUE_SOURCES: Readonly<Record<string, Source>> = {
   'trace show --reason': reasons,
 };
 
-/** The values for a place; none where none are known. @param what between the angle brackets of the flag */
+/** The values for a position; empty if unknown. @param what the name in the flag's angle brackets */
 export async function valuesFor(path: string, name: string, what: string, given: Given): Promise<readonly WordValue[]> {
   const source = VALUE_SOURCES[`${path} ${name}`] ?? sourceByName(name, what);
   return source === undefined ? [] : (await source(given)).slice(0, MOST_VALUES);
@@ -126,7 +126,7 @@ async function commands(given: Given): Promise<readonly WordValue[]> {
   return answer.commands.map(({ id, type, mac, state }) => ({ value: String(id), means: `${type} ${mac}, ${state}` }));
 }
 
-/** The gateway that the line names, or the one that any command would take. */
+/** Asks the gateway that the line names, or the default one. */
 async function ask<T>(where: string, { flags }: Given): Promise<T> {
   const { GatewayClient } = await import('../../client.js');
   const [gateway, token, data] = ['--gateway', '--token', '--data'].map((flag) => flags.get(flag));

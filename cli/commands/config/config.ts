@@ -14,53 +14,53 @@ import type { ShowFlags } from './listing.js';
 type Flags = Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean; readonly yes?: boolean };
 
 /**
- * `lockgate config`: the settings; `config confirm-clock`; `config reset-operator-token`, `rotate-key` and
- * `forget-secrets`, for whoever owns the data folder.
+ * `lockgate config`: shows the settings and confirms the clock; `reset-operator-token`, `rotate-key` and
+ * `forget-secrets` work on the data folder.
  */
 export function addConfigCommands(program: Command): void {
-  const config = program.command('config').description('The settings in force; the clock, the token and the key.');
+  const config = program.command('config').description('The effective settings; the clock, the token and the key.');
   addShow(config);
   addConfirmClock(config);
   config
     .command('reset-operator-token')
-    .description('Give the data folder another operator’s token; the one before is dead at once.')
+    .description('Replace the operator’s token; the old one stops working at once.')
     .option('--data <folder>', 'The data folder (default: ./data).')
     .option('--json', 'One JSON document.')
-    .addHelpText('after', '\nFor whoever owns the folder; a running gateway takes it as it runs.')
+    .addHelpText('after', '\nNeeds write access to the data folder. A running gateway uses the new token at once.')
     .addHelpText('after', '\nExample:\n  $ lockgate config reset-operator-token --data ./data')
     .action(async (flags: Flags) => {
       const { resetToken } = await import('./token-reset.js');
       await resetToken(flags);
     });
-  withPlace(config.command('rotate-key').description('Encrypt all secrets under a new key; locks keep theirs.'))
-    .addHelpText('after', '\nNo gateway may run on the folder. Back the new key up, apart from the store.')
+  withPlace(config.command('rotate-key').description('Encrypt all secrets with a new key; the secrets themselves stay the same.'))
+    .addHelpText('after', '\nNo gateway may run on the folder. Back up the new key, separately from the store.')
     .addHelpText('after', '\nExample:\n  $ lockgate config rotate-key --data ./data')
     .action(rotate);
-  withPlace(config.command('forget-secrets').description('Go on without a key that is lost: every secret ends.'))
+  withPlace(config.command('forget-secrets').description('Continue without a lost key: every secret becomes invalid.'))
     .option(
       '--yes',
-      'It is meant: webhook URLs are disabled, API keys end, and no lock can connect before it has a new secret.',
+      'Confirm: webhook URLs are disabled, API keys revoked, and locks need new secrets to connect.',
     )
-    .addHelpText('after', '\nRefused where the key is there. Lists who needs a new secret.')
+    .addHelpText('after', '\nRefused if the key exists. Lists who needs a new secret.')
     .addHelpText('after', '\nExample:\n  $ lockgate config forget-secrets --data ./data --yes')
     .action(forget);
 }
 
 const SHOW_HELP = `
-Of the running gateway of the data folder, or of the one that --gateway names. Where none runs, or a setting is given
-as a flag: what "lockgate serve" would use. A flag wins over the environment, which wins over the default.
+Shows the settings of the gateway that runs on the data folder, or that --gateway names. If none runs, or if a setting
+is given as a flag, shows what "lockgate serve" would use. Flags override the environment, which overrides defaults.
 
-Exit codes: 0 shown, 2 a setting is wrong, 3 the gateway that was named can't be reached or refuses.
+Exit codes: 0 shown, 2 a setting is wrong, 3 the named gateway can't be reached or refuses.
 
 Example:
   $ lockgate config
   $ lockgate config show --mqtt-port 1884 --json`;
 
-/** It is what `config` does by itself. */
+/** The default of `config`. */
 function addShow(config: Command): void {
   const show = config
     .command('show', { isDefault: true })
-    .description('Show every setting, its value in force, and where that came from.');
+    .description('Show every setting, its effective value and its source.');
   withConnection(show);
   for (const [flag, help] of SETTING_FLAGS) if (!flag.startsWith('--data ')) show.option(flag, help);
   show.addHelpText('after', SHOW_HELP).action(async (flags: ShowFlags) => {
@@ -70,10 +70,10 @@ function addShow(config: Command): void {
 }
 
 const CLOCK_HELP = `
-A clock that leapt by over a day is not believed by itself: until it is confirmed nothing is deleted for its age, no
-month is closed and nothing expires by it, while pings are stored and delivered as ever. Fresh pings of five locks, or
-of all where there are fewer, confirm it without you. So does this, once you have looked at the date; it can't be
-undone.
+A clock that jumps ahead by more than a day is not trusted at first: until it is confirmed no history is deleted, no
+month is closed and nothing expires, while pings are stored and delivered as usual. Fresh pings of five locks, or of
+all if there are fewer, confirm it automatically. You can confirm it with this command, once you have checked the date.
+This can't be undone.
 
 Exit codes: 0 confirmed, or there was nothing to confirm; 3 the gateway can't be reached or refuses.
 
@@ -82,8 +82,8 @@ Example:
   $ lockgate config confirm-clock`;
 
 function addConfirmClock(config: Command): void {
-  withConnection(config.command('confirm-clock').description('Say that the machine’s clock, which leapt, is right.'))
-    .option('--dry-run', 'Only show what the clock says and what was last noted.')
+  withConnection(config.command('confirm-clock').description('Confirm that the system clock, which jumped, is right.'))
+    .option('--dry-run', 'Only show the clock and the last trusted time.')
     .addHelpText('after', CLOCK_HELP)
     .action(async (flags: ConfirmFlags) => {
       const { confirmClock } = await import('./confirm-clock.js');
@@ -108,15 +108,15 @@ async function rotate(flags: Flags): Promise<void> {
   const { rotateKey } = await import('../../../gateway/data-folder/key-change.js');
   const { count, file } = await rotateKey(await placeOf(flags), { who: ownerHere(), onMended: note });
   if (flags.json) return printJson({ rotated: true, secrets: count, key_file: file });
-  print(`A new key is in ${file}; ${count} secrets and header values are under it.`);
-  note('Back it up, apart from the store. Backups of the store from before need the key from before.');
+  print(`The new key is in ${file}; ${count} secrets and header values are encrypted with it.`);
+  note('Back it up, separately from the store. Older backups of the store need the old key.');
 }
 
 async function forget(flags: Flags): Promise<void> {
   if (flags.yes !== true)
     throw new LockgateError(
       'input-confirmation',
-      'every webhook URL and API key would end and every lock be shut out until it has a new one: say --yes if meant',
+      'every webhook URL and API key becomes invalid, and locks need new secrets to connect: confirm with --yes',
     );
   const { forgetSecrets } = await import('../../../gateway/data-folder/key-change.js');
   const forgotten = await forgetSecrets(await placeOf(flags), { who: ownerHere(), onMended: note });
@@ -153,7 +153,7 @@ function printForgotten({ urls, locks, phones, apiKeys }: Forgotten): void {
       };
     }),
   ];
-  if (rows.length === 0) print('A new key is there. Nothing rested on the old one.');
+  if (rows.length === 0) print('A new key was created. Nothing depended on the old one.');
   else
     printTable(rows, [
       { title: 'NEEDS A NEW SECRET', show: ({ who }) => who },

@@ -1,4 +1,4 @@
-/** `lockgate config`: the settings of a running gateway, or those that `serve` would run with. */
+/** `lockgate config show`: the settings of a running gateway, or those that `serve` would use. */
 import type { SettingInForce, SettingKey } from '../../../gateway/config.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
@@ -8,7 +8,7 @@ import { type Column, printTable } from '../../terminal/table.js';
 /** The flags of `config`: those of a connection, and those of the settings. */
 export type ShowFlags = ConnectionFlags & Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean };
 
-/** Which gateway it was, and its settings. */
+/** A running gateway and its settings. */
 interface Running {
   readonly origin: string;
   readonly settings: readonly SettingInForce[];
@@ -26,25 +26,25 @@ const COLUMNS: readonly Column<SettingInForce>[] = [
  * Prints them.
  *
  * @throws LockgateError `input-setting`, `input-range` for a wrong one; `input-config` for a gateway and a setting at
- * once; `gateway-…` where one was named that can't be asked
+ * once; `gateway-…` if one was named that can't be asked
  */
 export async function showConfig(flags: ShowFlags): Promise<void> {
   const { gateway, token, json, data, ...given } = flags;
   const isGiven = Object.keys(given).length > 0;
   if (isGiven && (gateway !== undefined || token !== undefined))
-    throw new LockgateError('input-config', 'a running gateway has its settings: name it, or give settings, not both');
+    throw new LockgateError('input-config', 'name a running gateway or give settings, not both');
   const running = isGiven ? undefined : await askGateway(flags);
   const settings = running?.settings ?? (await localSettings({ ...given, data }));
   if (json === true) return printJson({ running: running !== undefined, gateway: running?.origin ?? null, settings });
   note(
     running === undefined
-      ? 'What "lockgate serve" would run with, here and now:'
-      : `What the gateway at ${running.origin} runs with:`,
+      ? '"lockgate serve" would use:'
+      : `The gateway at ${running.origin} uses:`,
   );
   printTable(settings, COLUMNS);
 }
 
-/** Undefined where none runs; but whoever names one shall hear of it. */
+/** Undefined if none runs. @throws LockgateError if one was named that can't be reached */
 async function askGateway(flags: ConnectionFlags): Promise<Running | undefined> {
   const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN } = process.env;
   const isNamed = [flags.gateway, flags.token, LOCKGATE_GATEWAY, LOCKGATE_TOKEN].some((each) => (each ?? '') !== '');
@@ -63,9 +63,9 @@ async function localSettings(flags: Readonly<Partial<Record<SettingKey, string |
     '../../../gateway/config.js'
   );
   const resolved = resolveSettings(flags, process.env);
-  // A wrong one is told here, as the start would tell it.
+  // Reports a wrong setting as the start would.
   readConfig(resolved);
-  for (const sentence of misspeltVariables(process.env)) note(oneLine(`Beware: ${sentence}`));
+  for (const sentence of misspeltVariables(process.env)) note(oneLine(`Warning: ${sentence}`));
   return settingsInForce(resolved);
 }
 

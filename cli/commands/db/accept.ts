@@ -1,4 +1,4 @@
-/** `lockgate db accept`: a damaged store is gone on with, knowingly. */
+/** `lockgate db accept`: accepts a damaged store. */
 import { acceptDamage } from '../../../gateway/data-folder/damage-acceptance.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { ownerHere } from '../../client.js';
@@ -12,20 +12,19 @@ export interface AcceptFlags {
 }
 
 /**
- * Accepts what a start refuses.
- *
- * @throws LockgateError `input-confirmation` without --yes, `input-data`, `store-whole` where nothing is wrong
+ * Accepts the damage that a start refuses.
+ * @throws LockgateError `input-confirmation` without --yes, `input-data`, `store-whole` if nothing is wrong
  */
 export async function acceptStore(flags: AcceptFlags): Promise<void> {
   if (flags.yes !== true)
     throw new LockgateError(
       'input-confirmation',
-      'what is damaged stays so, and no start says it again: restore a backup if there is one, or say --yes if meant',
+      'the damage stays, and later starts don’t report it: restore a backup if you have one, or confirm with --yes',
     );
   const { damage, kept } = await acceptDamage(dataFolder(flags), { who: ownerHere(), onMended: note });
   if (flags.json) return printJson({ accepted: true, damage, kept });
-  print('Accepted, and noted in the audit log:');
+  print('Accepted, and recorded in the audit log:');
   for (const each of damage) print(`  ${each}`);
-  print(`What proves it is kept: ${kept.join(', ')}`);
-  note('Single pings that are damaged are never sent. What else is: lockgate db check');
+  print(`The evidence is kept in ${kept.join(', ')}`);
+  note('Damaged pings are never sent. To see all damage: lockgate db check');
 }

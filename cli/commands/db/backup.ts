@@ -1,6 +1,6 @@
 /**
- * `lockgate db backup`: by way of the gateway that runs on the data folder, or from the folder itself where none does.
- * What comes is written beside its place, and put there once it is whole and on the disk.
+ * `lockgate db backup`: from the gateway that runs on the data folder, or from the folder itself if none runs. The
+ * backup is written to a temporary file, which is renamed once it is complete and on the disk.
  */
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
 import path from 'node:path';
@@ -39,15 +39,15 @@ export interface BackupFlags extends ConnectionFlags {
 
 const NOT_INCLUDED = ['the key', 'the operator’s token', 'TLS certificates'] as const;
 
-/** Makes a backup at `--out`. */
+/** Makes the backup at `--out`. */
 export async function backUp(flags: BackupFlags): Promise<void> {
   const out = path.resolve(flags.out);
   if (!existsSync(path.dirname(out)))
-    throw new LockgateError('input-out', `there is no folder ${path.dirname(out)} for ${flags.out}`);
+    throw new LockgateError('input-out', `the folder ${path.dirname(out)} of ${flags.out} does not exist`);
   if (existsSync(out) && !statSync(out).isFile())
-    throw new LockgateError('input-out', `${flags.out} is no file: expected one, or a name that is free`);
+    throw new LockgateError('input-out', `${flags.out} is not a file: expected a file or a new name`);
   if (existsSync(out) && flags.force !== true)
-    throw new LockgateError('input-out', `${flags.out} is there already; --force takes its place`);
+    throw new LockgateError('input-out', `${flags.out} exists already; --force overwrites it`);
   const beganAtMs = systemClock.now();
   const part = `${out}.part`;
   const { from, sums, schema, keyId } = await place(part, out, flags).catch((error: unknown) => {
@@ -65,18 +65,20 @@ export async function backUp(flags: BackupFlags): Promise<void> {
       key_id: keyId,
       not_included: ['key', 'operator-token', 'tls'],
     });
-  print(`${flags.out} has all that was acknowledged before ${began}: ${sums.bytes.toLocaleString('en')} bytes.`);
+  print(
+    `${flags.out} contains everything acknowledged before ${began}: ${sums.bytes.toLocaleString('en')} bytes.`,
+  );
   const key = keyId === null ? 'The key' : `The key (${keyId})`;
-  note(`${key} is not in it: keep the data folder’s key, or --key-file’s, apart from it. Without it nothing starts.`);
-  note(`Also not in it: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
+  note(`${key} is not included: back it up separately. Without it the backup can’t be used.`);
+  note(`Also not included: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
 }
 
-/** Makes it, and puts it in its place. */
+/** Writes the temporary file and renames it. */
 async function place(part: string, out: string, flags: BackupFlags) {
   const made = await makePart(part, flags);
   const described = describeBackup(part);
   writeSums(part, made.sums);
-  // Whatever is cut off here leaves no sums beside a file that they aren't of.
+  // First, so that an interruption leaves no sums that belong to another file.
   dropSums(out);
   renameSync(part, out);
   moveSecretFile(sumsFileOf(part), sumsFileOf(out));
@@ -88,13 +90,13 @@ function cleanUp(part: string): void {
     removeBackup(part);
     dropSums(part);
   } catch {
-    // What can't be removed could not be made either.
+    // Best effort.
   }
 }
 
-/** What the place of the backup doesn't allow is nothing of ours that broke. */
+/** Turns errors of the backup's disk into the user's errors. */
 function asSentence(error: unknown, out: string): unknown {
-  // The file of the sums is a secret's, whose errors are sentences already.
+  // Writing the sums throws a LockgateError with the cause.
   const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new LockgateError('no-room', `${out} can’t be written: its disk is full`, { cause: error });
@@ -107,9 +109,9 @@ const WRITE_REFUSALS: Readonly<Record<string, string>> = {
   EACCES: 'you may not write there',
   EPERM: 'you may not write there',
   EROFS: 'its disk is read-only',
-  ENOENT: 'there is no such place',
-  EISDIR: 'there is a folder of that name',
-  ENOTDIR: 'its folder is no folder',
+  ENOENT: 'there is no such folder',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
   ENAMETOOLONG: 'its name is too long',
 };
 
@@ -123,23 +125,23 @@ async function makePart(part: string, flags: BackupFlags): Promise<{ from: strin
   }
 }
 
-/** The hold on the data folder; null where a gateway is to be asked instead. */
+/** Locks the data folder; null if a gateway must be asked instead. */
 function takeFolder(flags: BackupFlags): HeldStore | null {
   if (flags.gateway !== undefined || process.env.LOCKGATE_GATEWAY !== undefined) return null;
   const folder = dataFolder(flags);
   if (!existsSync(storeFileOf(folder)))
-    throw new LockgateError('input-data', `there is no store in ${folder}: name its folder, or a gateway`);
+    throw new LockgateError('input-data', `${folder} contains no store: name another folder or a gateway`);
   return holdStore(folder);
 }
 
 async function copyFolder(part: string, store: HeldStore): Promise<BlockSums> {
   let text = 'Copying';
   const progress = new ProgressLine(() => text);
-  const tell = (done: number, total: number): void => {
+  const onProgress = (done: number, total: number): void => {
     text = `Copying: ${percent(done, total)} of ${total.toLocaleString('en')} pages`;
   };
   try {
-    return await store.copyTo(part, tell);
+    return await store.copyTo(part, onProgress);
   } finally {
     progress.end();
   }
@@ -147,7 +149,7 @@ async function copyFolder(part: string, store: HeldStore): Promise<BlockSums> {
 
 async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
   const client = new GatewayClient(flags);
-  let text = 'The gateway copies its store';
+  let text = 'The gateway is copying its store';
   const progress = new ProgressLine(() => text);
   const handle = openSync(part, 'w', 0o600);
   try {
@@ -157,7 +159,7 @@ async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
     const total = Number(answer.headers['content-length']);
     const summer = new BlockSummer();
     let bytes = 0;
-    // A connection that breaks ends it early: the checksum tells.
+    // The checksum detects a broken connection.
     await pipeline(answer, async (pieces: AsyncIterable<Buffer>) => {
       for await (const piece of pieces) {
         summer.add(piece);
@@ -170,7 +172,7 @@ async function download(part: string, flags: BackupFlags): Promise<BlockSums> {
     });
     const sums = summer.end();
     if (sumOfSums(sums) !== answer.headers[SUM_HEADER])
-      throw new LockgateError('gateway-answer', `the backup did not arrive whole: ${bytes} bytes of ${total}`);
+      throw new LockgateError('gateway-answer', `the backup is incomplete: ${bytes} of ${total} bytes arrived`);
     fsyncSync(handle);
     return sums;
   } finally {

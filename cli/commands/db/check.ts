@@ -1,4 +1,4 @@
-/** `lockgate db check`: what was looked at, as a table, and each damage on a line of its own. */
+/** `lockgate db check`: prints the checks as a table, and each damage on a line. */
 import type { CheckReport } from '../../../gateway/store/contract/check-report.js';
 import { checkStoreFile, storeFileOf } from '../../../gateway/store/store-at-rest.js';
 import { EXIT } from '../../terminal/exit-codes.js';
@@ -11,7 +11,7 @@ export interface CheckFlags {
   readonly json?: boolean;
 }
 
-/** The data folder that a command means. */
+/** The data folder of a command. */
 export function dataFolder(flags: { readonly data?: string }): string {
   return flags.data ?? (process.env.LOCKGATE_DATA || './data');
 }
@@ -52,7 +52,7 @@ function printReport(report: CheckReport): void {
   const { file, bytes, schema, checks, damage } = report;
   printTable(checks, [
     { title: 'CHECK', show: ({ name }) => name },
-    { title: 'LOOKED AT', show: ({ count, unit }) => `${count.toLocaleString('en')} ${unit}` },
+    { title: 'CHECKED', show: ({ count, unit }) => `${count.toLocaleString('en')} ${unit}` },
     { title: 'DAMAGED', show: ({ damaged }) => damaged.toLocaleString('en') },
     { title: 'NOTE', show: ({ note }) => note ?? '', optional: true },
   ]);
@@ -64,9 +64,9 @@ function printReport(report: CheckReport): void {
   const rest = damaged - damage.length;
   if (rest > 0) print(`… and ${rest.toLocaleString('en')} more of the same.`);
   const of = `${file} (${bytes.toLocaleString('en')} bytes, schema ${schema ?? 'unknown'})`;
-  if (damaged === 0) print(paint('green', `Sound: ${of}.`));
+  if (damaged === 0) print(paint('green', `Intact: ${of}.`));
   else {
     const places = damaged === 1 ? 'one place' : `${damaged.toLocaleString('en')} places`;
-    print(paint('red', `Damaged in ${places}: ${of}. Restore a backup that is sound.`));
+    print(paint('red', `Damaged in ${places}: ${of}. Restore an intact backup.`));
   }
 }

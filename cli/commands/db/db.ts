@@ -1,4 +1,4 @@
-/** `lockgate db …`: names, flags and help. What a command does is loaded when it is called. */
+/** `lockgate db …`: flags and help. The files next to this one do the work and are loaded on demand. */
 import type { Command } from 'commander';
 import { withConnection } from '../../terminal/shared-flags.js';
 import type { AcceptFlags } from './accept.js';
@@ -7,43 +7,45 @@ import type { CheckFlags } from './check.js';
 import type { MigrateFlags } from './migrate.js';
 
 const CHECK_HELP = `
-Checks the store in the data folder, also while a gateway runs on it, or a backup. It changes nothing.
+Checks the store in the data folder, even while a gateway runs on it, or a backup. Changes nothing.
 
-A store that was closed and a backup have checksums of every byte beside them (FILE.sums). Where there are none, or the
-store is in use, a damaged row is found by its own checksum, and the rest by what SQLite checks.
+A closed store and a backup have checksums of every byte in FILE.sums. Without them, or while the store is in use, a
+damaged row is found by its own checksum, and the rest by SQLite's integrity check.
 
-Exit codes: 0 sound, 1 damaged, 2 there is no such store, 3 a newer version wrote it, 4 ours broke.
+Exit codes: 0 intact, 1 damaged, 2 there is no such store, 3 a newer version wrote it, 4 an error in lockgate.
 
 Example:
   $ lockgate db check
   $ lockgate db check /backups/monday.sqlite --json`;
 
 const BACKUP_HELP = `
-Everything that was acknowledged before it began is in it. It is made by the gateway that runs on the data folder, or
-that --gateway names, and sent here; where none runs, of the folder itself. FILE.sums, beside it, has its checksums.
+The backup contains everything that was acknowledged before it started. The gateway that runs on the data folder, or
+that --gateway names, makes it and sends it here; if none runs, the folder is copied. FILE.sums has its checksums.
 
-Not in it: the key (key in the data folder, or what --key-file names), without which no secret in it is of use and
-serve doesn't start on it. Keep that apart. Nor TLS certificates; the operator's token is made anew.
+Not included: the key (key in the data folder, or the file that --key-file names), without which serve does not start
+on the backup and no secret in it can be read. Keep it separately. TLS certificates and the operator's token are not
+included either; the token is created again.
 
 Example:
   $ lockgate db backup --out /backups/monday.sqlite
   $ lockgate db backup --out monday.sqlite --gateway https://ops.example.com --token "$TOKEN"`;
 
 const MIGRATE_HELP = `
-For a store that no gateway runs on. "serve" does the same at its start. Forward only: a copy of the file as it was is
-kept beside it, named by its version and the time; it can be deleted once all is well.
+For a store without a running gateway; "serve" does the same at its start. There is no way back except the copy of the
+old file, named for its version and the time; it can be deleted once all is well.
 
 Example:
   $ lockgate db migrate --dry-run
   $ lockgate db migrate --data /var/lib/lockgate`;
 
 const ACCEPT_HELP = `
-"serve" does not start on a store that its checksums call damaged, or whose write-ahead log a kill left is missing,
-damaged or another store's. Restore a backup where you can. Where you can't, this puts what proves the damage aside
-(FILE.sums.failed.TIME, FILE-wal.failed.TIME), notes it in the audit log, and the next start takes the store as it is.
-No gateway may run on the folder.
+"serve" does not start on a store whose checksums say that it is damaged, or whose write-ahead log (left by a killed
+gateway) is missing, damaged or another store's. If you can, restore a backup. Otherwise this command sets the evidence
+aside (FILE.sums.failed.TIME, FILE-wal.failed.TIME), records it in the audit log, and the next start accepts the store
+as it is. No gateway may run on the folder.
 
-Exit codes: 0 accepted, 2 there is no such store, or no --yes, 3 nothing is wrong, or a gateway runs, 4 ours broke.
+Exit codes: 0 accepted, 2 there is no such store, or no --yes, 3 nothing is wrong, or a gateway runs,
+4 an error in lockgate.
 
 Example:
   $ lockgate db check
@@ -53,10 +55,10 @@ Example:
 export function addDbCommands(program: Command): void {
   const db = program
     .command('db')
-    .description('The store: check it, back it up, bring it to this version, accept its damage.');
+    .description('Check, back up, migrate or accept the store.');
   db.command('check')
-    .description('Look for damage and for what contradicts itself.')
-    .argument('[file]', 'A store’s file or a backup (default: the one in the data folder).')
+    .description('Check the store for damage and inconsistencies.')
+    .argument('[file]', 'A store file or a backup (default: the store in the data folder).')
     .option('--data <folder>', 'The data folder [LOCKGATE_DATA] (default: ./data).')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', CHECK_HELP)
@@ -64,18 +66,18 @@ export function addDbCommands(program: Command): void {
       const { checkStore } = await import('./check.js');
       await checkStore(file, flags);
     });
-  withConnection(db.command('backup').description('Copy all of it into one file, while the gateway runs.'))
-    .requiredOption('--out <file>', 'Where the backup goes; it is yours alone to read (mode 600).')
-    .option('--force', 'Take the place of a file that is there.')
+  withConnection(db.command('backup').description('Back up the store into one file, with or without a running gateway.'))
+    .requiredOption('--out <file>', 'The backup file; only you can read it (mode 600).')
+    .option('--force', 'Overwrite an existing file.')
     .addHelpText('after', BACKUP_HELP)
     .action(async (flags: BackupFlags) => {
       const { backUp } = await import('./backup.js');
       await backUp(flags);
     });
   db.command('accept')
-    .description('Go on with a store that a start refuses as damaged.')
+    .description('Accept a damaged store that a start refuses.')
     .option('--data <folder>', 'The data folder [LOCKGATE_DATA] (default: ./data).')
-    .option('--yes', 'It is meant: what is damaged stays so, and no start says it again.')
+    .option('--yes', 'Confirm: the damage stays, and later starts don’t report it.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', ACCEPT_HELP)
     .action(async (flags: AcceptFlags) => {
@@ -83,9 +85,9 @@ export function addDbCommands(program: Command): void {
       await acceptStore(flags);
     });
   db.command('migrate')
-    .description('Bring the store to this version of lockgate.')
+    .description('Upgrade the store to this version of lockgate.')
     .option('--data <folder>', 'The data folder [LOCKGATE_DATA] (default: ./data).')
-    .option('--dry-run', 'Say what would be done, and do nothing.')
+    .option('--dry-run', 'Only show what would be done.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', MIGRATE_HELP)
     .action(async (flags: MigrateFlags) => {

@@ -1,4 +1,4 @@
-/** `lockgate db migrate`: what was done to a store, or would be. */
+/** `lockgate db migrate`. */
 import { migrateDataFolder } from '../../../gateway/store/store-at-rest.js';
 import { note, print, printJson } from '../../terminal/output.js';
 import { dataFolder } from './check.js';
@@ -15,9 +15,9 @@ export async function migrateStore(flags: MigrateFlags): Promise<void> {
   const folder = dataFolder(flags);
   const { from, steps, copy } = await migrateDataFolder(folder, { isDry, onMended: note });
   if (flags.json) return printJson({ data: folder, from, to: steps.at(-1) ?? from, steps, copy, dry_run: isDry });
-  if (steps.length === 0) return print(`Nothing to do: the store in ${folder} is at ${from ?? 'its beginning'}.`);
+  if (steps.length === 0) return print(`Nothing to do: the store in ${folder} is at ${from ?? 'the first version'}.`);
   print(`${isDry ? 'To be done' : 'Done'}, from ${from ?? 'nothing'}:`);
   for (const step of steps) print(`  ${step}`);
-  if (isDry) note('Nothing was changed. A copy of the file as it is would be kept beside it.');
-  if (copy !== null) print(`The store as it was is kept in ${copy}; delete it once all is well.`);
+  if (isDry) note('Nothing was changed. The migration would keep a copy of the current file.');
+  if (copy !== null) print(`A copy of the old store is in ${copy}; delete it once all is well.`);
 }

@@ -1,5 +1,5 @@
 /**
- * The demo's merchant, its locks and its webhook URL: made at the first start, remembered for the next.
+ * The demo's merchant, locks and webhook URL: created at the first start and remembered for the next.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,21 +17,20 @@ export interface DemoAccounts {
   readonly webhookSecret: string;
   /** An API key of the demo's merchant. */
   readonly apiKey: string;
-  /** Whether they were made just now. */
+  /** Whether they were just created. */
   readonly isNew: boolean;
 }
 
-/** What a first start wants. */
+/** The options of a first start. */
 export interface DemoWishes {
   readonly seed: string;
   readonly locks: number;
 }
 
 /**
- * The accounts that are remembered in the data folder, or new ones.
- *
- * @param choosePort asked at the first start: where the receiver shall listen; 0 for any free port
- * @throws LockgateError `bad-demo-file` where what is remembered can't be read
+ * The accounts remembered in the data folder, or new ones.
+ * @param choosePort chooses the receiver's port at the first start; 0 for any free port
+ * @throws LockgateError `bad-demo-file` if the file can't be read
  */
 export async function openDemoAccounts(
   gateway: Gateway,
@@ -42,7 +41,7 @@ export async function openDemoAccounts(
   const file = path.join(data, 'demo', 'accounts.json');
   if (!existsSync(file)) return write(file, await make(gateway, wishes, await choosePort()));
   const known = read(file);
-  // Somebody may have revoked it, and a demo from before there were keys has none.
+  // The key may have been revoked, or missing in a demo of an older version.
   const { apiKey } = known;
   if (apiKey !== undefined && (await gateway.merchants.apiKeys.check(apiKey)) !== undefined)
     return { ...known, apiKey, isNew: false };
@@ -64,7 +63,7 @@ function read(file: string): Omit<DemoAccounts, 'apiKey'> & { readonly apiKey?: 
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as DemoAccounts;
   } catch {
-    throw new LockgateError('bad-demo-file', `${file} can't be read: remove it, and the demo makes a new one`);
+    throw new LockgateError('bad-demo-file', `${file} can't be read: remove it, and the demo creates a new one`);
   }
 }
 
@@ -83,7 +82,7 @@ async function make(gateway: Gateway, { seed, locks }: DemoWishes, port: number)
   return { seed, locks: provisioned, webhookPort, webhookSecret: secret, apiKey, isNew: true };
 }
 
-/** A first start that was cut short may have left the lock there, without anybody who knows its secret. */
+/** Adds the lock, or rotates its secret if an interrupted first start left it behind. */
 async function provision(gateway: Gateway, mac: Mac): Promise<string> {
   const added = await unless('device-exists', () => {
     return gateway.accounts.addDevice({ mac, merchant: MERCHANT, simulated: true });

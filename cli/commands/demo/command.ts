@@ -11,10 +11,10 @@ const MOST_SPEED = 600;
 export function addDemoCommand(program: Command): void {
   const demo = program
     .command('demo')
-    .description('Run a gateway, a fleet of simulated locks and a webhook receiver, and show what happens.');
-  demo.option('--locks <n>', 'How many locks.', whole(MOST_LOCKS), LOCKS);
-  demo.option('--speed <n>', 'How much faster than life they live.', whole(MOST_SPEED), SPEED);
-  demo.option('--seed <text>', 'What makes the fleet; of use at the first start of a data folder.', 'demo');
+    .description('Run a gateway, simulated locks and a webhook receiver, and show what they do.');
+  demo.option('--locks <n>', 'The number of locks.', whole(MOST_LOCKS), LOCKS);
+  demo.option('--speed <n>', 'How much faster than real time the locks live.', whole(MOST_SPEED), SPEED);
+  demo.option('--seed <text>', 'The seed of the fleet, for the first start on a data folder.', 'demo');
   demo.option(
     '--webhook-port <port>',
     'Where the webhook receiver listens (default: 9000, or a free one).',

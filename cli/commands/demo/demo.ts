@@ -1,9 +1,9 @@
 /**
- * The demo: a gateway on an embedded store, a merchant with a fleet of simulated locks that live at 60 × speed, and
- * the merchant's webhook receiver, all real: MQTT, SQLite and HTTP over loopback.
+ * The demo: a gateway, a merchant with simulated locks that live at 60 × speed, and the merchant's webhook receiver.
+ * All of it is real: SQLite, and MQTT and HTTP over loopback.
  *
- * What the locks and the merchant would keep (secrets, the receiver's port) stands in `demo/` of the data folder, so
- * that a second start goes on with the same fleet, and each lock with its own flash.
+ * What the locks and the merchant would remember (secrets, the receiver's port, each lock's flash) is in `demo/` of the
+ * data folder, so that a second start continues with the same fleet.
  */
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -37,15 +37,15 @@ import type { DemoFlags } from './flags.js';
 const HOST = '127.0.0.1';
 const DEFAULT_WEBHOOK_PORT = 9000;
 
-/** Runs until Ctrl-C. @throws LockgateError where a setting, the data folder or a port does not allow it */
+/** Runs until Ctrl-C. @throws LockgateError for a wrong setting, data folder or port */
 export async function runDemo(flags: DemoFlags): Promise<void> {
   const interrupted = untilInterrupted();
   const { config, settings } = await demoConfig(flags);
   const onBroken = (failure: Error): void => {
-    note(`lockgate: ${failure.message}; what is on the disk is uncertain now, so the demo ends`);
+    note(`lockgate: ${failure.message}; the state of the disk is uncertain now, so the demo stops`);
     exitBroken();
   };
-  // What happens is shown anyway; the log is for programs.
+  // Events are printed anyway; the log is for programs.
   const events = new GatewayEvents();
   const stopLogging =
     config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
@@ -60,35 +60,35 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     noteAddress(config, gateway);
     const accounts = await openDemoAccounts(gateway, config.data, flags, () => choosePort(flags.webhookPort));
     const receiver = await startDemoReceiver(accounts);
-    // The receiver outlives the gateway, so that what is under way still arrives.
+    // The receiver closes after the gateway, so that attempts in progress still arrive.
     stops.unshift(() => receiver.close());
     printReady(config, gateway, accounts, flags);
     listenToAll(gateway.events, (event) => {
-      // A delivery that went well is the receiver's line to tell.
+      // The receiver prints successful deliveries.
       if (event.event === 'delivery' && event.outcome === 'delivered') return;
-      // Nor need it be said twice that a lock connected.
+      // The connection itself is printed already.
       if (event.event === 'presence' && (event.presence === 'online' || event.presence === 'asleep')) return;
       for (const line of eventLines(event, lineWidth())) print(line);
     });
     const fleet = startFleet(gateway, config, accounts);
     stops.push(() => fleet.stop());
     await interrupted.happened;
-    note('\nStopping: locks first, then what they sent is delivered, then the store.');
+    note('\nStopping: first the locks, then deliveries, then the store.');
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
   const again = config.data === './data' ? 'npm start' : `lockgate demo --data ${config.data}`;
-  note(`Stopped. The data is in ${config.data}; ${again} goes on with it.`);
+  note(`Stopped. The data is in ${config.data}; ${again} continues with it.`);
 }
 
 function lineWidth(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns : undefined;
 }
 
-/** Where the demo's own receiver is. */
+/** The range of the demo's own receiver. */
 const LOOPBACK = '127.0.0.0/8';
 
-/** The settings, with ports that are free where nobody asked for a certain one, and loopback allowed for webhooks. */
+/** The settings, with free ports unless some were chosen, and with loopback allowed for webhooks. */
 async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings: ResolvedSetting[] }> {
   const resolved = resolveSettings(flags, process.env);
   const config = readConfig(resolved);
@@ -152,7 +152,7 @@ function startFleet(gateway: Gateway, config: Config, accounts: DemoAccounts): F
 function printReady(config: Config, gateway: Gateway, accounts: DemoAccounts, { speed }: DemoFlags): void {
   const { locks, webhookPort, isNew, apiKey } = accounts;
   print(paint('bold', `lockgate demo: ${locks.length} simulated locks at ${speed} × speed`));
-  print(`  data       ${config.data}${isNew ? '' : ' (going on with what is there)'}`);
+  print(`  data       ${config.data}${isNew ? '' : ' (existing data)'}`);
   print(`  locks      mqtt://${HOST}:${gateway.mqttPort}`);
   print(`  webhooks   http://${HOST}:${webhookPort}/ (a receiver that verifies and prints)`);
   print(`  merchants  http://${HOST}:${gateway.httpPort}`);

@@ -1,6 +1,6 @@
 import type { RunFlags } from '../serve/serve.js';
 
-/** What the demo can be told besides the settings. */
+/** The flags of the demo, besides the settings. */
 export interface DemoFlags extends RunFlags {
   readonly locks: number;
   readonly speed: number;

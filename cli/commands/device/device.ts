@@ -12,7 +12,7 @@ import { byteText } from '../usage/text.js';
 import { addKeepingCommands } from './keeping.js';
 import { addPhoneCommands } from './phone.js';
 
-/** Refusals that `show` prints; --json has all. */
+/** The most refusals that `show` prints; --json has all. */
 const SHOWN_REFUSALS = 5;
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -33,9 +33,9 @@ interface DeviceJson {
   readonly merchant: string;
   readonly simulated: boolean;
   readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
-  /** Why it is not judged, where it isn't. */
+  /** Why it is not judged; null if it is. */
   readonly unjudged: { readonly since: string; readonly why: string } | null;
-  /** And with it, as the presence has them: since, due, rule. */
+  /** Depending on it there are also `since`, `due` or `rule`. */
   readonly presence: string;
   readonly state: StateJson | null;
 }
@@ -52,10 +52,10 @@ interface ShownDevice extends DeviceJson {
   readonly phone_uplinks: readonly UplinkJson[];
   readonly twin: {
     readonly wanted: Readonly<Record<string, unknown>>;
-    /** The members of `wanted` that the lock has otherwise, or has not reported. */
+    /** The members of `wanted` that the lock reports differently, or not at all. */
     readonly differs: readonly string[];
   };
-  /** Of the month under way. */
+  /** Of the current month. */
   readonly usage: {
     readonly month: string;
     readonly messages: number;
@@ -89,30 +89,30 @@ interface ShownDevice extends DeviceJson {
   }[];
 }
 
-/** `lockgate device add|list|show|rotate-secret`, and what stands in the files beside this one. */
+/** `lockgate device add|list|show|rotate-secret`; the other files have the rest. */
 export function addDeviceCommands(program: Command): void {
-  const device = program.command('device').description('The locks, and what they prove themselves with.');
+  const device = program.command('device').description('Manage locks and their credentials.');
   withConnection(device.command('add').description('Add a lock; prints its secret, once.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
-    .option('--merchant <name>', 'Whose lock it is; may be left out where there is one merchant only.')
-    .option('--simulated', 'A simulator plays it: judged and delivered, never billed.')
+    .option('--merchant <name>', 'The merchant; optional if there is only one.')
+    .option('--simulated', 'A simulated lock: judged and delivered, but not billed.')
     .addHelpText('after', '\nExample:\n  $ lockgate device add A4:C1:38:F0:E1:D2 --merchant "Amber Bikes"')
     .action(add);
-  withWatch(withConnection(device.command('list').description('List the locks with their last state.')))
+  withWatch(withConnection(device.command('list').description('List the locks with their latest state.')))
     .addHelpText('after', '\nExample:\n  $ lockgate device list')
     .action(watched(list));
   withConnection(
-    device.command('show').description('Show one lock: state, latest uplinks, findings, what was refused.'),
+    device.command('show').description('Show one lock: its state, latest uplinks, findings and refusals.'),
   )
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
     .action(show);
   withConnection(device.command('rotate-secret').description('Give a lock a new secret; prints it, once.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
-    .option('--keep-old-for <span>', 'Let the old secret hold that long, such as 1h; else it ends at once.')
+    .option('--keep-old-for <span>', 'How long the old secret stays valid, such as 1h (default: not at all).')
     .addHelpText(
       'after',
-      '\nThe lock’s connection ends. How the new secret gets to the lock is yours: none goes over the air.' +
+      '\nCloses the lock’s connection. You must bring the new secret to the lock: it is not sent over the air.' +
         '\n\nExample:\n  $ lockgate device rotate-secret A4:C1:38:F0:E1:D2 --keep-old-for 1h',
     )
     .action(rotate);
@@ -135,7 +135,7 @@ async function add(mac: string, flags: Flags & { merchant?: string; simulated?: 
 function printSecret(mac: string, secret: string): void {
   const wire = mac.replaceAll(':', '');
   print(`Secret: ${paint('bold', secret)}`);
-  note('It is shown this once. The lock connects with it over MQTT:');
+  note('The secret is shown only once. The lock connects with it over MQTT:');
   note(`  client id and user name ${wire}, password the secret; it publishes to "up".`);
 }
 
@@ -169,7 +169,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
   if (flags.json) return printJson(device);
   const { state } = device;
   print(`${paint('bold', device.mac)}  ${device.merchant}${device.simulated ? '  (simulated)' : ''}`);
-  if (state === null) print('It has never sent anything.');
+  if (state === null) print('It has never sent an uplink.');
   else {
     const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
@@ -189,7 +189,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
   for (const { id, at, rule, severity, message } of device.findings)
     print(oneLine(`${at}  finding:${id}  ${severity} ${rule}: ${message}`));
   printRefusals(device);
-  if (device.quarantine.length > 0) print(paint('bold', '\nIn quarantine'));
+  if (device.quarantine.length > 0) print(paint('bold', '\nQuarantined'));
   for (const { id, received_at, message, raw } of device.quarantine)
     print(oneLine(`${received_at}  quarantine:${id}  ${message}  base64:${raw.slice(0, 60)}`));
 }
@@ -231,6 +231,6 @@ async function rotate(mac: string, flags: Flags & { keepOldFor?: string }): Prom
   );
   if (flags.json) return printJson(answer);
   print(`Lock ${paint('bold', answer.mac)} has a new secret.`);
-  if (keepOldFor !== undefined) print(`The old one holds for ${keepOldFor} more.`);
+  if (keepOldFor !== undefined) print(`The old one stays valid for ${keepOldFor}.`);
   printSecret(answer.mac, answer.secret);
 }

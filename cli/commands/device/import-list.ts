@@ -1,19 +1,19 @@
 /**
- * The list of locks that `device import` reads: CSV with a MAC in each line, and maybe whose lock it is. Every line
- * that can't be taken is named, not the first alone, so that a list is mended in one go.
+ * Reads the list of locks for `device import`: CSV with a MAC and optionally a merchant per line. It reports every bad
+ * line, not only the first, so that a list can be fixed in one go.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 
-/** As many as a gateway takes at once. */
+/** The most locks that a gateway adds at once. */
 const LOCKS_MOST = 100_000;
 const LIST_BYTES = 16 * 1024 * 1024;
 /** The longest line, in characters. */
 const LINE_MOST = 10_000;
-/** Bad lines that are told one by one. */
-const FAULTS_TOLD = 20;
+/** The most bad lines that are reported one by one. */
+const FAULTS_REPORTED = 20;
 const COLUMNS = ['mac', 'merchant'];
 
 /** One lock of the list. */
@@ -21,11 +21,11 @@ export interface ListedLock {
   readonly mac: Mac;
   /** The merchant's name. */
   readonly merchant?: string;
-  /** Where it stands, from 1. */
+  /** Its line in the list, from 1. */
   readonly line: number;
 }
 
-/** Something that is wrong with a line. */
+/** A bad line. */
 export interface LineFault {
   readonly line: number;
   readonly message: string;
@@ -41,7 +41,7 @@ export function readImportList(file: string): ListedLock[] {
   const name = file === '-' ? 'standard input' : file;
   const [first, ...rest] = readRecords(name, readText(file));
   if (first === undefined)
-    throw new LockgateError('input-import', `${name} lists no lock: expected a MAC in each line`);
+    throw new LockgateError('input-import', `${name} lists no lock: expected one MAC per line`);
   const columns = readHeader(name, first);
   const records = columns === undefined ? [first, ...rest] : rest;
   const locks: ListedLock[] = [];
@@ -64,24 +64,24 @@ export function readImportList(file: string): ListedLock[] {
   return locks;
 }
 
-/** One sentence for all of them, a line each. */
+/** One error for all bad lines. */
 export function badLines(name: string, faults: readonly LineFault[]): LockgateError {
-  const told = faults.slice(0, FAULTS_TOLD).map(({ line, message }) => `${name}:${line}: ${message}`);
-  if (faults.length > FAULTS_TOLD) told.push(`and ${faults.length - FAULTS_TOLD} more bad lines`);
-  return new LockgateError('input-import', `no lock was added. ${told.join('; ')}`);
+  const reported = faults.slice(0, FAULTS_REPORTED).map(({ line, message }) => `${name}:${line}: ${message}`);
+  if (faults.length > FAULTS_REPORTED) reported.push(`and ${faults.length - FAULTS_REPORTED} more bad lines`);
+  return new LockgateError('input-import', `no lock was added. ${reported.join('; ')}`);
 }
 
 function twice(mac: Mac, before: number): string {
-  return `${formatMac(mac)} stands in line ${before} already: expected each lock once`;
+  return `${formatMac(mac)} is already in line ${before}: expected each lock once`;
 }
 
-/** The columns that a header names; undefined where the first line is none. */
+/** The columns that a header names; undefined if the first line is not a header. */
 function readHeader(name: string, { info, record }: CsvRecord): readonly string[] | undefined {
   const columns = record.map((cell) => cell.toLowerCase());
   if (!columns.includes('mac')) return undefined;
   const strange = columns.find((column, index) => !COLUMNS.includes(column) || columns.indexOf(column) !== index);
   if (strange === undefined) return columns;
-  const message = `column ${JSON.stringify(strange)}: expected mac, and maybe merchant, once each`;
+  const message = `column ${JSON.stringify(strange)}: expected mac and optionally merchant, once each`;
   throw badLines(name, [{ line: info.lines, message }]);
 }
 

@@ -1,7 +1,6 @@
 /**
- * What `lockgate device import` does: a list of locks in, their secrets out. The file for the secrets is made before a
- * lock is added, so that no secret is made that could not be written down; it is readable for its owner alone and never
- * goes over another file.
+ * `lockgate device import`: adds a list of locks and writes their secrets. The file for the secrets is created before
+ * any lock is added, so that no secret is lost; only its owner can read it, and it never overwrites another file.
  */
 import { closeSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { stringify } from 'csv-stringify/sync';

@@ -8,56 +8,56 @@ import type { ImportFlags } from './import.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
-/** `lockgate device import|set|reflashed|remove|rejudge|erase`: what comes, changes, goes and is forgotten. */
+/** `lockgate device import|set|reflashed|remove|rejudge|erase`. */
 export function addKeepingCommands(device: Command): void {
-  withConnection(device.command('import').description('Add many locks from CSV, all or none; writes their secrets.'))
-    .argument('<file>', 'CSV: a MAC in each line, maybe a merchant; a header "mac,merchant" may lead. "-": stdin.')
-    .option('--merchant <name>', 'Whose those are that name no merchant; may be left out where there is one only.')
-    .option('--simulated', 'A simulator plays them: judged and delivered, never billed.')
-    .option('--out <file>', 'Write the secrets there as mac,secret (mode 600, a new file); else to standard output.')
+  withConnection(device.command('import').description('Add many locks from CSV, all or none; prints their secrets.'))
+    .argument('<file>', 'CSV with a MAC and optionally a merchant per line; a header "mac,merchant" is optional; - for stdin.')
+    .option('--merchant <name>', 'The merchant of lines that name none; optional if there is only one.')
+    .option('--simulated', 'Simulated locks: judged and delivered, but not billed.')
+    .option('--out <file>', 'Write the secrets to this new file as mac,secret (mode 600; default: standard output).')
     .addHelpText('after', '\nExample:\n  $ lockgate device import locks.csv --merchant "Amber Bikes" --out secrets.csv')
     .action(async (file: string, flags: ImportFlags) => {
       const { importLocks } = await import('./import.js');
       await importLocks(file, flags);
     });
-  withConnection(device.command('set').description('Move a lock to another merchant, or change what it is.'))
+  withConnection(device.command('set').description('Move a lock to another merchant, or mark it as simulated or real.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
-    .option('--merchant <name>', 'Whose it is from now on. What it did so far stays with the merchant it had.')
-    .option('--simulated', 'A simulator plays it: judged and delivered, never billed.')
+    .option('--merchant <name>', 'The new merchant. The lock’s history stays with the old one.')
+    .option('--simulated', 'It is a simulated lock: judged and delivered, but not billed.')
     .option('--not-simulated', 'It is a real lock.')
     .addHelpText('after', '\nExample:\n  $ lockgate device set A4:C1:38:F0:E1:D2 --merchant "Basil Bikes"')
     .action(set);
-  withConnection(device.command('reflashed').description('Say that a lock’s flash was wiped: a new life begins.'))
+  withConnection(device.command('reflashed').description('Report that a lock’s flash was wiped and its boot counter starts again.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
-    .option('--at <time>', 'Since when its boots count from 1 again, by its clock, in RFC 3339; now, if left out.')
+    .option('--at <time>', 'When its boot counter started again, by its clock, in RFC 3339 (default: now).')
     .addHelpText(
       'after',
-      '\nA lock whose boot counter began anew is taken for late data of before: what is known of it stands still, and' +
-        '\nthe judge finds boot-back. A notice names the time to give here. What the lock made from then on comes' +
-        '\nafter all that it made before; ids of events stay as they are.' +
+      '\nUplinks of a lock whose boot counter started again look like late data: its displayed state stops changing,' +
+        '\nand the judge reports boot-back. A notice names the time to give here. What the lock made from then on' +
+        '\nsorts after all that it made before; event ids do not change.' +
         '\n\nExample:\n  $ lockgate device reflashed A4:C1:38:F0:E1:D2 --at 2026-11-20T18:00:01Z',
     )
     .action(reflashed);
-  withConnection(device.command('remove').description('Take a lock out of service; its history stays for a while.'))
+  withConnection(device.command('remove').description('Take a lock out of service; its history is kept until it expires.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device remove A4:C1:38:F0:E1:D2')
     .action(remove);
-  withConnection(device.command('rejudge').description('Judge a lock again at which the judge failed.'))
+  withConnection(device.command('rejudge').description('Resume judging a lock for which the judge failed.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText(
       'after',
-      '\nA mistake in lockgate can make the judge fail at a lock. Its pings are stored and delivered all the same;' +
-        '\na notice says so. This makes its state from its log; another version does so when it starts.' +
+      '\nAn error in lockgate can make the judge fail for a lock. Its pings are still stored and delivered, and a' +
+        '\nnotice reports it. This command rebuilds its state from its log; another version does so at its start.' +
         '\n\nExample:\n  $ lockgate device rejudge A4:C1:38:F0:E1:D2',
     )
     .action(rejudge);
-  withConnection(device.command('erase').description('Erase a lock’s positions and all that is known of it, for good.'))
-    .argument('<mac>', 'Its MAC, in any common spelling; of a lock that was removed too.')
+  withConnection(device.command('erase').description('Erase a lock’s history, including its positions, for good.'))
+    .argument('<mac>', 'Its MAC, in any common spelling; also of a removed lock.')
     .option('--yes', 'Don’t ask.')
     .addHelpText(
       'after',
-      '\nWhat it sent, what was found, its quarantine and what waits to be delivered again are gone from the store’s' +
-        '\nfiles; what is counted for billing stays. The lock stays in service. Backups are yours to look after.' +
+      '\nErases uplinks, findings, quarantine and pending deliveries from the store’s files; billing counts stay.' +
+        '\nThe lock stays in service. Backups are not changed.' +
         '\n\nExample:\n  $ lockgate device erase A4:C1:38:F0:E1:D2 --yes',
     )
     .action(erase);
@@ -70,7 +70,7 @@ interface RejudgedJson {
 async function rejudge(mac: string, flags: Flags): Promise<void> {
   const answer = await new GatewayClient(flags).post<RejudgedJson>(`/devices/${encodeURIComponent(mac)}/rejudge`, {});
   if (flags.json) return printJson(answer);
-  print(`${paint('bold', answer.mac)} is judged again: its state is made from its log.`);
+  print(`${paint('bold', answer.mac)} is judged again: its state was rebuilt from its log.`);
 }
 
 interface DeviceJson {
@@ -106,14 +106,14 @@ async function reflashed(mac: string, flags: Flags & { at?: string }): Promise<v
     at === undefined ? {} : { at },
   );
   if (flags.json) return printJson(answer);
-  print(`What is known of ${paint('bold', answer.mac)} was made again from its log, with its new life.`);
+  print(`The state of ${paint('bold', answer.mac)} was rebuilt from its log.`);
   print(`It was reflashed at ${answer.reflashed.join(', ')}`);
 }
 
 async function remove(mac: string, flags: Flags): Promise<void> {
   const answer = await new GatewayClient(flags).delete<{ mac: string }>(`/devices/${encodeURIComponent(mac)}`);
   if (flags.json) return printJson(answer);
-  print(`${paint('bold', answer.mac)} is out of service: it can’t connect any more.`);
+  print(`${paint('bold', answer.mac)} is out of service: it can no longer connect.`);
 }
 
 interface ErasedJson {
@@ -129,12 +129,12 @@ async function erase(mac: string, flags: Flags & { yes?: boolean }): Promise<voi
     await confirm({
       question: `Erase all positions and pings of ${mac} for good? Type yes: `,
       expected: 'yes',
-      otherwise: 'erasing is for good, and there is no terminal to ask on: give --yes',
+      otherwise: 'erasing can’t be undone, and there is no terminal to ask on: confirm with --yes',
       undone: 'nothing was erased',
     });
   const erased = await new GatewayClient(flags).post<ErasedJson>(`/devices/${encodeURIComponent(mac)}/erase`, {});
   if (flags.json) return printJson(erased);
   const { uplinks, findings, quarantined, pending_deliveries: pending } = erased;
-  print(`Erased what was known of ${paint('bold', erased.mac)}:`);
-  print(`${uplinks} uplinks, ${findings} findings, ${quarantined} in quarantine, ${pending} deliveries that waited.`);
+  print(`Erased the history of ${paint('bold', erased.mac)}:`);
+  print(`${uplinks} uplinks, ${findings} findings, ${quarantined} quarantined, ${pending} pending deliveries.`);
 }

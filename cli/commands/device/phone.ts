@@ -18,18 +18,18 @@ interface PhoneJson {
 
 /** `lockgate device phone add|list|revoke` */
 export function addPhoneCommands(device: Command): void {
-  const phone = device.command('phone').description('The phones that may speak for a lock.');
+  const phone = device.command('phone').description('Manage the phones that act for a lock.');
   withConnection(phone.command('add').description('Add a phone; prints its credential, once.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
-    .argument('<name>', 'What you call the phone: a person, a ticket, a device.')
-    .option('--expires <when>', 'A span such as 30d, or a date; without it, it holds until it is revoked.')
+    .argument('<name>', 'A name of your choice: a person, a ticket, a device.')
+    .option('--expires <when>', 'A span such as 30d, or a date (default: valid until revoked).')
     .addHelpText('after', '\nExample:\n  $ lockgate device phone add A4:C1:38:F0:E1:D2 "Ada’s phone" --expires 30d')
     .action(add);
   withConnection(phone.command('list').description('List a lock’s phones.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device phone list A4:C1:38:F0:E1:D2')
     .action(list);
-  withConnection(phone.command('revoke').description('Revoke a phone’s credential; its connections end.'))
+  withConnection(phone.command('revoke').description('Revoke a phone’s credential and close its connections.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .argument('<name>', 'The phone’s name, as it was added.')
     .addHelpText('after', '\nExample:\n  $ lockgate device phone revoke A4:C1:38:F0:E1:D2 "Ada’s phone"')
@@ -51,8 +51,8 @@ async function add(mac: string, name: string, flags: Flags & { expires?: string 
   print(`Added phone ${paint('bold', phone.name)} of lock ${phone.mac}, ${until}.`);
   const wire = phone.mac.replaceAll(':', '');
   print(`Credential: ${paint('bold', phone.secret)}`);
-  note('It is shown this once. The phone connects with it over MQTT:');
-  note(`  client id phone-${wire}- and 1 to 32 letters or digits of its own, user name ${wire}, password the`);
+  note('The credential is shown only once. The phone connects with it over MQTT:');
+  note(`  client id phone-${wire}- and 1 to 32 letters or digits of its choice, user name ${wire}, password the`);
   note('  credential; it publishes to "up" and subscribes to nothing.');
 }
 

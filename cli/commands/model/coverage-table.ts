@@ -1,10 +1,10 @@
-/** Coverage as a table: a row for each trigger and reason, a column for each state. */
+/** Prints coverage as a table: a row for each trigger and reason, a column for each state. */
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { CoverageCell } from '../../../proto/trace/coverage.js';
 import { paint, print, terminalWidth } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
 
-/** The columns that the whole table takes. */
+/** The width of the whole table in columns. */
 const WIDE = 112;
 
 interface Row {
@@ -19,7 +19,7 @@ export function printCoverage(cells: readonly CoverageCell[]): void {
   const rows = rowsOf(cells);
   const shown = (row: Row, state: string): string => {
     const cell = row.cells.get(state);
-    // Not allowed and not seen; allowed and not seen; seen.
+    // –: not allowed and not seen; 0: allowed and not seen.
     if (cell === undefined) return '–';
     if (cell.pings === 0) return '0';
     return cell.isAllowed ? String(cell.pings) : `${cell.pings}!`;
@@ -29,13 +29,13 @@ export function printCoverage(cells: readonly CoverageCell[]): void {
   printTable(rows, [
     { title: 'TRIGGER', show: (row) => row.trigger, optional: true },
     { title: 'REASON', show: (row) => row.reason },
-    // On 80 columns every letter counts; what is closed is always a connection.
+    // Shortened to fit 80 columns.
     { title: 'PING', show: (row) => (isNarrow ? row.pingType.replace('_connection', '') : row.pingType) },
     ...POWER_MODEL.states.map(({ state }) => ({ title: state, show: (row: Row) => shown(row, state) })),
   ]);
   const allowed = cells.filter((cell) => cell.isAllowed);
   const seen = allowed.filter((cell) => cell.pings > 0).length;
-  print(paint('dim', `${seen} of ${allowed.length} that the model allows were seen; ! is seen and not allowed.`));
+  print(paint('dim', `${seen} of ${allowed.length} allowed by the model were seen; ! marks what was seen but is not allowed.`));
   print('');
 }
 
@@ -54,6 +54,6 @@ function rowsOf(cells: readonly CoverageCell[]): Row[] {
     }
     entry.cells.set(cell.state, cell);
   }
-  // What no trigger explains comes last.
+  // Pings without a trigger come last.
   return [...rows.values()].map(({ row }) => row).sort((a, b) => Number(a.trigger === '–') - Number(b.trigger === '–'));
 }

@@ -1,16 +1,16 @@
-/** `lockgate model show`: names, flags and help. */
+/** `lockgate model show`: flags and help. picture.ts does the work and is loaded on demand. */
 import { type Command, Option } from 'commander';
 import type { ModelFlags } from './picture.js';
 
 /** Adds the group to the program. */
 export function addModelCommands(program: Command): void {
-  const model = program.command('model').description('The power model: what a lock does, and what it must not do.');
+  const model = program.command('model').description('Show the power model and its rules.');
   model
     .command('show')
     .description('Show the table of states and triggers, the rules, or the diagram of states.')
-    .option('--rules', 'The rules that traces are judged by, instead of the table.')
+    .option('--rules', 'Show the rules instead of the table.')
     .addOption(
-      new Option('--format <format>', 'The table as text or JSON, or the diagram for Mermaid or Graphviz.')
+      new Option('--format <format>', 'The table as text or JSON, or the state diagram for Mermaid or Graphviz.')
         .choices(['text', 'json', 'mermaid', 'dot'])
         .default('text'),
     )

@@ -1,4 +1,4 @@
-/** What `lockgate model show` does: the power model and the rules as text, data or a diagram. */
+/** `lockgate model show`: the power model and the rules as text, JSON or a diagram. */
 import type { Milliseconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { describeSpan } from '../../../proto/power/judge/words.js';
@@ -14,7 +14,7 @@ export interface ModelFlags {
   readonly json?: boolean;
 }
 
-/** @throws LockgateError `input-format` for a diagram of the rules, which there isn't */
+/** @throws LockgateError `input-format` for a diagram of the rules, which does not exist */
 export function showModel(flags: ModelFlags): void {
   const format = flags.json ? 'json' : flags.format;
   if (flags.rules && (format === 'mermaid' || format === 'dot'))
@@ -33,7 +33,7 @@ function printRules(): void {
   ]);
 }
 
-/** The table as it is, but for the window, which people write as times of the day. */
+/** The table, with the window as times of the day. */
 function modelToJson(): object {
   return { ...POWER_MODEL, highWindow: highWindowToJson(POWER_MODEL.highWindow) };
 }
@@ -43,7 +43,7 @@ function printModel(): void {
   print('');
   printStates();
   print('');
-  print('What makes a lock speak, the first of those due first:');
+  print('What makes a lock send, earlier triggers first:');
   print('');
   printTable(POWER_MODEL.triggers, [
     { title: 'TRIGGER', show: (row) => row.trigger },
@@ -55,7 +55,7 @@ function printModel(): void {
   printNumbers('Bounds of the rules', POWER_MODEL.bounds);
 }
 
-/** What a state lets a lock do, under the titles of the table. */
+/** What a lock may do in a state, as rows of the table. */
 const ABILITIES: readonly (readonly [title: string, show: (state: StateRow) => string])[] = [
   ['WHEN', (state) => describeCondition(state.when)],
   ['THEFT', (state) => yes(state.theft)],
@@ -66,14 +66,14 @@ const ABILITIES: readonly (readonly [title: string, show: (state: StateRow) => s
   ['COMMANDS', (state) => yes(state.commands)],
   ['CONNECTION KEPT', (state) => (state.connectionKept === 'never' ? '–' : state.connectionKept)],
 ];
-/** The columns that a row for each state takes. */
+/** The width of the table with a row for each state. */
 const WIDE = 122;
 
 function yes(is: boolean): string {
   return is ? 'yes' : '–';
 }
 
-/** A row for each state, or on a narrow terminal a column. */
+/** Prints a row for each state, or a column on a narrow terminal. */
 function printStates(): void {
   if (terminalWidth() >= WIDE) {
     const columns = ABILITIES.map(([title, show]) => ({ title, show }));
@@ -86,14 +86,14 @@ function printStates(): void {
   printTable(ABILITIES, [{ title: 'STATE', show: ([title]) => title }, ...columns]);
 }
 
-/** Which pings a trigger makes, cellular and GPS. */
+/** The pings that a trigger sends. */
 function sendsText({ cellularReason, gpsReason }: (typeof POWER_MODEL.triggers)[number]): string {
   if (cellularReason === gpsReason) return `cellular and gps ${gpsReason}`;
   const parts = [cellularReason && `cellular ${cellularReason}`, gpsReason && `gps ${gpsReason}`];
   return parts.filter(Boolean).join(', ');
 }
 
-/** Numbers of the model by name: spans as such, the rest as they are. */
+/** Prints the numbers of the model by name. */
 function printNumbers(title: string, numbers: object): void {
   print('');
   print(paint('bold', `${title}:`));
@@ -106,7 +106,7 @@ function describeNumber(name: string, value: number | readonly Milliseconds[]): 
   return name === 'gapPatienceUplinks' ? `${value} uplinks` : describeSpan(value);
 }
 
-/** `theftGpsEvery` as `theft gps every`. */
+/** `theftGpsEvery` becomes `theft gps every`. */
 function wordsOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
@@ -123,8 +123,7 @@ interface Edge {
 }
 
 /**
- * From any state to one of higher rank when its condition comes true; back down when it no longer holds, to the first
- * of the others that applies.
+ * The transitions: to a state of higher rank when its condition becomes true, and back when it no longer holds.
  */
 function edges(): Edge[] {
   const found: Edge[] = [];

@@ -1,9 +1,9 @@
-/** The table of `lockgate notices`: what is unread is marked, and on a narrow terminal the sentence is folded. */
+/** The table of `lockgate notices`. Unread notices are marked with a star. */
 
 import type { Column } from '../../terminal/table.js';
 import { agoText } from '../../terminal/time-text.js';
 
-/** A notice as the operator's interface answers it. */
+/** A notice, as the operator's interface answers it. */
 export interface NoticeJson {
   readonly id: number;
   readonly kind: string;
@@ -16,7 +16,7 @@ export interface NoticeJson {
   readonly resolved_at: string | null;
 }
 
-/** Its columns; `nowMs` is by the wall's clock. */
+/** Its columns; `nowMs` is wall-clock time. */
 export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
   return [
     { title: '', show: (row) => (row.read_at === null ? '*' : ' ') },
@@ -29,7 +29,7 @@ export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
   ];
 }
 
-/** A closed statement is nothing that goes on. */
+/** A closed statement is neither open nor over. */
 function stateText({ kind, resolved_at: resolvedAt }: NoticeJson): string {
   if (kind === 'statement') return '–';
   return resolvedAt === null ? 'open' : 'over';

@@ -26,7 +26,7 @@ interface Page {
   readonly unread: number;
 }
 
-/** As gateway/store/contract/notice-store.ts has them, which this file does without; a test holds the two together. */
+/** The same as in gateway/store/contract/notice-store.ts, which is not loaded here; a test compares them. */
 const KINDS = [
   'url-disabled',
   'circuit-open',
@@ -45,26 +45,26 @@ const KINDS = [
   'store-damaged',
 ];
 const DEFAULT_LIMIT = 50;
-/** What the gateway gives in one answer, and takes in one call, at the most. */
+/** The most notices in one answer of the gateway, and in one call. */
 const PAGE = 500;
 
 /** `lockgate notices`, `lockgate notices read` */
 export function addNoticeCommands(program: Command): void {
-  const notices = program.command('notices').description('Show what an operator should know and has not read yet.');
+  const notices = program.command('notices').description('Show unread notices for the operator.');
   withWatch(withConnection(notices))
-    .option('--all', 'Those that were read too, behind the unread ones.')
-    .addOption(new Option('--kind <kind>', 'Of this kind only.').choices([...KINDS]))
-    .option('--since <time>', 'That happened since then: a span such as 24h, or a date.')
-    .option('--limit <n>', 'At most so many.', readCount, DEFAULT_LIMIT)
-    .option('--mark-read', 'Mark those that are shown as read.')
+    .option('--all', 'Also read notices, after the unread ones.')
+    .addOption(new Option('--kind <kind>', 'Only of this kind.').choices([...KINDS]))
+    .option('--since <time>', 'Since then: a span such as 24h, or a date.')
+    .option('--limit <n>', 'The most to list.', readCount, DEFAULT_LIMIT)
+    .option('--mark-read', 'Mark the listed notices as read.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate notices --since 24h --mark-read\n  $ lockgate notices --all --kind url-disabled --json',
     )
     .action(watched(list));
   withConnection(notices.command('read').description('Mark notices as read.'))
-    .argument('[id...]', 'Which, by their ids.')
-    .option('--all', 'All of them.')
+    .argument('[id...]', 'The ids of the notices.')
+    .option('--all', 'All notices.')
     .addHelpText('after', '\nExample:\n  $ lockgate notices read 12 13\n  $ lockgate notices read --all')
     .action(read);
 }
@@ -72,7 +72,7 @@ export function addNoticeCommands(program: Command): void {
 async function list(flags: ListFlags): Promise<void> {
   const { kind, limit } = flags;
   if (flags.watch !== undefined && flags.markRead)
-    throw new LockgateError('input-notices', '--watch only looks, and --mark-read changes: expected one of them');
+    throw new LockgateError('input-notices', '--watch and --mark-read exclude each other');
   const since = flags.since === undefined ? undefined : readPast('--since', flags.since, systemClock.now());
   const client = new GatewayClient(flags);
   const fetched = await fetchNotices(client, { unread: 'true', kind, since }, limit);
@@ -86,10 +86,10 @@ async function list(flags: ListFlags): Promise<void> {
   const unread = fetched.unread - marked;
   if (flags.json) return printJson({ notices, unread });
   if (notices.length === 0 && flags.all === true) note('There is no such notice.');
-  else if (notices.length === 0) note('There is nothing new. Those that were read: lockgate notices --all');
+  else if (notices.length === 0) note('There are no unread notices. To see all: lockgate notices --all');
   else printTable(notices, noticeColumns(systemClock.now()));
   if (marked > 0) note(`${marked} marked as read.`);
-  else if (unread > shown.length) note(`${unread} are unread in all; --limit shows more.`);
+  else if (unread > shown.length) note(`${unread} are unread in total; --limit shows more.`);
 }
 
 /** Follows the pages until there are `limit`. */
@@ -110,7 +110,7 @@ async function fetchNotices(
   }
 }
 
-/** Answers how many were unread. */
+/** Returns how many were unread. */
 async function mark(client: GatewayClient, ids: readonly number[]): Promise<number> {
   let count = 0;
   for (let from = 0; from < ids.length; from += PAGE)
@@ -118,11 +118,11 @@ async function mark(client: GatewayClient, ids: readonly number[]): Promise<numb
   return count;
 }
 
-/** Of a flag that `notices` has too, commander keeps the value there. */
+/** `--all` is also a flag of `notices`, where commander keeps its value. */
 async function read(ids: readonly string[], _flags: Flags, command: Command): Promise<void> {
   const flags = command.optsWithGlobals<Flags>();
   if (ids.length > 0 === (flags.all === true))
-    throw new LockgateError('input-notices', 'which notices? name their ids, or say --all');
+    throw new LockgateError('input-notices', 'expected ids of notices, or --all');
   const numbers = ids.map(readNoticeId);
   const client = new GatewayClient(flags);
   const count = flags.all
@@ -135,5 +135,5 @@ async function read(ids: readonly string[], _flags: Flags, command: Command): Pr
 /** @throws LockgateError `input-notices` */
 function readNoticeId(text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new LockgateError('input-notices', `${JSON.stringify(text)} is no id of a notice: expected a number`);
+  throw new LockgateError('input-notices', `${JSON.stringify(text)} is not the id of a notice: expected a number`);
 }

@@ -1,16 +1,16 @@
-/** `lockgate ping decode|encode`: names, flags and help. */
+/** `lockgate ping decode|encode`: flags and help. uplink-text.ts does the work and is loaded on demand. */
 import { type Command, Option } from 'commander';
 import type { DecodeFlags, EncodeFlags } from './uplink-text.js';
 
 /** Adds the group to the program. */
 export function addPingCommands(program: Command): void {
-  const ping = program.command('ping').description('One uplink: from its bytes to JSON and back.');
+  const ping = program.command('ping').description('Decode and encode a single uplink.');
   ping
     .command('decode')
-    .description('Show what the bytes of an uplink say, and their size on the air.')
-    .argument('[bytes]', 'Hex or base64; without it, the standard input.')
+    .description('Show the content of an uplink’s bytes, and their size on the air.')
+    .argument('[bytes]', 'Hex or base64 (default: standard input).')
     .addOption(
-      new Option('--from <form>', 'How the bytes are written, where it is not plain.').choices(['hex', 'base64']),
+      new Option('--from <form>', 'The encoding of the bytes, if it is ambiguous.').choices(['hex', 'base64']),
     )
     .option('--json', 'Print one JSON document.')
     .addHelpText(
@@ -24,9 +24,9 @@ export function addPingCommands(program: Command): void {
     });
   ping
     .command('encode')
-    .description('Write the bytes of an uplink from its JSON; their size on the air goes to the standard error.')
-    .argument('[json]', 'A ping or an acknowledgement as traces have it; without it, the standard input.')
-    .addOption(new Option('--to <form>', 'How to write the bytes.').choices(['hex', 'base64']).default('hex'))
+    .description('Print the bytes of an uplink from its JSON; their size on the air goes to stderr.')
+    .argument('[json]', 'A ping or an acknowledgement as in traces (default: standard input).')
+    .addOption(new Option('--to <form>', 'The encoding of the bytes.').choices(['hex', 'base64']).default('hex'))
     .option('--json', 'Print one JSON document.')
     .addHelpText(
       'after',

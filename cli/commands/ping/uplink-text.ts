@@ -1,4 +1,4 @@
-/** What `lockgate ping decode|encode` does. */
+/** `lockgate ping decode|encode`. */
 
 import { LockgateError } from '../../../proto/errors.js';
 import { isObject } from '../../../proto/json-reader.js';
@@ -18,13 +18,12 @@ export interface EncodeFlags {
   readonly json?: boolean;
 }
 
-/** More is no uplink in any spelling. */
+/** The largest input; no uplink is longer in any encoding. */
 const INPUT_BYTES = 64 * 1024;
 
 /**
- * Prints what the bytes say.
- *
- * @throws LockgateError `input-…` where they are neither hex nor base64, or no uplink
+ * Prints the content of the bytes.
+ * @throws LockgateError `input-…` if they are neither hex nor base64, or not an uplink
  */
 export async function decodePing(given: string | undefined, flags: DecodeFlags): Promise<void> {
   const bytes = readBytes(given ?? (await readInput()), flags.from);
@@ -39,9 +38,8 @@ export async function decodePing(given: string | undefined, flags: DecodeFlags):
 }
 
 /**
- * Prints the bytes of what the JSON says.
- *
- * @throws LockgateError `input-…` where it is no JSON, no uplink, or does not fit the wire
+ * Prints the bytes of the JSON.
+ * @throws LockgateError `input-…` if it is not JSON, not an uplink, or can't be encoded
  */
 export async function encodePing(given: string | undefined, flags: EncodeFlags): Promise<void> {
   const bytes = encode(readJson(given ?? (await readInput())));
@@ -61,7 +59,7 @@ function toJson(uplink: Uplink): { readonly ping?: object; readonly ack?: object
 const HEX = /^(?:[0-9a-f]{2})*$/i;
 const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?$/;
 
-/** What could be either is hex, because that is what loggers of bytes print. */
+/** An ambiguous text is read as hex, because that is what loggers print. */
 function readBytes(text: string, form: DecodeFlags['from']): Buffer {
   const compact = text.replace(/[\s:]|0x/g, '');
   if (compact === '') throw new LockgateError('input-bytes', 'there are no bytes: expected hex or base64');
@@ -70,17 +68,17 @@ function readBytes(text: string, form: DecodeFlags['from']): Buffer {
   if (form !== 'hex' && BASE64.test(trimmed)) return Buffer.from(trimmed, 'base64');
   throw new LockgateError(
     'input-bytes',
-    `the text is no ${form ?? 'hex and no base64'}: expected the bytes of an uplink`,
+    `the text is not ${form ?? 'hex or base64'}: expected the bytes of an uplink`,
   );
 }
 
-/** Takes what `ping decode --json` prints and a line of a trace as well: the uplink stands in `ping` or `ack` there. */
+/** Also accepts the output of `ping decode --json` and a line of a trace, with the uplink in `ping` or `ack`. */
 function readJson(text: string): Uplink {
   let json: unknown;
   try {
     json = JSON.parse(text);
   } catch (error) {
-    throw new LockgateError('input-json', `the text is no JSON (${(error as Error).message})`);
+    throw new LockgateError('input-json', `the text is not JSON (${(error as Error).message})`);
   }
   const inner = isObject(json) ? (json.ping ?? json.ack ?? json) : json;
   const uplink = uplinkFromJson(inner);
@@ -88,7 +86,7 @@ function readJson(text: string): Uplink {
   return uplink.value;
 }
 
-/** What doesn't fit the wire is the caller's input here. */
+/** Encodes it; here a value out of range is the caller's mistake. */
 function encode(uplink: Uplink): Uint8Array {
   try {
     return encodeUplink(uplink);

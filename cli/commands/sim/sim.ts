@@ -22,7 +22,7 @@ const FLEET_FLAGS = ['locks', 'days', 'seed', 'pace', 'mix', 'bug', 'fault', 'st
 export function addSimCommands(program: Command): void {
   const sim = program
     .command('sim')
-    .description('Simulated locks: a fleet to order, with firmware bugs and network faults.');
+    .description('Simulate locks, with firmware bugs and network faults.');
   addRun(sim);
   addPlan(sim);
   addSimShell(sim);

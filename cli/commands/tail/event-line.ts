@@ -1,21 +1,21 @@
 /**
- * What happens in a gateway, one readable line each: for `tail` and the demo.
+ * One readable line for each event of a gateway: for `tail` and the demo.
  */
 
 import { oneLine, paint, type Style } from '../../terminal/output.js';
 import { cutToWidth } from '../../terminal/text-width.js';
 import { commandText } from '../command/listing.js';
 
-/** An event as the operator's interface streams it. */
+/** An event, as the operator's interface streams it. */
 export type EventJson = Readonly<Record<string, unknown>>;
 
-interface Words {
+interface LineParts {
   readonly kind: string;
   readonly style: Style;
   readonly text: string;
 }
 
-const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
+const LINES: Readonly<Record<string, (event: EventJson) => LineParts>> = {
   connect: ({ source }) => ({ kind: 'conn', style: 'green', text: `${phone(source)}connected` }),
   disconnect: ({ source, cause }) => {
     return { kind: 'conn', style: 'dim', text: `${phone(source)}disconnected (${cause})` };
@@ -45,7 +45,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   budget: ({ state, why }) => ({ kind: 'slow', style: state === 'over' ? 'yellow' : 'green', text: String(why) }),
   judging: ({ state, why }) => {
     if (state === 'resumed') return { kind: 'judge', style: 'green', text: 'judged again' };
-    return { kind: 'judge', style: 'red', text: `not judged any more: ${why}` };
+    return { kind: 'judge', style: 'red', text: `no longer judged: ${why}` };
   },
   delivery: (event) => ({
     kind: 'hook',
@@ -70,11 +70,11 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text };
   },
   'cannot-record': ({ url_id: id, state, why }) => {
-    const text = state === 'began' ? `what came of a delivery is set aside (${why})` : 'nothing is set aside any more';
+    const text = state === 'began' ? `the outcome of a delivery can't be recorded (${why})` : 'outcomes are recorded again';
     return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text: `URL ${id}: ${text}` };
   },
   swept: ({ before, uplinks, others, held }) => {
-    const kept = held === 0 ? '' : `; ${held} events as old wait for their webhook`;
+    const kept = held === 0 ? '' : `; ${held} older events wait for their webhook`;
     return {
       kind: 'keep',
       style: 'dim',
@@ -85,7 +85,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   'store-broken': ({ why }) => ({ kind: 'store', style: 'red', text: String(why) }),
   degraded: ({ why }) => ({ kind: 'ready', style: 'red', text: `not ready: ${why}` }),
   recovered: ({ reason, lasted_ms: ms }) => {
-    return { kind: 'ready', style: 'green', text: `${reason}: well again after ${Number(ms) / 1000} s` };
+    return { kind: 'ready', style: 'green', text: `${reason}: recovered after ${Number(ms) / 1000} s` };
   },
   clock: ({ state, why }) => ({ kind: 'clock', style: state === 'agrees' ? 'green' : 'red', text: String(why) }),
   'statement-closed': ({ merchant, month }) => {
@@ -95,7 +95,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
     return { kind: 'files', style: state === 'enough' ? 'green' : 'red', text: String(why) };
   },
   notices: ({ noted, unread }) => {
-    return { kind: 'note', style: 'yellow', text: `${noted} for the operator, ${unread} unread: lockgate notices` };
+    return { kind: 'note', style: 'yellow', text: `new: ${noted}; ${unread} unread: lockgate notices` };
   },
   audited: ({ actor, os_user: user, action, object, outcome, code }) => {
     const who = user === null ? String(actor) : `${actor} ${user}`;
@@ -106,7 +106,7 @@ const WORDS: Readonly<Record<string, (event: EventJson) => Words>> = {
   'state-rebuilt': (event) => ({ kind: 'store', style: 'red', text: rebuiltText(event) }),
 };
 
-/** Said of what a phone does, and of nothing else. */
+/** A prefix for what a phone does. */
 function phone(source: unknown): string {
   return source === 'phone' ? 'phone ' : '';
 }
@@ -122,14 +122,14 @@ function styleOf(finding: EventJson): Style {
   return finding.severity === 'violation' ? 'red' : 'yellow';
 }
 
-/** The uplink that a finding is about, as `lockgate why MAC 41/12` takes it: its own id is the store's to give. */
+/** The uplink of a finding, as `lockgate why MAC 41/12` takes it; the event does not have the finding's id. */
 function aboutText({ uplink }: EventJson): string {
   if (typeof uplink !== 'object' || uplink === null) return '';
   const { boot, sequence } = uplink as EventJson;
   return ` ${boot}/${sequence}`;
 }
 
-/** Month, day and time of an RFC 3339 date, UTC: what is due is often due tomorrow. */
+/** Month, day and time of an RFC 3339 date, UTC; without the day, tomorrow would look like today. */
 function dayAndTimeOf(date: string): string {
   return `${date.slice(5, 10)} ${date.slice(11, 16)}`;
 }
@@ -141,9 +141,9 @@ export function presenceText({ presence, since, due, rule }: EventJson): string 
   return String(presence);
 }
 
-/** That a lock's stored state was damaged, and what came of it. */
+/** That a lock's stored state was damaged, and the result. */
 export function rebuiltText({ why, from }: { readonly why?: unknown; readonly from?: unknown }): string {
-  const now = from === 'log' ? 'it was made anew from the log' : 'nothing is known of the lock any more';
+  const now = from === 'log' ? 'it was rebuilt from the log' : 'the lock’s state is unknown now';
   return `${why}; ${now}`;
 }
 
@@ -184,7 +184,7 @@ function timeOf(date: string): string {
   return date.slice(11, 19);
 }
 
-/** The lines for an event: its own, and one for each of its findings. `width` cuts them, for a terminal. */
+/** The lines of an event: its own, and one for each finding. `width` cuts them to fit a terminal. */
 export function eventLines(event: EventJson, width?: number, hasMac = true): string[] {
   const findings = Array.isArray(event.findings) ? (event.findings as EventJson[]) : [];
   const { at, mac } = event;
@@ -193,9 +193,9 @@ export function eventLines(event: EventJson, width?: number, hasMac = true): str
   );
 }
 
-/** The line for an event; `width` cuts it, for a terminal. Where all are of one lock its MAC may be left out. */
+/** The line of an event, cut to `width` for a terminal. Without `hasMac` the MAC is omitted. */
 export function eventLine(event: EventJson, width?: number, hasMac = true): string {
-  const { kind, style, text } = WORDS[String(event.event)]?.(event) ?? {
+  const { kind, style, text } = LINES[String(event.event)]?.(event) ?? {
     kind: '?',
     style: 'dim' as const,
     text: JSON.stringify(event),

@@ -13,8 +13,8 @@ interface Flags extends ConnectionFlags {
 
 /** `lockgate tail` */
 export function addTailCommand(program: Command): void {
-  withConnection(program.command('tail').description('Watch what happens, live: one line each.'))
-    .option('--mac <mac>', 'This lock only: its pings, its refused CONNECTs and packets, whatever names it.')
+  withConnection(program.command('tail').description('Watch events live, one per line.'))
+    .option('--mac <mac>', 'Only events of this lock, including refused CONNECTs and packets.')
     .addHelpText('after', '\nExample:\n  $ lockgate tail --mac A4:C1:38:F0:E1:D2\n  $ lockgate tail --json | jq .event')
     .action(tail);
 }
@@ -24,14 +24,14 @@ async function tail(flags: Flags): Promise<void> {
   const interrupted = untilInterrupted();
   try {
     const lines = await new GatewayClient(flags).listen('/events', interrupted.signal);
-    if (!flags.json) note('Watching. Ctrl-C ends it.');
+    if (!flags.json) note('Watching. Ctrl-C quits.');
     for await (const line of lines) {
       const event = JSON.parse(line) as EventJson;
       if (mac !== undefined && event.mac !== mac) continue;
       if (flags.json) print(line);
       else for (const each of eventLines(event, process.stdout.isTTY ? process.stdout.columns : undefined)) print(each);
     }
-    if (!interrupted.signal.aborted) throw new LockgateError('gateway-down', 'the gateway ended the stream');
+    if (!interrupted.signal.aborted) throw new LockgateError('gateway-down', 'the gateway closed the stream');
   } catch (error) {
     if (!interrupted.signal.aborted) throw error;
     process.exitCode = interrupted.exitCode;

@@ -17,7 +17,7 @@ const FILES = ['<file...>', 'Traces; a name that ends in .gz is gzipped, - is th
 export function addTraceCommands(program: Command): void {
   const trace = program
     .command('trace')
-    .description('What locks did, as files: judged, listed, made anonymous, replayed.');
+    .description('Judge, list, anonymise, record and replay traces of locks.');
   addCheck(trace);
   addShow(trace);
   addAnonymise(trace);

@@ -1,4 +1,4 @@
-/** `lockgate usage show`: what locks used, a row for each lock and month, or summed up by one of the two. */
+/** `lockgate usage show`: usage by lock and month, or totals by one of the two. */
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { note, oneLine, printJson, terminalWidth } from '../../terminal/output.js';
 import { type CellStyle, type Column, linesOfTable, printTable } from '../../terminal/table.js';
@@ -30,7 +30,7 @@ interface UsageJson extends Counts {
   readonly simulated: boolean;
 }
 
-/** A line of the table. What it is summed up over is a number or left out. */
+/** A row of the table; in totals, `locks` or `months` is the number that it sums up. */
 interface UsageRow extends Counts {
   readonly mac?: string;
   readonly month?: string;
@@ -40,12 +40,12 @@ interface UsageRow extends Counts {
   readonly simulated?: boolean;
 }
 
-/** Of what the other columns leave, the bar takes this part; in columns, not less and not more than these. */
+/** The bar's share of the remaining width, and its limits in columns. */
 const BAR_PART = 1 / 3;
 const BAR_LEAST = 6;
 const BAR_MOST = 40;
 
-/** Prints it: the newest month first, and in it who used most; the sum of all below. */
+/** Prints usage: the newest month first, within it the highest use, and the total below. */
 export async function showUsage(mac: string | undefined, flags: UsageFlags): Promise<void> {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({ mac, merchant: flags.merchant, month: flags.month }))
@@ -55,9 +55,9 @@ export async function showUsage(mac: string | undefined, flags: UsageFlags): Pro
   const shown = [...rows].sort(byMonthAndBytes).slice(0, flags.limit);
   const total = addAll(usage);
   if (flags.json) return printJson({ usage: shown, total });
-  if (usage.length === 0) return note('Nothing was used.');
+  if (usage.length === 0) return note('There was no usage.');
   printRows(shown, total);
-  if (shown.length < rows.length) note(`${rows.length - shown.length} rows more; --limit shows them. TOTAL has them.`);
+  if (shown.length < rows.length) note(`${rows.length - shown.length} more rows, included in TOTAL; --limit shows them.`);
 }
 
 function byMonthAndBytes(one: UsageRow, other: UsageRow): number {
@@ -120,12 +120,12 @@ function billedText({ simulated }: UsageRow, isTotal: boolean): string {
   return simulated === true ? 'no: simulated' : 'yes';
 }
 
-/** It is for eyes: there is none in a pipe, nor where there is no room for it. */
+/** The width of the bar; 0 in a pipe, or if there is no room. */
 function barWidth(rows: readonly UsageRow[], columns: readonly Column<UsageRow>[]): number {
   const room = terminalWidth();
   if (!Number.isFinite(room)) return 0;
   const needed = columns.filter(({ optional }) => optional !== true);
-  // In no colours, which take bytes and no columns.
+  // Without colours, whose codes have no width.
   const place = { room: Number.POSITIVE_INFINITY, paint: (_style: CellStyle, text: string) => text, clean: oneLine };
   const widest = Math.max(...linesOfTable(rows, needed, place).map(widthOf));
   const width = Math.min(Math.floor((room - widest) * BAR_PART), BAR_MOST);

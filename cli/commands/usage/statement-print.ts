@@ -1,4 +1,4 @@
-/** Monthly statements as a table for people, and as CSV for spreadsheets. What they say is the gateway's. */
+/** Prints monthly statements as tables and as CSV. The gateway made them. */
 import { stringify } from 'csv-stringify/sync';
 import type { Statement } from '../../../gateway/usage/statement.js';
 import { oneLine, paint, print, terminalWidth } from '../../terminal/output.js';
@@ -29,8 +29,8 @@ function printStatement(statement: Statement): void {
   printSentences(
     plan === null
       ? 'No price plan: nothing is charged.'
-      : `${plan.per_mb} ${currency} an MB (${plan.bytes_per_mb.toLocaleString('en')} bytes), ` +
-          `${plan.per_sim} ${currency} an active SIM; ${plan.rounding}.`,
+      : `${plan.per_mb} ${currency} per MB (${plan.bytes_per_mb.toLocaleString('en')} bytes), ` +
+          `${plan.per_sim} ${currency} per active SIM; ${plan.rounding}.`,
   );
   print('');
   const rows: Row[] = [
@@ -93,8 +93,8 @@ const COLUMNS = [
 ] as const;
 
 /**
- * A row for each line, each correction and each total, and one for each note, so that the file says alone what it is.
- * A name that begins as a formula does is made text.
+ * A row for each line, correction, total and note, so that the file is self-explanatory. Names that look like formulas
+ * are escaped.
  */
 export function statementsCsv(statements: readonly Statement[]): string {
   return stringify(statements.flatMap(csvRows), {

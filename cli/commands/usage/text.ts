@@ -1,11 +1,11 @@
-/** Bytes for people, and how they compare. */
+/** Bytes as text, and bars that compare them. */
 
-/** The widest bar where nobody says how wide, in columns. */
+/** The default width of the longest bar, in columns. */
 const BAR = 16;
 const EIGHTHS = ' ▏▎▍▌▋▊▉';
 const UNITS = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
-/** Bytes in decimal units, as prices have them: an MB is 1,000,000 bytes. */
+/** Bytes in decimal units, as in prices: a MB is 1,000,000 bytes. */
 export function byteText(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -13,7 +13,7 @@ export function byteText(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(value < 100 ? 2 : 1)} ${UNITS[unit]}`;
 }
 
-/** A bar whose length is the value's share of the most, which is `width` columns long. */
+/** A bar for the value; the bar for `most` is `width` columns long. */
 export function bar(value: number, most: number, width = BAR): string {
   const eighths = most === 0 ? 0 : Math.round((value / most) * width * 8);
   const rest = eighths % 8;

@@ -24,8 +24,8 @@ type Format = (typeof FORMATS)[number];
 const BY = ['lock', 'month'];
 
 const SHOW_HELP = `
-The newest month comes first, and in it who used most. The bar shows each row's part of the largest one; it is as wide
-as the terminal allows, and in a pipe there is none. A lock that changed hands in a month has a row for each merchant.
+The newest month comes first, and within it the highest use. The bar compares each row with the largest; it adapts to
+the terminal, and in a pipe there is none. A lock that changed owners in a month has a row for each merchant.
 
 Example:
   $ lockgate usage show --month 2026-11 --merchant "Amber Bikes"
@@ -34,13 +34,13 @@ Example:
 
 /** `lockgate usage show|statement|close|plan` */
 export function addUsageCommands(program: Command): void {
-  const usage = program.command('usage').description('Cellular data: what locks used, monthly statements, prices.');
-  withWatch(withConnection(usage.command('show').description('Show what locks used, by lock and month.')))
-    .argument('[mac]', 'One lock, in any common spelling.')
+  const usage = program.command('usage').description('Cellular data: usage, monthly statements, price plans.');
+  withWatch(withConnection(usage.command('show').description('Show usage by lock and month.')))
+    .argument('[mac]', 'The MAC of one lock, in any common spelling.')
     .option('--merchant <name>', 'Of one merchant alone.')
-    .option('--month <month>', 'In one month alone (UTC), such as 2026-11.')
-    .addOption(new Option('--by <what>', 'Sum up by this: all months of a lock, or all locks of a month.').choices(BY))
-    .option('--limit <n>', 'At most so many rows; the total is of all.', readCount)
+    .option('--month <month>', 'Only in this month (UTC), such as 2026-11.')
+    .addOption(new Option('--by <what>', 'Totals by lock (all months) or by month (all locks).').choices(BY))
+    .option('--limit <n>', 'The most rows to list; the total includes all.', readCount)
     .addHelpText('after', SHOW_HELP)
     .action(
       watched(async (mac: string | undefined, flags: UsageFlags) => {
@@ -49,34 +49,34 @@ export function addUsageCommands(program: Command): void {
       }),
     );
   withGateway(usage.command('statement').description('Print the closed statements of a month.'))
-    .option('--month <month>', 'Which month (default: the last that ended).')
+    .option('--month <month>', 'The month (default: the last that ended).')
     .option('--merchant <name>', 'Of one merchant alone.')
-    .addOption(new Option('--format <format>', 'How (default: table).').choices([...FORMATS]))
+    .addOption(new Option('--format <format>', 'The format (default: table).').choices([...FORMATS]))
     .option('--json', 'The same as --format json.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage statement --month 2026-11 --format csv')
     .action(statement);
-  withConnection(usage.command('close').description('Close a month that has ended; the gateway does so by itself too.'))
-    .option('--month <month>', 'Which month (default: the last that ended).')
-    .addHelpText('after', '\nA month is closed once: doing it again changes nothing.')
+  withConnection(usage.command('close').description('Close an ended month; the gateway also does this by itself.'))
+    .option('--month <month>', 'The month (default: the last that ended).')
+    .addHelpText('after', '\nA month is closed only once; closing it again changes nothing.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage close --month 2026-11')
     .action(close);
   addPlanCommands(usage);
 }
 
 function addPlanCommands(usage: Command): void {
-  const plan = usage.command('plan').description('What merchants pay. Without a plan, nothing.');
-  withConnection(plan.command('set').description('Set a merchant’s prices from a month on.'))
+  const plan = usage.command('plan').description('Price plans of merchants. Without a plan nothing is charged.');
+  withConnection(plan.command('set').description('Set a merchant’s prices, from a given month.'))
     .argument('<merchant>', 'The merchant’s name.')
-    .requiredOption('--per-mb <price>', 'The price of an MB (1,000,000 bytes), with at most 6 decimals.')
-    .requiredOption('--per-sim <price>', 'The price of an active SIM for a month.')
-    .requiredOption('--currency <code>', 'ISO 4217, three letters.')
-    .option('--from <month>', 'The first month of it (default: this month). A closed month stays as it is.')
+    .requiredOption('--per-mb <price>', 'The price per MB (1,000,000 bytes), with at most 6 decimals.')
+    .requiredOption('--per-sim <price>', 'The price of an active SIM per month.')
+    .requiredOption('--currency <code>', 'The currency: three letters (ISO 4217).')
+    .option('--from <month>', 'The first month (default: the current one). Closed months stay as they are.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate usage plan set "Amber Bikes" --per-mb 0.12 --per-sim 0.80 --currency EUR',
     )
     .action(setPlan);
-  withConnection(plan.command('show').description('Show the prices, and from which month on they hold.'))
+  withConnection(plan.command('show').description('Show the prices, and the month from which they apply.'))
     .argument('[merchant]', 'Of one merchant alone.')
     .addHelpText('after', '\nExample:\n  $ lockgate usage plan show "Amber Bikes"')
     .action(showPlans);
@@ -123,7 +123,7 @@ async function setPlan(
     ...(from !== undefined && { from }),
   });
   if (flags.json) return printJson(plan);
-  print(oneLine(`${plan.merchant} pays ${planText(plan)}, from ${paint('bold', plan.from)} on.`));
+  print(oneLine(`${plan.merchant} pays ${planText(plan)}, from ${paint('bold', plan.from)}.`));
 }
 
 async function showPlans(merchant: string | undefined, flags: Flags): Promise<void> {
@@ -139,7 +139,7 @@ async function showPlans(merchant: string | undefined, flags: Flags): Promise<vo
 }
 
 function planText({ per_mb: mb, per_sim: sim, currency }: PlanJson): string {
-  return `${mb} ${currency} for an MB (1,000,000 bytes) and ${sim} ${currency} for an active SIM a month`;
+  return `${mb} ${currency} per MB (1,000,000 bytes) and ${sim} ${currency} per active SIM and month`;
 }
 
 function withQuery(where: string, members: Readonly<Record<string, string | undefined>>): string {

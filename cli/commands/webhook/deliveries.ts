@@ -30,7 +30,7 @@ interface DeliveryJson {
   readonly attempts: readonly AttemptJson[];
 }
 
-/** As gateway/store/contract/webhook-store.ts has them, which this file does without; a test holds the two together. */
+/** The same as in gateway/store/contract/webhook-store.ts, which is not loaded here; a test compares them. */
 const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'];
 
 /** `lockgate webhook deliveries|resend|recover` */
@@ -38,28 +38,28 @@ export function addDeliveryCommands(webhook: Command): void {
   withWatch(
     withConnection(webhook.command('deliveries').description('List deliveries with their attempts, the newest first.')),
   )
-    .option('--mac <mac>', 'Of this lock only.')
-    .option('--url <id>', 'To this webhook URL only.')
+    .option('--mac <mac>', 'Only of this lock.')
+    .option('--url <id>', 'Only to this webhook URL.')
     .addOption(
       new Option(
         '--state <state>',
-        'In this state only; kept is what a URL that was disabled left, damaged what a disk changed.',
+        'Only in this state; kept: the URL was disabled; damaged: the stored ping is corrupt.',
       ).choices([...STATES]),
     )
-    .option('--since <time>', 'Of events received from this time on.')
-    .option('--until <time>', 'Of events received before this time.')
-    .option('--limit <n>', 'At most so many, up to 500 (default: 50).', readCount)
+    .option('--since <time>', 'Only events received since this time.')
+    .option('--until <time>', 'Only events received before this time.')
+    .option('--limit <n>', 'The most to list, up to 500 (default: 50).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook deliveries --state dead --since 2026-11-20T06:00:00Z')
     .action(watched(deliveries));
-  withConnection(webhook.command('resend').description('Send an event again, delivered or not, under its id.'))
+  withConnection(webhook.command('resend').description('Resend an event, delivered or not, with its original id.'))
     .argument('<event>', 'The event’s id, evt_….')
-    .option('--url <id>', 'To this webhook URL only; otherwise to every one of the merchant’s.', readCount)
+    .option('--url <id>', 'Only to this webhook URL (default: all of the merchant’s).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook resend evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6 --url 1')
     .action(resend);
-  withConnection(webhook.command('recover').description('Send everything again that was not delivered since a time.'))
-    .requiredOption('--since <time>', 'Events received from this time on.')
-    .option('--until <time>', 'And before this time.')
-    .option('--url <id>', 'To this webhook URL only; otherwise to every one.', readCount)
+  withConnection(webhook.command('recover').description('Resend everything undelivered since a given time.'))
+    .requiredOption('--since <time>', 'Events received since this time.')
+    .option('--until <time>', 'Only events received before this time.')
+    .option('--url <id>', 'Only to this webhook URL (default: all).', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook recover --since 2026-11-20T06:00:00Z --url 1')
     .action(recover);
 }
@@ -105,7 +105,7 @@ function showDelivery(each: DeliveryJson): void {
   }
 }
 
-/** Two blanks apart; what has no room begins a line of its own, so that an id stays whole. */
+/** Joins the parts with two spaces; one that does not fit starts a new line, so that ids stay whole. */
 function foldParts(parts: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const part of parts) {
@@ -125,8 +125,8 @@ async function resend(event: string, flags: Flags & { url?: number }): Promise<v
   );
   if (flags.json) return printJson(answer);
   for (const { url_id: id, became } of answer.urls)
-    print(became === 'due' ? `Sent again to URL ${id}.` : `On its way to URL ${id} for the first time already.`);
-  note('What comes of it: lockgate webhook deliveries, or lockgate tail');
+    print(became === 'due' ? `Sent again to URL ${id}.` : `The first attempt at URL ${id} is already in progress.`);
+  note('To see the outcome: lockgate webhook deliveries, or lockgate tail');
 }
 
 async function recover(flags: Flags & { since: string; until?: string; url?: number }): Promise<void> {

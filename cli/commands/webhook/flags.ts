@@ -1,4 +1,4 @@
-/** What flags of `lockgate webhook` say, read. Each throws commander's InvalidArgumentError with what was expected. */
+/** Parsers of flags of `lockgate webhook`. Each throws commander's InvalidArgumentError. */
 import { InvalidArgumentError } from 'commander';
 
 /** For a flag that can be repeated. */

@@ -11,7 +11,7 @@ import { webhookLine } from './webhook-line.js';
 export function addListenCommand(webhook: Command): void {
   webhook
     .command('listen')
-    .description('Receive webhooks on this machine: verifies each, shows it, answers.')
+    .description('Receive webhooks on this machine: verify, show and answer each.')
     .option('--port <port>', 'The port to listen on, on loopback; 0 lets the system choose.', readPort, 9000)
     .option(
       '--secret <whsec>',
@@ -19,12 +19,12 @@ export function addListenCommand(webhook: Command): void {
       collect,
       [],
     )
-    .option('--expect <n>', 'End with exit code 0 after so many webhooks that verified and were taken.', readCount)
-    .option('--within <span>', 'Where --expect is not met in this time, such as 30s, end with exit code 1.', readSpan)
-    .option('--fail <plan>', 'Answer badly, one webhook after the other: 500,timeout,reset*3,ok,503* for example.')
-    .option('--retry-after <span>', 'What a 429 or 503 of --fail asks for in Retry-After, such as 30s.', readSpan)
-    .option('--forward <url>', 'Send each on as it came, and pass on the answer: its status, Retry-After and body.')
-    .option('--json', 'Print each body as it came, a JSON line each.')
+    .option('--expect <n>', 'Exit with code 0 after so many verified, accepted webhooks.', readCount)
+    .option('--within <span>', 'Exit with code 1 if --expect is not met within this time, such as 30s.', readSpan)
+    .option('--fail <plan>', 'Misbehave, one answer per webhook, such as 500,timeout,reset*3,ok,503*.')
+    .option('--retry-after <span>', 'The Retry-After of a 429 or 503 of --fail, such as 30s.', readSpan)
+    .option('--forward <url>', 'Forward each webhook unchanged, and pass on the answer’s status, Retry-After and body.')
+    .option('--json', 'Print each webhook as a JSON line.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate webhook listen --port 9000 --secret whsec_…\n' +
@@ -71,7 +71,7 @@ async function listen(flags: ListenFlags): Promise<void> {
     },
   });
   note(`Listening on http://127.0.0.1:${receiver.port}/`);
-  if (secrets.length === 0) note('No --secret: nothing is verified.');
+  if (secrets.length === 0) note('No --secret was given: nothing is verified.');
   let deadline: Timer | undefined;
   const late = new Promise<void>((resolve) => {
     if (flags.within !== undefined) deadline = systemClock.after(Seconds(flags.within), resolve);
@@ -79,7 +79,7 @@ async function listen(flags: ListenFlags): Promise<void> {
   await Promise.race([interrupted.happened, gotEnough, late]);
   deadline?.cancel();
   await receiver.close();
-  if (!isMet()) note(`${ids.size} of ${flags.expect} webhooks came.`);
+  if (!isMet()) note(`${ids.size} of ${flags.expect} webhooks arrived.`);
   process.exitCode = isMet() ? EXIT.done : EXIT.no;
 }
 

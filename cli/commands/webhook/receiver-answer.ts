@@ -1,13 +1,12 @@
 /**
- * What the local receiver of webhooks answers: what it was told to do wrong, one webhook after the other, what another
- * server says to the same webhook, or that all is well.
+ * The answers of the local webhook receiver: planned faults, the answer of another server, or success.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import got from 'got';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 
-/** What came in. */
+/** A received webhook. */
 export interface ReceivedWebhook {
   /** The `webhook-id` header; empty where it is missing. */
   readonly id: string;
@@ -15,36 +14,36 @@ export interface ReceivedWebhook {
   readonly body: string;
   /** The body as it came, which is what is signed. */
   readonly bytes: Buffer;
-  /** True and the sentence undefined where a secret fits; undefined where no secret is known to check with. */
+  /** Whether a secret matches, and if not, why; both undefined without secrets. */
   readonly verified: boolean | undefined;
   readonly why: string | undefined;
 }
 
-/** What another server answered, to be passed on. */
+/** The answer of another server, to be passed on. */
 export interface ForwardedAnswer {
   readonly status: number;
-  /** Its `Retry-After` and `Content-Type`, where it sent them. */
+  /** Its `Retry-After` and `Content-Type`, if present. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
 }
 
-/** A status; `timeout` is no answer at all, `reset` ends the connection without one; or what another server said. */
+/** A status; `timeout` for no answer, `reset` to close the connection; or the answer of another server. */
 export type ReceiverAnswer = number | 'timeout' | 'reset' | ForwardedAnswer;
 
-/** What an answer in order to a webhook is. */
+/** Decides the answer to a webhook. */
 export type Answerer = (webhook: ReceivedWebhook) => Promise<ReceiverAnswer>;
 
 const FINE = 204;
 /** For the whole of a forwarded request. */
 const FORWARD_TIMEOUT: Milliseconds = Seconds(15);
-/** What is said where the other server says nothing, or more than is passed on. */
+/** The answer if the other server does not answer, or answers too much. */
 const BAD_GATEWAY = 502;
 /** The longest body that is passed on. */
 const FORWARDED_BYTES = 1024 * 1024;
-/** What of the other server's head the sender goes by. */
+/** The headers of the other server that matter to the sender. */
 const FORWARDED_HEADERS = ['retry-after', 'content-type'] as const;
 
-/** One entry of `--fail`: an answer and for how many webhooks; for all that follow where that is infinite. */
+/** One entry of `--fail`: an answer, and for how many webhooks; infinite for all that follow. */
 export interface PlannedFault {
   readonly answer: ReceiverAnswer;
   readonly count: number;
@@ -63,14 +62,14 @@ export function readFaults(text: string): PlannedFault[] {
     if (name === undefined)
       throw new LockgateError(
         'input-fail',
-        `${JSON.stringify(part)} is no fault: expected ok, timeout, reset or a status like 500, and *3 or * after it`,
+        `${JSON.stringify(part)} is not a fault: expected ok, timeout, reset or a status such as 500, then optionally *3 or *`,
       );
     const count = times === undefined ? 1 : times === '*' ? Number.POSITIVE_INFINITY : Number(times.slice(1));
     return { answer: name === 'ok' ? FINE : name === 'timeout' || name === 'reset' ? name : Number(name), count };
   });
 }
 
-/** Answers by the plan, and where it has ended, with `then`. */
+/** Answers by the plan, and after its end with `then`. */
 export function faultyAnswers(faults: readonly PlannedFault[], then: Answerer): Answerer {
   const left = faults.map(({ answer, count }) => ({ answer, count }));
   return async (webhook) => {
@@ -81,20 +80,20 @@ export function faultyAnswers(faults: readonly PlannedFault[], then: Answerer): 
   };
 }
 
-/** All is well. */
+/** Answers success. */
 export const fineAnswers: Answerer = async () => FINE;
 
-/** What a request can't take over from another: it is about the connection, or made anew. */
+/** Headers that are not forwarded: they concern the connection, or are set again. */
 const NOT_FORWARDED = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect']);
 
 /**
- * Sends each webhook on as it came, and passes on status, Retry-After and body of the answer.
+ * Forwards each webhook unchanged, and passes on status, Retry-After and body of the answer.
  *
  * @throws LockgateError `input-url`
  */
 export function forwardedAnswers(url: string): Answerer {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new LockgateError('input-url', `${JSON.stringify(url)} is no http or https URL`);
+    throw new LockgateError('input-url', `${JSON.stringify(url)} is not an http or https URL`);
   return async ({ headers, bytes }) => {
     const kept = Object.entries(headers).filter(([name]) => !NOT_FORWARDED.has(name));
     try {
@@ -123,7 +122,7 @@ export function forwardedAnswers(url: string): Answerer {
   };
 }
 
-/** The status of an answer, or what there is instead of one. */
+/** The status of an answer, or what replaces it. */
 export function statusOf(answer: ReceiverAnswer): number | 'timeout' | 'reset' {
   return typeof answer === 'object' ? answer.status : answer;
 }

@@ -1,5 +1,6 @@
 /**
- * A webhook receiver on loopback, as a merchant would have one: verifies the signature, answers, hands on what came.
+ * A webhook receiver on loopback, as a merchant would have one: verifies the signature, answers, and reports the
+ * webhook.
  */
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,20 +9,20 @@ import type { Clock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type Answerer, type ReceivedWebhook, statusOf } from './receiver-answer.js';
 
-/** A webhook is a few hundred bytes; anything over this is not one. */
+/** The largest body. A webhook has a few hundred bytes. */
 const BODY_BYTES = 1024 * 1024;
 
 export interface ReceiverOptions {
   readonly host: string;
   readonly port: number;
-  /** The secrets to try, `whsec_…`; none means that nothing can be verified. */
+  /** The secrets to try, `whsec_…`; without any, nothing is verified. */
   readonly secrets: readonly string[];
   readonly clock: Clock;
-  /** What came, and the answer that it gets: a status, or what happens instead of one. */
+  /** Called with each webhook and its answer: a status, or what happens instead of one. */
   readonly onWebhook: (webhook: ReceivedWebhook, answer: number | 'timeout' | 'reset') => void;
-  /** What a webhook that is not refused is answered; 204 where nobody says otherwise. */
+  /** The answer to a verified webhook; by default 204. */
   readonly answer?: Answerer;
-  /** What a 429 or 503 asks for in its Retry-After; without it they ask for nothing. */
+  /** The Retry-After of a 429 or 503; by default none. */
   readonly retryAfterSeconds?: number | undefined;
 }
 
@@ -31,9 +32,8 @@ export interface Receiver {
 }
 
 /**
- * Starts it. What does not verify is answered with 401, so that its sender sees it.
- *
- * @throws LockgateError `input-port` where the port is taken
+ * Starts it. A webhook that does not verify is answered with 401, so that its sender notices.
+ * @throws LockgateError `input-port` if the port is taken
  */
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
   const server = createServer((request, response) => {

@@ -5,8 +5,8 @@ export function addSchemaCommand(webhook: Command): void {
   webhook
     .command('schema')
     .description('Print the JSON Schema of a webhook’s body, or its TypeScript types.')
-    .option('--types', 'TypeScript types instead.')
-    .option('--json', 'Print JSON for programs: the schema is JSON anyway; types come as {"types":…}.')
+    .option('--types', 'Print TypeScript types instead.')
+    .option('--json', 'Print JSON for programs; types are printed as {"types":…}.')
     .addHelpText('after', '\nExample:\n  $ lockgate webhook schema > webhook-payload.schema.json')
     .action(schema);
 }

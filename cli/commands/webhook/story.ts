@@ -1,4 +1,4 @@
-/** What `lockgate webhook trigger` does: a story's pings, one after the other, as test webhooks (interfaces.md §3). */
+/** `lockgate webhook trigger`: sends a story's pings as test webhooks, one after the other (interfaces.md §3). */
 import { STORIES, type Story } from '../../../firmware-sim/world/story.js';
 import { runStory, type StoryLock, type StoryPing } from '../../../firmware-sim/world/story-run.js';
 import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
@@ -23,16 +23,16 @@ export interface TriggerFlags extends ConnectionFlags {
   readonly url?: number;
 }
 
-/** The boot of a story's pings: older than a real lock's, so that nobody's order of those is upset by a test. */
+/** The boot of a story's pings: older than any real one, so that tests don't disturb the order of real pings. */
 const STORY_BOOT = 0;
 /**
- * Sequences grow with time, by a hundred a second, faster than stories have pings: each story is newer than the one
- * before. The wire has room for 497 days of it; then they begin anew.
+ * Sequences grow by a hundred a second, faster than stories have pings, so each story is newer than the one before.
+ * After 497 days they start again, because the field is full.
  */
 const SEQUENCE_EVERY: Milliseconds = 10;
 const SEQUENCE_LIMIT = 2 ** 32 - 100;
 
-/** What a lock is taken for that was never heard of. */
+/** Assumed for a lock that was never seen. */
 const UNKNOWN_LOCK = {
   firmwareVersion: '2.4.1',
   batteryPercent: 80,
@@ -40,7 +40,7 @@ const UNKNOWN_LOCK = {
   tetherState: 'detached',
 } as const;
 
-/** Below it a lock is silent, but for a theft (specification, Device power modes and switches). */
+/** Below it a lock is silent except for a theft (specification, Device power modes and switches). */
 const LEAST_BATTERY_PERCENT = 10;
 
 interface StoryRow {
@@ -51,7 +51,7 @@ interface StoryRow {
   readonly seconds: number;
 }
 
-/** Prints the stories, with what each comes to. */
+/** Prints the stories with the number and duration of their pings. */
 export function listStories({ json }: TriggerFlags): void {
   const mac = parseMac('A4:C1:38:F0:E1:D2');
   if (!mac.ok) throw new Error(mac.error.message);
@@ -78,9 +78,8 @@ function printStories(rows: readonly StoryRow[]): void {
 }
 
 /**
- * Sends a story, and shows each ping and what every URL answered as it goes.
- *
- * @throws LockgateError `input-story`, `bad-mac`, or what the gateway says
+ * Sends a story, and shows each ping and every URL's answer.
+ * @throws LockgateError `input-story`, `bad-mac`, or the gateway's own code
  */
 export async function triggerStory(
   name: string | undefined,
@@ -91,26 +90,26 @@ export async function triggerStory(
   const story = findStory(name);
   const mac = parseMac(macText ?? '');
   if (!mac.ok)
-    throw new LockgateError('bad-mac', macText === undefined ? 'whose story? Name a lock' : mac.error.message);
+    throw new LockgateError('bad-mac', macText === undefined ? 'the lock is missing: expected its MAC' : mac.error.message);
   const client = new GatewayClient(flags);
   const lock = readLock(mac.value, await client.get<DeviceJson>(`/devices/${mac.value}`));
   const nowMs = systemClock.now();
   const firstSequence = Math.floor(nowMs / SEQUENCE_EVERY) % SEQUENCE_LIMIT;
   const pingsFrom = (startMs: number) => runStory(story, lock, { startMs, boot: STORY_BOOT, firstSequence });
   const lasts = pingsFrom(nowMs).at(-1)?.afterMs ?? 0;
-  // What is told without waiting has just happened: nothing of it lies in the future.
+  // With --fast the story ends now, so that nothing lies in the future.
   const startMs = flags.fast ? nowMs - lasts : nowMs;
   const pings = pingsFrom(startMs);
   if (!flags.json) {
     const span = flags.fast ? 'without waiting' : `over ${minutesAndSeconds(lasts)}`;
     note(`${story.name}: ${pings.length} pings of ${formatMac(lock.mac)}, ${span}. ${story.sentence}`);
   }
-  const outcome = await tell({ client, mac: lock.mac, startMs, flags, interrupted }, pings);
+  const outcome = await sendPings({ client, mac: lock.mac, startMs, flags, interrupted }, pings);
   if (interrupted.signal.aborted) {
     note(`Interrupted: ${outcome.sent} of ${pings.length} pings were sent.`);
     process.exitCode = interrupted.exitCode;
   } else if (outcome.failed > 0) {
-    note(`${outcome.failed} of ${pings.length} pings were not taken by every URL.`);
+    note(`${outcome.failed} of ${pings.length} pings were not accepted by every URL.`);
     process.exitCode = EXIT.no;
   }
 }
@@ -126,7 +125,7 @@ function findStory(name: string | undefined): Story {
   );
 }
 
-/** As much of `GET /devices/:mac` as a story needs. */
+/** The part of `GET /devices/:mac` that a story needs. */
 interface DeviceJson {
   readonly state: {
     readonly battery_percent: number | null;
@@ -136,7 +135,7 @@ interface DeviceJson {
   readonly uplinks: readonly { readonly ping?: PingJson }[];
 }
 
-/** The lock as it was last heard of. With a low battery it would say next to nothing: then it counts as charged. */
+/** The lock in its last known state. With a low battery it would send next to nothing, so it counts as charged then. */
 function readLock(mac: Mac, { state, uplinks }: DeviceJson): StoryLock {
   const pings = uplinks.flatMap(({ ping }) => (ping === undefined ? [] : [ping]));
   const cellular = pings.find((ping) => ping.ping_type === 'cellular');
@@ -153,18 +152,18 @@ function readLock(mac: Mac, { state, uplinks }: DeviceJson): StoryLock {
   };
 }
 
-interface Teller {
+interface StorySending {
   readonly client: GatewayClient;
   readonly mac: Mac;
-  /** When the first ping counts as received, ms since the epoch. */
+  /** The receipt time of the first ping, ms since the epoch. */
   readonly startMs: number;
   readonly flags: TriggerFlags;
   readonly interrupted: Interruption;
 }
 
-/** Sends one ping after the other, each when its time has come and all have answered to the one before. */
-async function tell(teller: Teller, pings: readonly StoryPing[]): Promise<{ sent: number; failed: number }> {
-  const { client, mac, startMs, flags, interrupted } = teller;
+/** Sends one ping after the other, each at its time and after all answers to the previous one. */
+async function sendPings(sending: StorySending, pings: readonly StoryPing[]): Promise<{ sent: number; failed: number }> {
+  const { client, mac, startMs, flags, interrupted } = sending;
   let sent = 0;
   let failed = 0;
   for (const ping of pings) {
@@ -190,7 +189,7 @@ async function tell(teller: Teller, pings: readonly StoryPing[]): Promise<{ sent
   return { sent, failed };
 }
 
-/** Waits until a time by the wall's clock, or until Ctrl-C. */
+/** Waits until a wall-clock time, or until Ctrl-C. */
 async function untilTime(atMs: number, interrupted: Interruption, what: string): Promise<void> {
   const left = (): Milliseconds => atMs - systemClock.now();
   if (left() <= 0) return;

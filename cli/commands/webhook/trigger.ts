@@ -1,4 +1,4 @@
-/** `lockgate webhook trigger`: names, flags and help. What it does is loaded when it is called. */
+/** `lockgate webhook trigger`: flags and help. story.ts does the work and is loaded on demand. */
 import type { Command } from 'commander';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { withConnection } from '../../terminal/shared-flags.js';
@@ -6,16 +6,15 @@ import { readCount } from './flags.js';
 import type { TriggerFlags } from './story.js';
 
 const HELP = `
-The pings are those of a simulated lock to which the story happens at the lock's last known place, so that they are the
-ones, in the order and at the distances in time, that the power model makes. It begins locked and asleep, with the power
-settings that the story needs. The pings go the way of a test webhook: signed, marked test, each under an id of its
-own, never retried and nowhere stored. Their boot is 0, which real locks don't have; their sequence grows from story to
-story.
+A simulated lock lives through the story at the real lock's last known position, so pings, order and timing are those
+of the power model. It starts locked and asleep, with the power settings that the story needs. The pings are sent as
+test webhooks: signed, marked test, each with its own id, never retried and not stored. Their boot is 0, which real
+locks don't use; their sequence grows from story to story.
 
-With --fast nothing is waited for: date and received_at keep their distances, and lie in the past.
+With --fast nothing is waited for: date and received_at keep their intervals and lie in the past.
 
-Exit codes: 0 all pings were taken, 1 a URL did not take one, 2 there is no such story, 3 the gateway can't be reached
-or refuses, 130 ended by Ctrl-C.
+Exit codes: 0 all pings were accepted, 1 a URL did not accept one, 2 there is no such story, 3 the gateway can't be
+reached or refuses, 130 interrupted by Ctrl-C.
 
 Example:
   $ lockgate webhook trigger --list
@@ -23,12 +22,12 @@ Example:
 
 /** Adds the command to its group. */
 export function addTriggerCommand(webhook: Command): void {
-  withConnection(webhook.command('trigger').description('Send the whole sequence of pings of a story, as a test.'))
-    .argument('[story]', 'What happens to the lock; --list shows the stories.')
+  withConnection(webhook.command('trigger').description('Send all pings of a story as a test.'))
+    .argument('[story]', 'The story; --list shows all.')
     .argument('[mac]', 'The lock; the pings go to its merchant’s URLs.')
-    .option('--list', 'List the stories, with how long they last, and end.')
-    .option('--fast', 'Wait for answers alone, not for the times between pings.')
-    .option('--url <id>', 'To this webhook URL only, disabled or not.', readCount)
+    .option('--list', 'List the stories and their durations.')
+    .option('--fast', 'Do not wait between pings.')
+    .option('--url <id>', 'Only to this webhook URL, even if it is disabled.', readCount)
     .addHelpText('after', HELP)
     .action(async (story: string | undefined, mac: string | undefined, flags: TriggerFlags) => {
       const { listStories, triggerStory } = await import('./story.js');

@@ -11,7 +11,7 @@ interface Flags extends ConnectionFlags {
   readonly url?: number;
 }
 
-/** What came of a test webhook: as `POST /test_webhook` answers (interfaces.md §2). */
+/** The result of a test webhook, as `POST /test_webhook` answers it (interfaces.md §2). */
 export interface TestJson {
   readonly status: 'success' | 'error';
   readonly event_id: string;
@@ -27,8 +27,8 @@ export interface TestJson {
 /** `lockgate webhook test` */
 export function addTestCommand(webhook: Command): void {
   withConnection(webhook.command('test').description('Send a test webhook and wait for the answers.'))
-    .argument('<mac>', 'The lock whose latest ping is sent, to its merchant’s URLs.')
-    .option('--url <id>', 'To this webhook URL only, disabled or not.', readCount)
+    .argument('<mac>', 'The lock whose latest ping is sent to its merchant’s URLs.')
+    .option('--url <id>', 'Only to this webhook URL, even if it is disabled.', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook test A4:C1:38:F0:E1:D2')
     .action(test);
 }

@@ -2,7 +2,7 @@ import { oneLine, paint } from '../../terminal/output.js';
 import { cutToWidth } from '../../terminal/text-width.js';
 import type { ReceivedWebhook } from './receiver-answer.js';
 
-/** One readable line for a webhook that came in; `answer` is what it got, where that is worth a word. */
+/** One readable line for a received webhook; `answer` is its answer, if worth showing. */
 export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = ''): string {
   const body = parse(webhook.body);
   const verdict = {

@@ -27,20 +27,20 @@ interface WebhookJson {
   readonly old_secrets_until: readonly string[];
 }
 
-/** With what it has not got yet; null where that can't be counted just now. */
+/** With its undelivered events; null if they can't be counted at the moment. */
 interface ListedWebhookJson extends WebhookJson {
   readonly backlog: { readonly behind: number; readonly pending: number } | null;
 }
 
-/** `lockgate webhook …`: the URLs here, the rest in files of their own. */
+/** `lockgate webhook …`: the commands for URLs; the other files have the rest. */
 export function addWebhookCommands(program: Command): void {
-  const webhook = program.command('webhook').description('Where merchants get their pings.');
+  const webhook = program.command('webhook').description('Manage webhook URLs and deliveries.');
   withConnection(webhook.command('add').description('Add a webhook URL; prints its signing secret, once.'))
     .argument('<url>', 'http or https.')
-    .option('--merchant <name>', 'Whose URL it is; may be left out where there is one merchant only.')
+    .option('--merchant <name>', 'The merchant; optional if there is only one.')
     .option('--header <name: value>', 'A custom header for every request; can be repeated.', collect, [])
-    .option('--ordered', 'Hold a lock’s later events behind one that fails.')
-    .option('--since <time>', 'Send what was received from this time on, too; otherwise what comes from now on.')
+    .option('--ordered', 'Make a lock’s later events wait for one that fails.')
+    .option('--since <time>', 'Also send events received since this time (default: only new events).')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate webhook add https://hooks.example.com/locks --header "X-Team: bikes"',
@@ -60,11 +60,11 @@ export function addWebhookCommands(program: Command): void {
 function addChangeCommands(webhook: Command): void {
   withConnection(webhook.command('set').description('Change a webhook URL.'))
     .argument('<id>', 'Its number, from "webhook list".', readCount)
-    .option('--url <url>', 'Another address, http or https.')
+    .option('--url <url>', 'The new address, http or https.')
     .option('--header <name: value>', 'Add a header, or replace it; can be repeated.', collect, [])
-    .option('--remove-header <name>', 'Take a header away; can be repeated.', collect, [])
-    .option('--ordered <on|off>', 'Whether a lock’s later events wait behind one that fails.', readOnOff)
-    .option('--enable', 'Send to it again: what comes from now on. "webhook recover" sends what was kept meanwhile.')
+    .option('--remove-header <name>', 'Remove a header; can be repeated.', collect, [])
+    .option('--ordered <on|off>', 'Whether a lock’s later events wait for one that fails.', readOnOff)
+    .option('--enable', 'Send new events to it again; "webhook recover" sends those kept meanwhile.')
     .option('--disable', 'Send nothing to it; events are kept.')
     .addHelpText(
       'after',
@@ -72,7 +72,7 @@ function addChangeCommands(webhook: Command): void {
         '--since 2026-11-20T06:00:00Z',
     )
     .action(set);
-  withConnection(webhook.command('remove').description('End a URL’s deliveries and forget them.'))
+  withConnection(webhook.command('remove').description('Remove a webhook URL and its deliveries.'))
     .argument('<id>', 'Its number, from "webhook list".', readCount)
     .addHelpText('after', '\nExample:\n  $ lockgate webhook remove 1')
     .action(remove);
@@ -80,10 +80,10 @@ function addChangeCommands(webhook: Command): void {
     .argument('<id>', 'Its number, from "webhook list".', readCount)
     .option(
       '--grace <span>',
-      'How long the old secret signs beside it, such as 90s, 1h or 2d (default: 24h).',
+      'How long the old secret signs too, such as 90s, 1h or 2d (default: 24h).',
       readSpan,
     )
-    .option('--now', 'End the old secret at once.')
+    .option('--now', 'Invalidate the old secret at once.')
     .addHelpText('after', '\nExample:\n  $ lockgate webhook rotate-secret 1 --grace 1h')
     .action(rotate);
 }
@@ -109,10 +109,10 @@ async function add(url: string, flags: AddFlags): Promise<void> {
   if (flags.json) return printJson(webhook);
   print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
   print(`Signing secret: ${paint('bold', webhook.secret)}`);
-  note('It is shown this once. The receiver verifies with it, as Standard Webhooks says.');
+  note('The secret is shown only once. The receiver uses it to verify webhooks (Standard Webhooks).');
 }
 
-/** The `--header` flags of a call. @throws LockgateError `input-header` where one is no header, or comes twice */
+/** The `--header` flags of a call. @throws LockgateError `input-header` if one is malformed or repeated */
 function readHeaders(flags: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of flags.map(readHeader)) {
@@ -127,7 +127,7 @@ function readHeaders(flags: readonly string[]): Record<string, string> {
 function readHeader(text: string): [string, string] {
   const colon = text.indexOf(':');
   if (colon < 1)
-    throw new LockgateError('input-header', `${JSON.stringify(text)} is no header: expected "Name: value"`);
+    throw new LockgateError('input-header', `${JSON.stringify(text)} is not a header: expected "Name: value"`);
   return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
 }
 
@@ -147,7 +147,7 @@ async function list(flags: Flags): Promise<void> {
   ]);
 }
 
-/** What is not as it should be, or not for long. */
+/** The URL's problems. */
 function noteOf(webhook: WebhookJson): string {
   const { disabled_why: why, circuit, failing_since: since, old_secrets_until: until } = webhook;
   if (why !== null) return why;
@@ -168,7 +168,7 @@ interface SetFlags extends ConnectionFlags {
 
 async function set(id: number, flags: SetFlags): Promise<void> {
   const { url, header, removeHeader, ordered, enable, disable } = flags;
-  if (enable && disable) throw new LockgateError('input-webhook', 'either --enable or --disable, not both');
+  if (enable && disable) throw new LockgateError('input-webhook', '--enable and --disable exclude each other');
   const state = enable ? 'active' : disable ? 'disabled' : undefined;
   const webhook = await new GatewayClient(flags).post<WebhookJson>(`/webhooks/${id}`, {
     ...(url !== undefined && { url }),
@@ -180,8 +180,8 @@ async function set(id: number, flags: SetFlags): Promise<void> {
   if (flags.json) return printJson(webhook);
   print(`Webhook URL ${webhook.id} is ${webhook.state}: ${webhook.url}`);
   if (webhook.headers.length > 0) print(`Headers: ${webhook.headers.join(', ')}`);
-  print(webhook.ordered ? 'A lock’s later events wait behind one that fails.' : 'What fails holds nothing up.');
-  if (enable) note(`What was kept meanwhile is sent by: lockgate webhook recover --url ${webhook.id} --since TIME`);
+  print(webhook.ordered ? 'A lock’s later events wait for one that fails.' : 'Events do not wait for one that fails.');
+  if (enable) note(`To send what was kept meanwhile: lockgate webhook recover --url ${webhook.id} --since TIME`);
 }
 
 async function remove(id: number, flags: Flags): Promise<void> {
@@ -192,7 +192,7 @@ async function remove(id: number, flags: Flags): Promise<void> {
 
 async function rotate(id: number, flags: Flags & { grace?: number; now?: boolean }): Promise<void> {
   const { grace, now } = flags;
-  if (now && grace !== undefined) throw new LockgateError('input-grace', 'either --grace or --now, not both');
+  if (now && grace !== undefined) throw new LockgateError('input-grace', '--grace and --now exclude each other');
   const seconds = now ? 0 : grace;
   const answer = await new GatewayClient(flags).post<WebhookJson & { secret: string }>(
     `/webhooks/${id}/rotate-secret`,
@@ -201,6 +201,6 @@ async function rotate(id: number, flags: Flags & { grace?: number; now?: boolean
   if (flags.json) return printJson(answer);
   print(`New signing secret of webhook URL ${answer.id}: ${paint('bold', answer.secret)}`);
   const [until] = answer.old_secrets_until;
-  note(until === undefined ? 'The old one signs nothing any more.' : `The old one signs beside it until ${until}.`);
-  note('The new one is shown this once.');
+  note(until === undefined ? 'The old secret is no longer used.' : `The old secret signs too until ${until}.`);
+  note('The new secret is shown only once.');
 }

@@ -1,13 +1,13 @@
-/** An answer to "why" for people: each step its sentence, wrapped, and below it what it rests on and when it was. */
+/** Prints an answer of `lockgate why`: each step's sentence, wrapped, and below it its section and time. */
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { oneLine, paint, print, type Style } from '../../terminal/output.js';
 import { agoText } from '../../terminal/time-text.js';
 import { wrapWords } from '../../terminal/word-wrap.js';
 
-/** An answer as the operator's interface gives it. */
+/** The answer of the operator's interface. */
 export interface WhyJson {
   readonly about: { readonly kind: string; readonly id: string; readonly mac: string | null };
-  /** By the run's clock, and by the wall's. */
+  /** The current time by the run's clock; `wall_now` is wall-clock time. */
   readonly now: string;
   readonly wall_now: string;
   readonly steps: readonly WhyStepJson[];
@@ -22,10 +22,10 @@ interface WhyStepJson {
   readonly clock: 'run' | 'wall' | 'lock';
 }
 
-/** Where nobody says how wide the terminal is. */
+/** The width outside a terminal. */
 const WIDTH = 100;
 const NARROWEST = 40;
-/** Where sentences begin. */
+/** The column at which sentences start. */
 const INDENT = 14;
 
 const STYLES: Readonly<Record<string, Style>> = {
@@ -54,7 +54,7 @@ function stepLines(step: WhyStepJson, answer: WhyJson, width: number): string[] 
   return [`${head} ${first}`, ...rest.map(indented), ...below.map((line) => indented(paint('dim', line)))];
 }
 
-/** The exact time, and beside it how far it is from now, by the clock that it is by. */
+/** The exact time, and how long ago it was by the same clock. */
 function timeText({ at, clock }: WhyStepJson, { now, wall_now: wallNow }: WhyJson): string {
   if (at === null) return '';
   const nowMs = Date.parse(clock === 'wall' ? wallNow : now);
@@ -62,7 +62,7 @@ function timeText({ at, clock }: WhyStepJson, { now, wall_now: wallNow }: WhyJso
   return `; ${at}${whose} (${distance(at, nowMs)})`;
 }
 
-/** As `3 min ago` or `in 3 min`. */
+/** Such as `3 min ago` or `in 3 min`. */
 function distance(at: string, nowMs: number): string {
   if (Date.parse(at) <= nowMs) return agoText(at, nowMs);
   const mirrored = toDate(2 * nowMs - Date.parse(at));

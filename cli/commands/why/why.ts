@@ -1,4 +1,4 @@
-/** `lockgate why`: the whole chain behind what a lock did, or did not, and what became of it. */
+/** `lockgate why`: explains what a lock did or did not do, and what followed. */
 import type { Command } from 'commander';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
@@ -14,19 +14,19 @@ interface WhyFlags extends ConnectionFlags {
 }
 
 const HELP = `
-What it may be about, as other commands print it:
-  evt_…                      an event: a ping, and its way to each webhook URL
+Ids, as other commands print them:
+  evt_…                      an event: a ping, and its deliveries to each webhook URL
   evt_…/1, or --url 1        its delivery to URL 1                (webhook deliveries, webhook list)
   MAC 41/12                  an uplink by boot and sequence       (device show)
-  finding:12                 what the judge found                 (device show)
+  finding:12                 a finding of the judge               (device show)
   command:7                  a command                            (command list)
-  quarantine:3               what could not be taken              (device show)
-  MAC                        a lock now: why it is silent, or isn’t
-  MAC --at TIME              the same at a time: a date, a time of day as tail shows it, or 2h for two hours ago
+  quarantine:3               an uplink that was not accepted      (device show)
+  MAC                        a lock now: why it is silent, or not
+  MAC --at TIME              the same at a given time: a date, a time of day as in tail, or 2h for two hours ago
 
-Times are by the gateway’s clock, which is faster in a sped-up run; deliveries keep the wall’s.
+Times are by the gateway’s clock, which runs faster in a sped-up run; those of deliveries are wall-clock times.
 
-Exit codes: 0 told, 1 there is no such thing, 2 the command line is wrong, 3 the gateway can’t be reached or refuses.
+Exit codes: 0 explained, 1 nothing has this id, 2 the command line is wrong, 3 the gateway can’t be reached or refuses.
 
 Example:
   $ lockgate why evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6
@@ -35,10 +35,10 @@ Example:
 
 /** Adds the command to the program. */
 export function addWhyCommand(program: Command): void {
-  withConnection(program.command('why').description('Say why: what a lock did or did not, and what became of it.'))
-    .argument('<id...>', 'What it is about; see below.')
-    .option('--at <time>', 'With a MAC: when.')
-    .option('--url <id>', 'With an event: its delivery to this webhook URL alone.')
+  withConnection(program.command('why').description('Explain what a lock did or did not do, and what followed.'))
+    .argument('<id...>', 'What to explain; see below.')
+    .option('--at <time>', 'With a MAC: the time.')
+    .option('--url <id>', 'With an event: only its delivery to this webhook URL.')
     .addHelpText('after', HELP)
     .action(why);
 }
@@ -46,7 +46,7 @@ export function addWhyCommand(program: Command): void {
 async function why(words: readonly string[], flags: WhyFlags): Promise<void> {
   const id = words.join(' ');
   if (flags.url !== undefined && !/^evt_[^/@]+$/.test(id))
-    throw new LockgateError('input-why', '--url goes with an event’s id, evt_…');
+    throw new LockgateError('input-why', '--url requires an event’s id, evt_…');
   const query = new URLSearchParams({ id: flags.url === undefined ? id : `${id}/${flags.url}` });
   if (flags.at !== undefined) query.set('at', flags.at);
   try {
@@ -60,5 +60,5 @@ async function why(words: readonly string[], flags: WhyFlags): Promise<void> {
   }
 }
 
-/** A gateway that does not know the question at all is another one's version: that is no answer. */
+/** `no-such-route` is different: the gateway is of a version without `why`. */
 const NOT_FOUND = /^no-such-(?!route)/;

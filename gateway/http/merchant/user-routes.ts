@@ -37,10 +37,8 @@ const SESSION_PREFIX = 'logged in user session:';
 /** The login's limit in calls per hour, the unit of its header. */
 const GUESSES_AN_HOUR = (GUESSES * Hours(1)) / GUESS_WINDOW;
 
-const TOO_MANY_GUESSES = ${GUESSES_OF_STRANGERS} at the account, or from the address at all accounts.`
-`Over ${GUESSES} wrong passwords in 5 minutes for this account from this address, or over
-${GUESSES_OF_STRANGERS} for the account, or from the address for all accounts.`
-${GUESSES_OF_STRANGERS} at the account, or from the address at all accounts.`.replaceAll('\n', ' ');
+const TOO_MANY_GUESSES = `Over ${GUESSES} wrong passwords in 5 minutes for this account from this address, or over
+${GUESSES_OF_STRANGERS} for the account, or from the address for all accounts.`.replaceAll('\n', ' ');
 
 const UserStatus = Type.Unsafe<number>({ type: 'integer', format: 'int32', description: 'User Status' });
 

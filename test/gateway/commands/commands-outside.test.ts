@@ -210,12 +210,12 @@ t.test('from the command line: send and wait, list, show, cancel', async (t) => 
   t.match(await run('send', other, 'siren', '--seconds', '5', '--expires', '1s', '--wait'), {
     code: 1,
     stdout: /Command 3, siren seconds=5 for .*: expired/,
-    stderr: /Command 3: queued \(waits: lock not connected, ever\)/,
+    stderr: /Command 3: queued \(waiting: lock not connected, ever\)/,
   });
-  t.match(await run('send', other, 'reset'), { code: 0, stdout: /Command 4, reset .*waits: lock not connected/ });
+  t.match(await run('send', other, 'reset'), { code: 0, stdout: /Command 4, reset .*waiting: lock not connected/ });
   t.match(await run('list', '--state', 'queued'), {
     code: 0,
-    stdout: /4 +A4:.*reset +queued +waits: lock not connected/,
+    stdout: /4 +A4:.*reset +queued +waiting: lock not connected/,
   });
   t.match(await run('show', '4'), { code: 0, stdout: /Command 4 {2}reset {2}A4:.*\nqueued \(waits: lock not conn/ });
   t.match(await run('cancel', '4'), { code: 0, stdout: /Command 4 \(reset for .*\) is cancelled/ });
@@ -244,9 +244,9 @@ t.test('a command line that is wrong says how', async (t) => {
     [[MAC, 'unlock', '--expires', '5'], /--expires is "5": expected a span such as 90s/],
     [[MAC, 'unlock', '--at', 'dawn'], /not_before is "dawn"/],
     [[MAC, 'set-power', '--high-window', '07:00'], /--high-window is "07:00"/],
-    [[MAC, 'set-power', '--utc-offset', '+01:00'], /--utc-offset belongs to --high-window/],
+    [[MAC, 'set-power', '--utc-offset', '+01:00'], /--utc-offset requires --high-window/],
     [[MAC, 'set-power', '--airplane', 'off'], /--airplane is "off": expected on\./],
-    [[MAC, 'unlock', '--all'], /go together, and without MACs/],
+    [[MAC, 'unlock', '--all'], /used together, and without MACs/],
   ];
   const answers = await Promise.all(cases.map(([args]) => lockgate(gateway, 'command', 'send', ...args)));
   for (const [index, [args, stderr]] of cases.entries()) t.match(answers[index], { code: 2, stderr }, args.join(' '));

@@ -278,7 +278,7 @@ t.test('the commands: for people, for programs, and how they fail', async (t) =>
   t.match(await run('forget-secrets', '--yes'), { code: 3, stderr: /is this store's key: nothing is lost/ });
   rmSync(path.join(at.folder, 'key'));
   t.match(await run('rotate-key'), { code: 3, stderr: /key is missing/ });
-  t.match(await run('forget-secrets'), { code: 2, stderr: /say --yes/ });
+  t.match(await run('forget-secrets'), { code: 2, stderr: /confirm with --yes/ });
   t.match(await run('forget-secrets', '--yes'), {
     code: 0,
     stdout:

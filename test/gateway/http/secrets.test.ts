@@ -37,7 +37,7 @@ t.test('keys and users from the command line: for people, for programs, and how 
   const made = await lockgate('key', 'create', 'shop backend');
   t.match(made, {
     code: 0,
-    stdout: /Made API key [0-9a-f]{12} \(shop backend\) for Amber\.\nKey: lgk_/,
+    stdout: /Created API key [0-9a-f]{12} \(shop backend\) for Amber\.\nKey: lgk_/,
     stderr: /curl/,
   });
   const key = /lgk_\S+/.exec(made.stdout)?.[0] ?? '';

@@ -237,7 +237,7 @@ t.test('SIGHUP reads the certificate again', async (t) => {
   t.equal((await RawLock.openTls(t, port, FIRST.cert)).fingerprint, fingerprintOf(files));
   writeCertificate(folder, SECOND);
   serve.kill('SIGHUP');
-  await serve.line(/was read again/, 'stderr');
+  await serve.line(/reread the certificate/, 'stderr');
   t.equal((await RawLock.openTls(t, port, SECOND.cert)).fingerprint, fingerprintOf(files));
   writeFileSync(files.key, 'no key');
   serve.kill('SIGHUP');
@@ -261,9 +261,9 @@ t.test('SIGHUP without a certificate changes nothing, at whatever moment it come
   await hasBegun;
   serve.kill('SIGHUP');
   await serve.line(/Ctrl-C/);
-  await serve.line(/nothing to read again/, 'stderr');
+  await serve.line(/nothing to reread/, 'stderr');
   serve.kill('SIGHUP');
-  await serve.lines(/nothing to read again/, 2, 'stderr');
+  await serve.lines(/nothing to reread/, 2, 'stderr');
   serve.kill('SIGTERM');
   t.match(await serve.end(20), { code: 0 });
 });

@@ -221,7 +221,7 @@ t.test('trigger: exit codes, one URL alone, and the list', async (t) => {
   const wrong: [string[], number, RegExp][] = [
     [['fire', MAC], 2, /there is no story "fire"\. Expected one of theft, commute/],
     [[], 2, /Which story\?/],
-    [['theft'], 2, /whose story\?/],
+    [['theft'], 2, /the lock is missing/],
     [['theft', 'zz'], 2, /12 hex digits/],
     [['gps', 'A4C138F0E1D2'], 3, /no device/],
     [['gps', MAC, '--url', '7'], 3, /no webhook URL 7/],

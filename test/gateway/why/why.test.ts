@@ -397,7 +397,7 @@ t.test('the command line: for people, for programs, and how it fails', async (t)
     [['12'], 2, /12 could be several things: say finding:12, command:12 or quarantine:12/],
     [['finding:1', '--at', '2h'], 2, /a time goes with a MAC alone/],
     [[MAC, '--at', 'soon'], 2, /expected a date such as/],
-    [[MAC, '--url', '1'], 2, /--url goes with an event/],
+    [[MAC, '--url', '1'], 2, /--url requires an event/],
   ];
   for (const [args, code, says] of ends) {
     const ended = await run(...args);

@@ -91,11 +91,11 @@ const FIRST: readonly CommandCase[] = [
   {
     command: 'why',
     shows: `${LOCK} 41/13`,
-    wrong: [`${LOCK} --url 1`, /--url goes with an event’s id/],
+    wrong: [`${LOCK} --url 1`, /--url requires an event’s id/],
     no: 'finding:99',
   },
   { command: 'notices', shows: '--all', wrong: ['--kind lost', /--kind is "lost": expected url-disabled/] },
-  { command: 'notices read', shows: '1', json: '--all', wrong: ['', /which notices\? name their ids, or say --all/] },
+  { command: 'notices read', shows: '1', json: '--all', wrong: ['', /expected ids of notices, or --all/] },
   { command: 'audit', shows: '--limit 5', wrong: ['--since yesterday', /--since is "yesterday": expected a span/] },
   {
     command: 'merchant add',
@@ -170,7 +170,7 @@ const DEVICES: readonly CommandCase[] = [
   {
     command: 'device erase',
     shows: 'A4:C1:38:F0:E1:E1 --yes',
-    wrong: ['A4:C1:38:F0:E1:E1', /erasing is for good, and there is no terminal to ask on: give --yes/],
+    wrong: ['A4:C1:38:F0:E1:E1', /erasing can’t be undone, and there is no terminal to ask on: confirm with --yes/],
   },
   {
     command: 'device rejudge',
@@ -212,7 +212,7 @@ const WEBHOOKS: readonly CommandCase[] = [
     command: 'webhook add',
     shows: 'http://127.0.0.1:9/locks --merchant "Basil Bikes" --header "X-Team: bikes"',
     json: 'http://127.0.0.1:9/more --merchant "Basil Bikes" --ordered',
-    wrong: ['ftp://hooks.example.com/ --merchant "Basil Bikes"', /no http or https URL/],
+    wrong: ['ftp://hooks.example.com/ --merchant "Basil Bikes"', /not an http or https URL/],
     refused: 'http://127.0.0.1:9/locks --merchant Nobody',
   },
   { command: 'webhook list', shows: '', wrong: ['--watch often', /Expected seconds/] },
@@ -220,7 +220,7 @@ const WEBHOOKS: readonly CommandCase[] = [
     command: 'webhook set',
     shows: '2 --ordered on --disable',
     json: '2 --enable',
-    wrong: ['2 --enable --disable', /either --enable or --disable, not both/],
+    wrong: ['2 --enable --disable', /--enable and --disable exclude each other/],
     refused: '99 --enable',
   },
   {
@@ -398,7 +398,7 @@ const HOUSEKEEPING: readonly CommandCase[] = [
   {
     command: 'config forget-secrets',
     shows: '--data closed --yes',
-    wrong: ['--data closed', /say --yes if meant/],
+    wrong: ['--data closed', /confirm with --yes/],
     before: loseKey,
   },
   {
@@ -413,7 +413,7 @@ const HOUSEKEEPING: readonly CommandCase[] = [
     varies: STORE_SIZE,
     shows: '--out monday.sqlite',
     json: '--out tuesday.sqlite',
-    wrong: ['--out fine.jsonl', /is there already; --force takes its place/],
+    wrong: ['--out fine.jsonl', /exists already; --force overwrites it/],
     down: '--out friday.sqlite',
     before: async ({ data }) => {
       while (existsSync(path.join(data, 'backup.part'))) await new Promise<void>((resolve) => afterThisTurn(resolve));
@@ -422,7 +422,7 @@ const HOUSEKEEPING: readonly CommandCase[] = [
   {
     command: 'db accept',
     shows: '--data closed --yes',
-    wrong: ['--data closed', /say --yes if meant/],
+    wrong: ['--data closed', /confirm with --yes/],
     before: spoilSums,
   },
   { command: 'db migrate', varies: STORE_SIZE, shows: '--data closed --dry-run', wrong: ['--data nowhere', /nowhere/] },

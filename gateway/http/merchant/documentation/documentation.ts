@@ -24,15 +24,9 @@ const PAGE_CSP = [
 
 const DESCRIPTION = `The merchants’ interface of lockgate: a pet registry, users with sessions, and a test webhook for
 locks. Calls need an **API key** as the user of HTTP basic authentication, with an empty password. \`PUT /v2/pet\`
-takes a **bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from \`POST /oauth/token\`. are \`application/problem+json\` (RFC 9457). Members that a body has beside those named here are ignored, and an
-optional member that is null is as good as absent. Whole
-numbers are exact to the last digit of an int64.`;
-Errors
+takes a **bearer token** and \`POST /test_webhook\` an \`access_token\`: both come from \`POST /oauth/token\`. Errors
 are \`application/problem+json\` (RFC 9457). Unknown members of a body are ignored; null for an optional member is the
 same as leaving it out. Whole numbers are exact to the last digit of an int64.`;
-are \`application/problem+json\` (RFC 9457). Members that a body has beside those named here are ignored, and an
-optional member that is null is as good as absent. Whole
-numbers are exact to the last digit of an int64.`;
 
 const TAGS = [
   { name: 'pets', description: 'The pet registry.' },
