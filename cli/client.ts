@@ -160,7 +160,10 @@ export function ownerHere(): AuditWho {
 function checkGateway(base: string): void {
   if (URL.canParse(base) && /^https?:$/.test(new URL(base).protocol)) return;
   const given = JSON.stringify(base.slice(0, 120));
-  throw new LockgateError('input-gateway', `${given} is not the URL of a gateway: expected http://host:port or https://…`);
+  throw new LockgateError(
+    'input-gateway',
+    `${given} is not the URL of a gateway: expected http://host:port or https://…`,
+  );
 }
 
 /** Warns if the token goes to another machine unencrypted. */

@@ -76,7 +76,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_DATA',
     default: './data',
     unit: 'folder',
-    meaning: 'Where the store, the key and the operator’s token live.',
+    meaning: 'The folder of the store, the key and the operator’s token.',
   },
   {
     key: 'keyFile',
@@ -84,7 +84,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_KEY_FILE',
     default: '',
     unit: 'file',
-    meaning: 'The key that secrets are encrypted with, made at the first start; empty: `key` in the data folder.',
+    meaning: 'The key that secrets are encrypted with, created at the first start; empty: `key` in the data folder.',
   },
   {
     key: 'mqttHost',
@@ -92,8 +92,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_MQTT_HOST',
     default: '127.0.0.1',
     unit: 'address',
-    meaning:
-      'Where locks connect without TLS. It carries secrets in clear, so it is loopback unless you say otherwise.',
+    meaning: 'Where locks connect without TLS. It carries secrets in clear text, so it is loopback by default.',
   },
   {
     key: 'mqttPort',
@@ -109,7 +108,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_MQTT_TLS_HOST',
     default: '0.0.0.0',
     unit: 'address',
-    meaning: 'Where locks connect over TLS, once there is a certificate: by default every address of the machine.',
+    meaning: 'Where locks connect over TLS, if there is a certificate; by default every address of the machine.',
   },
   {
     key: 'mqttTlsPort',
@@ -125,7 +124,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_MQTT_TLS_CERT',
     default: '',
     unit: 'file (PEM)',
-    meaning: 'The certificate, with its chain. TLS listens only where it is set. SIGHUP reads it again.',
+    meaning: 'The certificate, with its chain; enables TLS. SIGHUP rereads it.',
   },
   {
     key: 'mqttTlsKey',
@@ -173,7 +172,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_HTTP_HOST',
     default: '127.0.0.1',
     unit: 'address',
-    meaning: 'Where merchants connect without TLS. Put a proxy with TLS before it, or say otherwise.',
+    meaning: 'Where merchants connect without TLS. Put a TLS proxy in front of it.',
   },
   {
     key: 'httpPort',
@@ -189,7 +188,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_HTTP_CORS_ORIGIN',
     default: '',
     unit: 'origins, separated by commas',
-    meaning: 'Whose pages may call the merchants’ interface from a browser, such as https://example.com.',
+    meaning: 'Origins whose pages may call the merchants’ interface, such as https://example.com.',
   },
   {
     key: 'httpPerAddress',
@@ -205,7 +204,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_TRUSTED_PROXIES',
     default: '',
     unit: 'address ranges, separated by commas',
-    meaning: 'Proxies before the HTTP ports whose X-Forwarded-For and X-Forwarded-Proto count; nobody else’s do.',
+    meaning: 'Proxies in front of the HTTP ports whose X-Forwarded-For and X-Forwarded-Proto are believed.',
   },
   ...FAIRNESS_SETTINGS,
   {
@@ -238,7 +237,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_KEEP_DAYS',
     default: '400',
     unit: 'days',
-    meaning: 'How long pings, findings and deliveries are kept: 31 or more, or 0 for ever.',
+    meaning: 'How long pings, findings and deliveries are kept: 31 or more, or 0 for unlimited.',
   },
   {
     key: 'logFormat',
@@ -246,7 +245,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_LOG_FORMAT',
     default: 'auto',
     unit: 'auto, pretty or json',
-    meaning: 'How the log is written to stderr: lines for people, or JSON Lines; auto is pretty on a terminal.',
+    meaning: 'The log’s format on stderr: readable lines or JSON Lines; auto is pretty on a terminal.',
   },
   {
     key: 'logLevel',
@@ -254,7 +253,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_LOG_LEVEL',
     default: 'info',
     unit: 'debug, info, warn, error or fatal',
-    meaning: 'The least serious lines that the log has; debug has every connection.',
+    meaning: 'The minimum level of the log; debug includes every connection.',
   },
 ] as const satisfies readonly Setting[]);
 

@@ -37,7 +37,10 @@ export function addUserCommands(program: Command): void {
     .argument('<username>', 'The login name.')
     .option('--merchant <name>', 'The merchant; optional if there is only one.')
     .option('--email <address>', 'The user’s email address.')
-    .option('--password-file <file>', 'A file whose first line is the password; - for stdin (default: a generated one).')
+    .option(
+      '--password-file <file>',
+      'A file whose first line is the password; - for stdin (default: a generated one).',
+    )
     .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes"')
     .action(add);
   withWatch(withConnection(user.command('list').description('List a merchant’s users.')))

@@ -11,7 +11,10 @@ export function withConnection(command: Command): Command {
 /** As {@link withConnection}, for a command that prints JSON anyway. */
 export function withGateway(command: Command): Command {
   return command
-    .option('--gateway <url>', 'The gateway’s operator interface [LOCKGATE_GATEWAY] (default: that of the data folder).')
+    .option(
+      '--gateway <url>',
+      'The gateway’s operator interface [LOCKGATE_GATEWAY] (default: that of the data folder).',
+    )
     .option('--token <token>', 'The operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
     .option('--data <folder>', 'The gateway’s data folder [LOCKGATE_DATA] (default: ./data).');
 }

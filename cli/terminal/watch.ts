@@ -52,7 +52,10 @@ export function watched<Words extends unknown[]>(
     const flags = words.at(-2) as unknown as WatchFlags;
     if (flags.watch === undefined) return await list(...words);
     if (!process.stdout.isTTY && !flags.json)
-      throw new LockgateError('input-watch', '--watch redraws a terminal: in a pipe add --json, for one line per refresh');
+      throw new LockgateError(
+        'input-watch',
+        '--watch redraws a terminal: in a pipe add --json, for one line per refresh',
+      );
     const seconds = flags.watch === true ? DEFAULT_SECONDS : flags.watch;
     const interrupted = untilInterrupted();
     const watch = new Watch(async () => await list(...words), `${pathOf(command)}, every ${seconds} s`, interrupted);

@@ -47,7 +47,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_MERCHANT_REQUESTS_BURST',
     default: '200',
     unit: 'requests',
-    meaning: 'How many at once, after a pause.',
+    meaning: 'The largest burst.',
   },
   {
     key: 'merchantBytes',
@@ -63,7 +63,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_MERCHANT_BYTES_BURST',
     default: '8388608',
     unit: 'bytes',
-    meaning: 'How much at once, after a pause.',
+    meaning: 'The largest burst.',
   },
   {
     key: 'merchantHashes',
@@ -79,7 +79,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_MERCHANT_HASHES_BURST',
     default: '1000',
     unit: 'passwords',
-    meaning: 'How many at once, after a pause.',
+    meaning: 'The largest burst.',
   },
   {
     key: 'merchantPets',
@@ -87,7 +87,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_MERCHANT_PETS',
     default: '100000',
     unit: 'pets',
-    meaning: 'How many pets a merchant may keep; 0 for any number.',
+    meaning: 'How many pets a merchant may store; 0 for any number.',
   },
   {
     key: 'merchantPetBytes',
@@ -95,7 +95,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_MERCHANT_PET_BYTES',
     default: '16384',
     unit: 'bytes',
-    meaning: 'How large a pet may be, and the body that says so; at most 1 MiB.',
+    meaning: 'The largest pet, and the largest body with one; at most 1 MiB.',
   },
   {
     key: 'merchantUsers',
@@ -103,7 +103,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_MERCHANT_USERS',
     default: '1000000',
     unit: 'users',
-    meaning: 'How many users a merchant may keep; 0 for any number.',
+    meaning: 'How many users a merchant may store; 0 for any number.',
   },
   {
     key: 'merchantKeptBytes',
@@ -111,7 +111,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_MERCHANT_KEPT_BYTES',
     default: '1073741824',
     unit: 'bytes',
-    meaning: 'How much a merchant may keep of pets, users, sessions and tokens together; 0 for any amount.',
+    meaning: 'How much a merchant may store in pets, users, sessions and tokens together; 0 for any amount.',
   },
   {
     key: 'nameLength',
@@ -127,7 +127,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_STRANGER_REQUESTS',
     default: '100',
     unit: 'requests a second',
-    meaning: 'How many HTTP requests an address may make, on average, that no merchant’s key or token is with; 0: any.',
+    meaning: 'HTTP requests that one address may make without a valid key or token, on average; 0 for any number.',
   },
   {
     key: 'strangerRequestsBurst',
@@ -135,7 +135,7 @@ export const FAIRNESS_SETTINGS = [
     environment: 'LOCKGATE_STRANGER_REQUESTS_BURST',
     default: '1000',
     unit: 'requests',
-    meaning: 'How many at once, after a pause.',
+    meaning: 'The largest burst.',
   },
 ] as const satisfies readonly FairnessSetting[];
 

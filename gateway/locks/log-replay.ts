@@ -7,10 +7,10 @@ import { type Finding, type JudgeEvent, newVerdict, type Verdict } from '../../p
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import { NO_MARKS } from '../../proto/wire/uplink-life.js';
-import { isLegible, judgeEventOf } from './log-entry.js';
 import { JudgeFailure, type Judging } from '../ingest/judging.js';
 import type { Judged, Store, StoredUplink } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, noteUplink } from './device-state.js';
+import { isLegible, judgeEventOf } from './log-entry.js';
 
 /** Entries of the log read at once. */
 const PIECE = 500;

@@ -11,10 +11,10 @@ import { silences } from '../../proto/power/judge/lapse.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { RuleName } from '../../proto/power/rules.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import { judgeEventOf } from './log-entry.js';
 import { JudgeFailure, type Judging, messageOf } from '../ingest/judging.js';
 import type { LogEntry, Store } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState } from './device-state.js';
+import { judgeEventOf } from './log-entry.js';
 import { judgeAgain } from './log-replay.js';
 
 /** Entries of the log that are judged between two turns of the event loop: some 5 ms. */

@@ -7,8 +7,8 @@ import type { JudgeEvent, UplinkEvent } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { HistoryReplay, type JudgedHistory } from '../../proto/why/history.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
-import { judgeEventOf } from '../locks/log-entry.js';
 import type { Judging } from '../ingest/judging.js';
+import { judgeEventOf } from '../locks/log-entry.js';
 import type { LogEntry, Store, StoredUplink } from '../store/contract/store.js';
 
 /** Uplinks that are judged once more, at the most, and as many events of connections: weeks of a busy lock. */

@@ -68,7 +68,10 @@ t.test('merchant, device and webhook: add and list, for people and as JSON', asy
     code: 0,
     stdout: /1 +Amber Bikes +http:\/\/127.0.0.1:9\/ +active/,
   });
-  t.match(await lockgate(['merchant', 'list'], { ...at, LOCKGATE_TOKEN: 'x' }), { code: 3, stderr: /requires the token/ });
+  t.match(await lockgate(['merchant', 'list'], { ...at, LOCKGATE_TOKEN: 'x' }), {
+    code: 3,
+    stderr: /requires the token/,
+  });
 });
 
 t.test('what a stranger wrote does not move the cursor in an error either', async (t) => {

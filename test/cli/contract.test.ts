@@ -188,7 +188,10 @@ t.test('what is no gateway is told as such, and what breaks in us is exit code 4
   t.match(await runCommand(['merchant', 'list'], { environment }), { code: 3, stderr: /no JSON.*Name another/ });
   // An answer that no gateway of ours gives.
   answer = '{}';
-  t.match(await runCommand(['merchant', 'list'], { environment }), { code: 4, stderr: /^lockgate: internal error: TypeError/ });
+  t.match(await runCommand(['merchant', 'list'], { environment }), {
+    code: 4,
+    stderr: /^lockgate: internal error: TypeError/,
+  });
 });
 
 t.test('no snapshot is left of a command that there is not', async (t) => {

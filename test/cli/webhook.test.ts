@@ -54,7 +54,11 @@ t.test('set, rotate-secret, remove: for people, for programs, and how they fail'
   t.match(await webhook('set', '1', '--enable'), { code: 0, stdout: /is active/ }, 'which it was already');
   const rotated = JSON.parse((await webhook('rotate-secret', '1', '--grace', '1h', '--json')).stdout);
   t.match(rotated, { secret: /^whsec_/, old_secrets_until: [/^20/] });
-  t.match(await webhook('rotate-secret', '1', '--now'), { code: 0, stdout: /whsec_/, stderr: /old secret is no longer used/ });
+  t.match(await webhook('rotate-secret', '1', '--now'), {
+    code: 0,
+    stdout: /whsec_/,
+    stderr: /old secret is no longer used/,
+  });
   const listed = await webhook('list', '--json');
   t.match(JSON.parse(listed.stdout), { webhooks: [{ circuit: 'closed', old_secrets_until: [], failing_since: null }] });
   t.notMatch(listed.stdout, /whsec_|secret_sealed/, 'no secret is shown twice');

@@ -75,7 +75,11 @@ function addSend(command: Command): void {
 }
 
 function addList(command: Command): void {
-  withWatch(withConnection(command.command('list').description('List commands, the newest first, and what they are waiting for.')))
+  withWatch(
+    withConnection(
+      command.command('list').description('List commands, the newest first, and what they are waiting for.'),
+    ),
+  )
     .option('--mac <mac>', 'Only of this lock.')
     .addOption(
       new Option('--state <state>', 'Only in this state.').choices([

@@ -119,14 +119,20 @@ function readParameters(flags: SendFlags): Readonly<Record<string, unknown>> {
 function readWindow(text: string, offset: string): object {
   const [from, to, ...more] = text.split('-');
   if (to === undefined || more.length > 0)
-    throw new LockgateError('input-command', `--high-window is ${JSON.stringify(text)}: expected a window such as 07:00-19:00`);
+    throw new LockgateError(
+      'input-command',
+      `--high-window is ${JSON.stringify(text)}: expected a window such as 07:00-19:00`,
+    );
   return { from, to, utc_offset_minutes: readOffset(offset) };
 }
 
 function readOffset(text: string): number {
   const match = /^([+-])(\d\d):([0-5]\d)$/.exec(text);
   if (match === null)
-    throw new LockgateError('input-command', `--utc-offset is ${JSON.stringify(text)}: expected an offset such as +01:00`);
+    throw new LockgateError(
+      'input-command',
+      `--utc-offset is ${JSON.stringify(text)}: expected an offset such as +01:00`,
+    );
   const minutes = Number(match[2]) * 60 + Number(match[3]);
   return match[1] === '-' ? -minutes : minutes;
 }

@@ -32,15 +32,16 @@ export function addConfigCommands(program: Command): void {
       const { resetToken } = await import('./token-reset.js');
       await resetToken(flags);
     });
-  withPlace(config.command('rotate-key').description('Encrypt all secrets with a new key; the secrets themselves stay the same.'))
+  withPlace(
+    config
+      .command('rotate-key')
+      .description('Encrypt all secrets with a new key; the secrets themselves stay the same.'),
+  )
     .addHelpText('after', '\nNo gateway may run on the folder. Back up the new key, separately from the store.')
     .addHelpText('after', '\nExample:\n  $ lockgate config rotate-key --data ./data')
     .action(rotate);
   withPlace(config.command('forget-secrets').description('Continue without a lost key: every secret becomes invalid.'))
-    .option(
-      '--yes',
-      'Confirm: webhook URLs are disabled, API keys revoked, and locks need new secrets to connect.',
-    )
+    .option('--yes', 'Confirm: webhook URLs are disabled, API keys revoked, and locks need new secrets to connect.')
     .addHelpText('after', '\nRefused if the key exists. Lists who needs a new secret.')
     .addHelpText('after', '\nExample:\n  $ lockgate config forget-secrets --data ./data --yes')
     .action(forget);

@@ -36,11 +36,7 @@ export async function showConfig(flags: ShowFlags): Promise<void> {
   const running = isGiven ? undefined : await askGateway(flags);
   const settings = running?.settings ?? (await localSettings({ ...given, data }));
   if (json === true) return printJson({ running: running !== undefined, gateway: running?.origin ?? null, settings });
-  note(
-    running === undefined
-      ? '"lockgate serve" would use:'
-      : `The gateway at ${running.origin} uses:`,
-  );
+  note(running === undefined ? '"lockgate serve" would use:' : `The gateway at ${running.origin} uses:`);
   printTable(settings, COLUMNS);
 }
 

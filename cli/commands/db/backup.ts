@@ -65,9 +65,7 @@ export async function backUp(flags: BackupFlags): Promise<void> {
       key_id: keyId,
       not_included: ['key', 'operator-token', 'tls'],
     });
-  print(
-    `${flags.out} contains everything acknowledged before ${began}: ${sums.bytes.toLocaleString('en')} bytes.`,
-  );
+  print(`${flags.out} contains everything acknowledged before ${began}: ${sums.bytes.toLocaleString('en')} bytes.`);
   const key = keyId === null ? 'The key' : `The key (${keyId})`;
   note(`${key} is not included: back it up separately. Without it the backup can’t be used.`);
   note(`Also not included: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);

@@ -53,9 +53,7 @@ Example:
 
 /** Adds the group to the program. */
 export function addDbCommands(program: Command): void {
-  const db = program
-    .command('db')
-    .description('Check, back up, migrate or accept the store.');
+  const db = program.command('db').description('Check, back up, migrate or accept the store.');
   db.command('check')
     .description('Check the store for damage and inconsistencies.')
     .argument('[file]', 'A store file or a backup (default: the store in the data folder).')
@@ -66,7 +64,9 @@ export function addDbCommands(program: Command): void {
       const { checkStore } = await import('./check.js');
       await checkStore(file, flags);
     });
-  withConnection(db.command('backup').description('Back up the store into one file, with or without a running gateway.'))
+  withConnection(
+    db.command('backup').description('Back up the store into one file, with or without a running gateway.'),
+  )
     .requiredOption('--out <file>', 'The backup file; only you can read it (mode 600).')
     .option('--force', 'Overwrite an existing file.')
     .addHelpText('after', BACKUP_HELP)

@@ -101,9 +101,7 @@ export function addDeviceCommands(program: Command): void {
   withWatch(withConnection(device.command('list').description('List the locks with their latest state.')))
     .addHelpText('after', '\nExample:\n  $ lockgate device list')
     .action(watched(list));
-  withConnection(
-    device.command('show').description('Show one lock: its state, latest uplinks, findings and refusals.'),
-  )
+  withConnection(device.command('show').description('Show one lock: its state, latest uplinks, findings and refusals.'))
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
     .action(show);

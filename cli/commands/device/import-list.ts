@@ -40,8 +40,7 @@ interface CsvRecord {
 export function readImportList(file: string): ListedLock[] {
   const name = file === '-' ? 'standard input' : file;
   const [first, ...rest] = readRecords(name, readText(file));
-  if (first === undefined)
-    throw new LockgateError('input-import', `${name} lists no lock: expected one MAC per line`);
+  if (first === undefined) throw new LockgateError('input-import', `${name} lists no lock: expected one MAC per line`);
   const columns = readHeader(name, first);
   const records = columns === undefined ? [first, ...rest] : rest;
   const locks: ListedLock[] = [];

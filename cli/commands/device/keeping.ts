@@ -11,7 +11,10 @@ type Flags = ConnectionFlags & { readonly json?: boolean };
 /** `lockgate device import|set|reflashed|remove|rejudge|erase`. */
 export function addKeepingCommands(device: Command): void {
   withConnection(device.command('import').description('Add many locks from CSV, all or none; prints their secrets.'))
-    .argument('<file>', 'CSV with a MAC and optionally a merchant per line; a header "mac,merchant" is optional; - for stdin.')
+    .argument(
+      '<file>',
+      'CSV with a MAC and optionally a merchant per line; a header "mac,merchant" is optional; - for stdin.',
+    )
     .option('--merchant <name>', 'The merchant of lines that name none; optional if there is only one.')
     .option('--simulated', 'Simulated locks: judged and delivered, but not billed.')
     .option('--out <file>', 'Write the secrets to this new file as mac,secret (mode 600; default: standard output).')
@@ -27,7 +30,9 @@ export function addKeepingCommands(device: Command): void {
     .option('--not-simulated', 'It is a real lock.')
     .addHelpText('after', '\nExample:\n  $ lockgate device set A4:C1:38:F0:E1:D2 --merchant "Basil Bikes"')
     .action(set);
-  withConnection(device.command('reflashed').description('Report that a lock’s flash was wiped and its boot counter starts again.'))
+  withConnection(
+    device.command('reflashed').description('Report that a lock’s flash was wiped and its boot counter starts again.'),
+  )
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .option('--at <time>', 'When its boot counter started again, by its clock, in RFC 3339 (default: now).')
     .addHelpText(
@@ -38,7 +43,9 @@ export function addKeepingCommands(device: Command): void {
         '\n\nExample:\n  $ lockgate device reflashed A4:C1:38:F0:E1:D2 --at 2026-11-20T18:00:01Z',
     )
     .action(reflashed);
-  withConnection(device.command('remove').description('Take a lock out of service; its history is kept until it expires.'))
+  withConnection(
+    device.command('remove').description('Take a lock out of service; its history is kept until it expires.'),
+  )
     .argument('<mac>', 'Its MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device remove A4:C1:38:F0:E1:D2')
     .action(remove);

@@ -35,7 +35,12 @@ export function printCoverage(cells: readonly CoverageCell[]): void {
   ]);
   const allowed = cells.filter((cell) => cell.isAllowed);
   const seen = allowed.filter((cell) => cell.pings > 0).length;
-  print(paint('dim', `${seen} of ${allowed.length} allowed by the model were seen; ! marks what was seen but is not allowed.`));
+  print(
+    paint(
+      'dim',
+      `${seen} of ${allowed.length} allowed by the model were seen; ! marks what was seen but is not allowed.`,
+    ),
+  );
   print('');
 }
 

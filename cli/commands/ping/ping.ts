@@ -9,9 +9,7 @@ export function addPingCommands(program: Command): void {
     .command('decode')
     .description('Show the content of an uplink’s bytes, and their size on the air.')
     .argument('[bytes]', 'Hex or base64 (default: standard input).')
-    .addOption(
-      new Option('--from <form>', 'The encoding of the bytes, if it is ambiguous.').choices(['hex', 'base64']),
-    )
+    .addOption(new Option('--from <form>', 'The encoding of the bytes, if it is ambiguous.').choices(['hex', 'base64']))
     .option('--json', 'Print one JSON document.')
     .addHelpText(
       'after',

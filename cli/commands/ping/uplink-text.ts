@@ -66,10 +66,7 @@ function readBytes(text: string, form: DecodeFlags['from']): Buffer {
   if (form !== 'base64' && HEX.test(compact)) return Buffer.from(compact, 'hex');
   const trimmed = text.replace(/\s/g, '');
   if (form !== 'hex' && BASE64.test(trimmed)) return Buffer.from(trimmed, 'base64');
-  throw new LockgateError(
-    'input-bytes',
-    `the text is not ${form ?? 'hex or base64'}: expected the bytes of an uplink`,
-  );
+  throw new LockgateError('input-bytes', `the text is not ${form ?? 'hex or base64'}: expected the bytes of an uplink`);
 }
 
 /** Also accepts the output of `ping decode --json` and a line of a trace, with the uplink in `ping` or `ack`. */

@@ -121,7 +121,10 @@ function rereadFiles({ mqttTls }: Config, gateway: Gateway, log: Logger): void {
   }
   try {
     const { validTo, fingerprint } = gateway.reloadTls();
-    log.info({ event: 'tls-read', valid_to: validTo, fingerprint }, `reread the certificate; it is valid until ${validTo}`);
+    log.info(
+      { event: 'tls-read', valid_to: validTo, fingerprint },
+      `reread the certificate; it is valid until ${validTo}`,
+    );
   } catch (error) {
     if (!(error instanceof LockgateError)) throw error;
     log.error({ event: 'tls-wrong' }, `${error.message}; the previous certificate stays in use`);

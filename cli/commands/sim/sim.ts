@@ -20,9 +20,7 @@ const FLEET_FLAGS = ['locks', 'days', 'seed', 'pace', 'mix', 'bug', 'fault', 'st
 
 /** Adds the group to the program. */
 export function addSimCommands(program: Command): void {
-  const sim = program
-    .command('sim')
-    .description('Simulate locks, with firmware bugs and network faults.');
+  const sim = program.command('sim').description('Simulate locks, with firmware bugs and network faults.');
   addRun(sim);
   addPlan(sim);
   addSimShell(sim);

@@ -70,7 +70,8 @@ const LINES: Readonly<Record<string, (event: EventJson) => LineParts>> = {
     return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text };
   },
   'cannot-record': ({ url_id: id, state, why }) => {
-    const text = state === 'began' ? `the outcome of a delivery can't be recorded (${why})` : 'outcomes are recorded again';
+    const text =
+      state === 'began' ? `the outcome of a delivery can't be recorded (${why})` : 'outcomes are recorded again';
     return { kind: 'hook', style: state === 'began' ? 'red' : 'green', text: `URL ${id}: ${text}` };
   },
   swept: ({ before, uplinks, others, held }) => {

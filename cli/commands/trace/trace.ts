@@ -15,9 +15,7 @@ const FILES = ['<file...>', 'Traces; a name that ends in .gz is gzipped, - is th
 
 /** Adds the group to the program. */
 export function addTraceCommands(program: Command): void {
-  const trace = program
-    .command('trace')
-    .description('Judge, list, anonymise, record and replay traces of locks.');
+  const trace = program.command('trace').description('Judge, list, anonymise, record and replay traces of locks.');
   addCheck(trace);
   addShow(trace);
   addAnonymise(trace);

@@ -57,7 +57,8 @@ export async function showUsage(mac: string | undefined, flags: UsageFlags): Pro
   if (flags.json) return printJson({ usage: shown, total });
   if (usage.length === 0) return note('There was no usage.');
   printRows(shown, total);
-  if (shown.length < rows.length) note(`${rows.length - shown.length} more rows, included in TOTAL; --limit shows them.`);
+  if (shown.length < rows.length)
+    note(`${rows.length - shown.length} more rows, included in TOTAL; --limit shows them.`);
 }
 
 function byMonthAndBytes(one: UsageRow, other: UsageRow): number {

@@ -90,7 +90,10 @@ export async function triggerStory(
   const story = findStory(name);
   const mac = parseMac(macText ?? '');
   if (!mac.ok)
-    throw new LockgateError('bad-mac', macText === undefined ? 'the lock is missing: expected its MAC' : mac.error.message);
+    throw new LockgateError(
+      'bad-mac',
+      macText === undefined ? 'the lock is missing: expected its MAC' : mac.error.message,
+    );
   const client = new GatewayClient(flags);
   const lock = readLock(mac.value, await client.get<DeviceJson>(`/devices/${mac.value}`));
   const nowMs = systemClock.now();
@@ -162,7 +165,10 @@ interface StorySending {
 }
 
 /** Sends one ping after the other, each at its time and after all answers to the previous one. */
-async function sendPings(sending: StorySending, pings: readonly StoryPing[]): Promise<{ sent: number; failed: number }> {
+async function sendPings(
+  sending: StorySending,
+  pings: readonly StoryPing[],
+): Promise<{ sent: number; failed: number }> {
   const { client, mac, startMs, flags, interrupted } = sending;
   let sent = 0;
   let failed = 0;

@@ -78,11 +78,7 @@ function addChangeCommands(webhook: Command): void {
     .action(remove);
   withConnection(webhook.command('rotate-secret').description('Give a URL a new signing secret; prints it, once.'))
     .argument('<id>', 'Its number, from "webhook list".', readCount)
-    .option(
-      '--grace <span>',
-      'How long the old secret signs too, such as 90s, 1h or 2d (default: 24h).',
-      readSpan,
-    )
+    .option('--grace <span>', 'How long the old secret signs too, such as 90s, 1h or 2d (default: 24h).', readSpan)
     .option('--now', 'Invalidate the old secret at once.')
     .addHelpText('after', '\nExample:\n  $ lockgate webhook rotate-secret 1 --grace 1h')
     .action(rotate);

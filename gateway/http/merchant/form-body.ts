@@ -13,10 +13,7 @@ export function readFormBody(bytes: Buffer): Record<string, string | string[]> {
   const text = bytes.toString('utf8');
   // Before parsing: half a million parameters would block the event loop for too long.
   if (text.split('&', MAX_PARAMETERS + 1).length > MAX_PARAMETERS)
-    throw new LockgateError(
-      'input-form',
-      `the form has more than ${MAX_PARAMETERS} parameters, the maximum`,
-    );
+    throw new LockgateError('input-form', `the form has more than ${MAX_PARAMETERS} parameters, the maximum`);
   const parameters = new URLSearchParams(text);
   const form: Record<string, string | string[]> = Object.create(null) as Record<string, string | string[]>;
   for (const name of new Set(parameters.keys())) {

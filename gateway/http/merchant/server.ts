@@ -222,7 +222,8 @@ export class HttpServer {
       const { method, path: url } = route;
       const schema = routeSchema(route);
       if ('answer' in route) {
-        const handler = async (_request: FastifyRequest, reply: FastifyReply) => await send(reply, route.answer(health));
+        const handler = async (_request: FastifyRequest, reply: FastifyReply) =>
+          await send(reply, route.answer(health));
         this.#fastify.route({ method, url, schema, handler });
         // The same without a body; not repeated in the documentation.
         this.#fastify.route({ method: 'HEAD', url, handler });

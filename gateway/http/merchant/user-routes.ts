@@ -84,7 +84,10 @@ const logIn: MerchantRoute = {
       schema: Type.String(),
       example: `${SESSION_PREFIX}lgu_…`,
       headers: {
-        'x-rate-limit': { description: 'Wrong passwords per hour that one address may try for one account.', type: 'integer' },
+        'x-rate-limit': {
+          description: 'Wrong passwords per hour that one address may try for one account.',
+          type: 'integer',
+        },
         'x-expires-after': { description: 'When the session expires (RFC 3339).', type: 'string' },
         'set-cookie': { description: `${COOKIE}, for ${COOKIE_PATH}.`, type: 'string' },
       },

@@ -32,9 +32,7 @@ export const MacText = Type.String({ description: '12 hex digits, such as A4:C1:
 /** A MAC in a query string. */
 export const OneMac = Type.Optional(MacText);
 /** Several MACs in a query string: `?mac=…&mac=…`. */
-export const Macs = Type.Optional(
-  Type.Array(MacText, { description: 'Only these locks; can be repeated.' }),
-);
+export const Macs = Type.Optional(Type.Array(MacText, { description: 'Only these locks; can be repeated.' }));
 /** A time in a request. */
 export const DateText = Type.String({ description: 'A date and time, such as 2026-11-20T06:00:00Z.' });
 /** A time in an answer: RFC 3339, UTC, with ms. */
@@ -85,9 +83,7 @@ const device = {
   simulated: Type.Boolean(),
   created_at: Time,
   sim: Type.Object({ state: OneOf(['inactive', 'active']), activated_at: MaybeTime }),
-  unjudged: OrNull(
-    Type.Object(unjudged, { description: 'The judge failed; the lock’s state is as of that time.' }),
-  ),
+  unjudged: OrNull(Type.Object(unjudged, { description: 'The judge failed; the lock’s state is as of that time.' })),
   ...presence,
   state: OrNull(DeviceState),
 };

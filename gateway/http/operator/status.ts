@@ -11,7 +11,10 @@ import { Count, Described, MaybeTime, OneOf, OrNull, Time } from './schemas.js';
 /** The undelivered events of a webhook URL. */
 export const BacklogAnswer = Type.Object({
   behind: Type.Integer({ minimum: 0, description: 'Events that its cursor has not reached.' }),
-  pending: Type.Integer({ minimum: 0, description: 'Events waiting for a retry, or for an earlier event of their lock.' }),
+  pending: Type.Integer({
+    minimum: 0,
+    description: 'Events waiting for a retry, or for an earlier event of their lock.',
+  }),
   dead: Type.Integer({ minimum: 0, description: 'Events whose attempts are all used up.' }),
   damaged: Type.Integer({ minimum: 0, description: 'Events whose stored pings are damaged.' }),
   oldest_seconds: Type.Union([Type.Number(), Type.Null()], {

@@ -31,9 +31,17 @@ export const HEALTH_ROUTES: readonly HealthRoute[] = [
     summary: 'Whether the gateway is ready to take pings.',
     scheme: 'none',
     responses: {
-      200: { description: 'The gateway is ready.', schema: Status(['ready', 'not_ready']), example: { status: 'ready' } },
+      200: {
+        description: 'The gateway is ready.',
+        schema: Status(['ready', 'not_ready']),
+        example: { status: 'ready' },
+      },
       429: tooMany(),
-      503: { description: 'The gateway is not ready.', schema: Status(['ready', 'not_ready']), example: { status: 'not_ready' } },
+      503: {
+        description: 'The gateway is not ready.',
+        schema: Status(['ready', 'not_ready']),
+        example: { status: 'not_ready' },
+      },
     },
     answer: ({ isReady }) => ({ status: isReady ? 200 : 503, body: { status: isReady ? 'ready' : 'not_ready' } }),
   },

@@ -32,14 +32,16 @@ export const WHY_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/why',
-    summary: 'Explains an event, a delivery, an uplink, a finding, a command or a lock’s silence (then `at` is the time).',
+    summary:
+      'Explains an event, a delivery, an uplink, a finding, a command or a lock’s silence (then `at` is the time).',
     operation: 'why.ask',
     success: 200,
     query: Question,
     answer: Chain,
     handle: async (parts, { query }) => {
       const id = textOf(query, 'id');
-      if (id === undefined) throw new LockgateError('input-why', '"id" is missing: expected what to explain, such as an event’s id');
+      if (id === undefined)
+        throw new LockgateError('input-why', '"id" is missing: expected what to explain, such as an event’s id');
       const { about, nowMs, wallNowMs, steps } = await explain(parts, id, textOf(query, 'at'));
       return {
         about: { ...about, mac: about.mac === null ? null : formatMac(about.mac) },
