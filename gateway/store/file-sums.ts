@@ -1,8 +1,7 @@
 /**
- * The checksums of a whole file that is at rest: a store that was closed, or a backup (quality.md §2, bit rot). Sums of
- * rows can't see what SQLite keeps around the rows: its header, its trees, what is left over in a page. These see every
- * bit, block by block. They stand in a file of their own beside it, `NAME.sums`, which the next start takes away before
- * it writes.
+ * The checksums of a whole file at rest: a closed store, or a backup (quality.md §2, bit rot). Sums of rows don't cover
+ * what an engine stores around the rows: headers, trees, unused bytes of a page. These cover every bit, block by block.
+ * They are in a file `NAME.sums` beside it, which the next start removes before it writes.
  *
  * Two lines: JSON, and the CRC-32 of that line in hex, so that damage to the sums is not taken for damage to the file.
  */
@@ -10,7 +9,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs
 import { crc32 } from 'node:zlib';
 import { dropSecretFile, makeSecretFile } from '../data-folder/secret-file.js';
 
-/** What one sum is of, in bytes. */
+/** The size of a block, which has one sum, in bytes. */
 export const BLOCK_BYTES = 64 * 1024;
 
 const SUM_BYTES = 4;
@@ -28,7 +27,7 @@ export function sumsFileOf(file: string): string {
   return `${file}.sums`;
 }
 
-/** Sums up what comes piece by piece, in pieces of any size. */
+/** Sums a stream, in pieces of any size. */
 export class BlockSummer {
   #bytes = 0;
   #current = 0;
@@ -57,7 +56,7 @@ export class BlockSummer {
   }
 }
 
-/** Reads a file and sums it up; `onBlock` hears how many bytes were read. */
+/** Reads and sums a file; `onBlock` is called with the bytes read so far. */
 export function sumFile(file: string, onBlock: (bytes: number) => void = () => undefined): BlockSums {
   const summer = new BlockSummer();
   const handle = openSync(file, 'r');
@@ -75,7 +74,7 @@ export function sumFile(file: string, onBlock: (bytes: number) => void = () => u
   return summer.end();
 }
 
-/** One number for all sums, to compare what was sent with what arrived. */
+/** One checksum over all sums, to compare what was sent with what arrived. */
 export function sumOfSums({ sums }: BlockSums): string {
   return hex(crc32(bytesOf(sums)));
 }
@@ -87,12 +86,12 @@ export function writeSums(file: string, { bytes, sums }: BlockSums): void {
   makeSecretFile(sumsFileOf(file), `${line}\n${hex(crc32(line))}`);
 }
 
-/** Takes the sums away, durably: the file is about to be written to. */
+/** Removes the sums, durably: to be called before the file is written to. */
 export function dropSums(file: string): void {
   if (existsSync(sumsFileOf(file))) dropSecretFile(sumsFileOf(file));
 }
 
-/** The sums that stand beside a file; null where there are none, `damaged` where they can't be right themselves. */
+/** The sums of a file; null where there are none, `damaged` where they don't fit their own checksum. */
 export function readSums(file: string): BlockSums | 'damaged' | null {
   if (!existsSync(sumsFileOf(file))) return null;
   const [line = '', sum] = readFileSync(sumsFileOf(file), 'utf8').split('\n');

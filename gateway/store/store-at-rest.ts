@@ -1,6 +1,6 @@
 /**
- * Work on a store that no gateway has open, and on backups: `lockgate db check`, `backup`, `accept`, `migrate`. Whoever
- * needs more of a store opens it (open-store.ts). Today every such store is SQLite's.
+ * Work on a store that no gateway has open, and on backups: `lockgate db check`, `backup`, `accept`, `migrate`. For
+ * anything else a store is opened (open-store.ts). Today every such store is SQLite's.
  */
 import path from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
@@ -30,7 +30,7 @@ export async function checkStoreFile(file: string, report: ReportUpkeep): Promis
 }
 
 /**
- * Brings the store of a data folder to this version's schema, or answers what that would do.
+ * Brings the store of a data folder to this version's schema, or returns what that would do.
  *
  * @throws LockgateError `input-data` where there is no store, `data-in-use`, `store-newer`, `no-room` …
  */
@@ -41,7 +41,7 @@ export async function migrateDataFolder(
   return await migrateFolder(folder, options);
 }
 
-/** A data folder that is held for this process, so that no gateway starts on it. */
+/** A data folder that is locked for this process, so that no gateway starts on it. */
 export interface HeldStore {
   /**
    * Copies the store to a file, which it replaces. The copy is on the disk when this resolves.
@@ -53,7 +53,7 @@ export interface HeldStore {
   release(): void;
 }
 
-/** Holds the store of a data folder; null while a gateway has it. */
+/** Locks the store of a data folder; null while a gateway has it. */
 export function holdStore(folder: string): HeldStore | null {
   try {
     const lock = lockData(path.join(folder, 'gateway.lock'));

@@ -1,7 +1,7 @@
 /**
- * What proves who calls over HTTP: API keys and the tokens that they were given. The promises of store.ts hold: a
- * method that writes resolves after the write is on the disk. Secrets come hashed and never leave. Times are ms since
- * the epoch, by the wall's clock.
+ * Credentials of HTTP callers: API keys, and the tokens issued for them. The promises of store.ts hold: a method that
+ * writes resolves after the write is on the disk. Secrets come hashed and never leave. Times are ms since the epoch,
+ * wall-clock time.
  */
 
 /** What a token may be used for (interfaces.md §2). */
@@ -9,10 +9,10 @@ export const SCOPES = ['pets:write', 'webhooks:test'] as const;
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Keys of a merchant that may be in force at the same time. */
+/** Keys of a merchant that may be valid at the same time. */
 export const KEYS_PER_MERCHANT = 100;
 
-/** Tokens of a key that may be in force at the same time; of more, the oldest ends. */
+/** Tokens of a key that may be valid at the same time; one more revokes the oldest. */
 export const TOKENS_PER_KEY = 1000;
 
 export interface ApiKey {
@@ -21,10 +21,10 @@ export interface ApiKey {
   readonly publicId: string;
   readonly merchantId: number;
   readonly merchantName: string;
-  /** What people call it. */
+  /** Its name for people. */
   readonly name: string;
   readonly createdAtMs: number;
-  /** Give or take a minute; null where it never was. */
+  /** To the minute or so; null where it never was used. */
   readonly lastUsedAtMs: number | null;
   readonly revokedAtMs: number | null;
 }
@@ -38,7 +38,7 @@ export interface NewApiKey {
   readonly nowMs: number;
 }
 
-/** A key as it is compared with what somebody sent. */
+/** A key with the hash to compare a caller's key with. */
 export interface StoredApiKey extends ApiKey {
   readonly secretHash: Buffer;
 }
@@ -51,7 +51,7 @@ export interface NewAccessToken {
   readonly expiresAtMs: number;
 }
 
-/** A token that is in force. */
+/** A valid token. */
 export interface AccessToken {
   readonly merchantId: number;
   readonly scopes: readonly Scope[];
@@ -62,14 +62,14 @@ export interface AccessStore {
   addKey(key: NewApiKey): Promise<ApiKey>;
   /** The key of this public id, revoked or not. */
   findKey(publicId: string): Promise<StoredApiKey | null>;
-  /** All of them, or a merchant's by its name, oldest first. */
+  /** All keys, or those of the merchant of this name, oldest first. */
   listKeys(merchant?: string): Promise<ApiKey[]>;
-  /** Ends a key, and its tokens with it. Done again, it changes nothing. @throws LockgateError `no-such-key` */
+  /** Revokes a key and its tokens. A second call changes nothing. @throws LockgateError `no-such-key` */
   revokeKey(publicId: string, nowMs: number): Promise<ApiKey>;
-  /** Notes that a key was used. */
+  /** Records that a key was used. */
   noteKeyUse(keyId: number, atMs: number): Promise<void>;
-  /** Adds a token and forgets those that have expired. */
+  /** Adds a token and deletes expired ones. */
   addToken(token: NewAccessToken): Promise<void>;
-  /** The token that has this hash, where it and its key are in force. */
+  /** The token with this hash; null where it or its key is not valid. */
   findToken(tokenHash: Buffer, nowMs: number): Promise<AccessToken | null>;
 }

@@ -1,9 +1,9 @@
 /**
- * What the audit log asks of the store. The promises of store.ts hold: a method that writes resolves after the write is
- * on the disk, and nothing of a rejected call is kept. Times are ms since the epoch, by the wall's clock.
+ * The audit log in the store. The promises of store.ts hold: a method that writes resolves after the write is on the
+ * disk, and nothing of a rejected call remains. Times are ms since the epoch, wall-clock time.
  */
 
-/** How many entries are kept: of more, the oldest go. Some 30 MB where each says as much as most do. */
+/** How many entries are retained; beyond it the oldest are deleted. Usual entries take some 30 MB. */
 export const AUDIT_RETAINED = 100_000;
 
 /**
@@ -15,45 +15,45 @@ export const AUDIT_ACTORS = ['operator', 'owner', 'gateway'] as const;
 export type AuditActor = (typeof AUDIT_ACTORS)[number];
 
 /**
- * What came of it. It is `begun` until that is known, and `unknown` where the gateway ended before: then the change may
- * have been made or not. `refused` changed nothing; `failed` is our own fault.
+ * The outcome. It is `begun` until it is known, and `unknown` where the gateway ended before: then the change may or
+ * may not have been made. `refused` changed nothing; `failed` is our own fault.
  */
 export const AUDIT_OUTCOMES = ['begun', 'done', 'refused', 'failed', 'unknown'] as const;
 
 export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 
-/** Who asked, as far as it is known. All but the address and the token is what the client says of itself. */
+/** Who asked, as far as is known. All but the address and the token is the client's own claim. */
 export interface AuditWho {
   readonly actor: AuditActor;
   /** Of the connection; null where there was none. */
   readonly address: string | null;
   /** The program, as `User-Agent` has it. */
   readonly agent: string | null;
-  /** The user of the operating system, as the command line tells it. */
+  /** The user of the operating system, as the CLI sends it. */
   readonly osUser: string | null;
-  /** Which token it was, by the beginning of its hash. */
+  /** The first characters of the token's hash. */
   readonly token: string | null;
 }
 
-/** What is done, before anything comes of it. */
+/** An action, before its outcome is known. */
 export interface AuditBeginning extends AuditWho {
   readonly atMs: number;
   /** As `device.set`. */
   readonly action: string;
-  /** What it is done to: a MAC, a name, an id; empty where it is done to nothing in particular. */
+  /** What it concerns: a MAC, a name, an id; empty where it concerns nothing in particular. */
   readonly object: string;
   /** How it was before: a JSON object, or null where that is not known or does not matter. */
   readonly before: string | null;
 }
 
-/** What came of it. */
+/** The outcome of an action. */
 export interface AuditEnd {
   readonly outcome: Exclude<AuditOutcome, 'begun'>;
-  /** Why it was refused or failed, for programs; no sentence, which may quote what was given. */
+  /** An error code. Not the sentence, which may quote what was given. */
   readonly code: string | null;
-  /** The object by its name, where that was made on the way. */
+  /** The object's name, which may have been assigned by the action. */
   readonly object: string;
-  /** What it was changed to, or what was asked for: a JSON object. */
+  /** The new state, or what was asked for: a JSON object. */
   readonly after: string | null;
   readonly endedAtMs: number;
 }
@@ -63,11 +63,11 @@ export interface AuditEntry extends AuditBeginning {
   readonly outcome: AuditOutcome;
   readonly code: string | null;
   readonly after: string | null;
-  /** Null while it is under way, and where its end is unknown. */
+  /** Null while the action runs, and where its end is unknown. */
   readonly endedAtMs: number | null;
 }
 
-/** Which entries; a member that is left out lets everything through. */
+/** Selects entries; a member that is left out selects all. */
 export interface AuditFilter {
   /** From this time on. */
   readonly sinceMs?: number | undefined;
@@ -80,13 +80,13 @@ export interface AuditFilter {
 }
 
 export interface AuditStore {
-  /** Notes that something is about to be done; answers the entry's id. Beyond {@link AUDIT_RETAINED} the oldest go. */
+  /** Records the start of an action and returns the entry's id. Retains {@link AUDIT_RETAINED} entries. */
   begin(beginning: AuditBeginning): Promise<number>;
-  /** Notes what came of it. */
+  /** Records the outcome. */
   end(id: number, end: AuditEnd): Promise<void>;
-  /** Notes what is over and done, in one commit. */
+  /** Records finished actions, in one commit. */
   write(entries: readonly (AuditBeginning & AuditEnd)[]): Promise<void>;
-  /** What is `begun` is `unknown` from now on. To be called by who has just opened the store. */
+  /** Marks every `begun` entry as `unknown`. To be called once, after the store is opened. */
   abandon(): Promise<void>;
   /** The newest first. */
   list(filter: AuditFilter): Promise<AuditEntry[]>;

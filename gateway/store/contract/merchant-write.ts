@@ -1,7 +1,7 @@
 /**
- * What merchants write over HTTP, as it is handed to the log's writer: it commits such writes in groups, with pings
- * where there are some, so that none of them costs an fsync of its own (interfaces.md §2, Fairness). What the caller
- * got wrong is a value here, since one refusal must not take back what others write in the same transaction.
+ * What merchants write over HTTP, as the log's writer gets it. It commits such writes in groups, with pings where there
+ * are some, so that none costs an fsync of its own (interfaces.md §2, Fairness). A refusal is a value here, since it
+ * must not roll back what others write in the same transaction.
  */
 import type { Fault } from '../../faults.js';
 import type { NewAccessToken } from './access-store.js';
@@ -42,7 +42,7 @@ export type MerchantOperation =
   | { readonly op: 'add-token'; readonly token: NewAccessToken }
   | { readonly op: 'note-key-use'; readonly keyId: number; readonly atMs: number };
 
-/** One of them, as a write beside the log. */
+/** One of them, as a batched write. */
 export interface MerchantWrite {
   readonly type: 'merchant';
   readonly operation: MerchantOperation;
@@ -54,12 +54,12 @@ export type MerchantRefusal =
   | { readonly code: 'full'; readonly quota: FullQuota }
   | { readonly code: 'pet-too-large'; readonly bytes: number };
 
-/** What came of it: the pet, where it is about one that there is. */
+/** The outcome; with the pet, where the operation is about an existing one. */
 export type MerchantOutcome =
   | { readonly refusal?: undefined; readonly pet?: Pet | undefined }
   | { readonly refusal: MerchantRefusal };
 
-/** Rows that a write adds or changes, at most: what it costs a transaction that pings wait for. */
+/** The most rows that a write adds or changes: its cost in a transaction that pings wait for. */
 export function rowsOf({ operation }: MerchantWrite): number {
   return operation.op === 'add-users' ? operation.users.length : 1;
 }

@@ -1,6 +1,6 @@
 /**
- * What notices ask of the store. The promises of store.ts hold: a method that writes resolves after the write is on the
- * disk, and nothing of a rejected call is kept. Times are ms since the epoch, by the wall's clock.
+ * Notices in the store. The promises of store.ts hold: a method that writes resolves after the write is on the disk,
+ * and nothing of a rejected call remains. Times are ms since the epoch, wall-clock time.
  */
 
 /** What a notice is about. */
@@ -24,28 +24,28 @@ export const NOTICE_KINDS = [
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
 
-/** How many notices are kept: of more, the oldest that were read go first, then the oldest. */
+/** How many notices are retained; beyond it the oldest read ones are deleted first, then the oldest. */
 export const NOTICES_RETAINED = 10_000;
 
-/** What is known of a notice by its kind and subject. */
+/** What identifies a notice. */
 export interface NoticeKey {
   readonly kind: NoticeKind;
   /**
-   * The URL's id, the lock's MAC, what is lacking, month and merchant, the reason for not being ready, the event's id,
-   * or `ahead`.
+   * Depends on the kind: a URL's id, a lock's MAC, the scarce resource, month and merchant, the reason for not being
+   * ready, an event's id, or `ahead`.
    */
   readonly subject: string;
 }
 
-/** What became of one kind and subject since the last write. */
+/** What happened to one kind and subject since the last write. */
 export interface NoticeChange extends NoticeKey {
-  /** A sentence for people; null where nothing happened but that it ended. */
+  /** A sentence for people; null where it only ended. */
   readonly text: string | null;
   /** How often it happened. */
   readonly count: number;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  /** When it ended, kept to the second; null where it goes on. */
+  /** When it ended, to the second; null while it goes on. */
   readonly resolvedAtMs: number | null;
 }
 
@@ -65,31 +65,31 @@ export interface NoticeCursor {
   readonly id: number;
 }
 
-/** Which notices; a member that is left out lets everything through. */
+/** Selects notices; a member that is left out selects all. */
 export interface NoticeFilter {
   readonly unread?: boolean | undefined;
   readonly kind?: NoticeKind | undefined;
-  /** Those that happened, at the last, at this time or later. */
+  /** Those that last happened at this time or later. */
   readonly sinceMs?: number | undefined;
-  /** Only those behind it. */
+  /** Only those after it in the list. */
   readonly after?: NoticeCursor | undefined;
   readonly limit: number;
 }
 
 export interface NoticeStore {
   /**
-   * Keeps changes, each of another kind and subject, in one commit. What repeats a notice that goes on or is unread is
-   * counted in it, and makes it unread; anything else is a new one. Beyond {@link NOTICES_RETAINED} the oldest go.
+   * Stores changes, each of another kind and subject, in one commit. A repeat of a notice that goes on or is unread is
+   * counted in it and makes it unread; anything else is a new notice. Retains {@link NOTICES_RETAINED}.
    */
   write(changes: readonly NoticeChange[]): Promise<void>;
   /** The latest first. */
   list(filter: NoticeFilter): Promise<Notice[]>;
-  /** What goes on, by what the store knows. */
+  /** The notices that go on, as the store has them. */
   readOpen(): Promise<NoticeKey[]>;
-  /** How many are unread; a kind of which there is none is left out. */
+  /** How many are unread, by kind; a kind without any is left out. */
   readUnread(): Promise<ReadonlyMap<NoticeKind, number>>;
   /**
-   * Marks notices as read. Answers how many were not before.
+   * Marks notices as read. Returns how many were unread.
    *
    * @throws LockgateError `no-such-notice`, and then none is marked
    */

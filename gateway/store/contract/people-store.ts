@@ -1,17 +1,17 @@
 /**
  * A merchant's users, their sessions, and its pets. The promises of store.ts hold: a method that writes resolves after
- * the write is on the disk, and nothing of a rejected call is kept. Everything is asked for with the merchant's id, so
- * that another's is not there. Ids are int64 and therefore bigints; times are ms since the epoch, by the wall's clock.
+ * the write is on the disk, and nothing of a rejected call remains. Every call has the merchant's id, so that another's
+ * data can't be reached. Ids are int64, so bigints; times are ms since the epoch, wall-clock time.
  */
 
 /** The least and the greatest int64. */
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 
-/** Sessions that a user may have at the same time; of more, the oldest ends. */
+/** Sessions that a user may have at the same time; one more ends the oldest. */
 export const SESSIONS_PER_USER = 100;
 
-/** A user; what nobody said of one is null. */
+/** A user; members that were never given are null. */
 export interface User {
   readonly id: bigint;
   readonly username: string | null;
@@ -23,20 +23,20 @@ export interface User {
 }
 
 export interface NewUser extends Omit<User, 'id'> {
-  /** Null lets the store give the next one that is free. */
+  /** Null lets the store assign the next free one. */
   readonly id: bigint | null;
   /** Argon2id in PHC's spelling; null for a user who can't log in. */
   readonly passwordHash: string | null;
 }
 
-/** A user as a list shows one. */
+/** A user as lists show it. */
 export interface ListedUser extends User {
   readonly merchantName: string;
   readonly hasPassword: boolean;
   readonly createdAtMs: number;
 }
 
-/** Which users: after one of them, in the order of their ids. */
+/** A page of users, in the order of their ids. */
 export interface UserPage {
   /** The merchant's name. */
   readonly merchant: string;
@@ -84,37 +84,37 @@ export interface PeopleStore {
    * Adds all of them or none.
    *
    * @throws ManyFaults `user-exists` for an id or a user name that is taken, however the name is spelled
-   * @throws OverBudget where the merchant would keep more than it may
+   * @throws OverBudget where the merchant would store more than it may
    */
   addUsers(merchantId: number, users: readonly NewUser[], nowMs: number): Promise<void>;
-  /** The same check, without adding: before work that would be in vain. @throws ManyFaults `user-exists` */
+  /** The same check without adding, before costly work. @throws ManyFaults `user-exists` */
   findTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void>;
-  /** Whether so many more users are within the quota. @throws OverBudget where they are not */
+  /** Checks that so many more users are within the quota. @throws OverBudget where they are not */
   findRoom(merchantId: number, users: number): Promise<void>;
   /** @throws LockgateError `no-such-merchant` */
   listUsers(page: UserPage): Promise<ListedUser[]>;
   /**
-   * The user of this name, and the hash to compare a password with: the one that is spelled so, else the only one that
-   * is compared so (people/username-key.ts).
+   * The user of this name, and the hash to compare a password with: the one of this spelling, else the only one with
+   * the same key (username-key.ts).
    */
   findLogin(
     merchantId: number,
     username: string,
   ): Promise<{ readonly id: bigint; readonly passwordHash: string | null } | null>;
 
-  /** Adds a session and forgets those that have expired. */
+  /** Adds a session and deletes expired ones. */
   addSession(session: NewSession): Promise<void>;
   /** The user whose session this is; null where it has ended, or is another merchant's. */
   findSession(merchantId: number, tokenHash: Buffer, nowMs: number): Promise<bigint | null>;
-  /** Ends a session; where there is none, nothing happens. */
+  /** Ends a session, where there is one. */
   endSession(merchantId: number, tokenHash: Buffer): Promise<void>;
 
-  /** @throws OverBudget where the merchant would keep more than it may */
+  /** @throws OverBudget where the merchant would store more than it may */
   addPet(merchantId: number, pet: NewPet, nowMs: number): Promise<Pet>;
   /**
-   * Replaces what the profile has; null where the merchant has no such pet.
+   * Replaces the members of the profile; null where the merchant has no such pet.
    *
-   * @throws OverBudget, PetTooLarge where the pet grows beyond what may be kept
+   * @throws OverBudget, PetTooLarge where the pet grows beyond what may be stored
    */
   updatePet(merchantId: number, id: bigint, profile: PetProfile, nowMs: number): Promise<Pet | null>;
 }

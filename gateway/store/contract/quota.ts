@@ -1,8 +1,8 @@
-/** How much a merchant may keep, and the refusal of what would be more (interfaces.md §2, Fairness). */
+/** How much a merchant may store, and the refusal of more (interfaces.md §2, Fairness). */
 import { LockgateError } from '../../../proto/errors.js';
 import { OverBudget } from '../../fairness/over-budget.js';
 
-/** What one merchant may keep. */
+/** The limits of one merchant. */
 export interface Quota {
   readonly pets: number;
   /** Of one pet, in bytes. */
@@ -18,7 +18,7 @@ export const DEFAULT_QUOTA: Quota = { pets: 100_000, petBytes: 16 * 1024, users:
 /** A quota that is full. */
 export type FullQuota = 'pets' | 'users' | 'kept-bytes';
 
-/** What a merchant keeps. */
+/** What a merchant stores. */
 export interface QuotaUse {
   readonly pets: number;
   readonly users: number;
@@ -26,16 +26,16 @@ export interface QuotaUse {
 }
 
 /**
- * The quota that this is over; undefined where it is within.
+ * The limit that the use exceeds; undefined where it is within all.
  *
- * @param grown what there shall be more of; the bytes grow in any case
+ * @param grown what grows; the bytes do in any case
  */
-export function fullQuota(kept: QuotaUse, quota: Quota, grown?: 'pets' | 'users'): FullQuota | undefined {
-  if (grown !== undefined && kept[grown] > quota[grown]) return grown;
-  return kept.bytes > quota.bytes ? 'kept-bytes' : undefined;
+export function fullQuota(use: QuotaUse, quota: Quota, grown?: 'pets' | 'users'): FullQuota | undefined {
+  if (grown !== undefined && use[grown] > quota[grown]) return grown;
+  return use.bytes > quota.bytes ? 'kept-bytes' : undefined;
 }
 
-/** The refusal of what would go over it. */
+/** The error for what would exceed it. */
 export function overQuota(full: FullQuota, quota: Quota): OverBudget {
   const most = {
     pets: `${quota.pets.toLocaleString('en')} pets`,
@@ -45,7 +45,7 @@ export function overQuota(full: FullQuota, quota: Quota): OverBudget {
   return OverBudget.quota(full, `the merchant would keep more than ${most}, its quota; nothing was changed`);
 }
 
-/** A pet that would have become larger than one may be, by what its creation and its update said together. */
+/** A pet that would become too large, by the members of its creation and of its update together. */
 export class PetTooLarge extends LockgateError {
   constructor(bytes: number, { petBytes }: Quota) {
     const [now, most] = [bytes, petBytes].map((each) => each.toLocaleString('en'));

@@ -1,5 +1,5 @@
 /**
- * What was refused of locks, as the store keeps it. The promises of store.ts hold: a method that writes resolves after
+ * What the gateway refused of locks, in the store. The promises of store.ts hold: a method that writes resolves after
  * the write is on the disk. Times are ms since the epoch, by the run's clock.
  */
 import { Days } from '../../../proto/clock.js';
@@ -12,14 +12,14 @@ import type { Source } from '../../../proto/wire/ping.js';
  */
 export type RefusedWhat = 'connect' | 'publish' | 'subscribe' | 'packet' | 'connection';
 
-/** Kept for so long after the last time. */
+/** Retained for so long after the last time. */
 export const REFUSALS_RETAINED_FOR = Days(14);
-/** Rows of a lock: of more, those go that were last heard of longest ago. */
+/** Rows of a lock; beyond it, those with the oldest last time are deleted. */
 export const REFUSALS_PER_LOCK = 100;
-/** Rows of all locks together, give or take some thousands. */
+/** Rows of all locks together, give or take a few thousand. */
 export const REFUSALS_RETAINED = 100_000;
 
-/** Something that was refused of a lock, or of a phone that acts for it, for one reason, as often as it was. */
+/** What was refused of a lock, or of a phone that acts for it, for one reason, with a count. */
 export interface Refusal {
   readonly source: Source;
   readonly what: RefusedWhat;
@@ -34,15 +34,15 @@ export interface Refusal {
   readonly lastAtMs: number;
 }
 
-/** What was refused since the last write, of whoever has this MAC. */
+/** What was refused since the last write of the lock with this MAC. */
 export type RefusalChange = Refusal & { readonly mac: Mac };
 
 export interface RefusalStore {
   /**
-   * Keeps changes in one commit. A repeat is counted in the row that there is; what names no lock in service leaves
-   * nothing. What is too old at `nowMs`, or too much, goes.
+   * Stores changes in one commit. A repeat is counted in the existing row; a MAC of no lock in service leaves nothing.
+   * Deletes rows that are too old at `nowMs`, or too many.
    */
   write(changes: readonly RefusalChange[], nowMs: number): Promise<void>;
-  /** Those of a lock, made for the merchant that has it now; the latest first. */
+  /** Those of a lock under the merchant that has it now; the latest first. */
   read(deviceId: number, nowMs: number): Promise<Refusal[]>;
 }

@@ -1,12 +1,12 @@
 /**
- * What the store knows of the key that its secrets are under, and what is done to all of them at once. The store has no
- * key: whoever calls brings what seals and unseals. Each of these is one transaction; resolved = fsynced.
+ * Which key the store's secrets are sealed with, and changes of all secrets at once. The store has no key: the caller
+ * passes functions that seal and unseal. Each method is one transaction; resolved = fsynced.
  */
 import type { Mac } from '../../../proto/wire/mac.js';
 
-/** What a start goes by to find the right key. */
+/** How a start recognises the right key. */
 export interface KeyMetadata {
-  /** Names the key without telling it; null in a store that was never opened with one, or by an older version. */
+  /** Identifies the key without revealing it; null in a store that was never opened with one, or is older. */
   readonly keyId: string | null;
   /** The key that credentials are hashed with, sealed, where it isn't derived from the key itself. */
   readonly hashKeySealed: Buffer | null;
@@ -14,11 +14,11 @@ export interface KeyMetadata {
   readonly sample: Buffer | null;
 }
 
-/** The names of the facts. */
+/** The names of the metadata. */
 export const KEY_ID_METADATA = 'key-id';
 export const HASH_KEY_METADATA = 'hash-key';
 
-/** What is put in place of all that was under a key which is lost. */
+/** What replaces everything that was sealed with a lost key. */
 export interface Forgetting {
   readonly keyId: string;
   /** A sealed secret that nobody knows, for each URL. */
@@ -28,7 +28,7 @@ export interface Forgetting {
   readonly nowMs: number;
 }
 
-/** Who needs a new secret once the old ones are forgotten. */
+/** Who needs a new secret once the old ones are given up. */
 export interface Forgotten {
   readonly urls: readonly {
     readonly id: number;
@@ -45,12 +45,12 @@ export interface Forgotten {
 
 export interface SecretStore {
   readKeyMetadata(): Promise<KeyMetadata>;
-  /** The store is under this key, and what it hashes with is derived from it. */
+  /** Records that the store's secrets are sealed with this key, and that its hash key is derived from it. */
   noteKeyId(keyId: string): Promise<void>;
-  /** Seals the header values that an older version left in clear; answers how many URLs had some. */
+  /** Seals the header values that an older version left in clear; returns how many URLs had some. */
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number>;
-  /** Puts every sealed secret under another key; answers how many there were. */
+  /** Seals every secret with another key; returns how many there were. */
   reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number>;
-  /** Gives up every secret, and all that rests on one: URLs are disabled, credentials and API keys revoked. */
+  /** Gives up every secret and what depends on one: disables URLs, revokes credentials and API keys. */
   forget(forgetting: Forgetting): Promise<Forgotten>;
 }

@@ -1,11 +1,11 @@
-/** A whole store, copied: what a backup is made of. */
+/** A copy of a whole store, for a backup. */
 
 /** A copy that is on the disk. */
 export interface StoreCopy {
   readonly file: string;
   readonly bytes: number;
-  /** One checksum of all of it, for whoever it is sent to. */
+  /** One checksum of all of it, for the receiver. */
   readonly sum: string;
-  /** Takes it away; the next one may be made then. */
+  /** Removes the copy, so that another one can be made. */
   remove(): void;
 }

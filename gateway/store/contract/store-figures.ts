@@ -1,12 +1,12 @@
-/** What the store counts for operators: figures that are read from its tables when somebody asks. */
+/** What the store counts for operators, when they ask. */
 
 /** What a webhook URL has not delivered. */
 export interface UrlBacklog {
   readonly urlId: number;
   readonly isDisabled: boolean;
-  /** Events behind its cursor that have no outcome; of a disabled URL, those that are kept for it. */
+  /** Events behind its cursor that have no outcome; of a disabled URL, those that are held for it. */
   readonly behind: number;
-  /** Events that wait for a retry, or behind another one of their lock. */
+  /** Events that wait for a retry, or for an earlier one of their lock. */
   readonly pending: number;
   readonly dead: number;
   /** Events whose stored pings are damaged. */
@@ -19,7 +19,7 @@ export interface UrlBacklog {
 export interface StoreFigures {
   /** Of every webhook URL, by their ids. */
   readonly backlogs: readonly UrlBacklog[];
-  /** Locks that are in service, those too that were never heard of. */
+  /** Locks in service, including those that never connected. */
   readonly locksInService: number;
 }
 

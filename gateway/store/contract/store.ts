@@ -1,9 +1,8 @@
 /**
- * What the gateway asks of its store. One contract suite (test/gateway/store/store-contract.ts) holds every engine to
- * it.
+ * The store of a gateway. One contract suite (test/gateway/store/store-contract.ts) holds every engine to it.
  *
- * The promise of every method that writes resolves after the write is on the disk (fsynced), and rejects with a
- * StoreFailure (errors.ts) where it could not be made so; nothing of a rejected call is kept.
+ * A method that writes resolves after the write is on the disk (fsynced), and rejects with a StoreFailure (errors.ts)
+ * where it could not be; nothing of a rejected call remains.
  */
 
 import type { Finding, Withdrawal } from '../../../proto/power/judge/event.js';
@@ -44,29 +43,29 @@ export interface Device {
   readonly createdAtMs: number;
 }
 
-/** A lock and what it may prove itself with. */
+/** A lock and its credentials. */
 export interface LockAccount {
   readonly deviceId: number;
   readonly merchantId: number;
   readonly mac: Mac;
   readonly simulated: boolean;
-  /** Those that are not revoked first, then newest first; at most {@link CREDENTIALS_READ}. */
+  /** Unrevoked ones first, then newest first; at most {@link CREDENTIALS_READ}. */
   readonly credentials: readonly StoredCredential[];
 }
 
-/** What a lock, or a phone that acts for it, proves itself with. */
+/** A secret, hashed, of a lock or of a phone that acts for it. */
 export interface StoredCredential {
   readonly id: number;
   readonly secretHash: Buffer;
-  /** From then on it proves nothing, ms since the epoch by the wall's clock; null where it never expires. */
+  /** When it expires, ms since the epoch, wall-clock time; null where it never does. */
   readonly expiresAtMs: number | null;
   readonly isRevoked: boolean;
 }
 
-/** Credentials of a lock that a CONNECT is compared with: all that may hold, and of the revoked ones the newest. */
+/** Credentials of a lock that a CONNECT is compared with: all that may be valid, and the newest revoked ones. */
 export const CREDENTIALS_READ = 64;
 
-/** Phone credentials that a lock may have at the same time, those that expired or were revoked not counted. */
+/** Phone credentials that a lock may have at the same time, not counting expired and revoked ones. */
 export const PHONES_PER_LOCK = 32;
 
 /** A phone that acts for a lock (protocol.md §1). */
@@ -86,25 +85,25 @@ export interface NewPhone {
   readonly nowMs: number;
 }
 
-/** Credentials that hold no longer, or from a time on, and whose they are: their live connections are to end. */
+/** Credentials of a lock that are no longer valid, now or from a time on: their live connections have to end. */
 export interface EndedCredentials {
   readonly deviceId: number;
   readonly credentialIds: readonly number[];
 }
 
-/** What an operator changes of a lock; what is left out stays. */
+/** An operator's changes to a lock; what is left out stays. */
 export interface DeviceChange {
   readonly mac: Mac;
   /** The merchant's name. */
   readonly merchant?: string | undefined;
   readonly simulated?: boolean | undefined;
-  /** JSON of what is known of the lock from now on; left out where it stays, null where nothing is. */
+  /** JSON of the lock's new state; left out where it stays, null where there is none. */
   readonly state?: string | null;
-  /** Given with a move: commands that wait are cancelled as of this time, by the run's clock. */
+  /** Given with a move: waiting commands are cancelled as of this time, by the run's clock. */
   readonly cancelledAtMs?: number | undefined;
 }
 
-/** What an erasure took away. */
+/** What an erasure removed. */
 export interface Erased {
   readonly uplinks: number;
   readonly findings: number;
@@ -115,26 +114,26 @@ export interface Erased {
   readonly pendingDeliveries: number;
 }
 
-/** The tables that grow with time, and are cut by age. */
+/** The tables that grow with time, from which old rows are deleted. */
 export const AGING_TABLES = ['uplink', 'lock_event', 'finding', 'quarantine'] as const;
 
-/** A piece of a table, in the order of arrival, from which what is too old is deleted. */
+/** A piece of a table, in the order of arrival, from which old rows are deleted. */
 export interface AgingPiece {
   readonly table: (typeof AGING_TABLES)[number];
-  /** What came before this time is too old: ms since the epoch, by the run's clock. */
+  /** Rows from before this time are too old: ms since the epoch, by the run's clock. */
   readonly beforeMs: number;
-  /** Only what comes after this id. */
+  /** Only rows after this id. */
   readonly afterId: number;
   /** Rows looked at. */
   readonly limit: number;
 }
 
-/** What became of an {@link AgingPiece}. */
+/** The outcome of an {@link AgingPiece}. */
 export interface AgedPiece {
   readonly deleted: number;
   /** Events that are too old and not delivered yet: they stay. */
   readonly held: number;
-  /** Where the next piece begins; null where nothing old is left. */
+  /** The `afterId` of the next piece; null where nothing old is left. */
   readonly nextId: number | null;
 }
 
@@ -149,18 +148,18 @@ export interface IncomingUplink {
   readonly credentialId: number;
   readonly boot: number;
   readonly sequence: number;
-  /** The first 8 bytes of the SHA-256 of `bytes`. The store works it out for itself. */
+  /** The first 8 bytes of the SHA-256 of `bytes`. The store computes its own. */
   readonly digest: Buffer;
   /** Index into {@link UPLINK_KINDS}. */
   readonly kind: number;
   readonly bytes: Buffer;
   readonly receivedAtMs: number;
   readonly buffered: boolean;
-  /** Which life of its lock it was made in (protocol.md §1); it is not stored, since marks may come later. */
+  /** Its life of the lock (protocol.md §1); not stored, since marks may come later. */
   readonly life?: number;
 }
 
-/** What happened to a lock’s connection or the gateway’s listening, or a command sent: for traces (protocol.md §4). */
+/** An event of a lock's connection or of the gateway's listening, or a sent command: for traces (protocol.md §4). */
 export interface IncomingLockEvent {
   readonly type: 'lock-event';
   readonly deviceId: number;
@@ -168,7 +167,7 @@ export interface IncomingLockEvent {
   readonly event: LockEvent;
 }
 
-/** Bytes that can't be taken as an uplink, on their way into quarantine. */
+/** Bytes that can't be accepted as an uplink, on their way into quarantine. */
 export interface IncomingQuarantine {
   readonly type: 'quarantine';
   readonly deviceId: number;
@@ -181,31 +180,31 @@ export interface IncomingQuarantine {
 
 export type Incoming = IncomingUplink | IncomingQuarantine | IncomingLockEvent;
 
-/** What judging one event of a lock brought. The withdrawals come before the findings. */
+/** The result of judging one event of a lock. Withdrawals are applied before findings. */
 export interface Judged {
   readonly deviceId: number;
   readonly withdrawn: readonly Withdrawal[];
   readonly findings: readonly Finding[];
 }
 
-/** What one durable commit is made of. */
+/** The content of one durable commit. */
 export interface Commit {
-  /** For the log, in order. An uplink that is in it already with the same bytes is left out. */
+  /** For the log, in order. An uplink that it has already with the same bytes is skipped. */
   readonly incoming: readonly Incoming[];
   /** In order. */
   readonly judged: readonly Judged[];
-  /** JSON of what is known of each lock afterwards, by device id. */
+  /** JSON of the state of each lock afterwards, by device id. */
   readonly states: ReadonlyMap<number, string>;
   /** In order. */
   readonly commands?: readonly CommandChange[];
 }
 
-/** How many quarantined messages are kept for each lock, oldest out first (protocol.md §1). */
+/** How many quarantined messages are retained for each lock, oldest out first (protocol.md §1). */
 export const QUARANTINE_PER_LOCK = 1000;
 
 /**
- * How many events of connections are kept for each lock, oldest out first, give or take a few thousand: years of a lock
- * that behaves, and a bound for one that connects in a tight loop. Its uplinks are kept for ever all the same.
+ * How many connection events are retained for each lock, oldest out first, give or take a few thousand: years of a lock
+ * that behaves, and a bound for one that connects in a tight loop. Its uplinks are not limited.
  */
 export const LOCK_EVENTS_PER_LOCK = 100_000;
 
@@ -214,11 +213,11 @@ export interface DueDelivery {
   readonly uplink: StoredUplink;
   /** How many attempts were made so far. */
   readonly attempts: number;
-  /** How many of them before it was last sent anew: the schedule begins after them. */
+  /** How many of them before it was last resent: the retry schedule starts after them. */
   readonly attemptsBefore: number;
 }
 
-/** One attempt at a delivery, and what follows from it. */
+/** One attempt at a delivery, and its outcome. */
 export interface AttemptRecord {
   readonly urlId: number;
   readonly uplinkId: number;
@@ -229,26 +228,26 @@ export interface AttemptRecord {
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string | null;
-  /** The delivery has a row, though this may be its first attempt. */
+  /** The delivery has a row already, though this may be its first attempt. */
   readonly hasRow?: boolean;
-  /** Where the delivery stands now; `delivered` at the first attempt needs no row. */
+  /** The delivery's new state; `delivered` at the first attempt needs no row. */
   readonly outcome:
     | { readonly state: 'delivered' }
     | { readonly state: 'pending'; readonly nextAttemptAtMs: number }
     | { readonly state: 'dead' };
 }
 
-/** What a URL's worker wants remembered, in one commit. */
+/** What a URL's worker stores in one commit. */
 export interface DeliveryProgress {
   readonly urlId: number;
   readonly attempts: readonly AttemptRecord[];
-  /** Events that wait, without an attempt, for an earlier one of their lock; due from `atMs` on, once it has an end. */
+  /** Events that wait unattempted for an earlier one of their lock; due from `atMs` on, once that is final. */
   readonly blocked?: readonly { readonly uplinkId: number; readonly atMs: number }[];
-  /** Events that can't be sent, since their stored pings are damaged; no attempt was made. */
+  /** Events that can't be sent since their stored pings are damaged; no attempt was made. */
   readonly damaged?: readonly number[];
-  /** How long it does nothing but fail; null where an attempt went well. Absent where that is not to be noted. */
+  /** How long every attempt has failed; null after a success. Left out where it stays. */
   readonly failing?: Failing | null;
-  /** Its receiver asked to be left alone. */
+  /** Its receiver asked for a pause. */
   readonly hold?: Hold;
   /** The new cursor, where it moved. */
   readonly cursor?: number | undefined;
@@ -256,7 +255,7 @@ export interface DeliveryProgress {
   readonly disabledWhy?: string;
 }
 
-/** A lock's state as it is stored, as JSON. */
+/** A lock's stored state, as JSON. */
 export interface StoredState {
   readonly deviceId: number;
   readonly mac: Mac;
@@ -265,7 +264,7 @@ export interface StoredState {
   readonly isDamaged?: true;
 }
 
-/** The readings that an operator sees of a device. */
+/** A device with its state. */
 export interface DeviceReading {
   readonly device: Device;
   /** JSON of the lock's state; null where it never sent an uplink. */
@@ -273,11 +272,11 @@ export interface DeviceReading {
 }
 
 export interface Store {
-  /** A name for people: which engine, and where. */
+  /** For people: which engine, and where. */
   readonly description: string;
-  /** What operators ask about webhooks. */
+  /** What operators do with webhooks. */
   readonly webhooks: WebhookStore;
-  /** All secrets at once: which key they are under, and another. */
+  /** All secrets at once: which key they are sealed with, and another. */
   readonly secrets: SecretStore;
   /** SIM cards, counts, price plans, statements. */
   readonly usage: UsageStore;
@@ -285,7 +284,7 @@ export interface Store {
   readonly access: AccessStore;
   /** Merchants' users, sessions and pets. */
   readonly people: PeopleStore;
-  /** What operators should know. */
+  /** Notices for operators. */
   readonly notices: NoticeStore;
   /** What `why` looks up. */
   readonly why: WhyStore;
@@ -302,19 +301,19 @@ export interface Store {
   /** The state last stored for a device, as JSON. */
   readDeviceState(deviceId: number): Promise<string | null>;
   /**
-   * The states of all devices that have one: as of the uplinks that stood in the log, with those of its own commit,
-   * when it was written.
+   * The states of all devices that have one, or of these. A state is as of the uplinks in the log when it was written,
+   * those of its own commit included.
    */
   readDeviceStates(deviceIds?: readonly number[]): Promise<StoredState[]>;
   /**
-   * Of the newest `most` uplinks those that came after the state of their lock was stored, in the order in which they
-   * came, in pieces of at most `limit`. What was there before the state, or belongs to a merchant that had the lock
-   * before, is not among them, nor is what has no state.
+   * Of the newest `most` uplinks, those that came after the stored state of their lock, in the order of arrival, in
+   * pieces of at most `limit`. Uplinks of a merchant that had the lock before, and of locks without a state, are left
+   * out.
    */
   readUplinksAfterStates(most: number, limit: number, deviceIds?: readonly number[]): AsyncIterable<StoredUplink[]>;
-  /** The digests that the log has under one name; an empty one stands for whatever was erased under it. */
+  /** The digests that the log has with one key; an empty one stands for all that were erased. */
   readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]>;
-  /** The lock that has this MAC, and its credentials of one kind (its own, where none is said), for authentication. */
+  /** The lock with this MAC, and its credentials of one kind (by default its own), for authentication. */
   findLock(mac: Mac, kind?: Source): Promise<LockAccount | null>;
 
   /* Deliveries: the other hot path. */
@@ -322,13 +321,15 @@ export interface Store {
   /** The merchant's events after `afterId`, oldest first. */
   readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]>;
   /**
-   * Events after `afterId` that have an outcome at this URL already: a failure has a row, a success an attempt, and
-   * the cursor may stand before them for an older event that has none.
+   * Events after `afterId` that have an outcome at this URL already: a failure has a row, a success an attempt. The
+   * cursor may be before them because of an older event that has none.
    */
   readOutcomesAfter(urlId: number, afterId: number): Promise<number[]>;
-  /** The URL's retries due by `nowMs`, the longest due first; at an ordered URL, of each lock its oldest pending. */
+  /**
+   * The URL's retries due by `nowMs`, the longest due first; at an ordered URL, only each lock's oldest pending one.
+   */
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
-  /** When the URL's next retry but these (uplink ids) is due, ms since the epoch; null where none waits. */
+  /** When the URL's next retry is due, except these (uplink ids), ms since the epoch; null where none waits. */
   nextDueAtMs(urlId: number, besides?: ReadonlySet<number>): Promise<number | null>;
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void>;
 
@@ -337,13 +338,13 @@ export interface Store {
   addMerchant(name: string, nowMs: number): Promise<Merchant>;
   listMerchants(): Promise<Merchant[]>;
   addDevice(device: NewDevice): Promise<Device>;
-  /** Adds all of them or none; a lock that was removed comes back. */
+  /** Adds all of them or none; a removed lock returns to service. */
   addDevices(devices: readonly NewDevice[]): Promise<void>;
-  /** Which of these MACs a lock in service has. */
+  /** Those of these MACs that a lock in service has. */
   findTakenMacs(macs: readonly Mac[]): Promise<Mac[]>;
   /**
-   * Gives the lock a new credential and revokes its others; the one before may hold until `keepOldUntilMs`. Answers
-   * those that hold no longer.
+   * Gives the lock a new credential and revokes its others; the last one may stay valid until `keepOldUntilMs`. Returns
+   * those that are no longer valid.
    */
   replaceLockCredential(
     mac: Mac,
@@ -360,34 +361,36 @@ export interface Store {
   /** Revokes all credentials of a lock, its phones' too. @throws LockgateError `no-such-device` */
   revokeCredentials(mac: Mac, nowMs: number): Promise<void>;
   /**
-   * Takes the lock out of service: its credentials are revoked, its state is dropped, its history stays. Commands that
-   * wait are cancelled as of `cancelledAtMs`, by the run's clock; left out, as of `nowMs`.
+   * Takes the lock out of service: revokes its credentials, deletes its state, and leaves its history. Waiting commands
+   * are cancelled as of `cancelledAtMs`, by the run's clock; left out, as of `nowMs`.
    */
   removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void>;
   /** The id of a lock, in service or removed; null where there never was one. */
   findDeviceId(mac: Mac): Promise<number | null>;
   /**
-   * Erases what is known of a lock, its positions above all: uplinks but for their names, findings, quarantine, lock
-   * events, deliveries and their attempts. `state` is what is known from now on, as JSON.
+   * Erases a lock's data, its positions above all: uplinks except for their keys, findings, quarantine, lock events,
+   * deliveries and their attempts. `state` is its new state, as JSON.
    */
   eraseDevice(deviceId: number, state: string | null): Promise<Erased>;
-  /** Takes what was erased out of the files too, where an engine keeps a copy of what was. */
+  /** Removes what was erased from the files too, where the engine has older copies of it. */
   scrub(): Promise<void>;
-  /** Deletes what is too old in one piece of a table, but for events that a URL still waits for. */
+  /** Deletes old rows in one piece of a table, except for events that a URL still needs. */
   deleteOld(piece: AgingPiece): Promise<AgedPiece>;
   listDevices(): Promise<DeviceReading[]>;
   /** How many locks are in service. */
   countDevices(): Promise<number>;
   findDevice(mac: Mac): Promise<DeviceReading | null>;
-  /* What is read of a device is what it did for the merchant that has it now; the rest stays with those before. */
+  /* What is read of a device is what it did for the merchant that has it now. */
 
-  /** Its latest uplinks from the lock itself, or from phones, by the order of protocol.md §1, newest first. */
+  /** Its latest uplinks from the lock itself, or from phones, in the order of protocol.md §1, newest first. */
   readUplinks(deviceId: number, limit: number, source?: Source): Promise<StoredUplink[]>;
   /** The device's findings, newest first. */
   readFindings(deviceId: number, limit: number): Promise<StoredFinding[]>;
-  /** What the log has of the device, oldest first, in pieces of at most `limit`. */
+  /** The device's log, oldest first, in pieces of at most `limit`. */
   readLog(deviceId: number, limit: number): AsyncIterable<LogEntry[]>;
-  /** The same, a piece at a time. A piece is empty where the log ends; asked again, it goes on with what came since. */
+  /**
+   * The same, a piece at a time. A piece is empty at the end of the log; the next call goes on with what came since.
+   */
   readLogPieces(deviceId: number, limit: number): { next(): Promise<LogEntry[]> };
   /** The device's quarantined messages, newest first. */
   readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]>;
@@ -398,11 +401,11 @@ export interface Store {
 
   readonly commands: CommandStore;
 
-  /* Facts about the store itself. */
+  /* The store itself. */
 
-  /** Figures as of now. They are counted in a thread, however much there is to count. */
+  /** Figures as of now, counted in a thread. */
   readFigures(): Promise<StoreFigures>;
-  /** The room that the store takes and has, as of now. */
+  /** Disk space that the store takes and has left, as of now. */
   readDiskSpace(): Promise<DiskSpace>;
 
   /** When the newest uplink in the log was received, ms since the epoch; null where there is none. */
@@ -410,12 +413,12 @@ export interface Store {
   readMetadata(name: string): Promise<string | null>;
   writeMetadata(name: string, value: string): Promise<void>;
   /**
-   * A copy of all of it as it is now, for a backup; writing goes on meanwhile. One at a time.
+   * Makes a copy of the whole store as of now, for a backup; writing goes on meanwhile. One at a time.
    *
    * @throws LockgateError `backup-exists`, `no-room`
    */
   readCopy(): Promise<StoreCopy>;
-  /** Closes the store; nothing may be asked of it afterwards. */
+  /** Closes the store; no method may be called afterwards. */
   close(): Promise<void>;
 }
 
@@ -434,7 +437,7 @@ export interface NewWebhookUrl {
   readonly headersSealed: Readonly<Record<string, string>>;
   readonly secretSealed: Buffer;
   readonly ordered?: boolean | undefined;
-  /** The first uplink that it is to get; absent, it follows the log from now on. */
+  /** The first uplink that it gets; left out, it follows the log from now on. */
   readonly fromUplinkId?: number | undefined;
   readonly nowMs: number;
 }

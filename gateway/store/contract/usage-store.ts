@@ -1,9 +1,9 @@
 /**
- * What usage asks of the store: SIM cards, counts, price plans, statements. The promises of store.ts hold: a method
- * that writes resolves after the write is on the disk, and nothing of a rejected call is kept.
+ * Usage in the store: SIM cards, counts, price plans, statements. The promises of store.ts hold: a method that writes
+ * resolves after the write is on the disk, and nothing of a rejected call remains.
  *
- * Rows name a lock by its MAC and not by its device: a bill must still be right, and a SIM's activation known, when the
- * device has been removed or erased. The SIM is soldered into the lock, so the MAC names it too.
+ * Rows identify a lock by its MAC and not by its device id: bills must stay right, and activations known, after the
+ * device was removed or erased. The SIM is soldered into the lock, so the MAC identifies it too.
  */
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { UsageCounts } from '../../usage/counts.js';
@@ -11,24 +11,24 @@ import type { Month } from '../../usage/month.js';
 import type { PricePlan } from '../../usage/price.js';
 import type { StatementBasis } from '../../usage/statement.js';
 
-/** The fact that says since when usage is counted, ms since the epoch. */
+/** The metadata with the time since when usage is counted, ms since the epoch. */
 export const COUNTING_SINCE_METADATA = 'usage-counting-since-ms';
 
-/** Counts to be added to what the store has for this lock, merchant and month. */
+/** Counts to be added for a lock, a merchant and a month. */
 export interface UsageDelta extends UsageCounts {
   readonly month: Month;
   readonly mac: Mac;
-  /** Whose lock it was when it connected. */
+  /** The merchant that had the lock when it connected. */
   readonly merchantId: number;
   readonly simulated: boolean;
 }
 
-/** Counts as the store has them. */
+/** Stored counts. */
 export interface UsageRow extends UsageDelta {
   readonly merchantName: string;
 }
 
-/** Which rows are asked for; a member that is left out lets everything through. */
+/** Selects rows; a member that is left out selects all. */
 export interface UsageFilter {
   readonly month?: Month | undefined;
   readonly mac?: Mac | undefined;
@@ -36,7 +36,7 @@ export interface UsageFilter {
   readonly merchant?: string | undefined;
 }
 
-/** A plan, and the first month in which it is in force. It stays so until a later one begins. */
+/** A plan, and the first month in which it applies. It applies until a later one does. */
 export interface DatedPlan extends PricePlan {
   readonly from: Month;
   readonly merchantId: number;
@@ -53,11 +53,11 @@ export interface StoredStatement {
 }
 
 export interface UsageStore {
-  /** Notes first activations. A SIM that has been active keeps its time. */
+  /** Records first activations. A SIM that was activated before keeps its time. */
   activate(sims: readonly { readonly mac: Mac; readonly atMs: number }[]): Promise<void>;
-  /** Every SIM that was ever activated, and when by the wall's clock. */
+  /** Every SIM that was ever activated, with the wall-clock time. */
   readActivations(): Promise<{ readonly mac: Mac; readonly activatedAtMs: number }[]>;
-  /** Adds counts, all of them together. */
+  /** Adds counts, in one commit. */
   add(deltas: readonly UsageDelta[], nowMs: number): Promise<void>;
   /** Ordered by month, MAC, merchant. */
   read(filter: UsageFilter): Promise<UsageRow[]>;
@@ -72,8 +72,8 @@ export interface UsageStore {
   /** The months that have been closed for a merchant. */
   readClosedMonths(merchantId: number): Promise<Month[]>;
   /**
-   * Closes a month for a merchant, once: reads what it rests on, writes what `make` makes of it, and notes what has
-   * been billed, in one transaction. A month that is closed already is left as it is.
+   * Closes a month for a merchant, once: reads its basis, stores the statement that `make` returns, and records what is
+   * billed, in one transaction. A month that is closed already is left as it is.
    *
    * @returns whether it was closed now
    */

@@ -1,7 +1,6 @@
 /**
- * What operators ask of the store about webhooks: change and remove URLs, rotate secrets, look at deliveries, send
- * events again. The hot paths of deliveries stand in store.ts. Writing promises are kept as there: resolved = fsynced;
- * names begin as there with read or find where nothing is written (health/store.ts goes by that).
+ * What operators do with webhooks: change and remove URLs, rotate secrets, look at deliveries, send events again. The
+ * hot paths of deliveries are in store.ts, and its promises hold: resolved = fsynced.
  */
 import type { EventName } from '../../webhooks/event-id.js';
 import type { StoredUplink } from './stored-uplink.js';
@@ -20,22 +19,22 @@ export interface WebhookUrl {
   readonly disabledWhy: string | null;
   /** Every event up to this uplink id is delivered or has a delivery row. */
   readonly cursor: number;
-  /** A lock's later events wait behind one that fails. */
+  /** A lock's later events wait for one that fails. */
   readonly ordered: boolean;
-  /** Events up to this uplink id are none of its: it began to follow the log after them. */
+  /** Events up to this uplink id are not for this URL: it started to follow the log after them. */
   readonly startedAfter: number;
-  /** When the first attempt failed since the last that went well, by the wall's clock; null where none did. */
+  /** When the first attempt since the last success failed, wall-clock time; null where none did. */
   readonly failingSinceMs: number | null;
   /** How long it was seen to fail since then: time in which a gateway ran and could send. */
   readonly failingForMs: number;
-  /** Its receiver asked to be left alone; null where it did not. */
+  /** Its receiver asked for a pause; null where it did not. */
   readonly hold: Hold | null;
   readonly createdAtMs: number;
 }
 
-/** How long a URL has done nothing but fail. */
+/** How long every attempt at a URL has failed. */
 export interface Failing {
-  /** When the first attempt failed, by the wall's clock. */
+  /** When the first attempt failed, wall-clock time. */
   readonly sinceMs: number;
   /** How long it was seen to fail since then. */
   readonly forMs: number;
@@ -43,22 +42,22 @@ export interface Failing {
 
 /** What a Retry-After asks for. */
 export interface Hold {
-  /** By the clock that deliveries wait by. */
+  /** By the clock of deliveries. */
   readonly untilMs: number;
-  /** How long it was when it began: it never gets longer than that, whatever becomes of the clock. */
+  /** Its length at its start. It never gets longer, whatever happens to the clock. */
   readonly spanMs: number;
 }
 
 /** A pending delivery that waits. */
 export interface DeliveryWait {
   readonly uplinkId: number;
-  /** Attempts that were made since it was last sent anew. */
+  /** Attempts since it was last resent. */
   readonly attempts: number;
-  /** When it is due, by the clock that deliveries wait by. */
+  /** When it is due, by the clock of deliveries. */
   readonly atMs: number;
 }
 
-/** Which of them: of uplinks after `afterId`, due after `fromMs`. */
+/** Selects waits: of uplinks after `afterId`, due after `fromMs`. */
 export interface WaitsPiece {
   readonly afterId: number;
   readonly fromMs: number;
@@ -75,7 +74,7 @@ export interface WebhookChange {
   readonly disabledWhy?: string | null | undefined;
 }
 
-/** A signing secret that is still valid beside the newest. */
+/** A signing secret that is still valid in addition to the newest. */
 export interface OldSecret {
   readonly secretSealed: Buffer;
   readonly validUntilMs: number;
@@ -89,15 +88,15 @@ export interface SecretRotation {
 }
 
 /**
- * Where a delivery stands. `pending` is sent by itself, sooner or later; `kept` is one that the URL was not sent while
- * it was disabled: it is sent where somebody asks for it. `damaged` is one whose stored ping does not fit its checksum:
- * it is never sent as it is, and becomes due again once its row is what was written (interfaces.md §3).
+ * The state of a delivery. `pending` will be sent; `kept` was not sent while the URL was disabled, and is sent only on
+ * request. `damaged` has a stored ping that does not fit its checksum: it is never sent as it is, and becomes due again
+ * once its row is what was written (interfaces.md §3).
  */
 export const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
 
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** Which deliveries; ids are those of uplinks, both ends included. */
+/** Selects deliveries; ids are those of uplinks, both ends included. */
 export interface DeliveryFilter {
   readonly urlIds: readonly number[];
   readonly states: readonly DeliveryState[];
@@ -107,7 +106,7 @@ export interface DeliveryFilter {
   readonly limit: number;
 }
 
-/** An attempt as it was noted. Times are ms since the epoch, by the wall's clock. */
+/** A stored attempt. Times are ms since the epoch, wall-clock time. */
 export interface StoredAttempt {
   readonly number: number;
   readonly atMs: number;
@@ -117,23 +116,23 @@ export interface StoredAttempt {
   readonly answer: string | null;
 }
 
-/** An event at a URL. */
+/** A delivery of an event to a URL. */
 export interface DeliveryReading {
   readonly urlId: number;
   readonly uplink: StoredUplink;
   readonly state: DeliveryState;
   /** Null where none is planned. */
   readonly nextAttemptAtMs: number | null;
-  /** Attempts that were made before it was last sent anew; 0 where it never was. */
+  /** Attempts before it was last resent; 0 where it never was. */
   readonly attemptsBefore: number;
   /** Oldest first. */
   readonly attempts: readonly StoredAttempt[];
 }
 
-/** What asking for an event again came to: it is due now, or it is on its way for the first time anyway. */
+/** The outcome of a resend: the delivery is due now, or is on its way for the first time anyway. */
 export type Resent = 'due' | 'on-its-way';
 
-/** A piece of a recovery: events after one uplink id, up to another, at most `limit` of them. */
+/** One step of a recovery: events after one uplink id, up to another, at most `limit`. */
 export interface RecoveryPiece {
   readonly afterId: number;
   readonly toId: number;
@@ -146,38 +145,38 @@ export interface WebhookStore {
   find(urlId: number): Promise<WebhookUrl | null>;
   /** @throws LockgateError `no-such-webhook` */
   change(urlId: number, change: WebhookChange): Promise<WebhookUrl>;
-  /** Takes the URL away, with its deliveries, attempts and secrets. @throws LockgateError `no-such-webhook` */
+  /** Removes the URL, with its deliveries, attempts and secrets. @throws LockgateError `no-such-webhook` */
   remove(urlId: number): Promise<void>;
   /** @throws LockgateError `no-such-webhook` */
   rotateSecret(urlId: number, rotation: SecretRotation): Promise<WebhookUrl>;
   /** The secrets before the newest that are valid at this time, newest first. */
   readOldSecrets(urlId: number, nowMs: number): Promise<OldSecret[]>;
 
-  /** The locks that have a delivery pending at this URL. */
+  /** The locks with a pending delivery at this URL. */
   readPendingLocks(urlId: number): Promise<number[]>;
   /** Deliveries pending at this URL, in the order of their events. */
   readWaits(urlId: number, piece: WaitsPiece): Promise<DeliveryWait[]>;
-  /** Makes deliveries due earlier; one that is due by then, or has an end, stays. */
+  /** Makes deliveries due earlier; those that are due by then, or final, stay as they are. */
   shortenWaits(urlId: number, waits: readonly { readonly uplinkId: number; readonly atMs: number }[]): Promise<void>;
-  /** Whether it has one of this lock. */
+  /** Whether the URL has a pending delivery of this lock. */
   findPending(urlId: number, deviceId: number): Promise<boolean>;
 
   /** The id of the first uplink received at this time or later; one past the last where there is none. */
   findFirstUplinkFrom(receivedAtMs: number): Promise<number>;
-  /** The event of this name, with the lock's MAC; null where the log has none. */
+  /** The event of this name, if the lock has this MAC; null where the log has none. */
   findEvent(name: EventName): Promise<StoredUplink | null>;
   /** Newest events first; of one event, in the order of the URLs. */
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
-  /** Makes an event due at a URL now, with the whole schedule before it. */
+  /** Makes an event due at a URL now, with the whole retry schedule again. */
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<Resent>;
   /**
-   * Makes damaged events due whose rows fit their checksums again, of those with ids after `afterId` up to `toId`.
-   * Answers how many.
+   * Makes those damaged events due, with ids after `afterId` up to `toId`, whose rows fit their checksums again.
+   * Returns how many.
    */
   releaseRepaired(urlId: number, range: Omit<RecoveryPiece, 'limit'>): Promise<number>;
   /**
-   * Makes events due that the URL should have and has not: dead, kept or waiting for a retry. Answers how many, and
-   * the last of them, to go on from; null where there was none.
+   * Makes events due that the URL lacks: dead, kept, or waiting for a retry. Returns how many, and the last of them, to
+   * go on from; null where there was none.
    */
   recover(urlId: number, piece: RecoveryPiece): Promise<{ readonly count: number; readonly lastId: number | null }>;
 }

@@ -1,6 +1,6 @@
 /**
- * What `why` asks of the store (interfaces.md §4): single rows by what people call them, and a stretch of one lock's
- * log. Nothing is written here, and so every name begins with read or find (health/store.ts goes by that).
+ * What `why` reads from the store (interfaces.md §4): single rows by the names that people use, and a part of one
+ * lock's log. Nothing is written here.
  */
 
 import type { UplinkKey } from '../../../proto/power/judge/event.js';
@@ -14,7 +14,7 @@ export interface FindingOfLock extends StoredFinding {
   readonly mac: Mac;
 }
 
-/** Where the reading of a lock's log begins: behind one uplink and one event. */
+/** Where to start reading a lock's log: after one uplink and one event. */
 export interface LogStart {
   readonly afterUplinkId: number;
   readonly afterEventId: number;
@@ -23,17 +23,16 @@ export interface LogStart {
 }
 
 export interface WhyStore {
-  /** The lock's uplinks of this boot and sequence, in the order of arrival: two contents of one name are two. */
+  /** The lock's uplinks of this boot and sequence, in the order of arrival; more than one where contents differ. */
   findUplinks(deviceId: number, boot: number, sequence: number): Promise<StoredUplink[]>;
   findFinding(id: number): Promise<FindingOfLock | null>;
-  /** What stands against one uplink, in the order in which it was found. */
+  /** The findings about one uplink, in the order in which they were found. */
   findFindingsOf(deviceId: number, name: UplinkKey): Promise<StoredFinding[]>;
   findQuarantined(id: number): Promise<(QuarantinedMessage & { readonly deviceId: number }) | null>;
   /** Whether the URL's cursor passed the uplink unsent, while the URL was disabled. */
   findGap(urlId: number, uplinkId: number): Promise<boolean>;
   /**
-   * Where to begin so that, up to an uplink and a time, at most `most` uplinks and as many events of connections are
-   * read.
+   * Where to start so that at most `most` uplinks and as many connection events are read, up to an uplink and a time.
    */
   findLogStart(deviceId: number, toUplinkId: number, toMs: number, most: number): Promise<LogStart>;
   /** As Store.readLog, from there on. */

@@ -1,6 +1,6 @@
 /**
- * Forgetting, in SQL by hand: all of one lock at once, and what is too old piece by piece. The store's transactions are
- * around these; it runs with secure_delete, so that what is deleted is overwritten and not merely let go of.
+ * Deletes data, in hand-written SQL: all of one lock at once, and what is too old piece by piece. To be called inside a
+ * transaction. Connections run with secure_delete, so that deleted content is overwritten and not merely freed.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { AgedPiece, AgingPiece, Erased } from '../contract/store.js';
@@ -14,18 +14,18 @@ interface OldRow {
 }
 
 /**
- * An uplink that a URL still waits for: it is before it, or waits for a retry or for an earlier one of its lock. A
- * disabled URL waits for nothing that is too old, and neither does anybody for what one was not sent while it was so.
+ * An uplink that a URL still needs: it is ahead of the URL's cursor, or waits for a retry or for an earlier one of its
+ * lock. A disabled URL holds nothing that is too old, nor does a URL hold what it was not sent while it was disabled.
  */
 const IS_HELD = `(u.kind > 0 AND EXISTS (
   SELECT 1 FROM webhook_url w WHERE w.merchant_id = u.merchant_id AND w.state = 'active'
     AND (w.cursor < u.id OR EXISTS (
       SELECT 1 FROM delivery y WHERE y.url_id = w.id AND y.uplink_id = u.id AND y.state = 'pending'))))`;
 
-/** The uplinks of one lock that the table by lock has; its id is the statement's only parameter. */
+/** The uplinks of one lock that the index by lock has; the lock's id is the statement's only parameter. */
 const OF_DEVICE = 'SELECT uplink_id FROM uplink_of_device WHERE device_id = ?';
 const ERASED = `UPDATE uplink SET bytes = x'', digest = x'', kind = -1`;
-/** What is left of it has a sum too. */
+/** The row that remains gets a new sum. */
 const SUMMED = `UPDATE uplink SET sum = ${UPLINK_SUM}`;
 /** Named, so that the index over (url_id, uplink_id) serves. */
 const ANY_URL = 'url_id IN (SELECT id FROM webhook_url)';

@@ -1,6 +1,6 @@
 /**
- * Brings a store's schema to this version's, forward only. What was there is kept first: a copy of the file beside it,
- * named by its version and the time, which an older version of lockgate runs on.
+ * Brings a store's schema to this version's, forward only. First it copies the file, under a name with its version and
+ * the time, so that an older version of lockgate can run on the copy.
  */
 import {
   chmodSync,
@@ -30,13 +30,13 @@ import { catchUp } from './log/log-catch-up.js';
 import { migrationProvider } from './migrations.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';
 
-/** What a migration needs beside the file, as so many times its size: the copy, and what the work writes. */
-const ROOM = 3;
+/** Free disk space that a migration needs, in sizes of the file: for the copy, and for what it writes. */
+const ROOM_IN_SIZES = 3;
 
 /**
- * All steps in one transaction, with the note that they were done. Kysely by itself does each statement for itself, and
- * a process that is killed between two of them leaves a store that neither version can open. SQLite does take back what
- * changes tables.
+ * Applies all steps in one transaction, together with the record of them. Kysely by default commits each statement, and
+ * a process that is killed between two of them leaves a store that neither version can open. SQLite can roll back
+ * changes of tables.
  */
 class WholeAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
@@ -50,13 +50,13 @@ class WholeDialect extends SqliteDialect {
   }
 }
 
-/** What was done, or would be. */
+/** What a migration did, or would do. */
 export interface Migrated {
-  /** The last step that had been done; null for a store that is new. */
+  /** The last step that was applied before; null for a new store. */
   readonly from: string | null;
-  /** The steps that were done now, in order. */
+  /** The steps that it applied, in order. */
   readonly steps: readonly string[];
-  /** What is kept of the store as it was; null where there was nothing to keep. */
+  /** The copy of the store as it was; null where it had no rows. */
   readonly copy: string | null;
 }
 
@@ -64,13 +64,13 @@ export interface Migrated {
  * Migrates the store that `writer` has open.
  *
  * @throws LockgateError `store-newer`, `no-room`
- * @throws StoreFailure where it can't be done; the store is as it was then
+ * @throws StoreFailure where it fails; the store is unchanged then
  */
 export async function migrate(writer: Database, file: string, doing: 'make' | 'open'): Promise<Migrated> {
   const { done, pending } = versionOf(writer, file, doing);
   const from = done.at(-1) ?? null;
   if (pending.length === 0) return { from, steps: [], copy: null };
-  const copy = from !== null && hasRows(writer) ? keepCopy(writer, file, from) : null;
+  const copy = from !== null && hasRows(writer) ? copyBefore(writer, file, from) : null;
   const tables = new Kysely<unknown>({ dialect: new WholeDialect({ database: writer }) });
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
   if (error === undefined) return { from, steps: pending, copy };
@@ -82,7 +82,7 @@ function versionOf(db: Database, file: string, doing: 'make' | 'open') {
   try {
     const { done, pending } = readSchemaVersion(db, file);
     const isFollowing = done.every((name, index) => index === 0 || name > (done[index - 1] as string));
-    // A step that is not ours, or one that ours would have to come before, is of another version.
+    // An unknown step, or a missing one before the last, is another version's.
     const last = done.at(-1) ?? '';
     if (!isFollowing || pending.some((name) => name < last)) throw storeNewer(file);
     return { done, pending };
@@ -93,13 +93,13 @@ function versionOf(db: Database, file: string, doing: 'make' | 'open') {
 
 /** How a folder's store is to be migrated. */
 export interface MigrateOptions {
-  /** Only what would be done is answered. */
+  /** Only returns what would be done. */
   readonly isDry?: boolean;
-  /** Told a sentence where files could be read by others. */
+  /** Called with a sentence where files could be read by others. */
   readonly onMended?: ((sentence: string) => void) | undefined;
 }
 
-/** Whether anybody would miss anything. */
+/** Whether the store has anything to lose. */
 function hasRows(db: Database): boolean {
   const tables = db
     .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
@@ -109,10 +109,10 @@ function hasRows(db: Database): boolean {
   return tables.some((table) => db.prepare(`SELECT 1 FROM "${table}" LIMIT 1`).get() !== undefined);
 }
 
-function keepCopy(writer: Database, file: string, version: string): string {
+function copyBefore(writer: Database, file: string, version: string): string {
   const folder = path.dirname(file);
-  requireRoom(folder, statSync(file).size * ROOM, `to bring ${file} to this version of lockgate`);
-  // Its WAL emptied, the file is all there is.
+  requireRoom(folder, statSync(file).size * ROOM_IN_SIZES, `to bring ${file} to this version of lockgate`);
+  // Then the file has everything.
   writer.pragma('wal_checkpoint(TRUNCATE)');
   const time = new Date(systemClock.now()).toISOString().replaceAll(':', '-').replace(/\.\d+/, '');
   const copy = freeName(`${file}.${version}.${time}`);
@@ -122,11 +122,11 @@ function keepCopy(writer: Database, file: string, version: string): string {
     const handle = openSync(copy, 'r+');
     fsyncSync(handle);
     closeSync(handle);
-    // Its name is on the disk with that of the sums.
+    // Makes the name of the copy durable too, since both are in one folder.
     writeSums(copy, sumFile(copy));
   } catch (error) {
     rmSync(copy, { force: true });
-    throw new StoreFailure(`keep a copy of ${file}`, error);
+    throw new StoreFailure(`copy ${file}`, error);
   }
   return copy;
 }
@@ -148,7 +148,7 @@ export async function migrateFolder(
 ): Promise<Migrated> {
   const file = path.join(folder, 'lockgate.sqlite');
   if (!existsSync(file)) throw new LockgateError('input-data', `there is no store in ${folder}: no ${file}`);
-  if (isDry) return lookAt(folder, file);
+  if (isDry) return dryRun(folder, file);
   const { lock } = await takeFolder(folder, { onMended });
   try {
     const writer = openDurable(file);
@@ -166,7 +166,7 @@ export async function migrateFolder(
   }
 }
 
-function lookAt(folder: string, file: string): Migrated {
+function dryRun(folder: string, file: string): Migrated {
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
     return look(file);

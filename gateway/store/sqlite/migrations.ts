@@ -1,7 +1,6 @@
 /**
- * How the tables come to be, forward only: each step is a file in migrations/ whose name sorts after the one before,
- * and is never changed once it has been released. Written with Kysely's schema builder so that every engine shares
- * this one list.
+ * The steps that make the tables, forward only. Each is a file in migrations/ whose name sorts after the one before,
+ * and is never changed once it is released.
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
@@ -40,7 +39,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0016-kept': kept,
 };
 
-/** The names of all steps, in their order. */
+/** The names of all steps, in order. */
 export const STEPS: readonly string[] = Object.keys(MIGRATIONS).sort();
 
 /** The list for Kysely's Migrator. */

@@ -2,8 +2,8 @@
  * The column `sum` of a table and the triggers that fill it (quality.md §2, bit rot). A migration that adds a table, or
  * a column to one, calls {@link keepRowSums} for it.
  *
- * A trigger sums the row as it stands, after SQLite has given each value the type of its column. A statement on a hot
- * path may set `sum` itself, from the same values, and is left alone then: that costs half.
+ * A trigger sums the row as stored, after SQLite has converted each value to its column's type. A statement on a hot
+ * path may set `sum` itself, from the same values, and the trigger does nothing then: that costs half.
  */
 import type { Kysely } from 'kysely';
 import { sql } from './kysely.js';
@@ -12,12 +12,12 @@ import { ROW_SUM } from './row-sum.js';
 /** The column that a row's sum is in. */
 export const SUM_COLUMN = 'sum';
 
-/** Columns of a table that are summed, in their order. */
+/** The columns of a table that are summed, in their order. */
 export function summedColumns(columns: readonly string[]): string[] {
   return columns.filter((column) => column !== SUM_COLUMN);
 }
 
-/** Gives a table the column and the triggers, and each row that it has its sum. May be called again. */
+/** Adds the column and the triggers to a table, and sums its rows. May be called again. */
 export async function keepRowSums(db: Kysely<unknown>, table: string): Promise<void> {
   const columns = await columnsOf(db, table);
   const statements: string[] = [];

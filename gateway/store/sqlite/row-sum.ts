@@ -12,7 +12,7 @@ export type SqlValue = null | bigint | number | string | Buffer;
 /** The SQL function that triggers and statements call: `row_sum('table', column, …)`. */
 export const ROW_SUM = 'row_sum';
 
-/** Room for the rows that there usually are; a longer one gets a buffer of its own. */
+/** A buffer for rows of usual length; a longer one gets its own. */
 const USUAL_BYTES = 16 * 1024;
 /** Tag and length, or tag and 64 bits. */
 const HEAD_BYTES = 9;
@@ -24,7 +24,10 @@ const REAL_TAG = 2;
 const TEXT_TAG = 3;
 const BLOB_TAG = 4;
 
-/** The sum of these values, as an unsigned 32-bit number. The first is the table's name, so that rows don't wander. */
+/**
+ * The sum of these values, as an unsigned 32-bit number. The first is the table's name, so that a row in another table
+ * doesn't fit.
+ */
 export function rowSum(values: readonly SqlValue[]): number {
   let room = 0;
   for (const value of values) room += HEAD_BYTES + bytesAtMost(value);
@@ -34,7 +37,7 @@ export function rowSum(values: readonly SqlValue[]): number {
   return crc32(buffer.subarray(0, at));
 }
 
-/** The sum of a row of `device_state`; null where it holds what no such row can hold. */
+/** The sum of a row of `device_state`; null where a value has the wrong type. */
 export function stateSum(deviceId: number, state: string, through: number): number | null {
   const isRow = Number.isSafeInteger(through) && typeof state === 'string';
   return isRow ? rowSum(['device_state', BigInt(deviceId), state, BigInt(through)]) : null;
@@ -58,8 +61,8 @@ function put(buffer: Buffer, at: number, value: SqlValue): number {
 }
 
 /**
- * Makes `row_sum` known to a connection. Every connection that writes needs it: without it, a write to a table whose
- * triggers call it fails, and nothing is written that has no sum.
+ * Adds `row_sum` to a connection. Every connection that writes needs it: without it, a write to a table whose triggers
+ * call it fails, so no row is ever without a sum.
  */
 export function registerRowSum(db: Database): void {
   const options = { varargs: true, deterministic: true, safeIntegers: true };

@@ -1,4 +1,4 @@
-/** Which version of the schema a file has, and what that version looks like. */
+/** Which version of the schema a file has, and the schema of that version. */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';
 import { Kysely, Migrator, SqliteDialect } from './kysely.js';
@@ -14,16 +14,16 @@ export interface SchemaItem {
   readonly sql: string | null;
 }
 
-/** How far a file is. */
+/** The migrations of a file. */
 export interface SchemaVersion {
-  /** The steps that were done, in order. */
+  /** The steps that were applied, in order. */
   readonly done: readonly string[];
-  /** Those that this version of lockgate has besides. */
+  /** The other steps of this version of lockgate. */
   readonly pending: readonly string[];
 }
 
 /**
- * Reads it.
+ * Reads the version.
  *
  * @throws LockgateError `store-newer` where a newer version of lockgate wrote the file
  */
@@ -40,7 +40,7 @@ export function storeNewer(file: string): LockgateError {
   return new LockgateError('store-newer', `${file} was written by a newer version of lockgate; run that version`);
 }
 
-/** What the schema looks like after these steps: they are done once more, in memory. */
+/** The schema after the steps up to `last`, which are applied to an empty store in memory. */
 export async function schemaAfter(last: string): Promise<SchemaItem[]> {
   const db = new SqliteDatabase(':memory:');
   try {

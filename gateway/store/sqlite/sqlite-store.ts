@@ -1,8 +1,8 @@
 /**
  * The embedded engine: one SQLite file through better-sqlite3, in WAL mode with synchronous FULL.
  *
- * There is one connection that writes and one that only reads, so that a reader never sees half of a transaction; where
- * a thread of its own writes the log, it has a third. Writers take turns on a lane, so that none waits inside SQLite.
+ * One connection writes and one only reads, so that a reader never sees half of a transaction; the log thread has a
+ * third, where there is one. A mutex has writers take turns, so that none waits inside SQLite.
  * The two hot paths are SQL by hand (log/log-writer.ts, log/log-reader.ts); the rest goes through Kysely.
  */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
@@ -87,15 +87,15 @@ import { SqliteWhy } from './tables/why.js';
 import { WriteMutex } from './write-mutex.js';
 
 /**
- * The order of names is not that of lives, so of a lock that was reflashed the latest are looked for among so many that
- * came last, too.
+ * The order of keys is not that of lives, so the latest uplinks of a lock that was reflashed are looked for among the
+ * last so many by arrival, too.
  */
 const RECENT_BY_LIFE = 1_000;
-/** A store that closes with more uplinks than this outside the tables by name and by lock puts them there first. */
+/** A store that closes with more uplinks than this in its memtable flushes it first. */
 const MEMTABLE_AT_CLOSE = 5000;
 
 /**
- * Opens the store in `folder`, making it where it isn't there, and takes the folder for this process.
+ * Opens the store in `folder`, creating it where it isn't there, and takes the folder for this process.
  *
  * @throws LockgateError what `takeFolder` throws; `store-newer` when a newer version of lockgate wrote it,
  * `store-unsafe` when the file system can't give the durability that acknowledging rests on.
@@ -113,7 +113,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     numberStore(writer);
     markRunning(file);
     const reader = new SqliteDatabase(file, { readonly: true });
-    // The thread copies the WAL into the file; this connection does only where that can't keep up.
+    // The log thread has the WAL checkpointed; this connection does so only where that can't keep up.
     if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * WAL_PAGES_MOST}`);
     const counting = options.figuresThread === true ? figures.open() : undefined;
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
@@ -211,7 +211,7 @@ class SqliteStore implements Store {
     return this.#writeLog(what, () => (log) => log.writeBatched(write));
   }
 
-  /** One durable transaction on the hot path: made ready at once, sent when its turn comes. */
+  /** One durable transaction on the hot path: prepared at once, sent when its turn comes. */
   async #writeLog<T>(what: string, ready: () => (log: LogBackend) => Promise<T>): Promise<T> {
     try {
       const send = ready();
@@ -372,12 +372,12 @@ class SqliteStore implements Store {
     return this.#commit('erase a lock', () => this.#deletion.erase(deviceId, state, memtable.idsOf(deviceId, 0)));
   }
 
-  /** The WAL still has what the file had; emptied into the file and cut to nothing, it has it no longer. */
+  /** The WAL still has what was erased in the file, so it is checkpointed and truncated. */
   scrub(): Promise<void> {
     return this.#mutex.runExclusive(async () => {
       await this.#parts.log.checkpointsIdle();
       if (!truncateWal(this.#parts.writer, this.#parts.file))
-        throw new StoreFailure('empty its WAL', new Error('somebody else reads the file; try again'));
+        throw new StoreFailure('truncate its WAL', new Error('another process is reading the file; try again'));
     });
   }
 
@@ -385,7 +385,7 @@ class SqliteStore implements Store {
     try {
       return await this.#mutex.runLog(() => this.#parts.log.deleteOld(piece));
     } catch (error) {
-      throw new StoreFailure('delete what is old', error);
+      throw new StoreFailure('delete old rows', error);
     }
   }
 
@@ -433,7 +433,7 @@ class SqliteStore implements Store {
   }
 
   writeMetadata(name: string, value: string): Promise<void> {
-    return this.#writeBatched('write a fact', { type: 'fact', name, value });
+    return this.#writeBatched('write metadata', { type: 'fact', name, value });
   }
 
   readCopy(): Promise<StoreCopy> {
@@ -445,12 +445,12 @@ class SqliteStore implements Store {
     await this.#parts.figures.close();
     await this.#mutex.idle();
     const { log } = this.#parts;
-    // The next start need not read them then. Where it can't be done, it does.
+    // Then the next start need not load them. Where this fails, it does.
     if (log.memtable.count > MEMTABLE_AT_CLOSE) await log.flushIndexes().catch(() => undefined);
     await log.close();
     this.#parts.reader.close();
     unmarkRunning(this.#parts.file);
-    // Closing the last connection that can write empties the WAL into the file.
+    // Closing the last connection that can write checkpoints the WAL.
     this.#parts.writer.close();
     sumClosedFile(this.#parts.file);
     this.#parts.lock.release();

@@ -1,12 +1,12 @@
-/** What is said between whoever has upkeep done and the thread that does it (upkeep-thread.ts). */
+/** Messages between upkeep.ts and its thread (upkeep-thread.ts). */
 import type { CheckReport } from '../contract/check-report.js';
 
-/** What the thread is to do; it ends when it is done. */
+/** The thread's task; it ends when the task is done. */
 export type UpkeepTask =
   | { readonly type: 'check'; readonly file: string }
   | { readonly type: 'copy'; readonly from: string; readonly to: string };
 
-/** What it says. */
+/** A message of the thread. */
 export type UpkeepAnswer =
   | { readonly type: 'progress'; readonly what: string; readonly done: number; readonly total: number | null }
   | { readonly type: 'checked'; readonly report: CheckReport }

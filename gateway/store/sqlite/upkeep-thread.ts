@@ -1,6 +1,5 @@
 /**
- * A thread that checks or copies a store: both read all of it, and whoever asked has a ping to take, or a line of
- * progress to show, meanwhile.
+ * A thread that checks or copies a store. Both read all of it, while the caller's thread takes pings or shows progress.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { LockgateError } from '../../../proto/errors.js';
@@ -16,11 +15,11 @@ function send(answer: UpkeepAnswer): void {
 
 async function carryOut(task: UpkeepTask): Promise<UpkeepAnswer> {
   if (task.type === 'check') {
-    const tell = (what: string, done: number): void => send({ type: 'progress', what, done, total: null });
-    return { type: 'checked', report: await checkDatabase(task.file, tell) };
+    const report = (what: string, done: number): void => send({ type: 'progress', what, done, total: null });
+    return { type: 'checked', report: await checkDatabase(task.file, report) };
   }
-  const tell = (done: number, total: number): void => send({ type: 'progress', what: 'pages', done, total });
-  return { type: 'copied', ...(await copyDatabase(task.from, task.to, tell)) };
+  const report = (done: number, total: number): void => send({ type: 'progress', what: 'pages', done, total });
+  return { type: 'copied', ...(await copyDatabase(task.from, task.to, report)) };
 }
 
 try {

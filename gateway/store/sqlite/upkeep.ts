@@ -1,46 +1,46 @@
-/** Has a store checked or copied by a thread of its own (upkeep-thread.ts). */
+/** Checks or copies a store in a thread of its own (upkeep-thread.ts). */
 import { Worker } from 'node:worker_threads';
 import { LockgateError } from '../../../proto/errors.js';
 import type { CheckReport } from '../contract/check-report.js';
 import type { BlockSums } from '../file-sums.js';
 import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
 
-/** How far it is: of what, how many, and out of how many where that is known. */
+/** Reports progress: the unit, how many are done, and of how many where that is known. */
 export type ReportUpkeep = (what: string, done: number, total: number | null) => void;
 
 /** Checks a store's file, as `checkDatabase` does. */
-export async function checkInThread(file: string, tell: ReportUpkeep): Promise<CheckReport> {
-  const answer = await done({ type: 'check', file }, tell);
+export async function checkInThread(file: string, report: ReportUpkeep): Promise<CheckReport> {
+  const answer = await done({ type: 'check', file }, report);
   if (answer.type !== 'checked') throw new Error(`the thread answered ${answer.type}`);
   return answer.report;
 }
 
-/** Copies a store, as `copyDatabase` does. An abort ends it at once, and leaves what there is of the copy. */
+/** Copies a store, as `copyDatabase` does. An abort ends it at once and leaves a partial copy. */
 export async function copyInThread(
   from: string,
   to: string,
-  tell: ReportUpkeep = () => undefined,
+  report: ReportUpkeep = () => undefined,
   signal?: AbortSignal,
 ): Promise<BlockSums> {
-  const answer = await done({ type: 'copy', from, to }, tell, signal);
+  const answer = await done({ type: 'copy', from, to }, report, signal);
   if (answer.type !== 'copied') throw new Error(`the thread answered ${answer.type}`);
   return answer;
 }
 
-function done(task: UpkeepTask, tell: ReportUpkeep, signal?: AbortSignal): Promise<UpkeepAnswer> {
+function done(task: UpkeepTask, report: ReportUpkeep, signal?: AbortSignal): Promise<UpkeepAnswer> {
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL('./upkeep-thread.js', import.meta.url), { workerData: task });
     const abort = (): void => void thread.terminate();
     signal?.addEventListener('abort', abort, { once: true });
     thread.on('message', (answer: UpkeepAnswer) => {
-      if (answer.type === 'progress') tell(answer.what, answer.done, answer.total);
+      if (answer.type === 'progress') report(answer.what, answer.done, answer.total);
       else if (answer.type !== 'failed') resolve(answer);
       else reject(answer.code === null ? new Error(answer.message) : new LockgateError(answer.code, answer.message));
     });
     thread.on('error', reject);
     thread.on('exit', () => {
       signal?.removeEventListener('abort', abort);
-      // Whoever has its answer by then is not told again.
+      // Does nothing where the answer came before.
       reject(new LockgateError('stopping', 'it was stopped before it was done'));
     });
   });

@@ -1,17 +1,17 @@
 /**
  * One writer at a time. SQLite has one write transaction, and a Kysely transaction lasts over several turns of the
- * event loop, so whoever writes waits here for the one before.
+ * event loop, so each write waits here for the one before.
  *
- * The log's writer does one thing after the other by itself, so what is meant for it need not wait for what it was
- * given before: it gets the next commit while it still waits for the disk.
+ * The log's writer handles its work in order by itself. So work for it does not wait for earlier work of its own, and
+ * it gets the next commit while it still waits for the disk.
  */
 export class WriteMutex {
-  /** The end of what is done alone. */
+  /** Settles with the last exclusive work. */
   #exclusive: Promise<unknown> = Promise.resolve();
-  /** The end of everything. */
+  /** Settles with all work. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Runs `work` after everything that came before it has ended, well or badly. */
+  /** Runs `work` after everything before it has finished or failed. */
   runExclusive<T>(work: () => T | Promise<T>): Promise<T> {
     const result = this.#last.then(work, work);
     this.#last = result.catch(() => undefined);
@@ -19,7 +19,7 @@ export class WriteMutex {
     return result;
   }
 
-  /** The same for work of the log's writer: it waits for none of its own. */
+  /** The same for work of the log's writer, which waits only for exclusive work. */
   runLog<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#exclusive.then(work);
     const before = this.#last;
@@ -30,7 +30,7 @@ export class WriteMutex {
     return result;
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when all work is done. */
   async idle(): Promise<void> {
     await this.#last;
   }

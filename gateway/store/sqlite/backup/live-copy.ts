@@ -1,6 +1,6 @@
 /**
- * The copies that a running store makes of itself: one at a time, in its own folder, to be sent and taken away. What a
- * kill leaves of one is taken away by the next start.
+ * The copies that a running store makes of itself: one at a time, in its own folder, to be sent and removed. What a
+ * kill leaves of one is removed by the next start.
  */
 import path from 'node:path';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -27,7 +27,7 @@ export class LiveCopies {
   }
 
   /**
-   * Makes one, of the store as it is now.
+   * Copies the store as of now.
    *
    * @throws LockgateError `backup-exists` while there is another, `no-room`, `stopping`
    */
@@ -49,7 +49,7 @@ export class LiveCopies {
     }
   }
 
-  /** Ends what is under way. */
+  /** Aborts a copy that is being made. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#making;

@@ -1,11 +1,11 @@
-/** Every bit of a file at rest, against the sums that were made when it came to rest (file-sums.ts). */
+/** Every bit of a file at rest, against the sums from when it was closed (file-sums.ts). */
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { BLOCK_BYTES, readSums, sumFile, sumsFileOf } from '../../file-sums.js';
 import { isAtRest } from '../closed-file.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
-/** Compares the blocks of `file`, where it is at rest. */
+/** Compares the blocks of `file` with their sums, if it is at rest. */
 export function checkBlocks(file: string, { damage, progress }: Omit<CheckContext, 'db'>): CheckOutcome {
   if (!isAtRest(file)) return { count: 0, note: 'left out: it is in use, or was not closed' };
   const sums = readSums(file);
@@ -24,8 +24,10 @@ export function checkBlocks(file: string, { damage, progress }: Omit<CheckContex
   return { count: found.sums.length, note: acceptedNote(file) };
 }
 
-/** Sums that are made anew after damage was accepted fit it: the ones that failed are kept, and say that it was. */
+/** New sums after accepted damage fit it; the files of the sums that failed show that it was accepted. */
 function acceptedNote(file: string): string | null {
-  const kept = readdirSync(path.dirname(file)).filter((name) => name.startsWith(`${path.basename(file)}.sums.failed.`));
-  return kept.length === 0 ? null : `damage was accepted before: ${kept.join(', ')}`;
+  const failed = readdirSync(path.dirname(file)).filter((name) =>
+    name.startsWith(`${path.basename(file)}.sums.failed.`),
+  );
+  return failed.length === 0 ? null : `damage was accepted before: ${failed.join(', ')}`;
 }

@@ -2,10 +2,10 @@
  * `db check`: whether a store is what was written and contradicts itself nowhere (quality.md §2, bit rot). It reads one
  * snapshot, of a store in use too, and changes nothing.
  *
- * What finds a flipped bit: in a file at rest with sums of its blocks these, wherever the bit is. Without them, the
- * checksum of its row, SQLite's own check where it stands in a tree or an index, and where it means nothing, that what
- * was freed is zero (unused.ts); what a split page left behind nobody can know. What is still in the write-ahead
- * log has checksums of SQLite's own, which are followed to their end (wal.ts).
+ * How a flipped bit is found: in a file at rest with block sums, by these, wherever the bit is. Without them, by its
+ * row's checksum, by SQLite's own check where it is in a tree or an index, and in freed space because that is zero
+ * (unused.ts); in what a split page left behind it can't be found. The write-ahead log has SQLite's own checksums,
+ * which are followed to their end (wal.ts).
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
@@ -26,11 +26,11 @@ import { checkUnused } from './unused.js';
 import { checkUsage } from './usage.js';
 import { checkWal } from './wal.js';
 
-/** How far a check is. */
+/** Reports the progress of a check. */
 export type ReportProgress = (check: string, done: number) => void;
 
 const MAGIC = 'SQLite format 3\0';
-/** Of a damaged beginning so many characters are still right. */
+/** A damaged file header still has so many right characters. */
 const MAGIC_RIGHT = 12;
 
 /** The units of what is counted, by check. */

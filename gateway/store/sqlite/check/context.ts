@@ -1,28 +1,28 @@
-/** What the parts of `db check` have in common: what they look at, and how they say what they found. */
+/** What the checks of `db check` share: their input, and how they report. */
 import type { Database } from 'better-sqlite3';
 
-/** Damage of one check that is told row by row. */
+/** How many damaged places one check reports one by one. */
 export const DAMAGE_REPORTED = 100;
 
-/** One check at work. */
+/** The input of one check. */
 export interface CheckContext {
   readonly db: Database;
-  /** Tells of damage. */
+  /** Reports a damaged place. */
   readonly damage: (table: string | null, row: string | number | bigint | null, what: string) => void;
-  /** Says how far it is. */
+  /** Reports progress. */
   readonly progress: (done: number) => void;
 }
 
-/** How many it looked at, and what else there is to say. */
+/** How many it looked at, and a note. */
 export interface CheckOutcome {
   readonly count: number;
   readonly note?: string | null;
 }
 
-/** What says that the machine, not the file, is in the way. */
+/** Errors that come from the machine, not from the file. */
 const NOT_THE_FILE = /^SQLITE_(IOERR(?!_SHORT_READ|_CORRUPTFS)|BUSY|LOCKED|NOMEM|FULL|PERM|AUTH|CANTOPEN|INTERRUPT)/;
 
-/** Whether an error of SQLite's says that the file is damaged. */
+/** Whether SQLite's error means that the file is damaged. */
 export function isDamage(error: unknown): boolean {
   const { name, code } = error as { name?: unknown; code?: unknown };
   return name === 'SqliteError' && typeof code === 'string' && !NOT_THE_FILE.test(code);

@@ -1,4 +1,4 @@
-/** What SQLite itself can say of a file: its trees, its indexes, its constraints; and that the schema is ours. */
+/** SQLite's own checks of a file: trees, indexes, constraints; and that the schema is ours. */
 import type { SchemaItem } from '../schema-version.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 import { DAMAGE_REPORTED } from './context.js';
@@ -19,7 +19,7 @@ function tableOf(db: CheckContext['db'], index: string): string | null {
   return typeof table === 'string' ? table : null;
 }
 
-/** Rows that point to rows which are not there. */
+/** Rows that refer to missing rows. */
 export function checkForeignKeys({ db, damage }: CheckContext): CheckOutcome {
   const rows = db.pragma('foreign_key_check') as { table: string; rowid: number | null; parent: string }[];
   for (const { table, rowid, parent } of rows)
@@ -27,7 +27,7 @@ export function checkForeignKeys({ db, damage }: CheckContext): CheckOutcome {
   return { count: Number(db.prepare(`SELECT count(*) FROM sqlite_master WHERE type = 'table'`).pluck().get()) };
 }
 
-/** Tables, indexes and triggers are those that the file's version makes; ids that were given are not given again. */
+/** Tables, indexes and triggers are those of the file's version, and no id will be given twice. */
 export function checkSchema({ db, damage }: CheckContext, expected: readonly SchemaItem[]): CheckOutcome {
   const found = db.prepare('SELECT type, name, sql FROM sqlite_master').all() as SchemaItem[];
   const isThere = new Map(found.map(({ name, sql }) => [name, sql]));

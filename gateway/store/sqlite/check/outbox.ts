@@ -1,17 +1,17 @@
 /**
- * The outbox: the log itself, the URLs' cursors, and the rows of what did not go well at once. No event may have been
- * passed without an outcome, and no row may speak of an event that is not there.
+ * The outbox: the log, the URLs' cursors, and the rows of deliveries that did not succeed at once. No cursor may have
+ * passed an event without an outcome, and no row may refer to a missing event.
  */
 import type { CheckContext, CheckOutcome } from './context.js';
 
-/** What is wrong with some row, as a statement that finds such rows; they have `place` and maybe `about`. */
+/** A fault, as a statement that finds the rows with it: `place`, and `about` where the sentence needs it. */
 interface Fault {
   readonly table: string;
   readonly what: (about: unknown) => string;
   readonly find: string;
 }
 
-/** The last id that the log gave. */
+/** The highest id that the log ever gave. */
 const LAST_ID = `(SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'uplink'), 0),
   coalesce((SELECT max(id) FROM uplink), 0)))`;
 
@@ -70,11 +70,11 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** URLs that began when a URL's beginning was noted; of older ones it was guessed (0005). */
+/** URLs whose start in the log was recorded; that of older ones was guessed (0005). */
 const URLS = `SELECT id, merchant_id, started_after, cursor FROM webhook_url WHERE created_at_ms >= coalesce(
   (SELECT CAST(strftime('%s', timestamp) AS INTEGER) * 1000 FROM kysely_migration WHERE name = '0005-webhooks'), 0)`;
 
-/** Events that a cursor passed, and that have neither an outcome nor a gap that says why. */
+/** Events that a cursor passed, and that have neither an outcome nor a gap. */
 const PASSED = `SELECT u.id FROM uplink u WHERE u.merchant_id = @merchant_id AND u.kind > 0
   AND u.id > @started_after AND u.id <= @cursor
   AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @id AND y.uplink_id = u.id)
@@ -88,7 +88,7 @@ interface UrlRow {
   readonly cursor: number;
 }
 
-/** Looks at all URLs with their cursors, gaps, deliveries and attempts. */
+/** Checks all URLs with their cursors, gaps, deliveries and attempts. */
 export function checkOutbox({ db, damage, progress }: CheckContext): CheckOutcome {
   for (const { table, what, find } of FAULTS)
     for (const { place, about } of db.prepare(find).iterate() as IterableIterator<{ place: string; about?: unknown }>)

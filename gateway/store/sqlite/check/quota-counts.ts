@@ -1,6 +1,6 @@
 /**
- * What each merchant keeps, counted anew and compared with what the triggers counted (people/quota-counts.ts): the table has no
- * checksums, and a quota goes by it.
+ * What each merchant stores, counted again and compared with what the triggers counted (people/quota-counts.ts): the
+ * table has no checksums, and quotas rely on it.
  */
 import { COUNTED_TABLES, countedBytes } from '../tables/people/quota-counts.js';
 import type { CheckContext, CheckOutcome } from './context.js';
@@ -13,7 +13,7 @@ interface Counted {
 
 type KeptRow = Readonly<Record<string, number>> & { readonly merchant_id: number };
 
-/** Looks at every merchant that keeps something, or is said to. */
+/** Checks every merchant that stores something, or is counted as if. */
 export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
   const counted = new Map<number, Map<string, number>>();
   const add = (merchantId: number, column: string, count: number): void => {
@@ -46,6 +46,6 @@ export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
     counted.delete(row.merchant_id);
   }
   for (const merchantId of counted.keys())
-    damage('merchant_kept', merchantId, 'the merchant keeps something, and nothing is counted');
+    damage('merchant_kept', merchantId, 'the merchant stores something, and nothing is counted');
   return { count: rows.length };
 }

@@ -1,6 +1,6 @@
 /**
- * A store that SQLite can read where nobody may write beside it. To read a file in WAL mode it wants to make two files
- * there; from a disk that is read-only, or another user's folder, a copy elsewhere is read instead.
+ * Opens a store to read where no file can be created beside it. SQLite needs two more files to read one in WAL mode; on
+ * a read-only disk, or in another user's folder, a copy elsewhere is read instead.
  */
 import { copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { requireRoom } from '../backup/copy.js';
 
-/** What SQLite says where it may not make them. */
+/** SQLite's errors where it may not create them. */
 const CANT_WRITE = /^SQLITE_(CANTOPEN|READONLY)/;
 
 /** A connection that only reads; to be closed by {@link ReadableStore.close}. */
@@ -18,9 +18,9 @@ export interface ReadableStore {
 }
 
 /**
- * Opens a store to read it, in place where that can be done.
+ * Opens a store to read it, in place if possible.
  *
- * @throws LockgateError `no-room` where a copy is needed and the system's folder for such files has none
+ * @throws LockgateError `no-room` where a copy is needed and the system's temporary folder has none
  * @throws what SQLite throws
  */
 export function openReadable(file: string): ReadableStore {
@@ -33,7 +33,7 @@ export function openReadable(file: string): ReadableStore {
   return openCopy(file);
 }
 
-/** SQLite looks at the file only when it is asked for something. */
+/** SQLite reads the file only at the first query. */
 function openToRead(file: string): Database {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
@@ -48,7 +48,7 @@ function openToRead(file: string): Database {
 function openCopy(file: string): ReadableStore {
   const ends = ['', '-wal'].filter((end) => existsSync(`${file}${end}`));
   const bytes = ends.reduce((sum, end) => sum + statSync(`${file}${end}`).size, 0);
-  requireRoom(tmpdir(), bytes, `to check ${file}, which is where nothing can be written,`);
+  requireRoom(tmpdir(), bytes, `to check ${file}, whose folder can't be written to,`);
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-check-'));
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
   try {

@@ -1,4 +1,4 @@
-/** Every row against the checksum that it carries. */
+/** Every row against its checksum. */
 import type { Database } from 'better-sqlite3';
 import { type SummedRow, uplinkSum } from '../log/uplink-sum.js';
 import { rowSum, type SqlValue } from '../row-sum.js';
@@ -8,7 +8,7 @@ import type { CheckContext, CheckOutcome } from './context.js';
 /** A row's values, in the order of the table's columns, without its sum. */
 type SumOf = (values: readonly SqlValue[]) => number;
 
-/** Tables whose rows are summed in another way than that of the triggers, by name. */
+/** Tables whose rows are summed in another way than by the triggers. */
 const OWN_SUMS: Readonly<Record<string, (columns: readonly string[]) => SumOf>> = {
   uplink: (columns) => (values) => {
     const named = columns.map((column, index) => [column, plain(values[index] as SqlValue)]);
@@ -22,12 +22,12 @@ function plain(value: SqlValue): SqlValue {
 
 /** Tables that are Kysely's or SQLite's, which have no sums; their content is looked at by other checks. */
 const WITHOUT_SUMS = /^(sqlite_|kysely_)/;
-const TELLS_EVERY = 10_000;
+const REPORT_EVERY = 10_000;
 
-/** Sums up every row of every table anew. */
+/** Sums every row of every table again. */
 export function checkRows(context: CheckContext): CheckOutcome {
   const { db, damage, progress } = context;
-  // One without a rowid is an index in all but name.
+  // A table without a rowid is in effect an index.
   const tables = db
     .prepare(`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND wr = 0 ORDER BY name`)
     .pluck();
@@ -45,14 +45,14 @@ export function checkRows(context: CheckContext): CheckOutcome {
     const rows = db.prepare(`SELECT rowid, ${SUM_COLUMN}, ${list} FROM "${table}"`).raw().safeIntegers();
     for (const [rowid, sum, ...values] of rows.iterate() as IterableIterator<[bigint, SqlValue, ...SqlValue[]]>) {
       count += 1;
-      if (count % TELLS_EVERY === 0) progress(count);
+      if (count % REPORT_EVERY === 0) progress(count);
       if (!fits(sum, sumOf, values)) damage(table, rowid, sum === null ? 'it has no checksum' : MISFIT);
     }
   }
   return { count, note: unsummed.length === 0 ? null : `without checksums: ${unsummed.join(', ')}` };
 }
 
-/** What can't even be summed, since a value is of another type than any that was written, fits nothing. */
+/** A row that can't be summed, since a value has a type that was never written, doesn't fit. */
 function fits(sum: SqlValue, sumOf: SumOf, values: readonly SqlValue[]): boolean {
   try {
     return sum === BigInt(sumOf(values));

@@ -34,7 +34,7 @@ interface Pages {
   readonly read: (page: number) => Buffer;
 }
 
-/** Looks at the unused bytes of every page. */
+/** Checks the unused bytes of every page. */
 export function checkUnused(file: string, { damage, progress }: Omit<CheckContext, 'db'>): CheckOutcome {
   // Sums see more, and are never wrong.
   if (isAtRest(file) && readSums(file) !== null) return { count: 0, note: 'left out: every byte has a checksum' };
@@ -60,8 +60,8 @@ export function checkUnused(file: string, { damage, progress }: Omit<CheckContex
 function openPages(handle: number): Pages | null {
   const header = Buffer.alloc(FILE_HEADER_BYTES);
   readSync(handle, header, 0, FILE_HEADER_BYTES, 0);
-  const told = header.readUInt16BE(PAGE_SIZE_AT);
-  const size = told === 1 ? LARGEST_PAGE : told;
+  const stored = header.readUInt16BE(PAGE_SIZE_AT);
+  const size = stored === 1 ? LARGEST_PAGE : stored;
   if (size < 512 || (size & (size - 1)) !== 0) return null;
   const bytes = Buffer.alloc(size);
   const read = (page: number): Buffer => {
@@ -105,7 +105,7 @@ function unusedOf(bytes: Buffer, page: number): Buffer[] {
   return stretches;
 }
 
-/** One bit alone, and not at an edge. */
+/** A single bit, and not at an edge. */
 function hasOneBit(bytes: Buffer): boolean {
   let bits = 0;
   for (const [at, byte] of bytes.entries()) {

@@ -1,6 +1,6 @@
 /**
- * Bills: each closed statement adds up, and what the counts say was billed is what statements have. A statement is
- * never written again, so that it is still what it was is told by its row's checksum.
+ * Bills: each closed statement adds up, and the billed counts are those of the statements. A statement is never
+ * changed, so its row's checksum shows that it is what was written.
  */
 import { type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { CountsJson } from '../../../usage/counts.js';
@@ -20,7 +20,7 @@ interface StatementRow {
 
 type BilledRow = Counts & { readonly merchant_id: number; readonly month: string; readonly mac: Mac };
 
-/** Looks at all statements and at all counts. */
+/** Checks all statements and all counts. */
 export function checkUsage(context: CheckContext): CheckOutcome {
   const { db, damage } = context;
   const stated = new Map<string, Counts>();

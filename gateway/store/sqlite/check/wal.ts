@@ -1,12 +1,12 @@
 /**
- * The write-ahead log beside a store: what was committed and is not in the file yet. SQLite reads it as far as its
- * checksums go and says nothing of what is behind: one flipped bit takes every commit after it along. So it is followed
- * here as SQLite follows it, and beyond.
+ * A store's write-ahead log: what was committed and is not in the file yet. SQLite reads it as far as its chain of
+ * checksums goes and ignores the rest without a word: one flipped bit loses every commit after it. So the chain is
+ * followed here as SQLite does, and beyond.
  *
- * Where a chain of checksums ends there may have been the end: what a crash cut off was never acknowledged, and behind
- * it lie frames of an earlier round, which have another salt. But nobody begins a commit before the one before is on
- * the disk. So where a whole commit of this round lies behind the break, and something of another one behind that, the
- * break was on the disk once and is damage.
+ * A break in the chain may be the end of the log: what a crash cut off was never acknowledged, and after it come frames
+ * of an earlier round, which have another salt. But no commit starts before the one before it is on the disk. So where
+ * a whole commit of this round follows the break, and a part of another one follows that, the frame at the break was on
+ * the disk once, and is damaged.
  *
  * https://www.sqlite.org/fileformat2.html#the_write_ahead_log
  */
@@ -28,23 +28,23 @@ const COMMIT_AT = 4;
 /** The first word: sums are over words of this byte order. */
 const LITTLE_ENDIAN = 0x377f0682;
 const BIG_ENDIAN = 0x377f0683;
-/** Whoever writes meanwhile may be met in the middle of a frame: what is damage stays where it is. */
+/** A frame may be read while it is written; only damage that two looks find at the same place is real. */
 const LOOKS = 3;
 
-/** The two words that a chain of checksums carries on. */
+/** The two words of a chained checksum. */
 type Chain = readonly [number, number];
 
-/** What one look at it found. */
+/** The result of reading it once. */
 interface WalReading {
-  /** The round that it was of: the header as it stood before and after. */
+  /** The round: the header, the same before and after. */
   readonly round: string;
-  /** Frames that SQLite takes, and those of this round in all. */
+  /** Frames that SQLite uses, and all frames of this round. */
   readonly taken: number;
   readonly frames: number;
   readonly damage: string | null;
 }
 
-/** Counts the frames of this round, and tells of damage. */
+/** Counts the frames of this round, and reports damage. */
 export function checkWal(file: string, { damage, progress }: Omit<CheckContext, 'db'>): CheckOutcome {
   const wal = `${file}-wal`;
   if (isWalLost(file)) {
@@ -96,7 +96,7 @@ function readWal(handle: number, progress: (done: number) => void): WalReading {
     progress(walk.frames);
   }
   const { taken, frames } = walk;
-  // A round that began meanwhile wrote over what was read.
+  // A round that started meanwhile overwrote what was read.
   const isOver = !readHeader(handle).equals(header);
   return { round, taken, frames, damage: isOver ? null : walk.damage };
 }
@@ -118,7 +118,7 @@ class FrameWalk {
   #chain: Chain;
   #index = 0;
   #brokenAt: number | undefined;
-  /** The first commit that ends behind the break. */
+  /** The first commit that ends after the break. */
   #commitAt: number | undefined;
   #isProven = false;
 
@@ -141,7 +141,7 @@ class FrameWalk {
     const isOfRound = frame.subarray(FRAME_SUMMED, FRAME_SUMMED + SALT_BYTES).equals(this.#salt);
     const isChained = isOfRound && isSum(frame, FRAME_SUM_AT, sumWords(page, head, this.#isLittle));
     if (!isChained) this.#brokenAt ??= this.#index;
-    // What comes behind goes on from what stands there, right or wrong.
+    // The next frame continues from the stored sum, right or wrong.
     this.#chain = [frame.readUInt32BE(FRAME_SUM_AT), frame.readUInt32BE(FRAME_SUM_AT + 4)];
     if (!isOfRound) return;
     this.frames = this.#index;

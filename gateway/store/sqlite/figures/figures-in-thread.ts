@@ -1,22 +1,22 @@
-/** Has the store's figures read by a thread (figures-thread.ts). */
+/** Reads the store's figures in a thread (figures-thread.ts). */
 import { Worker } from 'node:worker_threads';
 import type { StoreFigures } from '../../contract/store-figures.js';
 
-/** What the thread says to each question. */
+/** The thread's answer to a question. */
 export type FiguresAnswer = { readonly figures: StoreFigures } | { readonly error: string };
-/** What it says before, once. */
+/** Its first message, once it has opened the store. */
 export const OPENED = 'opened';
 
 export class FiguresThread {
   readonly #file: string;
   #thread: Worker | undefined;
   #isClosed = false;
-  /** The question that is being answered. */
+  /** The answer that is being computed. */
   #asked: Promise<StoreFigures> | undefined;
-  /** The one that follows it. */
+  /** The answer after it. */
   #next: Promise<StoreFigures> | undefined;
 
-  /** `file` is the store's, whose tables are there. */
+  /** `file` is the store's, whose tables exist. */
   constructor(file: string) {
     this.#file = file;
   }
@@ -41,13 +41,13 @@ export class FiguresThread {
   /** As of now. Rejects where the store can't be read, or is closed. */
   read(): Promise<StoreFigures> {
     if (this.#next !== undefined) return this.#next;
-    if (this.#asked === undefined) return this.#begin();
-    // The answer that is being made may not have what was written since: all who ask meanwhile share the next one.
-    this.#next = this.#asked.catch(() => undefined).then(() => this.#begin());
+    if (this.#asked === undefined) return this.#startAnswer();
+    // The current answer may lack what was written since it started, so all callers meanwhile share the next one.
+    this.#next = this.#asked.catch(() => undefined).then(() => this.#startAnswer());
     return this.#next;
   }
 
-  #begin(): Promise<StoreFigures> {
+  #startAnswer(): Promise<StoreFigures> {
     this.#next = undefined;
     if (this.#isClosed) return Promise.reject(new Error('the store is closed'));
     this.#asked = this.#ask().finally(() => {
@@ -56,13 +56,13 @@ export class FiguresThread {
     return this.#asked;
   }
 
-  /** Resolves when the thread has let go of the file. */
+  /** Resolves when the thread has closed the file. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const thread = this.#thread;
     if (thread === undefined) return;
     const ended = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
-    // The process goes on until it has.
+    // Keeps the process alive until then.
     thread.ref();
     thread.postMessage('close');
     await ended;
@@ -90,14 +90,14 @@ export class FiguresThread {
     });
   }
 
-  /** One that ended by itself is replaced. */
+  /** The thread; started again where it ended by itself. */
   #started(): Worker {
     if (this.#thread === undefined) {
       const thread = new Worker(new URL('./figures-thread.js', import.meta.url), { workerData: this.#file });
       thread.once('exit', () => {
         this.#thread = undefined;
       });
-      // Whoever asks hears of it too; without a listener it would end the process.
+      // Reported to the callers; without this listener it would end the process.
       thread.on('error', () => undefined);
       thread.unref();
       this.#thread = thread;

@@ -1,4 +1,6 @@
-/** A thread that reads the store's figures, over a connection of its own that only reads. One answer a question. */
+/**
+ * A thread that reads the store's figures, over a connection of its own that only reads. One answer to each question.
+ */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 import type { StoreFigures } from '../../contract/store-figures.js';
@@ -9,7 +11,7 @@ const port = parentPort as MessagePort;
 const db = new SqliteDatabase(workerData as string, { readonly: true });
 const backlogs = new UrlBacklogs(db);
 const locksInService = db.prepare('SELECT count(*) FROM device WHERE removed_at_ms IS NULL').pluck();
-/** One transaction, so that all of it is as of one moment. */
+/** One transaction, so that all figures are as of one moment. */
 const readAll = db.transaction(
   (): StoreFigures => ({ backlogs: backlogs.read(), locksInService: locksInService.get() as number }),
 );

@@ -1,7 +1,6 @@
 /**
- * What each webhook URL has not delivered, counted in the tables themselves: no counter that is kept beside them can
- * drift from what is there. A URL that is far behind takes some 0.3 µs an event to count, so it is done in a thread
- * (figures-thread.ts).
+ * What each webhook URL has not delivered, counted in the tables themselves, so that no separate counter can
+ * drift. A URL that is far behind takes some 0.3 µs an event to count, so a thread does it (figures-thread.ts).
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { UrlBacklog } from '../../contract/store-figures.js';

@@ -2,21 +2,22 @@ import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { LockgateError } from '../../../../proto/errors.js';
 
-/** Holds a data folder for one gateway. */
+/** A lock on a data folder. */
 export interface DataLock {
   release(): void;
 }
 
 /**
- * Takes the data folder for this process. Two gateways on one folder would each deliver every webhook.
+ * Locks the data folder for this process. Two gateways on one folder would each deliver every webhook.
  *
- * The lock is an SQLite file held in an exclusive transaction: the operating system lets go of it when the process
- * ends, however it ends, so a kill -9 leaves nothing to clean up, which a file with a process id in it would.
+ * The lock is an SQLite file held in an exclusive transaction, which is a file lock of the kernel: it ends with the
+ * process, however that ends, and a paused process keeps it. A file with a process id, or with a time that goes stale,
+ * does neither (docs/decisions.md).
  *
  * @throws LockgateError `data-in-use` when another process holds it.
  */
 export function lockData(file: string): DataLock {
-  // Made here, so that it is nobody else's to read.
+  // Created here, so that no other user can read it.
   closeSync(openSync(file, 'a', 0o600));
   const holder = new Database(file, { timeout: 0 });
   try {

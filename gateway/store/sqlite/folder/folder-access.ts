@@ -1,6 +1,6 @@
 /**
- * The data folder as the file system sees it: it can be made and written to, and its files are their owner's alone
- * (quality.md §2, "files of the data folder").
+ * Access to the data folder: it can be created and written to, and only its owner can read its files (quality.md §2,
+ * "files of the data folder").
  */
 import { accessSync, chmodSync, constants, existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -10,28 +10,28 @@ import { LockgateError } from '../../../../proto/errors.js';
 /** The name of the store's file. */
 export const STORE_NAME = 'lockgate.sqlite';
 
-/** What the system says where the setting names no place for a folder. */
+/** Errors of a path where no folder can be created. */
 const NO_FOLDER = new Set(['EEXIST', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENAMETOOLONG', 'ELOOP']);
 
-/** What it says where the place is one, and not ours to write to. */
+/** Errors of a folder or a file that this user may not use, as sentences. */
 const REFUSALS: Readonly<Record<string, string>> = {
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
   EROFS: 'it is on a disk that is read-only',
 };
 
-/** What the group and others may do. */
+/** The permission bits of the group and of others. */
 const FOR_OTHERS = 0o077;
 
-/** Files that hold a secret by themselves: where others can read them they are refused (secret-file.ts), not mended. */
+/** Files that are secrets: where others can read them, they are refused (secret-file.ts) instead of closed. */
 const SECRETS = new Set(['key', 'key.next', 'operator-token']);
 
-/** Other files that lockgate puts into its folder, beside those whose names begin with the store's. */
+/** Other files of lockgate in its folder, apart from those whose names begin with the store's. */
 const OTHER_FILES = new Set(['gateway.lock', 'gateway.lock-journal', 'operator-address', 'demo']);
 const BEGINNINGS = [STORE_NAME, 'backup.part'];
 
 /**
- * Makes the folder where it isn't there (mode 700), and sees that it and its files can be read and written.
+ * Creates the folder where it isn't there (mode 700), and checks that it and its files can be read and written.
  *
  * @throws LockgateError `input-data` where there can't be such a folder, `data-unwritable` where it is not ours
  */
@@ -40,7 +40,7 @@ export function openFolder(folder: string): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     const { code = (error as Error).message } = error as NodeJS.ErrnoException;
-    // No room, or a disk that fails, is not a wrong setting.
+    // A full or failing disk is not a wrong setting.
     if (!NO_FOLDER.has(code)) throw error;
     throw new LockgateError('input-data', `the data folder ${folder} can't be made: ${code}`);
   }
@@ -54,7 +54,7 @@ function want(file: string, what: string, access: number): void {
     accessSync(file, access);
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
-    // Gone since it was listed.
+    // Removed since it was listed.
     if (code === 'ENOENT') return;
     const why = REFUSALS[code];
     if (why === undefined) throw error;
@@ -63,10 +63,10 @@ function want(file: string, what: string, access: number): void {
 }
 
 /**
- * Takes the group's and others' rights to files of ours away. Windows has no such modes.
+ * Takes away the rights of the group and of others to our files. Windows has no such modes.
  *
- * @returns a sentence that says which; null where there was nothing to do
- * @throws LockgateError `data-open` where a file is another user's, so that we can't
+ * @returns a sentence that names them; null where there were none
+ * @throws LockgateError `data-open` where a file belongs to another user, so that we can't
  */
 export function closeToOthers(folder: string): string | null {
   if (process.platform === 'win32') return null;

@@ -1,7 +1,7 @@
 /**
- * What is held against a store before anything of it is believed (quality.md §2): the checksums that were made when it
- * was closed, and the log that a kill left. What fails is never written over: the start is refused, or, where an
- * operator goes on knowingly, what proves it is put aside.
+ * Checks a store before anything in it is trusted (quality.md §2): against the checksums from when it was closed, and
+ * the WAL that a kill left. What fails is never overwritten: the start is refused or, where an operator accepts the
+ * damage, the files of evidence are renamed.
  */
 import { copyFileSync, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -13,26 +13,26 @@ import { isAtRest } from '../closed-file.js';
 import { evidenceName } from './folder-access.js';
 import { isWalForeign, isWalLost, runningFileOf } from './wal-presence.js';
 
-/** Bytes that are read at once, while those before are summed: the event loop stands still for a millisecond. */
+/** Bytes that are read at once, while those before are summed: that blocks the event loop for a millisecond. */
 const PIECE_BYTES = 2 * 1024 * 1024;
-/** Blocks that are named one by one. */
-const BLOCKS_TOLD = 5;
+/** Damaged blocks that are listed one by one. */
+const BLOCKS_LISTED = 5;
 
 /** What is wrong with a store that is about to be opened. */
 export interface StoreDamage {
   /** Sentences. */
   readonly what: readonly string[];
-  /** Files that prove it. */
+  /** Files that are evidence of it. */
   readonly evidence: readonly EvidenceFile[];
 }
 
-/** A file to be put aside: a copy of it, where something of it may be of use yet. */
+/** A file of evidence. It is renamed; one that `stays` is copied, since the store still needs it. */
 interface EvidenceFile {
   readonly file: string;
   readonly stays: boolean;
 }
 
-/** Looks; null where nothing is wrong. It changes nothing. */
+/** Looks for damage; null where there is none. It changes nothing. */
 export async function findStoreDamage(file: string): Promise<StoreDamage | null> {
   const found = [...findWalDamage(file), ...(await findBlockDamage(file))];
   if (found.length === 0) return null;
@@ -53,22 +53,22 @@ export function refuseDamage(file: string, { what }: StoreDamage): never {
   );
 }
 
-/** Puts what proves the damage aside, durably enough: where that is cut off, the damage is found once more. */
+/** Renames the files of evidence. Where that is interrupted, the next start finds the damage again. */
 export function moveEvidence({ evidence }: StoreDamage): string[] {
   return evidence.map(({ file, stays }) => {
-    const aside = evidenceName(file);
-    if (stays) copyFileSync(file, aside);
-    else renameSync(file, aside);
+    const moved = evidenceName(file);
+    if (stays) copyFileSync(file, moved);
+    else renameSync(file, moved);
     if (file.endsWith('-wal')) rmSync(file.replace(/-wal$/, '-shm'), { force: true });
-    return aside;
+    return moved;
   });
 }
 
-/** Puts it back, so that the next start finds the damage. To be called with no connection to the store open. */
-export function restoreEvidence({ evidence }: StoreDamage, kept: readonly string[]): void {
+/** Undoes that, so that the next start finds the damage. No connection to the store may be open. */
+export function restoreEvidence({ evidence }: StoreDamage, movedTo: readonly string[]): void {
   for (const [index, { file }] of evidence.entries()) {
-    const aside = kept[index];
-    if (aside !== undefined) renameSync(aside, file);
+    const moved = movedTo[index];
+    if (moved !== undefined) renameSync(moved, file);
     if (file.endsWith('-wal')) rmSync(file.replace(/-wal$/, '-shm'), { force: true });
   }
 }
@@ -103,9 +103,11 @@ async function findBlockDamage(file: string): Promise<Found[]> {
   if (size !== sums.bytes) return [{ what: `${file} has ${size} bytes; expected ${sums.bytes}`, evidence }];
   const bad = differing(sums, await sumWhole(file));
   if (bad.length === 0) return [];
-  const told = bad.slice(0, BLOCKS_TOLD).map((index) => `${index * BLOCK_BYTES} to ${(index + 1) * BLOCK_BYTES - 1}`);
-  const more = bad.length > told.length ? ` and ${bad.length - told.length} more blocks` : '';
-  return [{ what: `bytes ${told.join(', ')}${more} of ${file} are not what they were when it was closed`, evidence }];
+  const listed = bad
+    .slice(0, BLOCKS_LISTED)
+    .map((index) => `${index * BLOCK_BYTES} to ${(index + 1) * BLOCK_BYTES - 1}`);
+  const more = bad.length > listed.length ? ` and ${bad.length - listed.length} more blocks` : '';
+  return [{ what: `bytes ${listed.join(', ')}${more} of ${file} are not what they were when it was closed`, evidence }];
 }
 
 function differing(expected: BlockSums, found: BlockSums): number[] {
@@ -113,7 +115,7 @@ function differing(expected: BlockSums, found: BlockSums): number[] {
   return indexes.filter((index) => expected.sums[index] !== found.sums[index]);
 }
 
-/** Sums a file up, and lets the process do other things meanwhile. */
+/** Sums a file, without blocking the event loop. */
 async function sumWhole(file: string): Promise<BlockSums> {
   const summer = new BlockSummer();
   const handle = await open(file, 'r');

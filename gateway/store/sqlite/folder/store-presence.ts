@@ -1,7 +1,7 @@
 /**
- * Whether a data folder has its store. A folder that shows that there was one, and has none, is no new folder: to begin
- * an empty store there would hide a loss behind a gateway that looks well (quality.md §2, "an emptied or missing store
- * file beside its key").
+ * Whether a data folder has its store. A folder that shows that it had one, and has none, is no new folder: an empty
+ * store there would hide a loss behind a gateway that looks well (quality.md §2, "an emptied or missing store file
+ * beside its key").
  */
 import { closeSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -11,21 +11,21 @@ import { sumsFileOf } from '../../file-sums.js';
 import { evidenceName, STORE_NAME } from './folder-access.js';
 import { APPLICATION_ID, runningFileOf } from './wal-presence.js';
 
-/** Files that only a gateway with a store leaves. The token is none of them: it may be given beforehand. */
+/** Files that only a gateway with a store leaves. The token is not one of them: it may be provided beforehand. */
 const SIGNS = new Set(['key', 'key.next', 'operator-address', 'backup.part', 'demo']);
 
 const MAGIC = 'SQLite format 3\0';
-/** The beginning of SQLite's header up to what it has to say of who made the file (sqlite.org/fileformat2.html). */
+/** SQLite's header, which has the id of the program that made the file (sqlite.org/fileformat2.html). */
 const HEADER_BYTES = 100;
 const APPLICATION_AT = 68;
 
-/** Tables of another program that are named. */
+/** Tables of another program that the error lists. */
 const TABLES_NAMED = 3;
 
 /**
- * Answers whether a store is to be made. Where one is made over what an older one left, that is put aside.
+ * Whether a store has to be created. What an older store left there is renamed then.
  *
- * @throws LockgateError `store-missing` where there was one, and `makeNew` does not say that it is given up
+ * @throws LockgateError `store-missing` where there was one, and `makeNew` does not give it up
  */
 export function isStoreNew(folder: string, makeNew: boolean): boolean {
   const file = path.join(folder, STORE_NAME);
@@ -49,7 +49,7 @@ export function isStoreNew(folder: string, makeNew: boolean): boolean {
 }
 
 /**
- * Sees that a file is a store of ours, without changing it.
+ * Checks that a file is a store of lockgate's, without changing it.
  *
  * @throws LockgateError `store-foreign`
  */
@@ -60,7 +60,7 @@ export function requireOurStore(file: string): void {
   if (header.subarray(0, MAGIC.length).toString('latin1') !== MAGIC)
     throw new LockgateError('store-foreign', `${file} is no store of lockgate's: it is not an SQLite database`);
   if (header.readUInt32BE(APPLICATION_AT) === APPLICATION_ID) return;
-  // Stores of before did not say whose they are.
+  // Older stores have no application id.
   const db = new SqliteDatabase(file, { readonly: true });
   let tables: string[];
   try {

@@ -1,6 +1,6 @@
 /**
- * A data folder, taken for this process and found fit to be worked on: ours to write to, closed to others, with its
- * store in it, whole and its own. Everything that opens a store to write to it comes this way.
+ * Takes a data folder for this process and checks it: we can write to it, others can't read it, and its store is there,
+ * whole, and lockgate's. Everything that opens a store to write to it comes this way.
  */
 import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
@@ -15,7 +15,7 @@ import { findStoreDamage, moveEvidence, refuseDamage, restoreEvidence } from './
 import { isStoreNew, requireOurStore } from './store-presence.js';
 import { isWalLost } from './wal-presence.js';
 
-/** How a folder is to be taken. */
+/** How a folder is taken. */
 export type TakeOptions = Pick<StoreOptions, 'makeNew' | 'onMended' | 'onDamage'>;
 
 export interface TakenFolder {
@@ -23,21 +23,21 @@ export interface TakenFolder {
   readonly file: string;
   readonly isNew: boolean;
   readonly lock: DataLock;
-  /** To be called where the store could not be opened after all: what proves its damage stands where it stood. */
+  /** To be called where the store could not be opened after all: gives the files of evidence their names back. */
   readonly restoreEvidence: () => void;
 }
 
 /**
- * Takes it. Nothing of a store that is refused was changed.
+ * Takes the folder. A store that is refused is unchanged.
  *
- * @throws LockgateError `input-data` where there can't be such a folder; `data-unwritable`, `data-open` where it is not
+ * @throws LockgateError `input-data` where no such folder can be created; `data-unwritable`, `data-open` where it is not
  * ours; `data-in-use` when another gateway holds it; `store-missing`, `store-foreign`, `store-damaged`
  */
 export async function takeFolder(folder: string, options: TakeOptions = {}): Promise<TakenFolder> {
   openFolder(folder);
   const mended = closeToOthers(folder);
   if (mended !== null) options.onMended?.(mended);
-  // Before anything is put aside, since it may be in use.
+  // Before any file is renamed, since the store may be in use.
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {
     const file = path.join(folder, STORE_NAME);
@@ -53,7 +53,7 @@ export async function takeFolder(folder: string, options: TakeOptions = {}): Pro
   }
 }
 
-/** A store of a newer version is refused as such before any word of damage. @throws LockgateError `store-newer` */
+/** Refuses a store of a newer version as such, whether or not it is damaged. @throws LockgateError `store-newer` */
 function refuseNewer(file: string): void {
   try {
     const db = new SqliteDatabase(file, { readonly: true });
@@ -67,17 +67,17 @@ function refuseNewer(file: string): void {
   }
 }
 
-/** Returns how to put the proof of damage back. */
+/** Refuses a damaged or foreign store. Returns a function that gives files of evidence their names back. */
 async function requireWhole(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
   const damage = await findStoreDamage(file);
   if (damage !== null && onDamage === undefined) {
-    // To look would make an empty log where one was lost.
+    // Opening it would create an empty WAL where one was lost.
     if (isAtRest(file) && !isWalLost(file)) refuseNewer(file);
     refuseDamage(file, damage);
   }
   requireOurStore(file);
   if (damage === null) return () => undefined;
-  const kept = moveEvidence(damage);
-  onDamage?.(damage.what, kept);
-  return () => restoreEvidence(damage, kept);
+  const movedTo = moveEvidence(damage);
+  onDamage?.(damage.what, movedTo);
+  return () => restoreEvidence(damage, movedTo);
 }

@@ -1,10 +1,10 @@
 /**
- * Whether the write-ahead log beside a store is there and its own. What was committed last stands in it alone: SQLite
- * takes a store without its log, or with another's, for whole, and says nothing.
+ * Whether a store's write-ahead log (WAL) is there and its own. Only the WAL has what was committed last, and SQLite
+ * takes a store without its WAL, or with another store's, for whole.
  *
- * While a store is open, a file `NAME.running` stands beside it. It is made once the log has something and taken away
- * before the log is, so where it stands and there is no log, the log was lost. Whose a log is, a random number tells
- * that each store has in its header (SQLite's `user_version`), and so does the log wherever it has page 1.
+ * While a store is open, there is a file `NAME.running` beside it. It is created once the WAL has content and removed
+ * before the WAL is, so if it is there without a WAL, the WAL was lost. Each store has a random number in its header
+ * (SQLite's `user_version`), and so has its WAL wherever it has page 1: that tells whose it is.
  */
 import { randomInt } from 'node:crypto';
 import { closeSync, existsSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
@@ -23,31 +23,31 @@ const PAGE_SIZE_AT = 8;
 const SALT_AT = 16;
 const FRAME_SALT_AT = 8;
 const SALT_BYTES = 8;
-/** Where page 1 has the store's number. */
+/** The offset of the store's number in page 1. */
 const STORE_NUMBER_AT = 60;
 const STORE_NUMBER_MOST = 2 ** 31 - 1;
 
-/** The file that says that a store is open. */
+/** The file that marks a store as open. */
 export function runningFileOf(file: string): string {
   return `${file}.running`;
 }
 
 /**
- * Says that the store is open; to be called once its log has something. It is not made durable: where a loss of power
- * takes it, a loss of the log besides would go unnoticed, and nothing else.
+ * Marks the store as open; to be called once its WAL has content. The mark is not durable: should a power loss take it,
+ * the only effect is that a lost WAL would go unnoticed.
  */
 export function markRunning(file: string): void {
   if (!isWalEmpty(file)) writeFileSync(runningFileOf(file), `${RUNNING_TEXT}\n`, { mode: 0o600 });
 }
 
-/** Takes that back, durably; to be called before the log is emptied or taken away. */
+/** Removes the mark, durably; to be called before the WAL is truncated or removed. */
 export function unmarkRunning(file: string): void {
   if (existsSync(runningFileOf(file))) dropSecretFile(runningFileOf(file));
 }
 
 /**
- * Closes the only connection of a store that could not be opened for use. SQLite may take the log away with it, so
- * that the store is no longer said to be open; where a log is left, it is.
+ * Closes the only connection of a store that could not be opened for use. SQLite may remove the WAL with it, so the
+ * mark is removed first; it is set again where a WAL is left.
  */
 export function closeUnopened(writer: Database, file: string): void {
   const wasRunning = existsSync(runningFileOf(file));
@@ -56,23 +56,23 @@ export function closeUnopened(writer: Database, file: string): void {
   if (wasRunning) markRunning(file);
 }
 
-/** Gives a store its number, and the mark of lockgate's stores, where it has none yet; and the log its page 1. */
+/** Gives a store its number and lockgate's application id, where it has none yet; and the WAL its page 1. */
 export function numberStore(writer: Database): void {
   if (writer.pragma('user_version', { simple: true }) === 0) {
     writer.pragma(`application_id = ${APPLICATION_ID}`);
     writer.pragma(`user_version = ${randomInt(1, STORE_NUMBER_MOST)}`);
-    // Only once the number is in the file can a log be held against it.
+    // A WAL can be compared with the number only once the file has it.
     writer.pragma('wal_checkpoint(TRUNCATE)');
   }
   rewriteNumber(writer);
 }
 
-/** Written again, though it is the same: a log that stays short would not have page 1 otherwise, or be empty. */
+/** Writes the same number again: a short WAL would not have page 1 otherwise, or be empty. */
 function rewriteNumber(writer: Database): void {
   writer.pragma(`user_version = ${writer.pragma('user_version', { simple: true })}`);
 }
 
-/** Empties the log into the file and cuts it to nothing. Answers whether that could be done. */
+/** Checkpoints the whole WAL and truncates it. Returns whether that was possible. */
 export function truncateWal(writer: Database, file: string): boolean {
   unmarkRunning(file);
   const [{ busy }] = writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }];
@@ -81,7 +81,7 @@ export function truncateWal(writer: Database, file: string): boolean {
   return busy === 0;
 }
 
-/** Whether the log was lost: the store was not closed, and there is none, or an empty one, which any reader makes. */
+/** Whether the WAL was lost: the store was not closed, and has none, or an empty one, which any reader creates. */
 export function isWalLost(file: string): boolean {
   return existsSync(runningFileOf(file)) && isWalEmpty(file);
 }
@@ -90,7 +90,7 @@ function isWalEmpty(file: string): boolean {
   return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
-/** Whether the log that is there says in so many words that it is another store's. */
+/** Whether the WAL has another store's number. */
 export function isWalForeign(file: string): boolean {
   const own = numberAt(file, STORE_NUMBER_AT);
   const other = numberInWal(`${file}-wal`);
@@ -106,7 +106,7 @@ function numberAt(file: string, at: number): number {
   }
 }
 
-/** The number of the store in a log's first copy of page 1; 0 where it has none. */
+/** The store's number in the WAL's first copy of page 1; 0 where it has none. */
 function numberInWal(wal: string): number {
   const { size } = statSync(wal);
   const handle = openSync(wal, 'r');
@@ -116,7 +116,7 @@ function numberInWal(wal: string): number {
     const frameBytes = FRAME_HEADER_BYTES + header.readUInt32BE(PAGE_SIZE_AT);
     for (let at = WAL_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
       const frame = readAt(handle, at, FRAME_HEADER_BYTES);
-      // What an earlier round left behind.
+      // A frame from before the WAL's last restart.
       if (!frame.subarray(FRAME_SALT_AT, FRAME_SALT_AT + SALT_BYTES).equals(salt)) return 0;
       if (frame.readUInt32BE(0) === 1)
         return readAt(handle, at + FRAME_HEADER_BYTES + STORE_NUMBER_AT, 4).readUInt32BE(0);

@@ -1,8 +1,7 @@
 /**
- * What is written beside the log, often or on a regular beat: outcomes of deliveries, what was counted for the bill,
- * SIMs, facts, what was refused of locks, and what merchants write over HTTP. Nobody's acknowledgement waits for any of
- * it, but each commit of its own would make pings wait for one more fsync. So the log's writer does it, and takes it
- * along in the transaction of uplinks where there are some.
+ * Writes that share a transaction with uplinks: outcomes of deliveries, counts for the bill, SIMs, metadata, refusals
+ * of locks, and what merchants write over HTTP. No acknowledgement of a ping waits for them, but a commit of their own
+ * would make pings wait for one more fsync. So the log's writer commits them, along with uplinks where there are some.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
@@ -11,20 +10,20 @@ import type { DeliveryProgress } from '../../contract/store.js';
 import type { UsageDelta } from '../../contract/usage-store.js';
 import { type RefusalsWrite, RefusalWriter } from '../tables/refusal-writer.js';
 
-/** What came of deliveries. */
+/** Outcomes of deliveries. */
 export interface ProgressWrite {
   readonly type: 'progress';
   readonly progress: readonly DeliveryProgress[];
 }
 
-/** Counts to be added, and when that is by the wall's clock. */
+/** Counts to be added, as of a wall-clock time. */
 interface UsageWrite {
   readonly type: 'usage';
   readonly deltas: readonly UsageDelta[];
   readonly nowMs: number;
 }
 
-/** First activations. */
+/** First activations of SIMs. */
 interface SimsWrite {
   readonly type: 'sims';
   readonly sims: readonly { readonly mac: Mac; readonly atMs: number }[];
@@ -36,12 +35,12 @@ interface MetadataWrite {
   readonly value: string;
 }
 
-/** What needs no more than the tables that it is for. */
+/** Writes to tables that nothing else of the log's transaction touches. */
 export type PlainWrite = UsageWrite | SimsWrite | MetadataWrite | RefusalsWrite;
 
 export type BatchedWrite = ProgressWrite | PlainWrite | MerchantWrite;
 
-/** Writes what has no part in the log, over one connection; whoever calls has begun a transaction. */
+/** Writes them on one connection. To be called inside a transaction. */
 export class PlainWriter {
   readonly #addUsage: Statement;
   readonly #activate: Statement;

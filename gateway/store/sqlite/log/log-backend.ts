@@ -1,4 +1,4 @@
-/** Who writes the log: this thread, or one of its own. The code that writes is the same. */
+/** Where the log is written: in the calling thread, or in one of its own. Both use the same {@link LogWriter}. */
 
 import type { Database } from 'better-sqlite3';
 import type { MerchantOutcome, MerchantWrite } from '../../contract/merchant-write.js';
@@ -9,26 +9,26 @@ import { LogWriter } from './log-writer.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import type { PackedCommit } from './packed-commit.js';
 
-/** Each promise settles when the work is on the disk, or with what SQLite threw; what is given first is done first. */
+/** Each promise resolves when the work is on the disk, or rejects with what SQLite threw. Work is done in order. */
 export interface LogBackend {
-  /** The uplinks that the tables by name and by lock do not have yet: of what was answered, never of what waits. */
+  /** The uplinks that the indexes do not have yet, of commits that were answered. */
   readonly memtable: UplinkMemtable;
   append(commit: PackedCommit): Promise<void>;
-  /** What is no part of the log. It may wait a little, to share a transaction. */
+  /** Writes what is no part of the log. It may wait a little, to share a transaction. */
   writeBatched(write: BatchedWrite): Promise<void>;
-  /** The same for what a merchant writes over HTTP; such writes wait for each other, and never hold up a commit. */
+  /** The same for a merchant's write over HTTP. Such writes wait for each other, and never hold up a commit. */
   writeForMerchant(write: MerchantWrite): Promise<MerchantOutcome>;
-  /** Puts all uplinks into the tables by name and by lock. */
+  /** Flushes the memtable into the indexes. */
   flushIndexes(): Promise<void>;
-  /** Deletes what is too old, a piece. */
+  /** Deletes what is too old in a piece of a table. */
   deleteOld(piece: AgingPiece): Promise<AgedPiece>;
-  /** Resolves when nobody copies the WAL; to be called where nothing else is under way, or it begins again. */
+  /** Resolves when no checkpoint runs. Only meaningful while nothing is written, or the next one may start. */
   checkpointsIdle(): Promise<void>;
-  /** Ends it after all that it was given. */
+  /** Closes it after all work that it was given. */
   close(): Promise<void>;
 }
 
-/** Writes in this thread, over a connection that others write over too. */
+/** Writes in the calling thread, on a connection that it shares. */
 export class InlineLog implements LogBackend {
   readonly #writer: LogWriter;
 

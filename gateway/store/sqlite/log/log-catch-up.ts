@@ -1,6 +1,6 @@
 /**
- * Puts the log of a store from before into the tables by name and by lock, and gives its rows their sums (migration
- * 0009). It goes on where it was ended: each step is a transaction that says how far it is.
+ * Builds the indexes by key and by lock for the log of an older version, and sums its rows (migration 0009). Each step
+ * is a transaction that records the progress, so an interrupted run is resumed.
  */
 import type { Database } from 'better-sqlite3';
 import { afterThisTurn } from '../../../../proto/clock.js';
@@ -8,11 +8,11 @@ import type { CatchUpProgress } from '../../contract/store-options.js';
 import { inTransaction } from '../durable-file.js';
 import { UPLINK_SUM } from './uplink-sum.js';
 
-/** Ids of one step: a lock's many go into the tables together, and the WAL stays small. */
+/** Ids of one step: many uplinks of a lock get into the indexes together, and the WAL stays small. */
 const STEP_IDS = 100_000;
 
-/** Resolves when all is done; at once in a store that has nothing from before. `tell` hears of each step. */
-export async function catchUp(db: Database, tell: (progress: CatchUpProgress) => void): Promise<void> {
+/** Resolves when all is done; at once for a store of this version. Calls `report` before each step. */
+export async function catchUp(db: Database, report: (progress: CatchUpProgress) => void): Promise<void> {
   const read = db.prepare('SELECT settled_id AS done, caught_up_at AS "of" FROM uplink_settled');
   const steps = [
     `INSERT OR IGNORE INTO uplink_name SELECT credential_id, boot, sequence, id FROM uplink
@@ -27,13 +27,13 @@ export async function catchUp(db: Database, tell: (progress: CatchUpProgress) =>
     progress.done < progress.of;
     progress = read.get() as CatchUpProgress
   ) {
-    tell(progress);
+    report(progress);
     const range = { from: progress.done, to: Math.min(progress.done + STEP_IDS, progress.of) };
     inTransaction(db, () => {
       for (const step of steps) step.run(range);
       moveSettled.run(range.to);
     });
-    // Whoever asks meanwhile how it stands is answered.
+    // Lets health checks be answered in between.
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
 }

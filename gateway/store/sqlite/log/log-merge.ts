@@ -1,7 +1,7 @@
 /**
- * One lock's uplinks and connection events as one line of events, in the order in which they came. An event knows the
- * newest uplink at its time: all up to that came before it. One that came after an uplink that does not show yet, since
- * its commit is not answered, does not show either: else it would stand before it.
+ * One lock's uplinks and connection events as one sequence, in the order of arrival. Each event has the newest uplink
+ * at its time: all up to that came before it. An event after an uplink that does not show yet, since its commit is not
+ * answered, does not show either: it would come out before that uplink.
  */
 
 import type { LockEvent, LogEntry, StoredUplink } from '../../contract/store.js';
@@ -18,7 +18,7 @@ export class LogMerge {
   #lastUplinkId = 0;
   #lastEventId = 0;
 
-  /** @param start behind which uplink and event to begin; absent, at the beginning */
+  /** @param start the uplink and the event after which to start; left out, from the beginning */
   constructor(
     log: LogReader,
     lookup: UplinkLookup,

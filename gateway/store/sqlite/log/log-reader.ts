@@ -14,7 +14,7 @@ import {
 import { stateSum } from '../row-sum.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
-/** A finding as its row has it, with its lock. */
+/** A row of `finding`, with its lock. */
 export interface FindingRow {
   id: number;
   mac: string;
@@ -27,7 +27,7 @@ export interface FindingRow {
   sequence: number | null;
 }
 
-/** The finding of a row. */
+/** Converts a row. */
 export function toFinding(row: FindingRow): StoredFinding {
   const { credential_id: credential, boot, sequence } = row;
   const about = credential === null || boot === null || sequence === null ? null : { credential, boot, sequence };
@@ -48,7 +48,7 @@ function toCredential(row: CredentialRow): StoredCredential {
   return { id, secretHash, expiresAtMs, isRevoked: row.revoked_at_ms !== null };
 }
 
-/** A lock event as its row has it. */
+/** A row of `lock_event`. */
 export interface LogEventRow {
   readonly id: number;
   readonly at_ms: number;
@@ -56,7 +56,7 @@ export interface LogEventRow {
   readonly after_uplink_id: number;
 }
 
-/** Reads the log and the deliveries: only what is committed. */
+/** One connection's statements. */
 export class LogReader {
   readonly #state: Statement;
   readonly #lock: Statement;
@@ -105,13 +105,13 @@ export class LogReader {
        WHERE e.device_id = ? AND e.id > ? AND e.after_uplink_id <= ? AND e.merchant_id = d.merchant_id
        ORDER BY e.id LIMIT ?`,
     );
-    const settledTo = 'SELECT coalesce(min(through_uplink_id), 0) FROM device_state';
-    this.#oldestState = db.prepare(settledTo).pluck();
-    this.#oldestStateOf = db.prepare(`${settledTo} WHERE device_id IN (SELECT value FROM json_each(?))`).pluck();
+    const oldestState = 'SELECT coalesce(min(through_uplink_id), 0) FROM device_state';
+    this.#oldestState = db.prepare(oldestState).pluck();
+    this.#oldestStateOf = db.prepare(`${oldestState} WHERE device_id IN (SELECT value FROM json_each(?))`).pluck();
     this.#firstOfNewest = db
       .prepare('SELECT min(id) FROM (SELECT id FROM uplink WHERE id > ? ORDER BY id DESC LIMIT ?)')
       .pluck();
-    // The order of the joins is that of the log: a piece of its end is walked once.
+    // CROSS JOIN fixes the order: SQLite walks the end of the log once.
     const afterStates = (which: string): Statement =>
       db.prepare(
         `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
@@ -128,7 +128,7 @@ export class LogReader {
     return (this.#lastReceived.get() as number | undefined) ?? null;
   }
 
-  /** Of all devices, or of these. */
+  /** The stored states of all devices, or of these. */
   deviceStates(deviceIds?: readonly number[]): StoredState[] {
     const found = deviceIds === undefined ? this.#states.all() : this.#statesOf.all(JSON.stringify(deviceIds));
     const rows = found as (StoredState & { through: number; sum: number | null })[];
@@ -138,14 +138,14 @@ export class LogReader {
     });
   }
 
-  /** The id before the uplinks that some state may lack, where that are the newest `most` at the most. */
+  /** The id before the first uplink that a stored state may lack; of the newest `most` uplinks, at the most. */
   idBeforeStates(most: number, deviceIds?: readonly number[]): number {
-    // After a stop in order no state lacks any, and nothing of the log is walked.
-    const settledTo = (
+    // After an orderly stop no state lacks any, and the log is not walked.
+    const oldestState = (
       deviceIds === undefined ? this.#oldestState.get() : this.#oldestStateOf.get(JSON.stringify(deviceIds))
     ) as number;
-    const firstId = this.#firstOfNewest.get(settledTo, most) as number | null;
-    return firstId === null ? settledTo : firstId - 1;
+    const firstId = this.#firstOfNewest.get(oldestState, most) as number | null;
+    return firstId === null ? oldestState : firstId - 1;
   }
 
   afterStates(afterId: number, limit: number, deviceIds?: readonly number[]): StoredUplink[] {
@@ -160,7 +160,7 @@ export class LogReader {
     return (this.#findings.all(deviceId, limit) as FindingRow[]).map(toFinding);
   }
 
-  /** Those that came no later than after this uplink. */
+  /** A lock's events after one event, of those that came before the uplink after `uplinkId`. */
   logEvents(deviceId: number, afterId: number, uplinkId: number, limit: number): LogEventRow[] {
     return this.#logEvents.all(deviceId, afterId, uplinkId, limit) as LogEventRow[];
   }
@@ -171,7 +171,7 @@ export class LogReader {
 
   lock(mac: Mac, kind: Source): LockAccount | null {
     const row = this.#lock.get(mac) as { id: number; merchant_id: number; simulated: number } | undefined;
-    // A MAC that nobody has is looked up as far as one that somebody has.
+    // An unknown MAC takes as long as a known one.
     const credentials = (this.#credentials.all(row?.id ?? 0, kind) as CredentialRow[]).map(toCredential);
     if (row === undefined) return null;
     return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };

@@ -1,4 +1,4 @@
-/** What the store and the thread that writes its log say to each other. Every request gets one answer, in order. */
+/** Messages between the store and the log thread. Every request gets one answer, in order. */
 
 import type { MerchantOutcome } from '../../contract/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
@@ -10,7 +10,7 @@ import type { PackedCommit } from './packed-commit.js';
 /** One thing to be made durable, whole or not at all. */
 export type LogWrite = { readonly type: 'append'; readonly commit: PackedCommit } | BatchedWrite;
 
-/** What the thread is asked to do. */
+/** A request to the thread. `age` deletes what is old; `rest` waits for a checkpoint. */
 export type LogRequest =
   | { readonly type: 'write'; readonly writes: readonly LogWrite[] }
   | { readonly type: 'settle' }
@@ -18,34 +18,34 @@ export type LogRequest =
   | { readonly type: 'rest' }
   | { readonly type: 'close' };
 
-/** What is known when a request is done. The first answer, to no request, says whether the thread could begin. */
+/** The answer to a request. The first one, to no request, says whether the thread could start. */
 export interface LogAnswer {
-  /** One for each write; one for whatever else was asked. */
+  /** One for each write; one for any other request. */
   readonly outcomes: readonly LogOutcome[];
-  /** Left out where more answers belong to the same transaction. */
+  /** How far the memtable's flush is. Left out where a later answer belongs to the same transaction. */
   readonly mark?: MemtableMark | undefined;
 }
 
-/** That it is done, or what went wrong. */
+/** Success, or what went wrong. */
 export type LogOutcome = { readonly error: LogError } | LogDone;
 
 export interface LogDone {
   readonly error?: undefined;
-  /** The uplinks of a commit, given back with their ids. */
+  /** The uplinks of a commit, transferred back with their ids. */
   readonly uplinks?: ArrayBuffer | undefined;
-  /** What came of a merchant's write. */
+  /** The outcome of a merchant's write. */
   readonly merchant?: MerchantOutcome | undefined;
-  /** What deleting a piece came to. */
+  /** The outcome of deleting a piece. */
   readonly aged?: AgedPiece | undefined;
 }
 
-/** What SQLite threw, as it can be sent: its code decides the kind of the failure. */
+/** What SQLite threw, in a form that can be sent. The code decides the kind of failure. */
 export interface LogError {
   readonly code: string | undefined;
   readonly message: string;
 }
 
-/** What the thread is told when it starts. */
+/** What the thread gets when it starts. */
 export interface LogThreadData {
   readonly file: string;
   readonly runSize: RunSize | undefined;

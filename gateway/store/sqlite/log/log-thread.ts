@@ -1,7 +1,7 @@
 /**
  * The thread that writes the log, over a connection of its own: while it waits for the disk, the event loop takes and
- * judges what comes next. It does what it is asked in order, and answers when that is on the disk. Writes that wait
- * when it begins go into one transaction, so that one fsync serves all of them.
+ * judges what comes next. It handles requests in order, and answers when the result is on the disk. Writes that wait
+ * when it starts a transaction go into it together, so that one fsync serves them all.
  */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { failureKind } from '../../contract/errors.js';
@@ -11,7 +11,7 @@ import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWri
 import { LogWriter } from './log-writer.js';
 import { WalCheckpointer } from './wal-checkpointer.js';
 
-/** Uplinks of one transaction from which on what else waits is left for the next one. */
+/** With so many uplinks a transaction is full, and what else waits is left for the next. */
 const UPLINKS_TOGETHER = 2000;
 
 const port = parentPort as MessagePort;
@@ -40,13 +40,13 @@ function done(write: LogWrite, merchants: Iterator<MerchantOutcome>): LogOutcome
   return { uplinks: write.type === 'append' ? write.commit.uplinks : undefined };
 }
 
-/** The writes, durable together; where one of them can't be, each by itself. */
+/** Makes the writes durable together; where one of them fails, each by itself. */
 function carryOut(writer: LogWriter, writes: readonly LogWrite[]): LogOutcome[] {
   try {
     const merchants = writer.write(writes).values();
     return writes.map((write) => done(write, merchants));
   } catch (error) {
-    // A full disk is full for all. After an I/O error nobody knows what is on the disk, and nothing is tried again.
+    // A full disk is full for all. After an I/O error nobody knows what is on the disk, so nothing is tried again.
     if (writes.length > 1 && failureKind(error) === 'other') return writes.flatMap((each) => carryOut(writer, [each]));
     return writes.map(() => ({ error: sendable(error) }));
   }
@@ -70,7 +70,7 @@ class LogThread {
     else this.#other(request);
   }
 
-  /** Takes what waits behind it along. */
+  /** Takes the write requests that wait behind it along. */
   #takeWrites(request: WriteRequest): void {
     const requests = [request];
     let next: LogRequest | undefined;
@@ -88,7 +88,7 @@ class LogThread {
     const outcomes = this.#orFailure(writes.length, () => carryOut(this.#writer, writes));
     const last = requests.at(-1);
     for (const request of requests) {
-      // The mark knows of them all, so it goes with the last.
+      // The mark includes all of them, so it goes with the last.
       const mark = request === last ? this.#writer.memtable.mark : undefined;
       answer({ outcomes: outcomes.splice(0, request.writes.length), mark });
     }
@@ -108,7 +108,7 @@ class LogThread {
       void (request.type === 'rest' ? this.#checkpointer.idle() : this.#close()).then(() => answer({ outcomes: [{}] }));
   }
 
-  /** What the work came to; where what went before leaves the file uncertain, that for each. */
+  /** The outcomes of the work; a failure for each where an earlier one leaves the file uncertain. */
   #orFailure(count: number, work: () => LogOutcome[]): LogOutcome[] {
     try {
       this.#checkpointer.check();
@@ -121,7 +121,7 @@ class LogThread {
   async #close(): Promise<void> {
     await this.#checkpointer.close();
     this.#db.close();
-    // With nobody to listen to, the thread ends.
+    // With no port to listen on, the thread ends.
     port.unref();
   }
 }

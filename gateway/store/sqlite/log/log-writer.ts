@@ -1,6 +1,6 @@
 /**
- * The hot paths of the SQLite store, in SQL by hand: appending uplinks, following the log, remembering deliveries.
- * Each function runs to its end at once; the store decides when, and in which transaction.
+ * The write side of the hot paths, in SQL by hand: one transaction with uplinks, what was found of them, states of
+ * locks and outcomes of deliveries. Everything is synchronous; the caller decides when it runs.
  */
 
 import type { Database, Statement } from 'better-sqlite3';
@@ -28,18 +28,18 @@ import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import type { PackedCommit, PackedExtras } from './packed-commit.js';
 import { UplinkWriter } from './uplink-writer.js';
 
-/** At every so many-th event of connections the lock's oldest are looked for: to look at each would cost more. */
+/** A lock's oldest connection events are trimmed at each so many-th event: to look at every one would cost more. */
 const TRIM_LOCK_EVENTS_EVERY = 1024;
-/** Uplinks that one transaction puts into the tables by name and by lock where nothing else is to do. */
+/** Uplinks that one transaction flushes into the indexes where it does nothing else. */
 const FLUSHED_AT_ONCE = 10_000;
 
-/** An attempt that was under way while its event (@uplinkId) was erased leaves nothing behind. */
+/** An attempt whose event (@uplinkId) was erased meanwhile leaves no row. */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
-/** Whose lock it is at this moment: the device stands in the statement's last parameter. */
+/** The merchant that has the lock now; the device is the statement's last parameter. */
 const OWNER = '(SELECT merchant_id FROM device WHERE id = ?)';
 
-/** Writes to the log and to the deliveries. No other connection may append to the log. */
+/** Writes the log and the deliveries. No other connection may append to the log. */
 export class LogWriter {
   readonly #db: Database;
   readonly #uplinks: UplinkWriter;
@@ -62,13 +62,13 @@ export class LogWriter {
   readonly #commands: CommandChanges;
   readonly #plain: PlainWriter;
   readonly #merchants: MerchantWriter;
-  readonly #forgetting: Deletion;
+  readonly #deletion: Deletion;
 
   constructor(db: Database, runSize?: RunSize) {
     this.#commands = new CommandChanges(db);
     this.#plain = new PlainWriter(db);
     this.#merchants = new MerchantWriter(db);
-    this.#forgetting = new Deletion(db);
+    this.#deletion = new Deletion(db);
     this.#db = db;
     this.#uplinks = new UplinkWriter(db, runSize);
     this.#putState = db.prepare(
@@ -128,15 +128,15 @@ export class LogWriter {
     this.#hold = db.prepare('UPDATE webhook_url SET held_until_ms = ?, held_for_ms = ? WHERE id = ?');
   }
 
-  /** The uplinks that the tables by name and by lock do not have yet. */
+  /** The uplinks that the indexes do not have yet. */
   get memtable(): UplinkMemtable {
     return this.#uplinks.memtable;
   }
 
   /**
-   * One durable transaction for all of them, in order. Answers what came of those of merchants, in their order.
+   * One durable transaction for all of them, in order. Returns the outcomes of the merchants' writes, in their order.
    *
-   * @throws what SQLite throws; nothing of it is kept
+   * @throws what SQLite throws; the transaction is rolled back then
    */
   write(writes: readonly LogWrite[]): MerchantOutcome[] {
     const outcomes: MerchantOutcome[] = [];
@@ -159,13 +159,13 @@ export class LogWriter {
     this.#uplinks.flushWithCommit(commit.count);
   }
 
-  /** The state as of the newest uplink. Its sum is set here: a trigger would do the same at several times the price. */
+  /** Stores the state as of the newest uplink, and its sum: a trigger would do that at several times the price. */
   #storeState(deviceId: number, state: string): void {
     const through = this.#uplinks.lastId;
     this.#putState.run(deviceId, state, through, stateSum(deviceId, state, through));
   }
 
-  /** Puts all uplinks into the tables by name and by lock, in steps. */
+  /** Flushes the whole memtable into the indexes, one transaction a step. */
   flushIndexes(): void {
     while (this.memtable.count > 0) {
       if (this.memtable.flushing === undefined) this.#uplinks.startFlush();
@@ -173,11 +173,11 @@ export class LogWriter {
     }
   }
 
-  /** One durable transaction too. */
+  /** Deletes what is too old, in one durable transaction. */
   deleteOld(piece: AgingPiece): AgedPiece {
-    // What is deleted must not be put into the tables by name and by lock afterwards.
-    if (this.#forgetting.lastOld(piece) > this.memtable.indexedId) this.flushIndexes();
-    return inTransaction(this.#db, () => this.#forgetting.deleteOld(piece));
+    // An uplink that is deleted must not get into the indexes afterwards.
+    if (this.#deletion.lastOld(piece) > this.memtable.indexedId) this.flushIndexes();
+    return inTransaction(this.#db, () => this.#deletion.deleteOld(piece));
   }
 
   #transaction(work: () => void): void {
@@ -198,7 +198,7 @@ export class LogWriter {
     else this.#appendLockEvent(item);
   }
 
-  /** Whoever fills the table is, by that very fact, met by the trimming. */
+  /** A lock that fills the table meets the trimming by that alone. */
   #appendLockEvent({ deviceId, atMs, event }: IncomingLockEvent): void {
     const { lastInsertRowid } = this.#insertLockEvent.run(
       deviceId,
@@ -219,8 +219,8 @@ export class LogWriter {
     for (const { rule, about } of withdrawn)
       this.#withdrawFinding.run(deviceId, rule, about.credential, about.boot, about.sequence);
     for (const { rule, severity, message, about, atMs } of findings) {
-      const name = [about?.credential ?? null, about?.boot ?? null, about?.sequence ?? null];
-      this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...name, deviceId);
+      const key = [about?.credential ?? null, about?.boot ?? null, about?.sequence ?? null];
+      this.#insertFinding.run(deviceId, atMs, rule, severity, message, ...key, deviceId);
     }
   }
 
@@ -239,7 +239,7 @@ export class LogWriter {
     const { urlId, uplinkId, number, atMs, durationMs, status, error, answer, outcome } = attempt;
     this.#insertAttempt.run({ urlId, uplinkId, number, atMs, durationMs, status, error, answer });
     if (outcome.state === 'delivered') {
-      // What goes well at once never had a row.
+      // A delivery that succeeds at the first attempt never had a row.
       if (number > 1 || attempt.hasRow) this.#finishDelivery.run(number, urlId, uplinkId);
       return;
     }

@@ -1,15 +1,15 @@
 /**
- * A commit as it goes to the thread that writes it: its uplinks as one block of memory, which changes hands without a
- * copy, and the little that comes beside them as objects. Handing over each uplink as an object would cost the event
- * loop more than packing it, and the other thread more than the write itself.
+ * A commit as it is sent to the log thread: its uplinks as one block of memory, which is transferred without a copy,
+ * and the rest as objects. To send each uplink as an object would cost the event loop more than packing it, and the
+ * other thread more than the write itself.
  *
- * An uplink is {@link UPLINK_WORDS} doubles and its bytes, filled up to whole doubles. The same block, with the id that
- * the writer gives it, is what an uplink's sum is taken over (uplink-sum.ts).
+ * An uplink is {@link UPLINK_WORDS} doubles and its bytes, padded to whole doubles. The same block, with the id that
+ * the writer assigns, is what an uplink's sum is taken over (uplink-sum.ts).
  */
 import type { CommandChange } from '../../contract/command-record.js';
 import type { Commit, Incoming, IncomingUplink, Judged } from '../../contract/store.js';
 
-/** Where the members of an uplink stand in its doubles. */
+/** The index of each member among an uplink's doubles. */
 export const UPLINK_WORD = {
   id: 0,
   deviceId: 1,
@@ -18,11 +18,11 @@ export const UPLINK_WORD = {
   boot: 4,
   sequence: 5,
   receivedAtMs: 6,
-  /** Twice the kind, and 1 more where it was buffered. */
+  /** Twice the kind, plus 1 where it was buffered. */
   kindAndBuffered: 7,
   /** Of the bytes that follow. */
   length: 8,
-  /** 8 bytes as they are. The writer works it out: a SHA-256 is a good part of what a ping costs the event loop. */
+  /** 8 raw bytes. The writer computes them: a SHA-256 would be a good part of a ping's cost on the event loop. */
   digest: 9,
 } as const;
 
@@ -31,7 +31,7 @@ export const UPLINK_WORDS = 10;
 /** Bytes of a double. */
 export const WORD = 8;
 
-/** What is no uplink, and how many uplinks of the commit come before it. */
+/** An item that is no uplink, and how many uplinks of the commit come before it. */
 export interface PackedExtras {
   readonly after: number;
   readonly item: Exclude<Incoming, IncomingUplink>;
@@ -49,10 +49,10 @@ export interface PackedCommit {
   readonly commands: readonly CommandChange[];
 }
 
-/** What of an uplink is packed. */
+/** The members of an uplink that are packed. */
 export type PackedUplink = Omit<IncomingUplink, 'type' | 'digest' | 'bytes'> & { readonly bytes: Uint8Array };
 
-/** Doubles that an uplink takes whose payload has so many bytes. */
+/** The doubles that an uplink with a payload of so many bytes takes. */
 export function wordsOf(length: number): number {
   return UPLINK_WORDS + Math.ceil(length / WORD);
 }
@@ -75,7 +75,7 @@ export function packCommit({ incoming, judged, states, commands = [] }: Commit):
   return { count, uplinks: doubles.buffer, extras, judged, states, commands };
 }
 
-/** Writes an uplink at a double; its id and its digest stay 0. */
+/** Packs an uplink from the double `at` on; its id and its digest stay 0. */
 export function packUplink(uplink: PackedUplink, doubles: Float64Array, bytes: Uint8Array, at: number): void {
   doubles[at + UPLINK_WORD.deviceId] = uplink.deviceId;
   doubles[at + UPLINK_WORD.merchantId] = uplink.merchantId;

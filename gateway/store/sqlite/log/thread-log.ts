@@ -1,4 +1,4 @@
-/** The log's writer in a thread of its own, as the store sees it: requests go there, answers come back in order. */
+/** The log written by a thread of its own: sends requests to it, and gets the answers in order. */
 import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
@@ -12,22 +12,22 @@ import type { PackedCommit } from './packed-commit.js';
 import { loadMemtable } from './uplink-writer.js';
 
 /**
- * While commits of uplinks follow each other closely, what is written beside them waits so long for the next, to share
- * its fsync instead of standing in its way.
+ * How long a batched write waits for the next commit of uplinks, to share its fsync instead of delaying it. It waits
+ * only while commits follow each other as closely.
  */
 const BATCHED_WITHIN: Milliseconds = 20;
 
 /**
- * Rows of merchants' writes from which on what else waits is left for a later transaction. One list of users may have
- * more: it is whole or not there.
+ * Rows of merchants' writes in one transaction; the others wait for the next. One list of users may have more, since it
+ * is added whole or not at all.
  */
 const MERCHANT_ROWS_TOGETHER = 200;
 /**
- * How long merchants' writes wait after such a list while pings come in: a transaction with a thousand users takes some
- * 25 ms, and the pings of one in four or five wait for it, not those of all.
+ * How long merchants' writes pause after such a list while pings come in. A transaction with a thousand users takes
+ * some 25 ms; so one in four or five pings waits for it, not each.
  */
 const AFTER_LONG_LIST: Milliseconds = 100;
-/** Pings come in where the last ones are no older. */
+/** Pings are coming in if the last commit is no older than this. */
 const PINGS_WITHIN: Milliseconds = Seconds(1);
 
 interface Pending {
@@ -45,13 +45,13 @@ const NOTHING: readonly Waiting<MerchantWrite>[] = [];
 export class ThreadLog implements LogBackend {
   readonly memtable: UplinkMemtable;
   readonly #thread: Worker;
-  /** What has no outcome yet and was sent, oldest first. Whoever writes has limits of its own for what may wait. */
+  /** Requests that were sent and not answered, oldest first. Those who write limit how many. */
   readonly #pending: Pending[] = [];
-  /** What waits for the next commit of uplinks, and who waits for it. */
+  /** Writes that wait for the next commit of uplinks. */
   #batched: Waiting<BatchedWrite>[] = [];
-  /** What merchants write and has not set out. A part of it goes at a time, the next when that is on the disk. */
+  /** Merchants' writes that were not sent. Some are sent at a time, the next when those are on the disk. */
   readonly #merchantWrites: Waiting<MerchantWrite>[] = [];
-  /** Merchants' writes that are under way. */
+  /** How many of them were sent and not answered. */
   #merchantWritesSent = 0;
   #isListLong = false;
   #pause: Timer | undefined;
@@ -67,16 +67,16 @@ export class ThreadLog implements LogBackend {
     this.#thread.on('error', (error) => this.#break(error));
     this.#exited = new Promise((resolve) => {
       this.#thread.on('exit', () => {
-        this.#break(new Error('it ended'));
+        this.#break(new Error('it ended by itself'));
         resolve();
       });
     });
   }
 
   /**
-   * Starts the thread on a store's file, whose tables are there. `reader` is a connection to it.
+   * Starts the thread on a store's file, whose tables exist. `reader` is a connection to it.
    *
-   * @throws what opening it throws there
+   * @throws what opening the file in the thread throws
    */
   static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
     const log = new ThreadLog(data, loadMemtable(reader));
@@ -99,7 +99,7 @@ export class ThreadLog implements LogBackend {
   async writeBatched(write: BatchedWrite): Promise<void> {
     await new Promise<LogDone>((resolve, reject) => {
       this.#batched.push({ write, asked: { resolve, reject } });
-      // A lock waits for its CONNACK until its SIM is activated; for the rest nobody waits.
+      // A lock's CONNACK waits for the activation of its SIM; nobody waits for the others.
       if (write.type === 'sims') this.#flush();
       else this.#flushSoon();
     });
@@ -113,13 +113,13 @@ export class ThreadLog implements LogBackend {
     return merchant ?? {};
   }
 
-  /** With the next commit of uplinks, where one is likely to follow; else at once. */
+  /** Sends with the next commit of uplinks where one is likely to follow, else at once. */
   #flushSoon(): void {
     if (monotonicMs() - this.#appendedAtMs > BATCHED_WITHIN) this.#flush();
     else this.#flushTimer ??= systemClock.after(BATCHED_WITHIN, () => this.#flush());
   }
 
-  /** Those of merchants' writes that go now. */
+  /** The merchants' writes that may be sent now. */
   #nextMerchantWrites(): readonly Waiting<MerchantWrite>[] {
     if (!this.#maySendMerchantWrites || this.#merchantWrites.length === 0) return NOTHING;
     let [count, rows] = [0, 0];
@@ -172,13 +172,13 @@ export class ThreadLog implements LogBackend {
   }
 
   async close(): Promise<void> {
-    // Nothing waits for its end: whoever closes has waited for all writes.
+    // No write is waiting: the store has waited for all of them before it closes.
     this.#pause?.cancel();
     await this.#ask({ type: 'close' });
     await this.#exited;
   }
 
-  /** Sends what rides, and what it rides with. */
+  /** Sends everything that waits, in one request with `more`. */
   #flush(more: readonly Waiting[] = [], given: readonly ArrayBuffer[] = []): void {
     this.#flushTimer?.cancel();
     this.#flushTimer = undefined;
@@ -216,7 +216,7 @@ export class ThreadLog implements LogBackend {
     }
   }
 
-  /** A thread that ends by itself leaves nobody who knows what is on the disk: for the store, an I/O error. */
+  /** If the thread ends by itself, nobody knows what is on the disk: for the store, an I/O error. */
   #break(cause: Error): void {
     this.#broken ??= Object.assign(new Error(`the thread that writes it failed: ${cause.message}`), { code: 'EIO' });
     for (const { reject } of this.#pending.splice(0)) reject(this.#broken);

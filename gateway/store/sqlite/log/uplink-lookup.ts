@@ -1,14 +1,14 @@
 /**
- * Uplinks by name and by lock, read: from the tables in that order, and from the tail of the log that they do not have
- * yet (uplink-memtable.ts). Of a run that is on its way into the tables they may have a part: up to where the tail says
- * that they have all, they are asked, and for the rest the tail.
+ * Reads uplinks by key and by lock: from the indexes, and from the memtable for those that the indexes do not have yet.
+ * The indexes may have a part of the run that is being flushed; so they are asked only up to the uplink up to which
+ * they are complete, and the memtable for the rest.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/store.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
-/** What a lock did for the merchant that has it now, and that was not erased. */
+/** What the lock did for the merchant that has it now, and that was not erased. */
 const SHOWN = 'u.merchant_id = d.merchant_id AND u.kind >= 0';
 
 export class UplinkLookup {
@@ -22,7 +22,7 @@ export class UplinkLookup {
   readonly #notErased: Statement;
   readonly #idBefore: Statement;
 
-  /** `db` is a connection that reads what is committed; `tail` follows the writer of the log. */
+  /** `db` is a connection that reads what is committed; `memtable` follows the log's writer. */
   constructor(db: Database, memtable: UplinkMemtable) {
     this.memtable = memtable;
     const from = (table: string): string =>
@@ -55,7 +55,7 @@ export class UplinkLookup {
       .pluck();
   }
 
-  /** The digests under one name; one that is empty for all that were erased. */
+  /** The digests with one key; an empty one stands for all that were erased. */
   digests(credentialId: number, boot: number, sequence: number): Buffer[] {
     const found: Buffer[] = [];
     for (const id of this.#ids(credentialId, boot, sequence)) {
@@ -65,7 +65,7 @@ export class UplinkLookup {
     return found;
   }
 
-  /** The event of this name and content; null where there is none. */
+  /** The event with this key and content; null where there is none. */
   event(name: {
     credentialId: number;
     boot: number;
@@ -80,23 +80,23 @@ export class UplinkLookup {
     return null;
   }
 
-  /** Those of this name that were not erased, whoever's lock it is now, in the order of arrival. */
+  /** The uplinks with this key that were not erased, whoever has the lock now, in the order of arrival. */
   withKey(credentialId: number, boot: number, sequence: number): StoredUplink[] {
     const rows = this.#ids(credentialId, boot, sequence).map((id) => this.#notErased.get(id) as UplinkRow | undefined);
     return rows.filter((row) => row !== undefined).map(toUplink);
   }
 
-  /** The id of a device's uplink that `skipped` others of its come after, up to one id; undefined where it has none. */
+  /** The id of a device's uplink that `skipped` later ones follow, up to one id; undefined where there is none. */
   idBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
     const newest = this.memtable.idsOf(deviceId, 0).filter((id) => id <= upToId);
     if (newest.length > skipped) return newest.at(-1 - skipped);
-    const settledTo = Math.min(upToId, this.memtable.indexedId);
-    return this.#idBefore.get(deviceId, settledTo, skipped - newest.length) as number | undefined;
+    const indexedTo = Math.min(upToId, this.memtable.indexedId);
+    return this.#idBefore.get(deviceId, indexedTo, skipped - newest.length) as number | undefined;
   }
 
   #ids(credentialId: number, boot: number, sequence: number): number[] {
-    const settled = this.#idsOfKey.all(credentialId, boot, sequence, this.memtable.indexedId) as number[];
-    return [...settled, ...this.memtable.find(credentialId, boot, sequence)];
+    const indexed = this.#idsOfKey.all(credentialId, boot, sequence, this.memtable.indexedId) as number[];
+    return [...indexed, ...this.memtable.find(credentialId, boot, sequence)];
   }
 
   /** Newest first by the order of protocol.md §1, one credential after the other. */
@@ -112,15 +112,15 @@ export class UplinkLookup {
       if (found.length >= limit) break;
       found.push(...this.#read(id));
     }
-    const settled = this.#latest.all(credentialId, this.memtable.indexedId, limit) as UplinkRow[];
-    found.push(...settled.map(toUplink));
+    const indexed = this.#latest.all(credentialId, this.memtable.indexedId, limit) as UplinkRow[];
+    found.push(...indexed.map(toUplink));
     return found.sort((one, other) => other.boot - one.boot || other.sequence - one.sequence).slice(0, limit);
   }
 
-  /** A device's after one id, in the order of arrival. */
+  /** A device's uplinks after one id, in the order of arrival. */
   ofDevice(deviceId: number, afterId: number, limit: number): StoredUplink[] {
-    const settled = this.#ofDevice.all(deviceId, afterId, this.memtable.indexedId, limit) as UplinkRow[];
-    const found = settled.map(toUplink);
+    const indexed = this.#ofDevice.all(deviceId, afterId, this.memtable.indexedId, limit) as UplinkRow[];
+    const found = indexed.map(toUplink);
     if (found.length >= limit) return found;
     for (const id of this.memtable.idsOf(deviceId, afterId)) {
       if (found.length >= limit) break;
@@ -129,7 +129,7 @@ export class UplinkLookup {
     return found;
   }
 
-  /** A device's last `most` in the order of arrival. */
+  /** A device's last `most` uplinks, in the order of arrival. */
   recentOf(deviceId: number, most: number): StoredUplink[] {
     return this.ofDevice(deviceId, this.idBefore(deviceId, this.memtable.lastId, most) ?? 0, most);
   }

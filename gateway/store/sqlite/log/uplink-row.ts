@@ -1,10 +1,10 @@
-/** A stored uplink with its lock, as SQL statements by hand select it. */
+/** A stored uplink with its lock, as the hand-written SQL selects it. */
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import type { StoredUplink } from '../../contract/store.js';
 import { fitsItsSum } from './uplink-sum.js';
 
-/** The columns of a stored uplink with its lock, as rows have them. */
+/** A row of {@link UPLINK_COLUMNS}. */
 export interface UplinkRow {
   id: number;
   device_id: number;
@@ -19,17 +19,17 @@ export interface UplinkRow {
   bytes: Buffer;
   received_at_ms: number;
   buffered: number;
-  /** Of the uplink itself; its `kind` above is its credential's. */
+  /** The kind of the uplink; `kind` above is its credential's. */
   uplink_kind: number;
   sum: number | null;
 }
 
-/** They, in SQL: `u` is the uplink and `d` its device. */
+/** The columns in SQL: `u` is the uplink and `d` its device. */
 export const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simulated, u.credential_id,
   u.boot, u.sequence, u.digest, u.bytes, u.received_at_ms, u.buffered,
   u.kind AS uplink_kind, u.sum, (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) AS kind`;
 
-/** The uplink of a row, held against its sum. */
+/** Converts a row, and compares it with its sum. */
 export function toUplink(row: UplinkRow): StoredUplink {
   return {
     id: row.id,

@@ -1,17 +1,16 @@
 /**
- * The sum that each row of the log carries, so that bytes which a disk changed are found: SQLite's own check knows the
- * order of its pages, not what is written on them.
+ * The checksum of each row of the log, by which bytes that a disk changed are found: SQLite's own check looks at the
+ * structure of pages, not at their content.
  *
- * It is the CRC-32 of the uplink packed as packed-commit.ts packs it, its id included: so a row that stands in
- * another's place is found too. Doubles are packed as the processor has them, which is little-endian wherever Node.js
- * runs.
+ * It is the CRC-32 of the uplink as packed-commit.ts packs it, its id included, so a row in another's place is found
+ * too. Doubles are packed in the processor's byte order, which is little-endian wherever Node.js runs.
  */
 import { crc32 } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
 import { UPLINK_MAX_BYTES } from '../../../../proto/wire/codec.js';
 import { packUplink, UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
 
-/** The columns of `uplink` that its sum is taken over: all others. */
+/** The columns of `uplink` that are summed: all but `sum`. */
 export interface SummedRow {
   readonly id: number;
   readonly device_id: number;
@@ -27,11 +26,11 @@ export interface SummedRow {
   readonly buffered: number;
 }
 
-/** Room for an uplink of any length that is taken, so that a sum allocates nothing; only damage is longer. */
+/** A buffer for an uplink of any allowed length, so that a sum allocates nothing; only a damaged row is longer. */
 const ROOM = new Float64Array(wordsOf(UPLINK_MAX_BYTES));
 const ROOM_BYTES = Buffer.from(ROOM.buffer);
 
-/** The sum that the row is to have in its column `sum`: a whole number below 2 ** 32. */
+/** The sum for a row's column `sum`: a whole number below 2 ** 32. */
 export function uplinkSum(row: SummedRow): number {
   const { digest, bytes } = row;
   const hasRoom = bytes.length <= UPLINK_MAX_BYTES;
@@ -56,8 +55,8 @@ export function uplinkSum(row: SummedRow): number {
 }
 
 /**
- * Whether a stored row is what was written (quality.md §2, "a flipped bit in a stored ping"). Of a row that is not,
- * nothing is believed: any column may hold anything, of any type.
+ * Whether a stored row is what was written (quality.md §2, "a flipped bit in a stored ping"). A column of a row that is
+ * not may hold anything, of any type.
  */
 export function fitsItsSum(row: SummedRow & { readonly sum: number | null }): boolean {
   try {
@@ -67,7 +66,7 @@ export function fitsItsSum(row: SummedRow & { readonly sum: number | null }): bo
   }
 }
 
-/** The same of an uplink that is packed at a double, with its id. */
+/** The sum of an uplink that is packed from the double `at` on, with its id. */
 export function packedSum(doubles: Float64Array, at: number): number {
   const length = doubles[at + UPLINK_WORD.length] as number;
   return crc32(Buffer.from(doubles.buffer, at * WORD, UPLINK_WORDS * WORD + length));
@@ -77,12 +76,12 @@ export function packedSum(doubles: Float64Array, at: number): number {
 export const UPLINK_SUM = `uplink_sum(id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
   received_at_ms, buffered)`;
 
-/** Lets statements of a connection take sums. */
+/** Adds the SQL function `uplink_sum` to a connection. */
 export function addUplinkSum(db: Database): void {
   db.function('uplink_sum', { deterministic: true, varargs: true }, (...values: unknown[]) => {
     const [id, device_id, merchant_id, credential_id, boot, sequence] = values as number[];
     const [digest, kind, bytes, received_at_ms, buffered] = values.slice(6) as [Buffer, number, Buffer, number, number];
-    const name = { id, device_id, merchant_id, credential_id, boot, sequence } as SummedRow;
-    return uplinkSum({ ...name, digest, kind, bytes, received_at_ms, buffered });
+    const numbers = { id, device_id, merchant_id, credential_id, boot, sequence } as SummedRow;
+    return uplinkSum({ ...numbers, digest, kind, bytes, received_at_ms, buffered });
   });
 }

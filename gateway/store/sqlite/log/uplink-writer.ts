@@ -1,10 +1,10 @@
 /**
- * Appends uplinks to the log, in SQL by hand, and puts them into the tables by name and by lock a run at a time
- * (uplink-memtable.ts): with each commit a slice of the run, in the order of those tables, so that no commit is held up
- * and a page of theirs is written once for many uplinks. How far that is, is part of the commit.
+ * Appends uplinks to the log, in SQL by hand, and flushes them into the two indexes, the tables by key and by lock, a
+ * run at a time (memtable/uplink-memtable.ts): with each commit a slice of the run, in the order of the index. So no
+ * commit is held up, and a page of an index is written once for many uplinks. The progress is part of the commit.
  *
- * An uplink that is in the log already is left out. No index says so by itself: one that comes after every other name
- * of its credential is new, and any other is looked up in the tables and among those that are not there yet.
+ * An uplink that is in the log already is skipped. No unique index finds it: one with a higher key than all others of
+ * its credential is new, and any other is looked up in the index and in the memtable.
  */
 
 import type { Database, Statement } from 'better-sqlite3';
@@ -15,12 +15,12 @@ import { RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js';
 import { UPLINK_WORD, UPLINK_WORDS, WORD, wordsOf } from './packed-commit.js';
 import { packedSum } from './uplink-sum.js';
 
-/** Of the run that is put into the tables, more goes with a commit than came with it: so it ends before the next. */
+/** A commit flushes more uplinks than it appends, so that a run is flushed before the next one is full. */
 const FLUSHED_PER_UPLINK = 1.25;
-/** And at least so many. */
+/** A commit flushes at least so many. */
 const FLUSHED_LEAST = 64;
 
-/** The highest name of a credential. */
+/** The highest key of a credential. */
 interface Top {
   boot: number;
   sequence: number;
@@ -34,18 +34,18 @@ interface LoadedRow {
   readonly sequence: number;
 }
 
-/** The last id that an uplink was given; ids are given once, whatever was deleted since. */
+/** The highest id that an uplink was ever given, deleted ones included: no id is given twice. */
 function highestIdGiven(db: Database): number {
   const given = db.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'uplink'`).pluck().get();
   return (given as number | undefined) ?? 0;
 }
 
-/** The uplinks that the tables by name and by lock do not have yet, as a connection sees them. */
+/** The uplinks that the indexes do not have yet, as a connection sees them. */
 export function loadMemtable(db: Database): UplinkMemtable {
-  const settledId = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number;
-  const memtable = new UplinkMemtable(settledId, highestIdGiven(db));
+  const indexedId = db.prepare('SELECT settled_id FROM uplink_settled').pluck().get() as number;
+  const memtable = new UplinkMemtable(indexedId, highestIdGiven(db));
   const rows = db.prepare('SELECT id, device_id, credential_id, boot, sequence FROM uplink WHERE id > ? ORDER BY id');
-  for (const row of rows.iterate(settledId) as IterableIterator<LoadedRow>)
+  for (const row of rows.iterate(indexedId) as IterableIterator<LoadedRow>)
     memtable.growing.add(row.device_id, row.credential_id, row.boot, row.sequence, row.id);
   return memtable;
 }
@@ -59,7 +59,7 @@ export class UplinkWriter {
   readonly #putKey: Statement;
   readonly #putOfDevice: Statement;
   readonly #moveIndexed: Statement;
-  /** Of credentials that sent since the growing run began. One may be higher than what is stored: it is looked up. */
+  /** Of credentials that sent since the growing run started. After a rollback one may be too high: a lookup tells. */
   readonly #tops = new Map<number, Top>();
   readonly #size: RunSize;
   #flush: IndexFlush | undefined;
@@ -93,7 +93,7 @@ export class UplinkWriter {
     return this.#lastId;
   }
 
-  /** Does `work`, which is a transaction: where it fails, what is known here is as it was. */
+  /** Runs `work`, which is a transaction. Where it fails, the state in memory is rolled back too. */
   transaction(work: () => void): void {
     const lastId = this.#lastId;
     const position = this.#flush?.position;
@@ -112,15 +112,15 @@ export class UplinkWriter {
     if (this.memtable.flushing === undefined && this.memtable.growing.isFull(this.#size)) this.startFlush();
   }
 
-  /** The run that grows is put into the tables from now on. Not to be called while another one is. */
+  /** Starts to flush the growing run. Not to be called while another one is flushed. */
   startFlush(): void {
     this.#flush = new IndexFlush(this.memtable.startFlush());
     this.#tops.clear();
   }
 
   /**
-   * Appends the uplink that is packed at a double, and packs its id with it; 0 where it was in the log before. Returns
-   * where the next one is.
+   * Appends the uplink that is packed from the double `at` on, and sets its id there; it stays 0 for a repeat. Returns
+   * where the next uplink starts.
    */
   append(doubles: Float64Array, at: number): number {
     const { buffer } = doubles;
@@ -162,8 +162,8 @@ export class UplinkWriter {
       top.sequence = sequence;
       return true;
     }
-    const settled = this.#idsOfKey.all(credentialId, boot, sequence) as number[];
-    const ids = [...settled, ...this.memtable.find(credentialId, boot, sequence)];
+    const indexed = this.#idsOfKey.all(credentialId, boot, sequence) as number[];
+    const ids = [...indexed, ...this.memtable.find(credentialId, boot, sequence)];
     return !ids.some((id) => (this.#digest.get(id) as Buffer | undefined)?.equals(digest));
   }
 
@@ -179,21 +179,21 @@ export class UplinkWriter {
     return top;
   }
 
-  /** Puts a slice of the run into the tables, as is right for a commit with so many uplinks. */
+  /** Flushes the slice that goes with a commit of so many uplinks. */
   flushWithCommit(uplinks: number): void {
     this.flush(Math.max(Math.ceil(uplinks * FLUSHED_PER_UPLINK), FLUSHED_LEAST));
   }
 
-  /** Puts so many of the run into the tables. */
+  /** Flushes so many uplinks of the run. */
   flush(count: number): void {
-    const settling = this.#flush;
-    if (settling === undefined) return;
-    settling.takeKeys(count, (credentialId, boot, sequence, id) => {
+    const flush = this.#flush;
+    if (flush === undefined) return;
+    flush.takeKeys(count, (credentialId, boot, sequence, id) => {
       this.#putKey.run(credentialId, boot, sequence, id);
     });
-    settling.takeDevices(count, (deviceId, id) => {
+    flush.takeDevices(count, (deviceId, id) => {
       this.#putOfDevice.run(deviceId, id);
     });
-    if (settling.isDone) this.#moveIndexed.run(settling.lastId);
+    if (flush.isDone) this.#moveIndexed.run(flush.lastId);
   }
 }

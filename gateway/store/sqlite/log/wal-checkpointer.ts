@@ -1,9 +1,9 @@
 /**
- * Has the WAL copied into the file by a thread of its own (wal-thread.ts), over a connection of its own: that is
- * thousands of pages and an fsync, and whoever commits does not wait for it, as SQLite lets it go on beside.
+ * Checkpoints the WAL, that is, has it copied into the file, by a thread of its own (wal-thread.ts) over a connection
+ * of its own: that is thousands of pages and an fsync, which SQLite does while commits go on.
  *
- * SQLite writes the WAL from its beginning again only when all of it was copied, and beside a writer that never rests
- * a little is always left. So that little is copied here, between two commits, once the WAL is long.
+ * SQLite restarts the WAL from its beginning only when all of it was copied, and a writer that never rests always
+ * leaves a little. So that little is copied here, between two commits, once the WAL is long.
  */
 import { Worker } from 'node:worker_threads';
 import type { Database, Statement } from 'better-sqlite3';
@@ -11,23 +11,23 @@ import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { failureKind } from '../../contract/errors.js';
 import type { CheckpointAnswer, WalThreadData } from './wal-thread-message.js';
 
-/** With so many pages, 64 MB, the WAL is begun anew whatever that takes; the writer waits for it. */
+/** At so many pages, 64 MB, the WAL is restarted at any cost; the writer waits for it. */
 export const WAL_PAGES_MOST = 16_000;
 
 /** All in pages. */
 export interface WalLimits {
-  /** With so many that the file lacks, they are copied. */
+  /** When the file lacks so many, the thread copies them. */
   readonly copiedFrom: number;
-  /** A WAL of so many is begun anew as soon as the file lacks no more than `little`. */
+  /** A WAL of so many is restarted as soon as the file lacks no more than `little`. */
   readonly longFrom: number;
   readonly little: number;
   readonly most: number;
 }
 
-/** Copied is about once for 20,000 uplinks. */
+/** That is about one checkpoint for 20,000 uplinks. */
 const LIMITS: WalLimits = { copiedFrom: 250, longFrom: 4000, little: 100, most: WAL_PAGES_MOST };
 
-/** How long one commit waits for that at the most: a thread that broke off is noticed only in between. */
+/** The longest that one commit waits for the thread, whose end is noticed only between commits. */
 const WAIT_LIMIT: Milliseconds = Seconds(1);
 
 interface WalState {
@@ -41,9 +41,9 @@ export class WalCheckpointer {
   readonly #limits: WalLimits;
   readonly #pages: Statement;
   readonly #checkpoint: Statement;
-  /** 1 while the thread copies; it says itself when it has ended. */
+  /** 1 while the thread copies; the thread resets it. */
   readonly #checkpointing = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  /** Made when there is something to copy for the first time. */
+  /** Started at the first checkpoint. */
   #thread: Worker | undefined;
   #failure: unknown;
 
@@ -56,7 +56,7 @@ export class WalCheckpointer {
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   }
 
-  /** To be called when whoever waits has been answered. */
+  /** To be called after each commit, once it is answered. */
   checkpointIfLong(): void {
     try {
       const { log, checkpointed } = this.#pages.get() as WalState;
@@ -76,7 +76,7 @@ export class WalCheckpointer {
   }
 
   #checkpointHere(): void {
-    // Two can't copy at once: SQLite would refuse the second.
+    // SQLite refuses a second checkpoint at the same time.
     if (Atomics.wait(this.#checkpointing, 0, 1, WAIT_LIMIT) !== 'timed-out') this.#checkpoint.get();
   }
 
@@ -92,7 +92,7 @@ export class WalCheckpointer {
     thread.on('message', ({ error }: CheckpointAnswer) => {
       if (error !== undefined) this.#failed(error);
     });
-    // All of it stands in the WAL still, and the next time it is long another thread is made.
+    // All of it is still in the WAL; the next checkpoint starts another thread.
     thread.on('error', () => undefined);
     thread.on('exit', () => {
       this.#thread = undefined;
@@ -102,11 +102,11 @@ export class WalCheckpointer {
   }
 
   #failed(error: unknown): void {
-    // Without room for it, or beside somebody else's, all of it stands in the WAL still.
+    // On a full disk, or during another checkpoint, all of it is still in the WAL.
     if (failureKind(error) === 'io') this.#failure = error;
   }
 
-  /** Resolves when nothing is being copied. */
+  /** Resolves when no checkpoint runs. */
   async idle(): Promise<void> {
     const thread = this.#thread;
     if (thread === undefined || !this.#isCheckpointing) return;
@@ -116,7 +116,7 @@ export class WalCheckpointer {
     });
   }
 
-  /** Ends the thread, after what it does. */
+  /** Ends the thread after its current checkpoint. */
   async close(): Promise<void> {
     const thread = this.#thread;
     if (thread === undefined) return;
@@ -125,7 +125,7 @@ export class WalCheckpointer {
     await ended;
   }
 
-  /** @throws what went wrong, where nobody knows any more what is on the disk */
+  /** @throws the failure after which nobody knows what is on the disk */
   check(): void {
     if (this.#failure !== undefined) throw this.#failure;
   }

@@ -1,17 +1,17 @@
-/** What the writer of the log and the thread that copies its WAL say to each other. */
+/** Messages between the log's writer and the thread that checkpoints its WAL. */
 import type { LogError } from './log-thread-message.js';
 
-/** What the thread is asked to do. */
+/** A request to the thread. */
 export type CheckpointRequest = 'copy' | 'close';
 
-/** What the thread is told when it starts. */
+/** What the thread gets when it starts. */
 export interface WalThreadData {
   readonly file: string;
-  /** Its one number is 1 while it copies, set by who asks; the thread sets it to 0 and wakes who waits for that. */
+  /** One number: the writer sets it to 1 with a request; the thread sets it to 0 and wakes those who wait for that. */
   readonly checkpointing: Int32Array;
 }
 
-/** That it has copied; or what went wrong. */
+/** Success, or what went wrong. */
 export interface CheckpointAnswer {
   readonly error?: LogError;
 }

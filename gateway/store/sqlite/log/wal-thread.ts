@@ -1,7 +1,7 @@
 /**
- * The thread that copies the WAL into the file: as much of it as no reader needs, and no commit waits for it. Its
- * connection writes nothing else, and is durable like all that write: the file is on the disk before SQLite lets the
- * WAL's part be written over.
+ * The thread that checkpoints the WAL: it copies as much into the file as no reader needs, and no commit waits for it.
+ * Its connection writes nothing else. It is durable like all that write: the file is on the disk before SQLite
+ * overwrites that part of the WAL.
  */
 import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
@@ -14,7 +14,7 @@ const port = parentPort as MessagePort;
 const { file, checkpointing } = workerData as WalThreadData;
 let db: Database | undefined;
 
-/** Of this thread alone, as Linux has it: with few processors, those that answer pings go first. */
+/** Linux has a priority for each thread: with few processors, those that answer pings go first. */
 const NICE = 10;
 
 function copied(): CheckpointAnswer {
@@ -32,7 +32,7 @@ function copied(): CheckpointAnswer {
 try {
   if (process.platform === 'linux') setPriority(NICE);
 } catch {
-  // Where a system forbids that, it copies all the same.
+  // Where a system forbids that, checkpoints run all the same.
 }
 port.on('message', (request: CheckpointRequest) => {
   if (request === 'close') {

@@ -1,4 +1,4 @@
-/** The table of commands, through Kysely, so that every engine shares these statements. */
+/** Commands, through Kysely. */
 import type { Insertable, Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
@@ -148,7 +148,7 @@ export class CommandTableStore implements CommandStore {
   }
 }
 
-/** Marks all that are queued or sent of one lock as cancelled, in the transaction that `db` may be in. */
+/** Cancels all unfinished commands of one lock, in the transaction of `db`, if any. */
 export async function cancelUnfinished(db: Kysely<Tables>, deviceId: number, atMs: number): Promise<void> {
   await db
     .updateTable('command')
@@ -159,8 +159,8 @@ export async function cancelUnfinished(db: Kysely<Tables>, deviceId: number, atM
 }
 
 /**
- * Each lock is in service and still the merchant's for whom the command was asked: between the asking and this moment
- * it may have been removed or moved, and what waited for it was cancelled then.
+ * Checks that each lock is in service and still belongs to the merchant of the command: it may have been removed or
+ * moved since the request, and its waiting commands were cancelled then.
  *
  * @throws LockgateError `no-such-device`
  */

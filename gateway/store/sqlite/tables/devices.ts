@@ -1,6 +1,6 @@
 /**
- * Locks, and what they and their phones prove themselves with, through Kysely so that every engine shares these
- * statements. A lock that was removed keeps its row, because the history names it; to everybody who asks it is gone.
+ * Locks, and the credentials of locks and phones, through Kysely. A removed lock's row stays, since its history refers
+ * to it; readers don't see it.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { afterThisTurn } from '../../../../proto/clock.js';
@@ -25,9 +25,9 @@ import { merchantNamed } from './registry.js';
 
 /** Rows of one statement; SQLite takes 32,766 values in one. */
 const ROWS_AT_ONCE = 1000;
-/** Phones that a list shows: all that may be in force, and of the others the newest. */
+/** Phones that a list shows: all that may be valid, and the newest of the others. */
 const PHONES_LISTED = 200;
-/** Locks that a sentence names. */
+/** Locks that an error message names. */
 const NAMED_MOST = 3;
 
 export class DeviceTables {
@@ -59,7 +59,7 @@ export class DeviceTables {
         const added = await db
           .insertInto('device')
           .values(rows)
-          // One that was removed comes back, with the history that it has.
+          // A removed lock returns to service, with its history.
           .onConflict((conflict) =>
             conflict.column('mac').doUpdateSet(({ ref }) => ({
               merchant_id: ref('excluded.merchant_id'),
@@ -75,7 +75,7 @@ export class DeviceTables {
           credentialRow(idOf.get(mac) as number, 'lock', secretHash, nowMs),
         );
         await db.insertInto('credential').values(secrets).execute();
-        // Others write later, but are heard meanwhile.
+        // Lets other work run in between; other writes wait.
         await new Promise<void>((resolve) => afterThisTurn(resolve));
       }
     });
@@ -104,7 +104,7 @@ export class DeviceTables {
         .where('revoked_at_ms', 'is', null)
         .orderBy('id', 'desc')
         .execute();
-      // At most one old credential goes on for a while: the one before, and never longer than it had.
+      // At most one old credential stays valid for a while: the last one, and never longer than before.
       const kept = keepOldUntilMs === undefined ? undefined : own[0];
       if (kept !== undefined && keepOldUntilMs !== undefined)
         await db
@@ -315,7 +315,7 @@ async function revokeAll(db: Transaction<Tables>, deviceId: number, nowMs: numbe
     .execute();
 }
 
-/** Puts a lock's state in the place of what was stored of it, as of the newest uplink; null takes it away. */
+/** Replaces a lock's stored state, as of the newest uplink; null deletes it. */
 export async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {
   await db.deleteFrom('device_state').where('device_id', '=', deviceId).execute();
   if (state === null) return;

@@ -1,4 +1,4 @@
-/** A lock's latest uplinks by the order of protocol.md §1, where marks part them into lives. */
+/** A lock's latest uplinks in the order of protocol.md §1, where reflash marks split them into lives. */
 import { type StoredUplink, storedLife } from '../../contract/stored-uplink.js';
 
 /**

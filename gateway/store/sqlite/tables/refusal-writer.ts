@@ -1,4 +1,4 @@
-/** Writes what was refused of locks, over one connection; whoever calls has begun a transaction (batched-write.ts). */
+/** Writes refusals of locks on one connection. To be called inside a transaction (log/batched-write.ts). */
 import type { Database, Statement } from 'better-sqlite3';
 import {
   REFUSALS_PER_LOCK,
@@ -7,7 +7,7 @@ import {
   type RefusalChange,
 } from '../../contract/refusal-store.js';
 
-/** All rows are counted with each so many-th write: to count them costs more than to write. */
+/** All rows are counted at each so many-th write, since counting costs more than writing. */
 const COUNT_EVERY = 50;
 
 export interface RefusalsWrite {

@@ -1,4 +1,4 @@
-/** What was refused of locks, in SQLite: written by who writes the log (batched-write.ts), read through Kysely. */
+/** Refusals of locks: written by the log's writer (log/batched-write.ts), read through Kysely. */
 import type { Kysely } from 'kysely';
 import {
   REFUSALS_RETAINED_FOR,
@@ -10,9 +10,9 @@ import type { BatchedWrite } from '../log/batched-write.js';
 import type { Tables } from '../schema.js';
 
 export interface SqliteRefusalsParts {
-  /** On the connection that only reads. */
+  /** On the read-only connection. */
   readonly readTables: Kysely<Tables>;
-  /** Has it written by who writes the log; rejects with a StoreFailure. */
+  /** Writes it with the log; rejects with a StoreFailure. */
   readonly writeBatched: (what: string, write: BatchedWrite) => Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export class SqliteRefusals implements RefusalStore {
   }
 
   write(changes: readonly RefusalChange[], nowMs: number): Promise<void> {
-    return this.#parts.writeBatched('keep refusals', { type: 'refusals', changes, nowMs });
+    return this.#parts.writeBatched('store refusals', { type: 'refusals', changes, nowMs });
   }
 
   async read(deviceId: number, nowMs: number): Promise<Refusal[]> {

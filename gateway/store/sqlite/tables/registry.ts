@@ -1,6 +1,6 @@
 /**
- * The ordinary tables, through Kysely, so that every engine shares these statements: merchants, webhook URLs,
- * quarantine (reading), facts. Locks and their credentials stand in devices.ts.
+ * Merchants, webhook URLs, quarantine (reading) and metadata, through Kysely. Locks and their credentials are in
+ * devices.ts.
  */
 import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';

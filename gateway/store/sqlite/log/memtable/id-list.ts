@@ -1,4 +1,4 @@
-/** Ids of uplinks of one device, growing. */
+/** Ids of one device's uplinks, in ascending order. */
 import { NumberRows } from './number-rows.js';
 
 export class IdList {
@@ -18,19 +18,19 @@ export class IdList {
     return this.#rows.at(index, 0);
   }
 
-  /** The id is higher than all that are there. */
+  /** Adds an id that is higher than all others. */
   add(id: number): void {
     const { length } = this;
     this.#rows.insert(length);
     this.#rows.set(length, 0, id);
   }
 
-  /** Takes out this id and those after it. */
+  /** Removes this id and all higher ones. */
   dropFrom(id: number): void {
     while (this.last >= id && this.length > 0) this.#rows.remove(this.length - 1);
   }
 
-  /** Those after an id. */
+  /** The ids after one. */
   after(id: number): number[] {
     const found: number[] = [];
     for (let at = this.length - 1; at >= 0 && this.at(at) > id; at--) found.push(this.at(at));

@@ -1,4 +1,4 @@
-/** A run of uplinks on its way into the tables by name and by lock, in their order, a slice at a time. */
+/** The progress of flushing a run of uplinks into the indexes by key and by lock, each in its order, slice by slice. */
 import type { IdList } from './id-list.js';
 import type { UplinkRun } from './uplink-memtable.js';
 
@@ -34,7 +34,7 @@ export class IndexFlush {
     return { credential: this.#credential, name: this.#key, device: this.#device, id: this.#id };
   }
 
-  /** What was taken since then was not kept. */
+  /** Goes back to a position, since what was taken after it was rolled back. */
   rewind({ credential, name, device, id }: Position): void {
     this.#credential = credential;
     this.#key = name;
@@ -42,7 +42,7 @@ export class IndexFlush {
     this.#id = id;
   }
 
-  /** Takes the next so many by name. */
+  /** Takes the next so many by key. */
   takeKeys(count: number, put: (credentialId: number, boot: number, sequence: number, id: number) => void): void {
     for (let left = count; left > 0 && this.#credential < this.#credentials.length; ) {
       const credentialId = this.#credentials[this.#credential] as number;

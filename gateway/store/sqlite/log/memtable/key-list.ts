@@ -1,9 +1,7 @@
-/**
- * Names (boot, sequence) of uplinks of one credential with their ids, in the order of names. Most come in that order.
- */
+/** Keys (boot, sequence) of one credential's uplinks with their ids, sorted by key. Most are added in that order. */
 import { NumberRows } from './number-rows.js';
 
-/** The columns of a name's row. */
+/** The columns of a row. */
 const [BOOT, SEQUENCE, ID] = [0, 1, 2] as const;
 const WIDTH = 3;
 
@@ -14,7 +12,7 @@ export class KeyList {
     return this.#rows.length;
   }
 
-  /** The highest name; undefined where there is none. */
+  /** The highest key; undefined where there is none. */
   get last(): { boot: number; sequence: number } | undefined {
     const { length } = this;
     return length === 0 ? undefined : { boot: this.bootAt(length - 1), sequence: this.sequenceAt(length - 1) };
@@ -42,7 +40,7 @@ export class KeyList {
     this.#rows.set(at, ID, id);
   }
 
-  /** The ids under one name: more than one where contents contradict each other. */
+  /** The ids with one key: more than one where their contents differ. */
   find(boot: number, sequence: number): number[] {
     const found: number[] = [];
     const { length } = this;
@@ -52,7 +50,7 @@ export class KeyList {
     return found;
   }
 
-  /** Takes out those with this id or a later one. */
+  /** Removes those with this id or a higher one. */
   dropFrom(id: number): void {
     for (let at = this.length - 1; at >= 0; at--) if (this.idAt(at) >= id) this.#rows.remove(at);
   }
@@ -61,7 +59,7 @@ export class KeyList {
     return this.bootAt(at) - boot || this.sequenceAt(at) - sequence;
   }
 
-  /** The index of the first name that is this one or comes after it. */
+  /** The index of the first key that is this one or a higher one. */
   #firstFrom(boot: number, sequence: number): number {
     let [low, high] = [0, this.length];
     while (low < high) {

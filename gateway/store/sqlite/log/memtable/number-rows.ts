@@ -1,10 +1,10 @@
 /**
- * Rows of a few numbers each, in one block of memory that grows. A block is nothing that the garbage collector looks
- * into: as arrays of JavaScript, the names of the newest hundred thousand uplinks were most of what it had to move and
- * to mark, while pings waited.
+ * Rows of a few numbers each, in one growing block of memory. The garbage collector does not look into such a block: as
+ * JavaScript arrays, the keys of the newest hundred thousand uplinks were most of what it had to move and to mark,
+ * while pings waited.
  */
 
-/** Rows that there is room for at first. */
+/** The initial capacity, in rows. */
 const ROWS_AT_FIRST = 8;
 
 export class NumberRows {
@@ -23,12 +23,12 @@ export class NumberRows {
     return this.#length;
   }
 
-  /** The number in this row and column, which are there. */
+  /** The number in an existing row and column. */
   at(row: number, column: number): number {
     return this.#values[row * this.#width + column] as number;
   }
 
-  /** Makes a row of zeros at this place; those from there on come after it. */
+  /** Inserts a row of zeros before this one. */
   insert(row: number): void {
     const from = row * this.#width;
     const end = this.#length * this.#width;
@@ -46,7 +46,7 @@ export class NumberRows {
     this.#values[row * this.#width + column] = value;
   }
 
-  /** Takes a row out. */
+  /** Removes a row. */
   remove(row: number): void {
     const width = this.#width;
     this.#values.copyWithin(row * width, (row + 1) * width, this.#length * width);

@@ -1,11 +1,11 @@
 /**
- * The newest uplinks by their names and locks: those that the tables by name and by lock do not have yet. The log is
- * written in the order of arrival, but is asked by lock too; a table in that order has a page of its own for every
- * lock, and to write each uplink into its lock's page would cost more than all the rest. So uplinks are put there
- * later, in runs that are sorted, many of a lock at once, and until then they are known by this.
+ * The newest uplinks by key and by lock: those that the two indexes do not have yet. The log is written in the order of
+ * arrival, but is read by lock too. An index in that order has a page for every lock, and to write each uplink into its
+ * lock's page at once would cost more than all the rest. So uplinks are flushed into the indexes later, in sorted runs,
+ * many of a lock together, and are found here until then.
  *
- * There are two runs: the one that is being put into the tables, and the one that grows. The thread that writes has one
- * of these, which decides; the store, where it reads, has a copy that follows.
+ * There are two runs: one that is flushed, and one that grows. The writing thread has the memtable that decides; the
+ * reading side of the store has a copy that follows it.
  */
 import type { RunSize } from '../../../contract/store-options.js';
 import { UPLINK_WORD, wordsOf } from '../packed-commit.js';
@@ -13,12 +13,12 @@ import { IdList } from './id-list.js';
 import { KeyList } from './key-list.js';
 
 /**
- * With 1,000 locks, 50 uplinks of each go into their pages together. The most is what memory and the start after a
- * crash have to bear: two runs of it.
+ * With 1,000 locks, 50 uplinks of each get into their pages together. Two runs of the largest size have to fit in
+ * memory, and to be loaded after a crash.
  */
 export const RUN_SIZE: RunSize = { least: 50_000, perCredential: 20, most: 200_000 };
 
-/** Uplinks that came one after the other. */
+/** Uplinks that followed one another. */
 export class UplinkRun {
   readonly keys = new Map<number, KeyList>();
   readonly devices = new Map<number, IdList>();
@@ -46,7 +46,7 @@ export class UplinkRun {
     return this.count >= least && (this.count >= most || this.count >= this.keys.size * perCredential);
   }
 
-  /** What a transaction that failed had added. */
+  /** Drops what a failed transaction had added. */
   dropFrom(id: number): void {
     for (const keys of this.keys.values()) keys.dropFrom(id);
     this.count = 0;
@@ -59,29 +59,29 @@ export class UplinkRun {
   }
 }
 
-/** Where the runs stand, as the writer tells the copy. */
+/** How far the flush is, as the writer reports it to the copy. */
 export interface MemtableMark {
-  /** The tables by name and by lock have every uplink up to this id. */
+  /** The indexes have every uplink up to this id. */
   readonly indexedId: number;
-  /** The last uplink of the run that is being put into them; 0 where there is none. */
+  /** The last uplink of the run that is flushed; 0 where there is none. */
   readonly runEndId: number;
 }
 
 export class UplinkMemtable {
-  /** Every uplink up to this id is in the tables. Some of the run after it may be too. */
+  /** The indexes have every uplink up to this id, and maybe some of the run after it. */
   indexedId: number;
-  /** The run that is being put into the tables. */
+  /** The run that is flushed into the indexes. */
   flushing: UplinkRun | undefined;
   growing = new UplinkRun();
   readonly #highestIdGiven: number;
 
-  /** `givenId`: the last id that was given when this was made, be its uplink deleted since. */
+  /** `givenId`: the highest id that an uplink was ever given, deleted ones included. */
   constructor(indexedId: number, givenId: number) {
     this.indexedId = indexedId;
     this.#highestIdGiven = givenId;
   }
 
-  /** The newest uplink that is known here. The file may have newer ones, of a commit that is not answered yet. */
+  /** The newest uplink here. The file may have newer ones, of a commit that is not answered yet. */
   get lastId(): number {
     return Math.max(this.#highestIdGiven, this.indexedId, this.flushing?.lastId ?? 0, this.growing.lastId);
   }
@@ -94,7 +94,7 @@ export class UplinkMemtable {
     return { indexedId: this.indexedId, runEndId: this.flushing?.lastId ?? 0 };
   }
 
-  /** Adds the uplinks of a commit that is stored; those without an id were in the log before. */
+  /** Adds the uplinks of a stored commit; those without an id are repeats. */
   addPacked(doubles: Float64Array): void {
     for (let at = 0; at < doubles.length; at += wordsOf(doubles[at + UPLINK_WORD.length] as number)) {
       const id = doubles[at + UPLINK_WORD.id] as number;
@@ -109,7 +109,7 @@ export class UplinkMemtable {
     }
   }
 
-  /** The run that grows is put into the tables from now on. */
+  /** Starts to flush the growing run. */
   startFlush(): UplinkRun {
     const run = this.growing;
     this.flushing = run;
@@ -117,13 +117,13 @@ export class UplinkMemtable {
     return run;
   }
 
-  /** All of the run is in the tables. */
+  /** The indexes have all of the run. */
   finishFlush(): void {
     this.indexedId = this.flushing?.lastId ?? this.indexedId;
     this.flushing = undefined;
   }
 
-  /** Does what the writer's has done. */
+  /** Follows the writer's memtable. */
   follow({ indexedId, runEndId }: MemtableMark): void {
     for (;;) {
       if (this.flushing !== undefined && this.flushing.lastId <= indexedId) this.finishFlush();
@@ -133,20 +133,20 @@ export class UplinkMemtable {
     }
   }
 
-  /** The ids under one name. */
+  /** The ids with one key. */
   find(credentialId: number, boot: number, sequence: number): number[] {
     const found = this.growing.keys.get(credentialId)?.find(boot, sequence) ?? [];
     const before = this.flushing?.keys.get(credentialId)?.find(boot, sequence) ?? [];
     return before.length === 0 ? found : [...before, ...found];
   }
 
-  /** The ids of a device after one id, growing. */
+  /** The ids of a device after one id, in ascending order. */
   idsOf(deviceId: number, afterId: number): number[] {
     const [old, young] = [this.flushing, this.growing].map((run) => run?.devices.get(deviceId)?.after(afterId) ?? []);
     return [...(old as number[]), ...(young as number[])];
   }
 
-  /** The ids of a credential's uplinks, the newest name first. */
+  /** The ids of a credential's uplinks, the highest key first. */
   *newestKeysOf(credentialId: number): Generator<number> {
     const lists = [this.flushing, this.growing].map((run) => run?.keys.get(credentialId) ?? new KeyList());
     const [old, young] = lists as [KeyList, KeyList];

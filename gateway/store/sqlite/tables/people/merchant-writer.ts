@@ -1,6 +1,6 @@
 /**
- * Carries out what merchants write, over the connection of the log's writer; whoever calls has begun a transaction.
- * Each write is whole or not there: a savepoint takes back what is refused, and the others go on.
+ * Executes merchants' writes on the connection of the log's writer. To be called inside a transaction. Each write is
+ * atomic: a savepoint rolls back one that is refused, and the others go on.
  */
 import type { Database, Statement, Transaction } from 'better-sqlite3';
 import { type NewAccessToken, TOKENS_PER_KEY } from '../../../contract/access-store.js';
@@ -19,7 +19,7 @@ import { Sequences } from './sequences.js';
 import { TakenUsers } from './taken-users.js';
 import { UserRows } from './user-rows.js';
 
-/** Takes the savepoint back. */
+/** Rolls the savepoint back. */
 class Refused extends Error {
   readonly refusal: MerchantRefusal;
 
@@ -29,7 +29,7 @@ class Refused extends Error {
   }
 }
 
-/** Sessions or tokens that have ended and go with a new one: more than come, and never so many that pings wait. */
+/** Expired sessions or tokens that are deleted with each new one: more than are added, but a small transaction. */
 const ENDED_AT_ONCE = 100;
 
 export class MerchantWriter {
@@ -66,7 +66,7 @@ export class MerchantWriter {
     );
     this.#endSession = db.prepare('DELETE FROM user_session WHERE token_hash = ? AND merchant_id = ?');
     this.#endTokens = db.prepare(`DELETE FROM access_token WHERE id IN (${ended('access_token')})`);
-    // A key that was revoked meanwhile gets none: its tokens have ended with it.
+    // A key that was revoked meanwhile gets no token.
     this.#addToken = db.prepare(
       `INSERT INTO access_token (key_id, token_hash, scopes, expires_at_ms)
        SELECT id, ?, ?, ? FROM api_key WHERE id = ? AND revoked_at_ms IS NULL`,
@@ -78,7 +78,7 @@ export class MerchantWriter {
     this.#noteUse = db.prepare('UPDATE api_key SET last_used_at_ms = ? WHERE id = ?');
   }
 
-  /** @throws what SQLite throws; nothing of it is kept */
+  /** @throws what SQLite throws; the write is rolled back then */
   write(operation: MerchantOperation): MerchantOutcome {
     try {
       return this.#savepoint(operation);
@@ -122,7 +122,7 @@ export class MerchantWriter {
     if (before === undefined) return {};
     this.#pets.update(merchantId, id, profile, nowMs);
     const after = this.#pets.read(merchantId, id);
-    // What was kept before there were limits may stay as large as it is, and become smaller.
+    // A pet from before there were limits may stay as large as it is, or shrink.
     if (after === undefined || after.bytes <= before.bytes) return { pet: after?.pet };
     if (after.bytes > quota.petBytes) throw new Refused({ code: 'pet-too-large', bytes: after.bytes });
     this.#wantRoom(merchantId, quota);
@@ -137,7 +137,7 @@ export class MerchantWriter {
     return {};
   }
 
-  /** @param grown what there are more of now; their quota and that of the bytes may be full */
+  /** @param grown what was added; its limit and that of the bytes are checked */
   #wantRoom(merchantId: number, quota: Quota, grown?: 'pets' | 'users'): void {
     const kept = this.#quotaUse.get(merchantId) as QuotaUse | undefined;
     const full = kept && fullQuota(kept, quota, grown);

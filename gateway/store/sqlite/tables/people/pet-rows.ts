@@ -1,6 +1,5 @@
 /**
- * Pets as their rows have them, in SQL by hand. An int64 is written as a bigint and read as one: a number of
- * JavaScript's has 53 bits.
+ * Rows of pets, in SQL by hand. An int64 is written and read as a bigint, since a JavaScript number has 53 bits.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { parse, stringify } from 'lossless-json';
@@ -16,7 +15,7 @@ interface PetRow {
   readonly photo_urls: string;
   readonly category: string | null;
   readonly tags: string | null;
-  /** Of its texts. */
+  /** Bytes of its texts. */
   readonly bytes: bigint;
 }
 

@@ -1,18 +1,18 @@
 /**
- * What each merchant keeps: how many rows, and how many bytes (interfaces.md §2, Fairness). Triggers count, in the
- * transaction that writes, so that the table is right after a crash, a deletion or a write of whatever kind, and nobody
- * ever scans for it. `db check` counts anew and compares (check/quota-counts.ts).
+ * How many rows and bytes each merchant stores (interfaces.md §2, Fairness), in the table `merchant_kept`. Triggers
+ * count, in the transaction that writes, so that the counts are right after a crash, a deletion or any other write, and
+ * no request scans for them. `db check` counts again and compares (check/quota-counts.ts).
  */
 
-/** Bytes that a row counts for besides its texts: its numbers, its place in the table and in the indexes. */
+/** Bytes that a row counts for in addition to its texts: for its numbers and its entries in indexes. */
 const ROW_BYTES = 64;
 
-/** A table of merchants' rows, and how it is counted. */
+/** A table that is counted. */
 export interface CountedTable {
   readonly table: string;
-  /** Where its rows are counted. */
+  /** The column of `merchant_kept` with its count. */
   readonly column: 'pets' | 'users' | 'tokens' | 'sessions';
-  /** What of a row has a length of the merchant's choosing. */
+  /** The columns whose lengths merchants choose. */
   readonly measured: readonly string[];
   /** SQL for the merchant of a row; `row` is `NEW`, `OLD` or the table's name. */
   readonly merchant: (row: string) => string;
@@ -48,7 +48,7 @@ export function countedBytes({ measured }: CountedTable, row: string): string {
   return [...measured.map((column) => `ifnull(octet_length(${row}.${column}), 0)`), ROW_BYTES].join(' + ');
 }
 
-/** Statements that make the table and its triggers, and count what is there; for a migration. */
+/** Statements that create the table and its triggers, and count existing rows; for a migration. */
 export function quotaCountStatements(): string[] {
   const columns = COUNTED_TABLES.map(({ column }) => `${column} INTEGER NOT NULL DEFAULT 0`);
   return [

@@ -1,4 +1,4 @@
-/** The last id that each merchant's users and pets were given; ids that callers choose don't move it. */
+/** The last id assigned to each merchant's users and pets; ids that callers choose don't change it. */
 import type { Database, Statement } from 'better-sqlite3';
 
 export class Sequences {
