@@ -30,7 +30,7 @@ export interface TakenFolder {
 /**
  * Takes the folder. A store that is refused is unchanged.
  *
- * @throws LockgateError `input-data` where no such folder can be created; `data-unwritable`, `data-open` where it is not
+ * @throws LockgateError `input-data` where no such folder can be created; `data-unwritable`, `data-open` where it isn't
  * ours; `data-in-use` when another gateway holds it; `store-missing`, `store-foreign`, `store-damaged`
  */
 export async function takeFolder(folder: string, options: TakeOptions = {}): Promise<TakenFolder> {
