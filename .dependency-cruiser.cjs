@@ -90,7 +90,7 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: ['node_modules'] },
-    exclude: { path: '^dist/' },
+    exclude: { path: '^(dist|test/clients/node_modules)/' },
     // Imports of types count too: they are knowledge of the other side.
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },

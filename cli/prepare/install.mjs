@@ -1,135 +1,132 @@
-// Brings node_modules to what package-lock.json says, and leaves it alone when it is there already.
-import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from 'node:fs';
+// Brings node_modules to what package-lock.json says, for what is wanted of it, and compiles the SQLite driver no more
+// often than it must: it takes over a minute where no prebuilt one can be had.
+//
+// Two sets of packages: `run` is what the product and its compile need (npm's `dependencies`), `all` adds what tests,
+// linters and the check of types need (`devDependencies`). An install grows from `run` to `all` and never shrinks back.
+import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join } from 'node:path';
-import { at, fingerprint, readOrNull, Stop, say } from './workplace.mjs';
+import { runNpm } from './npm.mjs';
+import { at, fingerprint, readOrNull, Stop } from './workplace.mjs';
 
 const stampFile = at('node_modules', '.lockgate-install');
-const logFile = at('.prepare', 'install.log');
-const tailLines = 25;
-const lineEveryMs = 15_000;
-const frameEveryMs = 120;
+const platform = `${process.platform}-${process.arch}`;
+const driver = 'better-sqlite3';
 
-/** The SQLite driver is compiled for one ABI and one platform, so those are part of what an install is good for. */
-function wantedStamp() {
-  const lock = fingerprint([readOrNull(at('package-lock.json'))]);
-  return `${lock} abi-${process.versions.modules} ${process.platform}-${process.arch}`;
-}
+const lockText = () => readOrNull(at('package-lock.json')) ?? '';
 
-/** True when this preparation has already installed what the lock says, for this Node.js and platform. */
-export function isInstalled() {
-  return readOrNull(stampFile) === wantedStamp();
-}
-
-/** Installs from the lock, or adopts what somebody installed by hand; throws a Stop that says what went wrong. */
-export async function install() {
-  if (isInstalled()) return;
-  if (!installedByHand()) {
-    say('Installing the packages that package-lock.json names, once: about 1-2 minutes, most of it compiling the');
-    say('SQLite driver where there is no prebuilt one for this machine.');
-    await cleanInstall();
+function readStamp() {
+  try {
+    return JSON.parse(readOrNull(stampFile) ?? '{}');
+  } catch {
+    return {};
   }
-  writeFileSync(stampFile, wantedStamp());
 }
 
-/** After `npm ci` by hand there is no stamp; reinstalling would then only compile the driver a second time. */
-function installedByHand() {
-  const installed = JSON.parse(readOrNull(at('node_modules', '.package-lock.json')) ?? 'null');
-  const wanted = JSON.parse(readOrNull(at('package-lock.json')) ?? 'null');
-  if (!installed || !wanted) return false;
-  for (const [path, { version, optional }] of Object.entries(wanted.packages)) {
-    if (path === '') continue;
-    const there = installed.packages[path];
-    if (there ? there.version !== version : !optional) return false;
+/** The SQLite driver is compiled for one ABI of Node.js and one platform, so those are part of what is vouched for. */
+function writeStamp(set) {
+  // Replaced and not written over: the folder may be a copy that shares its files with another clone by hard links.
+  rmSync(stampFile, { force: true });
+  const stamp = { lock: fingerprint([lockText()]), set, abi: process.versions.modules, platform };
+  writeFileSync(stampFile, `${JSON.stringify(stamp)}\n`);
+}
+
+/** True when node_modules holds this set (`run` or `all`) as the lock says, with a driver for this Node.js. */
+export function isInstalled(set) {
+  const stamp = readStamp();
+  if (stamp.abi !== process.versions.modules || stamp.platform !== platform) return false;
+  return (stamp.set === set || stamp.set === 'all') && stamp.lock === fingerprint([lockText()]);
+}
+
+/** True when node_modules has packages that only tests and checks want, whatever else it lacks. */
+export function hasTestPackages() {
+  return Object.values(packagesThere() ?? {}).some(({ dev = false }) => dev);
+}
+
+/**
+ * What is left to do for `set`, as `{ title, work }`, or null when all is there. What somebody installed by hand, with
+ * `npm ci`, is taken as it is.
+ */
+export function installStep(set) {
+  if (isInstalled(set)) return null;
+  const wanted = JSON.parse(lockText()).packages;
+  const there = packagesThere();
+  const foreign = (readStamp().platform ?? platform) !== platform;
+  const setThere = there && !foreign ? setIn(wanted, there) : null;
+  if (setThere === 'all' || setThere === set) {
+    if (!driverLoads()) {
+      const title = `Rebuilding the SQLite driver for Node.js ${process.version}`;
+      return { title, work: () => rebuildDriver(setThere) };
+    }
+    writeStamp(setThere);
+    return null;
   }
-  return driverLoads();
+  const larger = hasTestPackages() ? 'all' : set;
+  const packages = needed(wanted, larger);
+  const isThere = (path) => !foreign && there?.[path]?.version === wanted[path].version;
+  const missing = packages.filter((path) => !isThere(path)).length;
+  const what = larger === 'all' ? 'those of tests and linters included' : 'without those of tests and linters';
+  return {
+    title: `Installing ${missing} of ${packages.length} packages, ${what}`,
+    work: () => installPackages(larger, packages, !there || foreign),
+  };
+}
+
+/** For another Node.js than the one that it was built for; the other packages are JavaScript, or fit any version. */
+async function rebuildDriver(setThere) {
+  rmSync(stampFile, { force: true });
+  await runNpm(['rebuild', driver], { last: 'compiling it, where there is no prebuilt one' });
+  if (!driverLoads()) throw new Stop(`${driver} was rebuilt and still does not load in Node.js ${process.version}.`);
+  writeStamp(setThere);
+}
+
+async function installPackages(set, packages, fromNothing) {
+  // A stamp must not outlive the packages it vouches for, even when npm is killed half-way.
+  rmSync(stampFile, { force: true });
+  // Named in full, because NODE_ENV and a user's configuration of npm change what is left out.
+  const sets = [set === 'all' ? '--include=dev' : '--omit=dev', '--include=optional'];
+  const folders = packages.map((path) => at(path));
+  // `npm ci` would remove everything first, and with it the compiled driver.
+  if (!fromNothing) await runNpm(['install', '--no-save', ...sets], { packages: folders });
+  if (fromNothing || setNow() !== set) {
+    const last =
+      'all packages are there; compiling the SQLite driver, if there is no prebuilt one, takes a minute or two';
+    await runNpm(['ci', ...sets], { packages: folders, last });
+  }
+  if (driverLoads()) writeStamp(set);
+  else await rebuildDriver(set);
+}
+
+function setNow() {
+  const there = packagesThere();
+  return there ? setIn(JSON.parse(lockText()).packages, there) : null;
+}
+
+/** What npm wrote down of what it installed, or null. */
+function packagesThere() {
+  return JSON.parse(readOrNull(at('node_modules', '.package-lock.json')) ?? 'null')?.packages ?? null;
+}
+
+/** Which set is there in full: `all`, `run`, or null. Both arguments are the `packages` of a lock file. */
+function setIn(wanted, there) {
+  const isThere = (path) => there[path]?.version === wanted[path].version;
+  if (!needed(wanted, 'run').every(isThere)) return null;
+  return needed(wanted, 'all').every(isThere) ? 'all' : 'run';
+}
+
+/** The paths of the packages that a set can't be without; optional ones are for other platforms, as a rule. */
+function needed(wanted, set) {
+  return Object.keys(wanted).filter((path) => {
+    const { dev = false, optional = false, devOptional = false } = wanted[path];
+    return path !== '' && !optional && (set === 'all' || !(dev || devOptional));
+  });
 }
 
 function driverLoads() {
   try {
-    const Database = createRequire(import.meta.url)('better-sqlite3');
+    const Database = createRequire(import.meta.url)(driver);
     new Database(':memory:').close();
     return true;
   } catch {
     return false;
   }
-}
-
-/** npm started us in most cases and says where it is; otherwise the one on the path will do. */
-function npmCommand() {
-  const running = process.env.npm_execpath;
-  return running && basename(running) === 'npm-cli.js' ? [process.execPath, running] : ['npm'];
-}
-
-/**
- * The environment that npm runs in. Where no prebuilt driver is to be had, node-gyp compiles one and would download
- * Node.js's headers for it, which a closed network refuses. Most installations of Node.js bring their own headers; when
- * they are those of the Node.js that runs us, node-gyp is pointed at them, unless somebody configured another place.
- */
-function npmEnvironment() {
-  const { env, execPath, version } = process;
-  if (Object.keys(env).some((name) => name.toLowerCase() === 'npm_config_nodedir')) return env;
-  const root = dirname(dirname(execPath));
-  const headers = readOrNull(join(root, 'include', 'node', 'node_version.h')) ?? '';
-  const numberOf = (part) => headers.match(new RegExp(`^#define NODE_${part}_VERSION (\\d+)$`, 'm'))?.[1];
-  const theirs = `v${['MAJOR', 'MINOR', 'PATCH'].map(numberOf).join('.')}`;
-  if (theirs !== version) return env;
-  // By both names: npm 12 will drop the first, which is the only one that older node-gyps read.
-  return { ...env, npm_config_nodedir: root, npm_package_config_node_gyp_nodedir: root };
-}
-
-async function cleanInstall() {
-  // A stamp must not outlive the packages it vouches for, even when npm is killed half-way.
-  rmSync(stampFile, { force: true });
-  mkdirSync(at('.prepare'), { recursive: true });
-  const log = openSync(logFile, 'w');
-  const stopHeartbeat = heartbeat();
-  const [command, ...first] = npmCommand();
-  // The tests and the compiler are development packages, wanted even where NODE_ENV says production.
-  // An outer `npm --silent` would pass its silence on, and leave nothing in the log to explain a failure.
-  const flags = ['ci', '--include=dev', '--no-audit', '--no-fund', '--foreground-scripts', '--loglevel=notice'];
-  const how = await new Promise((resolve) => {
-    const shell = process.platform === 'win32';
-    const child = spawn(command, [...first, ...flags], {
-      cwd: at(),
-      env: npmEnvironment(),
-      stdio: ['ignore', log, log],
-      shell,
-    });
-    child.on('error', (error) => resolve(error.message));
-    child.on('close', (code, signal) => resolve(code === 0 ? null : (signal ?? `status ${code}`)));
-  });
-  const seconds = stopHeartbeat();
-  closeSync(log);
-  if (how !== null) throw new Stop(failure(how));
-  say(`The install took ${seconds} s.`);
-}
-
-function failure(how) {
-  const tail = (readOrNull(logFile) ?? '').trimEnd().split('\n').slice(-tailLines).join('\n');
-  return `${tail}\n\nInstalling failed: npm ci ended with ${how}; all it said is in ${logFile}, and what it needs is a \
-way to the npm registry and, where there is no prebuilt SQLite driver, a C++ compiler with make and python3.`;
-}
-
-/**
- * On a terminal a spinner, elsewhere a line now and then, so that nobody takes a compiler for a hang.
- * Gives what stops it and tells the seconds it took.
- */
-function heartbeat() {
-  const from = Date.now();
-  const seconds = () => Math.round((Date.now() - from) / 1000);
-  const terminal = process.stderr.isTTY;
-  let frame = 0;
-  const beat = () => {
-    if (!terminal) return say(`… still installing, ${seconds()} s`);
-    frame += 1;
-    process.stderr.write(`\r${'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'[frame % 10]} installing, ${seconds()} s `);
-  };
-  const timer = setInterval(beat, terminal ? frameEveryMs : lineEveryMs);
-  return () => {
-    clearInterval(timer);
-    if (terminal) process.stderr.write('\r\x1b[K');
-    return seconds();
-  };
 }

@@ -8,8 +8,9 @@ import { fileURLToPath } from 'node:url';
 /** The clone's top folder, without a slash at its end. */
 export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/[\\/]$/, '');
 
-/** The folders that hold our TypeScript; tsconfig.json includes the same five. */
-const sourceFolders = ['proto', 'gateway', 'firmware-sim', 'cli', 'test'];
+/** The folders that hold our TypeScript, by what is compiled of them; tsconfig.json includes the same five. */
+const productFolders = ['proto', 'gateway', 'firmware-sim', 'cli'];
+const sourceFolders = { product: productFolders, all: [...productFolders, 'test'] };
 
 /** A path inside the clone. */
 export function at(...parts) {
@@ -52,9 +53,10 @@ export function fingerprint(texts) {
   return hash.digest('hex').slice(0, 24);
 }
 
-/** Every .ts file of ours, as sorted paths from the root with forward slashes. */
-export function sourceFiles() {
-  return sourceFolders.flatMap((folder) => filesBelow(folder, '.ts')).sort();
+/** The .ts files of the `product` or of `all`, tests included: sorted paths from the root with forward slashes. */
+export function sourceFiles(scope) {
+  const files = sourceFolders[scope].flatMap((folder) => filesBelow(folder, '.ts'));
+  return files.filter((path) => !path.endsWith('.d.ts')).sort();
 }
 
 /** The files below a folder (a path from the root) whose names end so; none when the folder is missing. */
@@ -67,7 +69,7 @@ export function filesBelow(folder, ending) {
   }
   return entries.flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
-    if (entry.isDirectory()) return filesBelow(path, ending);
+    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : filesBelow(path, ending);
     return entry.name.endsWith(ending) ? [path] : [];
   });
 }

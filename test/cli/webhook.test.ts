@@ -1,10 +1,10 @@
 /** `lockgate webhook …` as people and programs use it: real processes against a real gateway. */
 import got, { type Response } from 'got';
-import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { Gateway } from '../../gateway/gateway.js';
 import { makeWebhookSecret } from '../../gateway/webhooks/payload/signature.js';
 import { systemClock } from '../../proto/clock.js';
+import { Webhook } from '../clients/webhook-libraries.js';
 import { LOCKGATE, Program, runProgram } from '../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';

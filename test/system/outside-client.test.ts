@@ -4,8 +4,8 @@
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { Webhook } from 'standardwebhooks';
 import t, { type Test } from 'tap';
+import { Webhook } from '../clients/webhook-libraries.js';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
 import { ServeProgram } from '../helpers/cli/serve-program.js';
 import { freePort } from '../helpers/http/free-port.js';

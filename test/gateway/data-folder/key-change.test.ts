@@ -18,12 +18,12 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { forgetSecrets, type KeyChangeStep, rotateKey } from '../../../gateway/data-folder/key-change.js';
 import { Keys } from '../../../gateway/data-folder/keys.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { Webhook } from '../../clients/webhook-libraries.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';

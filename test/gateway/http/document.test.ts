@@ -5,9 +5,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import t, { type Test } from 'tap';
 import { GUESSES } from '../../../gateway/accounts/login-guard.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
@@ -15,6 +13,7 @@ import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
 import { ManualClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
+import { petstoreClient, prismProgram, Validator } from '../../clients/openapi-tools.js';
 import { Program, runProgram } from '../../helpers/cli/program.js';
 import { MERCHANT, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
@@ -22,8 +21,6 @@ import { root } from '../../helpers/house/our-files.js';
 import { freePort } from '../../helpers/http/free-port.js';
 import { accessToken, apiKey, basic, call } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
-
-const require = createRequire(import.meta.url);
 
 interface Operation {
   readonly operationId: string;
@@ -170,9 +167,8 @@ async function prism(t: Test, gateway: Gateway): Promise<string> {
   const file = join(tempFolder(t), 'openapi.json');
   writeFileSync(file, JSON.stringify(await documentOf(gateway)));
   const port = await freePort();
-  const program = require.resolve('@stoplight/prism-cli/dist/index.js');
   const flags = ['--errors', '--validate-request', 'false', '--port', String(port)];
-  const args = [program, 'proxy', file, `http://127.0.0.1:${gateway.httpPort}`, ...flags];
+  const args = [prismProgram(), 'proxy', file, `http://127.0.0.1:${gateway.httpPort}`, ...flags];
   const proxy = new Program(t, process.execPath, args);
   await proxy.line(/Prism is listening/);
   return `http://127.0.0.1:${port}`;
@@ -310,24 +306,11 @@ async function goThroughTests(
   await send({});
 }
 
-/** What swagger-client gives; it has no types of its own. */
-interface PetstoreClient {
-  readonly apis: Readonly<
-    Record<
-      string,
-      Readonly<Record<string, (input: object) => Promise<{ status: number; text: string; body: unknown }>>>
-    >
-  >;
-}
-
 t.test('a client made of the public Petstore document gets what that document promises', async (t) => {
   const gateway = await testGateway(t);
   const key = await apiKey(gateway, MERCHANT);
-  const SwaggerClient = require('swagger-client') as (options: object) => Promise<PetstoreClient>;
-  const petstore = require('@readme/oas-examples/2.0/json/petstore.json') as Record<string, unknown>;
   const token = await accessToken(gateway, key, 'pets:write');
-  const client = await SwaggerClient({
-    spec: { ...petstore, host: `127.0.0.1:${gateway.httpPort}` },
+  const client = await petstoreClient(`127.0.0.1:${gateway.httpPort}`, {
     authorizations: { petstore_auth: { token: { access_token: token } } },
     requestInterceptor: (request: { headers: Record<string, string> }) => {
       request.headers.authorization ??= basic(key);

@@ -2,7 +2,7 @@
  * The operator's OpenAPI document: a valid one, with every row that is served; and every answer is held against what
  * the document says of it, with no member that it does not name, by a validator that is not ours.
  */
-import { Validator } from '@seriousme/openapi-schema-validator';
+
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import t from 'tap';
@@ -11,6 +11,7 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
 import type { Judging } from '../../../gateway/ingest/judging.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
+import { Validator } from '../../clients/openapi-tools.js';
 import { type Answered, ask } from '../../helpers/cli/operator-call.js';
 import {
   eventsOf,

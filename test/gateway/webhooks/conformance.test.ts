@@ -4,18 +4,17 @@
  */
 import { randomBytes } from 'node:crypto';
 import got from 'got';
-import { Webhook as StandardWebhook } from 'standardwebhooks';
-import { Webhook as SvixWebhook } from 'svix';
 import t from 'tap';
 import { makeWebhookSecret, signHeaders, verifySignature } from '../../../gateway/webhooks/payload/signature.js';
 import { Minutes, systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
+import { Webhook as StandardWebhook, svixWebhook } from '../../clients/webhook-libraries.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
 import { testMac, testUplink } from '../../helpers/gateway/test-gateway.js';
 import { webhookBench } from '../../helpers/gateway/webhook-bench.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 
-const LIBRARIES = { standardwebhooks: StandardWebhook, svix: SvixWebhook } as const;
+const LIBRARIES = { standardwebhooks: StandardWebhook, svix: svixWebhook() } as const;
 
 /** Scripts in both directions, letters beyond the first plane, joined emoji, what ends a line or steers a terminal. */
 const TEXTS = [

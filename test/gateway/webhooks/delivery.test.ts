@@ -2,10 +2,10 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { afterThisTurn, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { Webhook } from '../../clients/webhook-libraries.js';
 import {
   eventsOf,
   MERCHANT,

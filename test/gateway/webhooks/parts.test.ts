@@ -1,5 +1,5 @@
 /** The pure parts of delivery: signature, schedule, body, event ids, and the rule for addresses. */
-import { Webhook } from 'standardwebhooks';
+
 import t from 'tap';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
 import { ConcurrencyLimiter } from '../../../gateway/webhooks/url/concurrency-limiter.js';
@@ -10,6 +10,7 @@ import { isAllowedAddress, parseRange } from '../../../gateway/webhooks/sending/
 import { parseRetryAfter, RETRY_DELAYS, retryDelay } from '../../../gateway/webhooks/url/schedule.js';
 import { Hours, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
+import { Webhook } from '../../clients/webhook-libraries.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 
 const BODY = '{"a":"é 🔒 \\u0000 ا"}';

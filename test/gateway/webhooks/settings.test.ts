@@ -1,9 +1,9 @@
 /** What operators set of webhook URLs: address, headers, state, secrets, where to begin (interfaces.md §3, §4). */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { Webhook } from 'standardwebhooks';
 import t from 'tap';
 import { Hours, ManualClock, Minutes, systemClock } from '../../../proto/clock.js';
+import { Webhook } from '../../clients/webhook-libraries.js';
 import { eventsOf, MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type ReceivedRequest, testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { deliveriesOf, eventually, sequencesOf, webhookBench } from '../../helpers/gateway/webhook-bench.js';

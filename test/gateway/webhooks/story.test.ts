@@ -2,7 +2,7 @@
  * Stories: their pings are those that the power model's table makes (protocol.md §2), they go the way of a test webhook
  * (interfaces.md §3), and `lockgate webhook trigger` tells them as they are.
  */
-import { Webhook } from 'standardwebhooks';
+
 import t from 'tap';
 import { STORIES } from '../../../firmware-sim/world/story.js';
 import { runStory, type StoryLock } from '../../../firmware-sim/world/story-run.js';
@@ -12,6 +12,7 @@ import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock
 import { periodMinuteOf } from '../../../proto/power/step/reading.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { pingUplinkToJson } from '../../../proto/wire/ping-json.js';
+import { Webhook } from '../../clients/webhook-libraries.js';
 import { LOCKGATE, Program, runProgram } from '../../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac, testUplink } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';

@@ -1,8 +1,9 @@
 /** Test webhooks (interfaces.md §3): the same way and signature as every ping, and no oracle of what is inside. */
-import { Webhook } from 'standardwebhooks';
+
 import t from 'tap';
 import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
 import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
+import { Webhook } from '../../clients/webhook-libraries.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { deliveriesOf, webhookBench } from '../../helpers/gateway/webhook-bench.js';

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Webhook } from 'standardwebhooks';
+import { Webhook } from '../../clients/webhook-libraries.js';
 import { oddMoment } from '../clocks/bell.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 

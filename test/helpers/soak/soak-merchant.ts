@@ -5,8 +5,8 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Webhook } from 'standardwebhooks';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
+import { Webhook } from '../../clients/webhook-libraries.js';
 
 /** Pings of one lock that there is room for. */
 const MOST_PINGS = 16_384;
