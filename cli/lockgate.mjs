@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The `lockgate` command. In a clone that is ready it is nothing but an import. It asks for three things only: packages
-// and dist that were finished, and a SQLite driver for this Node.js. Whether dist is current is not asked: comparing the
-// sources would cost every call what only a developer needs, and `npm run build` gives them.
+// and dist that were finished, and a SQLite driver for this Node.js. Whether dist is current is not asked: comparing
+// the sources would cost every call what only a developer needs, and `npm run build` gives them.
 import { existsSync, readFileSync } from 'node:fs';
 import module from 'node:module';
 import { refuseOldNode } from './prepare/node-version.mjs';

@@ -42,9 +42,10 @@ function npmCommand() {
 }
 
 /**
- * The environment that npm runs in, for where no prebuilt driver is to be had and node-gyp compiles one: with all cores,
- * and with the headers that Node.js brought along. It would download them, which a closed network refuses. Neither is
- * set where somebody configured it, nor the headers where they are another Node.js's than the one that runs us.
+ * The environment that npm runs in, for where no prebuilt driver is to be had and node-gyp compiles one: with all
+ * cores, and with the headers that Node.js brought along. It would download them, which a closed network refuses.
+ * Neither is set where somebody configured it, nor the headers where they are another Node.js's than the one that runs
+ * us.
  */
 function npmEnvironment() {
   const { execPath, version } = process;

@@ -7,8 +7,8 @@ import { say } from './workplace.mjs';
 
 /**
  * Installs and compiles what is missing or stale, with a numbered line for each step, or throws a Stop with a sentence.
- * `packages` is `run` or `all`; `clients` asks for the foreign clients too; `sources` is `product`, `all`, or null where
- * nothing is to be compiled. `last` names the job that follows, as the last of the steps.
+ * `packages` is `run` or `all`; `clients` asks for the foreign clients too; `sources` is `product`, `all`, or null
+ * where nothing is to be compiled. `last` names the job that follows, as the last of the steps.
  */
 export async function makeReady({ packages = 'run', clients = false, sources = 'product', last = null } = {}) {
   if (isInstalled(packages) && (!clients || areClientsInstalled()) && (!sources || isBuilt(sources))) return;
