@@ -1,9 +1,18 @@
 /**
- * Sends commands: to each lock one at a time, when it is reachable and its state takes commands, again under the same
- * id on the next connection, until the lock answers or the command expires (protocol.md §1 and §2, Commands).
+ * Sends commands, to each lock one at a time, when the lock is reachable and its state takes commands; again under the
+ * same id on the next connection, until the lock answers or the command expires (protocol.md §1 and §2, Commands).
  *
- * A command leaves by way of the ingest's queue: that it is sent is judged, logged and durable before its bytes go out,
- * so `judge` hears of it before the answer to it, and what may have reached a lock never passes for unsent.
+ * A command passes the ingest's queue first: that it is sent is judged, logged and durable before its bytes go out. So
+ * the judge sees a command before its answer, and a command that may have reached a lock is never taken for unsent.
+ *
+ * An unfinished command is in one of these states here:
+ *
+ * - *queued* or *sent*: it is in its lock's queue (command-queue.ts), which is examined whenever something changes for
+ *   the lock, and when time alone changes something.
+ * - *leaving*: it is in the ingest's queue. At most one command of a lock is, and a limited number of all locks;
+ *   further queues wait for their turn.
+ * - *withdrawn*: a cancel takes a queued command out while it is being stored; a failed cancel puts it back.
+ * - *expiring*: its time is over. It is sent no more, and leaves for good once the expiry is stored.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { Deadlines } from '../../proto/deadlines.js';
@@ -38,28 +47,28 @@ export interface DispatcherParts {
   readonly events: GatewayEvents;
   /** The run's clock. */
   readonly clock: Clock;
-  /** The wall's. */
+  /** Wall-clock time. */
   readonly wallClock: Clock;
-  /** What expires while the machine's clock is not believed; everything is believed where it is left out. */
+  /** Which expiries are doubtful, since the machine's clock is not believed; none where it is left out. */
   readonly doubt?: Pick<ClockDoubt, 'aheadMs' | 'isExpiryDoubtful'> | undefined;
   readonly findLock: (deviceId: number) => KnownLock | undefined;
   /** The lock's own connection; undefined while there is none. */
   readonly sessionOf: (deviceId: number) => Session | undefined;
-  /** Has it judged and stored, and then calls `announce`. */
+  /** Has the event judged and stored, and then calls `announce`. */
   readonly recordEvent: (deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void) => void;
 }
 
 export class CommandDispatcher {
   readonly #parts: DispatcherParts;
-  /** Of locks for which something waits. */
+  /** The queues of locks that have unfinished commands, by lock. */
   readonly #queues = new Map<number, CommandQueue>();
   readonly #deadlines = new Deadlines<CommandQueue>();
-  /** When a connection began to hear commands, by the wall's clock. */
+  /** When each connection subscribed to `down`, in wall-clock time. */
   readonly #listeningSince = new WeakMap<Session, number>();
-  /** Queues that wait until others' commands have left. */
-  readonly #inLine = new Set<CommandQueue>();
+  /** Queues that wait for their turn to leave. */
+  readonly #waitingToLeave = new Set<CommandQueue>();
   readonly #firstWordTimers = new Map<CommandQueue, Timer>();
-  /** Expiries that could not be stored. */
+  /** The timers of expiries that could not be stored. */
   readonly #retries = new Set<Timer>();
   /** Connections to which a command is being written. */
   readonly #writing = new WeakSet<Session>();
@@ -73,13 +82,13 @@ export class CommandDispatcher {
     this.#parts = parts;
   }
 
-  /** Goes on with what a former life left unfinished. To be called before anything else. */
+  /** Loads the unfinished commands of the store. To be called before anything else. */
   async load(): Promise<void> {
     for (const record of await this.#parts.store.commands.readUnfinished()) this.#put(record);
-    for (const queue of [...this.#queues.values()]) this.#look(queue);
+    for (const queue of [...this.#queues.values()]) this.#examine(queue);
   }
 
-  /** Sends no more; resolves when nothing of it is under way in the store. */
+  /** Sends no more; resolves when no write is under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
@@ -87,7 +96,7 @@ export class CommandDispatcher {
     await Promise.all(this.#writes);
   }
 
-  /** Takes a place in the lock's queue for a command that is going to be stored; false where it is full. */
+  /** Reserves a place in the lock's queue for a command that is about to be stored; false where the queue is full. */
   reserve(deviceId: number, mac: Mac): boolean {
     const queue = this.#queueOf(deviceId, mac);
     if (queue.open.length + queue.reserved >= MOST_WAITING_PER_LOCK) return false;
@@ -100,34 +109,34 @@ export class CommandDispatcher {
     const queue = this.#queues.get(deviceId);
     if (queue === undefined) return;
     queue.reserved -= 1;
-    this.#look(queue);
+    this.#examine(queue);
   }
 
-  /** Takes a stored command into its reserved place. */
+  /** Puts a stored command into its reserved place. */
   enqueue(record: CommandRecord): void {
     const queue = this.#put(record);
     queue.reserved -= 1;
-    this.#tell(record);
-    this.#look(queue);
+    this.#report(record);
+    this.#examine(queue);
   }
 
-  /** What waits for the lock; undefined where nothing does. */
+  /** The lock's queue; undefined where it has no unfinished command. */
   queueOf(deviceId: number): CommandQueue | undefined {
     return this.#queues.get(deviceId);
   }
 
-  /** A lock has subscribed to `down`: from now on it hears commands. */
+  /** A lock has subscribed to `down`: it can receive commands from now on. */
   listening(session: Session): void {
     this.#listeningSince.set(session, this.#parts.wallClock.now());
-    this.#lookAt(session.sender.deviceId);
+    this.#examineLock(session.sender.deviceId);
   }
 
-  /** Something new may be believed of the lock: it connected, its battery is no longer low. */
+  /** The gateway's view of the lock may have changed: it connected, say, or its battery is no longer low. */
   judged(lock: KnownLock): void {
-    if (this.#queues.size > 0) this.#lookAt(lock.deviceId);
+    if (this.#queues.size > 0) this.#examineLock(lock.deviceId);
   }
 
-  /** The lock's answer, which is stored. Answers whether the command was open. */
+  /** The lock's answer, which is stored. Returns whether the command was unfinished. */
   acknowledged({ deviceId, commandId, state, detail, atMs }: Acknowledgement): boolean {
     const queue = this.#queues.get(deviceId);
     const open = queue?.open.find(({ record }) => record.id === commandId && record.sentCount > 0);
@@ -136,37 +145,37 @@ export class CommandDispatcher {
     return true;
   }
 
-  /** Takes a queued command out, so that it does not leave any more; undefined where it has left, or is about to. */
+  /** Takes a queued command out of its queue; undefined where it has left or is leaving. The result undoes it. */
   withdraw(id: number, deviceId: number): (() => void) | undefined {
     const queue = this.#queues.get(deviceId);
     const open = queue?.open.find(({ record }) => record.id === id);
     if (queue === undefined || open?.record.state !== 'queued' || queue.leaving === open) return undefined;
     queue.open = queue.open.filter((each) => each !== open);
-    this.#look(queue);
-    return () => this.#look(this.#put(open.record));
+    this.#examine(queue);
+    return () => this.#examine(this.#put(open.record));
   }
 
-  /** Sends none of a lock's commands any more; they are cancelled, and that is stored. */
+  /** Drops a lock's commands, which are cancelled in the store. */
   drop(deviceId: number, atMs: number): void {
     const queue = this.#queues.get(deviceId);
     if (queue === undefined) return;
-    for (const { record } of queue.open.splice(0)) this.#tell({ ...record, state: 'cancelled', finishedAtMs: atMs });
-    this.#look(queue);
+    for (const { record } of queue.open.splice(0)) this.#report({ ...record, state: 'cancelled', finishedAtMs: atMs });
+    this.#examine(queue);
   }
 
-  /** Whether it may have expired while nobody measured its time: then it is neither sent nor over. */
+  /** Whether its expiry is doubtful, since the clock is not believed: it is neither sent nor expired. */
   readonly isHeld: IsHeld = ({ createdAtMs, expiresAtMs }) =>
     this.#parts.doubt?.isExpiryDoubtful(createdAtMs, expiresAtMs) === true;
 
-  /** Looks at what waits for all locks: time made a step, or what it means changed. */
+  /** Examines all queues: the time made a step, or is believed again. */
   lookAgain(): void {
-    for (const queue of [...this.#queues.values()]) this.#look(queue);
+    for (const queue of [...this.#queues.values()]) this.#examine(queue);
     this.#wake();
   }
 
   /**
-   * The run's clock made a step. What was asked for while the machine's clock was doubted lives on for as long as it
-   * had left, since its time was measured all along; what was scheduled on purpose keeps its date.
+   * The run's clock made a step. Commands that were accepted while the machine's clock was doubted keep the time that
+   * they had left, since it was measured all along; scheduled commands keep their dates.
    */
   stepped({ fromMs, toMs, doubtedSinceMs }: RunStep): void {
     const moved: number[] = [];
@@ -186,13 +195,13 @@ export class CommandDispatcher {
     const { store, events, clock } = this.#parts;
     const write: Promise<void> = store.commands
       .postpone(ids, byMs)
-      // They live on here; only a start before their end would find them over.
+      // They are moved in memory; only a restart before their end would find them expired.
       .catch((error: Error) => void events.emit('store-failed', { atMs: clock.now(), why: error.message }))
       .finally(() => this.#writes.delete(write));
     this.#writes.add(write);
   }
 
-  #tell(record: CommandRecord): void {
+  #report(record: CommandRecord): void {
     this.#parts.events.emit('command', { atMs: this.#parts.clock.now(), mac: record.mac, record });
   }
 
@@ -207,24 +216,24 @@ export class CommandDispatcher {
   #put(record: CommandRecord): CommandQueue {
     const queue = this.#queueOf(record.deviceId, record.mac);
     queue.open.push({ record, session: undefined, sendsOnSession: 0 });
-    // What comes back after a cancel that failed takes its old place.
+    // A command that returns after a failed cancel takes its old place.
     queue.open.sort((a, b) => a.record.id - b.record.id);
     return queue;
   }
 
-  #lookAt(deviceId: number): void {
+  #examineLock(deviceId: number): void {
     const queue = this.#queues.get(deviceId);
-    if (queue !== undefined) this.#look(queue);
+    if (queue !== undefined) this.#examine(queue);
   }
 
-  /** Does what there is to do for a lock now, and sees to it that it is looked at again when time changes that. */
-  #look(queue: CommandQueue): void {
-    // A queue that was given up may still be named by a timer; its lock may have another by now.
+  /** Does what is due for a lock, and sets the time at which its queue is examined again. */
+  #examine(queue: CommandQueue): void {
+    // A timer may still refer to a queue that was removed; its lock may have another one by now.
     if (this.#isStopped || this.#queues.get(queue.deviceId) !== queue) return;
     const nowMs = this.#parts.clock.now();
     this.#expire(queue, nowMs);
     if (queue.open.length === 0 && queue.leaving === undefined && queue.reserved === 0) {
-      this.#giveUp(queue);
+      this.#remove(queue);
       return;
     }
     let dueMs = nextChangeMs(queue, nowMs);
@@ -239,16 +248,16 @@ export class CommandDispatcher {
     this.#arm();
   }
 
-  /** Nothing waits for the lock any more. */
-  #giveUp(queue: CommandQueue): void {
+  /** Removes the queue of a lock without unfinished commands. */
+  #remove(queue: CommandQueue): void {
     queue.dueMs = NEVER;
     this.#queues.delete(queue.deviceId);
-    this.#inLine.delete(queue);
+    this.#waitingToLeave.delete(queue);
     this.#firstWordTimers.get(queue)?.cancel();
     this.#firstWordTimers.delete(queue);
   }
 
-  /** The lock's connection, where it listens and its state takes commands. */
+  /** The lock's connection, where it has subscribed and the lock's state takes commands. */
   #reachable(queue: CommandQueue): Session | undefined {
     const session = this.#parts.sessionOf(queue.deviceId);
     if (session?.sender.source !== 'lock' || !session.isListening || session.connection.stream.destroyed)
@@ -260,7 +269,7 @@ export class CommandDispatcher {
     return hasSpoken || this.#waitedForFirstWord(queue, session) ? session : undefined;
   }
 
-  /** A connection without an uplink yet is given some time for one. */
+  /** A connection without an uplink yet gets some time for one. */
   #waitedForFirstWord(queue: CommandQueue, session: Session): boolean {
     const { wallClock } = this.#parts;
     const left = (this.#listeningSince.get(session) ?? wallClock.now()) + FIRST_WORD_WAIT - wallClock.now();
@@ -268,7 +277,7 @@ export class CommandDispatcher {
     if (!this.#firstWordTimers.has(queue)) {
       const timer = wallClock.after(left, () => {
         this.#firstWordTimers.delete(queue);
-        this.#look(queue);
+        this.#examine(queue);
       });
       this.#firstWordTimers.set(queue, timer);
     }
@@ -278,7 +287,7 @@ export class CommandDispatcher {
   /** First into the ingest's queue, then into the socket. */
   #leave(queue: CommandQueue, open: OpenCommand, session: Session): void {
     if (this.#leaving >= MOST_LEAVING) {
-      this.#inLine.add(queue);
+      this.#waitingToLeave.add(queue);
       return;
     }
     this.#leaving += 1;
@@ -289,22 +298,22 @@ export class CommandDispatcher {
       this.#leaving -= 1;
       queue.leaving = undefined;
       this.#send(queue, open, session, atMs);
-      this.#look(queue);
-      this.#callNext();
+      this.#examine(queue);
+      this.#leaveNext();
     });
   }
 
-  #callNext(): void {
-    for (const queue of this.#inLine) {
+  #leaveNext(): void {
+    for (const queue of this.#waitingToLeave) {
       if (this.#leaving >= MOST_LEAVING) return;
-      this.#inLine.delete(queue);
-      this.#look(queue);
+      this.#waitingToLeave.delete(queue);
+      this.#examine(queue);
     }
   }
 
   #send(queue: CommandQueue, open: OpenCommand, session: Session, atMs: number): void {
     const { record } = open;
-    // While it was on its way, an answer to it may have come from the connection before, or its time have run out.
+    // Meanwhile the answer to an earlier send may have arrived, or the command may have expired.
     if (!queue.open.includes(open)) return;
     const firstSentAtMs = record.firstSentAtMs ?? atMs;
     const sentCount = record.sentCount + 1;
@@ -314,13 +323,13 @@ export class CommandDispatcher {
     this.#parts.events.emit('command', { atMs, mac: record.mac, record: open.record });
     const { id, expiresAtMs: expiresMs, command } = record;
     if (this.#isStopped || this.#parts.clock.now() >= expiresMs) return;
-    // aedes loses a message that is followed too closely by another: the next one waits until this one is written.
+    // aedes loses a message that another follows too closely, so the next command waits until this one is written.
     this.#writing.add(session);
-    // The lock compares it with a clock of its own, which is more likely to agree with one that leapt than to lag.
+    // The lock compares it with its own clock, which rather agrees with a clock that jumped ahead than with ours.
     const onItsClockMs = expiresMs + Math.max(this.#parts.doubt?.aheadMs ?? 0, 0);
     void session.send(Buffer.from(encodeDownlink({ id, expiresMs: onItsClockMs, command }))).finally(() => {
       this.#writing.delete(session);
-      this.#lookAt(queue.deviceId);
+      this.#examineLock(queue.deviceId);
     });
   }
 
@@ -337,17 +346,17 @@ export class CommandDispatcher {
     this.#writes.add(write);
   }
 
-  /** Told once it is stored. An answer that was stored before it stands, and has been told. */
+  /** Reports expiries once they are stored. A command whose answer was stored before is not expired. */
   async #writeExpiry(over: readonly OpenCommand[], atMs: number): Promise<void> {
     const ids = over.map(({ record }) => record.id);
     try {
       const expired = await this.#parts.store.commands.expire(ids, atMs);
       for (const { record } of over)
-        if (expired.includes(record.id)) this.#tell({ ...record, state: 'expired', finishedAtMs: atMs });
+        if (expired.includes(record.id)) this.#report({ ...record, state: 'expired', finishedAtMs: atMs });
     } catch (error) {
       const { events, clock } = this.#parts;
       events.emit('store-failed', { atMs: clock.now(), why: (error as Error).message });
-      // It is not sent any more in any case; and should we stop first, the next start finds it over.
+      // An expired command is not sent in any case; after a stop, the next start expires it.
       if (this.#isStopped) return;
       const retry = clock.after(AFTER_STORE_FAILURE, () => {
         this.#retries.delete(retry);
@@ -359,8 +368,8 @@ export class CommandDispatcher {
 
   #finish(queue: CommandQueue, open: OpenCommand, end: Partial<CommandRecord>): void {
     queue.open = queue.open.filter((each) => each !== open);
-    this.#tell({ ...open.record, ...end });
-    this.#look(queue);
+    this.#report({ ...open.record, ...end });
+    this.#examine(queue);
   }
 
   #arm(): void {
@@ -378,12 +387,12 @@ export class CommandDispatcher {
     this.#timerDueMs = Number.NaN;
     const due: CommandQueue[] = [];
     const nowMs = this.#parts.clock.now();
-    // What is due at this very moment is due.
+    // Including those that are due at this very millisecond.
     for (let queue = this.#deadlines.take(nowMs + 1); queue !== undefined; queue = this.#deadlines.take(nowMs + 1))
       due.push(queue);
     for (const queue of due) {
       queue.dueMs = NEVER;
-      this.#look(queue);
+      this.#examine(queue);
     }
     this.#arm();
   }

@@ -1,6 +1,6 @@
 /**
- * Reads what an operator asks for: which command, for which locks, when. Everything is checked before anything is kept,
- * and a member that nobody knows is refused, since a misspelt schedule would open a lock now.
+ * Reads a request for commands: which command, for which locks, when. Everything is checked before anything is stored,
+ * and an unknown member is refused, since a misspelt schedule would open a lock at once.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -17,18 +17,18 @@ import {
   UTC_OFFSET_MOST_MINUTES,
 } from './command-terms.js';
 
-/** For these locks, each named, or for all of a merchant's. */
+/** For named locks, or for all locks of a merchant. */
 export type CommandTargets = { readonly macs: readonly Mac[] } | { readonly merchant: string };
 
-/** What was asked for, checked. Times are by the run's clock, ms since the epoch. */
+/** A checked request. Times are by the run's clock, ms since the epoch. */
 export interface CommandRequest {
   readonly targets: CommandTargets;
-  /** How many locks whoever asks for a whole fleet believes it to have; undefined where that was not said. */
+  /** The size of the fleet as the caller states it; undefined where it doesn't. */
   readonly expectedCount: number | undefined;
   readonly command: Command;
   readonly notBeforeMs: number | null;
   readonly expiresAtMs: number;
-  /** Whether whoever asks knows that airplane mode cuts the lock off. */
+  /** Whether the caller confirms that airplane mode cuts the lock off. */
   readonly confirmsAirplane: boolean;
   readonly askedBy: string;
 }
@@ -132,7 +132,7 @@ function readNotBefore(reader: JsonReader, json: JsonObject, nowMs: number): num
   return timeMs;
 }
 
-/** How long it lives from when it may leave. In JSON seconds, as `expires_in` is elsewhere. */
+/** How long it lives once it may leave. In JSON seconds, as `expires_in` elsewhere. */
 function readLife(reader: JsonReader, json: JsonObject, command: Command): Milliseconds {
   if (json.expires_in === undefined) return lifeOf(command.type);
   const life = Math.round(Seconds(reader.number(json.expires_in, '', 'expires_in')));

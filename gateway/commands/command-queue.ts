@@ -1,5 +1,5 @@
 /**
- * What waits for one lock, and which of it comes next. Pure: times are given, nothing is sent or stored here.
+ * One lock's unfinished commands, and which of them is next. Pure: times are arguments, nothing is sent or stored here.
  */
 import type { Due } from '../../proto/deadlines.js';
 import { NEVER } from '../../proto/power/judge/state.js';
@@ -8,7 +8,7 @@ import type { Session } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/contract/command-record.js';
 import { resendAfter } from './command-terms.js';
 
-/** A command that is neither answered nor over. */
+/** An unfinished command: neither answered nor expired or cancelled. */
 export interface OpenCommand {
   record: CommandRecord;
   /** The connection that it was last sent on, and how often on that one. */
@@ -16,35 +16,35 @@ export interface OpenCommand {
   sendsOnSession: number;
 }
 
-/** One lock's. `dueMs` says when to look at it again, by the run's clock. */
+/** One lock's queue. `dueMs`: when to examine it again, by the run's clock. */
 export interface CommandQueue extends Due {
   readonly deviceId: number;
   readonly mac: Mac;
   /** In the order of their ids. */
   open: OpenCommand[];
-  /** The one that is on its way to the socket. */
+  /** The command that is on its way through the ingest's queue. */
   leaving: OpenCommand | undefined;
-  /** Places taken by commands that are being stored. */
+  /** Places that are reserved for commands being stored. */
   reserved: number;
 }
 
-/** An empty one. */
+/** An empty queue. */
 export function newQueue(deviceId: number, mac: Mac): CommandQueue {
   return { deviceId, mac, open: [], leaving: undefined, reserved: 0, dueMs: NEVER };
 }
 
-/** From when on a command may leave, and so its place in the order. */
+/** From when on a command may leave, which is also its place in the order. */
 function turnMs({ createdAtMs, notBeforeMs }: CommandRecord): number {
   return Math.max(createdAtMs, notBeforeMs ?? createdAtMs);
 }
 
-/** Whether a command is held back: it may have expired, for all that is known. */
+/** Whether a command is held back, since it is doubtful that it has not expired. */
 export type IsHeld = (record: CommandRecord) => boolean;
 
 /**
- * The command whose turn it is: one that was sent and is unanswered before all others, so that a lock has one at a
- * time; then first come, first served, where a scheduled one comes at its time. One that is held back lets the others
- * pass. Undefined where none may leave yet.
+ * The command that is next: one that was sent and is unanswered before all others, so that a lock has one at a time;
+ * then the oldest, where a scheduled command counts from its time. Commands that are held back are passed over.
+ * Undefined where none may leave yet.
  */
 export function nextCommand({ open }: CommandQueue, nowMs: number, isHeld: IsHeld): OpenCommand | undefined {
   let first: OpenCommand | undefined;
@@ -67,7 +67,7 @@ export function nextChangeMs({ open }: CommandQueue, nowMs: number): number {
   return next;
 }
 
-/** From when on a command may be sent on this connection: at once, or where it has been, after some patience. */
+/** From when on a command may be sent on this connection: at once, or a while after it was last sent on it. */
 export function sendableAtMs({ record, session, sendsOnSession }: OpenCommand, on: Session): number {
   if (session !== on || record.lastSentAtMs === null) return -NEVER;
   return record.lastSentAtMs + resendAfter(record.command.type, sendsOnSession);

@@ -1,4 +1,4 @@
-/** Why a command waits, for people who look at a list of them. */
+/** What an unfinished command waits for, for lists. */
 
 import type { Belief } from '../../proto/power/judge/belief.js';
 import { presence } from '../../proto/power/judge/presence.js';
@@ -35,7 +35,7 @@ export interface WaitQuestion {
   readonly isHeld: IsHeld;
 }
 
-/** What the command waits for; null where it is over. Pure. */
+/** What the command waits for; null where it is finished. Pure. */
 export function waitOf(question: WaitQuestion): Wait | null {
   const { record, queue, belief, session, nowMs, isHeld } = question;
   const { id, state, notBeforeMs } = record;

@@ -1,6 +1,6 @@
 /**
- * Commands as operators see them: asked for, listed, taken back; and what becomes of them (protocol.md §1 and §2,
- * interfaces.md §4). Accepted means durable; command-dispatcher.ts does the sending.
+ * Commands as operators see them: accepted, listed and cancelled (protocol.md §1 and §2, interfaces.md §4). An accepted
+ * command is durable; command-dispatcher.ts sends it.
  */
 import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
@@ -20,10 +20,10 @@ export interface CommandsParts extends DispatcherParts {
   readonly store: Store;
 }
 
-/** Whom a command is for. */
+/** A lock that a command is for. */
 type Target = Pick<LockAccount, 'deviceId' | 'merchantId' | 'mac'>;
 
-/** What became of a request for one lock. */
+/** The result of a request for one lock. */
 export type CommandOutcome =
   | { readonly mac: Mac; readonly record: CommandRecord }
   | { readonly mac: Mac; readonly refusal: LockgateError };
@@ -31,7 +31,7 @@ export type CommandOutcome =
 export class Commands implements CommandListener {
   readonly #parts: CommandsParts;
   readonly #dispatcher: CommandDispatcher;
-  /** How often all of a lock's commands were cancelled: what is being stored meanwhile may be among them. */
+  /** How often all of a lock's commands were cancelled: a command that is being stored meanwhile may be among them. */
   #cancels = 0;
 
   constructor(parts: CommandsParts) {
@@ -39,19 +39,19 @@ export class Commands implements CommandListener {
     this.#dispatcher = new CommandDispatcher(parts);
   }
 
-  /** Goes on with what a former life left unfinished. To be called before anything else, after the locks are loaded. */
+  /** Loads the unfinished commands of the store. To be called before anything else, after the locks are loaded. */
   async load(): Promise<void> {
     await this.#dispatcher.load();
   }
 
-  /** Sends no more. What locks still answer is stored all the same. */
+  /** Sends no more. Answers of locks are still stored. */
   async stop(): Promise<void> {
     await this.#dispatcher.stop();
   }
 
   /**
    * Queues a command for each of its locks, all of them durable when this resolves, and sends it where a lock is
-   * reachable. A lock whose queue is full refuses for itself alone.
+   * reachable. A full queue of one lock refuses the command only for that lock.
    *
    * @throws LockgateError `no-such-device`, `no-such-merchant`; `count-differs` where the fleet is not as large as
    * expected; `airplane-unconfirmed`; `commands-full` where no lock has room
@@ -117,9 +117,9 @@ export class Commands implements CommandListener {
   }
 
   /**
-   * Takes a command back that has not left.
+   * Cancels a command that has not left.
    *
-   * @throws LockgateError `no-such-command`; `command-sent` where it has left, or is over
+   * @throws LockgateError `no-such-command`; `command-sent` where it has left, or is finished
    */
   async cancel(id: number): Promise<CommandRecord> {
     const { store, clock, events } = this.#parts;
@@ -143,8 +143,8 @@ export class Commands implements CommandListener {
   }
 
   /**
-   * All that a lock had not answered was cancelled in the store, what was sent too: it leaves the merchant that asked,
-   * and whoever has it next must not find it sprung open. To be called as soon as that is committed.
+   * All unanswered commands of a lock were cancelled in the store, sent ones too: the lock leaves its merchant, and must
+   * not open for the next one. To be called as soon as that is committed.
    */
   cancelled(deviceId: number, atMs: number): void {
     this.#cancels += 1;
@@ -167,7 +167,7 @@ export class Commands implements CommandListener {
     return waitOf({ record, queue, belief, session, nowMs: clock.now(), isHeld: this.#dispatcher.isHeld });
   }
 
-  /** The machine's clock is believed, or not: what was held back may leave, or is over. */
+  /** Whether the machine's clock is believed has changed: commands that were held back may leave, or have expired. */
   clockTurned(): void {
     this.#dispatcher.lookAgain();
   }
@@ -177,7 +177,7 @@ export class Commands implements CommandListener {
     this.#dispatcher.stepped(step);
   }
 
-  /** A lock has subscribed to `down`: from now on it hears commands. */
+  /** A lock has subscribed to `down`: it can receive commands from now on. */
   listening(session: Session): void {
     this.#dispatcher.listening(session);
   }
@@ -188,11 +188,11 @@ export class Commands implements CommandListener {
 
   acknowledged(acknowledgement: Acknowledgement): void {
     if (this.#dispatcher.acknowledged(acknowledgement)) return;
-    // What the store made of it is done; should it fail to be read now, nobody is told, and nothing else is lost.
+    // The store has it already; where it can't be read now, only the report is lost.
     this.#tellOther(acknowledgement).catch(() => undefined);
   }
 
-  /** The answer to a command that is not open: late, once more, or to none of this lock's. */
+  /** An answer to a command that is not unfinished: late, repeated, or to no command of this lock. */
   async #tellOther({ deviceId, mac, commandId, state, atMs }: Acknowledgement): Promise<void> {
     const { store, events } = this.#parts;
     const record = await store.commands.find(commandId);
@@ -213,7 +213,7 @@ function full(mac: Mac): LockgateError {
   );
 }
 
-/** A whole fleet is a lot to open by mistake: whoever means it knows how many it is. */
+/** A command for a whole fleet needs its size, so that nobody opens a fleet by mistake. */
 function checkCount({ targets, expectedCount }: CommandRequest, count: number): void {
   if (expectedCount === count) return;
   if (!('merchant' in targets) && expectedCount === undefined) return;
@@ -222,7 +222,7 @@ function checkCount({ targets, expectedCount }: CommandRequest, count: number): 
   throw new LockgateError('count-differs', `${what}, and ${given}: say expected_count ${count} if all are meant`);
 }
 
-/** protocol.md §2: whoever sends that command is told so first. */
+/** The caller has to confirm that airplane mode cuts the lock off (protocol.md §2). */
 function checkAirplane({ command, confirmsAirplane }: CommandRequest): void {
   if (command.type !== 'set-power' || command.airplane !== true || confirmsAirplane) return;
   throw new LockgateError(

@@ -1,5 +1,5 @@
 /**
- * A lock's twin: the power settings that were asked of it beside those that it last reported, and where they differ
+ * A lock's twin: the power settings that commands ask for, those that the lock last reported, and where they differ
  * (protocol.md §1, set power).
  */
 
@@ -9,7 +9,7 @@ import { type HighWindowJson, highWindowToJson } from '../../proto/wire/ping-jso
 import type { CommandStore } from '../store/contract/command-record.js';
 import { TWIN_WISHES } from './command-terms.js';
 
-/** Settings as JSON; what is absent was never asked for. */
+/** Settings as JSON; an absent one was never asked for. */
 export interface PowerSettingsJson {
   readonly mode?: string;
   readonly ride_tracking?: boolean;
@@ -20,15 +20,15 @@ export interface PowerSettingsJson {
 
 export interface Twin {
   readonly wanted: PowerSettingsJson;
-  /** Null for a lock that has never reported. */
+  /** Null for a lock that has never reported any. */
   readonly reported: Required<PowerSettingsJson> | null;
   /** The members of `wanted` that `reported` has otherwise, or not yet. */
   readonly differs: readonly string[];
 }
 
 /**
- * The twin of a lock. What is wanted is the sum of its set-power commands that are done or may still be, those that are
- * scheduled for later left out; one that was rejected, failed, expired or was cancelled asks for nothing.
+ * The twin of a lock. The wanted settings are the sum of its set-power commands that are done or may still be, except
+ * those scheduled for later; one that was rejected, failed, expired or cancelled asks for nothing.
  */
 export async function readTwin(
   store: CommandStore,
@@ -37,7 +37,7 @@ export async function readTwin(
   nowMs: number,
 ): Promise<Twin> {
   const wishes = await store.readPowerWishes(deviceId, nowMs, TWIN_WISHES);
-  // The newest first: what a newer one says stands.
+  // The newest first: a newer command overrides an older one.
   const sum: PowerChange = wishes.reduceRight((before, wish) => Object.assign(before, wish), {} as PowerChange);
   const wanted = settingsJson(sum);
   const reported =
