@@ -290,7 +290,7 @@ async function momentSteps(parts: Asked, lock: HistoryLock, atMs: number): Promi
   const silence = silenceStep(POWER_MODEL, belief, atMs);
   return [
     ...boundSteps(history),
-    believedStep(POWER_MODEL, belief, atMs),
+    believedStep(POWER_MODEL, belief, atMs, isPast),
     silence,
     ...(await lateSteps(parts, lock, silence)),
     ...lastEndStep(history),

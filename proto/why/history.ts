@@ -1,6 +1,6 @@
 /**
- * What happened to a lock, judged once more up to the moment that somebody asks about: what was believed just before
- * it, what it made one believe, and what came behind it. Pure: whoever has a log or a trace gives the events, in order.
+ * Replays a lock's events through the judge up to the moment that is asked about: the view of the lock just before it,
+ * the view after it, and what came later. Pure: the caller gives the events of a log or a trace, in order.
  */
 
 import { type Belief, newBelief } from '../power/judge/belief.js';
@@ -21,9 +21,9 @@ export interface JudgedHistory {
   readonly verdict: Verdict;
   /** After the target, or at the moment. */
   readonly belief: Belief;
-  /** What came behind it, oldest first, as far as it was looked at. */
+  /** What came later, oldest first, as far as it was read. */
   readonly after: readonly JudgeEvent[];
-  /** At how many events the judge failed: what is believed behind them begins anew. */
+  /** At how many events the judge failed: after each, the view starts from nothing. */
   readonly failures: number;
 }
 
@@ -36,7 +36,7 @@ export class HistoryReplay {
   #failures = 0;
   readonly #isCut: boolean;
   readonly #before: JudgeEvent[] = [];
-  readonly #names = new Set<string>();
+  readonly #keys = new Set<string>();
 
   /**
    * @param beginMs when the history begins, from which on the gateway counts as listening (protocol.md §4)
@@ -106,13 +106,13 @@ export class HistoryReplay {
     return { before: this.#before, isCut, beliefBefore: this.#belief, after, failures: this.#failures };
   }
 
-  /** A log has each uplink once, so a name that comes again has other content. */
+  /** A log has each uplink once, so a key that comes again has other content. */
   #withCopy(event: JudgeEvent): JudgeEvent {
     if (event.type !== 'uplink' || event.copy !== 'new') return event;
     const { credential, life = FIRST_LIFE, uplink } = event;
-    const name = `${credential}/${life}/${uplink.boot}/${uplink.sequence}`;
-    if (this.#names.has(name)) return { ...event, copy: 'conflict' };
-    this.#names.add(name);
+    const key = `${credential}/${life}/${uplink.boot}/${uplink.sequence}`;
+    if (this.#keys.has(key)) return { ...event, copy: 'conflict' };
+    this.#keys.add(key);
     return event;
   }
 }
@@ -122,7 +122,7 @@ export function ownUplinks(events: readonly JudgeEvent[]): UplinkEvent[] {
   return events.filter((event) => event.type === 'uplink' && event.source === 'lock') as UplinkEvent[];
 }
 
-/** How people name an uplink of a lock: `41/12`. */
+/** The key of an uplink as people write it: `41/12`. */
 export function uplinkLabel({ boot, sequence }: { readonly boot: number; readonly sequence: number }): string {
   return `${boot}/${sequence}`;
 }

@@ -1,6 +1,6 @@
 /**
- * What was going on around a lock at a moment at which nothing came: how its last connection ended, what came last,
- * what came next, and whether it was out of reach (protocol.md §2 and §3).
+ * What surrounds a moment at which nothing came from a lock: how its last connection ended, what came last, what came
+ * next, and whether the lock was out of reach (protocol.md §2 and §3).
  */
 import type { Belief } from '../power/judge/belief.js';
 import type { DisconnectCause, JudgeEvent, UplinkEvent } from '../power/judge/event.js';
@@ -23,7 +23,7 @@ const OUT_OF_REACH =
 /** How connections end, by cause (protocol.md §4). */
 export const END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Object.freeze({
   closed: {
-    closed: 'the lock said so with a close-connection ping and disconnected',
+    closed: 'the lock announced it with a close-connection ping and disconnected',
     unclosed: 'the lock disconnected, without a close-connection ping',
     restsOn: SECTIONS.ping,
   },
@@ -33,18 +33,18 @@ export const END_WHY: Readonly<Record<DisconnectCause, EndRow>> = Object.freeze(
     restsOn: SECTIONS.model,
   },
   keepalive: {
-    closed: 'nothing more was heard on it after its close-connection ping, so the gateway ended it',
-    unclosed: `nothing was heard on it for one and a half keepalives, so the gateway ended it: ${OUT_OF_REACH}`,
+    closed: 'nothing more came on it after its close-connection ping, so the gateway closed it',
+    unclosed: `nothing came on it for one and a half keepalives, so the gateway closed it: ${OUT_OF_REACH}`,
     restsOn: SECTIONS.model,
   },
   takeover: {
-    closed: 'the lock connected anew after its close-connection ping',
-    unclosed: 'the lock connected anew while it counted as connected: it had lost the old connection',
+    closed: 'the lock connected again after its close-connection ping',
+    unclosed: 'the lock connected again while it counted as connected: it had lost the old connection',
     restsOn: SECTIONS.judge,
   },
   gateway: {
-    closed: 'the gateway ended it, after its close-connection ping',
-    unclosed: 'the gateway ended it (it stopped, or the lock’s credential or account changed): not the lock’s doing',
+    closed: 'the gateway closed it, after its close-connection ping',
+    unclosed: 'the gateway closed it (it stopped, or the lock’s credential or account changed): not the lock’s doing',
     restsOn: SECTIONS.traces,
   },
 });
@@ -74,8 +74,8 @@ export function lastEndStep({ before, belief }: JudgedHistory): WhyStep[] {
 export function lastUplinkStep({ before, isCut }: JudgedHistory): WhyStep {
   const last = ownUplinks(before).at(-1);
   if (last !== undefined)
-    return step('before', 'last-uplink', SECTIONS.wire, `The last that had come of it: ${whatText(last)}.`, last.atMs);
-  const sentence = isCut ? 'No uplink of it is in the stretch that was read.' : 'No uplink of it had come.';
+    return step('before', 'last-uplink', SECTIONS.wire, `The last uplink before it: ${whatText(last)}.`, last.atMs);
+  const sentence = isCut ? 'The events that were read contain no uplink from it.' : 'No uplink had come from it.';
   return step('before', 'nothing', SECTIONS.wire, sentence);
 }
 
@@ -86,7 +86,7 @@ export function whatText({ uplink, atMs }: UplinkEvent): string {
   return `${what} (${uplinkLabel(uplink)}), received at ${describeTime(atMs)}`;
 }
 
-/** What came behind the moment, and what that says of it. */
+/** What came after the moment, and what that says about it. */
 export function afterSteps(model: PowerModel, { after }: JudgedHistory, momentMs: number): WhyStep[] {
   const steps: WhyStep[] = [];
   const listening = after.find((event) => event.type === 'gateway' && event.state === 'start');
@@ -102,11 +102,11 @@ export function afterSteps(model: PowerModel, { after }: JudgedHistory, momentMs
       ),
     );
   const next = after.find(isContact);
-  if (next === undefined) steps.push(step('after', 'nothing', SECTIONS.judge, 'Nothing has come of it since.'));
+  if (next === undefined) steps.push(step('after', 'nothing', SECTIONS.judge, 'Nothing has come from it since.'));
   else {
     const what = next.type === 'uplink' ? whatText(next) : `it connected at ${describeTime(next.atMs)}`;
     const span = describeSpan(next.atMs - momentMs);
-    steps.push(step('after', 'next-contact', SECTIONS.judge, `The next that came: ${what}, ${span} later.`, next.atMs));
+    steps.push(step('after', 'next-contact', SECTIONS.judge, `Next contact: ${what}, ${span} later.`, next.atMs));
   }
   return [...steps, ...outOfReach(model, after, momentMs)];
 }
@@ -123,18 +123,18 @@ function outOfReach({ bounds }: PowerModel, after: readonly JudgeEvent[], moment
   const [first] = late;
   if (first === undefined) return [];
   const count = late.length === 1 ? 'One uplink' : `${late.length} uplinks`;
-  const sentence = `${count} made by then came late, from ${describeTime(first.atMs)} on, the first ${describeSpan(
+  const sentence = `${count} made before then arrived late, from ${describeTime(first.atMs)} on, the first ${describeSpan(
     first.atMs - first.uplink.timeMs,
-  )} after it was made: the lock was out of reach, and kept what it made.`;
+  )} after it was made: the lock was out of reach and buffered them.`;
   return [step('after', 'out-of-reach', SECTIONS.model, sentence, first.atMs)];
 }
 
-/** What was believed of the lock at the moment. */
-export function believedStep(model: PowerModel, belief: Belief, momentMs: number | null): WhyStep {
+/** The gateway's view of the lock at the moment, which is now or past. */
+export function believedStep(model: PowerModel, belief: Belief, momentMs: number, isPast: boolean): WhyStep {
   const { state, lockState, batteryPercent, powerFrom } = belief;
   const battery = batteryPercent === null ? 'battery unknown' : `battery ${batteryPercent} %`;
-  const from = powerFrom.boot < 0 ? 'nothing it has said yet' : `its uplink ${uplinkLabel(powerFrom)}`;
+  const from = powerFrom.boot < 0 ? 'before any uplink' : `from uplink ${uplinkLabel(powerFrom)}`;
   const row = model.states.find((each) => each.state === state);
-  const sentence = `Believed of it, by ${from}: ${state}, ${lockState}, ${battery}. ${row?.sentence ?? ''}`;
+  const sentence = `The gateway’s ${isPast ? 'view then' : 'current view'}, ${from}: ${state}, ${lockState}, ${battery}. ${row?.sentence ?? ''}`;
   return step('state', state, SECTIONS.model, sentence.trim(), momentMs);
 }

@@ -46,10 +46,9 @@ export const REASON_WHY: Readonly<Record<KnownReason, ReasonWhy>> = Object.freez
     restsOn: SECTIONS.power,
   },
   REASON_PERIOD_TRACKING: {
-    cellular: 'the daily ping, sent once daily at a minute of the day of the lock’s own',
+    cellular: 'the daily ping, sent once daily at the lock’s own minute of the day',
     gps:
-      'the daily ping, sent once daily at a minute of the day of the lock’s own; with the position, once there is a ' +
-      'fix',
+      'the daily ping, sent once daily at the lock’s own minute of the day; with the position, once there is a fix',
     needs: { column: 'period', name: 'the daily ping' },
     commands: [],
     restsOn: SECTIONS.limits,
@@ -71,7 +70,7 @@ export const REASON_WHY: Readonly<Record<KnownReason, ReasonWhy>> = Object.freez
     restsOn: SECTIONS.power,
   },
   REASON_UNLOCKED_MOVEMENT: {
-    cellular: `${RIDE}; at its beginning and at least every 5 min`,
+    cellular: `${RIDE}; at its start and at least every 5 min`,
     gps: `${RIDE}${FOR_CELLULAR}`,
     needs: { column: 'cellOnInRide', name: 'the connection in a ride' },
     commands: [],
@@ -123,8 +122,8 @@ export const REASON_WHY: Readonly<Record<KnownReason, ReasonWhy>> = Object.freez
 
 /** Why a lock disconnects, by the state that the ping itself reports; behind “REASON_CLOSE_CONNECTION: ”. */
 export const CLOSE_WHY: Readonly<Record<EffectiveState, string>> = Object.freeze({
-  AIRPLANE: 'with airplane mode on the lock falls silent, and says so first, with the new switch',
-  LOW_BATTERY: 'below 10 % the lock falls silent, and says so first, with the new battery',
+  AIRPLANE: 'with airplane mode on the lock falls silent, and first reports the new switch',
+  LOW_BATTERY: 'below 10 % the lock falls silent, and first reports the new battery level',
   RECOVERY: 'sent when the lock is about to leave the network, which recovery mode keeps: it connects again at once',
   HIGH: 'sent when nothing keeps the connection open, as outside the window: 20 s after the last uplink or downlink',
   MID: 'sent when nothing keeps the connection open any longer: 20 s after the last uplink or downlink',
@@ -136,4 +135,4 @@ export const UNRECOGNIZED_WHY =
 
 /** For an acknowledgement. */
 export const ACK_WHY =
-  'An acknowledgement: sent when the lock has got a command, each time, to say what it made of it.';
+  'An acknowledgement: sent each time the lock receives a command, to report the outcome.';

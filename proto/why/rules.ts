@@ -1,6 +1,6 @@
 /**
- * Why there is each rule of the table in rules.ts, of which uplinks it is asked, and why it holds for one: a row for
- * each of its rows (protocol.md §3). What is found broken has the judge's own sentence.
+ * For each rule of power/rules.ts: why it exists, which uplinks it applies to, and why one of them keeps it
+ * (protocol.md §3). A broken rule is explained by the judge's own finding.
  */
 
 import type { Belief } from '../power/judge/belief.js';
@@ -12,7 +12,7 @@ import type { CommandAck, Ping } from '../wire/ping.js';
 import { type JudgedHistory, ownUplinks, uplinkLabel } from './history.js';
 import { SECTIONS, type Section } from './step.js';
 
-/** An uplink, and all that its rules rest on. */
+/** An uplink, and what its rules are checked against. */
 export interface RuleCase {
   readonly model: PowerModel;
   readonly event: UplinkEvent;
@@ -21,18 +21,18 @@ export interface RuleCase {
 }
 
 /**
- * Of which uplinks a rule is asked: `each` of every one, `own` of every one that the lock sends itself, `connection` of
- * connections and `time` of time passing; a function says it of a lock's own uplink.
+ * What a rule applies to: `each` uplink, each of the lock's `own` uplinks, a `connection`, or `time` passing. A function
+ * says whether it applies to one of the lock's own uplinks.
  */
 type AskedOf = 'each' | 'own' | 'connection' | 'time' | ((of: RuleCase) => boolean);
 
 export interface RuleWhy {
-  /** Why there is the rule. */
+  /** Why the rule exists. */
   readonly because: string;
   /** What that rests on; the rule itself stands in protocol.md §3. */
   readonly restsOn: Section;
   readonly askedOf: AskedOf;
-  /** Why it holds for this uplink; only for rules that are asked of some. */
+  /** Why this uplink keeps it; only for rules that apply to some. */
   readonly holds?: (of: RuleCase) => string;
 }
 
@@ -123,12 +123,12 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
     askedOf: 'each',
   },
   'out-of-range': {
-    because: 'A value that can’t be one (a battery of 255 %, a latitude of 214°) is told, never dropped.',
+    because: 'A value that can’t be one (a battery of 255 %, a latitude of 214°) is reported, never dropped.',
     restsOn: SECTIONS.wire,
     askedOf: 'each',
   },
   'sequence-conflict': {
-    because: 'A boot and a sequence number name one uplink of a lock, for ever.',
+    because: 'A boot and a sequence number identify one uplink of a lock, for ever.',
     restsOn: SECTIONS.wire,
     askedOf: 'each',
   },
@@ -143,7 +143,7 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
     askedOf: 'own',
   },
   'clock-ahead': {
-    because: 'A lock stamps its uplinks by its own clock, and merchants are told that time.',
+    because: 'A lock stamps its uplinks by its own clock, and merchants receive that time.',
     restsOn: SECTIONS.wire,
     askedOf: 'own',
   },
@@ -153,7 +153,7 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
     askedOf: 'connection',
   },
   'period-overdue': {
-    because: 'The daily ping is sent once daily; an hour more is the network’s.',
+    because: 'The daily ping is sent once daily; an hour of delay is put down to the network.',
     restsOn: SECTIONS.limits,
     askedOf: 'time',
   },
@@ -169,20 +169,20 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
   },
   'boot-back': {
     because:
-      'Uplinks are ordered by boot, so where the boot counter goes back, as when a flash is wiped, all that is new ' +
-      'passes for late data.',
+      'Uplinks are ordered by boot, so after a boot counter goes back (a wiped flash), everything new looks like late ' +
+      'data.',
     restsOn: SECTIONS.wire,
     askedOf: 'own',
   },
 });
 
-/** Whether the rule is asked of this very uplink, and not of each one anyway. */
+/** Whether the rule applies to this uplink in particular. */
 export function isAskedInParticular(rule: RuleName, of: RuleCase): boolean {
   const { askedOf } = RULE_WHY[rule];
   return typeof askedOf === 'function' && of.event.source === 'lock' && askedOf(of);
 }
 
-/** Whether the rule is asked of this uplink as it is of each one. */
+/** Whether the rule applies to this uplink as to every other. */
 export function isAskedAnyway(rule: RuleName, of: RuleCase): boolean {
   const { askedOf } = RULE_WHY[rule];
   return askedOf === 'each' || (askedOf === 'own' && of.event.source === 'lock');
@@ -224,5 +224,5 @@ function stateHolds(of: RuleCase): string {
 function firstStateHolds({ initialLockState, uplinks }: Belief, state: string): string {
   if (uplinks === 0 && initialLockState !== 'unknown')
     return `before it the lock was known to be ${initialLockState}, and this one says ${state}`;
-  return 'the uplink before it tells no lock state to compare with';
+  return 'the uplink before it has no lock state to compare with';
 }

@@ -1,6 +1,6 @@
 /**
- * Why nothing comes from a lock at some moment, and whether that is as the model expects (protocol.md §3, presence): a
- * row for each way in which a lock can be silent, and one for a lock that isn't.
+ * Why nothing comes from a lock at a given moment, and whether the model expects that (protocol.md §3, presence): a row
+ * for each kind of silence, and one for a lock that is not silent.
  */
 import { Days, type Milliseconds } from '../clock.js';
 import type { Belief } from '../power/judge/belief.js';
@@ -59,29 +59,29 @@ export const SILENCE_WHY: Readonly<Record<Silence, SilenceRow>> = Object.freeze(
   },
   'gateway-down': {
     sentence: () =>
-      'The gateway did not listen then, so nothing could come; a silence counts only while the gateway listens.',
+      'The gateway was not listening then, so nothing could arrive; silence counts only while it listens.',
     restsOn: SECTIONS.judge,
   },
   'never-seen': {
-    sentence: () => 'The gateway had never heard of this lock: nothing is expected before its first connection.',
+    sentence: () => 'This lock had never connected: nothing is expected before its first connection.',
     restsOn: SECTIONS.judge,
   },
   airplane: {
     sentence: ({ belief }) =>
       `In airplane mode since ${describeTime(belief.stateSinceMs)}: all cellular and GPS functionality is off, and ` +
-      'only a hand at the lock switches it on again. It is not late.',
+      'it can only be switched on again at the lock. It is not late.',
     restsOn: SECTIONS.power,
   },
   'low-battery': {
     sentence: ({ belief }) =>
       `Low battery (${belief.batteryPercent} %) since ${describeTime(belief.stateSinceMs)}: below 10 % only theft ` +
-      'tracking goes on, so it is silent until somebody moves it or charges it. It is not late.',
+      'tracking works, so it is silent until it is moved or charged. It is not late.',
     restsOn: SECTIONS.power,
   },
   suspended: {
     sentence: ({ belief }) =>
       `A command to switch airplane mode on was sent at ${describeTime(belief.suspendedSinceMs ?? 0)} and is not ` +
-      `acknowledged: silence is what was asked for, so it does not count as late${suspendedUntil(belief)}.`,
+      `acknowledged: the silence was requested, so it does not count as late${suspendedUntil(belief)}.`,
     restsOn: SECTIONS.judge,
   },
   'late-period': lateRow('period-overdue', ({ belief }) => `no daily ping for 25 h, in ${belief.state}`),
@@ -123,7 +123,7 @@ export const SILENCE_WHY: Readonly<Record<Silence, SilenceRow>> = Object.freeze(
   },
   'asleep-first': {
     sentence: (of) =>
-      `Asleep, as the model expects in ${of.belief.state}: no daily ping of it is known yet, and ${lateFrom(of)}.`,
+      `Asleep, as the model expects in ${of.belief.state}: no daily ping has come from it yet, and ${lateFrom(of)}.`,
     restsOn: SECTIONS.limits,
     atMs: (of) => lapseOf(of, 'period-overdue').dueMs,
   },
@@ -163,8 +163,8 @@ function countedFrom(of: SilenceCase, rule: Lapse['rule']): string {
   const reasons: readonly (readonly [number | null, string])[] = [
     [isPeriod ? lastPeriodMs : offlineSinceMs, isPeriod ? 'its last daily ping' : 'the end of its last connection'],
     [firstConnectionMs, 'its first connection'],
-    [listeningSinceMs, 'the gateway’s beginning to listen'],
-    [isPeriod ? periodStateSinceMs : stateSinceMs, `its entering ${of.belief.state}`],
+    [listeningSinceMs, 'the moment the gateway started to listen'],
+    [isPeriod ? periodStateSinceMs : stateSinceMs, `its change to ${of.belief.state}`],
   ];
   const reason = reasons.find(([timeMs]) => timeMs === sinceMs)?.[1] ?? 'the opening of its window';
   return `counted from ${reason} at ${describeTime(sinceMs)}`;

@@ -1,7 +1,7 @@
 /**
- * What an answer to "why" is made of (interfaces.md §4, `lockgate why`): steps, each one plain sentence with the
- * section that it rests on. The sentences about the model and the rules are made in the files beside this one, from
- * what the judge believed; whoever has a store adds theirs.
+ * What an answer to "why" consists of (interfaces.md §4, `lockgate why`): steps, each a plain sentence with the section
+ * that it rests on. The files of this room make the sentences about the model and the rules from the judge's view of
+ * the lock; the gateway and the CLI add those about a store or a trace.
  */
 
 /** The sections that steps rest on: of the service specification, or of the project's own protocol and interfaces. */

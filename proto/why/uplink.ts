@@ -1,5 +1,5 @@
 /**
- * Why a lock sent an uplink, what it was, and which rules it was asked (interfaces.md §4): the steps that rest on the
+ * Why a lock sent an uplink, what it was, and which rules apply to it (interfaces.md §4): the steps that rest on the
  * power model and the judge.
  */
 import { Minutes } from '../clock.js';
@@ -53,19 +53,19 @@ function rowOf({ model, event, body, history }: RuleCase): StateRow {
   return stateRow(model, event.uplink.power, battery);
 }
 
-/** What the gateway believed of the lock when it came: in the order of boot and sequence, whenever they arrive. */
+/** The gateway's view of the lock when it came: it follows boot and sequence, not the order of arrival. */
 function believedBefore({ event, history }: RuleCase): WhyStep {
   const { state, lockState, batteryPercent, powerFrom } = history.beliefBefore;
   const { credential, life = FIRST_LIFE, uplink, atMs } = event;
   const label = uplinkLabel(powerFrom);
   const battery = batteryPercent === null ? '' : `, battery ${batteryPercent} %`;
-  let sentence = `Before it the lock was believed to be in ${state}, ${lockState}${battery}, by its uplink ${label}.`;
+  let sentence = `The gateway’s view before it, from uplink ${label}: ${state}, ${lockState}${battery}.`;
   let code = 'newest';
-  if (powerFrom.boot < 0) [code, sentence] = ['first', 'Nothing was believed of the lock before it.'];
+  if (powerFrom.boot < 0) [code, sentence] = ['first', 'The gateway knew nothing about the lock before it.'];
   else if (!isAfter(powerFrom, credential, life, uplink.boot, uplink.sequence))
     [code, sentence] = [
       'late',
-      `It came behind newer ones: what is believed of the lock rests on its uplink ${label}, and stays as it is.`,
+      `It arrived after newer ones: the gateway’s view rests on uplink ${label} and stays as it is.`,
     ];
   return step('before', code, SECTIONS.judge, sentence, atMs);
 }
@@ -77,15 +77,15 @@ function stateStep(of: RuleCase): WhyStep {
   if (event.source === 'phone') {
     const { state, lockState } = history.belief;
     const sentence =
-      `A phone made this, which says nothing of the lock’s own state: of the lock, ${state} and ${lockState} was ` +
-      'believed then.';
+      `A phone sent this, which says nothing about the lock’s own state; the gateway’s view of the lock was ${state}, ` +
+      `${lockState}.`;
     return step('state', state, SECTIONS.judge, sentence, event.atMs);
   }
   const row = rowOf(of);
   const { mode, rideTracking, airplane, recovery } = event.uplink.power;
   const battery = body.kind === 'ack' ? '' : `, battery ${body.batteryPercent} %, ${body.lockState}`;
   const switches = `ride tracking ${onOff(rideTracking)}, airplane ${onOff(airplane)}, recovery ${onOff(recovery)}`;
-  const words = `By its own word the lock was in ${row.state} (mode ${mode}, ${switches}${battery}).`;
+  const words = `The lock reported ${row.state} (mode ${mode}, ${switches}${battery}).`;
   return step('state', row.state, SECTIONS.model, `${words} ${row.sentence}`, event.atMs);
 }
 
@@ -122,7 +122,7 @@ function keptText({ body, history }: RuleCase, row: StateRow): string {
 /** A command that was sent so long before may have been what an uplink answers: a search for a fix ends after 120 s. */
 const ANSWERED_WITHIN = Minutes(10);
 
-/** The command behind the uplink, where one was sent that asks for such a one. */
+/** The command that may have caused the uplink, where one was sent. */
 function commandSteps({ event, body, history }: RuleCase): WhyStep[] {
   const sent = history.before.filter((each): each is CommandEvent => each.type === 'command');
   if (event.source === 'phone') return [];
@@ -139,7 +139,7 @@ function commandSteps({ event, body, history }: RuleCase): WhyStep[] {
       step('command', 'none', SECTIONS.model, `No command (${names}) was sent to it in the 10 min before.`, event.atMs),
     ];
   const { id, command, atMs } = asked;
-  const sentence = `Command ${id} (${command.type}) had been sent to it at ${describeTime(atMs)}.`;
+  const sentence = `Command ${id} (${command.type}) was sent to it at ${describeTime(atMs)}.`;
   return [step('command', 'sent', SECTIONS.model, sentence, atMs)];
 }
 
@@ -156,7 +156,7 @@ function connectionStep({ event, history }: RuleCase, standing: readonly Standin
     return step('connection', 'phone', SECTIONS.wire, 'It came over a phone’s connection, by a credential of its own.');
   const wasOutside = standing.some(({ finding }) => finding.rule === 'outside-connection');
   if (!beliefBefore.isConnected && !wasOutside)
-    return step('connection', 'unknown', SECTIONS.events, 'Which connection it came over is not in what was read.');
+    return step('connection', 'unknown', SECTIONS.events, 'The events that were read don’t say which connection it came over.');
   if (!beliefBefore.isConnected)
     return step('connection', 'none', SECTIONS.events, 'It came while the lock counted as not connected.', event.atMs);
   const { connectedSinceMs } = beliefBefore;
@@ -189,9 +189,9 @@ function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
 
 /** Live or buffered, and when it was acknowledged as far as that is known. */
 function arrivalOf(timeMs: number, atMs: number, { bounds }: PowerModel): [string, WhyStep['restsOn'], string] {
-  const ack = 'It was stored first and acknowledged then; when it was acknowledged is not kept.';
+  const ack = 'It was stored and then acknowledged; the time of the acknowledgement is not recorded.';
   const made = `Made at ${describeTime(timeMs)} by the lock’s clock, received at ${describeTime(atMs)}`;
-  if (!isDatable(timeMs)) return ['undatable', SECTIONS.wire, `${made}: its time is no date. ${ack}`];
+  if (!isDatable(timeMs)) return ['undatable', SECTIONS.wire, `${made}: its time is not a valid date. ${ack}`];
   const late = atMs - timeMs;
   if (late > bounds.bufferedOver)
     return [
@@ -252,7 +252,7 @@ function withdrawnRules({ event, history }: RuleCase, broken: ReadonlySet<RuleNa
 }
 
 function withdrawnStep(rule: RuleName, { event }: RuleCase): WhyStep {
-  const sentence = `It seemed to break ${rule} when it came; what came later explained that away.`;
+  const sentence = `It seemed to break ${rule} when it came; later uplinks explained it.`;
   return step('rule-withdrawn', rule, SECTIONS.judge, sentence, event.atMs);
 }
 

@@ -299,15 +299,15 @@ t.test('a lock at a moment and now: asleep, late with its finding, a command tha
   t.same(about, { kind: 'lock', id: MAC, mac: formatMac(mac) });
   const sentences = steps.map(({ kind, code, sentence }) => `${kind} ${code}: ${sentence}`);
   t.match(sentences, [
-    'state MID: Believed of it, by its uplink 1/1: MID, locked, battery 80 %. Mode MID: the lock sleeps, and wakes ' +
-      'for theft, its daily ping, a change of lock state, and a ride.',
+    'state MID: The gateway’s view then, from uplink 1/1: MID, locked, battery 80 %. Mode MID: the lock sleeps, and ' +
+      'wakes for theft, its daily ping, a change of lock state, and a ride.',
     'silence asleep-period: Asleep, as the model expects in MID: its last daily ping came at ' +
       '2026-11-20T06:00:01.000Z, so the next is due by 2026-11-21T06:00:01.000Z, and it counts as late after ' +
       '2026-11-21T07:00:01.000Z (period-overdue), counted from its last daily ping at 2026-11-20T06:00:01.000Z.',
     /^connection dropped: Its last connection ended at 2026-11-20T06:00:30.000Z: the connection broke off without a/,
-    'before last-uplink: The last that had come of it: a ping REASON_PERIOD_TRACKING (1/1), received at ' +
+    'before last-uplink: The last uplink before it: a ping REASON_PERIOD_TRACKING (1/1), received at ' +
       '2026-11-20T06:00:01.000Z',
-    'after nothing: Nothing has come of it since.',
+    'after nothing: Nothing has come from it since.',
     /^next asleep-period: Now: Asleep, as the model expects in MID/,
   ]);
   const command = await why(gateway, 'command:1');

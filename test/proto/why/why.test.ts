@@ -143,13 +143,13 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   [
     'out-of-range',
     'a violation (finding:N): Out of range: battery 101 %.',
-    'A value that can’t be one (a battery of 255 %, a latitude of 214°) is told, never dropped.',
+    'A value that can’t be one (a battery of 255 %, a latitude of 214°) is reported, never dropped.',
     SECTIONS.wire,
   ],
   [
     'sequence-conflict',
     'a violation (finding:N): Boot 4, sequence 9 was used before with other content.',
-    'A boot and a sequence number name one uplink of a lock, for ever.',
+    'A boot and a sequence number identify one uplink of a lock, for ever.',
     SECTIONS.wire,
   ],
   [
@@ -169,7 +169,7 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
     'clock-ahead',
     'a warning (finding:N): The lock’s time 2026-11-20T06:05:01.001Z is 5 min ahead of the receipt at ' +
       '2026-11-20T06:00:01.000Z.',
-    'A lock stamps its uplinks by its own clock, and merchants are told that time.',
+    'A lock stamps its uplinks by its own clock, and merchants receive that time.',
     SECTIONS.wire,
   ],
   [
@@ -182,7 +182,7 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
   [
     'period-overdue',
     'a warning (finding:N): No period sequence for 25 h 1 min, since 2026-11-20T06:00:01.000Z, in MID.',
-    'The daily ping is sent once daily; an hour more is the network’s.',
+    'The daily ping is sent once daily; an hour of delay is put down to the network.',
     SECTIONS.limits,
   ],
   [
@@ -201,8 +201,8 @@ const BROKEN: readonly (readonly [rule: string, found: string, because: string, 
     'boot-back',
     'a violation (finding:N): The boot counter went back: boot 1 made an uplink at 2026-11-20T18:00:01.000Z, 12 h ' +
       'after boot 41 had made one.',
-    'Uplinks are ordered by boot, so where the boot counter goes back, as when a flash is wiped, all that is new ' +
-      'passes for late data.',
+    'Uplinks are ordered by boot, so after a boot counter goes back (a wiped flash), everything new looks like late ' +
+      'data.',
     SECTIONS.wire,
   ],
 ];
@@ -246,7 +246,7 @@ function chainOf(file: string, line: number): readonly WhyStep[] {
   return uplinkSteps(uplinkCase(POWER_MODEL, replay.endAt(target, [])), []);
 }
 
-t.test('rules that were asked of an uplink in particular, and why it kept them', async (t) => {
+t.test('rules that apply to an uplink in particular, and why it kept them', async (t) => {
   const rows: readonly (readonly [rule: string, file: string, line: number, holds: string])[] = [
     ['theft-while-unlocked', 'theft-while-unlocked.holds-1', 3, 'the lock state is locked.'],
     ['airplane-silence', 'airplane-silence.holds-1', 5, 'it acknowledges command 7, which switched airplane mode on.'],
@@ -259,7 +259,7 @@ t.test('rules that were asked of an uplink in particular, and why it kept them',
       7,
       'the daily ping before it was made at 2026-11-20T06:00:01.000Z, 23 h earlier.',
     ],
-    ['state-unchanged', 'state-unchanged.holds-1', 3, 'the uplink before it tells no lock state to compare with.'],
+    ['state-unchanged', 'state-unchanged.holds-1', 3, 'the uplink before it has no lock state to compare with.'],
     ['ride-tracking-off', 'ride-tracking-off.holds-1', 4, 'the ride-tracking switch is on.'],
     ['ride-while-locked', 'ride-while-locked.holds-1', 4, 'the lock state is unlocked.'],
     ['position-missing', 'position-missing.holds-1', 3, 'it is a GPS ping.'],
@@ -300,7 +300,7 @@ const command = (id: number, type: 'unlock' | 'locate-gps' | 'locate-cell' | 're
 
 /** A ping, and what is told of its trigger. */
 const THEFT = 'sent when the lock is locked and has been moving for more than 6 s, which counts as theft';
-const DAY = 'the daily ping, sent once daily at a minute of the day of the lock’s own';
+const DAY = 'the daily ping, sent once daily at the lock’s own minute of the day';
 const RIDE = 'sent while the lock is unlocked and moving: a ride, in which its cellular connection is on';
 const KEEPS = 'sent while the lock keeps its connection and waits for commands; on connecting, and every 15 min';
 const CHANGE = 'sent when the lock is locked or unlocked; each change makes its own ping, with that moment’s state';
@@ -334,7 +334,7 @@ const TRIGGERS: readonly (readonly [body: Ping, trigger: string, power?: object]
   ],
   [
     cellular({ reason: 'REASON_UNLOCKED_MOVEMENT', lockState: 'unlocked' }),
-    `${RIDE}; at its beginning and at least every 5 min. In MID the model allows the connection in a ride.`,
+    `${RIDE}; at its start and at least every 5 min. In MID the model allows the connection in a ride.`,
   ],
   [
     gps('REASON_GPS_PING'),
@@ -350,8 +350,8 @@ const TRIGGERS: readonly (readonly [body: Ping, trigger: string, power?: object]
   [cellular(), `${KEEPS}. In MID nothing keeps a connection.`],
   [cellular({ reason: 'REASON_RESET' }), 'sent when the lock’s modem has restarted; first, on the next connection.'],
   [close(), 'sent when nothing keeps the connection open any longer: 20 s after the last uplink or downlink.'],
-  [close(9), 'below 10 % the lock falls silent, and says so first, with the new battery.'],
-  [close(), 'with airplane mode on the lock falls silent, and says so first, with the new switch.', { airplane: true }],
+  [close(9), 'below 10 % the lock falls silent, and first reports the new battery level.'],
+  [close(), 'with airplane mode on the lock falls silent, and first reports the new switch.', { airplane: true }],
   [
     cellular({ reason: 'REASON_UNRECOGNIZED_42' }),
     'its number is not in the table, so what made the lock send it is not known; it is kept and delivered as it ' +
@@ -374,7 +374,7 @@ t.test('every reason: which trigger made the lock send it', async (t) => {
 
 t.test('the command behind an uplink, and what message it was', async (t) => {
   const asked = madeBy(gps('REASON_GPS_PING'), {}, [command(7, 'locate-gps')]);
-  const sent = 'had been sent to it at 2026-11-20T06:29:59.000Z.';
+  const sent = 'was sent to it at 2026-11-20T06:29:59.000Z.';
   t.equal(sentenceOf(asked, 'command'), `Command 7 (locate-gps) ${sent}`);
   const none = madeBy(cellular({ reason: 'REASON_RESET' }));
   t.equal(sentenceOf(none, 'command'), 'No command (reset) was sent to it in the 10 min before.');
@@ -382,19 +382,19 @@ t.test('the command behind an uplink, and what message it was', async (t) => {
   t.equal(sentenceOf(unlocked, 'command'), `Command 8 (unlock) ${sent}`);
   t.equal(
     sentenceOf(asked, 'state'),
-    'By its own word the lock was in MID (mode MID, ride tracking off, airplane off, recovery off, battery 80 %, ' +
+    'The lock reported MID (mode MID, ride tracking off, airplane off, recovery off, battery 80 %, ' +
       'locked). Mode MID: the lock sleeps, and wakes for theft, its daily ping, a change of lock state, and a ride.',
   );
-  t.equal(sentenceOf(asked, 'before', 'first'), 'Nothing was believed of the lock before it.');
+  t.equal(sentenceOf(asked, 'before', 'first'), 'The gateway knew nothing about the lock before it.');
   const earlier = visit(DAILY);
   t.equal(
     sentenceOf(madeBy(cellular(), {}, earlier), 'before', 'newest'),
-    'Before it the lock was believed to be in MID, locked, battery 80 %, by its uplink 1/2.',
+    'The gateway’s view before it, from uplink 1/2: MID, locked, battery 80 %.',
   );
   const newer = visit(DAILY, {}, 'closed', 50);
   t.equal(
     sentenceOf(madeBy(cellular(), {}, newer), 'before', 'late'),
-    'It came behind newer ones: what is believed of the lock rests on its uplink 50/2, and stays as it is.',
+    'It arrived after newer ones: the gateway’s view rests on uplink 50/2 and stays as it is.',
   );
   t.equal(
     sentenceOf(asked, 'connection'),
@@ -404,7 +404,7 @@ t.test('the command behind an uplink, and what message it was', async (t) => {
   t.equal(
     sentenceOf(asked, 'message', 'live'),
     'Made at 2026-11-20T06:30:00.000Z by the lock’s clock, received at 2026-11-20T06:30:01.000Z, 1 s later: live. It ' +
-      'was stored first and acknowledged then; when it was acknowledged is not kept.',
+      'was stored and then acknowledged; the time of the acknowledgement is not recorded.',
   );
 });
 
@@ -455,27 +455,27 @@ const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readon
       'gateway-down',
       at('07:00:00'),
       [...VISIT, STOP],
-      'The gateway did not listen then, so nothing could come; a silence counts only while the gateway listens.',
+      'The gateway was not listening then, so nothing could arrive; silence counts only while it listens.',
     ],
     [
       'never-seen',
       at('07:00:00'),
       [],
-      'The gateway had never heard of this lock: nothing is expected before its first connection.',
+      'This lock had never connected: nothing is expected before its first connection.',
     ],
     [
       'airplane',
       at('07:00:00'),
       visit(close(), { airplane: true }),
-      'In airplane mode since 2026-11-20T06:01:00.001Z: all cellular and GPS functionality is off, and only a ' +
-        'hand at the lock switches it on again. It is not late.',
+      'In airplane mode since 2026-11-20T06:01:00.001Z: all cellular and GPS functionality is off, and it can ' +
+        'only be switched on again at the lock. It is not late.',
     ],
     [
       'low-battery',
       at('07:00:00'),
       visit(close(9)),
-      'Low battery (9 %) since 2026-11-20T06:01:00.001Z: below 10 % only theft tracking goes on, so it is silent ' +
-        'until somebody moves it or charges it. It is not late.',
+      'Low battery (9 %) since 2026-11-20T06:01:00.001Z: below 10 % only theft tracking works, so it is silent ' +
+        'until it is moved or charged. It is not late.',
     ],
     [
       'suspended',
@@ -509,7 +509,7 @@ const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readon
       'asleep-first',
       at('06:30:00'),
       visit(cellular()),
-      'Asleep, as the model expects in MID: no daily ping of it is known yet, and it counts as late after ' +
+      'Asleep, as the model expects in MID: no daily ping has come from it yet, and it counts as late after ' +
         '2026-11-21T07:01:00.000Z (period-overdue), counted from its first connection at 2026-11-20T06:01:00.000Z.',
     ],
     [
@@ -561,7 +561,7 @@ t.test('every silence: what the model expects, and why it is late or not', async
   }
   const start: JudgeEvent = { type: 'gateway', state: 'start', atMs: at('10:00:00') };
   const anew = silenceAt(at('08:00:00') + Days(1), [...VISIT, STOP, start]);
-  t.match(anew.sentence, 'counted from the gateway’s beginning to listen at 2026-11-20T10:00:00.000Z');
+  t.match(anew.sentence, 'counted from the moment the gateway started to listen at 2026-11-20T10:00:00.000Z');
 });
 
 t.test('a command to switch airplane mode on excuses a silence until it expires, and is named as a cause then', (t) => {
@@ -605,13 +605,13 @@ t.test('an uplink that came late, under a used name, or with a finding that was 
   );
   t.equal(
     sentenceOf(conflict.steps, 'connection'),
-    'Which connection it came over is not in what was read.',
+    'The events that were read don’t say which connection it came over.',
     'nothing stands against it, so it had one',
   );
   const { steps } = told(3, cellular({ reason: 'REASON_STATE_PING' }));
   t.equal(
     sentenceOf(steps, 'rule-withdrawn', 'state-unchanged'),
-    'It seemed to break state-unchanged when it came; what came later explained that away.',
+    'It seemed to break state-unchanged when it came; later uplinks explained it.',
   );
 });
 
@@ -622,14 +622,14 @@ t.test('how the last connection ended, what came behind, and whether the lock wa
   const lost =
     'the network may have lost it; a lock with something to say tries again after 10, 30 and 60 s, then every 5 ' +
     'min, and keeps 256 uplinks meanwhile.';
-  t.equal(endOf('closed'), `${ended}the lock said so with a close-connection ping and disconnected.`);
+  t.equal(endOf('closed'), `${ended}the lock announced it with a close-connection ping and disconnected.`);
   t.equal(endOf('dropped'), `${ended}the connection broke off without a close-connection ping: ${lost}`);
   t.equal(
     endOf('keepalive'),
-    `${ended}nothing was heard on it for one and a half keepalives, so the gateway ended it: ${lost}`,
+    `${ended}nothing came on it for one and a half keepalives, so the gateway closed it: ${lost}`,
   );
-  t.match(endOf('takeover'), `${ended}the lock connected anew while it counted as connected`);
-  t.match(endOf('gateway'), `${ended}the gateway ended it (it stopped, or the lock’s credential or account changed)`);
+  t.match(endOf('takeover'), `${ended}the lock connected again while it counted as connected`);
+  t.match(endOf('gateway'), `${ended}the gateway closed it (it stopped, or the lock’s credential or account changed)`);
   const open = visit(DAILY, {}, 'dropped').slice(0, 2);
   const restart: JudgeEvent[] = [
     { type: 'gateway', state: 'stop', atMs: at('06:30:00') },
@@ -646,16 +646,16 @@ t.test('how the last connection ended, what came behind, and whether the lock wa
   const behind = afterSteps(POWER_MODEL, moment, at('09:00:00'));
   t.equal(
     sentenceOf(behind, 'after', 'next-contact'),
-    'The next that came: it connected at 2026-11-20T11:00:00.000Z, 2 h later.',
+    'Next contact: it connected at 2026-11-20T11:00:00.000Z, 2 h later.',
   );
   t.equal(
     sentenceOf(behind, 'after', 'out-of-reach'),
-    'One uplink made by then came late, from 2026-11-20T11:00:05.000Z on, the first 3 h after it was made: the lock ' +
-      'was out of reach, and kept what it made.',
+    'One uplink made before then arrived late, from 2026-11-20T11:00:05.000Z on, the first 3 h after it was made: ' +
+      'the lock was out of reach and buffered them.',
   );
   const down = afterSteps(POWER_MODEL, historyAt(at('06:35:00'), open, restart.slice(1)), at('06:35:00'));
   t.equal(sentenceOf(down, 'after', 'listening'), 'The gateway listened again from 2026-11-20T06:40:00.000Z on.');
-  t.equal(sentenceOf(down, 'after', 'nothing'), 'Nothing has come of it since.');
+  t.equal(sentenceOf(down, 'after', 'nothing'), 'Nothing has come from it since.');
 });
 
 function record(change: Partial<CommandRecord> = {}): CommandRecord {
