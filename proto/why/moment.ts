@@ -123,9 +123,10 @@ function outOfReach({ bounds }: PowerModel, after: readonly JudgeEvent[], moment
   const [first] = late;
   if (first === undefined) return [];
   const count = late.length === 1 ? 'One uplink' : `${late.length} uplinks`;
-  const sentence = `${count} made before then arrived late, from ${describeTime(first.atMs)} on, the first ${describeSpan(
-    first.atMs - first.uplink.timeMs,
-  )} after it was made: the lock was out of reach and buffered them.`;
+  const lateBy = describeSpan(first.atMs - first.uplink.timeMs);
+  const sentence =
+    `${count} made before then arrived late, from ${describeTime(first.atMs)} on, the first ${lateBy} after it was ` +
+    'made: the lock was out of reach and buffered them.';
   return [step('after', 'out-of-reach', SECTIONS.model, sentence, first.atMs)];
 }
 
@@ -135,6 +136,8 @@ export function believedStep(model: PowerModel, belief: Belief, momentMs: number
   const battery = batteryPercent === null ? 'battery unknown' : `battery ${batteryPercent} %`;
   const from = powerFrom.boot < 0 ? 'before any uplink' : `from uplink ${uplinkLabel(powerFrom)}`;
   const row = model.states.find((each) => each.state === state);
-  const sentence = `The gateway’s ${isPast ? 'view then' : 'current view'}, ${from}: ${state}, ${lockState}, ${battery}. ${row?.sentence ?? ''}`;
+  const view = isPast ? 'view then' : 'current view';
+  const words = `The gateway’s ${view}, ${from}: ${state}, ${lockState}, ${battery}.`;
+  const sentence = `${words} ${row?.sentence ?? ''}`;
   return step('state', state, SECTIONS.model, sentence.trim(), momentMs);
 }

@@ -47,8 +47,7 @@ export const REASON_WHY: Readonly<Record<KnownReason, ReasonWhy>> = Object.freez
   },
   REASON_PERIOD_TRACKING: {
     cellular: 'the daily ping, sent once daily at the lock’s own minute of the day',
-    gps:
-      'the daily ping, sent once daily at the lock’s own minute of the day; with the position, once there is a fix',
+    gps: 'the daily ping, sent once daily at the lock’s own minute of the day; with the position, once there is a fix',
     needs: { column: 'period', name: 'the daily ping' },
     commands: [],
     restsOn: SECTIONS.limits,
@@ -134,5 +133,4 @@ export const UNRECOGNIZED_WHY =
   'its number is not in the table, so what made the lock send it is not known; it is kept and delivered as it came';
 
 /** For an acknowledgement. */
-export const ACK_WHY =
-  'An acknowledgement: sent each time the lock receives a command, to report the outcome.';
+export const ACK_WHY = 'An acknowledgement: sent each time the lock receives a command, to report the outcome.';

@@ -21,8 +21,8 @@ export interface RuleCase {
 }
 
 /**
- * What a rule applies to: `each` uplink, each of the lock's `own` uplinks, a `connection`, or `time` passing. A function
- * says whether it applies to one of the lock's own uplinks.
+ * What a rule applies to: `each` uplink, each of the lock's `own` uplinks, a `connection`, or `time` passing. A
+ * function says whether it applies to one of the lock's own uplinks.
  */
 type AskedOf = 'each' | 'own' | 'connection' | 'time' | ((of: RuleCase) => boolean);
 
@@ -169,8 +169,8 @@ export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
   },
   'boot-back': {
     because:
-      'Uplinks are ordered by boot, so after a boot counter goes back (a wiped flash), everything new looks like late ' +
-      'data.',
+      'Uplinks are ordered by boot, so after a boot counter goes back (a wiped flash), everything new looks like ' +
+      'late data.',
     restsOn: SECTIONS.wire,
     askedOf: 'own',
   },

@@ -77,8 +77,8 @@ function stateStep(of: RuleCase): WhyStep {
   if (event.source === 'phone') {
     const { state, lockState } = history.belief;
     const sentence =
-      `A phone sent this, which says nothing about the lock’s own state; the gateway’s view of the lock was ${state}, ` +
-      `${lockState}.`;
+      'A phone sent this, which says nothing about the lock’s own state; the gateway’s view of the lock was ' +
+      `${state}, ${lockState}.`;
     return step('state', state, SECTIONS.judge, sentence, event.atMs);
   }
   const row = rowOf(of);
@@ -156,7 +156,12 @@ function connectionStep({ event, history }: RuleCase, standing: readonly Standin
     return step('connection', 'phone', SECTIONS.wire, 'It came over a phone’s connection, by a credential of its own.');
   const wasOutside = standing.some(({ finding }) => finding.rule === 'outside-connection');
   if (!beliefBefore.isConnected && !wasOutside)
-    return step('connection', 'unknown', SECTIONS.events, 'The events that were read don’t say which connection it came over.');
+    return step(
+      'connection',
+      'unknown',
+      SECTIONS.events,
+      'The events that were read don’t say which connection it came over.',
+    );
   if (!beliefBefore.isConnected)
     return step('connection', 'none', SECTIONS.events, 'It came while the lock counted as not connected.', event.atMs);
   const { connectedSinceMs } = beliefBefore;
