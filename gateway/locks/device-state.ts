@@ -14,7 +14,7 @@ import {
   type Newest,
   newBelief,
   newRun,
-  setName,
+  setKey,
 } from '../../proto/power/judge/belief.js';
 import type { UplinkKey } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -143,7 +143,7 @@ export function noteUplink(
   const known = state.ping;
   if (known === null) state.ping = { credential, life, boot, sequence, timeMs, reason, kind };
   else if (isAfter(known, credential, life, boot, sequence) || isGreater(credential, life, uplink, known)) {
-    setName(known, credential, life, boot, sequence);
+    setKey(known, credential, life, boot, sequence);
     known.timeMs = timeMs;
     known.reason = reason;
     known.kind = kind;

@@ -1,6 +1,6 @@
 /**
- * Which of the power model's states, triggers and reasons a trace has been through: what it proves something about, and
- * what it says nothing of.
+ * Which of the power model's states, triggers and reasons occur in a trace: what the trace proves something about, and
+ * what it does not cover.
  */
 
 import type { EffectiveState, PowerModel, StateRow, TriggerName, TriggerRow } from '../power/model.js';

@@ -1,6 +1,6 @@
 /**
- * What a reader of a trace remembers of each lock while it reads: the numbers that follow where a line leaves its own
- * out, and the power settings that hold (protocol.md §4).
+ * What a trace reader remembers about each lock: the number that comes next where a line leaves its own out, and the
+ * power settings in force (protocol.md §4).
  */
 
 import type { Command, CommandAck, PowerChange, PowerSettings, Source, Uplink } from '../wire/ping.js';

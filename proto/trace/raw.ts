@@ -11,7 +11,7 @@ import { ackUplinkToJson, pingUplinkToJson } from '../wire/ping-json.js';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** What an uplink that can't be read is taken for, until the reader is asked and the line refused. */
+/** Stands for an uplink that can't be read, until the line is refused. */
 const STAND_IN: Uplink = Object.freeze({
   boot: 0,
   sequence: 0,

@@ -1,6 +1,6 @@
 /**
  * Reads a trace line by line (protocol.md §4): a line goes in, an event comes out, or what is wrong with the line.
- * After the first line that can't be read nothing is believed any more.
+ * After the first line that can't be read, every line gives the same error.
  */
 import { ok, type Problem, type Result } from '../errors.js';
 import { isObject, type JsonObject, JsonReader } from '../json-reader.js';
@@ -15,14 +15,14 @@ import { OwnLine } from './own-line.js';
 import { readRaw } from './raw.js';
 import { TRACE_NAME, TRACE_VERSION, type TraceEvent, type TraceHeader, type TraceLock, UNNAMED_LOCK } from './trace.js';
 
-/** What is wrong with a line. The message names what and what was expected, not the file: the reader knows of none. */
+/** What is wrong with a line. The message says what and what was expected; the caller adds the file. */
 export interface TraceProblem extends Problem {
   readonly code: 'bad-trace';
   /** From 1. */
   readonly line: number;
 }
 
-/** Spellings of MACs that are remembered, so that each line's need not be taken apart. */
+/** Spellings of MACs that are remembered, so that each is parsed once. */
 const SPELLINGS_REMEMBERED = 100_000;
 
 const EVENTS = ['connect', 'disconnect', 'ping', 'ack', 'command', 'tick', 'gateway', 'world'] as const;

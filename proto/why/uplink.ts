@@ -4,7 +4,7 @@
  */
 import { Minutes } from '../clock.js';
 import { isAfter } from '../power/judge/belief.js';
-import { nameOf } from '../power/judge/content.js';
+import { keyOf } from '../power/judge/content.js';
 import { type CommandEvent, compareKeys, type Finding } from '../power/judge/event.js';
 import { stateRow } from '../power/judge/state.js';
 import { describeSpan, describeTime } from '../power/judge/words.js';
@@ -251,7 +251,7 @@ const WITHDRAWABLE: ReadonlySet<RuleName> = new Set([
 
 /** What the uplink broke when it came, and what does not stand any more: a late uplink explained it. */
 function withdrawnRules({ event, history }: RuleCase, broken: ReadonlySet<RuleName>): RuleName[] {
-  const name = nameOf(event);
+  const name = keyOf(event);
   const found = history.verdict.findings.filter(({ about }) => about !== null && compareKeys(about, name) === 0);
   return found.map(({ rule }) => rule).filter((rule) => WITHDRAWABLE.has(rule) && !broken.has(rule));
 }

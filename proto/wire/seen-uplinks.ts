@@ -1,9 +1,9 @@
 /**
- * Which uplinks of one lock have been seen, by name, with what content and in which line: what a store knows of pings,
- * for those who have none. It tells a repeat from a conflict (protocol.md §1).
+ * Which uplinks of one lock have been seen: by key, with a fingerprint of the content and the line of the trace. It is
+ * for callers without a store, and distinguishes a repeat from a conflict (protocol.md §1).
  *
- * Numbers mostly follow each other, so they are kept in chunks of neighbours. All locks of a trace share one bound on
- * chunks; beyond it the chunk made first is forgotten, and an uplink of it would pass for new.
+ * Numbers mostly follow each other, so they are held in chunks of neighbours. All locks of a trace share one bound on
+ * chunks; beyond it the oldest chunk is forgotten, and an uplink of it would count as new.
  */
 
 import type { UplinkCopy } from '../power/judge/event.js';
@@ -14,7 +14,7 @@ import type { Uplink } from './ping.js';
 const CHUNK_NUMBERS = 64;
 const CHUNK_BITS = 6;
 
-/** Other contents of used names that are remembered for each lock; beyond them the oldest would pass for another. */
+/** Conflicting contents remembered for each lock; beyond them, a repeat of the oldest counts as one more conflict. */
 const CONFLICTS_MOST = 1000;
 
 /** Chunks in all: some 8 million numbers that follow each other, in some 150 MB. */
@@ -57,8 +57,8 @@ export class SeenUplinks {
   }
 
   /**
-   * Notes an uplink that stands in `line`, and says whether its name was used before. Each content of a name is one
-   * event (protocol.md §3), and the same content again is a repeat, whichever came first.
+   * Notes the uplink of a `line`, and returns whether its key was used before. Each content of a key is one event
+   * (protocol.md §3), and the same content again is a repeat, whichever came first.
    */
   note(uplink: Uplink, line: number): UplinkCopy {
     const { boot, sequence } = uplink;
@@ -73,7 +73,7 @@ export class SeenUplinks {
     return chunk.digests[index] === digest ? 'repeat' : this.#noteOther(boot, sequence, digest);
   }
 
-  /** Whether the name was used with the same content. */
+  /** Whether the key was used with the same content. */
   has(uplink: Uplink): boolean {
     const { boot, sequence } = uplink;
     const chunk = this.#find(boot, sequence);
@@ -91,7 +91,7 @@ export class SeenUplinks {
     return 'conflict';
   }
 
-  /** The line in which the name stood first; undefined where it has not been seen, or is forgotten. */
+  /** The line in which the key came first; undefined where it has not been seen, or is forgotten. */
   lineOf(boot: number, sequence: number): number | undefined {
     return this.#find(boot, sequence)?.lines[sequence & (CHUNK_NUMBERS - 1)] || undefined;
   }

@@ -1,16 +1,16 @@
 /**
- * Lives of a lock (protocol.md §1). A lock whose flash was wiped counts its boots from 1 again. Marks say when that
- * was, and part its uplinks into lives, which come before boot and sequence in their order. This is the one place where
- * a clock takes part in the order.
+ * Lives of a lock (protocol.md §1). A lock whose flash was wiped counts its boots from 1 again. Marks record when that
+ * happened and divide its uplinks into lives, which come before boot and sequence in the order. Only here does a clock
+ * take part in the order.
  */
 
 /** The life of a lock that was never reflashed, and the first of any other. */
 export const FIRST_LIFE = 1;
 
-/** A clock that was never set says a time before this one, ms since the epoch. */
+/** A clock that was never set shows a time before this one, ms since the epoch. */
 export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 
-/** The marks of one lock that are kept, and so how often it may be marked as reflashed. */
+/** The most marks of one lock: how often it may be marked as reflashed. */
 export const MARKS_MOST = 100;
 
 /** The marks of a lock that was never reflashed. */

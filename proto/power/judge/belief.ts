@@ -1,9 +1,9 @@
 /**
- * What `judge` believes of one lock: plain data that survives JSON, bounded in size, so that a gateway can keep it
+ * What `judge` believes about one lock: plain data that survives JSON, bounded in size, so that a gateway can store it
  * across restarts.
  *
- * What is believed of the lock itself (power, battery, lock state, position, window) follows the order of protocol.md
- * §1, so each of these stands beside the name of the uplink it is from. What is believed of its connection and of time
+ * What it believes about the lock itself (power, battery, lock state, position, window) follows the order of
+ * protocol.md §1, so each of these has the key of the uplink it is from. What it believes about the connection and about time
  * follows receipt.
  */
 
@@ -26,7 +26,7 @@ export const BELIEF_LIMITS = Object.freeze({
   holesNamed: 5,
 });
 
-/** A name that is written in place on the hot path. */
+/** The key of an uplink, written in place on the hot path. */
 export interface Newest {
   credential: number;
   life: number;
@@ -313,8 +313,8 @@ export function isSame(newest: Newest, credential: number, life: number, boot: n
   );
 }
 
-/** Writes the name in place. */
-export function setName(newest: Newest, credential: number, life: number, boot: number, sequence: number): void {
+/** Writes the key in place. */
+export function setKey(newest: Newest, credential: number, life: number, boot: number, sequence: number): void {
   newest.credential = credential;
   newest.life = life;
   newest.boot = boot;

@@ -1,19 +1,18 @@
 /**
- * What uplinks make one believe of the lock itself: power, battery, lock state, position, window, and so the state.
+ * The part of the belief that is about the lock itself: power, battery, lock state, position, window, and so the state.
  *
- * All of it follows the order of names, not that of arrival (protocol.md §1, §3 "Late data"). Where two uplinks of one
- * name contradict each other, the greater content counts: that is arbitrary, but it is the same in whatever order they
- * come.
+ * It follows the order of uplink keys, not that of arrival (protocol.md §1, §3 "Late data"). Where two uplinks with the
+ * same key contradict each other, the greater content counts: arbitrary, but independent of the order of arrival.
  */
 import { isPlausiblePosition } from '../../gen/ping-content.js';
 import type { HighWindow, LockState, Ping, Position, PowerSettings } from '../../wire/ping.js';
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
-import { type Belief, type BelievedPosition, type Newest, setName } from './belief.js';
+import { type Belief, type BelievedPosition, type Newest, setKey } from './belief.js';
 import type { UplinkEvent } from './event.js';
 import { rowOf, stateRow } from './state.js';
 
-/** Takes what the lock's uplink says of the lock. Returns whether that changed its state or its window. */
+/** Takes over what the uplink says about the lock. Returns whether that changed its state or its window. */
 export function believe(model: PowerModel, belief: Belief, event: UplinkEvent): boolean {
   const { body } = event.uplink;
   const isPowerChanged = believePower(belief, event);
@@ -25,7 +24,7 @@ export function believe(model: PowerModel, belief: Belief, event: UplinkEvent): 
   return (isPowerChanged || isBatteryChanged) && enterState(model, belief, event.atMs);
 }
 
-/** More than 0 where the event's uplink comes after `newest` in order, 0 where it has its name. */
+/** More than 0 where the event's uplink comes after `newest` in order, 0 where it has the same key. */
 function orderAfter(newest: Newest, event: UplinkEvent): number {
   const { boot, sequence } = event.uplink;
   const life = event.life ?? FIRST_LIFE;
@@ -33,7 +32,7 @@ function orderAfter(newest: Newest, event: UplinkEvent): number {
 }
 
 function take(newest: Newest, event: UplinkEvent): void {
-  setName(newest, event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
+  setKey(newest, event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
 }
 
 function believePower(belief: Belief, event: UplinkEvent): boolean {
@@ -66,7 +65,7 @@ function believePing(belief: Belief, event: UplinkEvent, ping: Ping): boolean {
   return isChanged;
 }
 
-/** An uplink that does not say the lock's state changes nothing of it. */
+/** An uplink whose lock state is unknown changes nothing. */
 function believeLockState(belief: Belief, event: UplinkEvent, lockState: LockState): void {
   const order = orderAfter(belief.lockStateFrom, event);
   if (order < 0 || (order === 0 && lockState <= belief.lockState)) return;
@@ -113,7 +112,7 @@ function believeWindow(belief: Belief, event: UplinkEvent, window: HighWindow): 
   return difference !== 0;
 }
 
-/** Works out the state, and where it is another one, since when it is. Returns whether it is another one. */
+/** Determines the state and, where it changed, since when it holds. Returns whether it changed. */
 function enterState(model: PowerModel, belief: Belief, atMs: number): boolean {
   const row = stateRow(model, belief.power, belief.batteryPercent);
   if (row.state === belief.state) return false;

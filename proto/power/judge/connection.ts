@@ -3,7 +3,7 @@
  * not-closed. A phone's connections are none of the lock's.
  */
 import type { Belief } from './belief.js';
-import { nameOf } from './content.js';
+import { keyOf } from './content.js';
 import { type DisconnectCause, finding, type UplinkEvent, type Verdict } from './event.js';
 import { describeTime } from './words.js';
 
@@ -37,12 +37,12 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
 export function judgeReceipt(belief: Belief, event: UplinkEvent, out: Verdict): void {
   if (!belief.isConnected) {
     const message = 'The uplink was received while the lock was not connected.';
-    out.findings.push(finding('outside-connection', belief.mac, nameOf(event), event.atMs, message));
+    out.findings.push(finding('outside-connection', belief.mac, keyOf(event), event.atMs, message));
     return;
   }
   if (belief.closeSeen === 'own') {
     const message = 'The uplink came after the close-connection ping of its connection.';
-    out.findings.push(finding('after-close', belief.mac, nameOf(event), event.atMs, message));
+    out.findings.push(finding('after-close', belief.mac, keyOf(event), event.atMs, message));
   }
   noteReceipt(belief, event);
 }

@@ -1,6 +1,6 @@
 /**
- * The rules that need nothing but the uplink itself (protocol.md §3): what it says against what it may say. Rules about
- * state use the uplink's own power, lock state and battery.
+ * The rules that need only the uplink itself (protocol.md §3): whether it may say what it says. Rules about the state
+ * use the uplink's own power, lock state and battery.
  */
 import { isPlausiblePing } from '../../gen/ping-content.js';
 import { type CommandAck, fieldValue, type Ping, type Source, type Uplink } from '../../wire/ping.js';
@@ -15,12 +15,12 @@ import { finding, type UplinkEvent, type UplinkKey, uplinkKey, type Verdict } fr
 import { lowBatteryBelow } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
-/** The name of an event's uplink. */
-export function nameOf(event: UplinkEvent): UplinkKey {
+/** The key of an event's uplink. */
+export function keyOf(event: UplinkEvent): UplinkKey {
   return uplinkKey(event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
 }
 
-/** The rules that a phone's uplink meets too. */
+/** The rules that apply to a phone's uplink too. */
 export function judgeAnySource(mac: string, event: UplinkEvent, out: Verdict): void {
   const { uplink, source } = event;
   const { body } = uplink;
@@ -38,7 +38,7 @@ export function judgeAnySource(mac: string, event: UplinkEvent, out: Verdict): v
 }
 
 function add(out: Verdict, mac: string, event: UplinkEvent, rule: RuleName, message: string): void {
-  out.findings.push(finding(rule, mac, nameOf(event), event.atMs, message));
+  out.findings.push(finding(rule, mac, keyOf(event), event.atMs, message));
 }
 
 function wrongSourceMessage(body: Ping | CommandAck, source: Source): string | null {

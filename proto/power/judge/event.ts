@@ -6,8 +6,8 @@ import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import { type RuleName, type Severity, severityOf } from '../rules.js';
 
 /**
- * Names an uplink within its lock, with its place in the order (protocol.md §1): credential, life, boot, sequence. The
- * life is no part of its identity.
+ * Identifies an uplink within its lock, with its place in the order (protocol.md §1): credential, life, boot, sequence.
+ * The life is no part of its identity.
  */
 export interface UplinkKey {
   /** The age order of the credential it came with: a newer credential has a greater number. */
@@ -22,8 +22,8 @@ export interface UplinkKey {
 export type DisconnectCause = 'closed' | 'dropped' | 'keepalive' | 'takeover' | 'gateway';
 
 /**
- * Whether an uplink's name was used before: `repeat` with the same content, `conflict` with other content. The caller
- * knows, because it keeps the uplinks; the belief is too small to.
+ * Whether an uplink's key was used before: `repeat` with the same content, `conflict` with other content. The caller
+ * knows, because it stores the uplinks; the belief is too small for that.
  */
 export type UplinkCopy = 'new' | 'repeat' | 'conflict';
 
@@ -129,7 +129,7 @@ export function compareKeys(a: UplinkKey, b: UplinkKey): number {
   );
 }
 
-/** A name; the first life is left out of it, as most locks have no other. */
+/** A key; the first life is left out, as most locks have no other. */
 export function uplinkKey(credential: number, life: number, boot: number, sequence: number): UplinkKey {
   return life === FIRST_LIFE ? { credential, boot, sequence } : { credential, life, boot, sequence };
 }

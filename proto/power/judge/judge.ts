@@ -1,10 +1,10 @@
 /**
  * `judge` says whether what a lock did is allowed (protocol.md §3). It takes the power model, what is believed of the
- * lock and the next event, and says what the event makes one believe and find. It shares nothing with `step` but the
- * table in power/model.ts.
+ * lock and the next event, and returns the new belief and the findings. It shares nothing with `step` but the table in
+ * power/model.ts.
  *
- * There are two ways to call it. {@link judge} leaves the belief it is given alone and returns a new one: for tests and
- * for all that is not in a hurry. {@link judgeInPlace} does the same work on the belief that its caller owns: a copy of
+ * There are two ways to call it. {@link judge} does not change the belief it is given and returns a new one: for tests
+ * and wherever speed does not matter. {@link judgeInPlace} does the same on the belief that its caller owns: a copy of
  * a belief costs more than judging a ping does, and a gateway judges every ping before it is acknowledged. Either is
  * deterministic, reads no clock and touches nothing but the belief and the verdict.
  *
@@ -35,7 +35,7 @@ export function judge(model: PowerModel, belief: Belief, event: JudgeEvent): Jud
   return { belief: next, ...out };
 }
 
-/** Judges one event: writes what it makes one believe into `belief`, and adds what it brought to `out`. */
+/** Judges one event: updates `belief` in place, and adds findings to `out`. */
 export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEvent, out: Verdict): void {
   const atMs = passTime(model, belief, event.atMs, out);
   // A time that is none, or that goes back, must not get into the belief.
@@ -77,7 +77,7 @@ function passTime(model: PowerModel, belief: Belief, atMs: number, out: Verdict)
   return belief.nowMs;
 }
 
-/** A phone's uplink meets four rules only and changes nothing that is believed of the lock. */
+/** Four rules apply to a phone's uplink, and it changes nothing in the belief about the lock. */
 function judgePhone(belief: Belief, event: UplinkEvent, out: Verdict): void {
   if (event.copy !== 'repeat') judgeAnySource(belief.mac, event, out);
 }
@@ -113,9 +113,9 @@ function sendCommand(belief: Belief, { id, command, expiresMs, atMs }: CommandEv
 }
 
 /**
- * The gateway began or ended to listen. No connection outlives the gateway: where one begins to listen, any connection
- * that is believed in was one with a gateway that crashed. All silences are counted anew from there (protocol.md §3),
- * so what was told of earlier ones keeps no new one from being told.
+ * The gateway started or stopped listening. No connection outlives the gateway: at a start, any connection in the
+ * belief was one with a gateway that crashed. All silences are counted again from there (protocol.md §3), so an earlier
+ * finding does not suppress a new one.
  */
 function changeListening(belief: Belief, state: 'start' | 'stop', atMs: number, out: Verdict): void {
   disconnect(belief, 'gateway', atMs, out);

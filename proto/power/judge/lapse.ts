@@ -1,10 +1,10 @@
 /**
  * The rules that are broken by time passing (protocol.md §3): connection-unexplained, period-overdue, window-offline,
- * recovery-offline. Each is told once for each lapse.
+ * recovery-offline. Each lapse is reported once.
  *
- * A lapse begins at a moment that can be worked out, so a tick that comes long after still finds it. `dueMs` is the
- * earliest such moment; activity only moves moments back, so it may stay as it is on the hot path, and is worked out
- * anew when it has passed.
+ * A lapse starts at a moment that can be computed, so a tick that comes long after still finds it. `dueMs` is the
+ * earliest such moment; activity only postpones these moments, so the hot path leaves it as it is, and it is computed
+ * again when it has passed.
  */
 
 import type { PowerModel } from '../model.js';

@@ -9,7 +9,7 @@
 
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
-import { BELIEF_LIMITS, type Belief, isAfter, type PeriodPing, setName } from './belief.js';
+import { BELIEF_LIMITS, type Belief, isAfter, type PeriodPing, setKey } from './belief.js';
 import {
   compareKeys,
   type Finding,
@@ -25,7 +25,7 @@ import { describeSpan, describeTime } from './words.js';
 export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { credential, uplink, life = FIRST_LIFE } = event;
   if (isAfter(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence)) {
-    setName(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence);
+    setKey(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence);
     belief.lastPeriodMs = event.atMs;
     belief.isOverdueReported = false;
   }

@@ -18,10 +18,10 @@ import {
   orderOfRun,
   type Run,
   type Span,
-  setName,
+  setKey,
 } from './belief.js';
 import { isBack, judgeBoots } from './boots.js';
-import { nameOf } from './content.js';
+import { keyOf } from './content.js';
 import { type UplinkEvent, uplinkKey, type Verdict } from './event.js';
 import { endPatience, forgetHoles, forgiveFilled, judgeGaps, noticeHole } from './gap.js';
 import { comparableBits, joinNeighbours, reportUnchanged, singleSpan, statePingBits } from './span.js';
@@ -47,8 +47,8 @@ export function judgeSequence(model: PowerModel, belief: Belief, event: UplinkEv
     judgeBoots(model, belief, last, event, out);
     extendTop(model, belief, top, event, out);
   } else insert(model, belief, event, out);
-  if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, nameOf(event), out);
-  if (uplink.body.kind === 'close_connection' && uplink.kept === 0) endPatience(belief, event, nameOf(event), out);
+  if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, keyOf(event), out);
+  if (uplink.body.kind === 'close_connection' && uplink.kept === 0) endPatience(belief, event, keyOf(event), out);
 }
 
 function noteDropped(run: Run, event: UplinkEvent): void {
@@ -59,7 +59,7 @@ function noteDropped(run: Run, event: UplinkEvent): void {
 function extendTop(model: PowerModel, belief: Belief, top: Span, event: UplinkEvent, out: Verdict): void {
   const { uplink } = event;
   const repeated = top.highState & statePingBits(uplink);
-  if (repeated !== 0) reportUnchanged(belief, repeated, nameOf(event), event.atMs, out);
+  if (repeated !== 0) reportUnchanged(belief, repeated, keyOf(event), event.atMs, out);
   top.high = uplink.sequence;
   top.highState = comparableBits(model, uplink);
   top.hasAirplaneOff = true;
@@ -129,11 +129,11 @@ function judgeFirst(belief: Belief, event: UplinkEvent, out: Verdict): void {
   const { credential, life = FIRST_LIFE } = event;
   if (isSame(first, credential, life, boot, sequence)) return;
   if (belief.isFirstReported) withdrawFirst(belief, out);
-  setName(first, credential, life, boot, sequence);
+  setKey(first, credential, life, boot, sequence);
   const bits = statePingBits(event.uplink);
   belief.isFirstReported =
     !belief.hasDropped && bits !== 0 && body.kind === 'cellular' && body.lockState === initialLockState;
-  if (belief.isFirstReported) reportUnchanged(belief, bits, nameOf(event), event.atMs, out);
+  if (belief.isFirstReported) reportUnchanged(belief, bits, keyOf(event), event.atMs, out);
 }
 
 function doubtFirst(belief: Belief, out: Verdict): void {
