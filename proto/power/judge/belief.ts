@@ -3,8 +3,8 @@
  * across restarts.
  *
  * What it believes about the lock itself (power, battery, lock state, position, window) follows the order of
- * protocol.md §1, so each of these has the key of the uplink it is from. What it believes about the connection and about time
- * follows receipt.
+ * protocol.md §1, so each of these has the key of the uplink it is from. What it believes about the connection and
+ * about time follows receipt.
  */
 
 import { DEFAULT_POWER, type HighWindow, type LockState, type PowerSettings } from '../../wire/ping.js';

@@ -481,8 +481,8 @@ const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readon
       'suspended',
       at('07:00:00'),
       [...VISIT.slice(0, 3), AIRPLANE_ON, VISIT[3] as JudgeEvent],
-      'A command to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and is not acknowledged: silence ' +
-        'is what was asked for, so it does not count as late.',
+      'A command to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and is not acknowledged: the ' +
+        'silence was requested, so it does not count as late.',
     ],
     [
       'asleep-period',
