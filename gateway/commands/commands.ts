@@ -143,8 +143,8 @@ export class Commands implements CommandListener {
   }
 
   /**
-   * All unanswered commands of a lock were cancelled in the store, sent ones too: the lock leaves its merchant, and must
-   * not open for the next one. To be called as soon as that is committed.
+   * All unanswered commands of a lock were cancelled in the store, sent ones too: the lock leaves its merchant, and
+   * must not open for the next one. To be called as soon as that is committed.
    */
   cancelled(deviceId: number, atMs: number): void {
     this.#cancels += 1;
