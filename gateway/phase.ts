@@ -1,6 +1,6 @@
 /**
- * Guards the changes of mode of a class with a life: a connection, a session, a commit. Such a class states its modes in
- * prose above itself and has a table of which mode may follow which.
+ * Guards the changes of mode of a class with a life: a connection, a session, a commit. Such a class states its modes
+ * in prose above itself and has a table of which mode may follow which.
  */
 
 /** For each phase, the phases that may follow it. */

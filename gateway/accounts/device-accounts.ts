@@ -18,7 +18,7 @@ import type { GatewayEvents } from '../events.js';
 import type { Ingest, Sender } from '../ingest/ingest.js';
 import { forgottenState } from '../locks/device-state.js';
 import type { Locks } from '../locks/locks.js';
-import { RelivedState } from '../locks/relived-state.js';
+import { LivesReplay } from '../locks/relived-state.js';
 import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import { noSuchDevice } from '../store/contract/errors.js';
@@ -232,7 +232,7 @@ export class DeviceAccounts {
     checkMark(markMs, runClock.now());
     const marks = await this.#addedMark(device.id, mac, markMs);
     const { store, locks } = this.#parts;
-    const relived = new RelivedState({ store, judging: locks.judging }, device.id, mac, marks);
+    const relived = new LivesReplay({ store, judging: locks.judging }, device.id, mac, marks);
     // Most of the log is judged while pings go on; what came meanwhile, when nothing else does.
     await relived.catchUp();
     await ingest.runExclusive(device.id, () => this.#relive(device.id, mac, markMs, marks, relived), false);
@@ -250,11 +250,11 @@ export class DeviceAccounts {
     );
   }
 
-  async #relive(deviceId: number, mac: Mac, markMs: number, marks: readonly number[], relived: RelivedState) {
+  async #relive(deviceId: number, mac: Mac, markMs: number, marks: readonly number[], relived: LivesReplay) {
     const { store, locks, events, runClock } = this.#parts;
     await relived.catchUp();
     const known = locks.find(deviceId)?.state;
-    const state = known === undefined ? null : relived.instead(known);
+    const state = known === undefined ? null : relived.replace(known);
     await store.marks.add({ deviceId, markMs, state: state === null ? null : JSON.stringify(state) });
     locks.mark(deviceId, marks);
     if (state !== null) locks.replace(deviceId, state);

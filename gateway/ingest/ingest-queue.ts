@@ -1,8 +1,7 @@
 /**
- * What waits to be judged: what locks sent, what else happened to them, and work that is done while nothing else is. It
- * is first in, first out, so that the judge hears of everything in the order in which it happened.
+ * The queue of what is to be judged: uplinks, other events of locks, and exclusive work, which runs while nothing is
+ * being judged or committed. It is first in, first out, so that the judge sees everything in the order of arrival.
  */
-
 import type {
   CommandEvent,
   ConnectEvent,
@@ -14,9 +13,10 @@ import type {
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Answer, PendingUplink, Sender } from './pending-uplink.js';
 
-/** What happens to a lock besides its uplinks. */
+/** An event of a lock that is not an uplink. */
 export type DeviceEvent = ConnectEvent | DisconnectEvent | CommandEvent | GatewayEvent | TickEvent;
 
+/** Bytes that are no uplink, for quarantine. */
 export interface QueuedRejection {
   readonly type: 'rejection';
   readonly sender: Sender;
@@ -27,72 +27,72 @@ export interface QueuedRejection {
 }
 
 export interface QueuedEvent {
-  readonly type: 'happening';
+  readonly type: 'event';
   readonly deviceId: number;
   readonly mac: Mac;
   readonly event: DeviceEvent;
-  /** Called when it has been judged and stored, in order with what is told of uplinks. */
+  /** Called when it has been judged and stored, in order with the announcements of uplinks. */
   readonly announce: () => void;
-  /** What judging it brought. */
+  /** The findings of judging it. */
   findings: readonly Finding[];
 }
 
-/** Something that is done to a lock while nothing of any lock is being judged or committed. */
+/** Exclusive work: it runs while nothing is being judged or committed. */
 export interface QueuedWork {
   readonly type: 'work';
   readonly deviceId: number;
   readonly run: () => Promise<void>;
-  /** Whether uplinks of the lock that wait by its end are turned away, since its account is another one then. */
+  /** Whether uplinks of the lock that wait when it ends are refused, since the lock's account has changed. */
   readonly turnsAway: boolean;
-  /** Told how it ended. */
-  readonly ended: (error?: Error) => void;
+  /** Called when it ended, with its error if it failed. */
+  readonly done: (error?: Error) => void;
 }
 
 export type Judgeable = PendingUplink | QueuedRejection | QueuedEvent;
 
 export type Queued = Judgeable | QueuedWork;
 
-/** Places at the front that were left, from which on they are given up though something waits behind them. */
-const LEFT_MOST = 4096;
+/** How many removed items at the front are tolerated before the array is copied. */
+const MAX_SLACK = 4096;
 
-/** First in, first out; taking one costs the same however many wait. Whoever adds has a limit of its own. */
+/** First in, first out, in constant time. It has no limit of its own: whoever adds has one. */
 export class IngestQueue {
-  #line: Queued[] = [];
+  #items: Queued[] = [];
   #head = 0;
 
   get length(): number {
-    return this.#line.length - this.#head;
+    return this.#items.length - this.#head;
   }
 
-  /** Who is next; undefined where nothing waits. */
+  /** The next item; undefined where nothing waits. */
   get first(): Queued | undefined {
-    return this.#line[this.#head];
+    return this.#items[this.#head];
   }
 
   add(waiting: Queued): void {
-    this.#line.push(waiting);
+    this.#items.push(waiting);
   }
 
-  /** Takes the first out, of which there is one. */
-  leave(): void {
+  /** Removes the first item. There must be one. */
+  removeFirst(): void {
     this.#head += 1;
-    if (this.#head === this.#line.length) this.#line.length = 0;
-    else if (this.#head < LEFT_MOST) return;
-    else this.#line = this.#line.slice(this.#head);
+    if (this.#head === this.#items.length) this.#items.length = 0;
+    else if (this.#head < MAX_SLACK) return;
+    else this.#items = this.#items.slice(this.#head);
     this.#head = 0;
   }
 
-  /** These were first, and are again. */
+  /** Puts items back at the front. */
   putBack(waiting: readonly Queued[]): void {
-    this.#line = [...waiting, ...this.#line.slice(this.#head)];
+    this.#items = [...waiting, ...this.#items.slice(this.#head)];
     this.#head = 0;
   }
 
-  /** Takes those out that `fits` lets through. */
+  /** Removes and returns the items for which `fits` is true. */
   takeOut<T extends Queued>(fits: (waiting: Queued) => waiting is T): T[] {
-    const line = this.#line.slice(this.#head);
-    this.#line = line.filter((waiting) => !fits(waiting));
+    const items = this.#items.slice(this.#head);
+    this.#items = items.filter((waiting) => !fits(waiting));
     this.#head = 0;
-    return line.filter(fits);
+    return items.filter(fits);
   }
 }

@@ -1,9 +1,7 @@
 /**
- * An uplink on its way in, from its arrival to its answer: what waits, what is judged, what is stored and what is told
- * of are one object. There is one for every ping, and with an object for each of the four the ingest would spend more
- * on making and collecting them than on judging.
+ * An uplink from its arrival to its answer. One object is queued, judged, stored and announced: with an object for each
+ * of these steps, creating and collecting them would cost more than judging.
  */
-
 import type { Finding, UplinkCopy, UplinkEvent } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -13,7 +11,7 @@ import type { UplinkTaken } from '../events.js';
 import { type IncomingUplink, UPLINK_KINDS } from '../store/contract/store.js';
 import { digestOf, eventId } from '../webhooks/event-id.js';
 
-/** Who sent the bytes: decided by the credential that the connection was made with, never by the content. */
+/** Who sent the bytes: determined by the connection's credential, never by the content. */
 export interface Sender {
   readonly deviceId: number;
   readonly merchantId: number;
@@ -23,7 +21,7 @@ export interface Sender {
   readonly source: Source;
 }
 
-/** Called once: without an error when the uplink may be acknowledged, with one when it must not be. */
+/** Called once: without an error where the uplink may be acknowledged, with one where it must not be. */
 export type Answer = (error?: Error) => void;
 
 const NO_FINDINGS: readonly Finding[] = Object.freeze([]);
@@ -34,15 +32,15 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly answer: Answer;
   readonly uplink: Uplink;
   readonly bytes: Buffer;
-  /* The rest of what the judge is told. */
+  /* The other members of an `UplinkEvent`, which the judge takes. */
   readonly source: Source;
   readonly credential: number;
   readonly atMs: number;
-  /** Known when its turn has come, of a lock that was reflashed. */
+  /** Set when it is judged, for a lock that was reflashed. */
   life: number = FIRST_LIFE;
-  /** Known when its turn has come. */
+  /** Set when it is judged. */
   copy: UplinkCopy = 'new';
-  /* The rest of what is stored. */
+  /* The other members of an `IncomingUplink`, which the store takes. */
   readonly deviceId: number;
   readonly merchantId: number;
   readonly credentialId: number;
@@ -51,7 +49,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly kind: number;
   readonly receivedAtMs: number;
   readonly buffered: boolean;
-  /** What judging it brought. */
+  /** The findings of judging it. */
   findings: readonly Finding[] = NO_FINDINGS;
   #digest: Buffer | undefined;
 
@@ -70,22 +68,22 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
     this.sequence = uplink.sequence;
     this.kind = UPLINK_KINDS.indexOf(uplink.body.kind);
     this.receivedAtMs = receivedAtMs;
-    // An uplink that arrives over 60 s after its time waited somewhere (protocol.md §3).
+    // An uplink that arrives over 60 s after its time was buffered somewhere (protocol.md §3).
     this.buffered = receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
   }
 
-  /** Worked out when somebody asks: a SHA-256 costs as much as judging. */
+  /** Computed on demand: a SHA-256 costs as much as judging. */
   get digest(): Buffer {
     this.#digest ??= digestOf(this.bytes);
     return this.#digest;
   }
 
-  /** It was in the log already, with the same bytes. */
+  /** Whether it was in the log already, with the same bytes. */
   get repeated(): boolean {
     return this.copy === 'repeat';
   }
 
-  /** As listeners are told of it. */
+  /** As it is announced to listeners. */
   report(): UplinkTaken {
     const { atMs, source, uplink, bytes, buffered, repeated, findings } = this;
     const { mac, simulated } = this.sender;
@@ -93,7 +91,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
       atMs,
       mac,
       source,
-      eventId: eventId({ mac, ...this.#name() }),
+      eventId: eventId({ mac, ...this.#keyParts() }),
       uplink,
       bytes,
       buffered,
@@ -103,7 +101,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
     };
   }
 
-  #name() {
+  #keyParts() {
     const { credentialId, boot, sequence, digest } = this;
     return { credentialId, boot, sequence, digest };
   }

@@ -1,11 +1,9 @@
 /**
- * What is known of a lock: what `judge` believes of it, and its latest ping for lists. It is kept across restarts as
- * JSON beside the log, in the same commit as the uplink or event that it rests on.
+ * The state of a lock: the judge's belief, and its latest ping for lists. It is stored as JSON.
  *
- * It follows the order of protocol.md §1 (age of the credential, boot, sequence), never that of arrival: a late uplink
- * adds what was missing and overwrites nothing newer.
+ * It follows the order of protocol.md §1 (age of the credential, boot, sequence), never the order of arrival: a late
+ * uplink adds what was missing and overwrites nothing newer.
  */
-
 import { ok, problem, type Result } from '../../proto/errors.js';
 import {
   type Belief,
@@ -25,7 +23,7 @@ import { FIRST_LIFE } from '../../proto/wire/uplink-life.js';
 import type { Unjudged } from '../ingest/judging.js';
 import { upgradeState } from './stored-belief.js';
 
-/** It is written in place: there is one for every ping. */
+/** The latest ping of a lock. It is updated in place, since it changes with every ping. */
 export interface LatestPing extends Newest {
   /** By the lock's clock, ms since the epoch. */
   timeMs: number;
@@ -33,27 +31,28 @@ export interface LatestPing extends Newest {
   kind: Ping['kind'];
 }
 
+/** The state of a lock. Its members are those of the stored JSON. */
 export interface DeviceState {
   readonly belief: Belief;
   ping: LatestPing | null;
-  /** Why the lock is not judged: what is believed of it is as of before. Absent where it is judged. */
+  /** Why the lock is not judged; the belief is then as of before. Absent where it is judged. */
   unjudged?: Unjudged | undefined;
-  /** When the lock's last uplink came, by the run's clock; null where none did. */
+  /** When the lock's last uplink was received, by the run's clock; null where none was. */
   receivedAtMs: number | null;
   /**
-   * Names up to this one may have been used before what was known of the lock was forgotten. They are looked up in the
-   * log, as the belief no longer knows of them. Absent where nothing was forgotten.
+   * Uplink keys up to this one may have been used before the state was erased or the lock moved. They are looked up in
+   * the log, since the belief does not cover them. Absent where that never happened.
    */
   readonly usedTo?: Newest;
 }
 
-/** The state of a lock that was never heard of. `listeningSinceMs`: since when the gateway listens for it. */
+/** The state of a new lock. `listeningSinceMs`: since when the gateway listens for it. */
 export function newDeviceState(mac: Mac, atMs: number, listeningSinceMs: number): DeviceState {
   const belief = newBelief(POWER_MODEL, formatMac(mac), atMs, { listeningSinceMs });
   return { belief, ping: null, receivedAtMs: null };
 }
 
-/** The state of a lock of which nothing is to be known any more, but that names were used. */
+/** The state of a lock after a move or an erasure: new, except that used uplink keys stay known. */
 export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): DeviceState {
   const { powerFrom } = known.belief;
   const { usedTo } = known;
@@ -63,25 +62,25 @@ export function forgottenState(known: DeviceState, mac: Mac, nowMs: number): Dev
 }
 
 /**
- * Whether a name was certainly never used, because it comes after all others of the lock. Most uplinks do, and need no
- * look into the log. A phone counts for itself, whatever its credential's age beside the lock's: it is looked up. So is
- * a lock that was reflashed: what comes after all others in order may have its name from an earlier life.
+ * Whether a key was certainly never used, because it comes after all others of the lock. That is so for most uplinks,
+ * which then need no lookup. A phone's uplinks are always looked up, since its keys are ordered independently of the
+ * lock's; so are those of a reflashed lock, whose key may have been used in an earlier life.
  */
-export function isNewest(state: DeviceState, source: Source, name: UplinkKey): boolean {
-  const { credential, life = FIRST_LIFE, boot, sequence } = name;
+export function isNewest(state: DeviceState, source: Source, key: UplinkKey): boolean {
+  const { credential, life = FIRST_LIFE, boot, sequence } = key;
   if (source === 'phone' || life > FIRST_LIFE || !isAfter(state.belief.powerFrom, credential, life, boot, sequence))
     return false;
   return state.usedTo === undefined || isAfter(state.usedTo, credential, life, boot, sequence);
 }
 
-/** Reads what {@link DeviceState} was stored as. @throws Error where it was damaged since */
+/** Parses a stored state. @throws Error where it is damaged */
 export function parseDeviceState(json: string): DeviceState {
   const state = JSON.parse(json) as DeviceState;
   upgradeState(state);
   return state;
 }
 
-/** The same for a row of which nobody knows yet whether it is whole: a judge must not meet a belief with a hole. */
+/** Parses a stored state that may be damaged, and checks its shape: the judge must not get an incomplete belief. */
 export function readDeviceState(json: string): Result<DeviceState> {
   let value: unknown;
   try {
@@ -94,12 +93,12 @@ export function readDeviceState(json: string): Result<DeviceState> {
   return misfit === undefined ? ok(value as DeviceState) : problem('bad-state', `in the stored state, ${misfit}`);
 }
 
-const NAME = { credential: 0, life: 0, boot: 0, sequence: 0 };
-/** A state that has one of everything. Its values stand for their types; null for whatever there may be, or not. */
+const KEY = { credential: 0, life: 0, boot: 0, sequence: 0 };
+/** A sample state with one of everything. Its values stand for their types; null stands for anything, or nothing. */
 const SHAPE = {
   belief: {
     ...newBelief(POWER_MODEL, '', 0),
-    periods: [{ ...NAME, timeMs: 0, isReported: false }],
+    periods: [{ ...KEY, timeMs: 0, isReported: false }],
     airplaneSwitches: [{ id: 0, sentMs: 0, expiresMs: 0, hasReconnected: false, outcome: '' }],
     runs: [{ ...newRun(0, 0, 0), spans: [{ low: 0, high: 0 }] }],
   },
@@ -107,7 +106,7 @@ const SHAPE = {
   receivedAtMs: null,
 };
 
-/** What in `value` is not as in `shape`, in a few words; undefined where all is. More than the shape has is fine. */
+/** Where `value` differs from `shape`, in a few words; undefined where it fits. Extra members are allowed. */
 function misfitOf(shape: unknown, value: unknown, at: string): string | undefined {
   if (value === undefined) return `${at} is missing`;
   if (shape === null) return undefined;
@@ -128,7 +127,7 @@ function misfitOf(shape: unknown, value: unknown, at: string): string | undefine
   return undefined;
 }
 
-/** Notes that an uplink came: the ping, where it is the latest in the order of protocol.md §1. */
+/** Notes a received uplink: its ping too, where it is the latest in the order of protocol.md §1. */
 export function noteUplink(
   state: DeviceState,
   credential: number,
@@ -151,8 +150,8 @@ export function noteUplink(
 }
 
 /**
- * Of two pings of one name that contradict each other the greater counts: that is arbitrary, but it is the same in
- * whatever order they come (protocol.md §3, "Late data").
+ * Of two conflicting pings with the same key the greater one counts. That is arbitrary, but independent of the order of
+ * arrival (protocol.md §3, "Late data").
  */
 function isGreater(credential: number, life: number, uplink: PingUplink, known: LatestPing): boolean {
   const { boot, sequence, timeMs, body } = uplink;

@@ -1,40 +1,43 @@
 /**
- * The locks whose stored state is older than what is believed of them.
+ * The locks with a dirty state: one that is newer than what is stored.
  *
- * The log is what is durable; a state is what judging the log came to. So a state need not be written with every uplink
- * of its lock: the uplinks after it are judged again when it is loaded. What bounds that work stands here. The
- * states are written in slices, a few with each commit, so that no commit has to carry them all.
+ * The log is durable, and a state follows from judging the log. So a state need not be written with every uplink of its
+ * lock: when it is loaded, the uplinks after it are judged again. This class bounds that work. Dirty states are written
+ * in batches, a few with each commit, so that no commit has to carry them all.
+ *
+ * A state is *clean*, *dirty* ({@link DirtyStates.add}), or *being flushed* ({@link DirtyStates.flushStarted}), from
+ * where it becomes clean, or dirty again if the commit fails. A lock may be being flushed and dirty again at once.
  */
 import { monotonicMs, Seconds } from '../../proto/clock.js';
 
-/** What a stored state lacks is among so many of the newest uplinks, those of all locks together. */
-export const MOST_DIRTY = 65_536;
-/** The usual way is half of that: the slices are dealt so that all have their turn within so many uplinks. */
-const UNSETTLED_USUALLY = MOST_DIRTY / 2;
+/** What a stored state lacks is among so many of the newest uplinks of all locks together. */
+export const MAX_DIRTY_UPLINKS = 65_536;
+/** Batches are sized so that every dirty state is usually written within half as many. */
+const USUAL_DIRTY = MAX_DIRTY_UPLINKS / 2;
 /**
- * Where the oldest has waited for so long, in real time, a commit takes at least so many with it: after a quiet hour
- * little is left to be judged again. No more at once, since that holds up the pings that wait for the commit.
+ * Where the oldest has been dirty for so long, in real time, a commit writes at least so many: after a quiet hour
+ * little is left to be judged again. Not more at once, since that delays the pings that wait for the commit.
  */
-const UNSETTLED_FOR = Seconds(10);
-const THEN_AT_LEAST = 64;
+const MAX_DIRTY_TIME = Seconds(10);
+const MIN_OVERDUE_BATCH = 64;
 
 interface Entry<Lock> {
   readonly lock: Lock;
-  /** How many uplinks had been stored before the first that its stored state lacks, and when that was. */
+  /** How many uplinks had been stored when the state became dirty, and when that was (monotonic). */
   readonly uplinks: number;
   readonly atMs: number;
 }
 
 export class DirtyStates<Lock extends object> {
-  /** The longest first; one whose lock has another entry, or none, by now is passed over. */
+  /** The oldest first. An entry that is not (any longer) the current one of its lock is skipped. */
   #queue: Entry<Lock>[] = [];
   #first = 0;
   readonly #current = new Map<Lock, Entry<Lock>>();
-  /** Of the states that are on their way to the disk. Their locks may have another entry since. */
+  /** The states being flushed. Their locks may be dirty again. */
   readonly #underWay = new Map<Lock, Entry<Lock>>();
   #uplinks = 0;
 
-  /** How many there are. */
+  /** How many states are dirty. */
   get size(): number {
     return this.#current.size;
   }
@@ -43,7 +46,7 @@ export class DirtyStates<Lock extends object> {
     return this.#current.has(lock) || this.#underWay.has(lock);
   }
 
-  /** The lock's stored state lacks an uplink. */
+  /** The lock's state is dirty. */
   add(lock: Lock): void {
     if (this.#current.has(lock)) return;
     const entry = { lock, uplinks: this.#uplinks, atMs: monotonicMs() };
@@ -51,16 +54,16 @@ export class DirtyStates<Lock extends object> {
     this.#queue.push(entry);
   }
 
-  /** Its state is on the disk as it is believed, or it is no longer kept at all. */
+  /** The lock's state has been stored otherwise, or dropped. */
   delete(lock: Lock): void {
     this.#current.delete(lock);
   }
 
   /**
-   * The states of these are on their way to the disk as they are believed at this moment. What comes after it, they
-   * lack; whether they get there, {@link stored} or {@link failed} says.
+   * The current states of these locks are being written. {@link flushed} or {@link flushFailed} is called when that has
+   * ended.
    */
-  begin(locks: Iterable<Lock>): void {
+  flushStarted(locks: Iterable<Lock>): void {
     for (const lock of locks) {
       const entry = this.#current.get(lock);
       if (entry === undefined) continue;
@@ -69,8 +72,8 @@ export class DirtyStates<Lock extends object> {
     }
   }
 
-  /** What was on its way did not get there: its locks stand where they stood. Nothing happens where nothing was. */
-  failed(): void {
+  /** The states being flushed were not stored: their locks are dirty again, at their old places in the queue. */
+  flushFailed(): void {
     if (this.#underWay.size === 0) return;
     const back = [...this.#underWay.values()].sort((a, b) => a.uplinks - b.uplinks);
     const others = this.#queue.slice(this.#first).filter(({ lock }) => !this.#underWay.has(lock));
@@ -80,28 +83,28 @@ export class DirtyStates<Lock extends object> {
     this.#underWay.clear();
   }
 
-  /** So many uplinks are about to be stored: whose states shall go with them. */
-  flushBatch(uplinks: number): Lock[] {
-    const flushBatch: Lock[] = [];
-    let share = Math.ceil((this.size * uplinks) / UNSETTLED_USUALLY);
+  /** The locks whose states are to be written together with so many uplinks. */
+  nextBatch(uplinks: number): Lock[] {
+    const nextBatch: Lock[] = [];
+    let share = Math.ceil((this.size * uplinks) / USUAL_DIRTY);
     for (let at = this.#skip(); at < this.#queue.length; at++) {
       const entry = this.#queue[at] as Entry<Lock>;
       if (this.#current.get(entry.lock) !== entry) continue;
-      if (flushBatch.length === 0 && monotonicMs() - entry.atMs > UNSETTLED_FOR) share = Math.max(share, THEN_AT_LEAST);
-      const isLast = this.#uplinks + uplinks - entry.uplinks >= MOST_DIRTY;
-      if (!isLast && flushBatch.length >= share) break;
-      flushBatch.push(entry.lock);
+      if (nextBatch.length === 0 && monotonicMs() - entry.atMs > MAX_DIRTY_TIME) share = Math.max(share, MIN_OVERDUE_BATCH);
+      const isLast = this.#uplinks + uplinks - entry.uplinks >= MAX_DIRTY_UPLINKS;
+      if (!isLast && nextBatch.length >= share) break;
+      nextBatch.push(entry.lock);
     }
-    return flushBatch;
+    return nextBatch;
   }
 
-  /** So many uplinks were stored, and the states that were on their way with them. */
-  stored(uplinks: number): void {
+  /** So many uplinks were stored, and with them the states being flushed. */
+  flushed(uplinks: number): void {
     this.#uplinks += uplinks;
     this.#underWay.clear();
   }
 
-  /** Where the first entry stands that counts. */
+  /** The index of the first current entry. */
   #skip(): number {
     while (this.#first < this.#queue.length) {
       const entry = this.#queue[this.#first] as Entry<Lock>;

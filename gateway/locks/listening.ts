@@ -1,9 +1,8 @@
 /**
- * The locks hear of it when the gateway begins to listen and when it ends to: silence counts only between the two
- * (protocol.md §3).
+ * Records for each lock when the gateway starts and stops listening: silence counts only in between (protocol.md §3).
  *
- * A gateway that crashed has told nobody that it ended. The next one tells it for it, as of the moment at which the old
- * one was last seen to run; otherwise the time between would look as if locks had been silent in it.
+ * A gateway that crashed did not record its stop. The next one does, as of the moment at which the old one was last
+ * seen running; otherwise locks would seem to have been silent in the time between.
  */
 import type { Clock } from '../../proto/clock.js';
 import type { StateRebuilt } from '../events.js';
@@ -15,11 +14,11 @@ export interface ListeningParts {
   readonly ingest: Ingest;
   /** The run's clock. */
   readonly clock: Clock;
-  /** When a gateway on this store was last seen to run, ms since the epoch; null where none ever was. */
+  /** When a gateway on this store was last seen running, ms since the epoch; null where none ever was. */
   readonly lastRanMs: number | null;
 }
 
-/** Loads the locks and begins. To be called once, before anything is taken. Returns whose state was made anew. */
+/** Loads the locks and starts listening. To be called once, before anything is taken. Returns the rebuilt states. */
 export async function beginListening({
   locks,
   ingest,
@@ -29,37 +28,37 @@ export async function beginListening({
   const rebuilt = await locks.load();
   const abandoned = [...locks.all()].filter(({ state }) => state.belief.listeningSinceMs !== null);
   const endedMs = abandoned.reduce((ms, { state }) => Math.max(ms, state.belief.nowMs), lastRanMs ?? 0);
-  tell(ingest, abandoned, 'stop', endedMs);
-  tell(ingest, locks.all(), 'start', clock.now());
-  // Nobody shall read a damaged row any more, so the new ones are on the disk before anything else begins.
+  recordAll(ingest, abandoned, 'stop', endedMs);
+  recordAll(ingest, locks.all(), 'start', clock.now());
+  // No damaged row must be read again, so the rebuilt states are on disk before anything else starts.
   if (rebuilt.length > 0) await ingest.idle();
   return rebuilt;
 }
 
 /**
- * The run's clock makes a step, which `take` makes: nobody listened in between, so no silence is counted over it. What
- * is connected is connected anew after it, for the judge alone.
+ * The run's clock makes a step, by `take`. No silence is counted over it, as if nobody had listened in between. For the
+ * judge, what is connected connects again afterwards.
  */
 export function listenOverStep(
   { locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>,
   connected: Iterable<Sender>,
   take: () => void,
 ): void {
-  tell(ingest, locks.all(), 'stop', clock.now());
+  recordAll(ingest, locks.all(), 'stop', clock.now());
   take();
   const atMs = clock.now();
-  tell(ingest, locks.all(), 'start', atMs);
+  recordAll(ingest, locks.all(), 'start', atMs);
   for (const { deviceId, mac, source } of connected)
     ingest.recordEvent(deviceId, mac, { type: 'connect', source, atMs });
 }
 
-/** Ends it: what was taken is stored and answered, and no tick is asked for any more. */
+/** Stops listening: what was taken is stored and answered, and no more ticks are requested. */
 export async function endListening({ locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>): Promise<void> {
-  tell(ingest, locks.all(), 'stop', clock.now());
+  recordAll(ingest, locks.all(), 'stop', clock.now());
   await ingest.stop();
   locks.stop();
 }
 
-function tell(ingest: Ingest, locks: Iterable<KnownLock>, state: 'start' | 'stop', atMs: number): void {
+function recordAll(ingest: Ingest, locks: Iterable<KnownLock>, state: 'start' | 'stop', atMs: number): void {
   for (const { deviceId, mac } of locks) ingest.recordEvent(deviceId, mac, { type: 'gateway', state, atMs });
 }

@@ -1,9 +1,13 @@
 /**
- * All locks that were ever heard of, and what is known of each: kept in memory, and stored so that memory and log
- * together always have it (dirty-states.ts).
+ * All locks that have ever sent or done anything, with their states: in memory, and in the store in such a way that the
+ * stored state and the log together always lead to the state in memory (dirty-states.ts).
  *
- * Time passes for a lock without a ping too, so each has a time at which something may fall due (`judge` says when),
- * and a tick is asked for then.
+ * Something may fall due for a lock without a ping, so each has a due time (`judge` sets it), and a tick is requested
+ * then.
+ *
+ * A lock is *judged*, or its judging has *stopped* because the judge threw (ingest/judging.ts). In the latter case its
+ * state in memory is *torn* (it may be half written) until {@link Locks.repairTorn} has read the stored one back, and
+ * *lost* if the stored one could not be read.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { Deadlines } from '../../proto/deadlines.js';
@@ -20,10 +24,10 @@ import type { PendingUplink } from '../ingest/pending-uplink.js';
 import type { Judged, Store } from '../store/contract/store.js';
 import { type DeviceState, isNewest, newDeviceState, noteUplink } from './device-state.js';
 import { DirtyStates } from './dirty-states.js';
-import { remakeState } from './log-replay.js';
+import { replayState } from './log-replay.js';
 import { type LoadedState, loadStates } from './rebuild-state.js';
 
-/** The longest sleep of the timer for ticks: a clock that somebody sets is noticed within it. */
+/** The longest sleep of the timer for ticks: a clock that was set is noticed within it. */
 const LONGEST_SLEEP = Seconds(60);
 
 /** A lock in memory. */
@@ -31,43 +35,43 @@ export interface KnownLock {
   readonly deviceId: number;
   readonly mac: Mac;
   state: DeviceState;
-  /** When it was reflashed (protocol.md §1), the earliest first. */
+  /** When it was reflashed (protocol.md §1), ms since the epoch, the earliest first. */
   marks: readonly number[];
-  /** What was last told of its presence. */
+  /** Its presence as last announced. */
   presence: Presence;
   /** When something may fall due for it, ms since the epoch, by the run's clock. */
   dueMs: number;
-  /** Whether the store has a state of it, be it an old one. */
+  /** Whether the store has a state of it, however old. */
   isStored: boolean;
-  /** The last commit draft that touched it (commit-draft.ts). */
+  /** The number of the last commit draft that touched it (commit-draft.ts). */
   touchedBy: number;
-  /** Its state in memory may be half written, or is not what the store has: it must not be stored. */
+  /** Its state in memory may be half written, or older than the log: it must not be stored. */
   isTorn: boolean;
-  /** Its stored state could not be read back; it is judged again as soon as it is. */
+  /** Its stored state could not be read back; it is judged again as soon as that succeeds. */
   isLost: boolean;
-  /** How many events of it were not judged since it isn't. */
+  /** How many of its events were not judged since its judging stopped. */
   missed: number;
 }
 
-/** A lock that is not judged any more; or, without a mark, is judged again. */
-export interface TurnedLock {
+/** The judging of a lock stopped; or resumed, where `unjudged` is undefined. */
+export interface JudgingChange {
   readonly lock: KnownLock;
   readonly unjudged: Unjudged | undefined;
 }
 
-/** A lock's state that the store is to have, and what was found of it. */
-interface SettledLock {
+/** A repaired state of a lock, to be stored, with the findings made on the way. */
+interface RepairedLock {
   readonly lock: KnownLock;
   readonly state: DeviceState;
   readonly judged: readonly Judged[];
 }
 
-type NotedUplink = Pick<PendingUplink, 'credentialId' | 'uplink' | 'receivedAtMs' | 'life'>;
+type NewUplink = Pick<PendingUplink, 'credentialId' | 'uplink' | 'receivedAtMs' | 'life'>;
 
-const NOBODY: readonly TurnedLock[] = Object.freeze([]);
+const NO_CHANGES: readonly JudgingChange[] = Object.freeze([]);
 const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
 
-/** What an event that broke no rule brought. */
+/** The verdict on an event that breaks no rule. */
 const NOTHING_FOUND: Verdict = Object.freeze({ withdrawn: [], findings: [] });
 
 export class Locks {
@@ -77,18 +81,18 @@ export class Locks {
   readonly #locks = new Map<number, KnownLock>();
   readonly #deadlines = new Deadlines<KnownLock>();
   readonly #listeningSinceMs: number;
-  /** Of the locks that have some. */
+  /** The marks of the locks that were reflashed. */
   readonly #marks = new Map<number, readonly number[]>();
-  readonly #unsettled = new DirtyStates<KnownLock>();
+  readonly #dirty = new DirtyStates<KnownLock>();
   readonly #judging: Judging;
-  /** Their states in memory are not to be believed. */
+  /** The locks that wait for {@link repairTorn}. */
   readonly #torn = new Set<KnownLock>();
-  readonly #turned: TurnedLock[] = [];
+  readonly #judgingChanges: JudgingChange[] = [];
   #verdict = newVerdict();
   #timer: Timer | undefined;
   #timerDueMs = Number.POSITIVE_INFINITY;
 
-  /** `clock` is the run's clock; `onDue` is told of locks for which a tick is to be judged. */
+  /** `clock` is the run's clock; `onDue` is called with locks for which a tick is to be judged. */
   constructor(store: Store, clock: Clock, onDue: (locks: readonly KnownLock[]) => void, judging: Judging = JUDGING) {
     this.#judging = judging;
     this.#store = store;
@@ -98,8 +102,8 @@ export class Locks {
   }
 
   /**
-   * Reads what the store knows. To be called before anything else. A state that can't be read must not keep the other
-   * locks from their gateway: it is made anew, and told of.
+   * Loads all states from the store. To be called before anything else. A state that can't be read must not keep the
+   * gateway from starting: it is rebuilt, and returned so that it can be reported.
    */
   async load(): Promise<readonly StateRebuilt[]> {
     const rebuilt: StateRebuilt[] = [];
@@ -107,21 +111,21 @@ export class Locks {
     for (const [deviceId, marks] of await this.#store.marks.readAll()) this.#marks.set(deviceId, marks);
     for (const loaded of (await this.#loadStates(atMs)).values()) {
       const { deviceId, mac, state, isReplayed, rebuilt: made } = loaded;
-      // Nobody is told anew of what was told of already.
+      // Its presence counts as announced.
       const lock = this.#add(deviceId, mac, state, true);
-      if (isReplayed) this.#unsettled.add(lock);
+      if (isReplayed) this.#dirty.add(lock);
       if (made !== undefined) rebuilt.push({ atMs, mac, ...made });
-      if (state.unjudged?.sinceMs === atMs) this.#turned.push({ lock, unjudged: state.unjudged });
+      if (state.unjudged?.sinceMs === atMs) this.#judgingChanges.push({ lock, unjudged: state.unjudged });
     }
     return rebuilt;
   }
 
-  /** What judges. */
+  /** The judge in use. */
   get judging(): Judging {
     return this.#judging;
   }
 
-  /** Every lock that was ever heard of. */
+  /** Every known lock. */
   all(): Iterable<KnownLock> {
     return this.#locks.values();
   }
@@ -130,7 +134,7 @@ export class Locks {
     return this.#locks.get(deviceId);
   }
 
-  /** The lock, new where it was never heard of. `atMs`: when that happened for which it is looked up. */
+  /** The lock, added if it is new. `atMs`: the time of the event for which it is looked up. */
   known(deviceId: number, mac: Mac, atMs = this.#clock.now()): KnownLock {
     return (
       this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false)
@@ -138,12 +142,12 @@ export class Locks {
   }
 
   /**
-   * Judges one event of a lock. The state it leads to is to be stored, or the event be in the log and the lock
-   * {@link unsettle unsettled}; or else {@link reload} be called. It never throws: a lock of which the judge does is
-   * not judged any more.
+   * Judges one event of a lock. Afterwards the resulting state must be stored; or the event must be logged and the lock
+   * {@link markDirty marked dirty}; or {@link reload} be called. It never throws: where the judge does, the judging of
+   * the lock stops.
    */
   judge(lock: KnownLock, event: JudgeEvent): Verdict {
-    if (lock.state.unjudged !== undefined) return this.#missed(lock);
+    if (lock.state.unjudged !== undefined) return this.#eventMissed(lock);
     const verdict = this.#verdict;
     const { belief } = lock.state;
     try {
@@ -151,7 +155,7 @@ export class Locks {
     } catch (error) {
       this.#verdict = newVerdict();
       this.stopJudging(lock, messageOf(error), event.atMs);
-      return this.#missed(lock);
+      return this.#eventMissed(lock);
     }
     if (belief.dueMs !== lock.dueMs) this.#deadlines.set(lock, belief.dueMs);
     if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return NOTHING_FOUND;
@@ -159,25 +163,25 @@ export class Locks {
     return verdict;
   }
 
-  #missed(lock: KnownLock): Verdict {
+  #eventMissed(lock: KnownLock): Verdict {
     lock.missed += 1;
     return NOTHING_FOUND;
   }
 
-  /** Notes that a new uplink of the lock's own came. */
-  note(lock: KnownLock, { credentialId, uplink, receivedAtMs, life }: NotedUplink): void {
-    this.#guard(lock, () => noteUplink(lock.state, credentialId, uplink, receivedAtMs, life));
+  /** Notes a new uplink of the lock itself. */
+  noteUplink(lock: KnownLock, { credentialId, uplink, receivedAtMs, life }: NewUplink): void {
+    this.#guardLock(lock, () => noteUplink(lock.state, credentialId, uplink, receivedAtMs, life));
   }
 
-  /** Whether an uplink's name was certainly never used before; false where it has to be looked up. */
-  isNewest(lock: KnownLock, source: Source, name: UplinkKey): boolean {
-    // What is believed of one that isn't judged knows nothing of what came since.
+  /** Whether an uplink's key was certainly never used before; false where it has to be looked up. */
+  isNewest(lock: KnownLock, source: Source, key: UplinkKey): boolean {
+    // The state of a lock that is not judged lacks the uplinks since.
     if (lock.state.unjudged !== undefined) return false;
-    return this.#guard(lock, () => isNewest(lock.state, source, name)) ?? false;
+    return this.#guardLock(lock, () => isNewest(lock.state, source, key)) ?? false;
   }
 
-  /** Does something that rests on what is believed of a lock; where that throws, the lock is not judged any more. */
-  #guard<T>(lock: KnownLock, work: () => T): T | undefined {
+  /** Runs something that rests on a lock's state; where that throws, the judging of the lock stops. */
+  #guardLock<T>(lock: KnownLock, work: () => T): T | undefined {
     try {
       return work();
     } catch (error) {
@@ -187,8 +191,8 @@ export class Locks {
   }
 
   /**
-   * From now on the lock is not judged. What is believed of it is to be {@link settle settled}. `sinceMs`: when that
-   * came that could not be judged, by the run's clock.
+   * From now on the lock is not judged. Its state waits for {@link repairTorn}. `sinceMs`: the time of the event that
+   * could not be judged, by the run's clock.
    */
   stopJudging(lock: KnownLock, why: string, sinceMs = this.#clock.now()): void {
     if (lock.state.unjudged !== undefined) return;
@@ -196,28 +200,28 @@ export class Locks {
     lock.state.unjudged = unjudged;
     lock.isTorn = true;
     lock.dueMs = Number.POSITIVE_INFINITY;
-    this.#unsettled.delete(lock);
+    this.#dirty.delete(lock);
     this.#torn.add(lock);
-    this.#turned.push({ lock, unjudged });
+    this.#judgingChanges.push({ lock, unjudged });
   }
 
-  /** What is stored of a lock can't be read: it is judged again as soon as it can. */
-  #lose(lock: KnownLock, error: Error): void {
+  /** The stored state of a lock can't be read: it is judged again as soon as it can. */
+  #stateLost(lock: KnownLock, error: Error): void {
     this.stopJudging(lock, `its state could not be read back: ${messageOf(error)}`);
     lock.isLost = true;
     lock.isTorn = true;
     this.#torn.add(lock);
   }
 
-  /** Whether some lock's state in memory is not to be believed, and waits for {@link settle}. */
-  get hasTorn(): boolean {
+  /** Whether the state of some lock waits for {@link repairTorn}. */
+  get needsRepair(): boolean {
     return this.#torn.size > 0;
   }
 
-  /** Which locks are not judged any more, or judged again, since this was last asked. */
-  takeTurned(): readonly TurnedLock[] {
-    if (this.#turned.length === 0) return NOBODY;
-    return this.#turned.splice(0);
+  /** The locks whose judging stopped or resumed since the last call. */
+  takeJudgingChanges(): readonly JudgingChange[] {
+    if (this.#judgingChanges.length === 0) return NO_CHANGES;
+    return this.#judgingChanges.splice(0);
   }
 
   /** The locks that are not judged. */
@@ -229,34 +233,34 @@ export class Locks {
   }
 
   /**
-   * Gives locks that are not judged the state of before, which the judge may have left half written, and stores it with
-   * its mark. Those that could not be read back are judged again, with what came meanwhile. To be called while no
-   * commit is on its way, and nothing is judged.
+   * Restores the last stored state of locks that the judge may have left half written, and stores it with the mark that
+   * they are not judged. Locks whose state could not be read back are judged again, with what arrived meanwhile. To be
+   * called while no commit is being written and nothing is being judged.
    *
-   * @throws StoreFailure where it can't be read or written, and then it is to be called again
+   * @throws StoreFailure where the store can't be read or written; then it is to be called again
    */
-  async settle(): Promise<void> {
+  async repairTorn(): Promise<void> {
     const torn = [...this.#torn];
     const nowMs = this.#clock.now();
     const loaded = await this.#loadStates(
       nowMs,
       torn.map(({ deviceId }) => deviceId),
     );
-    const settled: SettledLock[] = [];
+    const settled: RepairedLock[] = [];
     for (const lock of torn) {
       const known = loaded.get(lock.deviceId)?.state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs);
       const { unjudged } = lock.state;
       if (lock.isLost && known.unjudged === undefined)
-        settled.push(lock.missed === 0 ? { lock, state: known, judged: [] } : await this.#remakeOr(lock, known));
+        settled.push(lock.missed === 0 ? { lock, state: known, judged: [] } : await this.#replayOr(lock, known));
       else settled.push({ lock, state: { ...known, unjudged: unjudged ?? known.unjudged }, judged: [] });
     }
     await this.#storeStates(settled);
   }
 
-  /** The lock's state from the log; what is known with the mark where the judge fails at it. */
-  async #remakeOr(lock: KnownLock, known: DeviceState): Promise<SettledLock> {
+  /** The lock's state replayed from the log; where the judge fails again, `known` with the mark. */
+  async #replayOr(lock: KnownLock, known: DeviceState): Promise<RepairedLock> {
     try {
-      return await remakeState(this.#store, this.#judging, lock);
+      return await replayState(this.#store, this.#judging, lock);
     } catch (error) {
       if (!(error instanceof JudgeFailure)) throw error;
       return { lock, state: { ...known, unjudged: lock.state.unjudged }, judged: [] };
@@ -264,8 +268,8 @@ export class Locks {
   }
 
   /**
-   * Judges a lock again that is not judged: its state is made from all that the log has of it, and what is found of the
-   * time since is stored. To be called as {@link settle} is.
+   * Judges a lock again whose judging had stopped: replays its whole log, and stores the findings of the time since. To
+   * be called under the same conditions as {@link repairTorn}.
    *
    * @throws LockgateError `lock-is-judged`, `judge-failed`
    */
@@ -274,7 +278,7 @@ export class Locks {
     if (lock?.state.unjudged === undefined)
       throw new LockgateError('lock-is-judged', `${formatMac(mac)} is judged: there is nothing to do`);
     try {
-      await this.#storeStates([await remakeState(this.#store, this.#judging, lock)]);
+      await this.#storeStates([await replayState(this.#store, this.#judging, lock)]);
     } catch (error) {
       if (!(error instanceof JudgeFailure)) throw error;
       const why = messageOf(error.cause);
@@ -282,7 +286,7 @@ export class Locks {
     }
   }
 
-  async #storeStates(settled: readonly SettledLock[]): Promise<void> {
+  async #storeStates(settled: readonly RepairedLock[]): Promise<void> {
     if (settled.length === 0) return;
     const states = new Map(settled.map(({ lock, state }) => [lock.deviceId, JSON.stringify(state)]));
     await this.#store.append({ incoming: [], judged: settled.flatMap(({ judged }) => judged), states });
@@ -298,40 +302,40 @@ export class Locks {
     return loadStates({ store: this.#store, judging: this.#judging, nowMs }, deviceIds);
   }
 
-  /** The lock's state need not be stored with what was just judged, which the log has. */
-  unsettle(lock: KnownLock): void {
-    this.#unsettled.add(lock);
+  /** The lock's stored state lacks what was just judged, but the log has it. */
+  markDirty(lock: KnownLock): void {
+    this.#dirty.add(lock);
   }
 
-  /** JSON of what is known of the lock, where what is stored of it is older. */
+  /** The lock's state as JSON, where the stored one is older; undefined otherwise. */
   newerState(deviceId: number): string | undefined {
     const lock = this.#locks.get(deviceId);
-    return lock !== undefined && !lock.isTorn && this.#unsettled.has(lock) ? JSON.stringify(lock.state) : undefined;
+    return lock !== undefined && !lock.isTorn && this.#dirty.has(lock) ? JSON.stringify(lock.state) : undefined;
   }
 
-  /** Whose states are to go with a commit of so many uplinks, though nothing new need be stored of them. */
-  slice(uplinks: number): readonly KnownLock[] {
-    return this.#unsettled.flushBatch(uplinks).filter(({ isTorn }) => !isTorn);
+  /** The locks whose dirty states are to be written with a commit of so many uplinks. */
+  takeDirty(uplinks: number): readonly KnownLock[] {
+    return this.#dirty.nextBatch(uplinks).filter(({ isTorn }) => !isTorn);
   }
 
-  /** A commit is on its way to the disk, with the states of these locks as they are: it lacks what is judged later. */
-  storing(settled: readonly KnownLock[]): void {
-    this.#unsettled.begin(settled);
+  /** A commit is being written, with the states of these locks as they are now. */
+  commitSent(settled: readonly KnownLock[]): void {
+    this.#dirty.flushStarted(settled);
   }
 
-  /** The commit was made: of so many uplinks, and with the states of these locks as they were when it set out. */
-  stored(uplinks: number, settled: readonly KnownLock[]): void {
-    this.#unsettled.stored(uplinks);
+  /** The commit is durable: so many uplinks, and the states of these locks as they were when it was sent. */
+  commitDone(uplinks: number, settled: readonly KnownLock[]): void {
+    this.#dirty.flushed(uplinks);
     for (const lock of settled) lock.isStored = true;
   }
 
   /**
-   * Forgets what was not stored of these locks. To be called while no commit is on its way.
+   * Discards what was not stored of these locks. To be called while no commit is being written.
    *
-   * @throws StoreFailure where the store can't be read; nothing of them is judged then until {@link settle} has read it
+   * @throws StoreFailure where the store can't be read; then they are not judged until {@link repairTorn} has read it
    */
   async reload(locks: ReadonlySet<KnownLock>): Promise<void> {
-    this.#unsettled.failed();
+    this.#dirty.flushFailed();
     if (locks.size === 0) return;
     const nowMs = this.#clock.now();
     let loaded: ReadonlyMap<number, LoadedState>;
@@ -341,18 +345,18 @@ export class Locks {
         [...locks].map(({ deviceId }) => deviceId),
       );
     } catch (error) {
-      for (const lock of locks) this.#lose(lock, error as Error);
+      for (const lock of locks) this.#stateLost(lock, error as Error);
       throw error;
     }
     for (const lock of locks) {
-      // What came of one that was lost before is not in its state: that is settled by itself.
+      // A lock that was lost before is repaired separately.
       if (lock.isLost) continue;
       const state = loaded.get(lock.deviceId)?.state;
-      this.#restate(lock, state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs));
+      this.#setState(lock, state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs));
     }
   }
 
-  /** From now on these are all of the lock's marks. They have been stored. */
+  /** Sets all marks of a lock, which have been stored. */
   mark(deviceId: number, marks: readonly number[]): void {
     this.#marks.set(deviceId, marks);
     const lock = this.#locks.get(deviceId);
@@ -361,71 +365,71 @@ export class Locks {
 
   readonly #marksOf = (deviceId: number): readonly number[] => this.#marks.get(deviceId) ?? NO_MARKS;
 
-  /** From now on this is what is known of the lock; null drops it. It has been stored. */
+  /** Replaces the state of a lock by one that has been stored; null drops the lock. */
   replace(deviceId: number, state: DeviceState | null): void {
     const lock = this.#locks.get(deviceId);
     if (lock === undefined) return;
-    this.#unsettled.delete(lock);
+    this.#dirty.delete(lock);
     if (state === null) {
-      if (lock.state.unjudged !== undefined) this.#turned.push({ lock, unjudged: undefined });
+      if (lock.state.unjudged !== undefined) this.#judgingChanges.push({ lock, unjudged: undefined });
       this.#torn.delete(lock);
       this.#locks.delete(deviceId);
-      // An entry that the heap has for it passes without a tick.
+      // Its entry in the heap of deadlines, if any, is then ignored.
       lock.dueMs = Number.POSITIVE_INFINITY;
       return;
     }
     lock.isStored = true;
-    this.#restate(lock, state);
+    this.#setState(lock, state);
   }
 
-  /** The lock has another state, which the store has or the log leads to. */
-  #restate(lock: KnownLock, state: DeviceState): void {
+  /** Sets a state that is stored, or to which the log leads. */
+  #setState(lock: KnownLock, state: DeviceState): void {
     const [before, now] = [lock.state.unjudged, state.unjudged];
     lock.state = state;
     lock.isTorn = false;
     lock.missed = 0;
     this.#torn.delete(lock);
-    if (before?.sinceMs !== now?.sinceMs) this.#turned.push({ lock, unjudged: now });
-    this.#renewed(lock);
+    if (before?.sinceMs !== now?.sinceMs) this.#judgingChanges.push({ lock, unjudged: now });
+    this.#scheduleDue(lock);
   }
 
-  #renewed(lock: KnownLock): void {
-    // Of a lock that isn't judged nothing falls due: an entry that the heap has for it passes without a tick.
+  #scheduleDue(lock: KnownLock): void {
+    // Nothing falls due for a lock that is not judged; its entry in the heap of deadlines is then ignored.
     if (lock.state.unjudged !== undefined) lock.dueMs = Number.POSITIVE_INFINITY;
     else this.#deadlines.set(lock, lock.state.belief.dueMs);
   }
 
-  /** The lock's presence as it is believed at this moment, where that may not be what was last told of it. */
+  /** The lock's presence at this moment, where it may differ from what was last announced. */
   presenceNow(lock: KnownLock): Presence | undefined {
     const { belief, unjudged } = lock.state;
     if (unjudged !== undefined) return undefined;
     const before = lock.presence;
-    // The usual case: it was online when it was last looked at, and still is, over the same connection.
+    // The usual case: it was online before and still is, over the same connection.
     if (before.presence === 'online' && belief.isConnected && before.sinceMs === belief.connectedSinceMs)
       return undefined;
-    return this.#guard(lock, () => presence(POWER_MODEL, belief, this.#clock.now()));
+    return this.#guardLock(lock, () => presence(POWER_MODEL, belief, this.#clock.now()));
   }
 
-  /** What this presence rests on is stored, and it is told from now on. Whether it is news. */
+  /** Sets the announced presence, once what it rests on is stored. Returns whether it is a change. */
   reportPresence(lock: KnownLock, now: Presence): boolean {
     const before = lock.presence;
     lock.presence = now;
     return now.presence !== before.presence || (now.presence === 'late' && now.rule !== (before as typeof now).rule);
   }
 
-  /** Sees to it that ticks are asked for when they are due. To be called after events were judged. */
+  /** Arms the timer for the next tick. To be called after events were judged. */
   arm(): void {
     const dueMs = this.#deadlines.firstMs;
     if (dueMs === this.#timerDueMs) return;
     this.#timer?.cancel();
     this.#timerDueMs = dueMs;
     if (dueMs === Number.POSITIVE_INFINITY) return;
-    // A lapse begins after its time, not at it.
+    // A lapse starts after its due time, not at it.
     const delay = Math.min(Math.max(dueMs - this.#clock.now() + 1, 1), LONGEST_SLEEP);
     this.#timer = this.#clock.after(delay, () => this.#wake());
   }
 
-  /** Asks for no more ticks. */
+  /** Requests no more ticks. */
   stop(): void {
     this.#timer?.cancel();
   }
@@ -457,8 +461,8 @@ export class Locks {
       missed: 0,
     };
     this.#locks.set(deviceId, lock);
-    this.#renewed(lock);
-    lock.presence = this.#guard(lock, () => presence(POWER_MODEL, state.belief, this.#clock.now())) ?? NEVER_SEEN;
+    this.#scheduleDue(lock);
+    lock.presence = this.#guardLock(lock, () => presence(POWER_MODEL, state.belief, this.#clock.now())) ?? NEVER_SEEN;
     return lock;
   }
 }

@@ -1,8 +1,7 @@
 /**
- * A lock's log, judged once more in the order in which it came. What the judge finds on the way is in the store
- * already, but for the time in which the lock was not judged.
+ * Replays a lock's log: judges it again in the order of arrival. What the judge finds on the way is in the store
+ * already, except for the time in which the lock was not judged.
  */
-
 import { type Finding, type JudgeEvent, newVerdict, type Verdict } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -12,9 +11,9 @@ import type { Judged, Store, StoredUplink } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, noteUplink } from './device-state.js';
 import { isLegible, judgeEventOf } from './log-entry.js';
 
-/** Entries of the log read at once. */
+/** How many entries of the log are read at once. */
 const PIECE = 500;
-/** The newest findings of a lock, which are looked through for what the judge finds anew. */
+/** How many of a lock's newest findings are compared with those of the replay. */
 const FINDINGS_LOOKED_AT = 1000;
 
 export interface ReplayedLock {
@@ -23,9 +22,9 @@ export interface ReplayedLock {
 }
 
 /**
- * All that is stored of a lock; undefined where nothing is.
+ * The state that a lock's whole log leads to; undefined where the log has nothing of it.
  *
- * @param onVerdict told what the judge makes of each event; with it, entries that are damaged are left out
+ * @param onVerdict called with the verdict on each event; where it is given, damaged entries are skipped
  * @throws JudgeFailure
  * @throws Error where the log can't be read, or an entry of it is damaged
  */
@@ -50,13 +49,13 @@ export async function replayLog(
 }
 
 /**
- * A lock's state as the whole log makes it, and what is found of the time in which it was not judged: what was found
- * before is in the store.
+ * The state that a lock's whole log leads to, and the findings of the time in which it was not judged; earlier ones are
+ * in the store.
  *
  * @throws JudgeFailure
  * @throws StoreFailure
  */
-export async function remakeState<Lock extends ReplayedLock & { readonly state: DeviceState }>(
+export async function replayState<Lock extends ReplayedLock & { readonly state: DeviceState }>(
   store: Pick<Store, 'readLog' | 'readFindings' | 'marks'>,
   judging: Judging,
   lock: Lock,
@@ -64,23 +63,23 @@ export async function remakeState<Lock extends ReplayedLock & { readonly state: 
   const { deviceId } = lock;
   const sinceMs = lock.state.unjudged?.sinceMs ?? Number.POSITIVE_INFINITY;
   const known = await store.readFindings(deviceId, FINDINGS_LOOKED_AT);
-  const names = new Set(known.map(({ finding }) => nameOf(finding)));
+  const knownKeys = new Set(known.map(({ finding }) => findingKey(finding)));
   const judged: Judged[] = [];
   const state = await replayLog(store, judging, lock, ({ atMs }, { withdrawn, findings }) => {
     if (atMs < sinceMs) return;
-    const news = findings.filter((finding) => !names.has(nameOf(finding)));
+    const news = findings.filter((finding) => !knownKeys.has(findingKey(finding)));
     if (news.length > 0 || withdrawn.length > 0) judged.push({ deviceId, withdrawn, findings: news });
   });
   const { unjudged: _mark, ...before } = lock.state;
   return { lock, state: state ?? before, judged };
 }
 
-/** What tells findings apart. */
-function nameOf({ rule, about, atMs }: Finding): string {
+/** Identifies a finding. */
+function findingKey({ rule, about, atMs }: Finding): string {
   return JSON.stringify([rule, about, atMs]);
 }
 
-/** Judges an event of the log. @throws JudgeFailure, and then the state is not to be used */
+/** Judges an event of the log. @throws JudgeFailure; then the state must not be used */
 export function judgeAgain({ judge }: Judging, state: DeviceState, event: JudgeEvent): Verdict {
   const verdict = newVerdict();
   try {
@@ -93,7 +92,7 @@ export function judgeAgain({ judge }: Judging, state: DeviceState, event: JudgeE
   return verdict;
 }
 
-/** Judges a stored uplink. @throws JudgeFailure; Error where its bytes are damaged, and then the state is as it was */
+/** Judges a stored uplink. @throws JudgeFailure; Error where its bytes are damaged, and then the state is unchanged */
 export function judgeStored(
   judging: Judging,
   state: DeviceState,

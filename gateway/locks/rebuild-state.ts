@@ -1,29 +1,28 @@
 /**
- * States from the store and the log. Where a row that had one is damaged, all that was stored of its lock is judged
- * once more. Where it is only old (dirty-states.ts), the uplinks that came after it are. A lock of which the judge
- * throws has the state of before, and a mark that it is not judged (ingest/judging.ts).
+ * Loads states from the store and brings them up to the log. Where a stored state is only old (dirty-states.ts), the
+ * uplinks after it are judged again. Where its row is damaged, the lock's whole log is. Where the judge throws, the
+ * lock gets its previous state and a mark that it is not judged (ingest/judging.ts).
  */
-
 import type { StateRebuilt } from '../events.js';
 import { JudgeFailure, type Judging, messageOf, type Unjudged } from '../ingest/judging.js';
 import { StoreFailure } from '../store/contract/errors.js';
 import type { Store, StoredState } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, readDeviceState } from './device-state.js';
-import { MOST_DIRTY } from './dirty-states.js';
+import { MAX_DIRTY_UPLINKS } from './dirty-states.js';
 import { judgeStored, type ReplayedLock, replayLog } from './log-replay.js';
 
-/** Uplinks read at once. */
+/** How many uplinks are read at once. */
 const PIECE = 500;
 
-/** What is said of a row that a disk changed. */
+/** What is reported about a row that does not fit its checksum. */
 const DAMAGED_STATE = 'the stored state does not fit its checksum';
 
 /** A lock's state as the store and the log have it. */
 export interface LoadedState extends ReplayedLock {
   state: DeviceState;
-  /** Uplinks that came after it was stored were judged. */
+  /** Uplinks that arrived after it was stored were judged again. */
   isReplayed: boolean;
-  /** What was made anew because it could not be read, and what of. */
+  /** Why it was rebuilt and from what; undefined where it was not. */
   rebuilt: { readonly why: string; readonly from: StateRebuilt['from'] } | undefined;
 }
 
@@ -35,7 +34,7 @@ interface Loading {
 }
 
 /**
- * The states of all locks that have one, or of these.
+ * The states of all locks that have one, or of those with these ids.
  *
  * @throws StoreFailure where the store can't be read
  */
@@ -45,19 +44,19 @@ export async function loadStates(
 ): Promise<ReadonlyMap<number, LoadedState>> {
   const { store, judging } = loading;
   const loaded = new Map<number, LoadedState>();
-  const withTail = new Map<number, LoadedState>();
+  const behindLog = new Map<number, LoadedState>();
   for (const row of await store.readDeviceStates(deviceIds)) {
     const each = await loadState(loading, row);
     loaded.set(row.deviceId, each);
-    if (each.rebuilt === undefined && each.state.unjudged === undefined) withTail.set(row.deviceId, each);
+    if (each.rebuilt === undefined && each.state.unjudged === undefined) behindLog.set(row.deviceId, each);
   }
-  const failed = await replayTail(store, judging, withTail, deviceIds);
+  const failed = await replayUnflushed(store, judging, behindLog, deviceIds);
   if (failed.size === 0) return loaded;
-  // What the judge left half done is thrown away: their rows are read again, and judged up to where it fails.
+  // States that the judge left half written are discarded: their rows are read again, and judged up to where it fails.
   const ids = [...failed.keys()];
   const again = new Map<number, LoadedState>();
   for (const row of await store.readDeviceStates(ids)) again.set(row.deviceId, await loadState(loading, row));
-  await replayTail(store, judging, again, ids, failed);
+  await replayUnflushed(store, judging, again, ids, failed);
   for (const [deviceId, each] of again) {
     const { why = '' } = failed.get(deviceId) ?? {};
     loaded.set(deviceId, { ...each, state: { ...each.state, unjudged: unjudgedNow(loading, why) } });
@@ -81,7 +80,7 @@ async function loadState(loading: Loading, row: StoredState): Promise<LoadedStat
   return { deviceId, mac, state, isReplayed: false, rebuilt: undefined };
 }
 
-/** One for which the log is no help either begins as a new lock's does. */
+/** Rebuilds a state from the log; where that can't be read either, the lock starts as a new one. */
 async function rebuildState(
   loading: Loading,
   lock: ReplayedLock,
@@ -94,12 +93,12 @@ async function rebuildState(
   } catch (error) {
     if (error instanceof JudgeFailure)
       return { state: { ...nothing, unjudged: unjudgedNow(loading, messageOf(error.cause)) }, from: 'nothing' };
-    // The damage is not in the state alone. A lock that is new to its gateway is better than none.
+    // The log is damaged too. A lock that starts as new is better than none.
   }
   return { state: nothing, from: 'nothing' };
 }
 
-/** Another version failed to judge the lock: this one tries, once. */
+/** Another version failed to judge the lock: this one tries once. */
 async function tryAgain(loading: Loading, lock: ReplayedLock, before: DeviceState): Promise<DeviceState> {
   try {
     return (await replayLog(loading.store, loading.judging, lock)) ?? withoutMark(before);
@@ -121,29 +120,29 @@ function unjudgedNow({ judging, nowMs }: Loading, why: string): Unjudged {
   return { sinceMs: nowMs, why, version: judging.version };
 }
 
-/** Where the judge failed: how many uplinks it judged before, and what it threw. */
-interface TailFailure {
+/** Where the judge failed in a replay: how many uplinks it had judged before, and what it threw. */
+interface ReplayFailure {
   readonly judged: number;
   readonly why: string;
 }
 
 /**
- * Brings states up to the log: judges what came after each was stored. An uplink that is damaged is left out. Returns
- * where the judge failed.
+ * Brings states up to the log: judges the uplinks after each was stored. Damaged uplinks are skipped. Returns where the
+ * judge failed.
  *
- * @param until judges no further than that
+ * @param until stops before these failures
  */
-async function replayTail(
+async function replayUnflushed(
   store: Store,
   judging: Judging,
   states: ReadonlyMap<number, LoadedState>,
   deviceIds?: readonly number[],
-  until: ReadonlyMap<number, TailFailure> = new Map(),
-): Promise<Map<number, TailFailure>> {
-  const failed = new Map<number, TailFailure>();
+  until: ReadonlyMap<number, ReplayFailure> = new Map(),
+): Promise<Map<number, ReplayFailure>> {
+  const failed = new Map<number, ReplayFailure>();
   const judged = new Map<number, number>();
   const marks = await store.marks.readAll();
-  for await (const piece of store.readUplinksAfterStates(MOST_DIRTY, PIECE, deviceIds)) {
+  for await (const piece of store.readUplinksAfterStates(MAX_DIRTY_UPLINKS, PIECE, deviceIds)) {
     for (const uplink of piece) {
       const { deviceId } = uplink;
       const loaded = states.get(deviceId);

@@ -1,8 +1,7 @@
 /**
- * What is known of a lock, made again from its log after it was marked as reflashed: all of the log is judged once
- * more, in the order of arrival, with the lives that the marks make (protocol.md §1). What rests on receipt alone does
- * not depend on lives, and stays as it was. What the judge finds on the way is in the store already, and is not
- * reported again.
+ * Rebuilds a lock's state from its log after it was marked as reflashed: the whole log is judged again in the order of
+ * arrival, with the lives that the marks define (protocol.md §1). What rests only on times of receipt does not depend
+ * on lives, and stays as it was. What the judge finds on the way is in the store already and not reported again.
  */
 import { afterThisTurn } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -17,15 +16,15 @@ import { type DeviceState, newDeviceState } from './device-state.js';
 import { judgeEventOf } from './log-entry.js';
 import { judgeAgain } from './log-replay.js';
 
-/** Entries of the log that are judged between two turns of the event loop: some 5 ms. */
+/** How many entries are judged in one turn of the event loop: some 5 ms. */
 const PIECE = 250;
 
-export interface RelivedParts {
+export interface LivesReplayParts {
   readonly store: Pick<Store, 'readLogPieces'>;
   readonly judging: Judging;
 }
 
-export class RelivedState {
+export class LivesReplay {
   readonly #log: { next(): Promise<LogEntry[]> };
   readonly #judging: Judging;
   readonly #mac: Mac;
@@ -33,7 +32,7 @@ export class RelivedState {
   #state: DeviceState | undefined;
 
   /** @param marks all of the lock's, the new one among them */
-  constructor({ store, judging }: RelivedParts, deviceId: number, mac: Mac, marks: readonly number[]) {
+  constructor({ store, judging }: LivesReplayParts, deviceId: number, mac: Mac, marks: readonly number[]) {
     this.#judging = judging;
     this.#log = store.readLogPieces(deviceId, PIECE);
     this.#mac = mac;
@@ -41,19 +40,19 @@ export class RelivedState {
   }
 
   /**
-   * Judges what of the log has not been judged yet. May be called again, for what has come since.
+   * Judges the part of the log that has not been judged yet. May be called again for what has arrived since.
    *
    * @throws LockgateError `judge-failed`
    */
   async catchUp(): Promise<void> {
     for (let piece = await this.#log.next(); piece.length > 0; piece = await this.#log.next()) {
-      for (const entry of piece) this.#take(entry);
+      for (const entry of piece) this.#judgeEntry(entry);
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
   }
 
-  /** An uplink whose stored bytes are damaged is left out. */
-  #take(entry: LogEntry): void {
+  /** Judges one entry; an uplink whose stored bytes are damaged is skipped. */
+  #judgeEntry(entry: LogEntry): void {
     let event: ReturnType<typeof judgeEventOf>;
     try {
       event = judgeEventOf(entry, this.#marks);
@@ -70,10 +69,10 @@ export class RelivedState {
     }
   }
 
-  /** The state instead of `known`, which is the lock's until now. Where the log has nothing, that is what it was. */
-  instead(known: DeviceState): DeviceState {
+  /** The rebuilt state, to replace `known`, the lock's state until now. Where the log has nothing, `known` itself. */
+  replace(known: DeviceState): DeviceState {
     const state = this.#state;
-    // One that is not judged stays as it is until it is judged again.
+    // A lock that is not judged keeps its state until it is judged again.
     if (state === undefined || known.unjudged !== undefined) return known;
     keepReceipt(state.belief, known.belief);
     const { usedTo } = known;
@@ -81,7 +80,7 @@ export class RelivedState {
   }
 }
 
-/** What is believed of the connection, of commands and of time follows receipt, of which the log may lack a part. */
+/** Beliefs about the connection, commands and time follow receipt, and the log may lack part of that. */
 function keepReceipt(belief: Belief, known: Belief): void {
   belief.nowMs = known.nowMs;
   belief.isConnected = known.isConnected;
@@ -95,11 +94,11 @@ function keepReceipt(belief: Belief, known: Belief): void {
   belief.isUnexplainedReported = known.isUnexplainedReported;
   belief.airplaneSwitches = known.airplaneSwitches;
   belief.suspendedSinceMs = known.suspendedSinceMs;
-  // A silence that was reported, and is still the same one, is not reported again.
+  // A silence that was reported is not reported again while it is the same one.
   belief.isOverdueReported = known.isOverdueReported && isSameSilence('period-overdue', belief, known);
   belief.isWindowReported = known.isWindowReported && isSameSilence('window-offline', belief, known);
   belief.isRecoveryReported = known.isRecoveryReported && isSameSilence('recovery-offline', belief, known);
-  // Whatever has lapsed by now is found with the next tick.
+  // What has lapsed by now is found with the next tick.
   belief.dueMs = known.nowMs;
 }
 

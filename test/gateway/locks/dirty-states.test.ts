@@ -1,7 +1,7 @@
 // A lock's state is written now and then, since the log has what leads to it. Whenever the gateway is killed, the next
 // one believes of every lock what this one did.
 import t from 'tap';
-import { DirtyStates, MOST_DIRTY } from '../../../gateway/locks/dirty-states.js';
+import { DirtyStates, MAX_DIRTY_UPLINKS } from '../../../gateway/locks/dirty-states.js';
 import { RandomHistory } from '../../helpers/pair/random-history.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -34,28 +34,28 @@ t.test('what a state lacks is among the newest uplinks, and no commit has to car
   const LOCKS = 1000;
   const BATCH = 500;
   const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }));
-  const unsettled = new DirtyStates<{ readonly deviceId: number }>();
+  const dirty = new DirtyStates<{ readonly deviceId: number }>();
   const lackSince = new Map<{ readonly deviceId: number }, number>();
   let [stored, written, most, oldest] = [0, 0, 0, 0];
   for (let commit = 0; commit < 600; commit++) {
     for (let at = 0; at < BATCH; at++) {
       const lock = locks[(commit * BATCH + at) % LOCKS] as { readonly deviceId: number };
-      unsettled.add(lock);
+      dirty.add(lock);
       if (!lackSince.has(lock)) lackSince.set(lock, stored + at);
     }
-    const slice = unsettled.flushBatch(BATCH);
+    const batch = dirty.nextBatch(BATCH);
     stored += BATCH;
-    unsettled.stored(BATCH);
-    for (const lock of slice) {
+    dirty.flushed(BATCH);
+    for (const lock of batch) {
       oldest = Math.max(oldest, stored - (lackSince.get(lock) as number));
-      unsettled.delete(lock);
+      dirty.delete(lock);
       lackSince.delete(lock);
     }
-    written += slice.length;
-    most = Math.max(most, slice.length);
+    written += batch.length;
+    most = Math.max(most, batch.length);
   }
   for (const since of lackSince.values()) oldest = Math.max(oldest, stored - since);
-  t.ok(oldest <= MOST_DIRTY, `the oldest lacked one ${oldest} uplinks back`);
+  t.ok(oldest <= MAX_DIRTY_UPLINKS, `the oldest lacked one ${oldest} uplinks back`);
   t.ok(written / stored <= 0.05, `${written} states for ${stored} uplinks`);
   t.ok(most <= BATCH / 5, `at most ${most} states with a commit of ${BATCH} uplinks`);
   t.end();
