@@ -1,16 +1,16 @@
-/** What the caller got wrong in several places at once, each with where it stands (RFC 9457's example of `errors`). */
+/** An error with several faults of a request, each with its place (like `errors` in RFC 9457's example). */
 import { LockgateError } from '../proto/errors.js';
 
-/** Faults of one request that are told; of the rest there is only a count. */
+/** How many faults of one request are reported; the rest is only counted. */
 export const FAULTS_REPORTED = 100;
 
-/** What is wrong with one member of what was sent: a JSON pointer and a sentence (RFC 9457). */
+/** One fault of a request: a JSON pointer and a sentence (RFC 9457). */
 export interface Fault {
   readonly pointer: string;
   readonly detail: string;
 }
 
-/** What the caller got wrong, in several places. */
+/** Several faults of a request. */
 export class ManyFaults extends LockgateError {
   readonly faults: readonly Fault[];
 

@@ -1,8 +1,8 @@
 /**
- * How the gateway stops: its parts in the order opposite to that of their start, each to its end, all within one limit.
+ * Stops the gateway: its parts in the reverse order of their start, one after the other, all within one limit.
  *
- * Every part bounds what strangers can do to its end (a delivery that hangs, a lock or a `tail` that doesn't read). The
- * limit is for what nobody thought of: then it is said what hung, and the process has to be ended.
+ * Each part bounds how long outsiders can delay its stop (a delivery that hangs, a lock or a `tail` that does not
+ * read). The limit is for the unforeseen: then the error names the part that hangs, and the process must be ended.
  */
 import { type Clock, type Milliseconds, Seconds } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
@@ -10,22 +10,22 @@ import { LockgateError } from '../proto/errors.js';
 /** For the whole stop: a second less than the ten that quality.md §2 gives the process. */
 export const STOP_LIMIT: Milliseconds = Seconds(9);
 
-/** Ends one part. */
+/** Stops one part. */
 export interface StopStep {
   (): Promise<void>;
-  /** What it ends, for the sentence that says what hung. */
+  /** The name of the part, for the error. */
   what?: string;
 }
 
-/** A step that has a name. */
+/** A step with a name. */
 export function stopStep(what: string, stop: () => Promise<void>): StopStep {
   return Object.assign(() => stop(), { what });
 }
 
 /**
- * Runs the steps, the last first. One that fails keeps none of the others from running; its error is thrown at the end.
+ * Runs the steps, the last first. Where one fails, the others still run; its error is thrown at the end.
  *
- * @throws LockgateError `stop-hung` where it takes longer than {@link STOP_LIMIT}; what hangs goes on hanging
+ * @throws LockgateError `stop-hung` where it takes longer than {@link STOP_LIMIT}; what hangs is not interrupted
  */
 export async function stopAll(steps: readonly StopStep[], clock: Clock): Promise<void> {
   let current: StopStep | undefined;

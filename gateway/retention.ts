@@ -1,17 +1,18 @@
 /**
- * Forgetting by age: what was received longer ago than the settings allow is deleted, in small steps with pauses, so
- * that pings never wait for more than one of them.
+ * Deletes what was received longer ago than the settings allow, in small steps with pauses, so that a ping never waits
+ * for more than one of them.
  *
- * An event that a URL has not had yet stays, however old it is, until the URL has it or is disabled. A repeat of what
- * was deleted would be new again; uplinks may be 30 days late (protocol.md §3), so nothing younger than that goes.
+ * An event that was not delivered to a URL yet stays, however old it is, until it is delivered or the URL is disabled.
+ * A repeat of a deleted uplink would count as new; uplinks may be 30 days late (protocol.md §3), so nothing younger
+ * than that is deleted.
  */
 import { type Clock, Days, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
 import type { GatewayEvents, Swept } from './events.js';
 import { AGING_TABLES, type Store } from './store/contract/store.js';
 
-/** Rows looked at in one step, which is one transaction of some milliseconds. */
+/** Rows examined in one step, which is one transaction of some milliseconds. */
 const STEP_ROWS = 200;
-/** The pause between two steps, in which the store is the pings'. */
+/** The pause between two steps, which leaves the store to the pings. */
 const STEP_PAUSE: Milliseconds = 20;
 /** From the start of the gateway to the first sweep, and from the end of one to the next. */
 const FIRST_AFTER = Minutes(1);
@@ -20,11 +21,11 @@ const SWEEP_EVERY = Hours(1);
 export interface RetentionParts {
   readonly store: Pick<Store, 'deleteOld'>;
   readonly events: GatewayEvents;
-  /** How long things are kept, in days; 0 for ever. */
+  /** How long things are stored, in days; 0 for ever. */
   readonly keepDays: number;
-  /** The wall's, for the pace. */
+  /** The wall clock, for the intervals. */
   readonly clock: Clock;
-  /** The run's clock, by which the log's times are. */
+  /** The run's clock, which stamped the log. */
   readonly runClock: Clock;
 }
 
@@ -43,7 +44,7 @@ export class Retention {
     if (this.#parts.keepDays > 0) this.#sweepAfter(FIRST_AFTER);
   }
 
-  /** Ends after the step that is under way. */
+  /** Resolves after the step that is under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -65,7 +66,7 @@ export class Retention {
     try {
       for (const table of AGING_TABLES) await this.#sweepTable(table, swept);
     } catch (error) {
-      // The next sweep goes on where this one could not.
+      // The next sweep tries again.
       events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
     }
     if (swept.uplinks + swept.others + swept.held > 0) events.emit('swept', { atMs: runClock.now(), ...swept });

@@ -1,72 +1,73 @@
 /**
- * Stands between the machine's clock and all that can't be undone: what is deleted by age, months that are closed, what
- * expires (quality.md §2).
+ * Guards what can't be undone (deletion by age, closed months, expiry) against a wrong machine clock (quality.md §2).
  *
- * The gateway keeps two clocks that run by the monotonic one, `wall` and `run`, and both are *confirmed* times. Once a
- * second they are held against the machine's date:
+ * The gateway has two clocks that run by the monotonic one, `wall` and `run`. Both show *confirmed* times. Once a
+ * second they are compared with the machine's date, and the guard is in one of three states:
  *
- * - agrees: it is at most a day ahead and 5 min behind. `wall` follows it forward, not back, and `run` follows `wall`.
- * - ahead: it leapt, by more than a day past what was last noted. Both go on from where they were.
- * - behind: it was set back. Both go on from where they were.
+ * - `agrees`: the date is at most a day ahead and 5 min behind. `wall` follows it forward, not back; `run` follows
+ *   `wall`.
+ * - `ahead`: the date leapt, by more than a day past the confirmed time. Both clocks ignore it and run on.
+ * - `behind`: the date was set back by more than 5 min. Both clocks ignore it and run on.
  *
- * From *ahead* and *behind* there are three ways out: locks' fresh pings agree with the machine's clock, an operator
- * confirms it, or it comes back. The first two set `wall` to it. Since nothing was stored under the time that nobody
- * confirmed, there is nothing to take back where it proves wrong.
+ * Every state may follow every other, since the machine's clock may be set to anything. The guard returns to `agrees`
+ * when fresh pings of locks agree with the date, when an operator confirms it, or when it comes back. In the first two
+ * cases `wall` is set to it. Nothing is stored under an unconfirmed time, so nothing has to be taken back if it was
+ * wrong.
  *
- * In a sped-up run `run` goes its own way, and follows nobody.
+ * In a sped-up run, `run` follows nothing.
  */
 import { Days, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { AGREES_WITHIN, ClockWitnesses, type LockCount, type Testimony } from './clock-witnesses.js';
 import type { MachineClock } from './machine-clock.js';
 import { SteadyClock } from './steady-clock.js';
 
-/** A machine's clock further ahead than this is not believed by itself. */
+/** A machine clock that is further ahead than this needs confirmation. */
 export const LEAP_OVER: Milliseconds = Days(1);
-/** A clock that is further behind than this is reported. */
+/** A machine clock that is further behind than this is reported. */
 export const BEHIND_OVER: Milliseconds = Minutes(5);
-/** A step of the run's clock that is longer is not taken for silence of the locks. */
+/** Longer steps of the run's clock do not count as silence of the locks. */
 const SILENT_STEP: Milliseconds = Minutes(1);
 
 export const CLOCK_STATES = ['agrees', 'ahead', 'behind'] as const;
 export type ClockState = (typeof CLOCK_STATES)[number];
 
-/** How the machine's clock stands to the confirmed one. Times are ms since the epoch. */
+/** The machine's clock compared with the confirmed one. Times are ms since the epoch. */
 export interface ClockReading {
   readonly state: ClockState;
   readonly machineMs: number;
   readonly confirmedMs: number;
-  /** Since when it does not agree, by the confirmed clock; null where it does. */
+  /** Since when they disagree, by the confirmed clock; null where they agree. */
   readonly sinceMs: number | null;
-  /** How many locks agree with the machine's clock while nobody else confirms it, and how many have to. */
+  /** How many locks agree with the machine's clock while it is in doubt, and how many must; null where unknown. */
   readonly agreeing: number;
   readonly needed: number | null;
 }
 
-/** Who or what made the clocks agree again; null where they don't. */
+/** Who or what made the clocks agree again; null where they do not. */
 export type ClockAuthority = 'locks' | 'operator' | 'machine' | null;
 
 /** A step of the run's clock: from when to when, ms since the epoch. */
 export interface RunStep {
   readonly fromMs: number;
   readonly toMs: number;
-  /** Since when the machine's clock was not believed, by the run's clock; null where it was all the time. */
+  /** Since when the machine's clock was in doubt, by the run's clock; null where it was not. */
   readonly doubtedSinceMs: number | null;
 }
 
 export interface ClockGuardParts {
   readonly machine: MachineClock;
-  /** Where the two clocks go on, ms since the epoch. */
+  /** Where the two clocks start, ms since the epoch. */
   readonly wallMs: number;
   readonly runMs: number;
-  /** How many times as fast as life `run` goes; at any other speed than 1 it does not follow `wall`. */
+  /** The speed of `run` relative to real time; at any other speed than 1 it does not follow `wall`. */
   readonly speed: number;
-  /** Told when the state changed, or the machine's clock leapt again. */
+  /** Called when the state changed, or the machine's clock leapt again. */
   readonly onTurn: (reading: ClockReading, by: ClockAuthority) => void;
-  /** Told of a step of the run's clock of over a minute; it calls `take`, which makes the step, exactly once. */
+  /** Called before a step of the run's clock of over a minute. It must call `take`, which makes the step, once. */
   readonly onStep: (step: RunStep, take: () => void) => void;
 }
 
-/** While the machine's clock is not believed. */
+/** The doubt about the machine's clock, in the states `ahead` and `behind`. */
 interface Doubt {
   readonly state: 'ahead' | 'behind';
   /** By how much the machine's clock is ahead of the confirmed one; negative where it is behind. */
@@ -90,7 +91,7 @@ export class ClockGuard {
     this.run = new SteadyClock(machine, runMs, speed);
   }
 
-  /** Whether the machine's clock waits to be confirmed: then every uplink is of interest. */
+  /** Whether the machine's clock waits to be confirmed. Then every uplink is to be passed to {@link hear}. */
   get isDoubted(): boolean {
     return this.#doubt !== undefined;
   }
@@ -107,7 +108,7 @@ export class ClockGuard {
     return { state, machineMs, confirmedMs, sinceMs, agreeing, needed };
   }
 
-  /** Holds both clocks against the machine's. To be called often. */
+  /** Compares both clocks with the machine's. To be called once a second. */
   look(): void {
     const machineMs = this.#parts.machine.wall();
     const aheadMs = machineMs - this.wall.now();
@@ -126,13 +127,13 @@ export class ClockGuard {
     this.#parts.onTurn(this.reading(), null);
   }
 
-  /** An uplink came. Where its lock is the last that was needed, the machine's clock is confirmed when this returns. */
+  /** Takes an uplink into account. If its lock is the last that was needed, this confirms the machine's clock. */
   hear(testimony: Testimony): void {
     this.#doubt?.witnesses.hear(testimony, this.#parts.machine.wall());
     this.#askWitnesses();
   }
 
-  /** So many locks are in service. */
+  /** Sets how many locks are in service. */
   expect(count: LockCount): void {
     this.#lockCount = count;
     this.#doubt?.witnesses.expect(count);
@@ -143,9 +144,9 @@ export class ClockGuard {
     if (this.#doubt?.witnesses.areEnough === true) this.confirm('locks');
   }
 
-  /** The machine's clock is right. */
+  /** Declares the machine's clock right. */
   confirm(by: 'locks' | 'operator'): void {
-    // It may have been set since the last look.
+    // It may have been set since the last comparison.
     this.look();
     if (this.#doubt === undefined) return;
     this.wall.set(this.#parts.machine.wall());
@@ -153,16 +154,16 @@ export class ClockGuard {
   }
 
   /**
-   * Whether something that was made at one time and expires at another may be over or not, for all that is known: by
-   * the confirmed clock it is not, by the machine's it is. Both times are by the run's clock. What was made since the
-   * machine's clock leapt is not in doubt, since the run's clock has measured its time.
+   * Whether it is uncertain that something has expired: by the confirmed clock it has not, by the machine's it has.
+   * Both times are by the run's clock. What was made after the leap is certain, since the run's clock has measured its
+   * age.
    */
   isExpiryDoubtful(madeAtMs: number, expiresAtMs: number): boolean {
     if (this.#doubt?.state !== 'ahead' || madeAtMs > this.#doubt.sinceRunMs) return false;
     return expiresAtMs <= this.run.now() + this.#doubt.aheadMs;
   }
 
-  /** The two agree: the run's clock follows, and whoever heard of the doubt hears that it is over. */
+  /** The clocks agree: the run's clock follows, and the end of a doubt is reported. */
   #agree(by: ClockAuthority): void {
     const doubtedSinceMs = this.#doubt?.sinceRunMs ?? null;
     const wasDoubted = this.#doubt !== undefined;

@@ -1,26 +1,26 @@
 /**
- * Locks that confirm the machine's clock: five, or all of the store where there are fewer, each with a fresh ping whose
- * own time agrees with it (quality.md §2).
+ * Counts the locks that confirm the machine's clock: five are needed, or all of the store where there are fewer, each
+ * with a fresh ping whose own time agrees with it (quality.md §2).
  *
- * Simulated locks count only in a store that has no others: they take their time from a gateway or from a machine such
- * as this one, so they know no better.
+ * Simulated locks count only in a store that has no others: they take their time from a gateway or a machine such as
+ * this one.
  */
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Source } from '../../proto/wire/ping.js';
 
-/** How many locks are believed. */
+/** How many locks are needed. */
 export const WITNESSES_NEEDED = 5;
-/** By how much a lock's time may differ from the machine's and still agree with it. */
+/** By how much a lock's time may differ from the machine's and still count as agreeing. */
 export const AGREES_WITHIN: Milliseconds = Minutes(5);
 
-/** An uplink, as far as it says what time it is. */
+/** What an uplink tells about the time. */
 export interface Testimony {
   readonly deviceId: number;
   readonly source: Source;
   readonly simulated: boolean;
   /** When the lock made it, by its own clock, ms since the epoch. */
   readonly timeMs: number;
-  /** How many uplinks made earlier still wait in the lock: what comes with others behind it need not be fresh. */
+  /** How many earlier uplinks the lock still has buffered. Where that is not 0, this one may not be fresh. */
   readonly kept: number;
 }
 
@@ -39,11 +39,11 @@ export class ClockWitnesses {
   hear({ deviceId, source, simulated, timeMs, kept }: Testimony, machineMs: number): void {
     if (source !== 'lock' || kept !== 0 || !(Math.abs(timeMs - machineMs) <= AGREES_WITHIN)) return;
     const witnesses = simulated ? this.#simulated : this.#real;
-    // More than are needed need not be known.
+    // No more than needed are remembered.
     if (witnesses.size < WITNESSES_NEEDED) witnesses.add(deviceId);
   }
 
-  /** From now on there are so many locks that could be heard. */
+  /** Sets how many locks there are. */
   expect(count: LockCount): void {
     this.#count = count;
   }
@@ -53,7 +53,7 @@ export class ClockWitnesses {
     return this.#count?.real === 0 ? this.#simulated.size : this.#real.size;
   }
 
-  /** How many have to; null where there is no lock that could, or nobody has counted them yet. */
+  /** How many must agree; null where there are no locks, or they have not been counted yet. */
   get needed(): number | null {
     if (this.#count === undefined) return null;
     const { real, simulated } = this.#count;

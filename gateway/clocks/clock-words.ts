@@ -1,10 +1,9 @@
-/** What there is to say of a clock that leapt, for people. Pure. */
-
+/** Sentences for people about a clock that leapt. Pure. */
 import { describeSpan } from '../../proto/power/judge/words.js';
 import { isDatable, toDate } from '../../proto/wire/ping-json.js';
 import type { ClockAuthority, ClockReading } from './clock-guard.js';
 
-/** How the machine's clock stands, and what follows from that, as one sentence. */
+/** How the machine's clock compares, and what follows from that, as one sentence. */
 export function clockText({ state, machineMs, confirmedMs, needed }: ClockReading): string {
   if (state === 'agrees') return `the machine’s clock says ${dateText(machineMs)}, and is believed`;
   const by = `${describeSpan(machineMs - confirmedMs)} ${state === 'ahead' ? 'ahead of' : 'behind'}`;
@@ -20,7 +19,7 @@ export function clockText({ state, machineMs, confirmedMs, needed }: ClockReadin
   );
 }
 
-/** Why it is believed again. */
+/** Why it is trusted again. */
 export function believedText(by: ClockAuthority): string {
   if (by === 'locks') return 'fresh pings of locks agree with it';
   return by === 'operator' ? 'an operator confirmed it' : 'it came back to the time that was noted';

@@ -1,9 +1,9 @@
 /**
- * The gateway's two clocks, which the store keeps: where they stood when a gateway was last seen to run is what a
- * machine's clock is held against at the next start (clock-guard.ts).
+ * The gateway's two clocks, whose times are recorded in the store every few seconds. At the next start the machine's
+ * clock is compared with the recorded times (clock-guard.ts).
  *
- * Both are confirmed times, so what the store has of them is one too: a clock that leapt and was not confirmed is in no
- * row. The newest receipt counts beside the notes, since receipts are by the run's clock.
+ * Both show confirmed times, so only confirmed times are recorded. The time of the newest receipt counts too, since
+ * receipts are stamped by the run's clock.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import { type StopStep, stopStep } from '../graceful-stop.js';
@@ -12,11 +12,11 @@ import { type ClockAuthority, ClockGuard, type ClockReading, type RunStep } from
 import type { Testimony } from './clock-witnesses.js';
 import { type MachineClock, systemMachine } from './machine-clock.js';
 
-/** How often the clocks are noted in the store. */
+/** How often the clocks are recorded in the store. */
 const NOTE_EVERY: Milliseconds = Seconds(5);
-/** How often they are held against the machine's. */
+/** How often they are compared with the machine's. */
 const LOOK_EVERY: Milliseconds = Seconds(1);
-/** How often locks are counted while the machine's clock is doubted. */
+/** How often locks are counted while the machine's clock is in doubt. */
 const COUNT_EVERY: Milliseconds = Seconds(10);
 /** The store's facts: the run's clock, and the confirmed date. */
 const RUN_FACT = 'run-clock-ms';
@@ -24,22 +24,22 @@ const WALL_FACT = 'wall-clock-ms';
 
 export interface KeptClocksParts {
   readonly store: Pick<Store, 'readMetadata' | 'readLastReceivedAtMs' | 'writeMetadata' | 'listDevices'>;
-  /** How fast the run's clock goes, 1 for real life. */
+  /** The speed of the run's clock, 1 for real time. */
   readonly speed: number;
   readonly machine?: MachineClock | undefined;
 }
 
-/** Who has to know. */
+/** Is notified of changes. */
 export interface ClockListener {
-  /** The machine's clock is believed no longer, or again. */
+  /** The machine's clock has become doubtful, or is confirmed. */
   turned(reading: ClockReading, by: ClockAuthority): void;
-  /** The run's clock is to make a step, which no lock slept through; `take` makes it. */
+  /** The run's clock is about to step, which is no silence of locks; `take` makes the step. */
   stepping(step: RunStep, take: () => void): void;
 }
 
-/** What an unconfirmed clock means for those who act on uplinks and on what expires. */
+/** The doubt about the machine's clock, for parts that handle uplinks and expiry. */
 export interface ClockDoubt {
-  /** While it is so, {@link hear} wants every uplink. */
+  /** While true, every uplink is to be passed to {@link hear}. */
   readonly isDoubted: boolean;
   /** By how much the machine's clock is ahead of the confirmed one; 0 where they agree. */
   readonly aheadMs: Milliseconds;
@@ -57,10 +57,10 @@ const NO_DOUBT: ClockDoubt = Object.freeze({
 export class KeptClocks {
   /** The run's clock (protocol.md §3). It never goes back. */
   readonly run: Clock;
-  /** The date as far as it is confirmed; in a sped-up run, which bills nobody, the machine's. */
+  /** The confirmed date; in a sped-up run, which bills nobody, the machine's date. */
   readonly wall: Clock;
   readonly doubt: ClockDoubt;
-  /** Where the run's clock stood when it was last seen to run, before this start; null in a new store. */
+  /** The run's clock when a gateway was last seen running, before this start; null in a new store. */
   readonly lastRanMs: number | null;
   readonly #parts: KeptClocksParts;
   readonly #machine: MachineClock;
@@ -82,7 +82,7 @@ export class KeptClocks {
     const { speed } = parts;
     const guard = new ClockGuard({ machine, wallMs, runMs, speed, onTurn: this.#turned, onStep: this.#stepping });
     this.#guard = guard;
-    // The first look brings the date up to the machine's, where that is to be believed.
+    // The first comparison brings the date up to the machine's, unless that is in doubt.
     guard.look();
     guard.run.set(Math.max(guard.run.now(), guard.wall.now()));
     this.run = guard.run;
@@ -90,7 +90,7 @@ export class KeptClocks {
     this.doubt = this.#isSpedUp ? NO_DOUBT : guard;
   }
 
-  /** Goes on from where the store last saw them. Rejects where the store fails. */
+  /** Continues from the recorded times. Rejects where the store fails. */
   static async start(parts: KeptClocksParts): Promise<KeptClocks> {
     const { store, machine = systemMachine } = parts;
     const ranMs = Math.max(
@@ -98,7 +98,8 @@ export class KeptClocks {
       (await store.readLastReceivedAtMs()) ?? 0,
     );
     const noted = await store.readMetadata(WALL_FACT);
-    // A store from before dates were noted: the run's clock was never behind the date, and ahead of it in a demo's.
+    // A store without a recorded date is an old one. Its run's clock was never behind the date, but ahead of it in
+    // demos.
     const before = ranMs === 0 ? machine.wall() : Math.min(ranMs, machine.wall());
     const clocks = new KeptClocks(parts, { ranMs, wallMs: noted === null ? before : Number(noted) });
     await clocks.#note();
@@ -107,14 +108,14 @@ export class KeptClocks {
     return clocks;
   }
 
-  /** How the machine's clock stands to the confirmed one. In a sped-up run nothing goes by it, and it agrees. */
+  /** The machine's clock compared with the confirmed one. In a sped-up run nothing depends on it, so they agree. */
   reading(): ClockReading {
     const reading = this.#guard.reading();
     if (!this.#isSpedUp) return reading;
     return { ...reading, state: 'agrees', confirmedMs: reading.machineMs, sinceMs: null, agreeing: 0, needed: null };
   }
 
-  /** From now on this listener hears of turns and steps; at once, where the machine's clock is not believed. */
+  /** Sets the listener; it is notified at once where the machine's clock is in doubt. */
   listen(listener: ClockListener): StopStep {
     this.#listener = listener;
     const reading = this.reading();
@@ -124,13 +125,13 @@ export class KeptClocks {
     });
   }
 
-  /** An operator says that the machine's clock is right; durable when this resolves. Rejects where the store fails. */
+  /** An operator confirms the machine's clock; durable when this resolves. Rejects where the store fails. */
   async confirm(): Promise<void> {
     this.#guard.confirm('operator');
     await this.#note();
   }
 
-  /** Notes them a last time; nothing of it is left when this resolves. */
+  /** Records the clocks a last time, and stops. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#lookTimer?.cancel();
@@ -162,11 +163,11 @@ export class KeptClocks {
       const simulated = devices.filter(({ device }) => device.simulated).length;
       this.#guard.expect({ real: devices.length - simulated, simulated });
     } catch {
-      // The watch on the store has reported it; they are counted again soon.
+      // The watch on the store has reported it; the next count is soon.
     }
   }
 
-  /** Both go into one commit. */
+  /** Records both clocks, in one commit. */
   async #note(): Promise<void> {
     const { store } = this.#parts;
     const [run, wall] = [String(this.run.now()), String(this.#guard.wall.now())];
@@ -174,10 +175,10 @@ export class KeptClocks {
   }
 
   #keepNoting(): void {
-    // A note that was under way when the clocks were stopped ends here too.
+    // The clocks may have been stopped while a write was under way.
     if (this.#isStopped) return;
     const again = (): void => this.#keepNoting();
-    // Should the store fail, the ingest says so; the next note is tried all the same.
+    // A failing store is reported elsewhere; the next write is tried all the same.
     this.#noteTimer = this.#machine.after(NOTE_EVERY, () => void this.#note().then(again, again));
   }
 }

@@ -1,16 +1,16 @@
-/** The machine's clocks: the date, which anybody may set, and the monotonic one, which nobody can. */
+/** The machine's clocks: the date, which may be set at any time, and the monotonic clock, which can't be. */
 import { type Milliseconds, monotonicMs, systemClock, type Timer } from '../../proto/clock.js';
 
 export interface MachineClock {
   /** The date, ms since the epoch. It may leap, either way. */
   wall(): number;
-  /** A monotonic reading in ms, without relation to the date. */
+  /** A monotonic reading in ms, unrelated to the date. */
   monotonic(): number;
   /** Calls `callback` once, `delay` from now by the monotonic clock. */
   after(delay: Milliseconds, callback: () => void): Timer;
 }
 
-/** This machine's. */
+/** The clocks of this machine. */
 export const systemMachine: MachineClock = Object.freeze({
   wall: () => systemClock.now(),
   monotonic: monotonicMs,

@@ -1,4 +1,4 @@
-/** A clock that runs by the monotonic clock from where it was set, so that only its owner can make it leap. */
+/** A clock that runs by the monotonic clock from where it was set: only its owner can make it leap. */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 import type { MachineClock } from './machine-clock.js';
 
@@ -8,7 +8,7 @@ export class SteadyClock implements Clock {
   #setToMs: number;
   #setAt: number;
 
-  /** `speed`: how many times as fast as the machine's monotonic clock it runs. */
+  /** `speed`: relative to the machine's monotonic clock. */
   constructor(machine: MachineClock, startMs: number, speed = 1) {
     this.#machine = machine;
     this.#speed = speed;
@@ -20,12 +20,12 @@ export class SteadyClock implements Clock {
     return Math.floor(this.#setToMs + (this.#machine.monotonic() - this.#setAt) * this.#speed);
   }
 
-  /** What waits already is not moved by {@link set}: it waits for as long as it was to wait when it was asked for. */
+  /** Calls `callback` once, after `delay` at the clock's speed. {@link set} does not change timers that already run. */
   after(delay: Milliseconds, callback: () => void): Timer {
     return this.#machine.after(delay / this.#speed, callback);
   }
 
-  /** It is `nowMs` now, ms since the epoch. */
+  /** Sets the clock to `nowMs`, ms since the epoch. */
   set(nowMs: number): void {
     this.#setToMs = nowMs;
     this.#setAt = this.#machine.monotonic();

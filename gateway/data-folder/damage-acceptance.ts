@@ -1,6 +1,6 @@
 /**
- * Going on with a store that its checksums call damaged, because whoever owns its folder says so. What proves the
- * damage is kept under another name, and the audit log and a notice have that it was accepted.
+ * Accepts a store whose checksums report damage, because the owner of its folder decides so. The files that prove the
+ * damage are retained under other names; the audit log and a notice record the decision.
  */
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
@@ -13,20 +13,20 @@ import { workOnFolder } from './data-folder.js';
 export interface AcceptedDamage {
   /** Sentences. */
   readonly damage: readonly string[];
-  /** The files that prove it, under the names that they have now. */
+  /** The files that prove it, under their new names. */
   readonly kept: readonly string[];
 }
 
 export interface AcceptOptions {
   readonly clock?: Clock;
-  /** Who does so, for the audit log. */
+  /** Who accepts it, for the audit log. */
   readonly who?: AuditWho;
-  /** Told a sentence where files of the folder could be read by others. */
+  /** Called with a sentence where files of the folder were readable by others. */
   readonly onMended?: (sentence: string) => void;
 }
 
 /**
- * Accepts the damage of the store in a folder that no gateway runs on.
+ * Accepts the damage of the store in a folder on which no gateway is running.
  *
  * @throws LockgateError `input-data` where there is no store, `store-whole` where nothing is wrong; what `workOnFolder`
  * throws

@@ -1,6 +1,6 @@
 /**
- * Work on a data folder by whoever owns it, with no gateway running on it: the store is opened for as long as the work
- * lasts, and the audit log has it.
+ * Work on a data folder by its owner, while no gateway is running on it. The store is open only during the work, which
+ * the audit log records.
  */
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
@@ -11,22 +11,22 @@ import type { Store } from '../store/contract/store.js';
 import type { StoreOptions } from '../store/contract/store-options.js';
 import { openStore, sqliteUrl } from '../store/open-store.js';
 
-/** Whoever can write the folder's files, where no more is known. */
+/** Whoever can write to the folder's files, where no more is known. */
 export const OWNER: AuditWho = { actor: 'owner', address: null, agent: null, osUser: null, token: null };
 
-/** What the audit log is told of it. */
+/** What the audit log records about the work, and how damage is handled. */
 export interface FolderWork<T> {
   /** As `secrets.rotate-key`. */
   readonly action: string;
-  /** Who does it; the folder's owner where nobody says. */
+  /** Who does it; the folder's owner by default. */
   readonly who?: AuditWho | undefined;
-  /** The wall's; the system's where it is left out. */
+  /** The wall clock; the system's by default. */
   readonly clock?: Clock | undefined;
-  /** Of what came of it, what is kept. */
+  /** What the audit log records of the result. */
   readonly facts: (done: T) => AuditFacts;
-  /** Told a sentence where files of the folder could be read by others. */
+  /** Called with a sentence where files of the folder were readable by others. */
   readonly onMended?: StoreOptions['onMended'];
-  /** Where it is given, a damaged store is worked on too (store/contract/store-options.ts). */
+  /** Where it is given, a damaged store is opened too (store/contract/store-options.ts). */
   readonly onDamage?: StoreOptions['onDamage'];
 }
 
@@ -36,7 +36,7 @@ export function checkFolder(folder: string): void {
 }
 
 /**
- * Does it, with an entry in the audit log.
+ * Runs `work` on the store of a folder, with an entry in the audit log.
  *
  * @throws LockgateError `input-data`, `data-in-use` while a gateway runs; what `openStore` and `work` throw
  */

@@ -1,9 +1,9 @@
 /**
- * Another key for a store, made by whoever owns its folder while no gateway runs on it.
+ * Changes the key of a store, by the owner of its folder while no gateway is running on it.
  *
- * The order of the steps makes each of them safe to be cut off after: the new key is on the disk before anything is
- * under it, the secrets and the note of which key they are under change in one commit, and only then does the new key
- * take the old one's place. A start in between finds both keys and goes by the note (keys.ts).
+ * The change may be interrupted after any step: the new key is on disk before anything is encrypted with it; the
+ * secrets, and the note of which key they are encrypted with, change in one commit; only then does the new key replace
+ * the old one. A start in between finds both keys and follows the note (keys.ts).
  */
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
@@ -18,25 +18,25 @@ import { Keys, keyFileOf, makeKeyText, nextKeyFile, openKeys, parseKey } from '.
 import { keepSecretFile, makeSecretFile, moveSecretFile, readSecretFile } from './secret-file.js';
 import { openSecrets, type SecretPlace } from './secrets.js';
 
-/** What was just done; told so that tests can cut it off there. */
+/** A finished step, reported so that tests can interrupt the change there. */
 export type KeyChangeStep = 'key-made' | 'secrets-changed' | 'key-in-place';
 
 export interface KeyChangeOptions {
   readonly clock?: Clock;
   readonly onStep?: (step: KeyChangeStep) => void;
-  /** Who does so, for the audit log. */
+  /** Who changes it, for the audit log. */
   readonly who?: AuditWho;
-  /** Told a sentence where files of the folder could be read by others. */
+  /** Called with a sentence where files of the folder were readable by others. */
   readonly onMended?: (sentence: string) => void;
 }
 
 const DISABLED_WHY = 'its secret was lost with the key: give it a new one, and its headers, and enable it';
 
 /**
- * Puts all secrets of a store under a new key. Locks, phones, API keys, tokens and sessions keep theirs: the key that
- * those are hashed with stays, under the new one.
+ * Encrypts all secrets of a store with a new key. Credentials of locks and phones, API keys, tokens and sessions stay
+ * valid: the key that they are hashed with stays the same, encrypted with the new one.
  *
- * @returns how many secrets and header values were encrypted anew, and the key's file
+ * @returns how many secrets and header values were re-encrypted, and the key's file
  * @throws LockgateError `data-in-use` while a gateway runs; `key-missing`, `bad-key`, `wrong-key`
  */
 export async function rotateKey(
@@ -59,9 +59,9 @@ export async function rotateKey(
 }
 
 /**
- * Goes on without a key that is lost: a new one is made, and whatever was under the old one is given up. URLs are
- * disabled, so that nothing leaves under a signature that its merchant can't check, and their events are kept;
- * credentials of locks and phones and API keys are revoked, since none of them could be checked; users log in anew.
+ * Replaces a lost key: a new one is made, and whatever was encrypted with the old one is given up. URLs are disabled,
+ * so that nothing is sent with a signature that the merchant can't check; their events are retained. Credentials of
+ * locks and phones and API keys are revoked, since they can't be checked any more. Users must log in again.
  *
  * @returns who needs a new secret
  * @throws LockgateError `data-in-use` while a gateway runs; `key-fits` where the key is there
@@ -75,7 +75,7 @@ export async function forgetSecrets(place: SecretPlace, options: KeyChangeOption
   return await workOnFolder(place.data, { ...options, action: 'secrets.forget', facts }, async (store) => {
     if (await fits(store, place)) throw new LockgateError('key-fits', `${file} is this store's key: nothing is lost`);
     const forgotten: Forgotten[] = [];
-    // What is there instead may be another store's: it is kept, before a start can put the new key in its place.
+    // The file there may be another store's key. It is retained, before a start can replace it by the new key.
     if (existsSync(file)) keepSecretFile(file, `${file}.of-another-store`);
     await changeKey(file, options, async (next) => {
       const unknownSecret = (): Buffer => next.seal(makeWebhookSecret());
@@ -87,7 +87,7 @@ export async function forgetSecrets(place: SecretPlace, options: KeyChangeOption
   });
 }
 
-/** The steps, in their order. */
+/** The steps of a change, in order. */
 async function changeKey(
   file: string,
   { onStep = () => undefined }: KeyChangeOptions,
@@ -102,7 +102,7 @@ async function changeKey(
   onStep('key-in-place');
 }
 
-/** Whether the key at hand is the store's. A change that was cut short is brought to its end on the way. */
+/** Whether the key file is the store's. An interrupted change is completed on the way. */
 async function fits(store: Store, { data, keyFile }: SecretPlace): Promise<boolean> {
   try {
     openKeys(data, true, { file: keyFile, facts: await store.secrets.readKeyMetadata() });

@@ -1,11 +1,11 @@
 /**
- * The key of a store, and what is derived from it: one key to hash locks' secrets with, one to seal webhook secrets and
- * headers with. It lives in a file (mode 600), beside the data unless a setting says otherwise, and is made at the
- * first start. Whoever has the store alone, a copied backup say, can neither test guesses of a lock's secret nor sign
+ * The key of a store and the two keys derived from it: one hashes locks' secrets, one seals (encrypts) webhook secrets
+ * and headers. It is in a file (mode 600), in the data folder unless a setting says otherwise, and is made at the first
+ * start. Whoever has only the store, such as a copied backup, can neither test guesses of a lock's secret nor sign
  * webhooks.
  *
- * The key can be changed (key-change.ts). What is sealed is sealed anew then; hashes can't be made anew without the
- * secrets, so the key that they are made with goes on, sealed in the store.
+ * The key can be changed (key-change.ts). What is sealed is then sealed again with the new one. Hashes can't be made
+ * again without the secrets, so the hashing key stays the same, sealed in the store.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
@@ -23,11 +23,11 @@ const CIPHER = 'aes-256-gcm';
 /** A lock's secret: 24 random bytes, so that guessing is hopeless and a fast keyed hash is enough (quality.md §2). */
 const SECRET_BYTES = 24;
 const SECRET_PREFIX = 'lgs_';
-/** A phone credential is as long, and says by its beginning that it is no lock's. */
+/** A phone credential has the same length, and a prefix of its own. */
 const PHONE_PREFIX = 'lgp_';
 
 export class Keys {
-  /** Names the key without telling it. */
+  /** Identifies the key without revealing it. */
   readonly id: string;
   readonly #hashing: Buffer;
   readonly #sealing: Buffer;
@@ -42,7 +42,7 @@ export class Keys {
         : Buffer.from(this.unseal(hashKeySealed), 'base64');
   }
 
-  /** The key that credentials are hashed with, sealed by another key, which is to go on with it. */
+  /** The hashing key, sealed with `next`, which is to take over. */
   sealHashKey(next: Keys): Buffer {
     return next.seal(this.#hashing.toString('base64'));
   }
@@ -88,9 +88,9 @@ function derive(master: Buffer, what: string): Buffer {
   return Buffer.from(hkdfSync('sha256', master, '', what, KEY_BYTES));
 }
 
-/** Where a key is, and what the store knows of it. */
+/** Where a key is, and what the store records about it. */
 export interface KeyPlace {
-  /** The key's file; left out, `key` in the data folder. */
+  /** The key's file; `key` in the data folder where it is left out. */
   readonly file?: string | null | undefined;
   readonly facts?: KeyMetadata | undefined;
 }
@@ -103,14 +103,14 @@ export function keyFileOf(folder: string, file: string | null | undefined): stri
 }
 
 /**
- * The key that is about to take the place of the one in `file`, for as long as that lasts (key-change.ts). Where the
- * file is a link, it is beside what that leads to: on the same disk, and there for whoever finds the link.
+ * The file of the new key during a change (key-change.ts). Where `file` is a link, it is next to the link's target: on
+ * the same disk, and found by whoever finds the link.
  */
 export function nextKeyFile(file: string): string {
   return `${existsSync(file) ? realpathSync(file) : file}.next`;
 }
 
-/** A new key, as its file has it. */
+/** A new key, as text for its file. */
 export function makeKeyText(): string {
   return randomBytes(KEY_BYTES).toString('base64');
 }
@@ -123,11 +123,11 @@ export function parseKey(text: string, file: string): Buffer {
 }
 
 /**
- * Reads the key of a data folder, making it where it isn't there and nothing rests on one yet. Where a change of the
- * key was cut short, it is brought to its end, or undone, by what the store says.
+ * Reads the key of a data folder; makes one where there is none and nothing depends on one yet. An interrupted change
+ * of the key is completed or undone, as the store's note says.
  *
  * @param isInUse whether the store has secrets that were hashed or sealed with a key
- * @throws LockgateError `key-missing` where one is in use and not there, `bad-key` where the file does not hold a key,
+ * @throws LockgateError `key-missing` where one is in use but missing, `bad-key` where the file does not hold a key,
  * `wrong-key` where it holds another than the store's
  */
 export function openKeys(
@@ -162,7 +162,7 @@ function wrongKey(file: string): LockgateError {
   );
 }
 
-/** The store says which of the two keys counts: its change and the secrets' are one commit. */
+/** The store's note tells which of the two keys counts: it changes in the same commit as the secrets. */
 function settleChange(file: string, { keyId }: KeyMetadata): void {
   const next = nextKeyFile(file);
   if (!existsSync(next)) return;

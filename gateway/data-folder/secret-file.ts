@@ -1,5 +1,5 @@
 /**
- * Files with a secret: each is made whole and on the disk, or not at all, and takes another's place in one step.
+ * Files that hold a secret. Each is created completely and durably or not at all, and replaces another atomically.
  */
 import {
   closeSync,
@@ -18,9 +18,8 @@ import path from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
 
 /**
- * Reads a secret's file, making it (mode 600) where it isn't there. It is made whole and on the disk, or not at all:
- * what the store keeps on the disk is hashed and sealed with the key, and a key that a power cut left empty would take
- * all of it along.
+ * Reads a secret's file, creating it (mode 600) where it is missing, completely and durably or not at all: a key that a
+ * power cut left empty would make everything that is hashed and sealed with it useless.
  *
  * @returns the text without the white space around it
  */
@@ -42,20 +41,20 @@ export function readSecretFile(file: string): string {
   });
 }
 
-/** What others than the owner and the group may do, and what the group may do beside reading. */
+/** Mode bits that a foreign owner's file must not have (all of others, write and execute of the group); and our own. */
 const FOR_OTHERS = 0o037;
 const FOR_GROUP_AND_OTHERS = 0o077;
 
 /**
- * A secret that others can read is none. It is refused, not tightened: somebody may have read it already, which its
- * owner has to think about. A file of another owner's (root's, as containers mount them) may be readable by our group,
- * since we could not read it otherwise. Windows has no such modes.
+ * Refuses a secret that others can read. Its mode is not corrected: somebody may have read it already, which its owner
+ * has to consider. A file of another owner (root's, as containers mount them) may be readable by our group, since we
+ * could not read it otherwise. Windows has no such modes.
  */
 function refuseLoose(file: string): void {
   if (process.platform === 'win32') return;
   const stat = statSync(file);
   const { mode, uid } = stat;
-  // What is no file is told of when it is read.
+  // What is not a file is reported when it is read.
   if (!stat.isFile() || (mode & (uid === process.geteuid?.() ? FOR_GROUP_AND_OTHERS : FOR_OTHERS)) === 0) return;
   throw new LockgateError(
     'input-secret-file',
@@ -64,19 +63,19 @@ function refuseLoose(file: string): void {
   );
 }
 
-/** Makes a secret's file (mode 600); it is on the disk when this returns. What was there is replaced. */
+/** Creates or replaces a secret's file (mode 600), durably. */
 export function makeSecretFile(file: string, text: string): void {
   makeDurably(file, `${text}\n`);
 }
 
-/** Puts one secret's file in the place of another, in one step; where the place is a link, of what it leads to. */
+/** Replaces one secret's file by another atomically; where `to` is a link, its target. */
 export function moveSecretFile(from: string, to: string): void {
   const place = existsSync(to) ? realpathSync(to) : to;
   onDisk(place, () => {
     try {
       renameSync(from, place);
     } catch (error) {
-      // A file that is mounted by itself, as containers do, can only be written over; `from` is whole until it is.
+      // A file that is a mount of its own, as in containers, can only be overwritten; `from` stays complete until then.
       if (!['EBUSY', 'EXDEV'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
       writeDurably(place, 'r+', readFileSync(from));
       rmSync(from);
@@ -85,7 +84,7 @@ export function moveSecretFile(from: string, to: string): void {
   for (const folder of new Set([path.dirname(place), path.dirname(from)])) syncFolder(folder);
 }
 
-/** Keeps a copy of a secret's file, under the first name with `name` and a number that holds nothing else. */
+/** Copies a secret's file to `name`, or with a number appended where that name is taken by something else. */
 export function keepSecretFile(file: string, name: string): void {
   const bytes = onDisk(file, () => readFileSync(file));
   let copy = name;
@@ -93,7 +92,7 @@ export function keepSecretFile(file: string, name: string): void {
   makeDurably(copy, bytes);
 }
 
-/** Takes a secret's file away, for good. */
+/** Deletes a secret's file, durably. */
 export function dropSecretFile(file: string): void {
   rmSync(file, { force: true });
   syncFolder(path.dirname(file));
@@ -101,7 +100,7 @@ export function dropSecretFile(file: string): void {
 
 function makeDurably(file: string, content: string | Buffer): void {
   onDisk(file, () => {
-    // One that a start left behind when it was killed here is of no use to anybody.
+    // A leftover of a start that was killed here is useless.
     const draft = `${file}.new`;
     rmSync(draft, { force: true });
     try {
@@ -110,7 +109,7 @@ function makeDurably(file: string, content: string | Buffer): void {
       rmSync(draft, { force: true });
       throw error;
     }
-    // The data folder is held for this process: nobody else makes it at the same time.
+    // This process holds the data folder's lock, so nobody else creates it at the same time.
     renameSync(draft, file);
     syncFolder(path.dirname(file));
   });
@@ -127,7 +126,7 @@ function writeDurably(file: string, flags: 'wx' | 'r+', content: string | Buffer
   }
 }
 
-/** What the disk doesn't allow, as a sentence. @throws LockgateError `secret-file` */
+/** Runs `work`; turns errors of the disk into a sentence. @throws LockgateError `secret-file` */
 function onDisk<T>(file: string, work: () => T): T {
   try {
     return work();
@@ -142,7 +141,7 @@ function onDisk<T>(file: string, work: () => T): T {
 
 const REFUSALS = new Set(['EACCES', 'EPERM', 'EROFS', 'EISDIR', 'ENOSPC', 'EDQUOT', 'EBUSY']);
 
-/** Makes a new name in a folder durable. Windows has no such thing, and needs none. */
+/** Makes a new name in a folder durable. Windows does not need that. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const handle = openSync(folder, 'r');

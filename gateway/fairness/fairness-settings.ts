@@ -1,7 +1,7 @@
-/** The limits of what one merchant, or one stranger, may do and keep: their settings (interfaces.md §2, Fairness). */
+/** The settings that limit what one merchant, or one stranger, may do and store (interfaces.md §2, Fairness). */
 import type { Quota } from '../store/contract/quota.js';
 
-/** A budget that fills up again: so much a second, and so much at once after a pause. */
+/** A budget that refills: a rate per second, and how much may be used at once after a pause. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
@@ -9,16 +9,16 @@ export interface Rate {
 
 /** All limits; Infinity where there is none. */
 export interface Fairness {
-  /** Of a merchant. */
+  /** Requests of a merchant. */
   readonly requests: Rate;
-  /** Of a merchant: bytes of bodies. */
+  /** Bytes of request bodies of a merchant. */
   readonly bytes: Rate;
-  /** Of a merchant: passwords that are hashed or compared. */
+  /** Passwords of a merchant that are hashed or compared. */
   readonly passwordHashes: Rate;
-  /** Of an address: requests that no merchant answers for. */
+  /** Requests of an address without a merchant's key or token. */
   readonly strangers: Rate;
   readonly quota: Quota;
-  /** Names and other short texts, in characters. */
+  /** The length of names and other short texts, in characters. */
   readonly nameLength: number;
 }
 
@@ -143,9 +143,9 @@ export type FairnessKey = (typeof FAIRNESS_SETTINGS)[number]['key'];
 
 const SECONDS_OF_A_MINUTE = 60;
 
-/** @param numberOf reads a setting: a whole number, 0 or more */
+/** Reads the limits. @param numberOf reads one setting: a whole number, 0 or more */
 export function readFairness(numberOf: (key: FairnessKey) => number): Fairness {
-  /** 0 is no limit. */
+  /** 0 means no limit. */
   const limit = (key: FairnessKey): number => numberOf(key) || Number.POSITIVE_INFINITY;
   const rate = (key: FairnessKey, burstKey: FairnessKey, seconds = 1): Rate => {
     const perSecond = limit(key) / seconds;
@@ -166,7 +166,7 @@ export function readFairness(numberOf: (key: FairnessKey) => number): Fairness {
   };
 }
 
-/** As the settings are where nobody set them. */
+/** The limits with default settings. */
 export const DEFAULT_FAIRNESS: Fairness = readFairness((key) =>
   Number(FAIRNESS_SETTINGS.find((setting) => setting.key === key)?.default),
 );

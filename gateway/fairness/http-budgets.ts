@@ -1,19 +1,19 @@
 /**
- * Who may do how much over HTTP (interfaces.md §2, Fairness). A merchant has budgets of its own; what no merchant
- * answers for is counted for the address that it comes from. A refusal costs the event loop something too, so whoever
- * goes on after many of them waits a second for each.
+ * The budgets of HTTP requests (interfaces.md §2, Fairness). Each merchant has its own. Requests without a merchant's
+ * key or token are counted for their address. Refusals cost time too, so after many of them each is delayed by a
+ * second.
  */
 import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Fairness, Rate } from './fairness-settings.js';
 import { type BudgetName, OverBudget } from './over-budget.js';
 import { TokenBuckets } from './token-bucket.js';
 
-/** Refusals of one merchant or one address that are answered at once. */
+/** The refusals of one merchant or one address that are answered at once. */
 const REFUSALS: Rate = { perSecond: 20, burst: 100 };
-/** How long a refusal beyond those waits. */
-const REFUSAL_WAITS: Milliseconds = Seconds(1);
-/** Users of a list that cost as much as a request: writing them takes about as long. */
-const USERS_OF_A_REQUEST = 100;
+/** How long a refusal beyond those is delayed. */
+const REFUSAL_DELAY: Milliseconds = Seconds(1);
+/** How many users of a list cost as much as one request: writing them takes about as long. */
+const USERS_PER_REQUEST = 100;
 
 export class HttpBudgets {
   readonly #clock: Clock;
@@ -38,7 +38,7 @@ export class HttpBudgets {
   /**
    * Counts a request of a merchant's.
    *
-   * @param bytes of its body, where they are known before it is read; else 0
+   * @param bytes the length of its body, where that is known before it is read; otherwise 0
    * @throws OverBudget `requests`, `bytes`
    */
   takeRequest(merchantId: number, bytes: number): void {
@@ -46,25 +46,25 @@ export class HttpBudgets {
     take(this.#bytes, String(merchantId), bytes, 'bytes', 'bytes of bodies');
   }
 
-  /** Counts bytes of a body whose length was known only when it had been read. */
+  /** Counts bytes of a body whose length was not known before it was read. */
   chargeBytes(merchantId: number, bytes: number): void {
     this.#bytes.charge(String(merchantId), bytes);
   }
 
-  /** A long list costs as much as several requests. */
+  /** Counts a long list of users as several requests. */
   chargeUsers(merchantId: number, users: number): void {
-    const more = Math.ceil(users / USERS_OF_A_REQUEST) - 1;
+    const more = Math.ceil(users / USERS_PER_REQUEST) - 1;
     if (more > 0) this.#requests.charge(String(merchantId), more);
   }
 
-  /** Counts passwords that are to be hashed or compared. @throws OverBudget `password-hashes` */
+  /** Counts passwords to be hashed or compared. @throws OverBudget `password-hashes` */
   takeHashes(merchantId: number, count: number): void {
     if (count > 0) take(this.#hashes, String(merchantId), count, 'password-hashes', 'passwords');
   }
 
   /**
-   * Counts a request that no merchant answers for. Probes of health have a budget of their own, so that whoever floods
-   * the rest from an address that a load balancer shares does not take the gateway out of service.
+   * Counts a request without a merchant's key or token. Health probes have a budget of their own, so that a flood from
+   * an address that a load balancer shares does not take the gateway out of service.
    *
    * @throws OverBudget `address`
    */
@@ -73,15 +73,15 @@ export class HttpBudgets {
   }
 
   /**
-   * Waits until a refusal may be answered: the first ones at once, and a second for those that come too fast.
+   * Waits until a refusal may be answered: not at all for the first ones, a second where they come too fast.
    *
    * @param who a merchant's id or an address
-   * @param gone fires when nobody waits for the answer any more
+   * @param gone fires when the client is gone
    */
   async refusalTurn(who: number | string, gone: AbortSignal): Promise<void> {
     if (gone.aborted || this.#refusals.take(String(who), 1) === 0) return;
     await new Promise<void>((resolve) => {
-      const timer = this.#clock.after(REFUSAL_WAITS, resolve);
+      const timer = this.#clock.after(REFUSAL_DELAY, resolve);
       gone.addEventListener('abort', () => {
         timer.cancel();
         resolve();

@@ -1,11 +1,11 @@
 /**
- * What is refused because a budget is spent or a quota is full (interfaces.md §2, Fairness): over HTTP a 429 with
+ * The error where a budget is used up or a quota is full (interfaces.md §2, Fairness): over HTTP a 429 with
  * `Retry-After` and the budget's name.
  */
 import { Hours, type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 
-/** Every budget, by the name that callers see, and what it limits. */
+/** Every budget, by the name that callers see, with what it limits. */
 export const BUDGETS = {
   requests: 'A merchant’s requests per second.',
   bytes: 'Bytes per second in the bodies that a merchant sends.',
@@ -21,12 +21,12 @@ export const BUDGETS = {
 
 export type BudgetName = keyof typeof BUDGETS;
 
-/** What is kept makes room only when somebody deletes or the operator raises the quota: nobody knows when. */
+/** A full quota has room again only when something is deleted or the operator raises it, at an unknown time. */
 const QUOTA_RETRY: Milliseconds = Hours(1);
 
 export class OverBudget extends LockgateError {
   readonly budget: BudgetName;
-  /** From when on it is worth another try. */
+  /** After what time another try may succeed. */
   readonly retryAfterMs: Milliseconds;
 
   private constructor(code: string, budget: BudgetName, message: string, retryAfterMs: Milliseconds) {
@@ -36,12 +36,12 @@ export class OverBudget extends LockgateError {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** What came too often: `rate-limited`. @param message a sentence for people that says which limit it is */
+  /** Too many at once: `rate-limited`. @param message a sentence for people that names the limit */
   static rate(budget: BudgetName, message: string, retryAfterMs: Milliseconds): OverBudget {
     return new OverBudget('rate-limited', budget, message, retryAfterMs);
   }
 
-  /** What would be too much to keep: `quota-full`. @param message as above */
+  /** Too much stored: `quota-full`. @param message as above */
   static quota(budget: BudgetName, message: string): OverBudget {
     return new OverBudget('quota-full', budget, message, QUOTA_RETRY);
   }

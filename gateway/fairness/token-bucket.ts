@@ -1,7 +1,7 @@
 /**
- * Token buckets: a budget that fills at a steady rate up to its burst. What costs more than the burst goes through when
- * the bucket is full, and leaves a debt behind, so that nothing is refused for ever. What has been done already can be
- * charged afterwards, and leaves a debt too.
+ * Token buckets: budgets that refill at a steady rate up to their burst. What costs more than the burst is granted when
+ * the bucket is full, and leaves a debt, so that nothing is refused for ever. What is already done can be charged
+ * afterwards, and may leave a debt too.
  */
 import type { Clock, Milliseconds } from '../../proto/clock.js';
 import type { Rate } from './fairness-settings.js';
@@ -24,7 +24,7 @@ class TokenBucket {
     return 0;
   }
 
-  /** Takes `cost` in any case. */
+  /** Takes `cost` unconditionally. */
   charge(cost: number, rate: Rate, nowMs: number): void {
     this.#fill(rate, nowMs);
     this.#level -= cost;
@@ -42,12 +42,12 @@ class TokenBucket {
   }
 }
 
-/** Buckets that are remembered. One that is full says nothing, and is forgotten first; then the oldest. */
-const REMEMBERED = 50_000;
-/** Buckets that are looked at for room when a new one comes. */
-const LOOKED_AT = 16;
+/** How many buckets are held in memory. Full ones carry no information and are dropped first; then the oldest. */
+const MAX_BUCKETS = 50_000;
+/** How many buckets are examined to make room for a new one. */
+const EXAMINED = 16;
 
-/** A bucket for each name: a merchant, an address. */
+/** A bucket for each merchant or address. */
 export class TokenBuckets {
   readonly #rate: Rate;
   readonly #clock: Clock;
@@ -70,7 +70,7 @@ export class TokenBuckets {
     return this.#bucket(name, nowMs).take(cost, this.#rate, nowMs);
   }
 
-  /** Takes `cost` in any case: what is there afterwards may be less than nothing. */
+  /** Takes `cost` unconditionally; the level may become negative. */
   charge(name: string, cost: number): void {
     if (this.#rate.perSecond === Number.POSITIVE_INFINITY) return;
     const nowMs = this.#clock.now();
@@ -86,13 +86,13 @@ export class TokenBuckets {
     return made;
   }
 
-  /** Some of the oldest go where they are full, and one in any case where there are too many. */
+  /** Drops full ones among the oldest, and at least one where there are too many. */
   #makeRoom(nowMs: number): void {
     let looked = 0;
     for (const [name, bucket] of this.#buckets) {
-      if (looked === LOOKED_AT) break;
+      if (looked === EXAMINED) break;
       looked += 1;
-      if (bucket.isFull(this.#rate, nowMs) || this.#buckets.size >= REMEMBERED) this.#buckets.delete(name);
+      if (bucket.isFull(this.#rate, nowMs) || this.#buckets.size >= MAX_BUCKETS) this.#buckets.delete(name);
     }
   }
 }

@@ -1,21 +1,21 @@
 /**
- * How late the event loop is. Everything here runs on one loop, so while it stands still nobody is answered, and the
- * lateness of a timer is that time.
+ * Measures the delay of the event loop. Everything runs on one loop: while it is blocked nothing is answered, and a
+ * timer is late by that time.
  */
 import { type Clock, type Milliseconds, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
 import type { Health } from './health.js';
 
-/** How often it is looked at. */
+/** How often the delay is measured. */
 const SAMPLE_EVERY = Seconds(0.1);
-/** From this lateness on the gateway is not ready: a lock's keepalive and a merchant's patience are of its size. */
+/** From this delay on the gateway is not ready: locks' keepalives and merchants' timeouts are of this order. */
 const TOO_LATE = Seconds(2);
-/** So long without such a lateness, and it is ready again. */
+/** After so long without such a delay it is ready again. */
 const CALM_AFTER = Seconds(5);
-/** {@link WorstDelay} remembers so many pieces of this length. */
+/** {@link WorstDelay} covers so many pieces of this length. */
 const PIECES = 6;
 const PIECE = Seconds(10);
 
-/** The worst lateness of the last minute, in pieces of ten seconds. */
+/** The worst delay of the last minute, in pieces of ten seconds. */
 export class WorstDelay {
   readonly #worst = new Array<number>(PIECES).fill(0);
   readonly #monotonic: () => number;
@@ -33,7 +33,7 @@ export class WorstDelay {
     this.#worst[at] = Math.max(this.#worst[at] ?? 0, delay);
   }
 
-  /** In ms, of the last 50 to 60 s. */
+  /** The worst delay of the last 50 to 60 s. */
   get ms(): Milliseconds {
     this.#turn();
     return Math.max(...this.#worst);
@@ -53,16 +53,16 @@ export class WorstDelay {
 }
 
 export interface EventLoopParts {
-  /** The wall's clock. */
+  /** The wall clock. */
   readonly clock: Clock;
   readonly health: Health;
-  /** Told each lateness, in ms. */
+  /** Called with each measured delay. */
   readonly onDelay: (delay: Milliseconds) => void;
   /** A monotonic reading in ms; another one for tests. */
   readonly monotonic?: () => number;
 }
 
-/** Watches until the function that it returns is called. */
+/** Watches the event loop until the returned function is called. */
 export function watchEventLoop({ clock, health, onDelay, monotonic = monotonicMs }: EventLoopParts): () => void {
   let timer: Timer;
   let lateAt: number | undefined;

@@ -1,16 +1,20 @@
 /**
  * Whether the gateway is up, and whether it is ready to take pings: what `/healthz` and `/readyz` answer.
  *
- * It is up as long as it can answer at all and its store is not broken. It is ready when nothing speaks against it:
- * each reason has a code, a sentence for operators, and the time since which it holds. Merchants and strangers are told
- * "ready" or not, and no reason.
+ * It is up as long as it can answer at all and its store is not broken. It is ready while there is no reason against
+ * it. Each reason has a code, a sentence for operators, and the time since which it holds. Merchants and strangers only
+ * see whether it is ready.
+ *
+ * Its phase is `starting`, then `running`, then `stopping`; a start that fails goes from `starting` to `stopping`. The
+ * first and the last are reasons too. The other reasons come and go in any phase, except `store-broken`, which stays.
  */
 import type { Clock } from '../../proto/clock.js';
 import type { GatewayEvents, ReasonCode } from '../events.js';
+import { type NextPhases, nextPhase } from '../phase.js';
 
 export interface Reason {
   readonly code: ReasonCode;
-  /** By the wall's clock, ms since the epoch. */
+  /** Wall-clock time, ms since the epoch. */
   readonly sinceMs: number;
   /** A sentence for operators. */
   readonly why: string;
@@ -18,50 +22,75 @@ export interface Reason {
 
 export interface HealthParts {
   readonly events: GatewayEvents;
-  /** The wall's clock: what is asked about here is read by people and their machines. */
+  /** The wall clock: people and their machines read these times. */
   readonly clock: Clock;
-  /** Stamps the events: the run's clock, once there is one. */
+  /** The time for events' timestamps: the run's clock, once there is one. */
   readonly now: () => number;
 }
 
-/** The reasons that everybody knows of anyway, and that need no event. */
+/** The reasons that follow from an operator's own doing, and need no event. */
 const EXPECTED: ReadonlySet<ReasonCode> = new Set(['starting', 'stopping']);
+
+export type HealthPhase = 'starting' | 'running' | 'stopping';
+
+const NEXT_PHASES: NextPhases<HealthPhase> = {
+  starting: ['running', 'stopping'],
+  running: ['stopping'],
+  stopping: [],
+};
 
 export class Health {
   readonly #parts: HealthParts;
   readonly #reasons = new Map<ReasonCode, Reason>();
+  #phase: HealthPhase = 'starting';
 
-  /** It begins as `starting`. */
   constructor(parts: HealthParts) {
     this.#parts = parts;
     this.begin('starting', 'the gateway is starting');
   }
 
-  /** Whether it answers and may go on; a broken store only waits for the process to end. */
+  get phase(): HealthPhase {
+    return this.#phase;
+  }
+
+  /** Everything listens. @throws Error where the gateway is not starting */
+  started(): void {
+    this.#phase = nextPhase('the gateway', NEXT_PHASES, this.#phase, 'running');
+    this.end('starting');
+  }
+
+  /** The gateway is being stopped. May be called again. */
+  stopping(): void {
+    if (this.#phase === 'stopping') return;
+    this.#phase = nextPhase('the gateway', NEXT_PHASES, this.#phase, 'stopping');
+    this.begin('stopping', 'the gateway is stopping');
+  }
+
+  /** Whether it can go on. With a broken store it only waits for the process to end. */
   get isUp(): boolean {
     return !this.#reasons.has('store-broken');
   }
 
-  /** Whether it takes pings, as far as it knows. */
+  /** Whether it takes pings, as far as is known. */
   get isReady(): boolean {
     return this.#reasons.size === 0;
   }
 
-  /** Whether the store can't write now, so that nothing may be taken that would have to be kept. */
+  /** Whether the store can't write now, so that nothing may be taken that would have to be stored. */
   get isStoreFailing(): boolean {
     return this.#reasons.has('store') || this.#reasons.has('store-broken');
   }
 
   get isStopping(): boolean {
-    return this.#reasons.has('stopping');
+    return this.#phase === 'stopping';
   }
 
-  /** What speaks against it, the oldest first. */
+  /** The reasons why it is not ready, the oldest first. */
   get reasons(): readonly Reason[] {
     return [...this.#reasons.values()];
   }
 
-  /** From now on this speaks against it. Said again, only the sentence changes. */
+  /** Adds a reason. Where it is there already, only its sentence changes. */
   begin(code: ReasonCode, why: string): void {
     const before = this.#reasons.get(code);
     this.#reasons.set(code, { code, sinceMs: before?.sinceMs ?? this.#parts.clock.now(), why });
@@ -69,7 +98,7 @@ export class Health {
     this.#parts.events.emit('degraded', { atMs: this.#parts.now(), reason: code, why });
   }
 
-  /** It no longer does. */
+  /** Removes a reason; does nothing where it is not there. */
   end(code: ReasonCode): void {
     const before = this.#reasons.get(code);
     if (before === undefined) return;

@@ -90,7 +90,8 @@ export class DirtyStates<Lock extends object> {
     for (let at = this.#skip(); at < this.#queue.length; at++) {
       const entry = this.#queue[at] as Entry<Lock>;
       if (this.#current.get(entry.lock) !== entry) continue;
-      if (nextBatch.length === 0 && monotonicMs() - entry.atMs > MAX_DIRTY_TIME) share = Math.max(share, MIN_OVERDUE_BATCH);
+      if (nextBatch.length === 0 && monotonicMs() - entry.atMs > MAX_DIRTY_TIME)
+        share = Math.max(share, MIN_OVERDUE_BATCH);
       const isLast = this.#uplinks + uplinks - entry.uplinks >= MAX_DIRTY_UPLINKS;
       if (!isLast && nextBatch.length >= share) break;
       nextBatch.push(entry.lock);

@@ -1,6 +1,6 @@
 /**
- * A limit on lines of one kind: strangers can make as many refusals as they like, and must not fill a disk with them.
- * What is left out is counted, and told when the window ends.
+ * Limits the log lines of one kind: strangers can cause as many refusals as they like, and must not fill the disk.
+ * Lines that are left out are counted, and the count is logged when the window ends.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 
@@ -13,7 +13,7 @@ export class LogLimit {
   #lines = 0;
   #timer: Timer | undefined;
 
-  /** `onLeftOut` is told at the end of a window in which lines were left out. `clock` is the wall's. */
+  /** `onLeftOut` is called at the end of a window in which lines were left out. `clock` is the wall clock. */
   constructor(clock: Clock, onLeftOut: (count: number) => void) {
     this.#clock = clock;
     this.#onLeftOut = onLeftOut;

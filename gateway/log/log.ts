@@ -1,8 +1,7 @@
 /**
- * The log: JSON, one object a line (pino), of what somebody who runs the gateway has to know. It listens to the
- * gateway's events, so nobody has to call it.
+ * The log: JSON, one object per line (pino), for operators. It listens to the gateway's events, so no part calls it.
  *
- * No line holds a payload, a header's value, a URL or a secret; as a last line of defence each is scrubbed as well.
+ * No line contains a payload, a header's value, a URL or a secret; as a last line of defence each line is scrubbed too.
  */
 import { type Logger, pino } from 'pino';
 import { type Clock, Seconds } from '../../proto/clock.js';
@@ -12,13 +11,13 @@ import type { GatewayEventMap, GatewayEvents } from '../events.js';
 import { LogLimit } from './log-limit.js';
 import { scrubSecrets } from './log-scrub.js';
 
-/** A commit that took longer is told of: locks wait for it. */
+/** A slower commit is logged: locks wait for it. */
 const SLOW_COMMIT = Seconds(1);
 
-/** Members that never hold anything to be read, should somebody log an object that has them. */
+/** Members that are never logged, should an object with them be passed by mistake. */
 const SECRET_MEMBERS = ['authorization', 'password', 'secret', 'secrets', 'token', 'headers', 'access_token'];
 
-/** A log whose lines go to `write`, each with its end. Times are by the wall's clock. */
+/** A log that passes each line, with its line break, to `write`. Times are wall-clock time. */
 export function makeLog(level: LogLevel, write: (line: string) => void): Logger {
   return pino(
     {
@@ -38,11 +37,11 @@ type Event<N extends Name> = GatewayEventMap[N][0];
 interface Listening {
   /** Calls `write` with each event of this name. */
   each<N extends Name>(name: N, write: (event: Event<N>) => void): void;
-  /** The same for what may come as often as a stranger likes, for those that fit: no more than the limit. */
+  /** The same, rate-limited, for events that strangers can cause; only those for which `fits` is true. */
   some<N extends Name>(name: N, write: (event: Event<N>) => void, fits?: (event: Event<N>) => boolean): void;
 }
 
-/** Writes down what happens, until the function that it returns is called. `clock` is the wall's. */
+/** Logs the gateway's events until the returned function is called. `clock` is the wall clock. */
 export function logEvents(log: Logger, events: GatewayEvents, clock: Clock): () => void {
   const ends: (() => void)[] = [];
   const each: Listening['each'] = (name, write) => {
@@ -91,7 +90,7 @@ function logConnections(log: Logger, { each, some }: Listening): void {
   );
 }
 
-/** A request is its route, its status and its id: never its URL, which may hold a password. */
+/** A request is logged by route, status and id, never with its URL, which may contain a password. */
 function logRequests(log: Logger, { each, some }: Listening): void {
   const members = ({ requestId, method, route, status, durationMs }: Event<'request'>) => {
     return { event: 'request', request_id: requestId, method, route, status, duration_ms: Math.round(durationMs) };
@@ -104,7 +103,7 @@ function logRequests(log: Logger, { each, some }: Listening): void {
   );
 }
 
-/** Whoever needs the audit log for longer than the store keeps it has these lines. */
+/** For those who need the audit log for longer than the store retains it. */
 function logAudit(log: Logger, { each }: Listening): void {
   each('audited', ({ actor, address, osUser, action, object, outcome, code }) =>
     log.info(
@@ -142,7 +141,7 @@ function logDeliveries(log: Logger, { each, some }: Listening): void {
   });
 }
 
-/** What keeps deliveries from being made or noted, on our side. */
+/** What keeps us from sending webhooks or recording their outcomes. */
 function logHindrances(log: Logger, { some }: Listening): void {
   some('cannot-send', ({ what, state, why }) => {
     const members = { event: 'cannot-send', what, state, why };

@@ -1,13 +1,13 @@
-/** Figures that have to be asked for: what a scrape of `/metrics` and the operator's status have in common. */
+/** Figures that are read on demand, for a scrape of `/metrics` and for the operator's status. */
 import { type Clock, type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Store } from '../store/contract/store.js';
 import type { DiskSpace, StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
 import type { Backlogs } from '../webhooks/backlogs.js';
 
-/** So long a question waits for deliveries that are being noted, so that they count as delivered. */
+/** How long a reading waits for outcomes of deliveries that are being stored, so that these count as delivered. */
 const SETTLE_AT_MOST: Milliseconds = Seconds(1);
 
-/** What was asked for. A part that can't be read just now is left out. */
+/** The figures. A part that can't be read is undefined. */
 export interface ReadFigures {
   readonly store: StoreFigures | undefined;
   readonly disk: DiskSpace | undefined;
@@ -18,9 +18,9 @@ export interface ReadFigures {
 export interface FiguresParts {
   readonly backlogs: Backlogs;
   readonly store: Pick<Store, 'readDiskSpace'>;
-  /** Resolves when what came of deliveries so far is in the store. */
+  /** Resolves when the outcomes of deliveries so far are in the store. */
   readonly settled: () => Promise<void>;
-  /** Whether the store can't write: what came of deliveries waits until it can, and nobody waits for that. */
+  /** Whether the store can't write. Then outcomes wait until it can, and the reading does not wait for them. */
   readonly isStoreFailing: () => boolean;
   readonly clock: Clock;
 }
@@ -32,7 +32,7 @@ export class Figures {
     this.#parts = parts;
   }
 
-  /** As of now. It never rejects: scrapes go on while the store or the disk fails. */
+  /** Reads the figures of this moment. It never rejects: scrapes go on while the store or the disk fails. */
   async read(): Promise<ReadFigures> {
     const { backlogs, store: measured } = this.#parts;
     if (!this.#parts.isStoreFailing()) await this.#settled();

@@ -1,6 +1,6 @@
 /**
- * The gateway's figures, counted from its events and read from its parts when somebody asks. Whoever has something new
- * to count adds a row to metrics/table.ts and listens here.
+ * The gateway's metrics: counted from its events, or read from its parts at a scrape. docs/contributing.md says how to
+ * add one.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Presence } from '../../proto/power/judge/presence.js';
@@ -14,8 +14,8 @@ import { VERSION } from '../version.js';
 import type { ReadFigures } from './figures.js';
 import { MetricRegistry, type Reading } from './registry.js';
 
-/** So many URLs have a value of their own; those after them share one. */
-const MOST_URLS = 100;
+/** How many URLs have a series of their own; the others share one. */
+const MAX_URLS = 100;
 
 const KNOWN_REASONS: ReadonlySet<string> = new Set(REASONS.map(({ name }) => name));
 
@@ -23,18 +23,18 @@ const KNOWN_REASONS: ReadonlySet<string> = new Set(REASONS.map(({ name }) => nam
 export interface MetricSources {
   readonly connections: () => Iterable<Source>;
   readonly ingestWaiting: () => number;
-  /** What has to be asked for, and is there once it was. */
+  /** Figures that are read asynchronously. */
   readonly figures: () => Promise<ReadFigures>;
   readonly isCircuitOpen: (urlId: number) => boolean;
-  /** When the certificate of the MQTT port ends, ms since the epoch; null without TLS. */
+  /** When the certificate of the MQTT port expires, ms since the epoch; null without TLS. */
   readonly certificateEndMs: () => number | null;
   /** By kind. */
   readonly noticesUnread: () => Iterable<readonly [kind: string, unread: number]>;
-  /** Locks' budgets, and those of their phones. */
+  /** How many budgets of locks and their phones are over. */
   readonly locksOverBudget: () => number;
   readonly locksUnjudged: () => number;
   readonly presences: () => Iterable<Presence['presence']>;
-  /** By how much the machine's clock is ahead of the time that is believed, in ms; 0 where it is believed. */
+  /** By how much the machine's clock is ahead of the confirmed time, in ms; 0 where it is not in doubt. */
   readonly clockAheadMs: () => Milliseconds;
 }
 
@@ -60,7 +60,7 @@ export class Metrics {
     countRequests(events, registry);
   }
 
-  /** What can be read once the gateway's parts are there. */
+  /** Sets the gateway's parts to read from, once they are there. */
   readFrom(sources: MetricSources): void {
     const registry = this.#registry;
     registry.read('lockgate_connections', () => countEach(['lock', 'phone'], sources.connections()));
@@ -76,7 +76,7 @@ export class Metrics {
     this.#sources = sources;
   }
 
-  /** What was asked for at this scrape. */
+  /** Sets the figures that were read for this scrape. */
   #readScraped({ store, disk, oldestAgeMs }: ReadFigures, sources: MetricSources): void {
     const registry = this.#registry;
     const known = [...sources.presences()];
@@ -89,7 +89,7 @@ export class Metrics {
       boundUrls(backlogs.map((backlog) => [backlog.urlId, value(backlog)]));
     registry.read('lockgate_deliveries_waiting', () => each(({ behind, pending }) => behind + pending));
     registry.read('lockgate_url_events', () => urlEvents(each));
-    const first = backlogs.slice(0, MOST_URLS);
+    const first = backlogs.slice(0, MAX_URLS);
     const ofFirst = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
       first.map((backlog) => [value(backlog), String(backlog.urlId)]);
     registry.read('lockgate_url_oldest_seconds', () => ofFirst((url) => (oldestAgeMs(url) ?? 0) / Seconds(1)));
@@ -97,7 +97,7 @@ export class Metrics {
     registry.read('lockgate_url_disabled', () => ofFirst(({ isDisabled }) => Number(isDisabled)));
   }
 
-  /** Notes one lateness of the event loop. */
+  /** Notes one measured delay of the event loop. */
   noteDelay(delay: Milliseconds): void {
     this.#registry.histogram('lockgate_event_loop_delay_seconds').observe(inSeconds(delay));
   }
@@ -179,19 +179,19 @@ function inSeconds(duration: Milliseconds): number {
   return duration / Seconds(1);
 }
 
-/** None where the system does not tell. */
+/** No reading where the value is unknown. */
 function known(value: number | undefined): Reading[] {
   return value === undefined ? [] : [[value]];
 }
 
-/** How many of each; 0 for what there is none of. */
+/** The number of each of `names`, 0 included. */
 function* countEach<Name extends string>(names: readonly Name[], each: Iterable<Name>): Iterable<Reading> {
   const counts = new Map<Name, number>(names.map((name) => [name, 0]));
   for (const name of each) counts.set(name, (counts.get(name) ?? 0) + 1);
   for (const [name, count] of counts) yield [count, name];
 }
 
-/** Known locks by their presence; those that the gateway knows nothing of yet were never seen. */
+/** Adds the locks in service that have never sent anything to those never seen. */
 function* addNeverSeen(readings: Iterable<Reading>, silent: number): Iterable<Reading> {
   for (const [count, presence = ''] of readings) yield [presence === 'never-seen' ? count + silent : count, presence];
 }
@@ -209,8 +209,8 @@ function* boundUrls(waiting: Iterable<readonly [urlId: number, waiting: number]>
   let others = 0;
   for (const [urlId, count] of waiting) {
     shown += 1;
-    if (shown <= MOST_URLS) yield [count, String(urlId)];
+    if (shown <= MAX_URLS) yield [count, String(urlId)];
     else others += count;
   }
-  if (shown > MOST_URLS) yield [others, 'others'];
+  if (shown > MAX_URLS) yield [others, 'others'];
 }

@@ -1,17 +1,17 @@
 /**
- * The rows of metrics/table.ts as prom-client knows them.
+ * Registers the rows of table.ts with prom-client.
  *
- * What happens with every ping is counted in plain numbers, which the library sees at a scrape only: there an increment
- * hashes its labels, and costs as much as the rest of the bookkeeping of a ping.
+ * Counters are plain numbers here, and the library reads them at a scrape: its own increment hashes the labels, which
+ * costs as much as all other bookkeeping of a ping.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { METRICS, type MetricName, type MetricRow } from './table.js';
 
-/** One value, with its labels in the order of the row. */
+/** A value with its labels, in the order of the row's `labels`. */
 export type Reading = readonly [value: number, ...labels: readonly string[]];
 
-/** Combinations of labels that one metric may have; past it, new ones are left out. Ours are fewer. */
-const MOST_SERIES = 500;
+/** How many combinations of labels a metric may have; further ones are dropped. Ours have fewer. */
+const MAX_SERIES = 500;
 
 /** Counts by labels, in plain numbers. */
 export class Tally {
@@ -21,7 +21,7 @@ export class Tally {
     const key = labels.join(' ');
     const entry = this.#counts.get(key);
     if (entry !== undefined) entry.count += 1;
-    else if (this.#counts.size < MOST_SERIES) this.#counts.set(key, { labels, count: 1 });
+    else if (this.#counts.size < MAX_SERIES) this.#counts.set(key, { labels, count: 1 });
   }
 
   *readings(): Iterable<Reading> {
@@ -39,7 +39,7 @@ export class MetricRegistry {
     for (const row of METRICS) this.#add(row);
   }
 
-  /** Where a counter is counted. */
+  /** The tally of a counter. */
   tally(name: MetricName): Tally {
     return found(name, this.#tallies.get(name));
   }
@@ -48,7 +48,7 @@ export class MetricRegistry {
     return found(name, this.#histograms.get(name));
   }
 
-  /** A gauge, or a counter that something else counts, is read by this at each scrape. */
+  /** Sets what reads a gauge, or a counter that is counted elsewhere, at each scrape. */
   read(name: MetricName, reader: () => Iterable<Reading>): void {
     this.#readers.set(name, reader);
   }

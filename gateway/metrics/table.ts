@@ -1,8 +1,8 @@
 /**
- * Every figure that `/metrics` has: its name, kind, labels and meaning. gateway/README.md has the same table, and a
- * test holds the two together.
+ * Every metric in `/metrics`: its name, type, labels and meaning. README.md here has the same table, and a test
+ * compares the two.
  *
- * A label has few values, all known beforehand or made by us: never a MAC, a URL, a secret or what a stranger wrote.
+ * A label has few values, known in advance or made by us: never a MAC, a URL, a secret or text from a stranger.
  */
 
 export interface MetricRow {
@@ -14,7 +14,7 @@ export interface MetricRow {
   readonly buckets?: readonly number[];
 }
 
-/** Seconds from half a millisecond, which an fsync takes at its best, to ten, which nothing should take. */
+/** In seconds: from half a millisecond, the fastest fsync, to ten seconds, which nothing should take. */
 const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** A delivery lasts 15 s at most. */
 const DELIVERY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];

@@ -5,10 +5,10 @@
  */
 import ipaddr from 'ipaddr.js';
 
-/** The parts of an IPv6 address, 16 bits each, that make a /64. */
+/** How many 16-bit parts of an IPv6 address make a /64. */
 const NETWORK_PARTS = 4;
 
-/** The group that an address belongs to, as text. What is not an IP address is a group of its own. */
+/** The group of an address, as text. What is not an IP address is its own group. */
 export function addressGroup(address: string): string {
   if (!address.includes(':')) return address;
   const plain = plainAddress(address);

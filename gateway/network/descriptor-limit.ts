@@ -1,10 +1,10 @@
 /**
- * How many files a process may have open at once, each connection among them (`ulimit -n`), and how many it has. Linux
- * tells both in /proc; elsewhere the limit is what Node's report has.
+ * How many files this process may have open at once, connections included (`ulimit -n`), and how many it has. Linux has
+ * both in /proc; elsewhere the limit comes from Node's report.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The limit of this process; undefined where the system sets none, or does not tell. */
+/** The limit of this process; undefined where there is none, or it is unknown. */
 export function mostOpenFiles(): number | undefined {
   const limits = readText('/proc/self/limits');
   if (limits !== undefined) {
@@ -17,12 +17,12 @@ export function mostOpenFiles(): number | undefined {
 }
 
 /**
- * How many this process has open; undefined where the system does not tell. It reads a list as long as that, so it is
- * for those who ask, not for every connection.
+ * How many this process has open; undefined where that is unknown. It reads a list of that length, so it is called for
+ * reports, not for every connection.
  */
 export function openFiles(): number | undefined {
   try {
-    // The list itself is one of them while it is read.
+    // Reading the list takes a descriptor of its own.
     return readdirSync('/proc/self/fd').length - 1;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EMFILE' ? mostOpenFiles() : undefined;

@@ -1,27 +1,27 @@
 /**
- * Tells operators while file descriptors run short, and when that is over. It looks once a second, since webhooks and
- * files take descriptors too, and hears at once of connections that were refused for want of one.
+ * Reports to operators when file descriptors run short, and when there are enough again. It checks once a second, since
+ * webhooks and files take descriptors too; connections that find none are reported at once.
  */
 import type { Socket } from 'node:net';
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { DescriptorsTurned, GatewayEvents } from '../events.js';
 import { type Caller, type DescriptorRoom, type Descriptors, descriptorsFor } from './descriptors.js';
 
-const LOOK_EVERY: Milliseconds = Seconds(1);
-/** So long without a shortage, and it is over: at the limit, who leaves makes room for who waits. */
+const CHECK_EVERY: Milliseconds = Seconds(1);
+/** How long there must be no shortage for it to be over: at the limit, each place that is freed is taken at once. */
 const CALM_AFTER: Milliseconds = Seconds(5);
 
-/** What the gateway has open beside its locks: files of the store, threads, listeners. */
+/** Descriptors that are not connections of locks: files of the store, threads, listeners. */
 const OTHERS = 64;
-/** What loading a package may take at once, generously. */
+/** Descriptors that loading a package may take at once, generously. */
 const LOADING = 512;
 
 export interface DescriptorWatchParts {
   readonly descriptors: Descriptors;
   readonly events: GatewayEvents;
-  /** Goes as the wall's does. */
+  /** Wall-clock time. */
   readonly clock: Clock;
-  /** Stamps the events. */
+  /** The time for events' timestamps. */
   readonly now: () => number;
 }
 
@@ -29,27 +29,27 @@ export class DescriptorWatch {
   readonly descriptors: Descriptors;
   readonly #parts: DescriptorWatchParts;
   #timer: Timer | undefined;
-  /** When they were short last; undefined while they are not. */
+  /** When they were last short; undefined while they are not. */
   #shortAtMs: number | undefined;
 
-  /** Looks from now on. */
+  /** Starts watching. */
   constructor(parts: DescriptorWatchParts) {
     this.#parts = parts;
     this.descriptors = parts.descriptors;
     if (this.descriptors.limit !== undefined) this.#arm();
   }
 
-  /** What there is for a connection that has just come. A shortage is noted. */
+  /** How much room there is for a new connection. A shortage is reported. */
   roomFor(caller: Caller, socket: Socket): DescriptorRoom {
     const room = this.descriptors.roomFor(caller, socket);
-    if (room !== 'enough') this.#short();
+    if (room !== 'enough') this.#noteShortage();
     return room;
   }
 
   /**
    * To be called at the start: warns where so many locks can't all be connected at once.
    *
-   * @returns whether descriptors may run short when they come
+   * @returns whether descriptors may run short once they are connected
    */
   expectLocks(locks: number): boolean {
     const { limit, forLocks } = this.descriptors;
@@ -63,21 +63,21 @@ export class DescriptorWatch {
     return true;
   }
 
-  /** Looks no more. */
+  /** Stops watching. */
   stop(): void {
     this.#timer?.cancel();
   }
 
   #arm(): void {
-    this.#timer = this.#parts.clock.after(LOOK_EVERY, () => {
-      this.#look();
+    this.#timer = this.#parts.clock.after(CHECK_EVERY, () => {
+      this.#check();
       this.#arm();
     });
   }
 
-  #look(): void {
+  #check(): void {
     if (this.descriptors.isShort) {
-      this.#short();
+      this.#noteShortage();
       return;
     }
     if (this.#shortAtMs === undefined || this.#parts.clock.now() - this.#shortAtMs < CALM_AFTER) return;
@@ -85,7 +85,7 @@ export class DescriptorWatch {
     this.#report('enough', 'there are free descriptors again: locks are let in as before');
   }
 
-  #short(): void {
+  #noteShortage(): void {
     const isFirst = this.#shortAtMs === undefined;
     this.#shortAtMs = this.#parts.clock.now();
     if (!isFirst) return;

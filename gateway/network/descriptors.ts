@@ -1,30 +1,30 @@
 /**
- * File descriptors: every connection takes one, and so does every file. When there are none left, nobody gets in, not
- * even the operator who could help, and the store can't open what it needs. So each kind of connection has to leave
- * some to those that matter more: locks the most, then merchants, then operators.
+ * File descriptors: every connection takes one, and so does every file. When none is left, nobody can connect, not even
+ * the operator who could help, and the store can't open its files. So each kind of connection must leave some free for
+ * more important ones: locks the most, then merchants, then operators.
  *
- * The system gives a new connection the lowest number that is free. A number that reaches into the reserve says that
- * all below it are taken, so one comparison for each connection shows how many are left, and none are counted.
+ * The system gives a new connection the lowest free number. A number within the reserve means that all below are taken,
+ * so one comparison for each connection shows how many are left, without counting.
  */
 import { closeSync, openSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { mostOpenFiles, openFiles } from './descriptor-limit.js';
 
-/** The part of the limit that is kept back from locks, and its bounds. */
+/** The part of the limit that is reserved from locks, and its bounds. */
 const RESERVED_PART = 1 / 8;
 const RESERVED_LEAST = 32;
 const RESERVED_MOST = 256;
 
-/** Who connects; each leaves some to those named after it. */
+/** Who connects; each must leave some free for those named after it. */
 export type Caller = 'lock' | 'merchant' | 'operator';
 
 /**
- * What there is for a new connection: a place like any other; one for as long as it takes to answer it, which it is to
- * be told no with; or nothing, and it is to be closed.
+ * The room for a new connection: *enough*; *short*, so that it is answered with a refusal and closed; or *none*, so
+ * that it is closed at once.
  */
 export type DescriptorRoom = 'enough' | 'short' | 'none';
 
-/** Up to which part of the reserve a caller has enough, and has a short place. */
+/** Up to which part of the reserve a caller has *enough* room, and *short* room. */
 const PARTS: Readonly<Record<Caller, { readonly enough: number; readonly short: number }>> = {
   lock: { enough: 0, short: 1 / 2 },
   merchant: { enough: 1 / 2, short: 3 / 4 },
@@ -32,9 +32,9 @@ const PARTS: Readonly<Record<Caller, { readonly enough: number; readonly short: 
 };
 
 export class Descriptors {
-  /** The most that this process may have open; undefined where nothing limits it. */
+  /** How many this process may have open; undefined where there is no limit. */
   readonly limit: number | undefined;
-  /** How many are kept back from locks. */
+  /** How many are reserved from locks. */
   readonly reserve: number;
 
   constructor(limit: number | undefined = mostOpenFiles()) {
@@ -42,17 +42,17 @@ export class Descriptors {
     this.reserve = reserveOf(limit ?? 0);
   }
 
-  /** How many are open; undefined where the system does not tell. */
+  /** How many are open; undefined where that is unknown. */
   get open(): number | undefined {
     return openFiles();
   }
 
-  /** How many locks can be connected at most, when everything else needs no more than the reserve. */
+  /** How many locks can be connected at most, if everything else needs no more than the reserve. */
   get forLocks(): number {
     return this.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(this.limit - this.reserve, 0);
   }
 
-  /** Whether all that is not reserved is taken. It opens a file for that, which costs some microseconds. */
+  /** Whether everything outside the reserve is taken. It opens a file to see that, which costs some microseconds. */
   get isShort(): boolean {
     if (this.limit === undefined) return false;
     try {
@@ -65,7 +65,7 @@ export class Descriptors {
     }
   }
 
-  /** What there is for this connection, which has just come. */
+  /** The room for a new connection. */
   roomFor(caller: Caller, socket: Socket): DescriptorRoom {
     const number = descriptorOf(socket);
     if (this.limit === undefined || number === undefined) return 'enough';
@@ -76,7 +76,7 @@ export class Descriptors {
   }
 }
 
-/** The limit that leaves so many besides the reserve. */
+/** The limit with which there are `count` beside the reserve. */
 export function descriptorsFor(count: number): number {
   return count + reserveOf(Math.ceil(count / (1 - RESERVED_PART)));
 }
@@ -85,7 +85,7 @@ function reserveOf(limit: number): number {
   return Math.min(Math.max(Math.ceil(limit * RESERVED_PART), RESERVED_LEAST), RESERVED_MOST);
 }
 
-/** Its number; undefined where the system has none. */
+/** The socket's descriptor; undefined where the system has none. */
 function descriptorOf(socket: Socket): number | undefined {
   const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly fd?: number } | null };
   return handle?.fd === undefined || handle.fd < 0 ? undefined : handle.fd;

@@ -1,8 +1,8 @@
 /**
- * Who a client behind a proxy is. A proxy writes the address of its client into `X-Forwarded-For`; so can anybody else,
- * so the header counts only where the connection comes from a proxy that the operator trusts (`--trusted-proxies`,
- * interfaces.md §2 Fairness). The header is read from its end, where the nearest proxy wrote, up to the first address
- * that is not a trusted proxy's: what stands before that, the client may have made up.
+ * Finds the address of a client behind a proxy. A proxy writes it into `X-Forwarded-For`, but anybody can. So the
+ * header counts only where the connection comes from a proxy that the operator trusts (`--trusted-proxies`,
+ * interfaces.md §2 Fairness). It is read from its end, where the nearest proxy wrote, up to the first address that is
+ * not a trusted proxy's: the client may have made up what is before that.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
@@ -10,10 +10,10 @@ import ipaddr from 'ipaddr.js';
 import type { AddressRange } from '../webhooks/sending/address-rule.js';
 import { plainAddress } from './address-group.js';
 
-/** Entries of the header that are looked at, from its end: no chain of proxies is longer. */
-const MOST_HOPS = 16;
+/** How many entries of the header are read, from its end: no chain of proxies is longer. */
+const MAX_HOPS = 16;
 
-/** What is asked of a request. */
+/** The parts of a request that are used here. */
 export interface ForwardedRequest {
   readonly headers: IncomingHttpHeaders;
   readonly socket: { readonly remoteAddress?: string | undefined };
@@ -35,14 +35,14 @@ export class TrustedProxies {
     return this.#ranges.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base as never, bits));
   }
 
-  /** The address of the client that made a request; empty where the connection is gone already. */
+  /** The address of the client that made a request; empty where the connection is closed already. */
   clientOf({ headers, socket }: ForwardedRequest): string {
     let client = plainAddress(socket.remoteAddress ?? '');
     if (!this.trusts(client)) return client;
     const hops = String(headers['x-forwarded-for'] ?? '').split(',');
-    for (const hop of hops.slice(-MOST_HOPS).reverse()) {
+    for (const hop of hops.slice(-MAX_HOPS).reverse()) {
       const address = addressOf(hop.trim());
-      // Something that no proxy writes: who is behind it is unknown.
+      // No proxy writes this, so what is before it is unknown.
       if (address === undefined) break;
       client = address;
       if (!this.trusts(client)) break;
@@ -57,7 +57,7 @@ export class TrustedProxies {
   }
 }
 
-/** An entry of the header; some proxies add the port. Undefined where it is no address. */
+/** The address in an entry of the header; some proxies add a port. Undefined where it is no address. */
 function addressOf(entry: string): string | undefined {
   const [, bracketed, withPort] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(entry) ?? [];
   const address = plainAddress(bracketed ?? withPort ?? entry);

@@ -247,7 +247,7 @@ t.test('an event loop that stands still is a reason until it has been calm for a
   const events = new GatewayEvents();
   const clock = new ManualClock();
   const health = new Health({ events, clock, now: () => clock.now() });
-  health.end('starting');
+  health.started();
   const delays: number[] = [];
   let stoodStill = 0;
   const stop = watchEventLoop({

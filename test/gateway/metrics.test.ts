@@ -36,7 +36,7 @@ function value(text: string, series: string): number | undefined {
 }
 
 t.test('the table in the documentation is the table in the code, and both are what is served', async (t) => {
-  const readme = readFileSync(path.join(root, 'gateway/README.md'), 'utf8');
+  const readme = readFileSync(path.join(root, 'gateway/metrics/README.md'), 'utf8');
   const rows = readme.split('\n').filter((line) => /^\| `(lockgate|process)_/.test(line));
   const expected = METRICS.map(({ name, type, labels, help }) => {
     return `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`;

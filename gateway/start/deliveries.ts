@@ -1,0 +1,66 @@
+/** Builds and starts what delivers webhooks. */
+import { type Clock, Seconds, systemClock } from '../../proto/clock.js';
+import type { Config } from '../config.js';
+import { type StopStep, stopStep } from '../graceful-stop.js';
+import { Figures } from '../metrics/figures.js';
+import { VERSION } from '../version.js';
+import { Backlogs } from '../webhooks/backlogs.js';
+import { Dispatcher, type DispatcherParts } from '../webhooks/dispatcher.js';
+import { makeGuardedAgents } from '../webhooks/sending/guarded-agents.js';
+import { DeliveryClock } from '../webhooks/url/delivery-clock.js';
+import { Webhooks } from '../webhooks/webhooks.js';
+import type { GatewayOptions } from './ground.js';
+
+/** How long deliveries under way may go on when the gateway stops. */
+const DELIVERY_GRACE = Seconds(3);
+
+/** Builds the dispatcher, and what operators do with deliveries. `dates`: the confirmed wall clock. */
+export function makeWebhooks(
+  config: Config,
+  options: GatewayOptions,
+  dates: Clock,
+  parts: Pick<DispatcherParts, 'store' | 'keys' | 'events' | 'runClock'>,
+): { dispatcher: Dispatcher; webhooks: Webhooks } {
+  const delivering: DispatcherParts = {
+    ...parts,
+    agents: makeGuardedAgents(config.allowWebhookRange, options.lookUp),
+    waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
+    userAgent: `lockgate/${VERSION}`,
+    random: options.random ?? cryptoRandom,
+  };
+  const dispatcher = new Dispatcher(delivering);
+  return { dispatcher, webhooks: new Webhooks({ ...delivering, dispatcher }) };
+}
+
+/** Builds the figures that are counted on demand, and starts the watch on URLs that are far behind. */
+export function startFigures(
+  { speed = 1 }: GatewayOptions,
+  { store, events, runClock }: Pick<DispatcherParts, 'store' | 'events' | 'runClock'>,
+  dispatcher: Dispatcher,
+  isStoreFailing: () => boolean,
+  started: StopStep[],
+): Figures {
+  const backlogs = new Backlogs({ store, events, clock: systemClock, runClock, speed });
+  backlogs.start();
+  started.push(stopStep('the watch on backlogs', () => backlogs.stop()));
+  return new Figures({ backlogs, store, settled: () => dispatcher.settled(), isStoreFailing, clock: systemClock });
+}
+
+export async function startDeliveries(
+  dispatcher: Dispatcher,
+  { tester }: Webhooks,
+  started: StopStep[],
+): Promise<void> {
+  await dispatcher.start();
+  started.push(
+    stopStep('a delivery', async () => {
+      tester.stop();
+      await dispatcher.stop(DELIVERY_GRACE);
+    }),
+  );
+}
+
+/** A random number of 32 bits in [0, 1). */
+function cryptoRandom(): number {
+  return (globalThis.crypto.getRandomValues(new Uint32Array(1))[0] as number) / 2 ** 32;
+}

@@ -1,0 +1,76 @@
+/** What the parts of a gateway are built on: its options, and what is there before the first part starts. */
+import type { Clock } from '../../proto/clock.js';
+import type { MachineClock } from '../clocks/machine-clock.js';
+import type { ResolvedSetting } from '../config.js';
+import type { GatewayEvents } from '../events.js';
+import type { StopStep } from '../graceful-stop.js';
+import type { Health } from '../health/health.js';
+import type { Judging } from '../ingest/judging.js';
+import type { GuardLimits } from '../mqtt/connection-guard.js';
+import type { DescriptorWatch } from '../network/descriptor-watch.js';
+import type { StoreFailure } from '../store/contract/errors.js';
+import type { Store } from '../store/contract/store.js';
+import type { RunSize } from '../store/contract/store-options.js';
+import type { LookupAll } from '../webhooks/sending/name-service.js';
+
+/** Options of a gateway beside its settings. Most replace a clock or a part in tests. */
+export interface GatewayOptions {
+  /** The speed of the run's clock, 1 for real time (protocol.md §3, Sped-up runs). */
+  readonly speed?: number;
+  /** Replaces the run's clock, for tests that stop time while the network works. */
+  readonly runClock?: Clock;
+  /** The machine's clocks; the system's by default. */
+  readonly machine?: MachineClock;
+  /** Random numbers in [0, 1) for the jitter of retries. */
+  readonly random?: () => number;
+  /** The clock that deliveries wait by, which never leaps; the system's monotonic one by default. */
+  readonly deliveryClock?: Clock;
+  /** The clock that dates deliveries; the wall clock by default, or `deliveryClock` where that is given. */
+  readonly deliveryDates?: Clock;
+  /** Resolves the host names of webhook URLs; the system's resolver by default. */
+  readonly lookUp?: LookupAll;
+  /** The clock of credentials, tokens, sessions and retention; the confirmed date by default. */
+  readonly wallClock?: Clock;
+  /** Measures the time limits of MQTT connections; real time by default. */
+  readonly guardClock?: Clock;
+  /** Refills locks' budgets; real time at the run's speed by default. */
+  readonly budgetClock?: Clock;
+  /** The judge and its version, for tests in which it fails. */
+  readonly judging?: Judging;
+  /** Overrides limits of MQTT connections, for tests. */
+  readonly guardLimits?: Partial<GuardLimits>;
+  /** Refills the HTTP budgets of merchants and strangers; real time by default. */
+  readonly httpBudgetClock?: Clock;
+  /** The clock of months and bills; the confirmed date by default. */
+  readonly usageClock?: Clock;
+  /** Whether a separate thread writes the store's log; true by default, false in tests that start many gateways. */
+  readonly logThread?: boolean;
+  /** Another size of the log's runs (store/contract/store-options.ts), for tests. */
+  readonly runSize?: RunSize | undefined;
+  /** Wraps the store, for tests that make it fail. */
+  readonly wrapStore?: (store: Store) => Store;
+  /** Creates a new store in a data folder that shows signs of having had one. */
+  readonly makeNew?: boolean;
+  /** The settings with their sources, to be shown to operators. */
+  readonly settings?: readonly ResolvedSetting[];
+  /** Receives the gateway's events; given by callers that listen before the start. */
+  readonly events?: GatewayEvents;
+  /** Called once when the store can no longer be trusted: the process must end, without closing anything. */
+  readonly onBroken?: (failure: StoreFailure) => void;
+}
+
+/** What is there before the first part starts. */
+export interface Ground {
+  readonly store: Store;
+  readonly canStore: () => Promise<boolean>;
+  readonly events: GatewayEvents;
+  readonly health: Health;
+  readonly descriptors: DescriptorWatch;
+  /** One step for each started part, which stops it, in the order of the starts. */
+  readonly started: StopStep[];
+  readonly stop: () => Promise<void>;
+  /** The time for events' timestamps. */
+  readonly now: () => number;
+  /** Sets the clock that `now` reads. */
+  readonly stampBy: (clock: Clock) => void;
+}

@@ -1,0 +1,146 @@
+/** Builds and starts the two HTTP interfaces, for merchants and for operators. */
+import type { Socket } from 'node:net';
+import { RunClock, systemClock } from '../../proto/clock.js';
+import { type MerchantParts, makeMerchantParts } from '../accounts/merchant-parts.js';
+import { type Config, type ResolvedSetting, settingsInForce } from '../config.js';
+import { DEFAULT_FAIRNESS } from '../fairness/fairness-settings.js';
+import { HttpBudgets } from '../fairness/http-budgets.js';
+import { stopStep } from '../graceful-stop.js';
+import { WorstDelay, watchEventLoop } from '../health/event-loop.js';
+import { HttpConnections } from '../http/connections/connections.js';
+import { HttpServer } from '../http/merchant/server.js';
+import { clockJson } from '../http/operator/json/clock.js';
+import { OperatorServer, type OperatorServerOptions } from '../http/operator/server.js';
+import { endJson, figuresJson } from '../http/operator/status.js';
+import { MAX_CONNECTIONS, RESERVED_CONNECTIONS } from '../http/shared/limits.js';
+import type { Locks } from '../locks/locks.js';
+import type { Metrics } from '../metrics/metrics.js';
+import type { Broker } from '../mqtt/broker.js';
+import type { DescriptorWatch } from '../network/descriptor-watch.js';
+import type { DescriptorRoom } from '../network/descriptors.js';
+import { TrustedProxies } from '../network/trusted-proxies.js';
+import { VERSION } from '../version.js';
+import type { Dispatcher } from '../webhooks/dispatcher.js';
+import type { GatewayOptions, Ground } from './ground.js';
+
+/** The HTTP interfaces. They report the start and the stop, so they start early and stop late. */
+interface Interfaces {
+  /** The worst recent delay of the event loop. */
+  readonly delays: WorstDelay;
+  readonly http: HttpServer;
+  /** Undefined until everything that it reports has started. */
+  operator: OperatorServer | undefined;
+  /** The same for the merchants' calls. */
+  merchants: MerchantParts | undefined;
+  /** How much merchants and strangers may do over HTTP. */
+  readonly budgets: HttpBudgets;
+}
+
+export async function startInterfaces(
+  config: Config,
+  options: GatewayOptions,
+  ground: Ground,
+  metrics: Metrics,
+): Promise<Interfaces> {
+  const { health, started, events, now, descriptors } = ground;
+  const fairness = config.fairness ?? DEFAULT_FAIRNESS;
+  const budgets = new HttpBudgets(fairness, options.httpBudgetClock ?? new RunClock(0));
+  const delays = new WorstDelay();
+  const onDelay = (delay: number): void => {
+    metrics.noteDelay(delay);
+    delays.note(delay);
+  };
+  const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay });
+  started.push(stopStep('the watch on the event loop', async () => stopWatching()));
+  let interfaces: Interfaces | undefined;
+  const http = await HttpServer.start({
+    ...httpAccess(config, 'merchant', descriptors),
+    host: config.httpHost,
+    port: config.httpPort,
+    corsOrigins: config.httpCorsOrigin,
+    health,
+    fairness,
+    budgets,
+    merchants: () => interfaces?.merchants,
+    onAnswered: (answered) => events.emit('request', { atMs: now(), ...answered }),
+  });
+  const made: Interfaces = { delays, http, operator: undefined, merchants: undefined, budgets };
+  interfaces = made;
+  started.push(stopStep('the merchants’ interface', () => http.close()));
+  started.push(stopStep('the operator’s interface', async () => await made.operator?.close()));
+  return made;
+}
+
+/** From now on merchants' calls are served. */
+export function startMerchants(
+  parts: Omit<Parameters<typeof makeMerchantParts>[0], 'budgets'>,
+  interfaces: Interfaces,
+): MerchantParts {
+  const merchants = makeMerchantParts({ ...parts, budgets: interfaces.budgets });
+  interfaces.merchants = merchants;
+  return merchants;
+}
+
+export function startOperator(
+  config: Config,
+  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpAccess> & {
+    readonly broker: Broker;
+    readonly descriptors: DescriptorWatch;
+    readonly locks: Locks;
+    readonly dispatcher: Dispatcher;
+  },
+  { http, delays }: Interfaces,
+  settings: readonly ResolvedSetting[],
+): Promise<OperatorServer> {
+  const { broker, store, clock, clocks, descriptors, figures, locks, dispatcher } = parts;
+  const { limit = null } = descriptors.descriptors;
+  const server: Promise<OperatorServer> = OperatorServer.start({
+    ...parts,
+    ...httpAccess(config, 'operator', descriptors),
+    host: config.operatorHost,
+    port: config.operatorPort,
+    settings: async () => {
+      const operatorPort = (await server).port;
+      const ports = { mqttPort: broker.port, mqttTlsPort: broker.tlsPort, httpPort: http.port, operatorPort };
+      return settingsInForce(settings, ports);
+    },
+    status: async () => ({
+      version: VERSION,
+      store: store.description,
+      mqtt: {
+        host: config.mqttHost,
+        port: broker.port,
+        connected: broker.connected,
+        refused: { ...broker.refusals },
+        certificate_end: endJson(broker.certificateEndMs),
+      },
+      http: { host: config.httpHost, port: http.port },
+      descriptors: { open: descriptors.descriptors.open ?? null, limit },
+      ...figuresJson({
+        figures: await figures.read(),
+        presences: [...locks.all()].map(({ presence }) => presence.presence),
+        isCircuitOpen: (urlId) => dispatcher.isCircuitOpen(urlId),
+        worstDelayMs: delays.ms,
+      }),
+      run_clock: new Date(clock.now()).toISOString(),
+      clock: clockJson(clocks.reading()),
+    }),
+  });
+  return server;
+}
+
+/** Which connections an HTTP port accepts, and which proxies it trusts. */
+type HttpAccess = Pick<OperatorServerOptions, 'connections' | 'proxies'>;
+
+/** The access of one port. Where descriptors are few, it may have a quarter of those for locks. */
+function httpAccess(
+  { httpPerAddress, trustedProxies }: Config,
+  caller: 'merchant' | 'operator',
+  watch: DescriptorWatch,
+): HttpAccess {
+  const proxies = new TrustedProxies(trustedProxies);
+  const most = Math.min(MAX_CONNECTIONS, Math.ceil(watch.descriptors.forLocks / 4));
+  const limits = { most, perAddress: httpPerAddress, reserve: RESERVED_CONNECTIONS };
+  const roomFor = (socket: Socket): DescriptorRoom => watch.roomFor(caller, socket);
+  return { proxies, connections: new HttpConnections({ limits, proxies, roomFor }) };
+}

@@ -1,0 +1,156 @@
+/** Builds and starts what serves locks: ingest, commands, the broker, accounts, retention. */
+import { type Clock, RunClock, systemClock } from '../../proto/clock.js';
+import { Accounts } from '../accounts/accounts.js';
+import { Commands, type CommandsParts } from '../commands/commands.js';
+import type { Config } from '../config.js';
+import type { Keys } from '../data-folder/keys.js';
+import type { GatewayEvents, StateRebuilt } from '../events.js';
+import { type StopStep, stopStep } from '../graceful-stop.js';
+import { loadRequestChecks } from '../http/operator/check-request.js';
+import { Ingest, type IngestParts } from '../ingest/ingest.js';
+import type { Judging } from '../ingest/judging.js';
+import { beginListening, endListening, type ListeningParts } from '../locks/listening.js';
+import { type KnownLock, Locks } from '../locks/locks.js';
+import { Broker } from '../mqtt/broker.js';
+import { budgetWatcher } from '../mqtt/budget/budget-events.js';
+import { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
+import { GUARD_LIMITS, type GuardLimits } from '../mqtt/connection-guard.js';
+import { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
+import type { Session } from '../mqtt/sessions.js';
+import type { DescriptorWatch } from '../network/descriptor-watch.js';
+import { Retention } from '../retention.js';
+import type { Store } from '../store/contract/store.js';
+import type { Usage } from '../usage/usage.js';
+import type { Dispatcher } from '../webhooks/dispatcher.js';
+import type { GatewayOptions, Ground } from './ground.js';
+
+/** What the broker and the accounts work on. */
+interface Work {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly events: GatewayEvents;
+  /** The run's clock. */
+  readonly clock: Clock;
+  readonly wallClock: Clock;
+  readonly ingest: Ingest;
+  readonly locks: Locks;
+  readonly commands: Commands;
+  readonly usage: Usage;
+  readonly budgets: UplinkBudgets;
+  readonly refusals: RefusalRecorder;
+  readonly dispatcher: Dispatcher;
+  readonly canStore: () => Promise<boolean>;
+  readonly descriptors: DescriptorWatch;
+}
+
+/** Starts ingest, with a start event for each known lock, and the commands. */
+export async function startIngest(
+  parts: Omit<IngestParts & ListeningParts, 'locks' | 'ingest' | 'commands'> &
+    Pick<CommandsParts, 'wallClock' | 'doubt'>,
+  sessionOf: (deviceId: number) => Session | undefined,
+  started: StopStep[],
+  judging: Judging | undefined,
+): Promise<{ ingest: Ingest; locks: Locks; commands: Commands; rebuilt: readonly StateRebuilt[] }> {
+  const { store, clock, wallClock, doubt, events, lastRanMs } = parts;
+  const onDue = (due: readonly KnownLock[]): void => {
+    for (const { deviceId, mac } of due) ingest.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
+  };
+  const locks = new Locks(store, clock, onDue, judging);
+  const commands = new Commands({
+    store,
+    events,
+    clock,
+    wallClock,
+    doubt,
+    findLock: (deviceId) => locks.find(deviceId),
+    sessionOf,
+    recordEvent: (deviceId, mac, event, announce) => ingest.recordEvent(deviceId, mac, event, announce),
+  });
+  const ingest: Ingest = new Ingest({ ...parts, locks, commands });
+  const rebuilt = await beginListening({ locks, ingest, clock, lastRanMs });
+  const end = (): Promise<void> => endListening({ locks, ingest, clock });
+  started.push(stopStep('the store, which has not kept what came in,', end));
+  await commands.load();
+  started.push(stopStep('the commands', () => commands.stop()));
+  return { ingest, locks, commands, rebuilt };
+}
+
+/** Starts retention and the broker, and builds the accounts. */
+export async function startIdentity(
+  config: Config,
+  options: GatewayOptions,
+  work: Work,
+  started: StopStep[],
+): Promise<{ broker: Broker; accounts: Accounts }> {
+  const { store, events, clock, wallClock, commands, dispatcher, descriptors } = work;
+  const retention = new Retention({ store, events, keepDays: config.keepDays, clock: wallClock, runClock: clock });
+  retention.start();
+  started.push(stopStep('the deleting of what is old', () => retention.stop()));
+  // Once locks are connected there may be no descriptor left to load files with.
+  if (descriptors.expectLocks(await store.countDevices())) await loadRequestChecks();
+  const broker = await Broker.start({
+    ...work,
+    host: config.mqttHost,
+    port: config.mqttPort,
+    tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
+    limits: guardLimits(config, options, descriptors),
+    roomFor: (raw) => descriptors.roomFor('lock', raw),
+    guardClock: options.guardClock,
+    onListening: (session) => commands.listening(session),
+  });
+  // Started last and stopped first: no command is sent while the rest stops.
+  started.push(
+    stopStep('the MQTT listener', async () => {
+      await commands.stop();
+      await broker.close();
+    }),
+  );
+  const accounts = new Accounts({
+    ...work,
+    clock: wallClock,
+    runClock: clock,
+    sessions: broker.sessions,
+    onWebhookUrl: (url) => dispatcher.add(url),
+  });
+  return { broker, accounts };
+}
+
+/** Starts the recording of refusals; it stops after the last connection has closed. */
+export function startRefusals({ store, events, health, started }: Ground, clock: Clock): RefusalRecorder {
+  const isStoreFailing = (): boolean => health.isStoreFailing;
+  const refusals = new RefusalRecorder({
+    store: store.refusals,
+    events,
+    clock: systemClock,
+    now: () => clock.now(),
+    isStoreFailing,
+  });
+  started.push(stopStep('the refusals', () => refusals.stop()));
+  return refusals;
+}
+
+/** The budgets of locks. They run in real time at the run's speed, which no clock can change. */
+export function makeBudgets(
+  config: Config,
+  options: GatewayOptions,
+  events: GatewayEvents,
+  clock: Clock,
+): UplinkBudgets {
+  const limits = {
+    uplinksPerSecond: config.lockUplinksPerSecond,
+    burstUplinks: config.lockUplinkBurst,
+    uplinksPerDay: config.lockUplinksPerDay,
+  };
+  const budgetClock = options.budgetClock ?? new RunClock(0, options.speed ?? 1);
+  return new UplinkBudgets({ limits, clock: budgetClock, watcher: budgetWatcher(events, clock, limits) });
+}
+
+/** Where descriptors are few, silent connections may have half of those for locks. */
+export function guardLimits(
+  config: Config,
+  options: GatewayOptions,
+  { descriptors }: DescriptorWatch,
+): Partial<GuardLimits> {
+  const silentPerAddress = Math.min(GUARD_LIMITS.silentPerAddress, Math.ceil(descriptors.forLocks / 2));
+  return { perAddress: config.mqttPerAddress, silentPerAddress, ...options.guardLimits };
+}
