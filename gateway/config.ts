@@ -45,20 +45,20 @@ export interface Config {
   readonly httpPerAddress: number;
   /** Proxies whose `X-Forwarded-For` counts. */
   readonly trustedProxies: readonly AddressRange[];
-  /** Whose pages may call from a browser. */
+  /** Origins whose pages may call from a browser. */
   readonly httpCorsOrigin: readonly string[];
-  /** What one merchant, or one stranger, may do and keep; the defaults where it is absent. */
+  /** What one merchant, or one stranger, may do and store; the defaults where it is absent. */
   readonly fairness?: Fairness;
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
-  /** How long pings and what belongs to them are kept, in days; 0 for ever. */
+  /** How long pings and what belongs to them are stored, in days; 0 for ever. */
   readonly keepDays: number;
   readonly logFormat: LogFormat;
   readonly logLevel: LogLevel;
 }
 
-/** From the least to the most serious; what is below the setting is left out of the log. */
+/** From the least to the most serious. */
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'fatal'] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -68,7 +68,7 @@ const LOG_FORMATS = ['auto', 'pretty', 'json'] as const;
 /** Lines for people, or JSON for programs; `auto` is pretty on a terminal and JSON elsewhere. */
 export type LogFormat = (typeof LOG_FORMATS)[number];
 
-/** Every setting there is. */
+/** Every setting. */
 export const SETTINGS: readonly Setting[] = Object.freeze([
   {
     key: 'data',
@@ -268,7 +268,7 @@ export interface ResolvedSetting {
   readonly source: SettingSource;
 }
 
-/** The text of every setting in force, and where it came from. */
+/** The text of every setting in force, and its source. */
 export function resolveSettings(
   flags: Readonly<Partial<Record<SettingKey, string | undefined>>>,
   environment: Readonly<Record<string, string | undefined>>,
@@ -283,12 +283,12 @@ export function resolveSettings(
   });
 }
 
-/** Beside the settings: what the command line reads from the environment. */
+/** Other variables, which the command line reads. */
 const OTHER_VARIABLES = ['LOCKGATE_GATEWAY', 'LOCKGATE_TOKEN', 'LOCKGATE_WEBHOOK_SECRET'];
 
 /**
- * A sentence for each variable that is no setting and looks like one that was misspelt: it would be taken for one that
- * was left out. Others are left alone: where a service is called lockgate, Kubernetes sets `LOCKGATE_SERVICE_HOST`.
+ * A sentence for each variable that looks like a misspelt setting, which would otherwise have no effect. Other
+ * variables are left alone: where a service is called lockgate, Kubernetes sets `LOCKGATE_SERVICE_HOST`.
  */
 export function misspeltVariables(environment: Readonly<Record<string, string | undefined>>): string[] {
   const names = [...SETTINGS.map((setting) => setting.environment), ...OTHER_VARIABLES];
@@ -300,7 +300,7 @@ export function misspeltVariables(environment: Readonly<Record<string, string | 
     .map(({ name, meant }) => `the environment has ${name}, which is no setting.${meant}`);
 }
 
-/** A setting as it is told, in JSON: by `lockgate config` and `GET /config`. */
+/** A setting in the JSON of `lockgate config` and `GET /config`. */
 export interface SettingInForce {
   /** As in the log: the flag without its dashes. */
   readonly key: string;
@@ -308,7 +308,7 @@ export interface SettingInForce {
   readonly environment: string;
   /** In force. */
   readonly value: string;
-  /** As it was given, where the value is what became of it. */
+  /** The text that was given; `value` may differ, such as a port that the system chose. */
   readonly given: string;
   readonly source: SettingSource;
   readonly default: string;
@@ -317,13 +317,13 @@ export interface SettingInForce {
 }
 
 /**
- * The settings as they are told.
+ * The settings for `lockgate config` and `GET /config`.
  *
- * @param became what became of those that were left to the system: the ports that it chose
+ * @param chosen the values that the system chose, such as ports
  */
 export function settingsInForce(
   resolved: readonly ResolvedSetting[],
-  became: Readonly<Partial<Record<SettingKey, string | number | undefined>>> = {},
+  chosen: Readonly<Partial<Record<SettingKey, string | number | undefined>>> = {},
 ): SettingInForce[] {
   return resolved.map(({ setting, text, source }) => {
     const { key, flag, environment, unit, meaning } = setting;
@@ -331,7 +331,7 @@ export function settingsInForce(
       key: flag.replace(/^--/, '').replaceAll('-', '_'),
       flag,
       environment,
-      value: String(became[key] ?? text),
+      value: String(chosen[key] ?? text),
       given: text,
       source,
       default: setting.default,
@@ -379,7 +379,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
   };
 }
 
-/** An uplink may be up to 30 days late (protocol.md §3), and is known for a repeat only by what is kept. */
+/** An uplink may be up to 30 days late (protocol.md §3), and a repeat is recognised only by what is stored. */
 const KEEP_DAYS_LEAST = 31;
 const KEEP_DAYS_MOST = 36_500;
 
@@ -436,7 +436,7 @@ function readTlsFiles(certificate: string, key: string): TlsFiles | null {
   throw new LockgateError('input-setting', `a TLS ${set} is set, but no ${missing}: TLS needs both`);
 }
 
-/** Bodies are at most 1 MiB, so a pet can't be larger; and a burst of nothing would let nobody in. */
+/** Bodies are at most 1 MiB, so a pet can't be larger; a burst of 0 would refuse everything. */
 const LEAST_AND_MOST: Readonly<Partial<Record<SettingKey, readonly [least: number, most: number]>>> = {
   merchantPetBytes: [256, 1024 * 1024],
   merchantRequestsBurst: [1, 10 ** 12],

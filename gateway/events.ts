@@ -1,6 +1,6 @@
 /**
- * What happens in the gateway, as a typed event map. Log, `tail`, the demo and tests listen; nobody has to be called.
- * Times are by the run's clock, ms since the epoch.
+ * Everything that the gateway's parts announce, as a typed event map. The log, metrics, notices, `tail`, the demo and
+ * tests listen, so that parts need not call each other. Times are by the run's clock, ms since the epoch.
  */
 import { EventEmitter } from 'node:events';
 import type { DisconnectCause, Finding } from '../proto/power/judge/event.js';
@@ -27,27 +27,27 @@ export interface LockDisconnected {
   readonly cause: DisconnectCause;
 }
 
-/** Something that the gateway did not take from whoever connected. */
+/** Something that the gateway refused. */
 export interface Refused {
   readonly atMs: number;
   readonly what: RefusedWhat;
   /** The client id as given, at most 64 characters. */
   readonly clientId: string;
-  /** The lock that it is about, as its client id or user name has it; null where neither is a lock's. */
+  /** The lock that the client id or user name claims; null where neither is a MAC. */
   readonly mac: Mac | null;
-  /** Whether it came from the lock or from a phone that acts for it, by its client id. */
+  /** Whether the client id is a lock's or a phone's. */
   readonly source: Source;
-  /** It had proved who it is. Anybody can say a MAC. */
+  /** Whether the client is authenticated. Anybody can claim a MAC. */
   readonly isAuthenticated: boolean;
   readonly address: string;
   readonly reason: RefusalReason;
-  /** A sentence for operators; the client itself is told no more than the MQTT code. */
+  /** A sentence for operators; the client itself only gets the MQTT code. */
   readonly why: string;
 }
 
 /**
- * A lock, or the phones that act for it, sent more than it may (gateway/mqtt/budget/), or is within its budget again.
- * Nothing was refused: it is read more slowly.
+ * A lock, or the phones that act for it, went over the budget (gateway/mqtt/budget/), or is within it again. Nothing
+ * was refused: it is read more slowly.
  */
 export interface BudgetTurned {
   readonly atMs: number;
@@ -58,12 +58,12 @@ export interface BudgetTurned {
   readonly why: string;
 }
 
-/** A lock is not judged any more, because the judge threw (gateway/judging/), or is judged again. */
+/** The judging of a lock stopped because the judge threw (gateway/ingest/judging.ts), or resumed. */
 export interface JudgingTurned {
   readonly atMs: number;
   readonly mac: Mac;
   readonly state: 'stopped' | 'resumed';
-  /** What was thrown; empty where it is judged again. */
+  /** The message of the exception; empty where judging resumed. */
   readonly why: string;
 }
 
@@ -73,24 +73,24 @@ export interface UplinkTaken {
   readonly source: Source;
   readonly eventId: string;
   readonly uplink: Uplink;
-  /** As they came. */
+  /** As they were received. */
   readonly bytes: Buffer;
   readonly buffered: boolean;
   /** It was in the log already, with the same bytes. */
   readonly repeated: boolean;
   readonly simulated: boolean;
-  /** What judging it brought; some may be about an earlier uplink. */
+  /** The findings of judging it; some may be about an earlier uplink. */
   readonly findings: readonly Finding[];
 }
 
-/** A finding that no uplink brought: of a connection, or of time that passed. */
+/** A finding that did not come from an uplink, but from a connection or the passing of time. */
 export interface FindingMade {
   readonly atMs: number;
   readonly mac: Mac;
   readonly finding: Finding;
 }
 
-/** What a lock's silence or connection means now, where that changed (protocol.md §3). */
+/** The presence of a lock changed (protocol.md §3). */
 export interface PresenceChanged {
   readonly atMs: number;
   readonly mac: Mac;
@@ -101,7 +101,7 @@ export interface PresenceChanged {
 export interface BootBack {
   readonly atMs: number;
   readonly mac: Mac;
-  /** When the lower boot began to be used, by the lock's clock. */
+  /** When the lower boot was first used, by the lock's clock. */
   readonly sinceMs: number;
 }
 
@@ -109,9 +109,9 @@ export interface BootBack {
 export interface LockReflashed {
   readonly atMs: number;
   readonly mac: Mac;
-  /** When the new life begins, by the lock's clock. */
+  /** When the new life starts, by the lock's clock. */
   readonly markMs: number;
-  /** When a lower boot began to be used that the marks don't explain; undefined where they explain all. */
+  /** When a lower boot was first used that the marks don't explain; undefined where they explain all. */
   readonly backSinceMs: number | undefined;
 }
 
@@ -138,7 +138,7 @@ export interface DeliveryAttempted {
   readonly nextAttemptAtMs: number | null;
 }
 
-/** An event was not sent to a URL, since its stored ping does not fit its checksum. It waits until that is mended. */
+/** An event was not sent to a URL, since its stored ping does not fit its checksum. It waits until it does. */
 export interface EventDamaged {
   readonly atMs: number;
   readonly mac: Mac;
@@ -152,23 +152,23 @@ export interface UrlDisabled {
   readonly why: string;
 }
 
-/** An operator changed a URL: it is tried anew as it is now, or gone. */
+/** An operator changed a URL; unless it was removed or disabled, it is tried again. */
 export interface UrlChanged {
   readonly atMs: number;
   readonly urlId: number;
   readonly state: 'active' | 'disabled' | 'removed';
 }
 
-/** A URL's circuit: while it is open, probes alone are sent there. */
+/** A URL's circuit opened or closed. While it is open, only probes are sent. */
 export interface CircuitTurned {
   readonly atMs: number;
   readonly urlId: number;
   readonly state: 'opened' | 'closed';
-  /** What the last attempt came to, for people. */
+  /** The result of the last attempt, for people. */
   readonly why: string;
 }
 
-/** A webhook URL is far behind, or is so no longer (webhooks/backlogs.ts). */
+/** A webhook URL is far behind, or has caught up (webhooks/backlogs.ts). */
 export interface BacklogTurned {
   readonly atMs: number;
   readonly urlId: number;
@@ -177,26 +177,26 @@ export interface BacklogTurned {
   readonly why: string;
 }
 
-/** Attempts at webhooks can't be made for a reason of our own; or they are made again. */
+/** Webhooks can't be sent for lack of a resource of this machine; or they can again. */
 export interface CannotSend {
   readonly atMs: number;
-  /** What is lacking. */
+  /** What is missing. */
   readonly what: 'descriptors' | 'memory' | 'ports' | 'name-service';
   readonly state: 'began' | 'ended';
   /** For people. */
   readonly why: string;
 }
 
-/** The store refuses what came of attempts at a URL, for its own sake; or all of it is kept by now. */
+/** The store refuses the outcomes of attempts at one URL; or all of them are stored by now. */
 export interface CannotRecord {
   readonly atMs: number;
   readonly urlId: number;
   readonly state: 'began' | 'ended';
-  /** For people: of which uplinks, and what the store says. */
+  /** For people: which uplinks, and the store's error. */
   readonly why: string;
 }
 
-/** A command was taken, sent (each time that it is), answered, expired or cancelled: it is as it stands now. */
+/** A command was accepted, sent (each time), answered, expired or cancelled; `record` is its present state. */
 export interface CommandChanged {
   readonly atMs: number;
   readonly mac: Mac;
@@ -216,19 +216,19 @@ export interface StoreFailed {
   readonly why: string;
 }
 
-/** What was too old was deleted. */
+/** Old data was deleted. */
 export interface Swept {
   readonly atMs: number;
-  /** What came before this time, ms since the epoch. */
+  /** What was received before this time, ms since the epoch. */
   readonly beforeMs: number;
   readonly uplinks: number;
   /** Lock events, findings and quarantined messages. */
   readonly others: number;
-  /** Events that are as old, and stay because a URL has not had them yet. */
+  /** Events of that age that stay because they were not delivered to a URL yet. */
   readonly held: number;
 }
 
-/** The store is not to be believed any more: the process has to end (gateway/health/store.ts). */
+/** The store can no longer be trusted: the process must end (gateway/health/store.ts). */
 export interface StoreBroken {
   readonly atMs: number;
   readonly why: string;
@@ -237,7 +237,7 @@ export interface StoreBroken {
 /** Why a gateway is not ready (gateway/health/health.ts). */
 export type ReasonCode = 'starting' | 'stopping' | 'store' | 'store-broken' | 'event-loop';
 
-/** The gateway is no longer ready, or for one reason more. */
+/** The gateway is not ready, for a new reason. */
 export interface Degraded {
   readonly atMs: number;
   readonly reason: ReasonCode;
@@ -248,17 +248,17 @@ export interface Degraded {
 export interface Recovered {
   readonly atMs: number;
   readonly reason: ReasonCode;
-  /** How long it lasted, by the wall's clock. */
+  /** How long it lasted, wall-clock time. */
   readonly lastedMs: number;
 }
 
-/** The machine's clock leapt and is believed no longer, or is believed again (gateway/clocks/clock-guard.ts). */
+/** The machine's clock leapt and is in doubt, or is confirmed (gateway/clocks/clock-guard.ts). */
 export interface ClockTurned {
   readonly atMs: number;
   readonly state: 'agrees' | 'ahead' | 'behind';
-  /** What the machine's clock says, ms since the epoch. */
+  /** The machine's date, ms since the epoch. */
   readonly machineMs: number;
-  /** The time that is believed meanwhile. */
+  /** The confirmed time. */
   readonly confirmedMs: number;
   /** A sentence for people. */
   readonly why: string;
@@ -270,12 +270,12 @@ export interface StatementClosed {
   readonly merchant: string;
   /** As `2026-11`. */
   readonly month: string;
-  /** Whether the gateway did so on its own; an operator's wish else. */
+  /** Whether the gateway closed it by itself; otherwise an operator did. */
   readonly byItself: boolean;
 }
 
 /**
- * Something was changed, or should have been, and the audit log has it (gateway/audit/audit.ts). No secret stands here.
+ * A change, or an attempted one, that the audit log recorded (gateway/audit/audit.ts). It contains no secret.
  */
 export interface Audited {
   readonly atMs: number;
@@ -292,39 +292,39 @@ export interface Audited {
 /** Notices for operators were written (gateway/notices/notices.ts). */
 export interface NoticesWritten {
   readonly atMs: number;
-  /** How many were made or repeated. */
+  /** How many were written. */
   readonly noted: number;
   /** How many are unread now. */
   readonly unread: number;
 }
 
-/** One durable write, made or failed. */
+/** One durable write, successful or failed. */
 export interface CommitMade {
   readonly atMs: number;
   readonly what: CommitKind;
   readonly durationMs: number;
-  /** Uplinks and what else came in, or outcomes of deliveries; 1 for what is neither. */
+  /** The number of uplinks and events, or of outcomes of deliveries; 1 for any other write. */
   readonly rows: number;
-  /** Undefined where it was made. */
+  /** Undefined where it succeeded. */
   readonly failure: StoreFailureKind | undefined;
 }
 
-/** What a write was of: what came in, what came of deliveries, or anything else. */
+/** What was written: incoming uplinks and events, outcomes of deliveries, or anything else. */
 export type CommitKind = 'ingest' | 'deliveries' | 'other';
 
 /** A publish at QoS 1 was answered. */
 export interface Acknowledged {
-  /** From its arrival to the PUBACK's being handed to the socket. */
+  /** From its arrival to handing the PUBACK to the socket. */
   readonly durationMs: number;
 }
 
-/** What was stored of a lock's state could not be read at the start, and was made anew. */
+/** The stored state of a lock could not be read at the start, and was rebuilt. */
 export interface StateRebuilt {
   readonly atMs: number;
   readonly mac: Mac;
   /** What was wrong with it, for people. */
   readonly why: string;
-  /** `log`: from all that is stored of the lock. `nothing`: that could not be read either, so it is as a new lock's. */
+  /** `log`: from the lock's whole log. `nothing`: the log could not be read either, so the lock starts as new. */
   readonly from: 'log' | 'nothing';
 }
 
@@ -338,36 +338,36 @@ export interface DescriptorsTurned {
   readonly why: string;
 }
 
-/** A store from an older version is made ready, before the gateway can start. */
+/** Progress of the upgrade of an older store, before the gateway can start. */
 export interface StoreCatchingUp {
   readonly atMs: number;
-  /** Ids of uplinks that are done, and the last of them. */
+  /** The number of uplinks done, and of all. */
   readonly done: number;
   readonly of: number;
 }
 
-/** Files of the data folder could be read by others, and can't be any more. */
+/** Files of the data folder were readable by others; their modes were corrected. */
 export interface FilesMended {
   readonly atMs: number;
   /** A sentence that says which. */
   readonly what: string;
 }
 
-/** A call of the merchants' interface was answered. Nothing of what was asked stands here: it may hold a password. */
+/** A call of the merchants' interface was answered. The URL and body are left out: they may contain a password. */
 export interface RequestAnswered {
   readonly atMs: number;
-  /** As `X-Request-Id` had it. */
+  /** As in `X-Request-Id`. */
   readonly requestId: string;
   readonly method: string;
   /** The path of the row, or `(none)`. */
   readonly route: string;
   readonly status: number;
   readonly durationMs: number;
-  /** What of ours broke; undefined where nothing did. */
+  /** Our own error; undefined where there was none. */
   readonly why: string | undefined;
 }
 
-/** Uplinks were stored, with one commit: for figures, which need not be told of each by itself. */
+/** Uplinks were stored by one commit: one event for all of them, for metrics. */
 export interface UplinksStored {
   readonly uplinks: readonly Pick<UplinkTaken, 'uplink' | 'repeated' | 'findings'>[];
 }
@@ -404,18 +404,18 @@ export interface GatewayEventMap {
   'catching-up': [StoreCatchingUp];
   'files-mended': [FilesMended];
   audited: [Audited];
-  /* Figures: too many to be told one by one, so no stream has them. */
+  /* For metrics only: too many for streams. */
   stored: [UplinksStored];
   commit: [CommitMade];
   acknowledged: [Acknowledged];
   request: [RequestAnswered];
   'state-rebuilt': [StateRebuilt];
-  /* Notices alone listen to these; streams have the findings, and the audit log. */
+  /* For notices only: streams have the findings and the audit log. */
   'boot-back': [BootBack];
   reflashed: [LockReflashed];
 }
 
-/** Those that are counted and not told; and what there is to tell before a stream can be there. */
+/** The events that streams do not have: those that are only counted, and those from before a stream can exist. */
 export type FigureName =
   | 'stored'
   | 'commit'
@@ -426,7 +426,7 @@ export type FigureName =
   | 'boot-back'
   | 'reflashed';
 
-/** How many listeners there may be before Node warns of a leak: some parts of ours, and one for each `tail`. */
+/** The number of listeners from which Node warns of a leak: some parts of ours, and one for each `tail`. */
 const EXPECTED_LISTENERS = 64;
 
 export class GatewayEvents extends EventEmitter<GatewayEventMap> {

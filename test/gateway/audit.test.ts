@@ -70,9 +70,9 @@ t.test('an entry says who did what to which, how it was before, and what came of
   t.match(moved, { object: MAC, before: { merchant: MERCHANT }, after: { merchant: 'Blue' }, outcome: 'done' });
   t.match(refused, { before: { merchant: 'Blue' }, after: { merchant: 'Nobody' }, outcome: 'refused' });
   t.match(refused, { code: 'no-such-merchant' });
-  const told = { origin: 'http://127.0.0.1:9', merchant: 'Blue', headers: ['X-Team'], state: 'active' };
-  t.match(added, { action: 'webhook.add', object: '1', after: told });
-  t.match(disabled, { object: '1', before: told, after: { ...told, state: 'disabled' } });
+  const reported = { origin: 'http://127.0.0.1:9', merchant: 'Blue', headers: ['X-Team'], state: 'active' };
+  t.match(added, { action: 'webhook.add', object: '1', after: reported });
+  t.match(disabled, { object: '1', before: reported, after: { ...reported, state: 'disabled' } });
   t.match(removed, { action: 'webhook.remove', before: { state: 'disabled' } });
   t.match(made, { address: '127.0.0.1', agent: /^got/, os_user: null, token: /^[0-9a-f]{8}$/, ended_at: /^20.*Z$/ });
   t.match(await entriesOf(gateway, '?object=a4-c1-38-f0-e1-d2'), [refused, moved, made], 'a MAC in any spelling');
@@ -83,7 +83,7 @@ t.test('an entry says who did what to which, how it was before, and what came of
   t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next}`), [added, refused]);
 });
 
-/** What is given; none of it may be told again. Some look like secrets of ours, some don't. */
+/** What is given; none of it may be reported again. Some look like secrets of ours, some don't. */
 const GIVEN = {
   password: 'canary-password-1',
   header: 'Bearer canary-header-2',
@@ -133,13 +133,13 @@ t.test('no secret is in the log: neither what was given nor what was answered', 
   t.equal(secrets.length, Object.keys(GIVEN).length + 7, 'each call that makes a secret has answered one');
   const shown = JSON.stringify(await entriesOf(gateway, '?limit=500'));
   t.match(shown, /user\.add.*"ada"/);
-  const told = [shown, lines.join('')];
+  const reported = [shown, lines.join('')];
   await gateway.close();
   const rows = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
-  told.push(JSON.stringify(rows.prepare('SELECT * FROM audit').all()));
+  reported.push(JSON.stringify(rows.prepare('SELECT * FROM audit').all()));
   rows.close();
   for (const secret of [...secrets, gateway.operatorToken]) {
-    for (const [index, text] of told.entries()) t.notOk(text.includes(secret), `${secret}, ${index}`);
+    for (const [index, text] of reported.entries()) t.notOk(text.includes(secret), `${secret}, ${index}`);
     // A URL's query is the one thing that the store has to have in clear.
     if (secret === GIVEN.inQuery) continue;
     for (const file of ['lockgate.sqlite', 'lockgate.sqlite-wal'].map((name) => path.join(folder, name)))

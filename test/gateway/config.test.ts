@@ -59,7 +59,7 @@ function flagsOf([flag, value]: readonly string[]): Partial<Record<SettingKey, s
   return setting === undefined || value === undefined ? {} : { [setting.key]: value };
 }
 
-t.test('a wrong setting is told as the start tells it', async (t) => {
+t.test('a wrong setting is reported with the sentence of the start', async (t) => {
   const wrong: readonly (readonly [string[], NodeJS.ProcessEnv, RegExp])[] = [
     [['--mqtt-port', 'x'], {}, /^--mqtt-port is "x": expected a port, 0 to 65535$/],
     [[], { LOCKGATE_KEEP_DAYS: '5' }, /^LOCKGATE_KEEP_DAYS is "5": expected days/],
@@ -131,7 +131,7 @@ t.test('which gateway, with which token: flags, then the environment, then the d
       t.match(given, { exit: 2, message: /is not the URL of a gateway: expected http:/ }, wrong);
 });
 
-t.test('a variable that looks like a misspelt setting is told of, and no other', async (t) => {
+t.test('a variable that looks like a misspelt setting is reported, and no other', async (t) => {
   const environment = { LOCKGATE_MQTT_PROT: '1', LOCKGATE_SERVICE_HOST: 'x', LOCKGATE_TOKEN: 'x', LOCKGATE_DATA: 'x' };
   const sentence = 'the environment has LOCKGATE_MQTT_PROT, which is no setting. Did you mean LOCKGATE_MQTT_PORT?';
   t.same(misspeltVariables(environment), [sentence]);

@@ -1,5 +1,5 @@
 /**
- * Whether it is up and ready, and who is told why; what becomes of a gateway whose store fails; how it stops.
+ * Whether it is up and ready, and who sees the reasons; what becomes of a gateway whose store fails; how it stops.
  * (interfaces.md §2, quality.md §2). Real disks fail in test/system/store-failure.test.ts.
  */
 import { createServer } from 'node:http';
@@ -50,7 +50,7 @@ function raw(port: number, bytes: string): Promise<string> {
   });
 }
 
-t.test('merchants are told whether it is up and ready, and nothing more', async (t) => {
+t.test('merchants see whether it is up and ready, and nothing more', async (t) => {
   const gateway = await testGateway(t);
   const fresh = { status: 200, headers: { 'cache-control': 'no-store' } };
   const [healthy, ready] = [await forMerchants(gateway, '/healthz'), await forMerchants(gateway, '/readyz')];
@@ -72,7 +72,7 @@ t.test('a request that is too much is answered with a problem, and its connectio
   t.match(await raw(gateway.httpPort, 'no http at all\r\n\r\n'), /^HTTP\/1\.1 400 .*problem\+json/s);
 });
 
-t.test('operators are told the reasons, and need their token', async (t) => {
+t.test('operators see the reasons, and need their token', async (t) => {
   const gateway = await testGateway(t);
   t.match(await forOperators(gateway, '/healthz'), { status: 200, body: { status: 'up' } });
   t.match(await forOperators(gateway, '/readyz'), { status: 200, body: { status: 'ready', reasons: [] } });
@@ -159,11 +159,11 @@ t.test('an I/O error is the end: whatever comes after it is neither written nor 
   const gateway = await testGateway(t, { wrapStore, onBroken: (failure) => broken.push(failure) });
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
-  const told = eventsOf(gateway, 'store-broken', 1);
+  const reported = eventsOf(gateway, 'store-broken', 1);
   disk = sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
   const hasAck = sendAnyway(lock, testBytes(2));
-  t.match(await told, [{ why: /disk I\/O error; what is on the disk is uncertain now/ }]);
-  t.match(broken, [{ kind: 'io' }], 'who runs it is told, once');
+  t.match(await reported, [{ why: /disk I\/O error; what is on the disk is uncertain now/ }]);
+  t.match(broken, [{ kind: 'io' }], 'the caller is notified, once');
   // The disk says that it is well again; after a failed fsync that means nothing.
   disk = undefined;
   wrote = 0;

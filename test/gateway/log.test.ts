@@ -95,7 +95,7 @@ t.test('strangers can’t fill the disk with lines: what is left out is counted'
   t.equal(clock.pending, 0);
 });
 
-t.test('only commits that were slow are told of', async (t) => {
+t.test('only slow commits are logged', async (t) => {
   const events = new GatewayEvents();
   const { lines, stop } = keptLog(events, new ManualClock());
   const commit = { atMs: 0, what: 'ingest', rows: 3, failure: undefined } as const;

@@ -5,11 +5,11 @@ import { type NextPhases, nextPhase } from '../../gateway/phase.js';
 const NEXT: NextPhases<'new' | 'open' | 'closed'> = { new: ['open', 'closed'], open: ['closed'], closed: [] };
 
 t.test('a phase may follow as the table says', async (t) => {
-  t.equal(nextPhase('a door', NEXT, 'new', 'open'), 'open');
-  t.equal(nextPhase('a door', NEXT, 'open', 'closed'), 'closed');
+  t.equal(nextPhase('a gate', NEXT, 'new', 'open'), 'open');
+  t.equal(nextPhase('a gate', NEXT, 'open', 'closed'), 'closed');
 });
 
 t.test('any other throws, and names both', async (t) => {
-  t.throws(() => nextPhase('a door', NEXT, 'closed', 'open'), { message: 'a door cannot go from "closed" to "open"' });
-  t.throws(() => nextPhase('a door', NEXT, 'open', 'open'), { message: 'a door cannot go from "open" to "open"' });
+  t.throws(() => nextPhase('a gate', NEXT, 'closed', 'open'), { message: 'a gate cannot go from "closed" to "open"' });
+  t.throws(() => nextPhase('a gate', NEXT, 'open', 'open'), { message: 'a gate cannot go from "open" to "open"' });
 });

@@ -11,7 +11,7 @@ const LOT = 1000;
 
 t.setTimeout(Minutes(30));
 
-t.test('what a lock says comes to the same by the lane and by the library alone', async (t) => {
+t.test('what a lock sends has the same result through the fast path and through the library only', async (t) => {
   const seed = chooseSeed();
   let [uplinks, ended] = [0, 0];
   for (let from = 0; from < STREAMS; from += LOT) {

@@ -48,14 +48,14 @@ async function countingIngest(test: Teardown) {
 }
 
 /** Counts what is asked of all uplinks from now on, until the test ends. */
-function countUses(test: Teardown): { digests: number; told: number } {
-  const uses = { digests: 0, told: 0 };
+function countUses(test: Teardown): { digests: number; reported: number } {
+  const uses = { digests: 0, reported: 0 };
   const { prototype } = PendingUplink;
-  const told = prototype.report;
+  const reported = prototype.report;
   const digest = Object.getOwnPropertyDescriptor(prototype, 'digest') as PropertyDescriptor;
   prototype.report = function count(this: PendingUplink) {
-    uses.told += 1;
-    return told.call(this);
+    uses.reported += 1;
+    return reported.call(this);
   };
   Object.defineProperty(prototype, 'digest', {
     ...digest,
@@ -65,7 +65,7 @@ function countUses(test: Teardown): { digests: number; told: number } {
     },
   });
   test.teardown(() => {
-    prototype.report = told;
+    prototype.report = reported;
     Object.defineProperty(prototype, 'digest', digest);
   });
   return uses;
@@ -88,9 +88,9 @@ t.test('a new ping takes no hash, makes no event for nobody, and hardly ever wri
   for (let sequence = 1; sequence <= ROUNDS; sequence++) await takeAll(sequence);
   t.equal(counts.uplinks, LOCKS * ROUNDS);
   t.ok(counts.states <= counts.uplinks / 20, `${counts.states} states for ${counts.uplinks} pings`);
-  t.same({ ...uses, lookups: counts.lookups }, { digests: 0, told: 0, lookups: 0 });
+  t.same({ ...uses, lookups: counts.lookups }, { digests: 0, reported: 0, lookups: 0 });
 
   events.on('uplink', () => undefined);
   await takeAll(ROUNDS + 1);
-  t.same(uses, { digests: LOCKS, told: LOCKS }, 'somebody listens: once for each');
+  t.same(uses, { digests: LOCKS, reported: LOCKS }, 'somebody listens: once for each');
 });

@@ -84,11 +84,14 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
   };
   const first = append();
   // A look at each lock's highest name, once in a run; begin and commit.
-  t.ok(first <= BATCH + LOCKS + 2, `${first} statements where nothing is settled`);
+  t.ok(first <= BATCH + LOCKS + 2, `${first} statements where nothing is flushed`);
   append();
   t.equal(writer.memtable.flushing?.count, 2000, 'a run begins to be put into the tables');
   const third = append();
-  t.ok(third > BATCH * 3 && third <= BATCH * 3.5 + LOCKS + 3, `${third} statements where a run is settled beside it`);
+  t.ok(
+    third > BATCH * 3 && third <= BATCH * 3.5 + LOCKS + 3,
+    `${third} statements where an index run is flushed meanwhile`,
+  );
 });
 
 t.test('what goes to the thread is one block of memory and no object for an uplink', (t) => {

@@ -1,6 +1,6 @@
 // While one commit is on its way to the disk, what arrives is judged into the next. Nothing of it shows before: no
-// commit sets out before the one under it has arrived, nothing is told or acknowledged of what isn't stored, and where
-// a commit fails, what was judged on top of it was never judged at all.
+// commit sets out before the one under it has arrived, nothing is reported or acknowledged of what isn't stored, and
+// where a commit fails, what was judged on top of it was never judged at all.
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
@@ -35,7 +35,7 @@ class Site {
   readonly clock = new ManualClock(START_MS);
   readonly events = new GatewayEvents();
   readonly senders: Sender[] = [];
-  /** Commits, acknowledgements, refusals and what was told, in order. */
+  /** Commits, acknowledgements, refusals and what was reported, in order. */
   readonly log: string[] = [];
   #held: Held[] = [];
   #commits = 0;
@@ -94,7 +94,7 @@ class Site {
   connect(lock: number): void {
     const { deviceId, mac } = this.senders[lock] as Sender;
     const event = { type: 'connect', source: 'lock', atMs: this.clock.now() } as const;
-    this.ingest.recordEvent(deviceId, mac, event, () => this.log.push(`told ${lock} connected`));
+    this.ingest.recordEvent(deviceId, mac, event, () => this.log.push(`reported ${lock} connected`));
   }
 
   /** What is there to do is done, as far as the store lets it. */
@@ -178,7 +178,7 @@ t.test('a commit fails while the next is judged: of neither anything is acknowle
   site.isHolding = false;
   site.clock.advance(Seconds(1));
   await site.ingest.idle();
-  t.equal(site.log.at(-1), 'told 1 connected', 'what does not happen again is kept');
+  t.equal(site.log.at(-1), 'reported 1 connected', 'what does not happen again is kept');
   t.equal(site.believed(), await site.restarted());
   t.equal(JSON.parse(site.believed())[0][1].ping.sequence, 1, 'as if they had never come');
   t.equal(JSON.parse(site.believed())[1][1].ping.sequence, 1);
@@ -237,8 +237,8 @@ t.test('a lock’s state that is on its way lacks what is judged meanwhile, and 
 
 t.test('an uplink that is in both commits is one, and one that contradicts it is two', async (t) => {
   const site = await Site.open(t);
-  const told: string[] = [];
-  site.events.on('uplink', ({ uplink, repeated }) => told.push(`${uplink.sequence} ${repeated ? 'again' : 'new'}`));
+  const reported: string[] = [];
+  site.events.on('uplink', ({ uplink, repeated }) => reported.push(`${uplink.sequence} ${repeated ? 'again' : 'new'}`));
   site.take(0, 1);
   site.take(0, 2);
   await site.turns();
@@ -251,7 +251,7 @@ t.test('an uplink that is in both commits is one, and one that contradicts it is
   t.equal(commit.incoming.length, 1, 'only what is new');
   pass();
   await site.ingest.idle();
-  t.same(told, ['1 new', '2 new', '1 again', '2 new']);
+  t.same(reported, ['1 new', '2 new', '1 again', '2 new']);
   t.same(site.log.slice(-2), ['ack 0/1', 'ack 0/2']);
   t.equal(site.believed(), await site.restarted());
 });
@@ -285,7 +285,7 @@ t.test('work is done alone: with nothing under way, and nothing judged ahead', a
   t.equal(site.log.at(-1), 'ack 1/2');
 });
 
-t.test('a presence is told when what it rests on is stored, whatever was judged since', async (t) => {
+t.test('a presence is reported when what it rests on is stored, whatever was judged since', async (t) => {
   const site = await Site.open(t);
   const { deviceId, mac } = site.senders[0] as Sender;
   site.events.on('presence', ({ presence }) => site.log.push(presence.presence));
@@ -299,10 +299,10 @@ t.test('a presence is told when what it rests on is stored, whatever was judged 
   t.notOk(site.log.includes('online'));
   site.held().pass();
   await site.turns();
-  t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1', 'told 0 connected', 'online']);
+  t.same(site.log, ['commit 1', 'commit 2', 'ack 0/1', 'reported 0 connected', 'online']);
   site.held().fail();
   await site.turns();
-  t.equal(site.log.at(-1), 'refused 0/2', 'of what failed nothing is told');
+  t.equal(site.log.at(-1), 'refused 0/2', 'of what failed nothing is reported');
   await site.recover();
   t.equal(site.believed(), await site.restarted());
 });

@@ -25,7 +25,7 @@ const ALL = 100_000;
 const PATIENCE = 20;
 
 /** A store whose commits wait until they may go on. */
-class Gate {
+class CommitGate {
   #open: () => void = () => undefined;
   #opened = new Promise<void>((resolve) => {
     this.#open = resolve;
@@ -69,7 +69,7 @@ async function ingestOn(test: Teardown, wrap: (store: Store) => Store) {
 }
 
 t.test('one lock that floods is turned away, and takes nothing from another', async (t) => {
-  const gate = new Gate();
+  const gate = new CommitGate();
   const { store, ingest, flooding, other } = await ingestOn(t, gate.wrap);
   const acked: string[] = [];
   const refused: string[] = [];
@@ -145,12 +145,12 @@ t.test('acknowledgements come in the order of the packets', async (t) => {
 });
 
 t.test('a lock that floods over MQTT is cut, and another one’s ping goes through', async (t) => {
-  const gate = new Gate();
+  const gate = new CommitGate();
   let isGated = false;
   const gateway = await testGateway(t, {
     wrapStore: (store) => {
-      const gated = gate.wrap(store);
-      return overriding(store, { append: (commit) => (isGated ? gated : store).append(commit) });
+      const wrapped = gate.wrap(store);
+      return overriding(store, { append: (commit) => (isGated ? wrapped : store).append(commit) });
     },
   });
   const other = await connectedLock(t, gateway, testMac(2));

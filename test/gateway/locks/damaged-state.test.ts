@@ -1,4 +1,4 @@
-// A damaged row of a lock's state keeps no gateway from starting: the state is made anew from the log, and told of.
+// A damaged row of a lock's state keeps no gateway from starting: the state is made anew from the log, and reported.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -74,8 +74,8 @@ for (const [name, value] of [
     const known = await lived(t, folder);
     damage(folder, `UPDATE device_state SET state = ${value} WHERE ${ROW}`);
     const gateway = await openGateway(t, folder);
-    const [told] = await eventsOf(gateway, 'state-rebuilt', 1);
-    t.match(told, { mac: DAMAGED, from: 'log', why: /^(in )?the stored state/ });
+    const [reported] = await eventsOf(gateway, 'state-rebuilt', 1);
+    t.match(reported, { mac: DAMAGED, from: 'log', why: /^(in )?the stored state/ });
     t.same(await stateOf(gateway), known, 'it is as it was');
     t.equal((await stateOf(gateway, WHOLE)).uplinks, 4, 'the other one too');
   });

@@ -1,7 +1,7 @@
 /**
  * MQTT 3.1.1 by its normative statements, as far as they concern a client that may CONNECT, PUBLISH to `up`, SUBSCRIBE
  * to `down`, UNSUBSCRIBE, PINGREQ, PUBACK and DISCONNECT: bytes in, bytes out, and whether the connection ends. Each
- * row is sent whole and byte by byte, by way of the lane and by the library alone.
+ * row is sent whole and byte by byte, through the fast path and through the library only.
  */
 import t, { type Test } from 'tap';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
@@ -547,8 +547,8 @@ async function faultOf(
   { socket, isWhole, site }: { socket: HandSocket; isWhole: boolean; site: Awaited<ReturnType<typeof handBroker>> },
 ): Promise<string | undefined> {
   const { ingest, events } = site;
-  const told: string[] = [];
-  const listener = ({ why }: { why: string }): void => void told.push(why);
+  const reported: string[] = [];
+  const listener = ({ why }: { why: string }): void => void reported.push(why);
   events.on('refused', listener);
   const [heardBefore, takenBefore] = [socket.received.length, ingest.taken.length];
   const said = Buffer.concat(Array.isArray(row.say) ? row.say : [row.say as Buffer]);
@@ -570,9 +570,9 @@ async function faultOf(
   socket.endSending();
   await turns(2);
   if (JSON.stringify(seen) !== JSON.stringify(wanted))
-    return `${JSON.stringify(seen)} and not ${JSON.stringify(wanted)}; told ${JSON.stringify(told)}`;
-  const isTold = why === undefined ? told.length === 0 : told.some((each) => why.test(each));
-  return isTold ? undefined : `operators see ${JSON.stringify(told)}`;
+    return `${JSON.stringify(seen)} and not ${JSON.stringify(wanted)}; reported ${JSON.stringify(reported)}`;
+  const isReported = why === undefined ? reported.length === 0 : reported.some((each) => why.test(each));
+  return isReported ? undefined : `operators see ${JSON.stringify(reported)}`;
 }
 
 async function holdTo(t: Test, rows: readonly Row[], isLetIn: boolean): Promise<void> {
@@ -582,7 +582,7 @@ async function holdTo(t: Test, rows: readonly Row[], isLetIn: boolean): Promise<
       for (const isWhole of [true, false]) {
         const socket = isLetIn ? await site.connect(MAC) : site.open();
         const fault = await faultOf(row, { socket, isWhole, site });
-        const how = `${fastPath ? 'lane' : 'library'}, ${isWhole ? 'whole' : 'byte by byte'}`;
+        const how = `${fastPath ? 'fast path' : 'library'}, ${isWhole ? 'whole' : 'byte by byte'}`;
         t.equal(fault, undefined, `[MQTT-${row.of}] ${row.what} (${how})`);
       }
   }

@@ -57,7 +57,7 @@ t.test('a lock that stops reading is cut within 10 s, and keeps nobody waiting',
     guardClock.advance(Seconds(0.75));
     await turns(20);
   }
-  // 10 s have passed since it stopped; what happens is told with the next commit.
+  // 10 s have passed since it stopped; what happens is reported with the next commit.
   busy.write(publishPacket('up', testBytes(6), 6));
   await busy.hears(puback(6));
   t.match(ended, [{ mac: FROZEN, cause: 'dropped' }]);

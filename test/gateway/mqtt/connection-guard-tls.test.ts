@@ -69,11 +69,11 @@ t.test('a lock over TLS, its CONNECT in several records', async (t) => {
   t.equal(stranger.heard, NOT_AUTHORIZED);
 });
 
-t.test('a handshake that is not finished, or is none, is ended and told', async (t) => {
+t.test('a handshake that is not finished, or is none, is ended and reported', async (t) => {
   const clock = new ManualClock(Seconds(1000));
   const { gateway, port, claim } = await place(t, { guardClock: clock });
   const silent = await RawLock.open(t, port);
-  const told = eventsOf(gateway, 'refused', 3);
+  const reported = eventsOf(gateway, 'refused', 3);
   const plain = await RawLock.open(t, port);
   plain.write(connectPacket(claim));
   await plain.ended();
@@ -83,7 +83,11 @@ t.test('a handshake that is not finished, or is none, is ended and told', async 
   t.notOk(silent.isClosed, 'a slow radio has its time');
   clock.advance(Seconds(1));
   await silent.ended();
-  t.match(await told, [{ why: /handshake failed/ }, { why: /handshake failed/ }, { why: /not finished within 10 s/ }]);
+  t.match(await reported, [
+    { why: /handshake failed/ },
+    { why: /handshake failed/ },
+    { why: /not finished within 10 s/ },
+  ]);
 
   const agreed = await RawLock.openTls(t, port, FIRST.cert);
   const late = eventsOf(gateway, 'refused', 1);

@@ -1,5 +1,5 @@
 /**
- * What strangers, and locks that misbehave, can do to the gateway at its front door (quality.md §2; protocol.md §1):
+ * What strangers, and locks that misbehave, can do to the gateway's connection guard (quality.md §2; protocol.md §1):
  * raw sockets, packets made by hand.
  */
 import t, { type Test } from 'tap';
@@ -28,7 +28,7 @@ const UNAVAILABLE = '20020003';
 const [MAC, OTHER] = [testMac(1), testMac(2)];
 const KIB = 1024;
 
-/** A gateway whose door lives by a clock of the test's, and a lock that it knows. */
+/** A gateway whose connection guard has a manual clock, and a registered lock. */
 async function place(t: Test, options: Parameters<typeof testGateway>[1] = {}) {
   const clock = new ManualClock(Seconds(1000));
   const gateway = await testGateway(t, { guardClock: clock, ...options });
@@ -78,7 +78,7 @@ t.test('packets are counted, whatever the pieces they come in', async (t) => {
   t.match(firstPacket(Buffer.from([0x10, 0xff, 0xff, 0xff, 0xff]), 4096), { state: 'fault' });
 });
 
-t.test('what is no CONNECT of at most 4 KiB ends the connection at once, and is told', async (t) => {
+t.test('what is no CONNECT of at most 4 KiB ends the connection at once, and is reported', async (t) => {
   const { gateway, open } = await place(t);
   const firsts = {
     'a PUBLISH': publishPacket('up', testBytes(1)),
@@ -91,12 +91,12 @@ t.test('what is no CONNECT of at most 4 KiB ends the connection at once, and is 
     'a length without an end': Buffer.from([0x10, 0x80, 0x80, 0x80, 0x80, 0x80]),
   };
   for (const [what, bytes] of Object.entries(firsts)) {
-    const told = eventsOf(gateway, 'refused', 1);
+    const reported = eventsOf(gateway, 'refused', 1);
     const stranger = await open();
     stranger.write(bytes);
     await stranger.ended();
     t.equal(stranger.heard, '', `${what}: no answer`);
-    t.match(await told, [{ what: 'connect', address: '127.0.0.1', why: /first packet|announces|length/ }], what);
+    t.match(await reported, [{ what: 'connect', address: '127.0.0.1', why: /first packet|announces|length/ }], what);
   }
 });
 
@@ -120,11 +120,11 @@ t.test('a CONNECT that is not finished within 5 s is ended, one that is stays', 
   slow.write(bytes.subarray(40));
   await slow.hears(TAKEN);
   t.notOk(half.isClosed || silent.isClosed, 'they have their 5 s');
-  const told = eventsOf(gateway, 'refused', 2);
+  const reported = eventsOf(gateway, 'refused', 2);
   clock.advance(Seconds(0.6));
   await half.ended();
   await silent.ended();
-  t.match(await told, [{ why: /not finished within 5 s/ }, { why: /not finished within 5 s/ }]);
+  t.match(await reported, [{ why: /not finished within 5 s/ }, { why: /not finished within 5 s/ }]);
   slow.write(PINGREQ);
   await slow.hears('d000');
 });
@@ -160,10 +160,10 @@ t.test('connections of one address, where they are limited', async (t) => {
   const { gateway, open } = await place(t, { guardLimits: { perAddress: 3 } });
   const first = await open();
   const others = [await open(), await open()];
-  const told = eventsOf(gateway, 'refused', 1);
+  const reported = eventsOf(gateway, 'refused', 1);
   const fourth = await open();
   await fourth.ended();
-  t.match(await told, [{ what: 'connect', why: /has 3 connections/ }]);
+  t.match(await reported, [{ what: 'connect', why: /has 3 connections/ }]);
   first.socket.destroy();
   const claim = { user: MAC, secret: 'x' };
   // The gateway hears of the end when it comes to it.
@@ -186,10 +186,10 @@ t.test('of an address with too many silent connections the oldest makes room, an
     'what they have sent may still be on its way',
   );
   clock.advance(Seconds(1.5));
-  const told = eventsOf(gateway, 'refused', 1);
+  const reported = eventsOf(gateway, 'refused', 1);
   const newcomer = await open();
   await silent[0]?.ended();
-  t.match(await told, [
+  t.match(await reported, [
     { what: 'connect', why: /has 2 connections without a CONNECT; this one was silent the longest/ },
   ]);
   lock.socket.destroy();
@@ -269,11 +269,11 @@ t.test('a second CONNECT and what only servers send end the connection', async (
   };
   for (const [what, bytes] of Object.entries(packets)) {
     const lock = await enter();
-    const told = eventsOf(gateway, 'refused', 1);
+    const reported = eventsOf(gateway, 'refused', 1);
     const ended = eventsOf(gateway, 'disconnected', 1);
     lock.write(bytes);
     await lock.ended();
-    t.match(await told, [{ what: 'packet', clientId: MAC, why: new RegExp(what) }], what);
+    t.match(await reported, [{ what: 'packet', clientId: MAC, why: new RegExp(what) }], what);
     t.match(await ended, [{ mac: MAC, cause: 'gateway' }], 'by the gateway');
   }
 });
@@ -326,12 +326,12 @@ t.test('who the stranger is makes no difference to the answer', async (t) => {
     'carries a will': { ...claim, will: true },
   };
   for (const [why, each] of Object.entries(claims)) {
-    const told = eventsOf(gateway, 'refused', 1);
+    const reported = eventsOf(gateway, 'refused', 1);
     const stranger = await open();
     stranger.write(connectPacket(each));
     await stranger.ended();
     t.equal(stranger.heard, NOT_AUTHORIZED, why);
-    t.match(await told, [{ what: 'connect', why: new RegExp(why) }], 'the reason is for operators');
+    t.match(await reported, [{ what: 'connect', why: new RegExp(why) }], 'the reason is for operators');
   }
 });
 
@@ -356,10 +356,10 @@ t.test('what is refused is counted, for operators', async (t) => {
   const { gateway, open, enter } = await place(t);
   for (const topic of ['#', '+', 'up', '$SYS/#', '$share/g/down', 'down/+']) {
     const lock = await enter();
-    const told = eventsOf(gateway, 'refused', 1);
+    const reported = eventsOf(gateway, 'refused', 1);
     lock.write(subscribePacket(topic));
     await lock.hears('9003000180');
-    t.match(await told, [{ what: 'subscribe' }], topic);
+    t.match(await reported, [{ what: 'subscribe' }], topic);
     lock.socket.destroy();
   }
   const publishes = {
@@ -374,10 +374,10 @@ t.test('what is refused is counted, for operators', async (t) => {
   };
   for (const [what, bytes] of Object.entries(publishes)) {
     const lock = await enter();
-    const told = eventsOf(gateway, 'refused', 1);
+    const reported = eventsOf(gateway, 'refused', 1);
     lock.write(bytes);
     await lock.ended();
-    t.match(await told, [{ what: 'publish' }], what);
+    t.match(await reported, [{ what: 'publish' }], what);
   }
   const stranger = await open();
   stranger.write(PINGREQ);

@@ -166,7 +166,7 @@ t.test('every refusal is the same CONNACK; the reason is for operators', async (
   for (const [what, options, why] of cases) {
     const refused = eventsOf(gateway, 'refused', 1);
     t.equal(await connackOf(gateway.mqttPort, options), NOT_AUTHORIZED, what);
-    t.match(await refused, [{ what: 'connect', why }], `${what} is told to operators`);
+    t.match(await refused, [{ what: 'connect', why }], `${what} is reported to operators`);
   }
 });
 
@@ -338,9 +338,9 @@ t.test('a trace says what a phone did', async (t) => {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
   });
   const lines = (await response.text()).trim().split('\n');
-  const told = lines.map((line) => JSON.parse(line) as { event?: string; source?: string });
+  const reported = lines.map((line) => JSON.parse(line) as { event?: string; source?: string });
   t.match(
-    told.filter(({ event }) => event !== undefined && event !== 'gateway'),
+    reported.filter(({ event }) => event !== undefined && event !== 'gateway'),
     [
       { event: 'connect', source: 'phone' },
       { event: 'ping', source: 'phone', ping: { reason: 'PHONE' } },

@@ -37,7 +37,7 @@ t.test('the connection is the identity: MAC as client id and user name, and its 
   for (const [what, options] of Object.entries(refused)) {
     const why = eventsOf(gateway, 'refused', 1);
     t.equal(await connackOf(gateway.mqttPort, options), NOT_AUTHORIZED, what);
-    t.match(await why, [{ what: 'connect' }], `${what} is told to operators`);
+    t.match(await why, [{ what: 'connect' }], `${what} is reported to operators`);
   }
   await gateway.accounts.rotateLockSecret(MAC);
   t.equal(await connackOf(gateway.mqttPort, good), NOT_AUTHORIZED, 'an old secret after it was rotated');

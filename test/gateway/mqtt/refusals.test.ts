@@ -103,9 +103,9 @@ t.test('a MAC that is no lock’s leaves nothing, whoever names it', async (t) =
 
 t.test('events of refusals name the lock, so that tail --mac shows them', async (t) => {
   const { gateway, say } = await place(t);
-  const told = eventsOf(gateway, 'refused', 1);
+  const reported = eventsOf(gateway, 'refused', 1);
   await say(connectPacket({ user: MAC, clientId: 'ESP32', secret: 'x' }));
-  t.match(await told, [{ mac: MAC, clientId: 'ESP32' }]);
+  t.match(await reported, [{ mac: MAC, clientId: 'ESP32' }]);
 });
 
 t.test('a lock that is erased, removed or moved: what was refused of it is treated as its history is', async (t) => {

@@ -331,11 +331,14 @@ t.test('a broker that stops answers what it took, and takes no more', async (t) 
   t.ok(lock.destroyed);
 });
 
-t.test('what a lock says comes to the same by the lane and by the library alone, however it is cut', async (t) => {
-  const seed = chooseSeed();
-  const seen = await compareFastPath(t, seed, STREAMS);
-  t.same(seen.faults, [], `LOCKGATE_SEED=${seed}`);
-  t.equal(seen.left, 0, 'no connection is left');
-  t.ok(seen.ended > STREAMS / 20 && seen.ended < STREAMS / 2, `${seen.ended} of ${STREAMS} were ended`);
-  t.ok(seen.uplinks > STREAMS && seen.passedToLibrary > STREAMS, `${seen.uplinks} uplinks in ${seen.pieces} pieces`);
-});
+t.test(
+  'what a lock sends has the same result through the fast path and through the library only, however it is cut',
+  async (t) => {
+    const seed = chooseSeed();
+    const seen = await compareFastPath(t, seed, STREAMS);
+    t.same(seen.faults, [], `LOCKGATE_SEED=${seed}`);
+    t.equal(seen.left, 0, 'no connection is left');
+    t.ok(seen.ended > STREAMS / 20 && seen.ended < STREAMS / 2, `${seen.ended} of ${STREAMS} were ended`);
+    t.ok(seen.uplinks > STREAMS && seen.passedToLibrary > STREAMS, `${seen.uplinks} uplinks in ${seen.pieces} pieces`);
+  },
+);

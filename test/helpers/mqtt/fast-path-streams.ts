@@ -60,13 +60,13 @@ export interface ComparisonSummary {
   readonly pieces: number;
   /** Streams that something ended. */
   readonly ended: number;
-  /** Pieces of packets that went to the library though there is a lane. */
+  /** Pieces of packets that went to the library although there is a fast path. */
   readonly passedToLibrary: number;
   /** Connections that are left. */
   readonly left: number;
 }
 
-/** Sends the same streams by the lane and by the library alone, and holds what comes of them together. */
+/** Sends the same streams through the fast path and through the library only, and compares the results. */
 export async function compareFastPath(test: Teardown, seed: number, streams: number): Promise<ComparisonSummary> {
   const fastPath = await handBroker(test);
   const library = await handBroker(test, { fastPath: false });
@@ -214,7 +214,7 @@ async function playStream(stream: RandomStream, socket: HandSocket, ingest: Hand
 }
 
 /**
- * What is wrong with how a stream ended by the lane, where it ended otherwise by the library alone or otherwise than
+ * What is wrong with a stream's result on the fast path, where it differs from that of the library only, or from what
  * the stream says; undefined where nothing is. What ends a connection may do so while the answers to what came before
  * it are on their way, so of those as many as the library had time for are enough.
  */

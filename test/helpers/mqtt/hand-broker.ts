@@ -88,11 +88,11 @@ export interface Taken {
   readonly answer: Answer;
 }
 
-/** Takes uplinks as the real one does, and answers in their order when it is told to. */
+/** Takes uplinks as the real one does, and answers in their order when the test says so. */
 export class HandIngest {
   readonly taken: Taken[] = [];
   readonly recordedEvents: { readonly mac: Mac; readonly event: DeviceEvent }[] = [];
-  /** Why a payload must not be acknowledged; told when it is taken, as where too many wait. */
+  /** Why a payload must not be acknowledged; answered when it is taken, as where too many wait. */
   refuses: (payload: string) => Error | undefined = () => undefined;
   /** What a payload is answered with. */
   fails: (payload: string) => Error | undefined = () => undefined;
