@@ -97,7 +97,7 @@ t.test('an uplink is one statement, and two more when its run is put into the ta
 t.test('what goes to the thread is one block of memory and no object for an uplink', (t) => {
   const { incoming } = new AppendFleet(LOCKS).batch(BATCH);
   const packed = packCommit({ incoming, judged: [], states: new Map() } satisfies Commit);
-  t.match(packed, { count: BATCH, beside: [], judged: [], commands: [] });
+  t.match(packed, { count: BATCH, extras: [], judged: [], commands: [] });
   t.ok(packed.uplinks.byteLength < BATCH * 160, `${packed.uplinks.byteLength} bytes`);
   t.end();
 });
