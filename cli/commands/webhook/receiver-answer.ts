@@ -62,7 +62,7 @@ export function readFaults(text: string): PlannedFault[] {
     if (name === undefined)
       throw new LockgateError(
         'input-fail',
-        `${JSON.stringify(part)} is not a fault: expected ok, timeout, reset or a status such as 500, and *3 or * after it`,
+        `${JSON.stringify(part)} is not a fault: expected ok, timeout, reset or a status like 500, then *3 or *`,
       );
     const count = times === undefined ? 1 : times === '*' ? Number.POSITIVE_INFINITY : Number(times.slice(1));
     return { answer: name === 'ok' ? FINE : name === 'timeout' || name === 'reset' ? name : Number(name), count };

@@ -77,6 +77,7 @@ export class Places {
 
   /**
    * Gives a new connection a place. False if there is none, and the caller must close it.
+   *
    * @param descriptors whether the process has a descriptor for it (descriptors.ts). `short`: it may only replace
    * another connection or use the reserve. `none`: it uses a descriptor kept for others and can't stay; another
    * connection is closed nevertheless, which makes room for the next one
