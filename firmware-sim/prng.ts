@@ -1,6 +1,6 @@
 /**
- * Chance enters here and nowhere else: a small seeded generator, so that a run repeats from its seed. Each part of a
- * run forks its own by name, so that one part that draws more numbers leaves the others' as they were.
+ * The only source of randomness: a small seeded generator, so that a run can be repeated from its seed. Each part of a
+ * run forks a generator of its own by name, so that drawing more numbers in one part does not change another.
  */
 
 /** sfc32 (Chris Doty-Humphrey's "small fast counting" generator): 128 bits of state, period about 2¹²⁷. */
@@ -17,16 +17,16 @@ export class Prng {
     this.#a = hash(this.#seed, 0x9e3779b9);
     this.#b = hash(this.#seed, 0x243f6a88);
     this.#c = hash(this.#seed, 0xb7e15162);
-    // The first numbers of near seeds are alike; these are thrown away.
+    // Similar seeds start with similar numbers; discard those.
     for (let round = 0; round < WARM_UP_ROUNDS; round++) this.uint32();
   }
 
-  /** A generator of its own for a part of the run. It depends on the seed and the name, not on what was drawn. */
+  /** A generator for a part of the run. It depends on the seed and the name, not on what was drawn before. */
   fork(name: string | number): Prng {
     return new Prng(`${this.#seed}/${name}`);
   }
 
-  /** 0…2³²−1, each as likely. */
+  /** An integer from 0 to 2³²−1, uniformly distributed. */
   uint32(): number {
     const sum = (this.#a + this.#b + this.#counter) | 0;
     this.#counter = (this.#counter + 1) | 0;
@@ -36,27 +36,27 @@ export class Prng {
     return sum >>> 0;
   }
 
-  /** A share in [0, 1), of 32 bits. */
+  /** A number in [0, 1), with 32 bits of resolution. */
   share(): number {
     return this.uint32() / 2 ** 32;
   }
 
-  /** In [from, to). */
+  /** A number in [from, to). */
   between(from: number, to: number): number {
     return from + (to - from) * this.share();
   }
 
-  /** A whole number from `from` to `to`, both included. */
+  /** An integer from `from` to `to`, both included. */
   whole(from: number, to: number): number {
     return from + Math.floor(this.share() * (to - from + 1));
   }
 
-  /** True in `probability` of the cases. */
+  /** True with this probability. */
   chance(probability: number): boolean {
     return this.share() < probability;
   }
 
-  /** One of the items, each as likely. `items` must not be empty. */
+  /** One of the items, uniformly distributed. `items` must not be empty. */
   pick<T>(items: readonly T[]): T {
     const item = items[Math.floor(this.share() * items.length)];
     if (item === undefined) throw new Error('there is nothing to pick from');
@@ -66,7 +66,7 @@ export class Prng {
 
 const WARM_UP_ROUNDS = 12;
 
-/** FNV-1a with a basis of its own for each word of the state. */
+/** FNV-1a, with a different basis for each word of the state. */
 function hash(text: string, basis: number): number {
   let value = basis;
   for (let index = 0; index < text.length; index++) {

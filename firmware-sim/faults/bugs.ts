@@ -1,9 +1,9 @@
 /**
- * Firmware bugs to order: for each rule of the judge (proto/power/rules.ts) a lock that breaks it, and no other. They
- * are apart from what the network does (faults.ts): a lock with a bug is wrong on the best of lines.
+ * Firmware bugs that can be switched on: for each rule of the judge (proto/power/rules.ts) a lock that breaks it, and
+ * no other rule. They are independent of network faults (faults.ts): a lock with a bug misbehaves on a perfect network.
  *
- * A bug shows where a healthy lock would have something to do with it: one in thefts is not seen in a fleet without
- * thieves. Bugs may be combined; then one may hide what another would show.
+ * A bug shows only where a healthy lock would do something: one in thefts is not seen in a fleet without thefts. Bugs
+ * can be combined; then one may hide another.
  */
 import { Hours, Minutes } from '../../proto/clock.js';
 import { didYouMean } from '../../proto/did-you-mean.js';
@@ -12,7 +12,7 @@ import type { RuleName } from '../../proto/power/rules.js';
 import type { Draft } from '../../proto/power/step/state.js';
 import type { Ping, Uplink } from '../../proto/wire/ping.js';
 import type { OpenLink } from '../link/link.js';
-import type { Act } from '../lock/lock.js';
+import type { StepFunction } from '../lock/lock.js';
 import {
   asInMid,
   byModel,
@@ -25,25 +25,25 @@ import {
   leavesWithoutClose,
   misreadsBoot,
   outranked,
-  type Spoil,
+  type StepWrapper,
   talksAfterClose,
   withRow,
-} from './bug-acts.js';
+} from './bug-wrappers.js';
 
 export interface Bug {
   readonly name: string;
-  /** The rule that it breaks, alone. */
+  /** The one rule that it breaks. */
   readonly rule: RuleName;
   /** What the lock does. */
   readonly sentence: string;
   /** Which locks show it, and when. */
   readonly shows: string;
-  readonly act?: Spoil;
-  /** What no MQTT server lets through, so that it is for virtual runs alone. */
-  readonly virtualLink?: (open: OpenLink) => OpenLink;
+  readonly wrapStep?: StepWrapper;
+  /** Misuses the link in a way that no MQTT server accepts, so that the bug exists in virtual runs only. */
+  readonly wrapVirtualLink?: (open: OpenLink) => OpenLink;
 }
 
-/** The position that a receiver leaves in memory that nobody has written to: 2³¹−1 in each of the wire's integers. */
+/** The position in uninitialised memory: 2³¹−1 in each of the wire's integers. */
 const GARBAGE_DEGREES = (2 ** 31 - 1) / 1e7;
 
 /** A GPS ping of a state change: each lock makes one now and then. */
@@ -51,8 +51,8 @@ function isStateGps(ping: Ping): boolean {
   return ping.kind === 'gps' && ping.reason === 'REASON_STATE_PING';
 }
 
-/** Numbers the GPS ping of a state change so many further, or back, and goes on from there. */
-function misnumbers(by: number): Spoil {
+/** Shifts the sequence of a state change's GPS ping, and continues from there. */
+function misnumbers(by: number): StepWrapper {
   return byUplinks((uplink: Uplink, state: Draft) => {
     const isLast = uplink.sequence === state.sequence && uplink.sequence > 1;
     if (uplink.body.kind === 'ack' || !isStateGps(uplink.body) || !isLast) return uplink;
@@ -71,43 +71,43 @@ export const BUGS: readonly Bug[] = Object.freeze([
     rule: 'airplane-silence',
     sentence: 'Airplane mode is on, and the lock goes on as if it were in MID.',
     shows: 'a lock in airplane mode, when something happens to it (--mix airplane)',
-    // Behind low battery, so that a lock with both keeps at least to that.
-    act: byModel((model) => outranked(withRow(model, 'AIRPLANE', asInMid(model)), 'AIRPLANE', 'LOW_BATTERY')),
+    // Behind low battery, so that a lock with both keeps the limits of that.
+    wrapStep: byModel((model) => outranked(withRow(model, 'AIRPLANE', asInMid(model)), 'AIRPLANE', 'LOW_BATTERY')),
   },
   {
     name: 'talks-on-empty',
     rule: 'low-battery-theft-only',
     sentence: 'The battery is below 10 %, and the lock goes on as if it were in MID.',
     shows: 'a lock whose battery is low, when something happens to it (--mix low-battery)',
-    act: byModel((model) => withRow(model, 'LOW_BATTERY', asInMid(model))),
+    wrapStep: byModel((model) => withRow(model, 'LOW_BATTERY', asInMid(model))),
   },
   {
     name: 'theft-while-unlocked',
     rule: 'theft-while-unlocked',
-    sentence: 'The lock takes its owner for a thief: the pings of a ride say REASON_THEFT.',
+    sentence: 'The lock takes its owner for a thief: the pings of a ride have REASON_THEFT.',
     shows: IN_RIDES,
-    act: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_THEFT' } : ping)),
+    wrapStep: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_THEFT' } : ping)),
   },
   {
     name: 'period-every-6h',
     rule: 'period-too-soon',
     sentence: 'The daily ping comes every 6 h.',
     shows: 'each lock, from 6 h after its first daily ping on',
-    act: byPeriod(Hours(6)),
+    wrapStep: byPeriod(Hours(6)),
   },
   {
     name: 'state-ping-in-rides',
     rule: 'state-unchanged',
-    sentence: 'Moving off counts as a change of the lock state: the pings of a ride say REASON_STATE_PING.',
+    sentence: 'Moving off counts as a change of the lock state: the pings of a ride have REASON_STATE_PING.',
     shows: IN_RIDES,
-    act: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_STATE_PING' } : ping)),
+    wrapStep: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_STATE_PING' } : ping)),
   },
   {
     name: 'misreports-ride-tracking',
     rule: 'ride-tracking-off',
-    sentence: 'The positions of a ride say that ride tracking is off.',
+    sentence: 'The GPS pings of a ride report that ride tracking is off.',
     shows: 'a lock with ride tracking, in its rides (--mix mid+ride)',
-    act: byUplinks((uplink) => {
+    wrapStep: byUplinks((uplink) => {
       if (uplink.body.kind !== 'gps' || uplink.body.reason !== 'REASON_UNLOCKED_PING') return uplink;
       return { ...uplink, power: { ...uplink.power, rideTracking: false } };
     }),
@@ -115,9 +115,9 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'ride-while-locked',
     rule: 'ride-while-locked',
-    sentence: 'The lock takes a thief for its owner: the cellular pings of a theft say REASON_UNLOCKED_MOVEMENT.',
-    shows: 'each lock, in a theft while its battery is not low (--pace lively has thieves)',
-    act: byPings((ping, state) => {
+    sentence: 'The lock takes a thief for its owner: the cellular pings of a theft have REASON_UNLOCKED_MOVEMENT.',
+    shows: 'each lock, in a theft while its battery is not low (--pace lively has thefts)',
+    wrapStep: byPings((ping, state) => {
       if (ping.kind !== 'cellular' || ping.reason !== 'REASON_THEFT' || isToBeSilent(state)) return ping;
       return { ...ping, reason: 'REASON_UNLOCKED_MOVEMENT' };
     }),
@@ -127,7 +127,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
     rule: 'position-missing',
     sentence: 'The GPS ping of a state change comes as a cellular REASON_GPS_PING, without a position.',
     shows: AT_STATE_CHANGES,
-    act: byPings((ping, { firmwareVersion }) => {
+    wrapStep: byPings((ping, { firmwareVersion }) => {
       if (ping.kind !== 'gps' || !isStateGps(ping)) return ping;
       const { lockState, batteryPercent, ebikeVolts, tetherState } = ping;
       const senses = { lockState, batteryPercent, ebikeVolts, tetherState };
@@ -137,37 +137,37 @@ export const BUGS: readonly Bug[] = Object.freeze([
   {
     name: 'closes-too-late',
     rule: 'outside-connection',
-    sentence: 'The lock disconnects first and says so afterwards, without a connection.',
+    sentence: 'The lock disconnects first and sends its close-connection ping afterwards, without a connection.',
     shows: 'each lock, at the end of each connection',
-    virtualLink: closesTooLate,
+    wrapVirtualLink: closesTooLate,
   },
   {
     name: 'talks-after-close',
     rule: 'after-close',
     sentence: 'After its close-connection ping the lock sends a REASON_NETWORK_PING.',
     shows: 'each lock, at the end of each connection',
-    act: talksAfterClose,
+    wrapStep: talksAfterClose,
   },
   {
     name: 'poses-as-phone',
     rule: 'wrong-source',
-    sentence: 'The pings of a ride say PHONE.',
+    sentence: 'The pings of a ride have the reason PHONE.',
     shows: IN_RIDES,
-    act: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'PHONE' } : ping)),
+    wrapStep: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'PHONE' } : ping)),
   },
   {
     name: 'unheard-of-reason',
     rule: 'unknown-reason',
-    sentence: 'The pings of a ride have a reason that no table has, 42.',
+    sentence: 'The pings of a ride have an unknown reason, 42.',
     shows: IN_RIDES,
-    act: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_UNRECOGNIZED_42' } : ping)),
+    wrapStep: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_UNRECOGNIZED_42' } : ping)),
   },
   {
     name: 'garbage-position',
     rule: 'out-of-range',
     sentence: 'The GPS ping of a state change has the position 214.7483647°, 214.7483647°: memory never written to.',
     shows: AT_STATE_CHANGES,
-    act: byPings((ping) => {
+    wrapStep: byPings((ping) => {
       if (ping.kind !== 'gps' || !isStateGps(ping)) return ping;
       const position = { latitudeDegrees: GARBAGE_DEGREES, longitudeDegrees: GARBAGE_DEGREES, uncertaintyMeters: 0 };
       return { ...ping, position };
@@ -178,70 +178,70 @@ export const BUGS: readonly Bug[] = Object.freeze([
     rule: 'sequence-conflict',
     sentence: 'The GPS ping of a state change has the number of the uplink before it.',
     shows: AT_STATE_CHANGES,
-    act: misnumbers(-1),
+    wrapStep: misnumbers(-1),
   },
   {
     name: 'held-for-ever',
     rule: 'connection-unexplained',
-    sentence: 'A connection that nothing keeps open is closed after 1 h, not after 20 s.',
-    shows: 'each lock, after each connection that it need not keep',
-    act: byModel((model) => ({ ...model, timings: { ...model.timings, closeAfterIdle: Hours(1) } })),
+    sentence: 'A connection that nothing keeps open is closed after 1 h instead of 20 s.',
+    shows: 'each lock, in each connection that it need not keep',
+    wrapStep: byModel((model) => ({ ...model, timings: { ...model.timings, closeAfterIdle: Hours(1) } })),
   },
   {
     name: 'sequence-skips',
     rule: 'sequence-gap',
-    sentence: 'The GPS ping of a state change leaves three numbers out.',
+    sentence: 'The GPS ping of a state change skips three numbers.',
     shows: AT_STATE_CHANGES,
-    act: misnumbers(3),
+    wrapStep: misnumbers(3),
   },
   {
     name: 'clock-ahead',
     rule: 'clock-ahead',
     sentence: 'The clock of the lock is 10 min ahead.',
-    shows: 'each lock, in all that it sends at once',
-    act: byUplinks((uplink) => ({ ...uplink, timeMs: uplink.timeMs + Minutes(10) })),
+    shows: 'each lock, in all that it sends without delay',
+    wrapStep: byUplinks((uplink) => ({ ...uplink, timeMs: uplink.timeMs + Minutes(10) })),
   },
   {
     name: 'forgets-to-close',
     rule: 'not-closed',
-    sentence: 'The lock leaves an idle connection without a word: no close-connection ping, no DISCONNECT.',
-    shows: 'each lock, at the end of each connection but those in which it says that it falls silent',
-    act: leavesWithoutClose,
+    sentence: 'The lock drops an idle connection silently: no close-connection ping, no DISCONNECT.',
+    shows: 'each lock, at the end of each connection, except where it announces that it falls silent',
+    wrapStep: leavesWithoutClose,
   },
   {
     name: 'forgets-period',
     rule: 'period-overdue',
     sentence: 'The daily ping never comes.',
     shows: 'each lock, 25 h after its first connection or later',
-    act: byModel((model) => ({ ...model, states: model.states.map((row) => ({ ...row, period: false })) })),
+    wrapStep: byModel((model) => ({ ...model, states: model.states.map((row) => ({ ...row, period: false })) })),
   },
   {
     name: 'sleeps-in-window',
     rule: 'window-offline',
     sentence: 'In HIGH the lock closes its connection within the high window, as if it were in MID.',
     shows: 'a lock in HIGH, in its window (--mix high)',
-    act: byModel((model) => withRow(model, 'HIGH', { connectionKept: 'never' })),
+    wrapStep: byModel((model) => withRow(model, 'HIGH', { connectionKept: 'never' })),
   },
   {
     name: 'sleeps-in-recovery',
     rule: 'recovery-offline',
     sentence: 'In recovery mode the lock closes its connection, as if it were in MID.',
     shows: 'a lock in recovery mode (--mix recovery)',
-    act: byModel((model) => withRow(model, 'RECOVERY', { connectionKept: 'never' })),
+    wrapStep: byModel((model) => withRow(model, 'RECOVERY', { connectionKept: 'never' })),
   },
   {
     name: 'flash-wiped',
     rule: 'boot-back',
     sentence:
-      'The page of the flash in which the lock counts its boots is wiped: the GPS ping of a state change is of ' +
+      'The flash page with the boot counter is wiped: the GPS ping of a state change is of ' +
       'boot 1 again, after 40 boots.',
     shows: AT_STATE_CHANGES,
-    act: misreadsBoot(({ body }) => body.kind !== 'ack' && isStateGps(body)),
+    wrapStep: misreadsBoot(({ body }) => body.kind !== 'ack' && isStateGps(body)),
   },
 ] satisfies Bug[]);
 
 /** A bug, and how many locks of a fleet have it; null for all of them. */
-export interface BugOrder {
+export interface BugAssignment {
   readonly bug: Bug;
   readonly locks: number | null;
 }
@@ -249,9 +249,9 @@ export interface BugOrder {
 /**
  * Reads `NAME` or `NAME:LOCKS`.
  *
- * @throws LockgateError `input-bug` for a name that is in no row, or a number that is none
+ * @throws LockgateError `input-bug` for an unknown name, or a count that is not a number
  */
-export function parseBugOrder(text: string): BugOrder {
+export function parseBugAssignment(text: string): BugAssignment {
   const [name = '', count, ...more] = text.split(':');
   const bug = BUGS.find((row) => row.name === name);
   if (bug === undefined) {
@@ -272,14 +272,13 @@ export function parseBugOrder(text: string): BugOrder {
 }
 
 /**
- * Which bugs each lock of a fleet has. Those ordered for a number of locks are given to that many, from the first lock
- * on and each order after the one before, so that the locks with one bug are others than those with another as long as
- * there are enough.
+ * The bugs of each lock of a fleet. Assignments with a count get consecutive locks, from the first lock on, so that no
+ * lock has two of them as long as there are enough locks.
  */
-export function shareBugs(orders: readonly BugOrder[], locks: number): readonly (readonly Bug[])[] {
+export function assignBugs(assignments: readonly BugAssignment[], locks: number): readonly (readonly Bug[])[] {
   const shared = Array.from({ length: locks }, (): Bug[] => []);
   let next = 0;
-  for (const { bug, locks: wanted } of orders) {
+  for (const { bug, locks: wanted } of assignments) {
     const count = Math.min(wanted ?? locks, locks);
     const from = wanted === null ? 0 : next;
     for (let index = 0; index < count; index++) shared[(from + index) % locks]?.push(bug);
@@ -288,12 +287,12 @@ export function shareBugs(orders: readonly BugOrder[], locks: number): readonly 
   return shared;
 }
 
-/** How a lock with these bugs acts. */
-export function actWith(bugs: readonly Bug[], healthy: Act): Act {
-  return bugs.reduce((act, bug) => bug.act?.(act) ?? act, healthy);
+/** The step function of a lock with these bugs. */
+export function stepWithBugs(bugs: readonly Bug[], healthy: StepFunction): StepFunction {
+  return bugs.reduce((wrapStep, bug) => bug.wrapStep?.(wrapStep) ?? wrapStep, healthy);
 }
 
-/** How a lock with these bugs uses its link. */
-export function linkWith(bugs: readonly Bug[], open: OpenLink): OpenLink {
-  return bugs.reduce((link, bug) => bug.virtualLink?.(link) ?? link, open);
+/** The link of a lock with these bugs. */
+export function linkWithBugs(bugs: readonly Bug[], open: OpenLink): OpenLink {
+  return bugs.reduce((link, bug) => bug.wrapVirtualLink?.(link) ?? link, open);
 }

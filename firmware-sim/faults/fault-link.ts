@@ -1,4 +1,4 @@
-/** One lock's line through a network with faults: a link around another one, which it makes lose, linger and break. */
+/** One lock's link through a faulty network: it wraps another link, and loses, delays and breaks what passes. */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Uplink } from '../../proto/wire/ping.js';
@@ -6,51 +6,51 @@ import type { Link, LinkEvents, OpenLink } from '../link/link.js';
 import type { Prng } from '../prng.js';
 import { FAULT_ODDS, type FaultName } from './faults.js';
 
-/** What the links of a network have in common. */
-export interface Weather {
+/** What the links of a network share. */
+export interface FaultConditions {
   readonly clock: Clock;
-  /** Whether the fault is on at this moment. */
-  has(fault: FaultName): boolean;
+  /** Whether the fault is switched on at this moment. */
+  isOn(fault: FaultName): boolean;
 }
 
 export interface FaultLinkOptions {
-  readonly weather: Weather;
+  readonly conditions: FaultConditions;
   readonly prng: Prng;
-  /** What is behind the network. */
+  /** The link behind the network. */
   readonly open: OpenLink;
   readonly mac: Mac;
-  /** Whom the lock's end tells. */
+  /** Where the lock is notified. */
   readonly events: LinkEvents;
 }
 
 type Span = readonly [from: Milliseconds, to: Milliseconds];
 
 export class FaultLink implements Link {
-  readonly #weather: Weather;
+  readonly #conditions: FaultConditions;
   readonly #prng: Prng;
   readonly #events: LinkEvents;
   readonly #inner: Link;
   /** `dead`: the lock believes in a connection through which nothing passes. */
   #phase: 'down' | 'trying' | 'up' | 'dead' = 'down';
-  /** What is under way on the connection that is; none of it outlives the connection. */
+  /** Pending work of the current connection; none of it survives the connection. */
   readonly #timers = new Set<Timer>();
   #nat: Timer | undefined;
-  /** An uplink that got stuck in the network when its connection broke. */
-  #late: Uplink | undefined;
+  /** An uplink that was held up in the network when its connection broke. */
+  #stuck: Uplink | undefined;
   #gapFromMs = 0;
   #gapToMs: number;
 
-  constructor({ weather, prng, open, mac, events }: FaultLinkOptions) {
-    this.#weather = weather;
+  constructor({ conditions, prng, open, mac, events }: FaultLinkOptions) {
+    this.#conditions = conditions;
     this.#prng = prng;
     this.#events = events;
-    this.#gapToMs = weather.clock.now();
+    this.#gapToMs = conditions.clock.now();
     this.#inner = open(mac, this.#innerEvents());
   }
 
   connect(): void {
     this.#end('trying');
-    if (!this.#isInGap() && !this.#befalls('lost-connect', FAULT_ODDS.lostConnect)) {
+    if (!this.#isInGap() && !this.#strikes('lost-connect', FAULT_ODDS.lostConnect)) {
       this.#inner.connect();
       return;
     }
@@ -63,11 +63,11 @@ export class FaultLink implements Link {
   publish(uplink: Uplink): void {
     if (this.#phase !== 'up') return;
     this.#armNat();
-    if (this.#befalls('cut', FAULT_ODDS.cut)) {
+    if (this.#strikes('cut', FAULT_ODDS.cut)) {
       this.#inner.cut(this.#prng.whole(1, FAULT_ODDS.cutAfterBytes));
       this.#inner.publish(uplink);
-    } else if (this.#befalls('reorder', FAULT_ODDS.reorder)) {
-      this.#late = uplink;
+    } else if (this.#strikes('reorder', FAULT_ODDS.reorder)) {
+      this.#stuck = uplink;
       this.#inner.cut(0);
     } else this.#maybeLater(() => this.#send(uplink));
   }
@@ -101,7 +101,7 @@ export class FaultLink implements Link {
     await this.#inner.close();
   }
 
-  /** What a storm does. */
+  /** Breaks the connection, in a storm. */
   breakNow(): void {
     if (this.#phase === 'up') this.#inner.cut(0);
   }
@@ -124,39 +124,39 @@ export class FaultLink implements Link {
         this.#events.ended(trouble);
       },
       acknowledged: (uplink) => {
-        if (this.#befalls('lost-puback', FAULT_ODDS.lostPuback)) return;
+        if (this.#strikes('lost-puback', FAULT_ODDS.lostPuback)) return;
         this.#maybeLater(() => this.#events.acknowledged(uplink));
       },
     };
   }
 
-  /** The uplink reaches the other side, and what got stuck before comes some time after. */
+  /** The uplink arrives, and one that was held up before arrives some time after it. */
   #send(uplink: Uplink): void {
     this.#inner.publish(uplink);
-    if (this.#befalls('duplicate', FAULT_ODDS.duplicate)) this.#inner.publish(uplink);
-    const late = this.#late;
-    this.#late = undefined;
+    if (this.#strikes('duplicate', FAULT_ODDS.duplicate)) this.#inner.publish(uplink);
+    const late = this.#stuck;
+    this.#stuck = undefined;
     if (late !== undefined) this.#later(FAULT_ODDS.delayed, () => this.#inner.publish(late));
   }
 
-  #befalls(fault: FaultName, odds: number): boolean {
-    return this.#weather.has(fault) && this.#prng.chance(odds);
+  #strikes(fault: FaultName, odds: number): boolean {
+    return this.#conditions.isOn(fault) && this.#prng.chance(odds);
   }
 
   #maybeLater(work: () => void): void {
-    if (this.#befalls('delay', FAULT_ODDS.delay)) this.#later(FAULT_ODDS.delayed, work);
+    if (this.#strikes('delay', FAULT_ODDS.delay)) this.#later(FAULT_ODDS.delayed, work);
     else work();
   }
 
   #later(span: Span, work: () => void): void {
-    const timer = this.#weather.clock.after(this.#prng.whole(...span), () => {
+    const timer = this.#conditions.clock.after(this.#prng.whole(...span), () => {
       this.#timers.delete(timer);
       work();
     });
     this.#timers.add(timer);
   }
 
-  /** Ends what is under way. */
+  /** Sets the phase and cancels all pending work. */
   #end(phase: 'down' | 'trying'): void {
     this.#phase = phase;
     for (const timer of this.#timers) timer.cancel();
@@ -164,10 +164,10 @@ export class FaultLink implements Link {
     this.#nat?.cancel();
   }
 
-  /** Whether the network does not reach the lock now. Where no gap is over, the next one is drawn. */
+  /** Whether the lock is in a coverage gap now. Draws the next gap when the last one is over. */
   #isInGap(): boolean {
-    if (!this.#weather.has('gap')) return false;
-    const nowMs = this.#weather.clock.now();
+    if (!this.#conditions.isOn('gap')) return false;
+    const nowMs = this.#conditions.clock.now();
     while (this.#gapToMs <= nowMs) {
       this.#gapFromMs = this.#gapToMs + this.#prng.whole(...FAULT_ODDS.gapEvery);
       this.#gapToMs = this.#gapFromMs + this.#prng.whole(...FAULT_ODDS.gapLasts);
@@ -175,23 +175,23 @@ export class FaultLink implements Link {
     return nowMs >= this.#gapFromMs;
   }
 
-  /** The next gap takes the connection with it: the lock hears of it, the other side does not. */
+  /** The next gap breaks the connection: the lock notices it, the other side does not. */
   #armGap(): void {
-    if (this.#isInGap() || !this.#weather.has('gap')) return;
-    const wait = this.#gapFromMs - this.#weather.clock.now();
+    if (this.#isInGap() || !this.#conditions.isOn('gap')) return;
+    const wait = this.#gapFromMs - this.#conditions.clock.now();
     this.#later([wait, wait], () => {
-      if (!this.#weather.has('gap') || this.#phase !== 'up') return;
+      if (!this.#conditions.isOn('gap') || this.#phase !== 'up') return;
       this.#end('down');
       this.#inner.abandon();
       this.#events.ended({ message: 'the network is gone' });
     });
   }
 
-  /** A router on the way forgets a connection that is silent for too long, and tells nobody. */
+  /** A router on the way silently forgets a connection that is idle for too long. */
   #armNat(): void {
     this.#nat?.cancel();
-    if (!this.#befalls('nat-timeout', FAULT_ODDS.natTimeout)) return;
-    this.#nat = this.#weather.clock.after(this.#prng.whole(...FAULT_ODDS.natForgetsAfter), () => {
+    if (!this.#strikes('nat-timeout', FAULT_ODDS.natTimeout)) return;
+    this.#nat = this.#conditions.clock.after(this.#prng.whole(...FAULT_ODDS.natForgetsAfter), () => {
       if (this.#phase !== 'up') return;
       this.#end('down');
       this.#phase = 'dead';

@@ -1,57 +1,57 @@
 /**
- * The network with faults that the locks of a fleet share. It is put around whatever they connect by, so that the same
- * faults befall locks within the process and over MQTT.
+ * The faulty network that the locks of a fleet share. It wraps whatever they connect by, so that the same faults affect
+ * locks within the process and over MQTT.
  *
- * Chance is drawn from the seed, for each lock apart; the moments of a storm are the same for all.
+ * Faults are drawn from the seed, separately for each lock; a storm hits all of them at the same moment.
  */
 import type { Clock, Timer } from '../../proto/clock.js';
 import type { OpenLink } from '../link/link.js';
 import { Prng } from '../prng.js';
-import { FaultLink, type Weather } from './fault-link.js';
+import { type FaultConditions, FaultLink } from './fault-link.js';
 import { FAULT_ODDS, type FaultName } from './faults.js';
 
 export interface FaultNetworkOptions {
   readonly seed: string | number;
-  /** The locks' clock: faults are in the time of the run. */
+  /** The locks' clock: faults happen in the time of the run. */
   readonly clock: Clock;
   readonly faults: readonly FaultName[];
 }
 
-/** A network with faults, until it calms down. */
-export class FaultNetwork implements Weather {
+/** A network with faults, until they are stopped. */
+export class FaultNetwork implements FaultConditions {
   readonly clock: Clock;
   readonly #faults: ReadonlySet<FaultName>;
   readonly #seed: string | number;
   readonly #prng: Prng;
   readonly #links = new Set<FaultLink>();
   #storm: Timer | undefined;
-  #isCalm = false;
+  #isStopped = false;
 
   constructor({ seed, clock, faults }: FaultNetworkOptions) {
     this.clock = clock;
     this.#faults = new Set(faults);
     this.#seed = `${seed}/faults`;
     this.#prng = new Prng(this.#seed).fork('storm');
-    if (this.has('storm')) this.#planStorm();
+    if (this.isOn('storm')) this.#planStorm();
   }
 
-  /** Whether the fault is on. */
-  has(fault: FaultName): boolean {
-    return !this.#isCalm && this.#faults.has(fault);
+  /** Whether the fault is switched on. */
+  isOn(fault: FaultName): boolean {
+    return !this.#isStopped && this.#faults.has(fault);
   }
 
-  /** Puts the network between locks and whatever `open` leads to. */
+  /** Puts the network between locks and whatever `open` connects to. */
   wrap(open: OpenLink): OpenLink {
     return (mac, events) => {
-      const link = new FaultLink({ weather: this, prng: new Prng(this.#seed).fork(mac), open, mac, events });
+      const link = new FaultLink({ conditions: this, prng: new Prng(this.#seed).fork(mac), open, mac, events });
       this.#links.add(link);
       return link;
     };
   }
 
-  /** No fault begins any more; what one has done already stays done. The same when the run ends. */
-  calm(): void {
-    this.#isCalm = true;
+  /** No new fault starts; the effects of past ones remain. To be called before a run ends. */
+  stopFaults(): void {
+    this.#isStopped = true;
     this.#storm?.cancel();
   }
 

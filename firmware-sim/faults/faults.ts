@@ -1,7 +1,7 @@
 /**
- * Network faults to order: what lies between a healthy lock and the gateway, and can do no worse than delay what the
- * lock has to say (protocol.md §2, §3). This is the table; fault-link.ts is what befalls one lock, fault-network.ts the
- * network that all of them share.
+ * Network faults that can be switched on: they lie between a healthy lock and the gateway, and can do no worse than
+ * delay what the lock sends (protocol.md §2, §3). This is the table; fault-link.ts applies the faults to one lock's
+ * link, fault-network.ts holds the network that all locks share.
  */
 import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { didYouMean } from '../../proto/did-you-mean.js';
@@ -23,7 +23,7 @@ export interface Fault {
   readonly sentence: string;
 }
 
-/** How likely and how long. Chances are for each time that it could happen. */
+/** Probabilities per occasion, and durations. */
 export const FAULT_ODDS = Object.freeze({
   lostConnect: 0.1,
   connectTimesOutAfter: [Seconds(2), Seconds(10)] as const,
@@ -33,7 +33,7 @@ export const FAULT_ODDS = Object.freeze({
   duplicate: 0.05,
   reorder: 0.02,
   cut: 0.02,
-  /** The most bytes of a packet that still get through before a cut; a short uplink has some 50. */
+  /** The most bytes of a packet that get through before a cut; a short uplink has some 50. */
   cutAfterBytes: 48,
   gapEvery: [Hours(2), Hours(14)] as const,
   gapLasts: [Minutes(1), Minutes(20)] as const,
@@ -46,7 +46,7 @@ const percent = (share: number): string => `${share * 100} %`;
 
 /** The table. */
 export const FAULTS: readonly Fault[] = Object.freeze([
-  { name: 'lost-connect', sentence: `A try to connect comes to nothing, ${percent(FAULT_ODDS.lostConnect)} of them.` },
+  { name: 'lost-connect', sentence: `An attempt to connect fails: ${percent(FAULT_ODDS.lostConnect)}.` },
   { name: 'lost-puback', sentence: `The uplink arrives, its PUBACK does not: ${percent(FAULT_ODDS.lostPuback)}.` },
   { name: 'delay', sentence: `An uplink or its PUBACK takes up to 8 s: ${percent(FAULT_ODDS.delay)}.` },
   { name: 'duplicate', sentence: `An uplink arrives twice: ${percent(FAULT_ODDS.duplicate)}.` },
@@ -58,18 +58,18 @@ export const FAULTS: readonly Fault[] = Object.freeze([
   { name: 'gap', sentence: 'The network does not reach a lock for 1 to 20 min, every 2 to 14 h.' },
   {
     name: 'nat-timeout',
-    sentence: `A silent connection dies and the gateway goes on believing in it: ${percent(FAULT_ODDS.natTimeout)}.`,
+    sentence: `A silent connection dies and the gateway still believes in it: ${percent(FAULT_ODDS.natTimeout)}.`,
   },
-  { name: 'storm', sentence: 'All connections break at once, and all locks come again at once, every 3 to 9 h.' },
+  { name: 'storm', sentence: 'All connections break at once, and all locks reconnect at once, every 3 to 9 h.' },
 ]);
 
-/** Stands for every fault of the table. */
+/** Every fault of the table. */
 const ALL = 'all';
 
 /**
  * Reads the name of a fault, or `all`.
  *
- * @throws LockgateError `input-fault` for a name that is in no row
+ * @throws LockgateError `input-fault` for an unknown name
  */
 export function parseFaults(name: string): readonly FaultName[] {
   if (name === ALL) return FAULTS.map((fault) => fault.name);

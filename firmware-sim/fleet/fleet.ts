@@ -1,66 +1,66 @@
-/** Many simulated locks from one seed: who they are, where they live, and how they start and stop. */
+/** Many simulated locks from one seed: their MACs, their worlds, and how they start and stop. */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
 import { stepInPlace } from '../../proto/power/step/step.js';
 import { type Mac, macFromWire } from '../../proto/wire/mac.js';
-import { actWith, type Bug, type BugOrder, linkWith, shareBugs } from '../faults/bugs.js';
+import { assignBugs, type Bug, type BugAssignment, linkWithBugs, stepWithBugs } from '../faults/bugs.js';
 import type { OpenLink } from '../link/link.js';
 import type { Diary } from '../lock/diary.js';
 import type { Flash } from '../lock/flash.js';
 import { Lock } from '../lock/lock.js';
 import { Prng } from '../prng.js';
-import { OPENINGS, OWN_WAY } from '../world/opening.js';
+import { DEMO_SCRIPTS, OWN_ROUTE_SCRIPT } from '../world/demo-script.js';
 import { EVERYDAY, LIVELY } from '../world/pace.js';
-import { type Begins, PlannedWorld } from '../world/planned-world.js';
+import { type InitialSettings, PlannedWorld } from '../world/planned-world.js';
 import { AMSTERDAM, type City } from '../world/routes/city.js';
 import type { WaypointPath } from '../world/routes/waypoint-route.js';
 import type { World } from '../world/world.js';
-import { dealMix, type MixPart } from './mix.js';
+import { assignMix, type MixPart } from './mix.js';
 
 export interface FleetOptions {
   readonly seed: string | number;
   readonly clock: Clock;
   readonly openLink: OpenLink;
-  /** Who they are: from `fleetMacs`, or the devices that a merchant has. */
+  /** Their MACs: from `fleetMacs`, or of devices that a merchant has. */
   readonly macs: readonly Mac[];
-  /** `everyday`: commuters. `lively`: for a demo, every trigger within the first half hour, and no long waits after. */
+  /** `everyday`: commuters. `lively`: for a demo, with every trigger in the first half hour and short waits after. */
   readonly pace: 'everyday' | 'lively';
-  /** Where they live; Amsterdam where it is left out. */
+  /** Where they live; Amsterdam by default. */
   readonly city?: City;
   /**
-   * The way that they all ride, there and back, in its city: a minute after the beginning, and then as the pace has it;
-   * with ride tracking, unless the mix says otherwise. Generated ways where it is left out.
+   * The path that they all ride there and back, in its own city: a minute after the start, and then as the pace has it;
+   * with ride tracking, unless the mix says otherwise. Generated routes where it is left out.
    */
   readonly path?: WaypointPath;
-  /** What they keep without power; gone with the process where it is left out. */
+  /** Their persistent memory. Where it is left out, everything is lost with the process. */
   readonly flash?: Flash;
   readonly diary?: Diary;
-  /** What each lock is found with at its beginning; by chance where it is left out. With it no opening is played. */
+  /** Initial settings; drawn from the seed where it is left out. With a mix no demo script is played. */
   readonly mix?: readonly MixPart[];
-  /** What is wrong with each lock; nothing where it is left out. */
-  readonly bugs?: readonly BugOrder[];
-  /** What happens to each lock, in place of a life that is made up from the seed. */
+  /** The firmware bugs of each lock; none where it is left out. */
+  readonly bugs?: readonly BugAssignment[];
+  /** The world of each lock, in place of a life generated from the seed. */
   readonly worldOf?: (mac: Mac, index: number) => World;
-  /** How often they booted before, where no flash knows: more than in any run before against the same gateway. */
+  /** How often they have booted before, where no flash knows: more than in any earlier run against the same gateway. */
   readonly bootsBefore?: number;
-  /** Between one lock's start and the next; by the clock of the run. */
+  /** Between the starts of two locks; on the run's clock. */
   readonly startEvery?: Milliseconds;
 }
 
 const FIRMWARE_VERSION = '2.4.1';
 /** More locks than one process can simulate live. */
 const MOST_LOCKS = 1_000_000;
-/** The maker's part of a MAC: the second bit of the first byte says that it is given out locally (IEEE 802). */
+/** The vendor's part of a MAC: the second bit of the first byte marks it as locally administered (IEEE 802). */
 const MAC_PREFIX = 'A6C138';
-/** Among how many MACs the one with the wanted minute is looked for. */
+/** How many MACs are drawn to find one with the wanted minute. */
 const MACS_TRIED = 100_000;
 
 /**
- * The MACs of a fleet: the same for the same seed and count. Where `periodMinute` (of the UTC day) is given, the first
- * lock's Period Ping falls within the 20 minutes after it, so that a demo that begins then shows one.
+ * The MACs of a fleet, the same for the same seed and count. With `periodMinute` (of the UTC day), the first lock's
+ * Period Ping falls 2 to 20 minutes after it, so that a demo which starts then shows one.
  *
- * @throws LockgateError `bad-count` for a count that is not within 1…1,000,000
+ * @throws LockgateError `bad-count` for a count outside 1…1,000,000
  */
 export function fleetMacs(seed: string | number, count: number, periodMinute?: number): Mac[] {
   if (!Number.isInteger(count) || count < 1 || count > MOST_LOCKS)
@@ -82,7 +82,7 @@ function macNear(prng: Prng, minute: number): Mac {
   throw new Error('no MAC has a period minute near the one that is wanted');
 }
 
-/** A MAC that is given out locally, by chance. */
+/** A random MAC, locally administered. */
 export function drawMac(prng: Prng): Mac {
   const mac = macFromWire(`${MAC_PREFIX}${prng.whole(0, 0xffffff).toString(16).padStart(6, '0').toUpperCase()}`);
   if (mac === undefined) throw new Error('a drawn MAC is always one');
@@ -100,12 +100,12 @@ export class Fleet {
   constructor(options: FleetOptions) {
     const { macs } = options;
     const startEvery = options.startEvery ?? Seconds(10);
-    const begins = options.mix && dealMix(options.mix, macs.length);
-    const bugs = options.bugs && shareBugs(options.bugs, macs.length);
+    const initial = options.mix && assignMix(options.mix, macs.length);
+    const bugs = options.bugs && assignBugs(options.bugs, macs.length);
     this.#clock = options.clock;
     this.#startEvery = startEvery;
     this.locks = macs.map((mac, index) => {
-      return lockOf(options, mac, index, { startEvery, begins: begins?.[index]?.begins, bugs: bugs?.[index] ?? [] });
+      return lockOf(options, mac, index, { startEvery, initial: initial?.[index]?.initial, bugs: bugs?.[index] ?? [] });
     });
   }
 
@@ -117,7 +117,7 @@ export class Fleet {
     });
   }
 
-  /** Takes the power from all of them at once. Done within two seconds, each connection closed in good order. */
+  /** Switches all locks off at once. Takes at most two seconds; each connection is closed properly. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) timer.cancel();
     await Promise.all(this.locks.map((lock) => lock.stop()));
@@ -126,7 +126,7 @@ export class Fleet {
 
 interface LockParts {
   readonly startEvery: Milliseconds;
-  readonly begins: Begins | undefined;
+  readonly initial: InitialSettings | undefined;
   readonly bugs: readonly Bug[];
 }
 
@@ -138,27 +138,27 @@ function lockOf(options: FleetOptions, mac: Mac, index: number, parts: LockParts
     firmwareVersion: FIRMWARE_VERSION,
     clock,
     world: options.worldOf?.(mac, index) ?? worldOf(options, index, prng.fork('world'), parts),
-    openLink: linkWith(parts.bugs, openLink),
+    openLink: linkWithBugs(parts.bugs, openLink),
     chance: prng.fork('lock').uint32(),
-    act: actWith(parts.bugs, stepInPlace),
+    stepFunction: stepWithBugs(parts.bugs, stepInPlace),
     ...(flash && { flash }),
     ...(diary && { diary }),
     ...(bootsBefore !== undefined && { bootsBefore }),
   });
 }
 
-function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery, begins }: LockParts): World {
+function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery, initial }: LockParts): World {
   const isLively = options.pace === 'lively';
   const { path } = options;
-  const part = isLively && begins === undefined ? OPENINGS[index % OPENINGS.length] : undefined;
-  const opening = path === undefined ? part : { ...OWN_WAY, power: begins?.power ?? OWN_WAY.power };
+  const demo = isLively && initial === undefined ? DEMO_SCRIPTS[index % DEMO_SCRIPTS.length] : undefined;
+  const script = path === undefined ? demo : { ...OWN_ROUTE_SCRIPT, power: initial?.power ?? OWN_ROUTE_SCRIPT.power };
   return new PlannedWorld({
     prng,
     city: path?.city ?? options.city ?? AMSTERDAM,
     ...(path && { path }),
     startMs: options.clock.now() + index * startEvery,
     pace: isLively ? LIVELY : EVERYDAY,
-    ...(opening && { opening }),
-    ...(begins && { begins }),
+    ...(script && { script }),
+    ...(initial && { initial }),
   });
 }

@@ -1,41 +1,45 @@
 /**
- * A virtual run as a trace (protocol.md §4): a header with how each lock begins, so that `trace check` is right from
- * the first line; what a gateway would have seen; where it is asked for, what truly happened around the locks; and a
- * tick at the end, so that what was due by then counts.
+ * A virtual run as a trace (protocol.md §4): a header with each lock's first state, so that `trace check` is right from
+ * the first line; what a gateway would have seen; on request the ground truth; and a tick at the end, so that whatever
+ * was due by then counts.
  */
-import { asNew, TraceRecorder } from './trace-recorder.js';
-import { type VirtualOptions, VirtualRun } from './virtual.js';
+import { headerLockOf, TraceRecorder } from '../trace/trace-recorder.js';
+import { type VirtualOptions, VirtualRun } from './virtual-run.js';
 
 export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diary'> {
   /** For people; the same options must give the same note. */
   readonly note: string;
-  /** Whether to tell what truly happened, which the judge never reads. */
+  /** Whether to write `world` events, the ground truth that the judge never reads. */
   readonly world: boolean;
 }
 
-/** Tells itself as it goes, one line at a time, in order. */
+/** Writes the trace as the run advances, one line at a time, in order. */
 export class VirtualTrace {
   readonly #run: VirtualRun;
-  readonly #scribe: TraceRecorder;
+  readonly #recorder: TraceRecorder;
 
-  /** @param write takes a line without its end of line; null where nobody wants them and only the counts do */
+  /** @param write takes a line without its line break; null where only the counts are wanted */
   constructor(options: VirtualTraceOptions, write: ((line: string) => void) | null) {
-    const scribe = new TraceRecorder(write);
-    this.#scribe = scribe;
+    const recorder = new TraceRecorder(write);
+    this.#recorder = recorder;
     this.#run = new VirtualRun({
       ...options,
-      sink: scribe,
-      ...(options.world && write !== null && { diary: (mac, atMs, entry) => scribe.world(mac, atMs, entry) }),
+      sink: recorder,
+      ...(options.world && write !== null && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
     });
-    scribe.begin(options.note, this.nowMs, new Map(this.#run.locks.map(({ mac, state }) => [mac, asNew(state)])));
+    recorder.start(
+      options.note,
+      this.nowMs,
+      new Map(this.#run.locks.map(({ mac, state }) => [mac, headerLockOf(state)])),
+    );
   }
 
   get connections(): number {
-    return this.#scribe.connections;
+    return this.#recorder.connections;
   }
 
   get uplinks(): number {
-    return this.#scribe.uplinks;
+    return this.#recorder.uplinks;
   }
 
   get nowMs(): number {
@@ -46,9 +50,9 @@ export class VirtualTrace {
     return this.#run.endMs;
   }
 
-  /** Goes on to `untilMs`; at the end of the run it writes the last line. */
+  /** Advances to `untilMs`; at the end of the run it writes the last line. */
   advance(untilMs: number): void {
     this.#run.advance(untilMs);
-    if (this.nowMs >= this.endMs) this.#scribe.tick(this.endMs);
+    if (this.nowMs >= this.endMs) this.#recorder.tick(this.endMs);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A clue: something that must have happened around a lock, made out from what it said. Where several fall on one
- * moment their order matters to the lock, and so each kind has a rank.
+ * An inferred event: something that must have happened around a lock, inferred from its uplinks. Of several at the same
+ * moment the order matters to the lock, so each kind has a rank.
  */
 import type { WorldChange } from '../world/world.js';
 
@@ -8,27 +8,27 @@ export interface InferredEvent {
   /** Ms since the epoch. */
   readonly atMs: number;
   readonly change: WorldChange;
-  /** Where it stands among those of its moment, if not where its kind does. */
+  /** Its rank among events of the same moment, where it differs from that of its kind. */
   readonly rank?: number;
 }
 
 /**
- * By how much an uplink may be off the moment at which the model has it and still be the one that was due: what a
- * machine under load makes of a second.
+ * By how much an uplink may differ from the time that the model predicts and still be the one that was due: the
+ * inaccuracy of a machine under load.
  */
 export const TOLERANCE = 1500;
 
-/** By how much a GPS ping may be late: a stop that is made out where there was none changes nothing. */
+/** By how much a GPS ping may be late. It is small, since an inferred stop that did not take place changes nothing. */
 export const GPS_TOLERANCE = 2;
 
-/** Whether two moments are one, by and large. */
+/** Whether two times are the same within the tolerance. */
 export function isNear(oneMs: number, otherMs: number): boolean {
   return Math.abs(oneMs - otherMs) <= TOLERANCE;
 }
 
 /**
- * The network is there before the lock speaks and leaves after; what a ping merely carries comes before what makes the
- * lock send it; motion that ended, ended before the shackle moved, and motion that began, began after.
+ * Coverage starts before the lock sends and ends after; what a ping merely carries comes before what makes the lock
+ * send it; motion ends before the shackle moves, and starts after.
  */
 const RANKS: Readonly<Record<WorldChange['type'], number>> = {
   boot: 2,
@@ -43,7 +43,7 @@ const RANKS: Readonly<Record<WorldChange['type'], number>> = {
   coverage: 11,
 };
 
-/** After all else of its moment, while the network is still there. */
+/** After everything else of its moment, while there is still coverage. */
 export const LATE = 10.5;
 
 function rankOf({ change, rank }: InferredEvent): number {
@@ -53,7 +53,7 @@ function rankOf({ change, rank }: InferredEvent): number {
   return RANKS[change.type];
 }
 
-/** In the order in which they happened. */
-export function inOrder(clues: readonly InferredEvent[]): InferredEvent[] {
-  return clues.toSorted((one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other));
+/** Sorts events into the order in which they happened. */
+export function inOrder(events: readonly InferredEvent[]): InferredEvent[] {
+  return events.toSorted((one, other) => one.atMs - other.atMs || rankOf(one) - rankOf(other));
 }

@@ -1,8 +1,8 @@
-/** Two lists of a lock's pings beside each other: those of a trace, and those of the lock that was made from it. */
+/** Compares two lists of a lock's pings: those of a trace, and those of the lock that was made from it. */
 import { fieldValue, type Ping, type PingUplink } from '../../proto/wire/ping.js';
 import { PING_FIELD_ROWS } from '../../proto/wire/ping-fields.js';
 
-/** Where two lists differ first. A side is undefined where its list has ended. */
+/** The first difference between two lists. A side is undefined where its list has ended. */
 export interface FirstDifference {
   /** From 0. */
   readonly index: number;
@@ -10,7 +10,7 @@ export interface FirstDifference {
   readonly simulated: PingUplink | undefined;
 }
 
-/** How often a reason stands in each. */
+/** How often a reason occurs in each list. */
 export interface ReasonCount {
   readonly reason: string;
   trace: number;
@@ -41,7 +41,7 @@ function isAlike(one: Ping, other: Ping): boolean {
   );
 }
 
-/** Counts by reason, in the order of the alphabet. */
+/** Counts by reason, in alphabetical order. */
 export function countReasons(trace: Iterable<PingUplink>, simulated: Iterable<PingUplink>): ReasonCount[] {
   const counts = new Map<string, ReasonCount>();
   const countOf = ({ body: { reason } }: PingUplink): ReasonCount => {

@@ -1,59 +1,60 @@
 /**
- * Where GPS could not see: a fix was wanted and came late, or not at all (protocol.md §2: the search for a fix takes 30
- * s, 5 s when the last one is under 2 h old, and ends after 120 s). The receiver is followed from ping to ping.
+ * Infers where GPS had no reception: a fix was wanted and came late, or not at all (protocol.md §2: the search for a
+ * fix takes 30 s, 5 s when the last one is under 2 h old, and ends after 120 s). The state of the receiver is followed
+ * from ping to ping.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { NEVER } from '../../proto/power/step/reading.js';
 import { GPS_TOLERANCE, type InferredEvent, TOLERANCE } from './inferred-event.js';
+import type { LockTrace, TracedUplink } from './lock-trace.js';
 import { type InferredMotion, isLocatedAtOnce, type TrackedSpan } from './motion.js';
 import { isSilentWith } from './switches.js';
-import type { Heard, LockRecord } from './trace-records.js';
 
 const { theftGpsEvery, rideGpsEvery, warmFixTakes, coldFixTakes, warmFixWithin, fixSearchEnds } = POWER_MODEL.timings;
 
-/** What an acknowledgement says of a place that GPS could not find. */
+/** The detail of an acknowledgement where GPS found no position. */
 const NO_FIX = 'no fix';
 
-/** Makes out when the sky was closed. @param untilMs when the trace ends */
-export function inferSky(record: LockRecord, motion: InferredMotion, untilMs: number): InferredEvent[] {
-  const receiver = new Receiver(record, motion);
-  for (const heard of record.uplinks) receiver.take(heard);
+/** Infers when the sky was closed. @param untilMs when the trace ends */
+export function inferSky(trace: LockTrace, motion: InferredMotion, untilMs: number): InferredEvent[] {
+  const receiver = new ReceiverModel(trace, motion);
+  for (const traced of trace.uplinks) receiver.take(traced);
   receiver.passTo(untilMs);
-  return receiver.clues;
+  return receiver.events;
 }
 
 type Search = { readonly sinceMs: number; readonly takesMs: number };
 
-class Receiver {
-  readonly clues: InferredEvent[] = [];
-  readonly #record: LockRecord;
+class ReceiverModel {
+  readonly events: InferredEvent[] = [];
+  readonly #trace: LockTrace;
   readonly #spans: readonly TrackedSpan[];
   readonly #stopsMs: readonly number[];
   #skyOpen = true;
   #mode: 'off' | 'searching' | 'fixed' = 'off';
   #search: Search = { sinceMs: NEVER, takesMs: coldFixTakes };
-  /** When the last search ended that found nothing, as far as is known. */
+  /** When the last unsuccessful search ended, as far as is known. */
   #gaveUpMs = NEVER;
-  /** Of the last fix, ms since the epoch. */
+  /** The time of the last fix, ms since the epoch. */
   #fixMs = NEVER;
-  /** Until when each of them waits for its GPS ping. */
+  /** Until when a state change, and until when a Period Ping, waits for its GPS ping. */
   #stateUntilMs = NEVER;
   #periodUntilMs = NEVER;
-  /** Until when theft or ride searches. */
+  /** Until when a theft or ride searches. */
   #trackUntilMs = NEVER;
-  /** Of the last GPS ping of the theft or ride. */
+  /** The time of the last GPS ping of the theft or ride. */
   #trackedMs = NEVER;
   #tracks: TrackedSpan | null = null;
   #boot = -1;
 
-  constructor(record: LockRecord, { spans, clues }: InferredMotion) {
-    this.#record = record;
+  constructor(trace: LockTrace, { spans, events }: InferredMotion) {
+    this.#trace = trace;
     this.#spans = spans;
-    this.#stopsMs = clues.flatMap(({ atMs, change }) => (change.type === 'motion' && !change.moving ? [atMs] : []));
+    this.#stopsMs = events.flatMap(({ atMs, change }) => (change.type === 'motion' && !change.moving ? [atMs] : []));
   }
 
-  take(heard: Heard): void {
-    const { uplink, madeMs } = heard;
+  take(traced: TracedUplink): void {
+    const { uplink, madeMs } = traced;
     this.passTo(madeMs);
     if (uplink.boot !== this.#boot) this.#restart(uplink.boot);
     const { body, power } = uplink;
@@ -65,25 +66,25 @@ class Receiver {
     if (body.kind === 'gps') this.#found(body.reason, madeMs);
     else if (body.kind === 'cellular') {
       const isOneFix = body.reason === 'REASON_STATE_PING' || body.reason === 'REASON_PERIOD_TRACKING';
-      if (isOneFix && this.#mode === 'fixed' && !isLocatedAtOnce(this.#record, heard)) this.#lose(madeMs - 1);
+      if (isOneFix && this.#mode === 'fixed' && !isLocatedAtOnce(this.#trace, traced)) this.#loseFix(madeMs - 1);
       this.#wants(body.reason, madeMs, power.rideTracking);
     }
-    this.#settle(madeMs);
+    this.#switchOffIfUnused(madeMs);
   }
 
-  /** Time passed, and no uplink came: what should have come by now tells of the sky. */
+  /** Advances time without an uplink: a ping that should have come by now shows that there was no reception. */
   passTo(nowMs: number): void {
     const tracks = this.#tracks;
     if (tracks !== null && nowMs > tracks.untilMs) {
       this.#passIn(tracks.untilMs);
       this.#tracks = null;
-      this.#settle(tracks.untilMs);
+      this.#switchOffIfUnused(tracks.untilMs);
     }
     this.#passIn(nowMs);
   }
 
   #passIn(nowMs: number): void {
-    if (this.#mode === 'fixed') this.#looseFix(nowMs);
+    if (this.#mode === 'fixed') this.#checkMissedPing(nowMs);
     if (this.#mode !== 'searching') return;
     const { sinceMs, takesMs } = this.#search;
     const endsMs = Math.max(this.#stateUntilMs, this.#periodUntilMs, this.#trackUntilMs);
@@ -94,20 +95,20 @@ class Receiver {
     this.#gaveUpMs = endsMs;
   }
 
-  /** A GPS ping of the theft or ride is missing, and the lock moved. */
-  #looseFix(nowMs: number): void {
+  /** Detects a missing GPS ping of a theft or ride while the lock moved. */
+  #checkMissedPing(nowMs: number): void {
     const tracks = this.#tracks;
     if (tracks === null || this.#trackedMs === NEVER) return;
     const dueMs = this.#trackedMs + (tracks.kind === 'theft' ? theftGpsEvery : rideGpsEvery);
     if (dueMs + GPS_TOLERANCE >= Math.min(nowMs, tracks.stoodMs)) return;
-    // Where another trigger had a fix after that it stood by then.
+    // If another trigger had a fix after that, the lock stood still by then.
     const stoodByMs = Math.max(dueMs, this.#fixMs);
     if (this.#stopsMs.some((atMs) => atMs > this.#trackedMs && atMs <= stoodByMs)) return;
-    // As late as it can be: from then on it is searched for 120 s.
-    this.#lose(dueMs - 1);
+    // As late as possible: from then on there are 120 s of search.
+    this.#loseFix(dueMs - 1);
   }
 
-  #lose(lostMs: number): void {
+  #loseFix(lostMs: number): void {
     this.#close(lostMs);
     this.#fixMs = lostMs;
     this.#mode = 'searching';
@@ -140,10 +141,10 @@ class Receiver {
     if (!this.#skyOpen) {
       const takesMs = this.#mode === 'searching' ? this.#search.takesMs : this.#takesMs(madeMs);
       this.#skyOpen = true;
-      // A ride or theft that tells its place when nobody searches any more had its fix before, and stood.
+      // A theft or ride whose GPS ping comes after the search ended had its fix before, and stood still.
       const isFromBefore = this.#mode === 'off' && this.#tracks !== null && this.#gaveUpMs !== NEVER;
       const fixedMs = isFromBefore ? this.#gaveUpMs - 1 : madeMs;
-      this.clues.push({ atMs: fixedMs - takesMs, change: { type: 'sky', open: true } });
+      this.events.push({ atMs: fixedMs - takesMs, change: { type: 'sky', open: true } });
     }
     if (this.#mode === 'searching') this.#mode = 'fixed';
     this.#fixMs = madeMs;
@@ -152,8 +153,8 @@ class Receiver {
     else if (reason !== 'REASON_GPS_PING') this.#trackedMs = madeMs;
   }
 
-  /** Nobody wants the receiver any more. */
-  #settle(nowMs: number): void {
+  /** Switches the receiver off when no trigger wants it any more. */
+  #switchOffIfUnused(nowMs: number): void {
     const isWanted = this.#tracks !== null || this.#stateUntilMs !== NEVER || this.#periodUntilMs !== NEVER;
     if (isWanted || this.#mode === 'off') return;
     if (this.#mode === 'fixed') this.#fixMs = nowMs;
@@ -177,6 +178,6 @@ class Receiver {
   #close(atMs: number): void {
     if (!this.#skyOpen) return;
     this.#skyOpen = false;
-    this.clues.push({ atMs: Math.max(atMs, this.#fixMs), change: { type: 'sky', open: false } });
+    this.events.push({ atMs: Math.max(atMs, this.#fixMs), change: { type: 'sky', open: false } });
   }
 }

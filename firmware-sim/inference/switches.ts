@@ -1,27 +1,27 @@
 /**
- * What uplinks carry (power settings, battery, e-bike, tether, lock state, boot) made into what must have changed since
- * the uplink before. When it changed is not told: it is taken to be just before the uplink that told it, which no other
- * uplink contradicts, and at its very moment where the change is what made the lock speak.
+ * Infers changes of what each uplink carries (power settings, battery, e-bike, tether, lock state, boot) since the
+ * uplink before. The time of a change is not in the trace: it is assumed just before the uplink that shows it, which no
+ * other uplink contradicts, or at its very moment where the change made the lock send it.
  */
 
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow, isSilent } from '../../proto/power/step/reading.js';
 import type { Command, LockState, Ping, PowerChange, PowerSettings } from '../../proto/wire/ping.js';
-import type { WorldBeginning, WorldChange } from '../world/world.js';
+import type { InitialState, WorldChange } from '../world/world.js';
 import { type InferredEvent, isNear, LATE, TOLERANCE } from './inferred-event.js';
-import type { Heard, HeardLink, LockRecord } from './trace-records.js';
+import type { LockTrace, TracedConnection, TracedUplink } from './lock-trace.js';
 
 const { theftAfterMotion, refreshEvery } = POWER_MODEL.timings;
 
-/** Whether commands will be sent again as they were, or what they did is to be done by hand. */
-export type CommandsAre = 'sent' | 'done-by-hand';
+/** Whether commands are sent again as they were, or their effects are applied by hand. */
+export type CommandReplay = 'sent' | 'done-by-hand';
 
-/** What a lock is known to be after each uplink. */
+/** The known state of a lock after each uplink. */
 interface Known {
   power: PowerSettings;
   batteryPercent: number;
   ebikeVolts: number | null;
-  tetherState: WorldBeginning['tetherState'];
+  tetherState: InitialState['tetherState'];
   lockState: LockState;
   boot: number;
   madeMs: number;
@@ -31,34 +31,34 @@ interface Known {
   theftMs: number;
 }
 
-/** Whether a lock is silent but for a theft, with these settings and this battery. */
+/** Whether a lock is silent, except for thefts, with these settings and this battery. */
 export function isSilentWith(power: PowerSettings, batteryPercent: number): boolean {
   return isSilent(effectiveRow(POWER_MODEL, power, batteryPercent));
 }
 
 /** All changes but those of motion, sky and coverage. */
 export function inferSwitches(
-  record: LockRecord,
-  beginning: WorldBeginning,
-  commandsAre: CommandsAre,
+  trace: LockTrace,
+  initialState: InitialState,
+  commandReplay: CommandReplay,
 ): InferredEvent[] {
-  return new SwitchClues(record, beginning, commandsAre).clues();
+  return new SwitchInference(trace, initialState, commandReplay).events();
 }
 
-class SwitchClues {
-  readonly #record: LockRecord;
+class SwitchInference {
+  readonly #trace: LockTrace;
   readonly #commands: ReadonlyMap<number, Command>;
   readonly #known: Known;
-  readonly #clues: InferredEvent[] = [];
-  /** Resets that were asked for by command and have not been reported. */
+  readonly #events: InferredEvent[] = [];
+  /** Resets that a command has asked for and no ping has reported yet. */
   #resetsAsked = 0;
 
-  constructor(record: LockRecord, beginning: WorldBeginning, commandsAre: CommandsAre) {
-    this.#record = record;
-    const commands = commandsAre === 'sent' ? record.commands : [];
+  constructor(trace: LockTrace, initialState: InitialState, commandReplay: CommandReplay) {
+    this.#trace = trace;
+    const commands = commandReplay === 'sent' ? trace.commands : [];
     this.#commands = new Map(commands.map(({ id, command }) => [id, command]));
-    const boot = record.uplinks[0]?.uplink.boot ?? 0;
-    const { power, batteryPercent, ebikeVolts, tetherState, lockState } = beginning;
+    const boot = trace.uplinks[0]?.uplink.boot ?? 0;
+    const { power, batteryPercent, ebikeVolts, tetherState, lockState } = initialState;
     const never = Number.NEGATIVE_INFINITY;
     this.#known = {
       power,
@@ -73,31 +73,31 @@ class SwitchClues {
     };
   }
 
-  clues(): InferredEvent[] {
-    for (const heard of this.#record.uplinks) this.#take(heard);
-    return this.#clues;
+  events(): InferredEvent[] {
+    for (const traced of this.#trace.uplinks) this.#take(traced);
+    return this.#events;
   }
 
-  #take(heard: Heard): void {
-    const { uplink, madeMs } = heard;
+  #take(traced: TracedUplink): void {
+    const { uplink, madeMs } = traced;
     const known = this.#known;
     if (uplink.boot > known.boot) {
-      this.#add(this.#bootedMs(heard), { type: 'boot' });
+      this.#add(this.#bootedMs(traced), { type: 'boot' });
       known.boot = uplink.boot;
     }
     if (uplink.body.kind === 'ack') {
       const command = this.#commands.get(uplink.body.commandId);
       if (uplink.body.result === 'ok' && command?.type === 'set-power') known.power = uplink.power;
       if (uplink.body.result === 'ok' && command?.type === 'reset') this.#resetsAsked += 1;
-      this.#takePower(heard, uplink.power, known.batteryPercent);
-    } else this.#takePing(heard, uplink.body);
+      this.#takePower(traced, uplink.power, known.batteryPercent);
+    } else this.#takePing(traced, uplink.body);
     known.madeMs = madeMs;
   }
 
-  #takePing(heard: Heard, ping: Ping): void {
+  #takePing(traced: TracedUplink, ping: Ping): void {
     const known = this.#known;
-    const beforeMs = this.#justBefore(heard);
-    this.#takePower(heard, heard.uplink.power, ping.batteryPercent);
+    const beforeMs = this.#justBefore(traced);
+    this.#takePower(traced, traced.uplink.power, ping.batteryPercent);
     if (ping.kind !== 'close_connection') {
       if (ping.ebikeVolts !== known.ebikeVolts) this.#add(beforeMs, { type: 'ebike', volts: ping.ebikeVolts });
       if (ping.tetherState !== known.tetherState)
@@ -105,20 +105,20 @@ class SwitchClues {
       known.ebikeVolts = ping.ebikeVolts;
       known.tetherState = ping.tetherState;
     }
-    if (ping.reason === 'REASON_RESET') this.#takeReset(heard);
+    if (ping.reason === 'REASON_RESET') this.#takeReset(traced);
     const isState = ping.kind === 'cellular' && ping.reason === 'REASON_STATE_PING';
-    if (ping.lockState !== 'unknown') this.#takeLockState(heard, ping.lockState, isState);
-    if (isTheft(ping)) known.theftMs = heard.madeMs;
+    if (ping.lockState !== 'unknown') this.#takeLockState(traced, ping.lockState, isState);
+    if (isTheft(ping)) known.theftMs = traced.madeMs;
   }
 
-  /** Settings and battery together, since together they say whether the lock is silent. */
-  #takePower(heard: Heard, power: PowerSettings, batteryPercent: number): void {
+  /** Settings and battery together, since they decide together whether the lock is silent. */
+  #takePower(traced: TracedUplink, power: PowerSettings, batteryPercent: number): void {
     const known = this.#known;
     const change = changeFrom(known.power, power);
     if (change === null && batteryPercent === known.batteryPercent) return;
     const wasSilent = isSilentWith(known.power, known.batteryPercent);
     const silent = isSilentWith(power, batteryPercent);
-    const atMs = this.#changedMs(heard, change !== null, wasSilent, silent);
+    const atMs = this.#changedMs(traced, change !== null, wasSilent, silent);
     if (batteryPercent !== known.batteryPercent) this.#add(atMs, { type: 'battery', percent: batteryPercent });
     if (change !== null) this.#add(atMs, { type: 'settings', change });
     if (wasSilent && !silent) known.loudSinceMs = atMs;
@@ -127,29 +127,29 @@ class SwitchClues {
   }
 
   /**
-   * A lock says farewell the moment that it falls silent, or while a theft goes on makes that one's ping; and what
-   * keeps a connection makes it the moment it may.
+   * A lock sends its close-connection ping at the moment when it falls silent, or the theft's ping if one is in
+   * progress; and what keeps a connection makes the lock connect at once.
    */
-  #changedMs(heard: Heard, isSet: boolean, wasSilent: boolean, silent: boolean): number {
-    const { madeMs, connectedMs } = heard;
-    const { body } = heard.uplink;
+  #changedMs(traced: TracedUplink, isSet: boolean, wasSilent: boolean, silent: boolean): number {
+    const { madeMs, connectedMs } = traced;
+    const { body } = traced.uplink;
     const { madeMs: lastMs, theftMs } = this.#known;
     const isInTheft = body.kind !== 'ack' && isTheft(body) && madeMs <= theftMs + refreshEvery + TOLERANCE;
     if (silent && !wasSilent && (body.kind === 'close_connection' || isInTheft)) return madeMs;
-    if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(heard);
-    const isFirst = isFirstOfKept(heard);
+    if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(traced);
+    const isFirst = isFirstOfKept(traced);
     const awoke = wasSilent && !silent;
-    return (isFirst && (awoke || isSet)) || (awoke && connectedMs < madeMs) ? connectedMs : this.#justBefore(heard);
+    return (isFirst && (awoke || isSet)) || (awoke && connectedMs < madeMs) ? connectedMs : this.#justBefore(traced);
   }
 
   /**
-   * A change that has its ping happened with it. One without was made while the lock was silent; and so was one that
-   * must lie between two pings of the same state.
+   * A change with a ping of its own happened at that ping. One without was made while the lock was silent, and so was
+   * one that must lie between two pings of the same state.
    */
-  #takeLockState(heard: Heard, lockState: 'locked' | 'unlocked', isTold: boolean): void {
+  #takeLockState(traced: TracedUplink, lockState: 'locked' | 'unlocked', isTold: boolean): void {
     const known = this.#known;
-    const { madeMs } = heard;
-    const beforeMs = this.#justBefore(heard);
+    const { madeMs } = traced;
+    const beforeMs = this.#justBefore(traced);
     const silentMs = Math.min(known.loudSinceMs, beforeMs) - 1;
     if (isTold) {
       if (lockState === known.lockState && silentMs > known.madeMs)
@@ -163,10 +163,10 @@ class SwitchClues {
   }
 
   /**
-   * The modem restarted by itself, unless it was asked to, and so broke its connection or made one. It connected for
-   * nothing while the lock was silent: then it restarted before.
+   * The modem restarted by itself, unless a command asked for it, and so broke a connection or made one. It did not
+   * connect while the lock was silent: then it restarted before.
    */
-  #takeReset({ connectedMs, madeMs }: Heard): void {
+  #takeReset({ connectedMs, madeMs }: TracedUplink): void {
     if (this.#resetsAsked > 0) {
       this.#resetsAsked -= 1;
       return;
@@ -176,28 +176,30 @@ class SwitchClues {
   }
 
   /**
-   * A boot breaks the connection, and the lock makes it again; where it did not it may have booted while the network
-   * was away. One that broke none is noticed with the next uplink.
+   * A boot breaks the connection, and the lock reconnects; where it did not, it may have booted without coverage. A
+   * boot that broke no connection shows in the next uplink.
    */
-  #bootedMs(heard: Heard): number {
-    const { madeMs, connectedMs } = heard;
+  #bootedMs(traced: TracedUplink): number {
+    const { madeMs, connectedMs } = traced;
     const { madeMs: lastMs } = this.#known;
-    const link = this.#record.links.find((one) => one.endedMs > lastMs && one.endedMs <= madeMs && wasBroken(one));
-    if (link === undefined) return this.#justBefore(heard);
-    const isLater = connectedMs !== null && connectedMs > link.endedMs + TOLERANCE;
-    return isLater && madeMs === connectedMs && isFirstOfKept(heard) ? connectedMs : link.endedMs;
+    const connection = this.#trace.connections.find(
+      (one) => one.endedMs > lastMs && one.endedMs <= madeMs && wasBroken(one),
+    );
+    if (connection === undefined) return this.#justBefore(traced);
+    const isLater = connectedMs !== null && connectedMs > connection.endedMs + TOLERANCE;
+    return isLater && madeMs === connectedMs && isFirstOfKept(traced) ? connectedMs : connection.endedMs;
   }
 
-  /** The last moment of which an uplink need not know: a theft's begins when its motion does. */
-  #justBefore({ madeMs, uplink: { body } }: Heard): number {
+  /** The last moment that an uplink need not reflect. A theft's uplinks start with its motion. */
+  #justBefore({ madeMs, uplink: { body } }: TracedUplink): number {
     const { madeMs: lastMs, theftMs } = this.#known;
     const begins = body.kind !== 'ack' && isTheft(body) && !isNear(madeMs, theftMs + refreshEvery);
     return Math.max(madeMs - (begins ? theftAfterMotion + 2 : 0) - 1, lastMs);
   }
 
-  /** What an uplink tells that is not the first of its moment came after what made the one before. */
+  /** A change that is shown by the second uplink of a moment came after the event that caused the first. */
   #add(atMs: number, change: WorldChange): void {
-    this.#clues.push({ atMs, change, ...(atMs === this.#known.madeMs && { rank: LATE }) });
+    this.#events.push({ atMs, change, ...(atMs === this.#known.madeMs && { rank: LATE }) });
   }
 }
 
@@ -205,19 +207,19 @@ function isTheft(ping: Ping): boolean {
   return ping.kind === 'cellular' && ping.reason === 'REASON_THEFT' && ping.lockState !== 'unlocked';
 }
 
-/** What is said first on a connection that nothing but the settings asked for. */
+/** The first reason on a connection that only the settings asked for. */
 const FIRST_OF_KEPT: ReadonlySet<string> = new Set(['REASON_NETWORK_PING', 'REASON_RESET']);
 
-function isFirstOfKept({ uplink: { body } }: Heard): boolean {
+function isFirstOfKept({ uplink: { body } }: TracedUplink): boolean {
   return body.kind === 'cellular' && FIRST_OF_KEPT.has(body.reason);
 }
 
-/** Whether a connection ended without a word of the lock. */
-export function wasBroken({ cause }: HeardLink): boolean {
+/** Whether a connection ended without a close by the lock. */
+export function wasBroken({ cause }: TracedConnection): boolean {
   return cause !== null && cause !== 'closed';
 }
 
-/** What of the settings differs; null where nothing does. */
+/** The settings that differ; null where none does. */
 function changeFrom(before: PowerSettings, after: PowerSettings): Omit<PowerChange, 'highWindow'> | null {
   const change = {
     ...(after.mode !== before.mode && { mode: after.mode }),

@@ -1,19 +1,20 @@
 /**
- * Locks that are made from a trace, run without a gateway and without waiting: the same commands come at the same time,
- * and where a lock tries to connect by chance (protocol.md §2: every 5 min ± 20 %), the dice fall as they did.
+ * Runs locks that are made from a trace, without a gateway and without waiting. The same commands are sent at the same
+ * times, and where the interval of retries is random (protocol.md §2: every 5 min ± 20 %), it is chosen as it was in
+ * the trace.
  */
-import { Hours, Minutes } from '../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../proto/power/model.js';
 import { NEVER } from '../../proto/power/step/reading.js';
 import { stepInPlace } from '../../proto/power/step/step.js';
 import type { TraceLock } from '../../proto/trace/trace.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import type { Command, Uplink } from '../../proto/wire/ping.js';
-import { TraceRecorder } from '../fleet/trace-recorder.js';
+import type { Uplink } from '../../proto/wire/ping.js';
+import { commandLifetime } from '../link/command-queue.js';
 import { type LinkEnd, MemoryGateway } from '../link/memory-link.js';
 import { MemoryFlash } from '../lock/flash.js';
-import { type Act, Lock, type LockOptions } from '../lock/lock.js';
-import { QueueClock } from '../lock/queue-clock.js';
+import { Lock, type LockOptions, type StepFunction } from '../lock/lock.js';
+import { TraceRecorder } from '../trace/trace-recorder.js';
+import { VirtualClock } from '../virtual-clock.js';
 import type { TracedLock } from './from-trace.js';
 
 export interface TracedRunOptions {
@@ -22,42 +23,42 @@ export interface TracedRunOptions {
   readonly fromMs: number;
   readonly untilMs: number;
   readonly note: string;
-  /** Whether to tell what was made out to have happened, in `world` events. */
+  /** Whether to write the inferred events as `world` events. */
   readonly world: boolean;
-  /** Told of each uplink that is made: sent, or still kept at the end. */
+  /** Called with each uplink that is made, whether it is sent or still waiting at the end. */
   readonly made: (mac: Mac, uplink: Uplink) => void;
 }
 
-/** The options of a lock that is made from a trace; who runs it adds a clock and a link. */
+/** The options of a lock that is made from a trace; the caller adds a clock and a link. */
 export function tracedLockOptions(traced: TracedLock): Omit<LockOptions, 'clock' | 'openLink'> {
   const { mac, firmwareVersion, world, periodMinute, connectsMs } = traced;
   const flash = new MemoryFlash();
   flash.save(mac, traced.flash);
-  return { mac, firmwareVersion, world, periodMinute, flash, chance: 1, act: retriesAt(connectsMs) };
+  return { mac, firmwareVersion, world, periodMinute, flash, chance: 1, stepFunction: retriesAt(connectsMs) };
 }
 
-/** See the head of this file. Its trace is written as it goes. */
+/** See the head of this file. Its trace is written as the run advances. */
 export class TracedRun {
   readonly endMs: number;
-  readonly #clock: QueueClock;
-  readonly #scribe: TraceRecorder;
+  readonly #clock: VirtualClock;
+  readonly #recorder: TraceRecorder;
 
-  /** @param write takes a line of the trace; null where nobody wants them */
+  /** @param write takes a line of the trace; null where the lines are not wanted */
   constructor(options: TracedRunOptions, write: ((line: string) => void) | null) {
     const { locks, fromMs, untilMs, note } = options;
-    const clock = new QueueClock(fromMs);
-    const scribe = new TraceRecorder(write);
+    const clock = new VirtualClock(fromMs);
+    const recorder = new TraceRecorder(write);
     const gateway = new MemoryGateway(
       {
-        connected: (mac: Mac) => scribe.connect(mac, clock.now()),
-        uplink: (mac: Mac, uplink: Uplink) => scribe.uplink(mac, clock.now(), uplink),
-        ended: (mac: Mac, cause: LinkEnd) => scribe.disconnect(mac, clock.now(), cause),
+        connected: (mac: Mac) => recorder.connect(mac, clock.now()),
+        uplink: (mac: Mac, uplink: Uplink) => recorder.uplink(mac, clock.now(), uplink),
+        ended: (mac: Mac, cause: LinkEnd) => recorder.disconnect(mac, clock.now(), cause),
       },
       clock,
     );
     this.endMs = untilMs;
     this.#clock = clock;
-    this.#scribe = scribe;
+    this.#recorder = recorder;
     const made = locks.map((traced): [Lock, TracedLock] => {
       const lock = new Lock({
         ...tracedLockOptions(traced),
@@ -65,19 +66,19 @@ export class TracedRun {
         openLink: gateway.open,
         diary: (mac, atMs, entry) => {
           if (entry.type === 'did' && entry.effect.type === 'made') options.made(mac, entry.effect.uplink);
-          if (options.world) scribe.world(mac, atMs, entry);
+          if (options.world) recorder.world(mac, atMs, entry);
         },
       });
       return [lock, traced];
     });
-    scribe.begin(note, fromMs, new Map(locks.map((traced) => [traced.mac, beginningOf(traced)])));
+    recorder.start(note, fromMs, new Map(locks.map((traced) => [traced.mac, headerLockOf(traced)])));
     for (const [lock, { startMs, commands, mac }] of made) {
       clock.after(startMs - fromMs, () => lock.start());
       for (const { atMs, id, command } of commands) {
         clock.after(atMs - fromMs, () => {
-          const downlink = { id, command, expiresMs: atMs + expiresAfter(command) };
+          const downlink = { id, command, expiresMs: atMs + commandLifetime(command) };
           if (!gateway.isConnected(mac)) return;
-          scribe.command(mac, atMs, downlink);
+          recorder.command(mac, atMs, downlink);
           gateway.send(mac, downlink);
         });
       }
@@ -89,37 +90,32 @@ export class TracedRun {
   }
 
   get connections(): number {
-    return this.#scribe.connections;
+    return this.#recorder.connections;
   }
 
   get uplinks(): number {
-    return this.#scribe.uplinks;
+    return this.#recorder.uplinks;
   }
 
-  /** Goes on to `untilMs`; at the end of the trace it writes the last line. */
+  /** Advances to `untilMs`; at the end of the trace it writes the last line. */
   advance(untilMs: number): void {
     this.#clock.run(Math.min(untilMs, this.endMs));
-    if (this.nowMs >= this.endMs) this.#scribe.tick(this.endMs);
+    if (this.nowMs >= this.endMs) this.#recorder.tick(this.endMs);
   }
 }
 
-function beginningOf({ flash }: TracedLock): TraceLock {
+function headerLockOf({ flash }: TracedLock): TraceLock {
   const { power, highWindow, lockState, lastPeriodMs } = flash;
   const period = lastPeriodMs === NEVER ? null : lastPeriodMs;
   return { power, highWindow, lockState, connected: false, lastPeriodMs: period };
 }
 
-/** Protocol.md §1: a trace does not tell it. */
-function expiresAfter({ type }: Command): number {
-  return type === 'unlock' || type === 'lock' || type === 'siren' ? Minutes(2) : Hours(24);
-}
-
 /**
- * Acts as the model says, with loaded dice: a lock that waits for about 5 min waits so that a later try falls on the
- * next of these moments, where the spread allows it. Those in between come as soon as they may: they failed, and so the
- * network was not there yet.
+ * The power model's step with the jitter of retries chosen: a lock that waits about 5 min for its next attempt waits so
+ * that a later attempt falls on the next of these moments, where the jitter allows it. Attempts in between come as
+ * early as possible: they failed, so there was no coverage yet.
  */
-function retriesAt(connectsMs: readonly number[]): Act {
+function retriesAt(connectsMs: readonly number[]): StepFunction {
   const timings = { ...POWER_MODEL.timings };
   const model: PowerModel = { ...POWER_MODEL, timings };
   const { retryThenEvery, retryJitter } = POWER_MODEL.timings;

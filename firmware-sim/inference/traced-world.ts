@@ -1,20 +1,20 @@
-/** The world of a lock that is made from a trace: what happened is a list, and where the lock was is a path. */
+/** The world of a lock that is made from a trace: a list of events, and a path through the places in the trace. */
 
 import type { GpsFix } from '../../proto/power/step/io.js';
 import type { Position } from '../../proto/wire/ping.js';
 import { AMSTERDAM } from '../world/routes/city.js';
-import { CELL_UNCERTAINTY_METERS, ScriptedWorld, type WorldBeginning, type WorldEvent } from '../world/world.js';
+import { CELL_UNCERTAINTY_METERS, type InitialState, ScriptedWorld, type WorldEvent } from '../world/world.js';
 
-/** Where the lock was at a moment. */
+/** The lock's place at a moment. */
 export interface PathPoint {
   /** Ms since the epoch. */
   readonly atMs: number;
   readonly fix: GpsFix;
   /** Where it truly was, if that is known and GPS read another place. */
-  readonly truth?: GpsFix;
+  readonly trueFix?: GpsFix;
 }
 
-/** A place, where a trace tells none: there must be one. */
+/** Used where a trace has no place: the lock must be somewhere. */
 const NOWHERE: GpsFix = {
   position: {
     latitudeDegrees: AMSTERDAM.latitudeDegrees,
@@ -25,24 +25,24 @@ const NOWHERE: GpsFix = {
   directionDegrees: 0,
 };
 
-/** What happened, and a way through the places that the trace tells of. */
+/** Events, and a path that is interpolated between the places in the trace. */
 export class TracedWorld extends ScriptedWorld {
   readonly #path: readonly PathPoint[];
-  /** The first point that is later than the moment last asked for, which never goes back. */
+  /** The first point after the moment last asked for, which never goes back. */
   #next = 0;
   readonly #cells: readonly { readonly atMs: number; readonly position: Position }[];
 
   /**
-   * @param path in order of time; between two points the lock goes straight on
-   * @param cells what the network took its place to be, in order of time
+   * @param path in order of time; between two points the lock moves in a straight line
+   * @param cells positions by the network, in order of time
    */
   constructor(
-    beginning: WorldBeginning,
+    initialState: InitialState,
     events: readonly WorldEvent[],
     path: readonly PathPoint[],
     cells: readonly { readonly atMs: number; readonly position: Position }[],
   ) {
-    super(beginning, events, NOWHERE);
+    super(initialState, events, NOWHERE);
     this.#path = path;
     this.#cells = cells;
   }
@@ -54,10 +54,10 @@ export class TracedWorld extends ScriptedWorld {
     return between(before, after, (atMs - before.atMs) / (after.atMs - before.atMs));
   }
 
-  /** What GPS told is all that is known, but at the moments of which the trace tells the truth. */
-  override truthAt(atMs: number): GpsFix {
+  /** The GPS reading is all that is known, except at the moments of ground truth. */
+  override trueFixAt(atMs: number): GpsFix {
     const last = this.#lastBy(atMs);
-    return last?.atMs === atMs && last.truth !== undefined ? last.truth : this.fixAt(atMs);
+    return last?.atMs === atMs && last.trueFix !== undefined ? last.trueFix : this.fixAt(atMs);
   }
 
   #lastBy(atMs: number): PathPoint | undefined {
@@ -73,7 +73,7 @@ export class TracedWorld extends ScriptedWorld {
 
 function between({ fix: one }: PathPoint, { fix: other }: PathPoint, share: number): GpsFix {
   const go = (from: number, to: number): number => toE7(from + (to - from) * share);
-  // The shorter way round, over the antimeridian where that is it.
+  // The shorter way round, across the antimeridian if need be.
   const turn = other.position.longitudeDegrees - one.position.longitudeDegrees;
   const other360 = turn > 180 ? -360 : turn < -180 ? 360 : 0;
   const longitude = go(one.position.longitudeDegrees, other.position.longitudeDegrees + other360);
@@ -88,7 +88,7 @@ function between({ fix: one }: PathPoint, { fix: other }: PathPoint, share: numb
   };
 }
 
-/** What the wire carries. */
+/** The resolution of the wire. */
 function toE7(degrees: number): number {
   return Math.round(degrees * 1e7) / 1e7;
 }

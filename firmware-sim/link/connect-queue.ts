@@ -1,52 +1,52 @@
 /**
- * Who may connect next, where very many locks live in one process: some hundred at a time, the others in the order in
- * which they came. Each connects by itself as its power model says; but ten thousand that come back at once would stand
- * before a gateway for longer than any of them waits, time out together, and begin anew, for ever.
+ * Limits how many locks of one process connect at the same time; the others wait their turn in order. Each lock
+ * connects when its power model says so, but ten thousand that reconnect at once would overflow a gateway's accept
+ * backlog, time out together and start again, for ever.
  */
 
-/** Somebody's place in the queue, and then at the door. */
-export interface Place {
-  /** Gives it up: the try is over, well or badly, or nobody wants it any more. Doing so twice does nothing. */
-  leave(): void;
+/** A position in the queue, and then one of the concurrent attempts. */
+export interface ConnectSlot {
+  /** Frees it: the attempt is over, or no longer wanted. A second call does nothing. */
+  release(): void;
 }
 
 export class ConnectQueue {
   readonly #most: number;
-  #under = 0;
-  /** In order; those who left are taken out. */
+  #connecting = 0;
+  /** In order of arrival; released ones are removed. */
   readonly #waiting = new Set<() => void>();
 
-  /** @param most how many may be under way at once */
+  /** @param most how many attempts may run at once */
   constructor(most: number) {
     this.#most = most;
   }
 
   /** Calls `begin` when it is its turn: at once where there is room. */
-  enter(begin: () => void): Place {
-    let hasBegun = false;
-    let hasLeft = false;
+  acquire(begin: () => void): ConnectSlot {
+    let hasStarted = false;
+    let isReleased = false;
     const start = (): void => {
-      hasBegun = true;
-      this.#under += 1;
+      hasStarted = true;
+      this.#connecting += 1;
       begin();
     };
-    const leave = (): void => {
-      if (hasLeft) return;
-      hasLeft = true;
-      if (!hasBegun) this.#waiting.delete(start);
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      if (!hasStarted) this.#waiting.delete(start);
       else {
-        this.#under -= 1;
-        this.#callNext();
+        this.#connecting -= 1;
+        this.#startNext();
       }
     };
-    if (this.#under < this.#most) start();
+    if (this.#connecting < this.#most) start();
     else this.#waiting.add(start);
-    return { leave };
+    return { release };
   }
 
-  #callNext(): void {
+  #startNext(): void {
     for (const start of this.#waiting) {
-      if (this.#under >= this.#most) return;
+      if (this.#connecting >= this.#most) return;
       this.#waiting.delete(start);
       start();
     }

@@ -1,4 +1,4 @@
-/** A link within the process: for tests, and for runs without a gateway. All that it does, it does at once. */
+/** A link within the process, for tests and for runs without a gateway. Everything that it does happens immediately. */
 import type { Clock, Timer } from '../../proto/clock.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -6,14 +6,14 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 import type { Link, LinkEvents, OpenLink } from './link.js';
 
-/** What the other side of memory links gets to know. */
+/** What the far end of memory links is notified of. */
 export interface MemoryListener {
   connected?(mac: Mac): void;
   uplink?(mac: Mac, uplink: Uplink): void;
   ended?(mac: Mac, cause: LinkEnd): void;
 }
 
-/** How a connection ends: `closed`, the lock said that it goes; otherwise it broke, or was found dead. */
+/** How a connection ends: `closed` by the lock, otherwise broken or found dead. */
 export type LinkEnd = Exclude<DisconnectCause, 'gateway'>;
 
 /** A server ends a connection that is silent for one and a half times its keepalive (MQTT 3.1.1, 3.1.2.10). */
@@ -24,15 +24,15 @@ const KEEPALIVE_ENDS_AFTER = 1.5 * KEEPALIVE;
 export class MemoryGateway {
   /** Whether it lets locks connect. */
   accepts = true;
-  /** Whether it acknowledges what it gets. */
+  /** Whether it acknowledges uplinks. */
   acknowledges = true;
-  /** Whether it hears what a lock says without a connection, as no MQTT server can. */
-  hearsUnconnected = false;
+  /** Whether it takes uplinks without a connection, as no MQTT server does. */
+  acceptsUnconnected = false;
   readonly #listener: MemoryListener;
   readonly #clock: Clock | undefined;
   readonly #links = new Map<Mac, MemoryLink>();
 
-  /** @param clock by which abandoned connections run out; without it, they wait to be taken over */
+  /** @param clock when abandoned connections expire; without it they stay until they are taken over */
   constructor(listener: MemoryListener = {}, clock?: Clock) {
     this.#listener = listener;
     this.#clock = clock;
@@ -45,7 +45,7 @@ export class MemoryGateway {
     return link;
   };
 
-  /** Sends a command to a lock; false where it isn't connected. */
+  /** Sends a command to a lock; false where the lock is not connected. */
   send(mac: Mac, downlink: Downlink): boolean {
     return this.#links.get(mac)?.deliver(downlink) ?? false;
   }
@@ -66,9 +66,9 @@ class MemoryLink implements Link {
   readonly #gateway: MemoryGateway;
   readonly #listener: MemoryListener;
   readonly #clock: Clock | undefined;
-  /** Runs while the other side believes in a connection that the lock has not. */
+  /** Runs while the far end believes in a connection that the lock has abandoned. */
   #abandoned: Timer | undefined;
-  /** When the last uplink passed, or the connection began. */
+  /** When the last uplink was sent, or else the connection started. */
   #packetMs = 0;
   isUp = false;
 
@@ -99,7 +99,7 @@ class MemoryLink implements Link {
   }
 
   publish(uplink: Uplink): void {
-    if (!this.isUp && !this.#gateway.hearsUnconnected) return;
+    if (!this.isUp && !this.#gateway.acceptsUnconnected) return;
     if (this.#clock !== undefined) this.#packetMs = this.#clock.now();
     this.#listener.uplink?.(this.#mac, uplink);
     if (this.isUp && this.#gateway.acknowledges) this.#events.acknowledged(uplink);
@@ -118,7 +118,7 @@ class MemoryLink implements Link {
     if (!this.isUp) return;
     this.isUp = false;
     const expire = (): void => this.#endAbandoned('keepalive');
-    // While it was silent the lock has pinged once in each keepalive, and the other side counts from the last of them.
+    // While it was silent the lock sent a PINGREQ in each keepalive, and the far end counts from the last of them.
     const silentFor = ((this.#clock?.now() ?? 0) - this.#packetMs) % KEEPALIVE;
     this.#abandoned = this.#clock?.after(KEEPALIVE_ENDS_AFTER - silentFor, expire) ?? { cancel: () => undefined };
   }

@@ -1,7 +1,8 @@
 /**
  * A link over MQTT 3.1.1 (protocol.md §1): client id = user name = the MAC in its wire form, the secret as password,
- * clean sessions, `up` and `down` at QoS 1. Each connection is a client of its own, so that nothing of an old one can
- * be sent on a new one: the lock itself keeps what was not acknowledged, and sends the same bytes again.
+ * clean sessions, `up` and `down` at QoS 1. Each connection has a client of its own, so that nothing of an old
+ * connection can be sent on a new one: the lock itself retains what was not acknowledged, and sends the same bytes
+ * again.
  */
 import { connect as connectMqtt, type IClientOptions, type MqttClient } from 'mqtt';
 import { Seconds, systemClock } from '../../proto/clock.js';
@@ -9,25 +10,25 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import { decodeDownlink, encodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Uplink } from '../../proto/wire/ping.js';
-import { ConnectQueue, type Place } from './connect-queue.js';
+import { ConnectQueue, type ConnectSlot } from './connect-queue.js';
 import type { Link, LinkEvents, LinkTrouble, OpenLink } from './link.js';
 
 /** Where the gateway listens. */
 export interface MqttAddress {
   readonly host: string;
   readonly port: number;
-  /** TLS with these certificates to trust (PEM); plain TCP where it is left out. */
+  /** TLS, trusting these certificates (PEM); plain TCP where it is left out. */
   readonly tls?: { readonly ca?: string | Buffer; readonly servername?: string };
 }
 
-/** How long a try to connect may take. In real time, like all of MQTT: a run's clock may be faster. */
+/** The timeout of an attempt to connect. In real time, as all of MQTT: a run's clock may be faster. */
 const CONNECT_ENDS_AFTER = Seconds(10);
 /** How long a link that is closed for good waits for the other side. */
 const CLOSE_ENDS_AFTER = Seconds(1);
 
 /**
- * How many locks of one process are connecting at once. A gateway takes in one of them with each turn of its event
- * loop, and one that commits to a slow disk turns some hundred times a second.
+ * How many locks of one process connect at once. A gateway accepts one connection per turn of its event loop, and one
+ * that commits to a slow disk takes some hundred turns a second.
  */
 const CONNECTING_AT_ONCE = 100;
 
@@ -38,15 +39,15 @@ export function mqttLinks(address: MqttAddress, secretOf: (mac: Mac) => string):
     new MqttLink(mqttOptions(address, { clientId: mac, mac, secret: secretOf(mac) }), events, queue);
 }
 
-/** Who connects: a lock, or a phone that acts for it (protocol.md §1). */
+/** Who connects: a lock, or a phone that acts for a lock (protocol.md §1). */
 export interface MqttIdentity {
   readonly clientId: string;
-  /** The user name is the lock's MAC either way. */
+  /** The lock's MAC, which is the user name in both cases. */
   readonly mac: Mac;
   readonly secret: string;
 }
 
-/** How a client connects: clean sessions, and no tries of its own to connect again. */
+/** Connection options: a clean session, and no automatic reconnects. */
 export function mqttOptions({ host, port, tls }: MqttAddress, { clientId, mac, secret }: MqttIdentity): IClientOptions {
   return {
     host,
@@ -70,12 +71,12 @@ class MqttLink implements Link {
   readonly #options: IClientOptions;
   readonly #events: LinkEvents;
   readonly #queue: ConnectQueue;
-  /** Of the try to connect that is under way, or waits to be. */
-  #place: Place | undefined;
-  /** The connection that counts; what an older one still says is not heard. */
-  #line: Line | undefined;
-  /** One that the lock has given up and the gateway has not. */
-  #abandoned: Line | undefined;
+  /** Held by the attempt to connect, whether it is running or queued. */
+  #slot: ConnectSlot | undefined;
+  /** The current connection; events of an older one are ignored. */
+  #connection: MqttConnection | undefined;
+  /** A connection that the lock has abandoned and the gateway still believes in. */
+  #abandoned: MqttConnection | undefined;
 
   constructor(options: IClientOptions, events: LinkEvents, queue: ConnectQueue) {
     this.#options = options;
@@ -84,67 +85,67 @@ class MqttLink implements Link {
   }
 
   connect(): void {
-    this.#place?.leave();
-    this.#place = this.#queue.enter(() => this.#open());
+    this.#slot?.release();
+    this.#slot = this.#queue.acquire(() => this.#open());
   }
 
   #open(): void {
-    const line: Line = new Line(connectMqtt(this.#options), {
+    const connection: MqttConnection = new MqttConnection(connectMqtt(this.#options), {
       ...this.#events,
       connected: () => {
-        this.#place?.leave();
+        this.#slot?.release();
         this.#events.connected();
       },
-      failed: (trouble) => this.#over(line, () => this.#events.failed(trouble)),
-      ended: (trouble) => this.#over(line, () => this.#events.ended(trouble)),
+      failed: (trouble) => this.#ended(connection, () => this.#events.failed(trouble)),
+      ended: (trouble) => this.#ended(connection, () => this.#events.ended(trouble)),
     });
-    this.#line = line;
+    this.#connection = connection;
   }
 
-  #over(line: Line, tell: () => void): void {
-    if (this.#line !== line) return;
-    this.#line = undefined;
-    this.#place?.leave();
-    tell();
+  #ended(connection: MqttConnection, notify: () => void): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#slot?.release();
+    notify();
   }
 
   publish(uplink: Uplink): void {
-    this.#line?.publish(uplink);
+    this.#connection?.publish(uplink);
   }
 
   disconnect(): void {
-    this.#line?.disconnect();
+    this.#connection?.disconnect();
   }
 
   drop(): void {
-    this.#line?.drop();
-    this.#line = undefined;
-    this.#place?.leave();
+    this.#connection?.drop();
+    this.#connection = undefined;
+    this.#slot?.release();
   }
 
   cut(afterBytes: number): void {
-    this.#line?.cut(afterBytes);
+    this.#connection?.cut(afterBytes);
   }
 
   abandon(): void {
     this.#abandoned?.drop();
-    this.#abandoned = this.#line;
-    this.#line = undefined;
+    this.#abandoned = this.#connection;
+    this.#connection = undefined;
     this.#abandoned?.abandon();
-    this.#place?.leave();
+    this.#slot?.release();
   }
 
   async close(): Promise<void> {
-    const line = this.#line;
-    this.#line = undefined;
-    this.#place?.leave();
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#slot?.release();
     this.#abandoned?.drop();
-    await line?.close();
+    await connection?.close();
   }
 }
 
 /** One connection, from the first byte to the last. */
-class Line {
+class MqttConnection {
   readonly #client: MqttClient;
   readonly #events: LinkEvents;
   #phase: 'connecting' | 'up' | 'ending' | 'over' = 'connecting';
@@ -155,7 +156,7 @@ class Line {
     this.#events = events;
     client.on('error', (error) => {
       this.#trouble = troubleOf(error);
-      // One who refuses is to close the connection (MQTT 3.1.1, 3.2.2.3). One who forgets must not keep us waiting.
+      // A server that refuses should close the connection (MQTT 3.1.1, 3.2.2.3). Don't wait for one that doesn't.
       if (this.#phase === 'connecting') client.end(true);
     });
     client.on('connect', () => this.#subscribe());
@@ -163,7 +164,7 @@ class Line {
     client.on('close', () => this.#closed());
   }
 
-  /** Only a lock that hears commands is connected. */
+  /** A lock counts as connected once it can receive commands. */
   #subscribe(): void {
     this.#client.subscribe('down', { qos: 1 }, (error, granted) => {
       if (this.#phase !== 'connecting') return;
@@ -209,21 +210,21 @@ class Line {
     this.#client.end(true);
   }
 
-  /** Lets so many bytes more out, and destroys the socket in the middle of whatever comes then. */
+  /** Lets so many more bytes out, then destroys the socket, wherever a packet is at that point. */
   cut(afterBytes: number): void {
     const { stream } = this.#client;
     if (afterBytes <= 0) stream.destroy();
     else limitBytes(stream, afterBytes, () => stream.destroy());
   }
 
-  /** Nothing more gets out and nothing is heard, but the socket stays open until the gateway ends it. */
+  /** Sends nothing more and ignores what arrives, but keeps the socket open until the gateway closes it. */
   abandon(): void {
     this.#phase = 'over';
     limitBytes(this.#client.stream, 0, () => undefined);
     this.#client.once('close', () => this.#client.end(true));
   }
 
-  /** In good order where there is a connection; by force where the other side doesn't answer in time. */
+  /** Closes properly where there is a connection; by force where the other side does not answer in time. */
   close(): Promise<void> {
     const isUp = this.#phase === 'up' || this.#phase === 'ending';
     this.#phase = 'over';
@@ -236,14 +237,14 @@ class Line {
         force.cancel();
         resolve();
       };
-      // An uplink whose acknowledgement never comes must not hold the end up.
+      // A missing PUBACK must not delay the end.
       if (isUp) this.#client.stream.once('close', done);
       this.#client.end(!isUp, isUp ? undefined : done);
     });
   }
 }
 
-/** From now on the stream sends so many bytes; the rest is lost, and `then` is called once they are out. */
+/** From now on the stream sends so many bytes and discards the rest; `then` is called once they are sent. */
 function limitBytes(stream: MqttClient['stream'], bytes: number, then: () => void): void {
   const write = stream.write.bind(stream) as (chunk: Uint8Array, done: () => void) => boolean;
   let left = bytes;
@@ -257,7 +258,7 @@ function limitBytes(stream: MqttClient['stream'], bytes: number, then: () => voi
   stream.write = limited as typeof stream.write;
 }
 
-/** mqtt.js puts the CONNACK's return code, a number, where Node puts its error names. */
+/** mqtt.js puts the CONNACK's return code, a number, where Node puts its error codes. */
 function troubleOf(error: Error & { code?: unknown }): LinkTrouble {
   if (error.code === 'EMFILE') return { message: 'this process has too many open files: raise "ulimit -n"' };
   return typeof error.code === 'number' ? { message: error.message, code: error.code } : { message: error.message };

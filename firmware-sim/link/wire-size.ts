@@ -1,20 +1,20 @@
 /**
- * What a lock's life weighs on the line: the bytes of each MQTT 3.1.1 frame that a lock and its gateway exchange, as a
- * network would bill them (protocol.md §1). TCP/IP headers are not in it, as they are not in the gateway's own account.
+ * The traffic of a lock as a network would bill it: the bytes of each MQTT 3.1.1 frame between a lock and its gateway
+ * (protocol.md §1). TCP/IP headers are excluded, as they are from the gateway's own meter.
  *
- * The sizes are computed from the standard, not measured from our own programs, so that they can prove these wrong.
+ * The sizes are computed from the standard and not measured on our own programs, so that they can prove those wrong.
  */
 import { encodeDownlink, encodeUplink } from '../../proto/wire/codec.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 
-/** Bytes up are from the lock, bytes down are to it. */
+/** Up is from the lock, down is to it. */
 export interface WireBytes {
   readonly up: number;
   readonly down: number;
 }
 
 export interface WireOptions {
-  /** Of the password, bytes; as the gateway makes them where it is left out. */
+  /** Length of the password, bytes. By default that of the secrets that the gateway generates. */
   readonly secretBytes?: number;
   /** How the connection is protected; plain TCP where it is left out. */
   readonly tls?: TlsBytes;
@@ -22,7 +22,7 @@ export interface WireOptions {
 
 /** What TLS adds. */
 export interface TlsBytes {
-  /** Of each connection's handshake, tickets included. */
+  /** One connection's handshake, session tickets included. */
   readonly handshake: WireBytes;
 }
 
@@ -35,7 +35,7 @@ const CONNECT_HEADER_BYTES = 10;
 /** Packet type and remaining length of a short packet. */
 const FIXED_BYTES = 2;
 const PACKET_ID_BYTES = 2;
-/** A text's length stands before it. */
+/** The length that precedes a text. */
 const LENGTH_BYTES = 2;
 const CONNACK_BYTES = 4;
 const SUBACK_BYTES = 5;
@@ -48,18 +48,18 @@ const RECORD_BYTES = 22;
 const CLOSE_NOTIFY_BYTES = RECORD_BYTES + 2;
 
 /**
- * A full TLS 1.3 handshake of Node with the gateway, which shows one P-256 certificate that it has signed itself;
- * test/cli/sim-plan.test.ts holds it to what goes over a socket. A chain of certificates adds its bytes to those down.
+ * A full TLS 1.3 handshake between Node and the gateway, with one self-signed P-256 certificate;
+ * test/cli/sim-plan.test.ts compares it with a real socket. A certificate chain adds its bytes to those down.
  */
 export const TLS_13: TlsBytes = Object.freeze({ handshake: Object.freeze({ up: 429, down: 1261 }) });
 
-/** The sizes of all that passes. */
+/** The sizes of everything that a lock and its gateway exchange. */
 export class WireSize {
-  /** From the first byte until commands can come: CONNECT, CONNACK, SUBSCRIBE, SUBACK. */
+  /** From the first byte until commands can arrive: CONNECT, CONNACK, SUBSCRIBE, SUBACK. */
   readonly connect: WireBytes;
   /** PINGREQ and PINGRESP. */
   readonly keepalive: WireBytes;
-  /** A connection that ends in good order. */
+  /** A connection that is closed properly. */
   readonly close: WireBytes;
   readonly #record: number;
 
@@ -96,7 +96,7 @@ function publishBytes(topic: string, payload: number): number {
   return packetBytes(LENGTH_BYTES + topic.length + PACKET_ID_BYTES + payload);
 }
 
-/** A packet with so many bytes behind its fixed header, whose length takes a byte for each 7 bits (MQTT, 2.2.3). */
+/** A packet with so many bytes after its fixed header, whose length field takes a byte per 7 bits (MQTT, 2.2.3). */
 function packetBytes(remaining: number): number {
   let bytes = FIXED_BYTES;
   for (let left = remaining; left > 127; left >>>= 7) bytes += 1;

@@ -1,6 +1,6 @@
 /**
- * What a simulated lock writes down of itself. Checkers read this, never the gateway's word (quality.md §2): what was
- * made, what was sent, what was acknowledged, and what truly happened around the lock.
+ * A simulated lock's own log: what it made, what it sent, what was acknowledged, and what truly happened around it.
+ * Checkers read the diary and never the gateway's account, which they are to verify (quality.md §2).
  */
 
 import type { GpsFix, StepEffect } from '../../proto/power/step/io.js';
@@ -11,24 +11,24 @@ import type { WorldChange } from '../world/world.js';
 
 export type DiaryEntry =
   | { readonly type: 'booted'; readonly boot: number }
-  /** What happened around the lock. */
+  /** A change in the world around the lock. */
   | { readonly type: 'world'; readonly change: WorldChange }
-  /** Where the lock truly is when it begins or ends to move, whether GPS can tell or not. */
+  /** The lock's true place when it starts or stops moving, whether GPS has a fix or not. */
   | { readonly type: 'whereabouts'; readonly fix: GpsFix }
-  /** The connection stands. */
+  /** The connection is established. */
   | { readonly type: 'connected' }
-  /** A try to connect came to nothing. */
+  /** An attempt to connect failed. */
   | { readonly type: 'refused'; readonly trouble: LinkTrouble }
-  /** The connection ended as the lock asked. */
+  /** The lock closed the connection. */
   | { readonly type: 'closed' }
-  /** The connection ended by itself. */
+  /** The connection broke. */
   | { readonly type: 'lost'; readonly trouble: LinkTrouble }
   | { readonly type: 'acknowledged'; readonly uplink: Uplink }
   | { readonly type: 'received'; readonly downlink: Downlink }
   | { readonly type: 'unreadable'; readonly message: string }
-  /** What the lock did: made, sent (`publish`) or discarded an uplink, moved its shackle, finished a command. */
+  /** A side effect of a step: an uplink made, sent (`publish`) or discarded, the shackle moved, a command finished. */
   | { readonly type: 'did'; readonly effect: StepEffect }
-  /** The operator switched the lock off; it keeps what is in its flash. */
+  /** The operator switched the lock off. Its flash is preserved. */
   | { readonly type: 'stopped' };
 
 /** Called for each entry, in order. `atMs` is the lock's clock, ms since the epoch. */

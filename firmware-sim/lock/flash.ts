@@ -1,4 +1,4 @@
-/** A lock's flash: what it still knows after it had no power (protocol.md §1, §2). */
+/** A lock's flash: the memory that survives a loss of power (protocol.md §1, §2). */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
@@ -6,16 +6,21 @@ import type { LockFlash } from '../../proto/power/step/state.js';
 import type { Mac } from '../../proto/wire/mac.js';
 
 export interface Flash {
-  /** What the lock last kept; undefined for a new one. */
+  /** What the lock last saved; undefined for a new lock. */
   load(mac: Mac): LockFlash | undefined;
-  /** Keeps it. A lock calls this before it acts on what it has come to know. */
+  /** Saves it. A lock calls this before it acts on the new state. */
   save(mac: Mac, flash: LockFlash): void;
 }
 
-/** A flash that lasts as long as the process: for tests, and for runs that begin anew. */
+/** A flash that lasts as long as the process: for tests, and for runs that start from scratch. */
 export class MemoryFlash implements Flash {
   readonly #kept = new Map<Mac, LockFlash>();
 
+  /**
+   * What the lock last saved.
+   *
+   * @throws LockgateError `bad-flash` where the file was not written by a simulated lock
+   */
   load(mac: Mac): LockFlash | undefined {
     return this.#kept.get(mac);
   }
@@ -25,7 +30,9 @@ export class MemoryFlash implements Flash {
   }
 }
 
-/** One file a lock in a directory, written whole and put in its place by a rename. For fleets of up to hundreds. */
+/**
+ * One file per lock in a directory, written to a temporary file and renamed. For fleets of up to some hundred locks.
+ */
 export class DirectoryFlash implements Flash {
   readonly #directory: string;
 
@@ -48,9 +55,12 @@ export class DirectoryFlash implements Flash {
       const flash: LockFlash = JSON.parse(text);
       if (Number.isInteger(flash.boot) && Array.isArray(flash.waiting)) return flash;
     } catch {
-      // Told below, with what to do about it.
+      // Reported below, with what to do about it.
     }
-    throw new LockgateError('bad-flash', `${path} is no flash of a simulated lock: remove it to begin with a new lock`);
+    throw new LockgateError(
+      'bad-flash',
+      `${path} is not the flash of a simulated lock: remove it to start with a new lock`,
+    );
   }
 
   save(mac: Mac, flash: LockFlash): void {

@@ -1,9 +1,9 @@
 /**
- * One simulated lock: the power model's `step`, between a world that happens to it and a link to the other side, on a
- * clock that may be real, fast or turned by hand.
+ * One simulated lock: the power model's `step` function between a world and a link, on a clock that may be real,
+ * accelerated or manual.
  *
- * What time makes due is done at the time at which it was due, however late the machine is: with the same seed a lock
- * does the same at the same moments. What comes over the link happens when it comes.
+ * Whatever time makes due is done at the time when it was due, however late the machine is, so that a lock with the
+ * same seed does the same at the same times. Events of the link are processed when they arrive.
  */
 import type { Clock, Timer } from '../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../proto/power/model.js';
@@ -31,42 +31,42 @@ export interface LockOptions {
   readonly clock: Clock;
   readonly world: World;
   readonly openLink: OpenLink;
-  /** What it keeps without power; gone with the process where it is left out. */
+  /** Its persistent memory. Where it is left out, everything is lost with the process. */
   readonly flash?: Flash;
-  /** A seed for the spread of retries, any uint32. */
+  /** Seed for the jitter of retries, any uint32. */
   readonly chance: number;
   readonly diary?: Diary;
-  /** Another model than the protocol's, for tests. */
+  /** A model other than the protocol's, for tests. */
   readonly model?: PowerModel;
-  /** What it does at each step: the power model's `step`, or one with a bug in it (bugs.ts). */
-  readonly act?: Act;
-  /** How often it booted before. What stands in its flash, if it has one, counts instead. */
+  /** What the lock does at each step: the power model's `step`, or a version with a bug (faults/bugs.ts). */
+  readonly stepFunction?: StepFunction;
+  /** How often it has booted before. If its flash has a boot counter, that counts instead. */
   readonly bootsBefore?: number;
-  /** The minute of the UTC day of its Period Ping, 0…1439; by its MAC where it is left out. */
+  /** The minute of the UTC day of its Period Ping, 0…1439. By default it follows from the MAC. */
   readonly periodMinute?: number;
 }
 
-/** How a lock acts on one input. */
-export type Act = typeof stepInPlace;
+/** Processes one input of a lock. */
+export type StepFunction = typeof stepInPlace;
 
-/** How often a lock may have something to do at one moment: far beyond what it has, and short of for ever. */
+/** The most wake-ups at one moment: far more than a correct model needs. It stops an endless loop. */
 const MOST_WAKES_AT_ONCE = 1000;
 
-/** A simulated lock. Make it, start it, stop it; it can't be started again, but another one can with its flash. */
+/** A simulated lock. It can be started and stopped once; another instance can go on with the same flash. */
 export class Lock {
   readonly mac: Mac;
   readonly #options: LockOptions;
   readonly #model: PowerModel;
-  readonly #act: Act;
+  readonly #stepFunction: StepFunction;
   readonly #link: Link;
   readonly #battery: LockBattery | undefined;
   readonly #inputs: StepInput[] = [];
-  /** What the step at hand does: one list for all steps, emptied by taking out, which leaves it its room. */
+  /** The effects of the current step. One list serves all steps; it is emptied by popping, which keeps its capacity. */
   readonly #effects: StepEffect[] = [];
   readonly #state: Draft;
   /** What was last written to the flash. */
   #saved: LockFlash;
-  // A number from the beginning: a field that was once undefined gets a new number object with each time that it holds.
+  // A number from the start: a field that was once undefined would allocate a new number object at each assignment.
   #nowMs = 0;
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
@@ -80,61 +80,64 @@ export class Lock {
     this.#options = options;
     this.#battery = world.battery;
     this.#model = options.model ?? POWER_MODEL;
-    this.#act = options.act ?? stepInPlace;
+    this.#stepFunction = options.stepFunction ?? stepInPlace;
     this.#link = options.openLink(mac, this.#linkEvents());
     this.#nowMs = options.clock.now();
     const flash = options.flash?.load(mac);
     const minute = periodMinute === undefined ? {} : { periodMinute };
-    const lock = { mac, firmwareVersion, chance, ...minute, ...world.beginning };
+    const lock = { mac, firmwareVersion, chance, ...minute, ...world.initialState };
     this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
     if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
     this.#saved = flashOf(this.#state);
   }
 
-  /** What the lock knows. For checkers; it changes in place with the next thing that happens. */
+  /** The lock's own state, for checkers. It is mutated in place by each step. */
   get state(): StepState {
     return this.#state;
   }
 
-  /** The battery that it drains; undefined where its world has none of its own. For checkers. */
+  /** The battery that the lock drains, for checkers; undefined where its world has none. */
   get battery(): LockBattery | undefined {
     return this.#battery;
   }
 
-  /** Whether it was given power, and has it still. */
+  /** Whether the lock has been started and not yet stopped. */
   get hasPower(): boolean {
     return this.#phase === 'running' || this.#phase === 'stepping';
   }
 
-  /** Gives the lock power. */
+  /** Switches the lock on. */
   start(): void {
     if (this.#phase !== 'new') throw new Error('a simulated lock is started once');
     this.#phase = 'running';
     this.#nowMs = this.#options.clock.now();
-    this.#give({ type: 'boot' });
-    // Somebody may have moved the shackle while the lock had no power.
-    this.#give({ type: 'lock-state', lockState: this.#options.world.beginning.lockState });
-    this.#options.world.surround?.(this);
-    this.#arm();
+    this.#feed({ type: 'boot' });
+    // The shackle may have moved while the lock was off.
+    this.#feed({ type: 'lock-state', lockState: this.#options.world.initialState.lockState });
+    this.#options.world.attach?.(this);
+    this.#armTimer();
   }
 
-  /** Does what is due, and waits for what its world has next. For worlds that are told something as it goes. */
-  look(): void {
+  /**
+   * Processes what is due and sets the timer for the world's next event. For worlds whose events are added during a
+   * run.
+   */
+  checkWorld(): void {
     if (this.#phase !== 'running') return;
     this.#catchUp();
-    this.#arm();
+    this.#armTimer();
   }
 
-  /** Takes the power away. The flash has all that it must; the connection ends in good order, within a second. */
+  /** Switches the lock off. Its flash has what must survive; the connection is closed properly, within a second. */
   async stop(): Promise<void> {
     if (this.#phase === 'stopped') return;
     this.#phase = 'stopped';
     this.#timer?.cancel();
-    this.#note({ type: 'stopped' });
+    this.#log({ type: 'stopped' });
     await this.#link.close();
   }
 
-  /** Does all that is due by now, each at its own time. */
+  /** Processes all that is due by now, each event at its own time. */
   #catchUp(): void {
     const { world, clock } = this.#options;
     const untilMs = clock.now();
@@ -146,7 +149,7 @@ export class Lock {
       atOnce = dueMs > this.#nowMs ? 0 : atOnce + 1;
       if (atOnce > MOST_WAKES_AT_ONCE) throw new Error(`the lock ${this.mac} wakes itself for ever`);
       this.#nowMs = Math.max(this.#nowMs, dueMs);
-      // At one moment the lock's own time comes first, as `step` asks of its host.
+      // At the same moment the lock's own timers come first, as `step` requires.
       if (this.#wakeAtMs <= worldMs) this.#tick();
       else this.#takeFromWorld();
     }
@@ -158,7 +161,7 @@ export class Lock {
     const state = this.#state;
     const fix = needsFix(state) && state.skyOpen ? world.fixAt(this.#nowMs) : null;
     const cellPosition = needsCellPosition(state) ? world.cellPositionAt(this.#nowMs) : null;
-    this.#give(fix === null && cellPosition === null ? BARE_TICK : { type: 'tick', fix, cellPosition });
+    this.#feed(fix === null && cellPosition === null ? BARE_TICK : { type: 'tick', fix, cellPosition });
   }
 
   #takeFromWorld(): void {
@@ -166,14 +169,14 @@ export class Lock {
     if (event === undefined) return;
     const { diary, world } = this.#options;
     if (diary !== undefined) {
-      this.#note({ type: 'world', change: event.change });
-      if (event.change.type === 'motion') this.#note({ type: 'whereabouts', fix: world.truthAt(this.#nowMs) });
+      this.#log({ type: 'world', change: event.change });
+      if (event.change.type === 'motion') this.#log({ type: 'whereabouts', fix: world.trueFixAt(this.#nowMs) });
     }
-    this.#give(event.change);
+    this.#feed(event.change);
   }
 
-  /** Takes an input in now. One that comes while another is being worked on waits for its turn. */
-  #give(input: StepInput): void {
+  /** Processes an input now, or queues it while another one is being processed. */
+  #feed(input: StepInput): void {
     if (this.#phase !== 'running') {
       this.#inputs.push(input);
       return;
@@ -187,25 +190,25 @@ export class Lock {
   #step(input: StepInput): void {
     const effects = this.#effects;
     const state = this.#state;
-    this.#wakeAtMs = this.#act(this.#model, state, input, this.#nowMs, effects);
-    // The flash is written before anything is sent: a boot's number must never be used twice.
+    this.#wakeAtMs = this.#stepFunction(this.#model, state, input, this.#nowMs, effects);
+    // The flash is written before anything is sent: a boot number must never be used twice.
     const { flash } = this.#options;
     if (flash !== undefined && flashDiffers(this.#saved, state)) {
       this.#saved = flashOf(state);
       flash.save(this.mac, this.#saved);
     }
-    if (input.type === 'boot') this.#battery?.boots(this.#nowMs);
-    if (input.type === 'boot') this.#note({ type: 'booted', boot: state.boot });
+    if (input.type === 'boot') this.#battery?.booted(this.#nowMs);
+    if (input.type === 'boot') this.#log({ type: 'booted', boot: state.boot });
     if (effects.length === 0) return;
-    // What an effect brings about waits for its turn in `#inputs`: nothing is added here meanwhile.
+    // Inputs that an effect causes go to `#inputs`, so no effect is added during this loop.
     for (const effect of effects) this.#perform(effect);
     while (effects.length > 0) effects.pop();
   }
 
   #perform(effect: StepEffect): void {
     if (this.#phase === 'stopped') return;
-    if (this.#options.diary !== undefined) this.#note({ type: 'did', effect });
-    this.#battery?.did(effect, this.#nowMs);
+    if (this.#options.diary !== undefined) this.#log({ type: 'did', effect });
+    this.#battery?.apply(effect, this.#nowMs);
     if (effect.type === 'connect') this.#link.connect();
     else if (effect.type === 'publish') this.#link.publish(effect.uplink);
     else if (effect.type === 'disconnect') this.#link.disconnect();
@@ -213,42 +216,45 @@ export class Lock {
   }
 
   #linkEvents(): LinkEvents {
-    // Where nobody reads a diary, nothing is written: a fleet without one has millions of entries.
-    const isRead = this.#options.diary !== undefined;
+    // Without a reader no diary entries are made: a fleet would make millions of them.
+    const isLogged = this.#options.diary !== undefined;
     return {
-      connected: () => this.#fromLink(CONNECTED, isRead ? { type: 'connected' } : undefined),
+      connected: () => this.#fromLink(CONNECTED, isLogged ? { type: 'connected' } : undefined),
       failed: (trouble) => this.#fromLink(CONNECT_FAILED, { type: 'refused', trouble }),
       ended: (trouble) =>
         this.#fromLink(DISCONNECTED, trouble === null ? { type: 'closed' } : { type: 'lost', trouble }),
       acknowledged: (uplink: Uplink) => {
         const { boot, sequence } = uplink;
-        this.#fromLink({ type: 'acknowledged', boot, sequence }, isRead ? { type: 'acknowledged', uplink } : undefined);
+        this.#fromLink(
+          { type: 'acknowledged', boot, sequence },
+          isLogged ? { type: 'acknowledged', uplink } : undefined,
+        );
       },
       command: (downlink: Downlink) => this.#fromLink({ type: 'command', downlink }, { type: 'received', downlink }),
-      unreadable: (message) => this.#note({ type: 'unreadable', message }),
+      unreadable: (message) => this.#log({ type: 'unreadable', message }),
     };
   }
 
-  /** What the link reports is worked on after what was due before it. */
+  /** Processes an input from the link, after whatever was due before it. */
   #fromLink(input: StepInput, entry: DiaryEntry | undefined): void {
     if (this.#phase === 'stopped') return;
-    // Within a step the link has answered at once: the answer waits for its turn, at the same moment.
+    // Within a step the link has answered at once: the answer is queued, for the same moment.
     if (this.#phase === 'running') this.#catchUp();
-    if (entry !== undefined) this.#note(entry);
-    if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.offline(this.#nowMs);
-    this.#give(input);
-    if (this.#phase === 'running') this.#arm();
+    if (entry !== undefined) this.#log(entry);
+    if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.disconnected(this.#nowMs);
+    this.#feed(input);
+    if (this.#phase === 'running') this.#armTimer();
   }
 
-  #note(entry: DiaryEntry): void {
+  #log(entry: DiaryEntry): void {
     this.#options.diary?.(this.mac, this.#nowMs, entry);
   }
 
   /**
-   * Sets the alarm for what is due next. One that rings before stays: most of what is due moves back all the time, and
-   * an alarm at which nothing is due costs less than setting it anew with each move.
+   * Sets the timer for what is due next. A timer that is set for an earlier time stays: due times move back constantly,
+   * and a timer that fires with nothing to do costs less than a new timer at each change.
    */
-  #arm(): void {
+  #armTimer(): void {
     const dueMs = Math.min(this.#wakeAtMs, this.#options.world.nextAtMs());
     if (this.#timer !== undefined) {
       if (this.#armedMs <= dueMs && this.#phase === 'running') return;
@@ -258,13 +264,13 @@ export class Lock {
     this.#armedMs = dueMs;
     if (this.#phase !== 'running' || dueMs === Number.POSITIVE_INFINITY) return;
     const { clock } = this.#options;
-    this.#timer = clock.after(dueMs - clock.now(), this.#ring);
+    this.#timer = clock.after(dueMs - clock.now(), this.#onTimer);
   }
 
-  readonly #ring = (): void => {
+  readonly #onTimer = (): void => {
     this.#timer = undefined;
     this.#catchUp();
-    this.#arm();
+    this.#armTimer();
   };
 }
 

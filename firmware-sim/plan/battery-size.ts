@@ -1,32 +1,32 @@
-/** How long the batteries of a fleet last, from what its locks took out of theirs (battery.ts). */
+/** How long the batteries of a fleet last, computed from the consumption of its locks (world/battery/). */
 import type { PowerCause } from '../world/battery/battery.js';
 import { POWER_DRAW } from '../world/battery/power-draw.js';
 
-/** Below it a lock falls silent (specification, Limits). */
+/** Below this charge a lock falls silent (specification, Limits). */
 const LOW_PERCENT = 10;
 
-/** What a lock takes out of its battery, on the average. */
+/** The mean consumption of a lock. */
 export interface BatterySize {
-  /** All in all, mAh a day. */
+  /** In total, mAh a day. */
   readonly mahPerDay: number;
   readonly byCause: Readonly<Record<PowerCause, number>>;
   /** How long a full battery lasts until it is low. */
   readonly days: number;
 }
 
-/** What was taken by each cause, mAh. */
+/** Consumption by cause, mAh. */
 export type UsedCharge = Readonly<Record<PowerCause, number>>;
 
 const CAUSES = [
   ...(['idle', 'selfDischarge', 'modem', 'connect', 'send', 'gps', 'motor', 'tone', 'siren'] as const),
 ] satisfies PowerCause[];
 
-/** The same of each cause. */
+/** Computes a value for each cause. */
 export function byCause(of: (cause: PowerCause) => number): UsedCharge {
   return Object.fromEntries(CAUSES.map((cause) => [cause, of(cause)])) as UsedCharge;
 }
 
-/** What a lock takes on the average of so many, each with its mAh a day; null where one of them has no battery. */
+/** The mean of groups of locks, each with its consumption in mAh a day; null where one of them has no battery. */
 export function meanBattery(
   parts: readonly { readonly locks: number; readonly used: UsedCharge | null }[],
 ): BatterySize | null {

@@ -1,18 +1,18 @@
 /**
- * How much goes on at once in a fleet, by the hour of the day (UTC): connections that stand, connects and uplinks. It
- * is the sink of a run. A lock may stand for many: then what it does counts so many times.
+ * The load of a fleet by hour of the day (UTC): open connections, connects and uplinks. It is the sink of a run. A lock
+ * may represent many: then it counts that many times.
  */
 import { Days, Hours, Minutes } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import type { VirtualSink } from '../fleet/virtual.js';
+import type { VirtualSink } from '../fleet/virtual-run.js';
 
 export const HOURS_OF_DAY = 24;
 const MINUTES_OF_HOUR = 60;
 
 export interface LoadProfileOptions {
-  /** How many locks each stands for, in the order of the run's locks. */
+  /** How many locks each one represents, in the order of the run's locks. */
   readonly weights: ReadonlyMap<Mac, number>;
-  /** Between them it is measured: whole days from midnight, ms since the epoch. What stood before goes on. */
+  /** The measured period: whole days from midnight, ms since the epoch. Connections that are open before count. */
   readonly fromMs: number;
   readonly toMs: number;
 }
@@ -25,10 +25,10 @@ interface Presence {
 }
 
 export class LoadProfile implements VirtualSink {
-  /** Connects, and uplinks, in each minute that was measured. */
+  /** Connects, and uplinks, in each measured minute. */
   readonly connects: Float64Array;
   readonly uplinks: Float64Array;
-  /** The most connections that stood at one moment of each hour of the day. */
+  /** The most connections at one moment, by hour of the day. */
   readonly mostConnected = new Float64Array(HOURS_OF_DAY);
   readonly #locks = new Map<Mac, Presence>();
   readonly #fromMs: number;
@@ -39,7 +39,7 @@ export class LoadProfile implements VirtualSink {
   constructor({ weights, fromMs, toMs }: LoadProfileOptions) {
     this.#fromMs = fromMs;
     this.#toMs = toMs;
-    // Right before it begins, so that what stands then counts in its first hour.
+    // Just before the start, so that connections which are open then count in the first hour.
     this.#seenMs = fromMs - 1;
     const minutes = Math.ceil((toMs - fromMs) / Minutes(1));
     this.connects = new Float64Array(minutes);
@@ -71,8 +71,8 @@ export class LoadProfile implements VirtualSink {
     this.#connected -= lock.weight;
   }
 
-  /** Counts the connections that still stand. To be called at the end of the run. */
-  settle(): void {
+  /** Counts the connections that are still open. To be called at the end of the run. */
+  finish(): void {
     this.#passUntil(this.#toMs);
     for (const lock of this.#locks.values()) {
       if (lock.sinceMs === null) continue;
@@ -83,7 +83,7 @@ export class LoadProfile implements VirtualSink {
 
   /** The share of each hour of the day in which the lock was connected, 0…1. */
   connectedShares(mac: Mac): number[] {
-    // Each hour of the day comes as often as there are days.
+    // Each hour of the day occurs once a day.
     const hourMs = Hours(1) * ((this.#toMs - this.#fromMs) / Days(1));
     return Array.from(this.#lock(mac).connectedMs, (span) => span / hourMs);
   }
@@ -94,7 +94,7 @@ export class LoadProfile implements VirtualSink {
     return lock;
   }
 
-  /** What stands goes on through each hour that has begun since anything changed. */
+  /** Counts the open connections in each hour that has started since the last change. */
   #passUntil(atMs: number): void {
     const hourAfterMs = Math.floor(this.#seenMs / Hours(1)) * Hours(1) + Hours(1);
     for (let ms = hourAfterMs; ms <= Math.min(atMs, this.#toMs - 1); ms += Hours(1)) this.#noteMost(ms);
@@ -123,12 +123,12 @@ export class LoadProfile implements VirtualSink {
   }
 }
 
-/** Of the UTC day. */
+/** The hour of the UTC day. */
 export function hourOf(atMs: number): number {
   return Math.floor(atMs / Hours(1)) % HOURS_OF_DAY;
 }
 
-/** The mean of each minute of the day, over all days. `minutes` begins at midnight. */
+/** The mean of each minute of the day, over all days. `minutes` starts at midnight. */
 export function byMinuteOfDay(minutes: Float64Array): Float64Array {
   const ofDay = HOURS_OF_DAY * MINUTES_OF_HOUR;
   const days = minutes.length / ofDay;

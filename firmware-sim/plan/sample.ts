@@ -1,31 +1,34 @@
 /**
- * A fleet too large to be simulated whole: which locks stand for it, and how sure what they show is of it. The parts of
- * the mix are strata: each is sampled for itself, since locks of one part are alike and those of two are not.
+ * Sampling of a fleet that is too large to simulate: which locks represent it, and the accuracy of the estimate. The
+ * parts of the mix are strata, sampled separately, since locks of one part are alike and those of two are not.
  */
-import { dealMix, type MixPart } from '../fleet/mix.js';
+import { assignMix, type MixPart } from '../fleet/mix.js';
 
 /** A part of the fleet. */
 export interface Stratum {
   readonly part: MixPart;
-  /** How many locks it has, and how many of them are simulated. */
+  /** Its size, and how many of its locks are simulated. */
   readonly locks: number;
   readonly sampled: number;
 }
 
-/** A number that was measured, or reckoned from a sample. */
+/** A number that was measured, or estimated from a sample. */
 export interface Estimate {
   readonly value: number;
   /** Of the scaling from the sample to the fleet; 0 where all locks were simulated. */
   readonly standardError: number;
 }
 
-/** A part is simulated with at least so many of its locks: fewer say nothing of how much they differ. */
+/** The smallest sample of a part: a smaller one does not show how much its locks differ. */
 const LEAST_OF_PART = 30;
 
-/** Shares `most` simulated locks among the parts, by their size. Small parts get more than their share. */
+/**
+ * Distributes at most about `most` simulated locks among the parts in proportion to their size. Small parts get more
+ * than their share.
+ */
 export function drawStrata(mix: readonly MixPart[], locks: number, most: number): Stratum[] {
   const counts = new Map<MixPart, number>(mix.map((part) => [part, 0]));
-  for (const part of dealMix(mix, locks)) counts.set(part, (counts.get(part) ?? 0) + 1);
+  for (const part of assignMix(mix, locks)) counts.set(part, (counts.get(part) ?? 0) + 1);
   const share = Math.min(1, most / locks);
   return [...counts]
     .filter(([, count]) => count > 0)
@@ -35,14 +38,14 @@ export function drawStrata(mix: readonly MixPart[], locks: number, most: number)
     });
 }
 
-/** How many locks of the fleet each simulated one of the part stands for. */
+/** How many locks of the fleet each simulated one of the part represents. */
 export function weightOf({ locks, sampled }: Stratum): number {
   return locks / sampled;
 }
 
 /**
- * The sum over a part's locks from the values of those that were simulated, with the standard error of simple random
- * sampling without replacement.
+ * The total of a part, from the values of its simulated locks, with the standard error of simple random sampling
+ * without replacement.
  */
 export function totalOf({ locks, sampled }: Stratum, values: readonly number[]): Estimate {
   const sum = values.reduce((a, b) => a + b, 0);
@@ -54,8 +57,8 @@ export function totalOf({ locks, sampled }: Stratum, values: readonly number[]):
 }
 
 /**
- * The same of shares of one, 0…1. Where all that were simulated are alike, that is no proof that all are: the error is
- * reckoned as if two more had been seen, one of each extreme (Agresti and Coull, The American Statistician 52, 1998).
+ * The same for shares, 0…1. If all simulated locks are alike, not all others need be: the error is computed as if two
+ * more had been seen, one of each extreme (Agresti and Coull, The American Statistician 52, 1998).
  */
 export function shareTotalOf(stratum: Stratum, shares: readonly number[]): Estimate {
   const { locks, sampled } = stratum;
@@ -75,7 +78,7 @@ export function sumOf(estimates: readonly Estimate[]): Estimate {
   };
 }
 
-/** So many times the estimate. */
+/** A multiple of an estimate. */
 export function timesOf({ value, standardError }: Estimate, factor: number): Estimate {
   return { value: value * factor, standardError: standardError * factor };
 }

@@ -1,16 +1,15 @@
 /**
- * What a fleet asks of a gateway and of a network, before there is one: a virtual run that measures connections,
- * connects and uplinks by the hour of the day, and bytes and batteries by the parts of the mix. Prices are
- * not known here (cli/commands/sim/plan/price.ts).
+ * The size of a fleet before it exists: a virtual run that measures connections, connects and uplinks by hour of the
+ * day, and bytes and batteries by part of the mix. Prices are the CLI's (cli/commands/sim/plan/price.ts).
  *
- * A day passes before anything is measured: all locks get power at one moment, as no fleet does, and the connects of
- * that moment would be the peak of every run.
+ * The measurement starts after a day: all locks of a run are switched on at the same moment, unlike those of a real
+ * fleet, and their first connects would be the peak of every run.
  */
 import { Days, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import type { CommandOrder } from '../fleet/command-orders.js';
-import { dealMix, type MixPart } from '../fleet/mix.js';
-import { type VirtualOptions, VirtualRun } from '../fleet/virtual.js';
+import type { CommandSchedule } from '../fleet/command-schedule.js';
+import { assignMix, type MixPart } from '../fleet/mix.js';
+import { type VirtualOptions, VirtualRun } from '../fleet/virtual-run.js';
 import type { WireSize } from '../link/wire-size.js';
 import { type BatterySize, byCause, meanBattery, type UsedCharge } from './battery-size.js';
 import { byMinuteOfDay, HOURS_OF_DAY, LoadProfile } from './load-profile.js';
@@ -19,40 +18,40 @@ import { type LockTraffic, Traffic } from './traffic.js';
 
 /** A month of a plan. */
 export const MONTH_DAYS = 30;
-/** What passes before anything is measured. */
+/** The time before the measurement. */
 const WARM_UP: Milliseconds = Days(1);
-/** Over which uplinks are counted for uplinks a second. */
+/** The window in which uplinks are counted for uplinks per second. */
 export const RATE_WINDOW: Milliseconds = Minutes(1);
-/** Independent locks exceed their mean by more than three standard deviations at about one moment of a thousand. */
+/** Independent locks exceed their mean by more than three standard deviations about once in a thousand moments. */
 const DEVIATIONS = 3;
 /**
- * A minute of the day is a rush, and no accident of who is in the sample, where it counts more of the sample than the
- * hour's mean, five deviations of chance, and five. Days do not add up here: a lock's daily ping keeps its minute.
+ * A minute of the day is a rush, and not an artefact of the sample, if it has more events of the sample than the hour's
+ * mean, five standard deviations, and five. Days are not independent here: a lock's daily ping keeps its minute.
  */
 const RUSH = { deviations: 5, least: 5 } as const;
 
 export interface SizingOptions extends Pick<VirtualOptions, 'seed' | 'pace' | 'worldOf'> {
   readonly locks: number;
-  /** The most locks to simulate; a larger fleet is reckoned from them. */
+  /** The most locks to simulate; a larger fleet is estimated from them. */
   readonly sample: number;
-  /** How long is measured, in whole days. */
+  /** The length of the measurement, whole days. */
   readonly days: number;
-  /** When it begins: a midnight (UTC), ms since the epoch. */
+  /** The start of the measurement: a midnight (UTC), ms since the epoch. */
   readonly startMs: number;
   readonly mix: readonly MixPart[];
   readonly wire: WireSize;
-  readonly orders?: CommandOrder;
+  readonly commandSchedule?: CommandSchedule;
 }
 
-/** What a part of the fleet moves in a month of 30 days. */
+/** The monthly traffic of a part of the fleet, for 30 days. */
 export interface PartSize {
-  /** As it was typed in the mix. */
+  /** As typed in the mix. */
   readonly name: string;
   readonly locks: number;
   readonly sampled: number;
   /** Of all its locks together. */
   readonly month: MonthSize;
-  /** Null where the locks' world has no battery of its own. */
+  /** Null where the locks' world has no battery. */
   readonly battery: BatterySize | null;
 }
 
@@ -66,10 +65,10 @@ export interface MonthSize {
   readonly bytes: Estimate;
 }
 
-/** An hour of the day (UTC). */
+/** The load in an hour of the day (UTC). */
 export interface HourSize {
   readonly hour: number;
-  /** Connections that stand at once, on the average. */
+  /** Mean number of open connections. */
   readonly connected: Estimate;
   readonly connectedPeak: number;
   /** In the hour's busiest minute. */
@@ -89,7 +88,7 @@ export interface Sizing {
   readonly hours: readonly HourSize[];
 }
 
-/** A run that goes on as far as it is told to, and says at its end what it measured. */
+/** A run that is advanced in steps, and at its end returns what it measured. */
 export class SizingRun {
   readonly endMs: number;
   readonly #options: SizingOptions;
@@ -98,11 +97,11 @@ export class SizingRun {
   readonly #run: VirtualRun;
   readonly #traffic: Traffic;
   readonly #load: LoadProfile;
-  /** Of each lock, when the measure begins; undefined until then. */
+  /** Consumption of each lock before the measurement; undefined until it starts. */
   #usedBefore: ReadonlyMap<Mac, UsedCharge | null> | undefined;
 
   constructor(options: SizingOptions) {
-    const { seed, pace, worldOf, startMs, days, orders, mix } = options;
+    const { seed, pace, worldOf, startMs, days, commandSchedule, mix } = options;
     this.#options = options;
     this.endMs = startMs + Days(days);
     this.#strata = drawStrata(mix, options.locks, options.sample);
@@ -129,9 +128,9 @@ export class SizingRun {
       },
       ...(pace && { pace }),
       ...(worldOf && { worldOf }),
-      ...(orders && { orders }),
+      ...(commandSchedule && { commandSchedule }),
     });
-    this.#locksOf = dealt(this.#run, this.#strata);
+    this.#locksOf = locksByStratum(this.#run, this.#strata);
     const weights = new Map<Mac, number>();
     for (const [stratum, macs] of this.#locksOf) for (const mac of macs) weights.set(mac, weightOf(stratum));
     this.#traffic = new Traffic(options.wire, startMs, this.endMs);
@@ -147,7 +146,7 @@ export class SizingRun {
     return this.#run.locks.length;
   }
 
-  /** Goes on to `untilMs`, at most to the end. */
+  /** Advances to `untilMs`, at most to the end. */
   advance(untilMs: number): void {
     const { startMs } = this.#options;
     if (this.#usedBefore === undefined && untilMs >= startMs) {
@@ -157,15 +156,15 @@ export class SizingRun {
     this.#run.advance(untilMs);
   }
 
-  /** What each lock has taken out of its battery; null for one whose world has none. */
+  /** The consumption of each lock so far; null for one whose world has no battery. */
   #used(atMs: number): ReadonlyMap<Mac, UsedCharge | null> {
     return new Map(this.#run.locks.map(({ mac, battery }) => [mac, battery?.used(atMs) ?? null]));
   }
 
-  /** What was measured. To be asked once, when the run is over. */
+  /** The result. To be called once, at the end of the run. */
   finish(): Sizing {
-    this.#traffic.settle();
-    this.#load.settle();
+    this.#traffic.finish();
+    this.#load.finish();
     const { locks, days } = this.#options;
     const parts = this.#strata.map((stratum) => this.#partSize(stratum));
     const total = monthSize((name) => sumOf(parts.map(({ month }) => month[name])));
@@ -214,14 +213,14 @@ export class SizingRun {
           ),
         ),
       );
-      const reckoned = Math.min(
+      const estimated = Math.min(
         this.#options.locks,
         connected.value + DEVIATIONS * Math.sqrt(Math.max(0, spread.value)),
       );
       return {
         hour,
         connected,
-        connectedPeak: isWhole ? (this.#load.mostConnected[hour] ?? 0) : reckoned,
+        connectedPeak: isWhole ? (this.#load.mostConnected[hour] ?? 0) : estimated,
         connectsPerMinutePeak: connects[hour]?.peak ?? 0,
         uplinksPerSecond: (uplinks[hour]?.mean ?? 0) / (RATE_WINDOW / Seconds(1)),
         uplinksPerSecondPeak: (uplinks[hour]?.peak ?? 0) / (RATE_WINDOW / Seconds(1)),
@@ -230,9 +229,9 @@ export class SizingRun {
   }
 
   /**
-   * A mean and a busiest minute for each hour of the day. Where all locks were simulated the minute was measured. A
-   * sample's busiest minute would say more of the sample than of the fleet: there it is the hour's mean, or that of a
-   * minute of the day in which locks act together, and what chance adds to as many locks that act each for itself.
+   * A mean and a busiest minute for each hour of the day. Where all locks were simulated the minute is measured. A
+   * sample's busiest minute would depend on the sample more than on the fleet: there the peak is the hour's mean, or a
+   * rush (a minute of the day in which locks act together), plus the random deviation of that many independent locks.
    */
   #peaks(minutes: Float64Array, isWhole: boolean): { mean: number; peak: number }[] {
     const { locks } = this.#options;
@@ -246,28 +245,28 @@ export class SizingRun {
       const rush = (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.least) * (locks / this.sampled);
       const most = mine.reduce((a, b) => Math.max(a, b), 0);
       const typical = most > rush ? most : mean;
-      // A rush is the same each day: chance adds to what the others do.
+      // A rush recurs each day; the random deviation is that of the other locks.
       return { mean, peak: typical + DEVIATIONS * Math.sqrt(mean) };
     });
   }
 }
 
-/** Of so many locks in all, each part is dealt just as many as are simulated of it. */
+/** The mix of the simulated locks: each part has as many as are sampled of it. */
 function mixOf(strata: readonly Stratum[]): MixPart[] {
   return strata.map(({ part, sampled }) => ({ ...part, weight: sampled }));
 }
 
-/** The simulated locks of each part: the fleet deals its mix in the order of its locks. */
-function dealt(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMap<Stratum, readonly Mac[]> {
+/** The simulated locks of each part: the fleet assigns its mix in the order of its locks. */
+function locksByStratum(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMap<Stratum, readonly Mac[]> {
   const mix = mixOf(strata);
   const locksOf = new Map<Stratum, Mac[]>(strata.map((stratum) => [stratum, []]));
-  const order = dealMix(mix, run.locks.length);
+  const order = assignMix(mix, run.locks.length);
   for (const [index, { mac }] of run.locks.entries()) {
     const stratum = strata[mix.indexOf(order[index] as MixPart)];
     if (stratum !== undefined) locksOf.get(stratum)?.push(mac);
   }
   for (const [{ sampled }, macs] of locksOf)
-    if (macs.length !== sampled) throw new Error('the mix was not dealt as it was drawn');
+    if (macs.length !== sampled) throw new Error('the mix was not assigned as it was drawn');
   return locksOf;
 }
 

@@ -1,19 +1,19 @@
 /**
- * Counts the traffic of locks in a virtual run, as the gateway would meter it (the sizes are those of
- * wire-size.ts): connections, messages, keepalives and bytes, lock by lock.
+ * Counts the traffic of locks in a virtual run as the gateway would meter it (with the sizes of wire-size.ts):
+ * connections, messages, keepalives and bytes, by lock.
  *
- * A lock says PINGREQ after each keepalive in which it had nothing else to say (MQTT 3.1.1, 3.1.2.10). No lock makes an
- * event of that, so they are reckoned from the silence before each event.
+ * A lock sends PINGREQ after each keepalive without other traffic (MQTT 3.1.1, 3.1.2.10). Locks report no event for it,
+ * so the number is computed from the silence before each event.
  */
 
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
-import type { VirtualSink } from '../fleet/virtual.js';
+import type { VirtualSink } from '../fleet/virtual-run.js';
 import type { LinkEnd } from '../link/memory-link.js';
 import type { WireBytes, WireSize } from '../link/wire-size.js';
 
-/** What one lock moved. */
+/** The traffic of one lock. */
 export interface LockTraffic {
   readonly connections: number;
   readonly messagesUp: number;
@@ -25,7 +25,7 @@ export interface LockTraffic {
 }
 
 type Counting = { -readonly [Name in keyof LockTraffic]: LockTraffic[Name] } & {
-  /** When the lock last said or heard something on its connection, ms since the epoch; null while there is none. */
+  /** The last traffic on its connection, ms since the epoch; null while it has none. */
   lastMs: number | null;
 };
 
@@ -38,10 +38,7 @@ export class Traffic implements Required<VirtualSink> {
   readonly #toMs: number;
   readonly #locks = new Map<Mac, Counting>();
 
-  /**
-   * What happens before `fromMs`, or at `toMs` or later, is not counted, though connections may go on through either;
-   * ms since the epoch.
-   */
+  /** Only events in [fromMs, toMs) are counted, though connections may span either end; ms since the epoch. */
   constructor(wire: WireSize, fromMs: number, toMs: number) {
     this.#wire = wire;
     this.#fromMs = fromMs;
@@ -79,12 +76,12 @@ export class Traffic implements Required<VirtualSink> {
     if (this.#isMeasured(atMs) && cause === 'closed') add(lock, this.#wire.close);
   }
 
-  /** Reckons what is due by now on connections that still stand. To be called at the end of the run. */
-  settle(): void {
+  /** Counts the keepalives of connections that are still open. To be called at the end of the run. */
+  finish(): void {
     for (const lock of this.#locks.values()) this.#silentUntil(lock, this.#toMs);
   }
 
-  /** What a lock moved; nothing where it was never heard of. */
+  /** The traffic of a lock; zero for an unknown one. */
   of(mac: Mac): LockTraffic {
     return this.#lock(mac);
   }
@@ -110,7 +107,7 @@ export class Traffic implements Required<VirtualSink> {
     return lock;
   }
 
-  /** What is said at the very moment at which a PINGREQ would be due takes its place. */
+  /** Counts keepalives since the last traffic. A message at the very moment of a PINGREQ takes its place. */
   #silentUntil(lock: Counting, atMs: number): void {
     if (lock.lastMs === null) return;
     for (let dueMs = lock.lastMs + KEEPALIVE; dueMs < atMs; dueMs += KEEPALIVE) {

@@ -1,4 +1,6 @@
-/** Holds what the locks wrote down against what a scenario expects. Pure: it reads a record and says what it finds. */
+/**
+ * Checks the record of the locks against the expectations of a scenario. Pure: it reads a record and returns verdicts.
+ */
 import { placeOf } from '../world/routes/city.js';
 import type {
   Carried,
@@ -8,10 +10,10 @@ import type {
   PingsInARow,
   ScenarioExpectation,
 } from './expectation.js';
-import { type LockRecord, pingText, type RecordedPing } from './record.js';
+import { type LockRecord, pingText, type RecordedPing } from './lock-record.js';
 import { momentText, type Scenario } from './scenario.js';
 
-/** What came of one expectation. */
+/** The result of one expectation. */
 export interface ScenarioVerdict {
   readonly expectation: ScenarioExpectation;
   readonly isMet: boolean;
@@ -19,12 +21,12 @@ export interface ScenarioVerdict {
   readonly seen: string;
 }
 
-/** How far from a place a ping is near it. */
+/** The distance up to which a ping is near a place. */
 const NEAR_METERS = 150;
-/** Pings that a message shows. */
+/** How many pings a message shows. */
 const SHOWN = 6;
 
-/** Judges all expectations, in their order. */
+/** Checks all expectations, in order. */
 export function checkScenario(scenario: Scenario, records: ReadonlyMap<string, LockRecord>): ScenarioVerdict[] {
   const check = new Check(scenario, records);
   return scenario.expectations.map((expectation) => check.judge(expectation));
@@ -33,7 +35,7 @@ export function checkScenario(scenario: Scenario, records: ReadonlyMap<string, L
 class Check {
   readonly #scenario: Scenario;
   readonly #records: ReadonlyMap<string, LockRecord>;
-  /** The ping that the expectation before found, by lock; undefined where it found none. */
+  /** By lock, the ping that the previous expectation found; undefined where it found none. */
   readonly #found = new Map<string, RecordedPing | undefined>();
 
   constructor(scenario: Scenario, records: ReadonlyMap<string, LockRecord>) {
@@ -48,7 +50,7 @@ class Check {
     return { expectation, isMet: seen === undefined, seen: seen ?? '' };
   }
 
-  /** Undefined where it is met. */
+  /** What was seen instead; undefined where the expectation is met. */
   #seenInstead(expectation: ScenarioExpectation, record: LockRecord): string | undefined {
     switch (expectation.kind) {
       case 'ping':
@@ -73,7 +75,7 @@ class Check {
     if (isNext && before === undefined) return 'the ping before it was not found';
     const afterMs = isNext && before !== undefined ? before.madeMs : expected.afterMs;
     const span = { afterMs, untilMs: expected.untilMs };
-    // What was made at the same moment may be next all the same.
+    // A ping of the same moment may be the next one.
     const from = isNext && before !== undefined ? record.pings.indexOf(before) + 1 : 0;
     const rest = { pings: record.pings.slice(from) };
     const matching = this.#matching(rest, span, expected.pattern, expected.carried);
@@ -93,7 +95,7 @@ class Check {
     return undefined;
   }
 
-  /** Where pings do not follow each other as they should; undefined where they do. */
+  /** Where the interval between pings is wrong; undefined where none is. */
   #uneven(
     pings: readonly RecordedPing[],
     { span, give, lasts }: NonNullable<ExpectedPing['every']>,
@@ -206,7 +208,7 @@ class Check {
     return east * east + north * north <= NEAR_METERS * NEAR_METERS;
   }
 
-  /** The pings around a moment, so that who reads sees what came instead. */
+  /** The pings around a moment, so that the reader sees what came instead. */
   #nearby({ pings }: LockRecord, atMs: number): string {
     if (pings.length === 0) return 'the lock made no ping at all';
     const next = pings.findIndex(({ madeMs }) => madeMs >= atMs);
@@ -228,7 +230,7 @@ function fits({ uplink: { body } }: RecordedPing, { reason, kind }: PingPattern)
   return body.reason === reason && (kind === null || body.kind === kind);
 }
 
-/** What a ping carries, by the names that people read in JSON. */
+/** A ping's values by their names in JSON. */
 function membersOf({ body, power }: RecordedPing['uplink']): Readonly<Record<string, unknown>> {
   const { mode, rideTracking, airplane, recovery } = power;
   const settings = { mode, ride_tracking: rideTracking, airplane, recovery };

@@ -1,18 +1,18 @@
-/** What is expected of a scenario's run: read from what a person wrote, and said again in a sentence. */
+/** The expectations of a scenario: parsed from the file, and described in a sentence. */
 import type { Milliseconds } from '../../proto/clock.js';
 import type { Command, CommandResult, Ping } from '../../proto/wire/ping.js';
+import { parseSpan } from '../device-event/quantity-text.js';
 import type { Place } from '../world/routes/city.js';
-import { parseSpan } from '../world/span-words.js';
 import type { ExpectationText } from './schema.js';
 
-/** Which pings are meant. */
+/** Selects pings. */
 export interface PingPattern {
   readonly reason: string;
-  /** Null for whatever type. */
+  /** Null for any type. */
   readonly kind: Ping['kind'] | null;
 }
 
-/** One of a row of pings: so many, or one or more. */
+/** An element of a list of pings: a number of them, or one or more. */
 export interface PingsInARow extends PingPattern {
   readonly times: number | 'repeated';
 }
@@ -23,14 +23,14 @@ export interface Comparison {
   readonly value: number | null;
 }
 
-/** What pings must carry besides. */
+/** What the selected pings must contain. */
 export interface Carried {
   readonly words: readonly (readonly [member: string, value: string | boolean])[];
   readonly numbers: readonly (readonly [member: string, comparison: Comparison])[];
   readonly near: Place | null;
 }
 
-/** What all expectations have. Times are ms since the epoch; a span's last moment does not belong to it. */
+/** What all expectations have in common. Times are ms since the epoch; the end of a span is exclusive. */
 interface Expected {
   readonly line: number;
   /** The name of the lock. */
@@ -45,14 +45,14 @@ export interface ExpectedPing extends Expected {
   readonly kind: 'ping';
   readonly pattern: PingPattern;
   readonly carried: Carried;
-  /** Whether the span begins with the ping that the expectation before found. */
+  /** Whether the span starts at the ping that the previous expectation found. */
   readonly isNext: boolean;
-  /** The first must come this soon; null where that is not asked. */
+  /** The first must come within this time; null for no limit. */
   readonly within: Milliseconds | null;
   readonly every: { readonly span: Milliseconds; readonly give: Milliseconds; readonly lasts: Milliseconds } | null;
   readonly atLeast: number;
   readonly atMost: number;
-  /** The other side gets them no sooner; null where that is not asked. */
+  /** They must be acknowledged no earlier; null for no limit. */
   readonly arrivesAfterMs: number | null;
 }
 
@@ -70,7 +70,7 @@ export type ScenarioExpectation =
 
 type Key = keyof ExpectationText;
 
-/** What may go with each kind, and must. */
+/** The keys of each kind of expectation. */
 const KINDS: readonly { readonly key: Key; readonly may: readonly Key[] }[] = [
   {
     key: 'ping',
@@ -93,26 +93,26 @@ const KINDS: readonly { readonly key: Key; readonly may: readonly Key[] }[] = [
   { key: 'silent', may: ['after', 'until', 'give'] },
 ];
 
-/** How much earlier or later than `every` says a ping may come, where nothing else is said. */
+/** The default tolerance of `every`. */
 const GIVE: Milliseconds = 1000;
-/** How long a connection may take to be made or ended, where nothing else is said. */
+/** The default tolerance for the start and end of connections. */
 const LINK_GIVE: Milliseconds = 60_000;
 
-/** What reading an expectation needs of the scenario around it. */
+/** What parsing an expectation needs from the scenario. */
 export interface ExpectationContext {
   readonly line: number;
   readonly lock: string;
-  /** The lock's name where there are several, as a sentence begins. */
+  /** The lock's name where there are several, as the start of a sentence. */
   readonly subject: string;
   readonly startMs: number;
   readonly endMs: number;
-  /** The moment that a text names; tells of a mistake, and gives undefined, where it names none. */
+  /** The time that a text names; reports a mistake and returns undefined where it names none. */
   readonly moment: (text: string, key: Key) => number | undefined;
   readonly place: (name: string) => Place | undefined;
   readonly wrong: (message: string, key?: Key) => undefined;
 }
 
-/** Reads one; mistakes are told, and then it gives undefined. */
+/** Parses one expectation; reports mistakes to the context, and then returns undefined. */
 export function readExpectation(text: ExpectationText, context: ExpectationContext): ScenarioExpectation | undefined {
   const kinds = KINDS.filter(({ key }) => text[key] !== undefined);
   const [kind] = kinds;
@@ -155,7 +155,7 @@ function readSpanOfTime(text: ExpectationText, context: ExpectationContext): Exp
   const afterMs = text.after === undefined ? startMs : context.moment(text.after, 'after');
   const untilMs = text.until === undefined ? endMs : context.moment(text.until, 'until');
   if (afterMs === undefined || untilMs === undefined) return undefined;
-  if (untilMs < afterMs) return context.wrong('until lies before after: expected a later time', 'until');
+  if (untilMs < afterMs) return context.wrong('until is before after: expected a later time', 'until');
   return { line, lock, afterMs, untilMs, sentence: sentenceOf(text, context.subject) };
 }
 
@@ -175,7 +175,7 @@ function readPing(
     return context.wrong('every and for go together: expected both, such as every: 10 s and for: 1 min');
   if (every === 0) return context.wrong('every is 0: expected more', 'every');
   if (text.count !== undefined && (text.at_least ?? text.at_most) !== undefined)
-    return context.wrong('count says it all: expected no at_least or at_most beside it', 'count');
+    return context.wrong('count is exact: expected no at_least or at_most with it', 'count');
   if ((text.at_most ?? Number.POSITIVE_INFINITY) < (text.at_least ?? 0))
     return context.wrong(`at_most is ${text.at_most}: expected no less than at_least`, 'at_most');
   if (give !== null && every === null) return context.wrong('give goes with every: expected both', 'give');
@@ -195,7 +195,7 @@ function readPing(
   };
 }
 
-/** Null where it is left out; undefined where it is wrong, which has been told then. */
+/** Null where it is left out; undefined where it is wrong, which has been reported then. */
 function readSpan(
   text: ExpectationText,
   key: 'within' | 'every' | 'give' | 'for',
@@ -240,12 +240,12 @@ function rowOf(text: string): PingsInARow {
   return { ...patternOf(text), times: 1 };
 }
 
-/** An expectation as a sentence, in the words in which it was written. */
+/** An expectation as a sentence, in the words of the file. */
 function sentenceOf(text: ExpectationText, subject: string): string {
   const parts: string[] = [];
   if (text.never !== undefined) parts.push(`never ${text.never}`);
   else if (text.exactly !== undefined) parts.push(`exactly ${text.exactly.join(', ') || 'nothing'}`);
-  else if (text.command !== undefined) parts.push(`command ${text.command} ends ${text.result ?? 'ok'}`);
+  else if (text.command !== undefined) parts.push(`command ${text.command} ends with ${text.result ?? 'ok'}`);
   else if (text.connected !== undefined) parts.push('connected');
   else if (text.silent !== undefined) parts.push('silent');
   else parts.push(text.ping ?? `then ${text.next}`);

@@ -1,28 +1,28 @@
 /**
- * Plays a scenario: makes its locks and their worlds, lets happen what was planned, keeps what the locks wrote down.
- * Where the locks connect to, who sends commands and who speaks for a phone are for whoever plays it: without a gateway
- * (scenario/virtual.ts) or against one.
+ * Plays a scenario: makes its locks and their worlds, schedules the events, and records the locks' diaries. The caller
+ * provides the links and the actors, without a gateway (virtual-scenario.ts) or against one
+ * (cli/commands/sim/scenario/live.ts).
  */
 import { type Clock, type Milliseconds, Minutes, type Timer } from '../../proto/clock.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
 import { stepInPlace } from '../../proto/power/step/step.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Command, LockState, PingUplink } from '../../proto/wire/ping.js';
-import { actWith, type BugOrder, linkWith, shareBugs } from '../faults/bugs.js';
+import { assignBugs, type BugAssignment, linkWithBugs, stepWithBugs } from '../faults/bugs.js';
 import { drawMac } from '../fleet/fleet.js';
 import type { OpenLink } from '../link/link.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import { Lock } from '../lock/lock.js';
 import { Prng } from '../prng.js';
 import { DirectedWorld } from '../world/directed-world.js';
-import { LockRecord } from './record.js';
+import { LockRecord } from './lock-record.js';
 import type { Scenario, ScenarioEvent, ScenarioLock } from './scenario.js';
 
-/** Who acts upon locks from elsewhere. Both may take their time; what comes of it the locks' diaries tell. */
+/** Those who act on locks from outside. Both may be asynchronous; the locks' diaries show the result. */
 export interface Actors {
   /** Sends a command. */
   command(mac: Mac, command: Command): void;
-  /** Sends what a phone says for a lock, and calls `acknowledged` when the other side has it. */
+  /** Sends a phone's ping for a lock, and calls `acknowledged` once it is acknowledged. */
   phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void;
 }
 
@@ -30,23 +30,23 @@ export interface ScenarioPlayOptions {
   readonly scenario: Scenario;
   readonly seed: string;
   readonly clock: Clock;
-  /** When it begins by that clock, ms since the epoch: the scenario's own start, or another one. */
+  /** The start by that clock, ms since the epoch: the scenario's own start, or another time. */
   readonly startMs: number;
-  /** Who the locks are, in the scenario's order. */
+  /** The MACs of the locks, in the scenario's order. */
   readonly macs: readonly Mac[];
   readonly openLink: OpenLink;
   readonly actors: Actors;
-  /** How often the locks booted before, and their phones: more than in any run before against the same gateway. */
+  /** How often locks and phones have booted before: more than in any earlier run against the same gateway. */
   readonly bootsBefore?: number;
-  readonly bugs?: readonly BugOrder[];
-  /** Told of each line of the locks' diaries, by the clock's time. */
+  readonly bugs?: readonly BugAssignment[];
+  /** Called with each entry of the locks' diaries; times are the clock's. */
   readonly diary?: (mac: Mac, atMs: number, entry: DiaryEntry) => void;
 }
 
 const FIRMWARE_VERSION = '2.4.1';
-/** A phone knows its place about as well as that. */
+/** The accuracy of a phone's position. */
 const PHONE_UNCERTAINTY_METERS = 12;
-/** Among how many MACs one with the wanted minute is looked for: some seventy have it. */
+/** How many MACs are drawn to find one with the wanted minute: some seventy of them have it. */
 const MACS_TRIED = 100_000;
 
 interface Player {
@@ -58,11 +58,11 @@ interface Player {
 
 export class ScenarioPlay {
   readonly locks: readonly Lock[];
-  /** What each lock wrote down, by its name, in the scenario's time. */
+  /** The record of each lock, by its name, in the scenario's time. */
   readonly records: ReadonlyMap<string, LockRecord>;
   readonly #options: ScenarioPlayOptions;
   readonly #players: ReadonlyMap<string, Player>;
-  /** What lies between the scenario's time and the clock's. */
+  /** The difference between the clock and the scenario's time. */
   readonly #shift: Milliseconds;
   readonly #timers: Timer[] = [];
 
@@ -70,7 +70,7 @@ export class ScenarioPlay {
     const { scenario, macs } = options;
     this.#options = options;
     this.#shift = options.startMs - scenario.startMs;
-    const bugs = shareBugs(options.bugs ?? [], scenario.locks.length);
+    const bugs = assignBugs(options.bugs ?? [], scenario.locks.length);
     const players = scenario.locks.map((lock, index): [string, Player] => {
       const mac = macs[index];
       if (mac === undefined) throw new Error(`the lock ${lock.name} has no MAC`);
@@ -86,22 +86,22 @@ export class ScenarioPlay {
     return this.#options.scenario.endMs + this.#shift;
   }
 
-  #player(lock: ScenarioLock, mac: Mac, bugs: Parameters<typeof actWith>[0]): Player {
+  #player(lock: ScenarioLock, mac: Mac, bugs: Parameters<typeof stepWithBugs>[0]): Player {
     const { scenario, clock, openLink, bootsBefore, diary } = this.#options;
-    // By its name, so that a lock lives the same whatever its MAC.
+    // By name, so that a lock's life does not depend on its MAC.
     const prng = new Prng(this.#options.seed).fork(lock.name);
     const { city, places, files } = scenario;
-    const { beginning, place } = lock;
-    const world = new DirectedWorld({ prng: prng.fork('world'), city, beginning, place, places, files });
+    const { initialState, place } = lock;
+    const world = new DirectedWorld({ prng: prng.fork('world'), city, initialState, place, places, files });
     const record = new LockRecord();
     const made = new Lock({
       mac,
       firmwareVersion: FIRMWARE_VERSION,
       clock,
       world,
-      openLink: linkWith(bugs, openLink),
+      openLink: linkWithBugs(bugs, openLink),
       chance: prng.fork('lock').uint32(),
-      act: actWith(bugs, stepInPlace),
+      stepFunction: stepWithBugs(bugs, stepInPlace),
       diary: (_mac, atMs, entry) => {
         record.note(atMs - this.#shift, entry);
         diary?.(mac, atMs, entry);
@@ -111,21 +111,21 @@ export class ScenarioPlay {
     return { lock: made, world, record, phoneSequence: 0 };
   }
 
-  /** Gives the locks power and lets things happen from now on; to be called when the clock shows the start. */
+  /** Starts the locks and schedules the events; to be called when the clock shows the start. */
   start(): void {
     for (const event of this.#options.scenario.events) this.#plan(event);
     for (const { lock } of this.#players.values()) lock.start();
   }
 
-  #plan({ atMs, locks, happening }: ScenarioEvent): void {
+  #plan({ atMs, locks, deviceEvent }: ScenarioEvent): void {
     const dueMs = atMs + this.#shift;
     for (const name of locks) {
       const player = this.#players.get(name);
       if (player === undefined) throw new Error(`there is no lock ${name}`);
-      if (happening.type !== 'command') player.world.tell(happening, dueMs);
-      if (happening.type === 'command')
-        this.#at(dueMs, () => this.#options.actors.command(player.lock.mac, happening.command));
-      else if (happening.type === 'phone') this.#at(dueMs, () => this.#speak(player, happening.lockState, dueMs));
+      if (deviceEvent.type !== 'command') player.world.schedule(deviceEvent, dueMs);
+      if (deviceEvent.type === 'command')
+        this.#at(dueMs, () => this.#options.actors.command(player.lock.mac, deviceEvent.command));
+      else if (deviceEvent.type === 'phone') this.#at(dueMs, () => this.#speak(player, deviceEvent.lockState, dueMs));
     }
   }
 
@@ -134,7 +134,7 @@ export class ScenarioPlay {
     this.#timers.push(clock.after(dueMs - clock.now(), act));
   }
 
-  /** A phone says what it does, with what the lock has told it and its own place. */
+  /** A phone reports what it does, with the lock's last known state and its own position. */
   #speak(player: Player, lockState: LockState, atMs: number): void {
     const { lock, world, record } = player;
     const { power, batteryPercent, ebikeVolts, tetherState } = lock.state;
@@ -163,14 +163,14 @@ export class ScenarioPlay {
     });
   }
 
-  /** How many pings nobody has acknowledged. */
+  /** How many pings have not been acknowledged. */
   get unacknowledged(): number {
     let count = 0;
     for (const record of this.records.values()) count += record.unacknowledged;
     return count;
   }
 
-  /** Takes the power from all of them at once, each connection closed in good order. */
+  /** Switches all locks off at once; each connection is closed properly. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) timer.cancel();
     await Promise.all(this.locks.map((lock) => lock.stop()));
@@ -178,12 +178,12 @@ export class ScenarioPlay {
 }
 
 /**
- * The MACs of a scenario's locks, the same for the same seed: each with its daily ping at the minute that the scenario
- * says, moved by as much as the run's start is.
+ * The MACs of a scenario's locks, the same for the same seed. Each has its daily ping at the minute that the scenario
+ * gives, shifted as the start of the run is.
  */
 export function scenarioMacs(scenario: Scenario, seed: string, startMs: number): Mac[] {
   const shiftMinutes = Math.floor((startMs - scenario.startMs) / Minutes(1));
-  // By the scenario's name too, so that several can be played against one gateway.
+  // The scenario's name is included so that several can be played against one gateway.
   const prng = new Prng(seed).fork(`macs of ${scenario.name}`);
   const taken = new Set<Mac>();
   return scenario.locks.map(({ dailyPingMinute }) => {

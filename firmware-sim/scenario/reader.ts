@@ -1,6 +1,7 @@
 /**
- * Reads a scenario file: YAML, held to the schema, then to what only its whole can tell (places, locks, times, the
- * order of things). All mistakes of a file are told at once, each with its line and what was expected there.
+ * Reads a scenario file: YAML, validated against the schema, then checked for what involves several of its values
+ * (places, locks, times, order). All mistakes of a file are reported together, each with its line and what was
+ * expected.
  */
 import path from 'node:path';
 import { Errors } from 'typebox/value';
@@ -10,27 +11,27 @@ import { LockgateError } from '../../proto/errors.js';
 import { ruleRow } from '../../proto/power/rules.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
 import { isDatable } from '../../proto/wire/ping-json.js';
-import { type DeviceEvent, type Goal, parseDeviceEvent } from '../world/device-event.js';
+import { type Destination, type DeviceEvent, parseDeviceEvent } from '../device-event/device-event.js';
+import { parseMoment, parseSpan, parseTimeOfDay } from '../device-event/quantity-text.js';
+import { readTextFile } from '../text-file.js';
 import { AMSTERDAM, type City, type Place, placeOf } from '../world/routes/city.js';
-import { FARTHEST_METERS, readWayFile } from '../world/routes/way-file.js';
+import { FARTHEST_METERS, readRouteInCity } from '../world/routes/route-file.js';
 import type { WaypointPath } from '../world/routes/waypoint-route.js';
-import { parseMoment, parseSpan, parseTimeOfDay } from '../world/span-words.js';
-import { readTextFile } from '../world/text-file.js';
 import { readExpectation, type ScenarioExpectation } from './expectation.js';
 import type { Scenario, ScenarioEvent, ScenarioLock } from './scenario.js';
 import { type EventText, type ExpectationText, type LockText, SCENARIO_SCHEMA, type ScenarioText } from './schema.js';
 import { mistakesOf } from './schema-mistakes.js';
 import { escaped, type Mistake, MOST_SCENARIO_BYTES, readYaml } from './yaml.js';
 
-/** When scenarios begin where they don't say: a Monday morning, and not today, so that they repeat. */
+/** The default start: a fixed Monday morning, so that runs can be repeated. */
 const DEFAULT_START = '2026-01-05T08:00:00Z';
 const DEFAULT_BATTERY = 80;
-/** Mistakes that are told of one file. */
+/** The most mistakes that are reported of one file. */
 const MOST_MISTAKES = 20;
-/** Events of a scenario, repeated ones counted each time: bounds what a run holds. */
+/** The most events of a scenario, repeated ones counted each time; it bounds the memory of a run. */
 const MOST_EVENTS = 20_000;
 const MOST_DAYS = 366;
-const MOST_WAY_FILES = 50;
+const MOST_ROUTE_FILES = 50;
 const MOMENT_EXPECTED = 'a time such as 08:10, day 2 08:10 or +90 s, or the name of an event';
 
 /** A scenario that can't be played. `messages` has all mistakes, each as `FILE:LINE: …`. */
@@ -47,7 +48,7 @@ export class ScenarioMistakes extends LockgateError {
 /**
  * Reads a file.
  *
- * @throws ScenarioMistakes for what is in it
+ * @throws ScenarioMistakes for mistakes in its content
  * @throws LockgateError `input-file` where it can't be read
  */
 export async function readScenarioFile(file: string): Promise<Scenario> {
@@ -55,9 +56,9 @@ export async function readScenarioFile(file: string): Promise<Scenario> {
 }
 
 /**
- * Reads the text of a file. Ways that it names are looked for beside it.
+ * Reads the text of a file. Route files that it names are relative to its folder.
  *
- * @throws ScenarioMistakes for what is in it
+ * @throws ScenarioMistakes for mistakes in its content
  */
 export async function parseScenario(text: string, file: string): Promise<Scenario> {
   const { value, lineOf, mistakes } = readYaml(text);
@@ -75,7 +76,7 @@ function refusal(file: string, mistakes: readonly Mistake[]): ScenarioMistakes {
   return new ScenarioMistakes(ordered.map(({ line, message }) => `${file}:${line}: ${message}`));
 }
 
-/** One file that the schema has let through. */
+/** One file that conforms to the schema. */
 class Reading {
   readonly mistakes: Mistake[] = [];
   readonly #text: ScenarioText;
@@ -83,7 +84,7 @@ class Reading {
   readonly #lineOf: (pointer: string) => number;
   readonly #places = new Map<string, Place>();
   readonly #files = new Map<string, WaypointPath>();
-  /** When events that have a name happen first. */
+  /** The first time of each event that has a name. */
   readonly #named = new Map<string, number>();
   #city: City = AMSTERDAM;
   #startMs = 0;
@@ -154,7 +155,8 @@ class Reading {
           : { eastMeters: text.east, northMeters: text.north };
       this.#places.set(name, place);
       const isFar = Math.abs(place.eastMeters) > FARTHEST_METERS || Math.abs(place.northMeters) > FARTHEST_METERS;
-      if (isFar) this.#wrong(`/places/${escaped(name)}`, `${name} is far away: expected within 100 km of the middle`);
+      if (isFar)
+        this.#wrong(`/places/${escaped(name)}`, `${name} is too far away: expected within 100 km of the middle`);
     }
   }
 
@@ -162,7 +164,7 @@ class Reading {
     const place = this.#places.get(name);
     if (place !== undefined) return place;
     const names = [...this.#places.keys()];
-    const expected = names.length === 0 ? 'one that stands under places' : `one of ${names.join(', ')}`;
+    const expected = names.length === 0 ? 'one that is defined under places' : `one of ${names.join(', ')}`;
     return this.#wrong(pointer, `there is no place ${JSON.stringify(name)}: expected ${expected}`);
   }
 
@@ -174,7 +176,7 @@ class Reading {
         name,
         place: place ?? { eastMeters: 0, northMeters: 0 },
         dailyPingMinute: this.#dailyPing(text, `${pointer}/daily_ping`),
-        beginning: {
+        initialState: {
           lockState: text?.lock_state ?? 'locked',
           batteryPercent: text?.battery ?? DEFAULT_BATTERY,
           power: powerOf(text),
@@ -187,7 +189,7 @@ class Reading {
     });
   }
 
-  /** Where nothing is said an hour before the start, so that nothing disturbs a short scenario. */
+  /** By default an hour before the start, so that the daily ping does not disturb a short scenario. */
   #dailyPing(text: LockText | null, pointer: string): number {
     if (text?.daily_ping === undefined) return ((((this.#startMs / Minutes(1) - 60) % 1440) + 1440) % 1440) | 0;
     const ofDay = parseTimeOfDay(text.daily_ping);
@@ -195,7 +197,7 @@ class Reading {
     return Math.floor((ofDay ?? 0) / Minutes(1));
   }
 
-  /** @returns the names, all locks where there is one only and none is named */
+  /** @returns the names; where none is given and there is only one lock, that one */
   #lockNames(text: string | readonly string[] | undefined, locks: readonly ScenarioLock[], pointer: string): string[] {
     const known = locks.map(({ name }) => name);
     if (text === undefined) {
@@ -220,9 +222,10 @@ class Reading {
       const spelled = typeof text.do === 'string' ? [text.do] : text.do;
       for (const [order, one] of spelled.entries()) {
         const where = typeof text.do === 'string' ? `${pointer}/do` : `${pointer}/do/${order}`;
-        const happening = await this.#happening(one, where);
-        if (happening === undefined) continue;
-        for (const atMs of times) events.push({ atMs, locks: names, happening, text: one, line: this.#lineOf(where) });
+        const deviceEvent = await this.#deviceEvent(one, where);
+        if (deviceEvent === undefined) continue;
+        for (const atMs of times)
+          events.push({ atMs, locks: names, deviceEvent, text: one, line: this.#lineOf(where) });
       }
     }
     if (events.length > MOST_EVENTS)
@@ -248,7 +251,7 @@ class Reading {
   #timesOnDays({ at, days = 'every day' }: EventText, pointer: string): number[] {
     const ofDay = parseTimeOfDay(at);
     if (ofDay === undefined) {
-      this.#wrong(`${pointer}/at`, `${JSON.stringify(at)}: expected a time of the day such as 08:10 beside days`);
+      this.#wrong(`${pointer}/at`, `${JSON.stringify(at)}: expected a time of day such as 08:10, since days is given`);
       return [];
     }
     const times: number[] = [];
@@ -260,7 +263,7 @@ class Reading {
     return times;
   }
 
-  /** A moment by its time, or by the event's name and what comes after it. */
+  /** A time as such, or relative to a named event. */
   #moment(text: string, pointer: string): number | undefined {
     const byTime = parseMoment(text, this.#startMs);
     if (byTime !== undefined) return byTime;
@@ -272,26 +275,27 @@ class Reading {
     return this.#wrong(pointer, `${JSON.stringify(text)}: expected ${MOMENT_EXPECTED}${known}`);
   }
 
-  async #happening(text: string, pointer: string): Promise<ScenarioEvent['happening'] | undefined> {
+  async #deviceEvent(text: string, pointer: string): Promise<ScenarioEvent['deviceEvent'] | undefined> {
     const read = parseDeviceEvent(text);
     if (!read.ok) return this.#wrong(pointer, read.error.message);
-    const happening = read.value;
-    if (happening.type === 'wait') return this.#wrong(pointer, `${JSON.stringify(text)}: expected an event of its own`);
-    const goal = goalOf(happening);
-    if (goal?.type === 'place') this.#place(goal.name, pointer);
-    if (goal?.type === 'file') await this.#readWay(goal.file, pointer);
-    return happening;
+    const deviceEvent = read.value;
+    if (deviceEvent.type === 'wait')
+      return this.#wrong(pointer, `${JSON.stringify(text)}: expected an event of its own`);
+    const destination = destinationOf(deviceEvent);
+    if (destination?.type === 'place') this.#place(destination.name, pointer);
+    if (destination?.type === 'file') await this.#readRoute(destination.file, pointer);
+    return deviceEvent;
   }
 
-  async #readWay(name: string, pointer: string): Promise<void> {
+  async #readRoute(name: string, pointer: string): Promise<void> {
     if (this.#files.has(name)) return;
-    if (this.#files.size >= MOST_WAY_FILES) {
-      this.#wrong(pointer, `a way too many: expected at most ${MOST_WAY_FILES}`);
+    if (this.#files.size >= MOST_ROUTE_FILES) {
+      this.#wrong(pointer, `too many route files: expected at most ${MOST_ROUTE_FILES}`);
       return;
     }
     const file = path.resolve(path.dirname(this.#file), name);
     try {
-      this.#files.set(name, await readWayFile(file, this.#city, name));
+      this.#files.set(name, await readRouteInCity(file, this.#city, name));
     } catch (error) {
       if (!(error instanceof LockgateError)) throw error;
       this.#wrong(pointer, error.message);
@@ -329,8 +333,8 @@ class Reading {
   }
 }
 
-function goalOf(happening: DeviceEvent): Goal | undefined {
-  return happening.type === 'ride' || happening.type === 'theft' ? happening.goal : undefined;
+function destinationOf(deviceEvent: DeviceEvent): Destination | undefined {
+  return deviceEvent.type === 'ride' || deviceEvent.type === 'theft' ? deviceEvent.destination : undefined;
 }
 
 function powerOf(text: LockText | null): PowerSettings {
@@ -345,21 +349,23 @@ function powerOf(text: LockText | null): PowerSettings {
 
 const WEEK = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday'] as const;
 
-/** Whether a day, by its midnight, is one of those that are meant. 1970 began on a Thursday. */
+/** Whether a day, by its midnight, is one of the given days. 1 January 1970 was a Thursday. */
 function isOn(days: string, midnightMs: number): boolean {
   const name = WEEK[(midnightMs / Days(1)) % 7];
   const isWeekend = name === 'saturday' || name === 'sunday';
   return days === 'every day' || days === name || days === (isWeekend ? 'weekends' : 'weekdays');
 }
 
-/** Mode HIGH keeps its connection at hours of the day. */
+/** Whether mode HIGH is used, which keeps its connection by the clock. */
 function isBoundToHours(locks: readonly ScenarioLock[], events: readonly ScenarioEvent[]): boolean {
   return (
-    locks.some(({ beginning }) => beginning.power.mode === 'HIGH') ||
-    events.some(({ happening }) => {
-      if (happening.type === 'settings') return happening.change.mode === 'HIGH';
+    locks.some(({ initialState }) => initialState.power.mode === 'HIGH') ||
+    events.some(({ deviceEvent }) => {
+      if (deviceEvent.type === 'settings') return deviceEvent.change.mode === 'HIGH';
       return (
-        happening.type === 'command' && happening.command.type === 'set-power' && happening.command.mode === 'HIGH'
+        deviceEvent.type === 'command' &&
+        deviceEvent.command.type === 'set-power' &&
+        deviceEvent.command.mode === 'HIGH'
       );
     })
   );

@@ -1,16 +1,16 @@
-/** A scenario: who there is, what happens to whom and when, and what is expected of it (docs/scenarios.md). */
+/** A scenario: its locks, the events that happen to them, and what is expected (docs/scenarios.md). */
 import { Days } from '../../proto/clock.js';
-import type { DeviceEvent } from '../world/device-event.js';
+import type { DeviceEvent } from '../device-event/device-event.js';
 import type { City, Place } from '../world/routes/city.js';
 import type { WaypointPath } from '../world/routes/waypoint-route.js';
-import type { WorldBeginning } from '../world/world.js';
+import type { InitialState } from '../world/world.js';
 import type { ScenarioExpectation } from './expectation.js';
 
 export interface Scenario {
   /** The file it was read from, for messages. */
   readonly file: string;
   readonly name: string;
-  /** What it shows, in a sentence. */
+  /** What it shows, in one sentence. */
   readonly description: string;
   readonly seed: string;
   /** Ms since the epoch. */
@@ -18,21 +18,21 @@ export interface Scenario {
   readonly endMs: number;
   readonly city: City;
   readonly places: ReadonlyMap<string, Place>;
-  /** The ways of files, by the name that the scenario gives them. */
+  /** Paths read from files, by the name that the scenario gives them. */
   readonly files: ReadonlyMap<string, WaypointPath>;
   readonly locks: readonly ScenarioLock[];
   /** In order of time. */
   readonly events: readonly ScenarioEvent[];
   readonly expectations: readonly ScenarioExpectation[];
-  /** Rules of warnings that a run may have: the world cut the link or the coverage. */
+  /** Rules whose warnings are expected, since the scenario breaks links or coverage. */
   readonly warnings: ReadonlySet<string>;
-  /** Whether it holds at its hours of the day alone, since mode HIGH keeps its connection by the clock. */
+  /** Whether it must be played at its own hours of the day, since mode HIGH keeps its connection by the clock. */
   readonly isBoundToHours: boolean;
 }
 
 export interface ScenarioLock {
   readonly name: string;
-  readonly beginning: WorldBeginning;
+  readonly initialState: InitialState;
   readonly place: Place;
   /** The minute of the UTC day of its daily ping. */
   readonly dailyPingMinute: number;
@@ -42,13 +42,13 @@ export interface ScenarioEvent {
   readonly atMs: number;
   /** Names of the locks it happens to. */
   readonly locks: readonly string[];
-  readonly happening: Exclude<DeviceEvent, { type: 'wait' }>;
-  /** As it was typed. */
+  readonly deviceEvent: Exclude<DeviceEvent, { type: 'wait' }>;
+  /** As typed. */
   readonly text: string;
   readonly line: number;
 }
 
-/** A scenario's time as people read it: the day where there are several, and the time of the day. */
+/** A time in the scenario for people: the day where there are several, and the time of day. */
 export function momentText({ startMs, endMs }: Pick<Scenario, 'startMs' | 'endMs'>, atMs: number): string {
   const dayOf = (ms: number): number => Math.floor(ms / Days(1));
   const time = new Date(atMs).toISOString().slice('2026-01-05T'.length, '2026-01-05T08:10:00.000'.length);

@@ -1,4 +1,4 @@
-/** What a schema finds of a scenario file, as sentences with lines: what stands there, and what was expected. */
+/** Turns the schema's errors about a scenario file into sentences with lines: what was found, and what was expected. */
 import type { TLocalizedValidationError } from 'typebox/error';
 import { didYouMean } from '../../proto/did-you-mean.js';
 import { SCENARIO_SCHEMA } from './schema.js';
@@ -24,30 +24,30 @@ export function mistakesOf(
   const mistakes = new Map<string, Mistake>();
   const pointers = new Set(errors.map(({ instancePath }) => instancePath));
   const either = new Set(errors.filter(isEither).map(({ instancePath }) => instancePath));
-  const tell = (pointer: string, line: string, message: string): void => {
+  const add = (pointer: string, line: string, message: string): void => {
     if (!mistakes.has(pointer)) mistakes.set(pointer, { line: lineOf(line), message });
   };
   for (const error of errors) {
     const { keyword, instancePath: pointer } = error;
-    // Which kind of a union was meant nobody knows, so its description is told and not what each kind lacks.
+    // Nobody knows which kind of a union was meant, so its description is shown and not what each kind lacks.
     const isWithin = [...either].some((union) => pointer.startsWith(`${union}/`));
     const isOuter = !either.has(pointer) && [...pointers].some((other) => other.startsWith(`${pointer}/`));
     if (keyword === 'additionalProperties' || isWithin) continue;
     if (keyword === 'required' && !either.has(pointer)) {
       for (const name of error.params.requiredProperties) {
         const missing = `${pointer}/${name}`;
-        tell(missing, pointer, `${name} is missing: expected ${expectedAt(missing)}`);
+        add(missing, pointer, `${name} is missing: expected ${expectedAt(missing)}`);
       }
     } else if (keyword === 'boolean') {
-      tell(pointer, pointer, unknownKey(pointer, unescaped(pointer.slice(pointer.lastIndexOf('/') + 1))));
+      add(pointer, pointer, unknownKey(pointer, unescaped(pointer.slice(pointer.lastIndexOf('/') + 1))));
     } else if (!isOuter && keyword !== 'required') {
-      tell(pointer, pointer, `${nameOf(pointer)} is ${quoted(at(value, pointer))}: expected ${expectedAt(pointer)}`);
+      add(pointer, pointer, `${nameOf(pointer)} is ${quoted(at(value, pointer))}: expected ${expectedAt(pointer)}`);
     }
   }
   return [...mistakes.values()];
 }
 
-/** Whether it is a union of several kinds of objects that none fits. */
+/** Whether it is a union of several kinds of objects, none of which fits. */
 function isEither({ keyword, instancePath }: TLocalizedValidationError): boolean {
   if (keyword !== 'anyOf') return false;
   const kinds = nodesAt(instancePath).flatMap(({ anyOf }) => anyOf ?? []);
@@ -61,15 +61,16 @@ function unknownKey(pointer: string, name: string): string {
   const meant = didYouMean(name, names);
   if (names.length > 0)
     return `there is no key ${JSON.stringify(name)} here: expected one of ${names.join(', ')}${meant && `.${meant}`}`;
-  return `${JSON.stringify(name)} is no name: expected a letter, then up to 49 letters, digits, blanks, _ or -`;
+  const expected = 'a letter, then up to 49 letters, digits, blanks, _ or -';
+  return `${JSON.stringify(name)} is not a valid name: expected ${expected}`;
 }
 
-/** The schema's description of what stands at a pointer. */
+/** The schema's description of the value at a pointer. */
 function expectedAt(pointer: string): string {
   return nodesAt(pointer)[0]?.description ?? 'something else';
 }
 
-/** The schema's nodes for a pointer, all kinds of a union among them. */
+/** The schema's nodes for a pointer, including all kinds of a union. */
 function nodesAt(pointer: string): SchemaNode[] {
   let nodes: SchemaNode[] = [SCENARIO_SCHEMA as unknown as SchemaNode];
   for (const part of partsOf(pointer)) {
@@ -99,7 +100,7 @@ function unescaped(part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** As people say it: the last names, without the place in a list. */
+/** For people: the last name in the pointer, without list indices. */
 function nameOf(pointer: string): string {
   const name = partsOf(pointer).findLast((part) => !/^\d+$/.test(part));
   return name ?? 'the file';

@@ -1,6 +1,6 @@
 /**
- * The format of a scenario file as a schema: what the reader holds a file to, and what editors are given
- * (scenarios/scenario.schema.json). Each description is also what a message says was expected.
+ * The schema of a scenario file: the reader validates files against it, and editors are given it
+ * (scenarios/scenario.schema.json). Each description also says, in an error message, what was expected.
  */
 import { type Static, type TSchema, Type } from 'typebox';
 import { REASONS } from '../../proto/wire/reasons.js';
@@ -197,13 +197,13 @@ export const SCENARIO_SCHEMA = strict(
   'a scenario: description, lasts, locks, and mostly places, events and expect',
 );
 
-/** A file as it was written, when the schema has let it through. */
+/** A file that conforms to the schema. */
 export type ScenarioText = Static<typeof SCENARIO_SCHEMA>;
 export type ExpectationText = Static<typeof Expectation>;
 export type EventText = Static<typeof Event>;
 export type LockText = Static<typeof Lock>;
 
-/** The schema as editors are given it (JSON Schema 2020-12). */
+/** The schema for editors (JSON Schema 2020-12). */
 export function scenarioJsonSchema(): object {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

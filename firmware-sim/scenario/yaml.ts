@@ -1,20 +1,20 @@
 /**
- * YAML into plain values, with the line of each: strangers write it, so aliases, tags, several documents, and files too
- * large or too deep are told of instead of followed.
+ * Parses YAML into plain values with the line of each. Users write these files, so aliases, tags, multiple documents,
+ * and excessive size or depth are reported as mistakes and not followed.
  */
 import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml';
 
-/** A mistake in a file, and the line that it stands in. */
+/** A mistake in a file, and its line. */
 export interface Mistake {
   readonly line: number;
   /** What is wrong, and what was expected. */
   readonly message: string;
 }
 
-/** A file taken apart. */
+/** A parsed file. */
 export interface YamlText {
   readonly value: unknown;
-  /** The line of a member by its JSON pointer, of the nearest member around it where it has none. */
+  /** The line of a value by its JSON pointer; for a missing one, that of the nearest value around it. */
   readonly lineOf: (pointer: string) => number;
   readonly mistakes: readonly Mistake[];
 }
@@ -24,7 +24,7 @@ export const MOST_SCENARIO_BYTES = 256 * 1024;
 const MOST_DEPTH = 12;
 const MOST_NODES = 50_000;
 
-/** Reads the text; where it has mistakes the value is not to be believed. It never throws. */
+/** Parses the text. The value is only valid where there are no mistakes. It never throws. */
 export function readYaml(text: string): YamlText {
   const lines = new LineCounter();
   const mistakes: Mistake[] = [];
@@ -37,7 +37,7 @@ export function readYaml(text: string): YamlText {
   const documents = parseAllDocuments(text, { lineCounter: lines, version: '1.2', schema: 'core', logLevel: 'silent' });
   const [document, second] = Array.isArray(documents) ? documents : [];
   if (second !== undefined)
-    mistakes.push({ line: lineAt(second.range?.[0]), message: 'a second document begins: expected one' });
+    mistakes.push({ line: lineAt(second.range?.[0]), message: 'a second document: expected one' });
   for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? [])])
     mistakes.push({ line: lineAt(pos[0]), message: `${firstLine(message)}: expected YAML` });
   const walk = new Walk(lineAt, mistakes);
@@ -76,7 +76,7 @@ class Walk {
       else if (this.#nodes === MOST_NODES + 1) this.#wrong(node, `more than ${MOST_NODES} values: expected fewer`);
       return null;
     }
-    if (isAlias(node)) return this.#wrong(node, 'an alias: expected what it stands for to be written out');
+    if (isAlias(node)) return this.#wrong(node, 'an alias: expected its value to be written out');
     if (node.tag?.startsWith('!') === true) return this.#wrong(node, `a tag, ${node.tag}: expected none`);
     if (isScalar(node)) return typeof node.value === 'bigint' ? String(node.value) : node.value;
     if (isSeq(node)) {
@@ -86,13 +86,13 @@ class Walk {
   }
 
   #members(items: readonly unknown[], pointer: string, depth: number): unknown {
-    // Without a prototype: a key may be called anything.
+    // Without a prototype: a key may have any name.
     const members: Record<string, unknown> = Object.create(null);
     for (const pair of items) {
       if (!isPair(pair)) continue;
       const { key, value } = pair;
       if (!isScalar(key)) {
-        this.#wrong(key as Node, 'a key that is no text: expected a name');
+        this.#wrong(key as Node, 'a key that is not text: expected a name');
         continue;
       }
       const at = `${pointer}/${escaped(String(key.value))}`;
@@ -108,7 +108,7 @@ class Walk {
   }
 }
 
-/** A name as a part of a JSON pointer (RFC 6901). */
+/** A name as a token of a JSON pointer (RFC 6901). */
 export function escaped(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -1,18 +1,18 @@
 /**
- * When somebody rides, and why: to work on the days that are theirs, out at the weekend, not at all while they are
- * away. Each person has habits of their own, drawn once from their seed; each day is drawn from its number, so that a
- * ride that did not happen changes no other day.
+ * When somebody rides, and why: to work on their working days, out at the weekend, not at all while they are away. Each
+ * person has habits that are drawn once from their seed. Each day is drawn from its number, so that a ride that did not
+ * take place changes no other day.
  */
 import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
 
-/** What a ride is for. `any`: between home and work, or somewhere. */
-export type Goal = 'work' | 'home' | 'out' | 'any';
+/** What a ride is for. `any`: between home and work, or to some other place. */
+export type TripPurpose = 'work' | 'home' | 'out' | 'any';
 
 export interface Departure {
   /** Ms since the epoch. */
   readonly atMs: number;
-  readonly goal: Goal;
+  readonly purpose: TripPurpose;
 }
 
 export interface DayPattern {
@@ -23,21 +23,21 @@ export interface DayPattern {
 const REST: Milliseconds = Minutes(15);
 const SUNDAY = 0;
 const SATURDAY = 6;
-/** Who is away is away for some days of a span of this many. */
+/** Absences are drawn per span of this many days. */
 const SPAN_DAYS = 14;
 const AWAY_IN_SPAN = 0.06;
 
-/** A week as most have it. Its hours are those of the clock on the wall there. */
+/** An ordinary working week. Hours are local time. */
 export class CommuterWeek implements DayPattern {
   readonly #prng: Prng;
   readonly #utcOffset: Milliseconds;
-  /** When they leave for work, after midnight, and how long they stay. */
+  /** When they leave for work, ms after midnight, and how long they stay. */
   readonly #leaves: Milliseconds;
   readonly #works: Milliseconds;
-  /** How likely they take the bicycle to work, and go out on a day of the weekend. */
+  /** The probabilities of cycling to work on a working day, and of going out on a day of the weekend. */
   readonly #commutes: number;
   readonly #goesOut: number;
-  /** A day of the week that is free for those who work four; 7 is none. */
+  /** A weekday off, for those who work four days; 7 is none. */
   readonly #freeDay: number;
   #day = Number.NaN;
   #rides: readonly Departure[] = [];
@@ -55,7 +55,7 @@ export class CommuterWeek implements DayPattern {
   }
 
   next(fromMs: number): Departure {
-    // Who went out in the evening may come home after midnight.
+    // A ride home from the evening before may start after midnight.
     for (let day = Math.floor((fromMs + this.#utcOffset) / Days(1)) - 1; ; day++) {
       const next = this.#ridesOf(day).find(({ atMs }) => atMs >= fromMs + REST);
       if (next !== undefined) return next;
@@ -75,15 +75,15 @@ export class CommuterWeek implements DayPattern {
     const prng = this.#prng.fork(day);
     const midnightMs = Days(day) - this.#utcOffset;
     const rides: Departure[] = [];
-    const goes = (goal: Goal, after: Milliseconds): void => {
-      rides.push({ atMs: Math.round(midnightMs + after), goal });
+    const goes = (purpose: TripPurpose, after: Milliseconds): void => {
+      rides.push({ atMs: Math.round(midnightMs + after), purpose });
     };
     const goesOut = (from: Milliseconds, until: Milliseconds): void => {
       const out = prng.between(from, until);
       goes('out', out);
       goes('home', out + prng.between(Hours(0.7), Hours(4)));
     };
-    // The first of January 1970 was a Thursday.
+    // 1 January 1970 was a Thursday.
     const weekday = (((day + 4) % 7) + 7) % 7;
     const isWeekend = weekday === SATURDAY || weekday === SUNDAY;
     if (isWeekend || weekday === this.#freeDay) {

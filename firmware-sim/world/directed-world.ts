@@ -1,122 +1,122 @@
 /**
- * A world that does as it is told: what happens to the lock is planned in advance (a scenario) or said as it goes (a
- * shell). A happening becomes what the lock notices of it when its time has come, and not before, so that it fits what
- * is then: where the bicycle stands, whether the lock is open, what is under way.
+ * A world under external control: its events are scheduled in advance (a scenario) or during the run (a shell). A
+ * device event is turned into the changes that the lock notices only when it is due, so that it fits the situation:
+ * where the bicycle stands, whether the lock is open, what else is in progress.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { GpsFix } from '../../proto/power/step/io.js';
 import type { Position } from '../../proto/wire/ping.js';
+import type { Destination, DeviceEvent } from '../device-event/device-event.js';
 import type { Prng } from '../prng.js';
-import { motionsOf } from './chapter.js';
-import type { DeviceEvent, Goal } from './device-event.js';
+import { motionsOf } from './episode.js';
 import { type City, metersAlong, type Place, placeAlong, positionOf } from './routes/city.js';
 import type { Motion, Route } from './routes/route.js';
 import { StreetRoute } from './routes/street-route.js';
 import type { WaypointPath } from './routes/waypoint-route.js';
 import {
-  CELL_UNCERTAINTY_METERS,
-  type Surrounded,
+  type AttachedLock,
+  type InitialState,
+  mastPositionOf,
   type World,
-  type WorldBeginning,
   type WorldChange,
   type WorldEvent,
 } from './world.js';
 
-/** What happens to a lock through its world; commands and waiting are for others. */
+/** Device events that act through the world; commands and waiting are the caller's job. */
 export type DirectedEvent = Exclude<DeviceEvent, { type: 'command' } | { type: 'wait' }>;
 
 export interface DirectedWorldOptions {
   readonly prng: Prng;
   readonly city: City;
-  readonly beginning: WorldBeginning;
+  readonly initialState: InitialState;
   /** Where the bicycle stands at first. */
   readonly place: Place;
-  /** Where `to NAME` leads. */
+  /** The destinations of `to NAME`. */
   readonly places: ReadonlyMap<string, Place>;
-  /** The ways of files, by the name that a happening gives, as places in the same city. */
+  /** Paths read from files, by the name that an event gives, in the same city. */
   readonly files?: ReadonlyMap<string, WaypointPath>;
 }
 
-/** What something belongs to that can be called off as a whole. */
-type Thread = 'way' | 'coverage' | 'sky' | 'jostle' | 'none';
+/** Pending events of a group can be cancelled together. */
+type EventGroup = 'way' | 'coverage' | 'sky' | 'jostle' | 'none';
 
-/** What is to come: a happening that is still to become something, or what the lock will notice. */
-interface Coming {
+/** A device event that is still to be applied, or a change that the lock will notice. */
+interface Pending {
   readonly atMs: number;
-  readonly thread: Thread;
+  readonly group: EventGroup;
   readonly what: DirectedEvent | { readonly type: 'change'; readonly change: WorldChange };
 }
 
-/** Between opening the lock and moving off, and between standing still and closing it. */
+/** Between opening the lock and riding off, and between stopping and closing it. */
 const AT_THE_LOCK: Milliseconds = Seconds(10);
-/** A phone speaks first; then the shackle moves. */
+/** A phone reports first; then the shackle moves. */
 const PHONE_TAKES: Milliseconds = Seconds(1);
-/** How much may be to come: more than anybody plans. */
+/** The most pending events: more than anybody plans. */
 const MOST_TO_COME = 100_000;
 
 export class DirectedWorld implements World {
-  readonly beginning: WorldBeginning;
+  readonly initialState: InitialState;
   readonly #options: DirectedWorldOptions;
-  readonly #coming: Coming[] = [];
-  #lock: Surrounded | undefined;
-  #way: Route | undefined;
-  #stood: Motion;
-  /** What the shackle is like as far as the world moved it; the lock itself knows better where there is one. */
+  readonly #pending: Pending[] = [];
+  #lock: AttachedLock | undefined;
+  #route: Route | undefined;
+  #parked: Motion;
+  /** The shackle's state as far as the world has moved it; an attached lock knows better. */
   #lockState: 'locked' | 'unlocked';
 
   constructor(options: DirectedWorldOptions) {
     this.#options = options;
-    this.beginning = options.beginning;
-    this.#lockState = options.beginning.lockState;
-    this.#stood = { place: options.place, speedMetersPerSecond: 0, directionDegrees: 0 };
+    this.initialState = options.initialState;
+    this.#lockState = options.initialState.lockState;
+    this.#parked = { place: options.place, speedMetersPerSecond: 0, directionDegrees: 0 };
   }
 
-  surround(lock: Surrounded): void {
+  attach(lock: AttachedLock): void {
     this.#lock = lock;
   }
 
-  /** What keeps a happening from being told to this world; undefined where nothing does. */
-  refuses(happening: DeviceEvent): string | undefined {
-    if (happening.type !== 'ride' && happening.type !== 'theft') return undefined;
-    const { goal } = happening;
+  /** Why this world can't schedule the event; undefined where it can. */
+  refusalOf(event: DeviceEvent): string | undefined {
+    if (event.type !== 'ride' && event.type !== 'theft') return undefined;
+    const { destination } = event;
     const { places, files } = this.#options;
-    if (goal.type === 'place' && !places.has(goal.name))
-      return `there is no place ${JSON.stringify(goal.name)}: expected ${oneOf([...places.keys()], 'places')}`;
-    if (goal.type === 'file' && files?.has(goal.file) !== true)
-      return `the way ${JSON.stringify(goal.file)} has not been read`;
+    if (destination.type === 'place' && !places.has(destination.name))
+      return `there is no place ${JSON.stringify(destination.name)}: expected ${oneOf([...places.keys()], 'places')}`;
+    if (destination.type === 'file' && files?.has(destination.file) !== true)
+      return `the route ${JSON.stringify(destination.file)} has not been read`;
     return undefined;
   }
 
   /**
-   * Lets something happen at `atMs`; what is past happens at once.
+   * Schedules an event at `atMs`; one in the past is applied at once.
    *
-   * @throws LockgateError `input-happening` where it can't happen here, or far too much is to come
+   * @throws LockgateError `input-happening` where it is impossible here, or too many events are pending
    */
-  tell(happening: DirectedEvent, atMs: number): void {
-    const refused = this.refuses(happening);
+  schedule(event: DirectedEvent, atMs: number): void {
+    const refused = this.refusalOf(event);
     if (refused !== undefined) throw new LockgateError('input-happening', refused);
-    if (this.#coming.length >= MOST_TO_COME)
-      throw new LockgateError('input-happening', `more than ${MOST_TO_COME} things are to happen to one lock`);
-    this.#add({ atMs, thread: 'none', what: happening });
-    this.#lock?.look();
+    if (this.#pending.length >= MOST_TO_COME)
+      throw new LockgateError('input-happening', `one lock has more than ${MOST_TO_COME} pending events`);
+    this.#add({ atMs, group: 'none', what: event });
+    this.#lock?.checkWorld();
   }
 
-  /** Whether something goes on with the bicycle. That network or sky come back some time counts for nothing. */
+  /** Whether something is going on with the bicycle. The pending end of an outage of network or GPS does not count. */
   get isBusy(): boolean {
-    return this.#coming.some(({ thread }) => thread !== 'coverage' && thread !== 'sky');
+    return this.#pending.some(({ group }) => group !== 'coverage' && group !== 'sky');
   }
 
   nextAtMs(): number {
-    return this.#coming[0]?.atMs ?? Number.POSITIVE_INFINITY;
+    return this.#pending[0]?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What the lock notices next; undefined where what happens next is nothing that it does. */
+  /** The next change that the lock notices; undefined where the next event is none. */
   take(): WorldEvent | undefined {
-    const next = this.#coming.shift();
+    const next = this.#pending.shift();
     if (next === undefined) return undefined;
     if (next.what.type !== 'change') {
-      this.#unfold(next.what, next.atMs);
+      this.#apply(next.what, next.atMs);
       return undefined;
     }
     const { change } = next.what;
@@ -126,7 +126,7 @@ export class DirectedWorld implements World {
 
   fixAt(atMs: number): GpsFix {
     const { place, speedMetersPerSecond, directionDegrees } = this.#motionAt(atMs);
-    // How well the sky is seen changes from street to street, not from one moment to the next.
+    // The view of the sky depends on the street, not on the moment.
     const uncertaintyMeters = 4 + (Math.abs(place.eastMeters + place.northMeters) % 11);
     return {
       position: positionOf(this.#options.city, place, uncertaintyMeters),
@@ -135,75 +135,71 @@ export class DirectedWorld implements World {
     };
   }
 
-  /** Its GPS is without error: what is read depends on nothing but the moment, so that runs can be compared. */
-  truthAt(atMs: number): GpsFix {
+  /** GPS has no error here: a reading depends only on the moment, so that runs can be compared. */
+  trueFixAt(atMs: number): GpsFix {
     return this.fixAt(atMs);
   }
 
-  /** The network knows the mast, not the lock. */
   cellPositionAt(atMs: number): Position {
-    const { place } = this.#motionAt(atMs);
-    const ofMast = (meters: number): number => Math.round(meters / CELL_UNCERTAINTY_METERS) * CELL_UNCERTAINTY_METERS;
-    const mast = { eastMeters: ofMast(place.eastMeters), northMeters: ofMast(place.northMeters) };
-    return positionOf(this.#options.city, mast, CELL_UNCERTAINTY_METERS);
+    return mastPositionOf(this.#options.city, this.#motionAt(atMs).place);
   }
 
   #motionAt(atMs: number): Motion {
-    const way = this.#way;
-    return way === undefined || atMs < way.startMs ? this.#stood : way.at(atMs);
+    const route = this.#route;
+    return route === undefined || atMs < route.startMs ? this.#parked : route.at(atMs);
   }
 
-  /** In order of time; what was told first of one moment comes first. */
-  #add(coming: Coming): void {
-    const after = this.#coming.findIndex(({ atMs }) => atMs > coming.atMs);
-    this.#coming.splice(after === -1 ? this.#coming.length : after, 0, coming);
+  /** In order of time; those of the same moment in the order in which they were added. */
+  #add(pending: Pending): void {
+    const after = this.#pending.findIndex(({ atMs }) => atMs > pending.atMs);
+    this.#pending.splice(after === -1 ? this.#pending.length : after, 0, pending);
   }
 
-  #change(atMs: number, thread: Thread, change: WorldChange): void {
-    this.#add({ atMs: Math.round(atMs), thread, what: { type: 'change', change } });
+  #change(atMs: number, group: EventGroup, change: WorldChange): void {
+    this.#add({ atMs: Math.round(atMs), group, what: { type: 'change', change } });
   }
 
-  #callOff(thread: Thread): void {
-    const kept = this.#coming.filter((coming) => coming.thread !== thread);
-    this.#coming.splice(0, this.#coming.length, ...kept);
+  #cancel(group: EventGroup): void {
+    const kept = this.#pending.filter((pending) => pending.group !== group);
+    this.#pending.splice(0, this.#pending.length, ...kept);
   }
 
-  #unfold(happening: DirectedEvent, atMs: number): void {
-    switch (happening.type) {
+  #apply(event: DirectedEvent, atMs: number): void {
+    switch (event.type) {
       case 'lock-state':
-        // Nobody pushes the shackle in while riding.
-        if (happening.lockState === 'locked' && this.#isUnlocked()) this.#standStill(atMs);
-        this.#change(atMs, 'none', { type: 'lock-state', lockState: happening.lockState });
+        // Nobody closes the shackle while riding.
+        if (event.lockState === 'locked' && this.#isUnlocked()) this.#standStill(atMs);
+        this.#change(atMs, 'none', { type: 'lock-state', lockState: event.lockState });
         break;
       case 'ride':
-        this.#ride(happening.goal, atMs);
+        this.#ride(event.destination, atMs);
         break;
       case 'theft':
-        this.#steal(happening.goal, atMs);
+        this.#steal(event.destination, atMs);
         break;
       case 'found':
         this.#standStill(atMs);
         break;
       case 'jostle':
         this.#change(atMs, 'jostle', { type: 'motion', moving: true });
-        this.#change(atMs + happening.span, 'jostle', { type: 'motion', moving: false });
+        this.#change(atMs + event.span, 'jostle', { type: 'motion', moving: false });
         break;
       case 'coverage':
-        this.#forAWhile(atMs, 'coverage', happening.span, happening.covered, (covered) => {
+        this.#switchFor(atMs, 'coverage', event.span, event.covered, (covered) => {
           return { type: 'coverage', covered };
         });
         break;
       case 'sky':
-        this.#forAWhile(atMs, 'sky', happening.span, happening.open, (open) => ({ type: 'sky', open }));
+        this.#switchFor(atMs, 'sky', event.span, event.open, (open) => ({ type: 'sky', open }));
         break;
       case 'phone':
-        this.#change(atMs + PHONE_TAKES, 'none', { type: 'lock-state', lockState: happening.lockState });
+        this.#change(atMs + PHONE_TAKES, 'none', { type: 'lock-state', lockState: event.lockState });
         break;
       case 'reboot':
         this.#change(atMs, 'none', { type: 'boot' });
         break;
       default:
-        this.#change(atMs, 'none', happening);
+        this.#change(atMs, 'none', event);
         break;
     }
   }
@@ -212,66 +208,68 @@ export class DirectedWorld implements World {
     return (this.#lock?.state.lockState ?? this.#lockState) === 'unlocked';
   }
 
-  /** One that comes later has the last word on how long. */
-  #forAWhile(
+  /** Switches on or off for a while. A later event replaces the pending end of an earlier one. */
+  #switchFor(
     atMs: number,
-    thread: Thread,
+    group: EventGroup,
     span: Milliseconds | null,
     isOn: boolean,
     changeTo: (isOn: boolean) => WorldChange,
   ): void {
-    this.#callOff(thread);
-    this.#change(atMs, thread, changeTo(isOn));
-    if (span !== null) this.#change(atMs + span, thread, changeTo(!isOn));
+    this.#cancel(group);
+    this.#change(atMs, group, changeTo(isOn));
+    if (span !== null) this.#change(atMs + span, group, changeTo(!isOn));
   }
 
-  /** Ends the way that is under way, and stands where it has led to by now. */
+  /** Ends the route in progress and leaves the bicycle where that has led by now. */
   #standStill(atMs: number): void {
-    const isUnderWay = this.#coming.some(({ thread }) => thread === 'way');
-    this.#stood = { ...this.#motionAt(atMs), speedMetersPerSecond: 0 };
-    this.#way = undefined;
-    this.#callOff('way');
+    const isUnderWay = this.#pending.some(({ group }) => group === 'way');
+    this.#parked = { ...this.#motionAt(atMs), speedMetersPerSecond: 0 };
+    this.#route = undefined;
+    this.#cancel('way');
     if (isUnderWay) this.#change(atMs, 'way', { type: 'motion', moving: false });
   }
 
-  #ride(goal: Goal, atMs: number): void {
+  #ride(destination: Destination, atMs: number): void {
     this.#standStill(atMs);
     const opens = !this.#isUnlocked();
     if (opens) this.#change(atMs, 'none', { type: 'lock-state', lockState: 'unlocked' });
     const { prng } = this.#options;
-    const way = this.#layWay(goal, atMs + (opens ? AT_THE_LOCK : 0), prng.between(3.5, 6.5), true);
-    this.#take(way, motionsOf(way));
-    if (opens) this.#change(way.endMs + AT_THE_LOCK, 'way', { type: 'lock-state', lockState: 'locked' });
+    const route = this.#routeTo(destination, atMs + (opens ? AT_THE_LOCK : 0), prng.between(3.5, 6.5), true);
+    this.#follow(route, motionsOf(route));
+    if (opens) this.#change(route.endMs + AT_THE_LOCK, 'way', { type: 'lock-state', lockState: 'locked' });
   }
 
-  /** A thief does not wait at a light: the bicycle moves until it is put down. */
-  #steal(goal: Goal, atMs: number): void {
+  /** A thief does not wait at traffic lights: the bicycle moves until it is put down. */
+  #steal(destination: Destination, atMs: number): void {
     this.#standStill(atMs);
-    const way = this.#layWay(goal, atMs, this.#options.prng.between(2, 8), false);
-    this.#take(way, [
-      { atMs: way.startMs, change: { type: 'motion', moving: true } },
-      { atMs: way.endMs, change: { type: 'motion', moving: false } },
+    const route = this.#routeTo(destination, atMs, this.#options.prng.between(2, 8), false);
+    this.#follow(route, [
+      { atMs: route.startMs, change: { type: 'motion', moving: true } },
+      { atMs: route.endMs, change: { type: 'motion', moving: false } },
     ]);
   }
 
-  #take(way: Route, motions: readonly WorldEvent[]): void {
-    this.#callOff('jostle');
-    this.#way = way;
+  #follow(route: Route, motions: readonly WorldEvent[]): void {
+    this.#cancel('jostle');
+    this.#route = route;
     for (const { atMs, change } of motions) this.#change(atMs, 'way', change);
   }
 
-  #layWay(goal: Goal, startMs: number, speedMetersPerSecond: number, hasStops: boolean): Route {
+  #routeTo(destination: Destination, startMs: number, speedMetersPerSecond: number, hasStops: boolean): Route {
     const { city, prng, places, files } = this.#options;
-    const from = this.#stood.place;
-    if (goal.type === 'file') {
-      const path = files?.get(goal.file);
-      if (path === undefined) throw new Error(`the way ${goal.file} was refused when it was told`);
-      // From whichever end is nearer: there in the morning, and back in the evening.
+    const from = this.#parked.place;
+    if (destination.type === 'file') {
+      const path = files?.get(destination.file);
+      if (path === undefined) throw new Error(`the route ${destination.file} was refused when it was scheduled`);
+      // From the nearer end: there in the morning, back in the evening.
       const isBack = metersBetween(from, path.end) < metersBetween(from, path.start);
       return path.ride({ startMs, speedMetersPerSecond, isBack });
     }
     const to =
-      goal.type === 'meters' ? placeAlong(from, prng.between(0, 360), goal.meters) : (places.get(goal.name) ?? from);
+      destination.type === 'meters'
+        ? placeAlong(from, prng.between(0, 360), destination.meters)
+        : (places.get(destination.name) ?? from);
     return new StreetRoute(prng, { city, from, to, startMs, speedMetersPerSecond, hasStops });
   }
 }
@@ -280,12 +278,12 @@ function metersBetween(one: Place, other: Place): number {
   return Math.hypot(metersAlong(one, other, 0), metersAlong(one, other, 90));
 }
 
-/** A closed list of names for a sentence on what was expected. */
+/** A list of names for the part of an error that says what was expected. */
 export function oneOf(names: readonly string[], noun: string): string {
-  return names.length === 0 ? `that there were ${noun}, and there are none` : `one of ${names.join(', ')}`;
+  return names.length === 0 ? `one of the ${noun}, but there are none` : `one of ${names.join(', ')}`;
 }
 
-/** What the wire carries of speed and direction. */
+/** The resolution of speed and direction on the wire. */
 function toHundredths(value: number): number {
   return Math.round(value * 100) / 100;
 }

@@ -1,37 +1,37 @@
-/** How much happens: a year of ordinary days, or a demo in which nobody wants to wait. */
+/** How eventful a generated life is (the flag `--pace`): ordinary days, or a demo in which nobody wants to wait. */
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
-import type { Chances } from './chapter.js';
 import { CommuterWeek, type DayPattern } from './day-pattern.js';
+import type { EventChances } from './episode.js';
 
 export interface Pace {
   readonly name: 'everyday' | 'lively';
-  /** When somebody rides. `prng` is the pattern's own; the offset is that of the clocks there against UTC. */
+  /** When somebody rides. `prng` is for the pattern only; `utcOffset` is that of the local clocks. */
   patternOf(prng: Prng, utcOffset: Milliseconds): DayPattern;
-  /** Of times that the bicycle stands. */
+  /** The probability of a theft per parking period. */
   readonly theft: number;
-  readonly chances: Chances;
-  /** How many times faster than in life the lock's battery is drained and charged. */
-  readonly batteryTimes: number;
+  readonly chances: EventChances;
+  /** How many times faster than in reality the lock's battery is drained and charged. */
+  readonly batterySpeedup: number;
 }
 
-/** Commuters: to work, back, out in the evening and at the weekend, away now and then. */
+/** Commuters: to work and back, out in the evening and at the weekend, away now and then. */
 export const EVERYDAY: Pace = {
   name: 'everyday',
   patternOf: (prng, utcOffset) => new CommuterWeek(prng, utcOffset),
   theft: 0.004,
   chances: { jostled: 0.15, outage: 0.03, modemReset: 0.01, reboot: 0.004, airplane: 0.004 },
-  batteryTimes: 1,
+  batterySpeedup: 1,
 };
 
-/** A demo at 60 times speed: a ride every few seconds of those who watch, a theft every few minutes. */
+/** A demo at 60 × speed: a ride every few seconds of the viewer's time, a theft every few minutes. */
 export const LIVELY: Pace = {
   name: 'lively',
   patternOf: (prng) => ({
-    next: (fromMs) => ({ atMs: Math.round(fromMs + prng.between(Minutes(8), Minutes(40))), goal: 'any' }),
+    next: (fromMs) => ({ atMs: Math.round(fromMs + prng.between(Minutes(8), Minutes(40))), purpose: 'any' }),
   }),
   theft: 0.12,
   chances: { jostled: 0.3, outage: 0.08, modemReset: 0.06, reboot: 0.02, airplane: 0.03 },
   // A battery that lasts for months would never be seen to run low.
-  batteryTimes: 10,
+  batterySpeedup: 10,
 };

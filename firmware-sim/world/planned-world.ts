@@ -1,27 +1,27 @@
 /**
- * The life of a bicycle and its person, made up from a seed: parked, ridden, stolen now and then and found again. It is
- * planned one chapter ahead, so that a year costs no memory.
+ * The life of a bicycle and its rider, generated from a seed: parked, ridden, sometimes stolen and found again. It is
+ * planned one ride ahead, so that a year takes no more memory than a day.
  */
 import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import type { GpsFix } from '../../proto/power/step/io.js';
 import { DEFAULT_POWER, type Position, type PowerSettings } from '../../proto/wire/ping.js';
-import { exactFix, GpsReceiver } from '../lock/gps-receiver.js';
 import type { Prng } from '../prng.js';
 import { LockBattery } from './battery/battery.js';
 import { EbikeBattery } from './battery/ebike-battery.js';
-import { type Chapter, parked, type RouteMaker, ride, theft } from './chapter.js';
-import type { DayPattern, Goal } from './day-pattern.js';
-import type { Opening } from './opening.js';
+import type { DayPattern, TripPurpose } from './day-pattern.js';
+import type { DemoScript } from './demo-script.js';
+import { type Episode, parked, type RouteMaker, ride, theft } from './episode.js';
+import { exactFix, GpsReceiver } from './gps-receiver.js';
 import type { Pace } from './pace.js';
-import { type City, type Place, placeAlong, positionOf } from './routes/city.js';
+import { type City, type Place, placeAlong } from './routes/city.js';
 import type { Motion, Route } from './routes/route.js';
 import { StreetRoute } from './routes/street-route.js';
 import type { WaypointPath } from './routes/waypoint-route.js';
 import {
-  CELL_UNCERTAINTY_METERS,
+  type InitialState,
+  mastPositionOf,
   sortByTime,
   type World,
-  type WorldBeginning,
   type WorldChange,
   type WorldEvent,
 } from './world.js';
@@ -29,29 +29,29 @@ import {
 export interface PlannedWorldOptions {
   readonly prng: Prng;
   readonly city: City;
-  /** The way that is ridden, there and back, of the same city; through its streets where it is left out. */
+  /** The path that is ridden there and back, in the same city. Without it, generated routes through the streets. */
   readonly path?: WaypointPath;
   readonly startMs: number;
   readonly pace: Pace;
-  /** What happens first; nothing in particular where it is left out. */
-  readonly opening?: Opening;
-  /** How the lock is found, where the opening does not say; by chance where this does not either. */
-  readonly begins?: Begins;
+  /** What happens first; without it generated life starts at once. */
+  readonly script?: DemoScript;
+  /** The lock's first settings where the script does not have them. Without it they are drawn from the seed. */
+  readonly initial?: InitialSettings;
 }
 
-/** Settings and battery of a lock at its beginning. */
-export interface Begins {
+/** Settings and battery of a lock at the start. */
+export interface InitialSettings {
   readonly power?: PowerSettings;
   readonly batteryPercent?: number;
 }
 
-/** Nearer to each other than this, the ends of a way are one place: it goes round. */
+/** Ends of a path that are closer than this are the same place: a round trip. */
 const SAME_PLACE_METERS = 50;
-/** At which nobody forgets to charge: a phone can hardly open the lock any more. */
+/** At this charge nobody forgets to charge: a phone can hardly open the lock any more. */
 const CHARGES_ALWAYS_PERCENT = 2;
 
 export class PlannedWorld implements World {
-  readonly beginning: WorldBeginning;
+  readonly initialState: InitialState;
   readonly battery: LockBattery;
   readonly #prng: Prng;
   readonly #city: City;
@@ -59,22 +59,22 @@ export class PlannedWorld implements World {
   readonly #pace: Pace;
   readonly #pattern: DayPattern;
   readonly #receiver: GpsReceiver;
-  /** Where the person goes to and fro. */
+  /** The two places that the rider commutes between. */
   readonly #home: Place;
   readonly #work: Place;
   readonly #ebike: EbikeBattery | undefined;
   readonly #chargesBelowPercent: number;
   #events: WorldEvent[] = [];
   #taken = 0;
-  /** When the next of them is; −1 where that is to be looked up. It is asked far more often than it changes. */
+  /** When the next of them is; −1 where it has to be looked up. It is read far more often than it changes. */
   #plannedMs = -1;
-  /** Until when all is planned. */
+  /** The end of what has been planned. */
   #untilMs: number;
-  /** The ways of the chapter, and where the bicycle stood before. */
+  /** The routes of the current plan, and where the bicycle stood before them. */
   #routes: Route[] = [];
-  #stood: Motion;
+  #parked: Motion;
 
-  constructor({ prng, city, path, pace, startMs, opening, begins }: PlannedWorldOptions) {
+  constructor({ prng, city, path, pace, startMs, script, initial }: PlannedWorldOptions) {
     this.#prng = prng;
     this.#city = city;
     this.#path = path;
@@ -86,20 +86,20 @@ export class PlannedWorld implements World {
     this.#work = path?.end ?? work;
     this.#ebike = prng.chance(0.4) ? new EbikeBattery(prng.fork('e-bike')) : undefined;
     this.#chargesBelowPercent = prng.whole(4, 30);
-    this.#stood = { place: this.#home, speedMetersPerSecond: 0, directionDegrees: 0 };
-    const batteryPercent = opening?.batteryPercent ?? begins?.batteryPercent ?? prng.whole(12, 100);
-    this.battery = new LockBattery({ startMs, percent: batteryPercent, times: pace.batteryTimes });
+    this.#parked = { place: this.#home, speedMetersPerSecond: 0, directionDegrees: 0 };
+    const batteryPercent = script?.batteryPercent ?? initial?.batteryPercent ?? prng.whole(12, 100);
+    this.battery = new LockBattery({ startMs, percent: batteryPercent, speedup: pace.batterySpeedup });
     this.#untilMs = startMs;
-    this.beginning = {
+    this.initialState = {
       lockState: 'locked',
       batteryPercent,
-      power: opening?.power ?? begins?.power ?? somePower(prng),
+      power: script?.power ?? initial?.power ?? somePower(prng),
       ebikeVolts: this.#ebike?.volts ?? null,
       tetherState: 'detached',
       covered: true,
       skyOpen: true,
     };
-    if (opening !== undefined) this.#play(opening);
+    if (script !== undefined) this.#play(script);
   }
 
   nextAtMs(): number {
@@ -116,7 +116,7 @@ export class PlannedWorld implements World {
     this.#taken += 1;
     this.#plannedMs = -1;
     const { atMs, change } = planned;
-    if (change.type === 'lock-state') this.battery.turns(atMs);
+    if (change.type === 'lock-state') this.battery.motorRan(atMs);
     if (change.type === 'battery') this.battery.set(change.percent, atMs);
     return planned;
   }
@@ -125,16 +125,12 @@ export class PlannedWorld implements World {
     return this.#receiver.read(atMs, this.#motionAt(atMs));
   }
 
-  truthAt(atMs: number): GpsFix {
+  trueFixAt(atMs: number): GpsFix {
     return exactFix(this.#city, this.#motionAt(atMs));
   }
 
-  /** The network knows the mast, not the lock. */
   cellPositionAt(atMs: number): Position {
-    const { place } = this.#motionAt(atMs);
-    const ofMast = (meters: number): number => Math.round(meters / CELL_UNCERTAINTY_METERS) * CELL_UNCERTAINTY_METERS;
-    const mast = { eastMeters: ofMast(place.eastMeters), northMeters: ofMast(place.northMeters) };
-    return positionOf(this.#city, mast, CELL_UNCERTAINTY_METERS);
+    return mastPositionOf(this.#city, this.#motionAt(atMs).place);
   }
 
   #motionAt(atMs: number): Motion {
@@ -142,7 +138,7 @@ export class PlannedWorld implements World {
       const route = this.#routes[index];
       if (route !== undefined && route.startMs <= atMs) return route.at(atMs);
     }
-    return this.#stood;
+    return this.#parked;
   }
 
   #nextPlanned(): WorldEvent | undefined {
@@ -154,38 +150,38 @@ export class PlannedWorld implements World {
   #plan(): void {
     const { chances, theft: theftChance } = this.#pace;
     const prng = this.#prng;
-    this.#turnPage();
+    this.#startNextPlan();
     const fromMs = this.#untilMs;
     let departure = this.#pattern.next(fromMs);
-    while (this.#isThere(departure.goal)) departure = this.#pattern.next(departure.atMs);
+    while (this.#isAlreadyThere(departure.purpose)) departure = this.#pattern.next(departure.atMs);
     let departMs = departure.atMs;
     this.#add(parked(prng, fromMs, departMs, chances));
-    this.#charges(fromMs, departMs);
+    this.#planCharging(fromMs, departMs);
     if (prng.chance(theftChance)) {
-      // The thief comes when all else is over, and the owner finds the bicycle some time after.
+      // The theft comes after all other events, and the owner finds the bicycle some time later.
       const to = placeAlong(this.#place(), prng.between(0, 360), prng.between(300, 3000));
-      const chapter = theft(prng, { city: this.#city, from: this.#place(), to, startMs: departMs });
-      this.#add(chapter);
-      departMs = Math.round(chapter.endMs + prng.between(Minutes(20), Hours(3)));
+      const episode = theft(prng, { city: this.#city, from: this.#place(), to, startMs: departMs });
+      this.#add(episode);
+      departMs = Math.round(episode.endMs + prng.between(Minutes(20), Hours(3)));
     }
-    this.#ride(departMs, departure.goal);
+    this.#ride(departMs, departure.purpose);
   }
 
-  /** Whether there is nothing to ride for. */
-  #isThere(goal: Goal): boolean {
+  /** Whether the bicycle is at the destination already. */
+  #isAlreadyThere(purpose: TripPurpose): boolean {
     if (this.#isRound()) return false;
     const place = this.#place();
-    return goal === 'home' ? isSame(place, this.#home) : goal === 'work' && isSame(place, this.#work);
+    return purpose === 'home' ? isSame(place, this.#home) : purpose === 'work' && isSame(place, this.#work);
   }
 
-  /** Whether the way of one's own ends where it begins. */
+  /** Whether the user's own path ends where it starts. */
   #isRound(): boolean {
     return this.#path !== undefined && metersBetween(this.#path.start, this.#path.end) < SAME_PLACE_METERS;
   }
 
-  #play({ scenes, endsAfterMs }: Opening): void {
+  #play({ events, endsAfterMs }: DemoScript): void {
     const startMs = this.#untilMs;
-    for (const scene of scenes) {
+    for (const scene of events) {
       const atMs = startMs + scene.afterMs;
       if (scene.type === 'ride') this.#ride(atMs, 'any');
       else if (scene.type === 'theft') {
@@ -197,52 +193,56 @@ export class PlannedWorld implements World {
     this.#untilMs = Math.max(this.#untilMs, startMs + endsAfterMs);
   }
 
-  #ride(startMs: number, goal: Goal): void {
-    const chapter = ride(this.#prng, startMs, this.#path === undefined ? this.#through(goal) : this.#along(goal));
-    if (this.#ebike !== undefined && chapter.route !== undefined) {
-      this.#ebike.rides(chapter.route.meters);
-      this.#push(chapter.endMs, { type: 'ebike', volts: this.#ebike.volts });
+  #ride(startMs: number, purpose: TripPurpose): void {
+    const episode = ride(
+      this.#prng,
+      startMs,
+      this.#path === undefined ? this.#routeThroughStreets(purpose) : this.#routeAlongPath(purpose),
+    );
+    if (this.#ebike !== undefined && episode.route !== undefined) {
+      this.#ebike.drainFor(episode.route.meters);
+      this.#push(episode.endMs, { type: 'ebike', volts: this.#ebike.volts });
     }
-    this.#add(chapter);
+    this.#add(episode);
   }
 
-  /** Through the streets. */
-  #through(goal: Goal): RouteMaker {
+  /** A route through the streets. */
+  #routeThroughStreets(purpose: TripPurpose): RouteMaker {
     const [prng, city, from] = [this.#prng, this.#city, this.#place()];
-    const isOut = goal === 'out' || (goal === 'any' && prng.chance(0.25));
-    const goesHome = goal === 'home' || (goal === 'any' && !isSame(from, this.#home));
+    const isOut = purpose === 'out' || (purpose === 'any' && prng.chance(0.25));
+    const goesHome = purpose === 'home' || (purpose === 'any' && !isSame(from, this.#home));
     const to = isOut ? somewhere(prng, city) : goesHome ? this.#home : this.#work;
     return (startMs, speedMetersPerSecond) => {
       return new StreetRoute(prng, { city, from, to, startMs, speedMetersPerSecond });
     };
   }
 
-  /** Along the way of one's own, or through the streets to where it begins. */
-  #along(goal: Goal): RouteMaker {
+  /** Along the user's own path, or through the streets to its start. */
+  #routeAlongPath(purpose: TripPurpose): RouteMaker {
     const [path, from] = [this.#path, this.#place()];
-    const isBack = this.#isRound() ? goal === 'home' : isSame(from, this.#work);
+    const isBack = this.#isRound() ? purpose === 'home' : isSame(from, this.#work);
     const isOnIt = isSame(from, this.#home) || isSame(from, this.#work);
-    if (path === undefined || !isOnIt) return this.#through('home');
+    if (path === undefined || !isOnIt) return this.#routeThroughStreets('home');
     return (startMs, speedMetersPerSecond) => path.ride({ startMs, speedMetersPerSecond, isBack });
   }
 
-  /** Forgets what is over. */
-  #turnPage(): void {
-    this.#stood = this.#routes.at(-1)?.end ?? this.#stood;
+  /** Discards the events and routes that are over. */
+  #startNextPlan(): void {
+    this.#parked = this.#routes.at(-1)?.end ?? this.#parked;
     this.#routes = [];
     this.#events = [];
     this.#taken = 0;
   }
 
   #place(): Place {
-    return (this.#routes.at(-1)?.end ?? this.#stood).place;
+    return (this.#routes.at(-1)?.end ?? this.#parked).place;
   }
 
-  #add(chapter: Chapter): void {
-    this.#events.push(...chapter.events);
+  #add(episode: Episode): void {
+    this.#events.push(...episode.events);
     this.#sort();
-    if (chapter.route !== undefined) this.#routes.push(chapter.route);
-    this.#untilMs = Math.max(this.#untilMs, chapter.endMs);
+    if (episode.route !== undefined) this.#routes.push(episode.route);
+    this.#untilMs = Math.max(this.#untilMs, episode.endMs);
   }
 
   #push(atMs: number, change: WorldChange): void {
@@ -253,14 +253,14 @@ export class PlannedWorld implements World {
     sortByTime(this.#events);
   }
 
-  /** Whoever sees that the battery is low charges it while the bicycle stands, unless they forget. */
-  #charges(startMs: number, endMs: number): void {
-    // Drawn each time, so that what drains the battery changes nothing else of a life.
+  /** A rider who sees that the battery is low charges it while the bicycle is parked, or forgets to. */
+  #planCharging(startMs: number, endMs: number): void {
+    // Always drawn, so that the state of the battery changes nothing else in this life.
     const forgets = this.#prng.chance(0.3);
     const { percent } = this.battery;
     if (percent >= this.#chargesBelowPercent || (forgets && percent > CHARGES_ALWAYS_PERCENT)) return;
     const span = endMs - startMs;
-    this.battery.plug(Math.round(startMs + span / 8), Math.round(endMs - Math.min(span / 8, Seconds(30))));
+    this.battery.chargeBetween(Math.round(startMs + span / 8), Math.round(endMs - Math.min(span / 8, Seconds(30))));
   }
 }
 
@@ -278,7 +278,7 @@ function somewhere(prng: Prng, city: City): Place {
   return placeAlong(middle, prng.between(0, 360), city.radiusMeters * Math.sqrt(prng.share()));
 }
 
-/** Most are in MID, some in HIGH by day, a few lost ones in recovery. */
+/** Most are in MID, some in HIGH, and a few lost ones in recovery. */
 function somePower(prng: Prng): PowerSettings {
   return {
     ...DEFAULT_POWER,

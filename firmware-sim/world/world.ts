@@ -1,11 +1,12 @@
-/** What surrounds a lock: what happens to it, and what it would read if it looked. */
+/** What surrounds a lock: the events that happen to it, and what its sensors would read. */
 
 import type { GpsFix, StepInput } from '../../proto/power/step/io.js';
 import type { StepState } from '../../proto/power/step/state.js';
 import type { LockState, Position, PowerSettings, TetherState } from '../../proto/wire/ping.js';
 import type { LockBattery } from './battery/battery.js';
+import { type City, type Place, positionOf } from './routes/city.js';
 
-/** What the world can do to a lock. */
+/** A change that the world can make to a lock: the subset of the inputs of `step` that are not its own. */
 export type WorldChange = Extract<
   StepInput,
   {
@@ -24,14 +25,14 @@ export type WorldChange = Extract<
 >;
 
 export interface WorldEvent {
-  /** Ms since the epoch; never before that of the event before. */
+  /** Ms since the epoch; never before the previous event. */
   readonly atMs: number;
   readonly change: WorldChange;
 }
 
 /**
- * Puts events in order of time, those of one moment as they stood. By insertion: what comes here is short and nearly in
- * order already, for which the language's own sort takes several times as long.
+ * Sorts events by time, stably. By insertion: the lists are short and nearly sorted, for which the built-in sort takes
+ * several times as long.
  */
 export function sortByTime(events: WorldEvent[]): void {
   for (let index = 1; index < events.length; index++) {
@@ -47,10 +48,10 @@ export function sortByTime(events: WorldEvent[]): void {
 }
 
 /**
- * How a lock is found when it first gets power. Its high window is the model's: only a set-power that it has
- * acknowledged changes it (protocol.md §2).
+ * The state of a lock when it is first switched on. Its high window is the model's default: only a set-power that it
+ * has acknowledged changes it (protocol.md §2).
  */
-export interface WorldBeginning {
+export interface InitialState {
   readonly lockState: Exclude<LockState, 'unknown'>;
   readonly batteryPercent: number;
   readonly power: PowerSettings;
@@ -61,41 +62,41 @@ export interface WorldBeginning {
 }
 
 export interface World {
-  readonly beginning: WorldBeginning;
-  /** When something happens next; Infinity where nothing more does. */
+  readonly initialState: InitialState;
+  /** When the next event is; Infinity where there is none. */
   nextAtMs(): number;
-  /** Takes what happens next; undefined where the lock notices nothing of it, or nothing more happens. */
+  /** Takes the next event; undefined where the lock does not notice it, or there is none. */
   take(): WorldEvent | undefined;
-  /** What GPS reads at this moment, under an open sky: with its error. Moments asked for never go back. */
+  /** What GPS reads at this moment under an open sky, with its error. Successive calls never go back in time. */
   fixAt(atMs: number): GpsFix;
-  /** Where the lock truly is at this moment: for those who look on, as often as they like. */
-  truthAt(atMs: number): GpsFix;
-  /** Where the cellular network takes the lock to be; null where it can't tell. */
+  /** Where the lock truly is at this moment. For observers; may be called at any time, in any order. */
+  trueFixAt(atMs: number): GpsFix;
+  /** The position of the lock by the cellular network; null where the network can't tell. */
   cellPositionAt(atMs: number): Position | null;
-  /** Told once, when the lock gets power, by worlds that want to know whom they surround. */
-  surround?(lock: Surrounded): void;
-  /** What the lock draws its power from, and tells of what it does; none where the battery is as the events say. */
+  /** Called once, when the lock is switched on. For worlds that depend on the state of their lock. */
+  attach?(lock: AttachedLock): void;
+  /** The battery that the lock drains, and which it notifies of its effects. Without one the events set the charge. */
   readonly battery?: LockBattery;
 }
 
-/** What a world gets to know of its lock. */
-export interface Surrounded {
-  /** What the lock knows; it changes in place. */
+/** What a world sees of its lock. */
+export interface AttachedLock {
+  /** The lock's state, mutated in place. */
   readonly state: Pick<StepState, 'lockState'>;
-  /** Has the lock look at its world again: something may come earlier than it was told. */
-  look(): void;
+  /** Makes the lock check its world again: the next event may now be earlier. */
+  checkWorld(): void;
 }
 
-/** A world that follows a list: for tests, and for locks made from a trace. */
+/** A world with a fixed list of events: for tests, and for locks made from a trace. */
 export class ScriptedWorld implements World {
-  readonly beginning: WorldBeginning;
+  readonly initialState: InitialState;
   readonly #events: readonly WorldEvent[];
   readonly #fix: GpsFix;
   #next = 0;
 
-  /** `events` in order of time. The lock stays where `fix` says. */
-  constructor(beginning: WorldBeginning, events: readonly WorldEvent[], fix: GpsFix) {
-    this.beginning = beginning;
+  /** `events` in order of time. The lock stays at `fix`. */
+  constructor(initialState: InitialState, events: readonly WorldEvent[], fix: GpsFix) {
+    this.initialState = initialState;
     this.#events = events;
     this.#fix = fix;
   }
@@ -112,7 +113,7 @@ export class ScriptedWorld implements World {
     return this.#fix;
   }
 
-  truthAt(_atMs: number): GpsFix {
+  trueFixAt(_atMs: number): GpsFix {
     return this.#fix;
   }
 
@@ -121,5 +122,12 @@ export class ScriptedWorld implements World {
   }
 }
 
-/** A position from the network is good to about a cell. */
+/** A position from the network is accurate to about one cell. */
 export const CELL_UNCERTAINTY_METERS = 900;
+
+/** What the network reports of a lock at this place: the nearest mast, one every {@link CELL_UNCERTAINTY_METERS}. */
+export function mastPositionOf(city: City, { eastMeters, northMeters }: Place): Position {
+  const ofMast = (meters: number): number => Math.round(meters / CELL_UNCERTAINTY_METERS) * CELL_UNCERTAINTY_METERS;
+  const mast = { eastMeters: ofMast(eastMeters), northMeters: ofMast(northMeters) };
+  return positionOf(city, mast, CELL_UNCERTAINTY_METERS);
+}

@@ -36,7 +36,7 @@ async function lockgate(...args: string[]): Promise<Ended> {
   return { code: program.ended?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
 
-t.test('help with an example, and the tables of what can be ordered', async (t) => {
+t.test('help with an example, and the tables of bugs and faults', async (t) => {
   for (const command of ['run', 'bugs', 'faults']) {
     const help = await lockgate('sim', command, '--help');
     t.match(help, { code: 0, stdout: new RegExp(`Example:\n  \\$ lockgate sim ${command}`) });
@@ -66,7 +66,7 @@ t.test('virtual: the same seed gives the same bytes, another seed others, and th
     const run = await lockgate(...VIRTUAL, ...options, '--out', one);
     t.match(run, { code: 0, stderr: new RegExp(`^seed ${seed}, 6 locks, 2 days`) });
     t.match(run.stdout, new RegExp(`^seed ${seed}, 6 locks, 2 days, .*: [\\d,]+ uplinks over [\\d,]+ connections`));
-    const command = /^Again: lockgate (.*)$/m.exec(run.stdout)?.[1] ?? '';
+    const command = /^Repeat with: lockgate (.*)$/m.exec(run.stdout)?.[1] ?? '';
     const repeated = command.split(' ').map((word) => (word === one ? again : word));
     t.match(await lockgate(...repeated), { code: 0 });
     t.ok(readFileSync(one).equals(readFileSync(again)), 'the command that it prints repeats it, byte for byte');
@@ -90,7 +90,7 @@ t.test('virtual: the same seed gives the same bytes, another seed others, and th
   );
 });
 
-t.test('virtual: a summary for programs; through a pipe the trace is alone', async (t) => {
+t.test('virtual: a summary for programs; a pipe gets only the trace', async (t) => {
   const options = ['--locks', '3', '--days', '0.5', '--seed', "it's", '--pace', 'lively', '--bug', 'clock-ahead:1'];
   const run = await lockgate(...VIRTUAL, ...options, '--json');
   t.equal(run.stderr, '');
@@ -121,7 +121,7 @@ t.test('virtual: a summary for programs; through a pipe the trace is alone', asy
   t.equal((await lockgate('trace', 'check', at('bug.jsonl'), '--fail-on', 'warning')).code, 1);
 });
 
-t.test('virtual: along a way of one’s own, or around a point; the command that it prints repeats it', async (t) => {
+t.test('virtual: along a route of one’s own, or around a point; the printed command repeats it', async (t) => {
   writeFileSync(
     at('way.gpx'),
     '<gpx><rte><rtept lat="-33.9" lon="151.2"/><rtept lat="-33.91" lon="151.2"/></rte></gpx>',
@@ -129,7 +129,7 @@ t.test('virtual: along a way of one’s own, or around a point; the command that
   const options = ['--locks', '1', '--days', '0.1', '--route', at('way.gpx'), '--around', '-33.8,151.1'];
   const run = await lockgate(...VIRTUAL, ...options, '--out', at('way.jsonl'));
   t.match(run, { code: 0, stderr: /along .*way.gpx, around -33.8,151.1/ });
-  t.match(run.stdout, new RegExp(`Again: .* --route ${at('way.gpx')} --around -33.8,151.1 --out`));
+  t.match(run.stdout, new RegExp(`Repeat with: .* --route ${at('way.gpx')} --around -33.8,151.1 --out`));
   const pings = readFileSync(at('way.jsonl'), 'utf8')
     .split('\n')
     .filter((line) => line.includes('"latitude"'))
@@ -146,7 +146,7 @@ t.test('virtual: along a way of one’s own, or around a point; the command that
   t.match(vienna.stdout, /"latitude":48\.\d+,"longitude":16\.\d+/);
 });
 
-t.test('virtual: what truly happened, for those who ask; the judge finds the same', async (t) => {
+t.test('virtual: --world writes ground truth, and the findings stay the same', async (t) => {
   const options = ['--locks', '4', '--days', '1', '--seed', '3', '--pace', 'lively', '--start', '2025-06-01T12:00:00Z'];
   await lockgate(...VIRTUAL, ...options, '--out', at('plain.jsonl'));
   await lockgate(...VIRTUAL, ...options, '--world', '--out', at('world.jsonl'));
@@ -169,7 +169,7 @@ t.test('virtual: what truly happened, for those who ask; the judge finds the sam
   t.same(within, without);
 });
 
-t.test('a header of as many locks as a virtual run may have is one that "trace check" reads', async (t) => {
+t.test('a header with the most locks that a virtual run may have can be read by "trace check"', async (t) => {
   const macs = fleetMacs('many', 100_000);
   writeFileSync(
     at('many.jsonl'),
@@ -199,17 +199,17 @@ t.test('what a run refuses, and why', async (t) => {
   writeFileSync(at('good.gpx'), good);
   writeFileSync(at('bad.gpx'), good.replace('48.2"', '95"'));
   const refused: [Partial<SimFlags>, RegExp][] = [
-    [{ virtual: true, mix: 'low=1' }, /no "low": expected parts such as/],
-    [{ virtual: true, mix: 'mid+high=1' }, /"mid\+high" is in two modes: expected parts such as/],
+    [{ virtual: true, mix: 'low=1' }, /"low" is unknown: expected parts such as/],
+    [{ virtual: true, mix: 'mid+high=1' }, /"mid\+high" has two modes: expected parts such as/],
     [{ virtual: true, bug: ['typo'] }, /no bug "typo": expected one of talks-in-airplane/],
     [{ virtual: true, start: 'today' }, /--start is "today": expected a date such as/],
     [{ virtual: true, start: '9999-12-31T12:00:00Z' }, /within the years 1970–9999/],
     [{ virtual: true, json: true, out: '/nonexistent/x.jsonl' }, /\/nonexistent\/x.jsonl can't be written/],
     [{ virtual: true, out: '/dev/full' }, /\/dev\/full can't be written: ENOSPC/],
-    [{ out: 'x' }, /--out is for --virtual runs alone: .*trace record/],
-    [{ start: 'x' }, /--start is for --virtual runs alone/],
-    [{ world: true }, /--world is for --virtual runs alone/],
-    [{ bug: ['closes-too-late'] }, /--bug closes-too-late is for --virtual runs alone/],
+    [{ out: 'x' }, /--out is for --virtual runs only: .*trace record/],
+    [{ start: 'x' }, /--start is for --virtual runs only/],
+    [{ world: true }, /--world is for --virtual runs only/],
+    [{ bug: ['closes-too-late'] }, /--bug closes-too-late is for --virtual runs only/],
     [{ route: '/nonexistent.gpx' }, /\/nonexistent.gpx can't be read/],
     [{ virtual: true, route: '/dev/zero' }, /\/dev\/zero is too large: expected at most 33554432 bytes/],
     [{ virtual: true, scenario: '/dev/zero' }, /\/dev\/zero is too large: expected at most 262144 bytes/],
@@ -266,28 +266,31 @@ async function runUntil(
   return { code, stdout: run.stdout.join('\n'), stderr: run.stderr.join('\n') };
 }
 
-t.test('live: locks are added as simulated, connect, and are counted; a second run uses no name again', async (t) => {
-  const gateway = await testGateway(t);
-  const options = ['--locks', '8', '--mix', 'recovery', '--seed', 'live', '--merchant', MERCHANT];
-  for (const run of ['the first', 'the second']) {
-    const ended = await runUntil(
-      gateway,
-      [...operatorOf(gateway), ...options],
-      (uplinks) => macsOf(uplinks).size === 8,
-    );
-    t.equal(ended.code, 0, `${run} has no other end than Ctrl-C`);
-    const summary = JSON.parse(ended.stdout);
-    t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
-    t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
-    t.same(summary.findings, {}, 'nothing is found');
-    t.ok(Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0, 'it says its size');
-  }
-  const devices = await gateway.store.listDevices();
-  t.equal(devices.length, 8);
-  t.ok(devices.every(({ device }) => device.simulated));
-});
+t.test(
+  'live: locks are added as simulated, connect, and are counted; a second run repeats no uplink number',
+  async (t) => {
+    const gateway = await testGateway(t);
+    const options = ['--locks', '8', '--mix', 'recovery', '--seed', 'live', '--merchant', MERCHANT];
+    for (const run of ['the first', 'the second']) {
+      const ended = await runUntil(
+        gateway,
+        [...operatorOf(gateway), ...options],
+        (uplinks) => macsOf(uplinks).size === 8,
+      );
+      t.equal(ended.code, 0, `${run} has no other end than Ctrl-C`);
+      const summary = JSON.parse(ended.stdout);
+      t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
+      t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
+      t.same(summary.findings, {}, 'nothing is found');
+      t.ok(Number.isInteger(summary.memory_bytes_per_lock) && summary.memory_bytes_per_lock >= 0, 'it says its size');
+    }
+    const devices = await gateway.store.listDevices();
+    t.equal(devices.length, 8);
+    t.ok(devices.every(({ device }) => device.simulated));
+  },
+);
 
-t.test('live: with secrets and a place to connect nothing more is needed; days and Ctrl-C end it', async (t) => {
+t.test('live: secrets and an MQTT address suffice; days and Ctrl-C end it', async (t) => {
   const gateway = await testGateway(t);
   const macs = [1, 2, 3].map(testMac);
   const rows = ['mac,secret'];
@@ -305,11 +308,11 @@ t.test('live: with secrets and a place to connect nothing more is needed; days a
   t.match(whole, {
     code: 0,
     stdout:
-      /^seed 1, 3 locks, 0.00001 days, 1 × speed, .*findings unknown\nMemory: [\d,]+ bytes per lock\nAgain: lockgate/,
+      /^seed 1, 3 locks, 0.00001 days, 1 × speed, .*findings unknown\nMemory: [\d,]+ bytes per lock\nRepeat with: /,
   });
 });
 
-t.test('live: faults and bugs come over MQTT, and the gateway finds the bugs', async (t) => {
+t.test('live: faults and bugs work over MQTT, and the gateway finds the bugs', async (t) => {
   const gateway = await testGateway(t, { speed: 600 });
   const options = ['--locks', '5', '--speed', '600', '--pace', 'lively', '--seed', '4', ...operatorOf(gateway)];
   const wrong = ['--bug', 'poses-as-phone', '--fault', 'duplicate', '--fault', 'cut', '--fault', 'delay'];
@@ -325,7 +328,7 @@ t.test('live: faults and bugs come over MQTT, and the gateway finds the bugs', a
   t.ok(findings['wrong-source'] > 0, JSON.stringify(findings));
 });
 
-t.test('live: where there are too few files, the limit to raise is named, and the others live', async (t) => {
+t.test('live: with too few open files the limit to raise is named, and the other locks run', async (t) => {
   const gateway = await testGateway(t);
   // 60 files are what Node has open while it loads the program, and enough for some locks.
   const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorOf(gateway), '--merchant', MERCHANT];
@@ -344,9 +347,9 @@ t.test('live: where there are too few files, the limit to raise is named, and th
   t.match(run.stdout[0], /connects failed \(this process has too many open files: raise "ulimit -n"\)/);
 });
 
-t.test('live: a gateway at another speed is told of', async (t) => {
+t.test('live: a gateway at another speed is reported', async (t) => {
   const gateway = await testGateway(t);
   const options = ['--locks', '1', '--days', '0.0001', '--speed', '10', '--json'];
   const run = await lockgate('sim', 'run', ...operatorOf(gateway), ...options);
-  t.match(run, { code: 0, stderr: /The gateway's clock runs at about [\d.]+ × speed and the locks will live at 10 ×/ });
+  t.match(run, { code: 0, stderr: /The gateway's clock runs at about [\d.]+ × speed and the locks run at 10 ×/ });
 });

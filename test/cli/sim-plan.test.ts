@@ -9,7 +9,7 @@ import { planFleet } from '../../cli/commands/sim/plan/plan.js';
 import { STORED_PING_BYTES } from '../../cli/commands/sim/plan/print.js';
 import { EXIT, exitCodeOf } from '../../cli/terminal/exit-codes.js';
 import { type MixPart, parseMix } from '../../firmware-sim/fleet/mix.js';
-import { runVirtual } from '../../firmware-sim/fleet/virtual.js';
+import { runVirtual } from '../../firmware-sim/fleet/virtual-run.js';
 import { TLS_13, WireSize } from '../../firmware-sim/link/wire-size.js';
 import { drawStrata, type Estimate, totalOf } from '../../firmware-sim/plan/sample.js';
 import { type HourSize, type Sizing, type SizingOptions, SizingRun } from '../../firmware-sim/plan/sizing.js';
@@ -83,7 +83,7 @@ const DISCONNECT = 2;
 const publishOf = (payload: number): number => 2 + (2 + 2) + 2 + payload;
 const [CONNACK, SUBACK, PUBACK, PING] = [4, 5, 4, 2];
 
-t.test('a lock in MID that nobody moves: thirty period sequences in a month, and nothing else', async (t) => {
+t.test('a lock in MID that never moves: thirty period sequences in a month, and nothing else', async (t) => {
   const { total } = monthOf({});
   // A cellular ping, a GPS ping and a close-connection ping of 26, 31 and 17 bytes.
   const up = CONNECT + SUBSCRIBE + publishOf(26) + publishOf(31) + publishOf(17) + DISCONNECT;
@@ -127,7 +127,7 @@ t.test('locks in HIGH: all at once when their window opens, and gone when it clo
   t.same(monthOf({ airplane: true }).total.bytes, { value: 0, standardError: 0 }, 'in airplane mode nothing passes');
 });
 
-t.test('the parts add up to the whole, and commands are of it', async (t) => {
+t.test('the parts add up to the total, commands included', async (t) => {
   const sizing = measured({ locks: 24, mix: 'mid=3,high+ride=2,recovery=1', days: 3 });
   for (const name of ['connections', 'messagesUp', 'keepalives', 'bytesUp', 'bytesDown', 'bytes'] as const) {
     const sum = sizing.parts.reduce((all, { month }) => all + month[name].value, 0);
@@ -150,7 +150,7 @@ t.test('the parts add up to the whole, and commands are of it', async (t) => {
   t.ok(Math.abs(mah - (sizing.battery?.mahPerDay ?? 0)) < 1e-9);
 });
 
-t.test('a sample is scaled by parts, with the standard error of the textbook', async (t) => {
+t.test('a sample is scaled by part, with the textbook’s standard error', async (t) => {
   const part = parseMix('mid')[0] as MixPart;
   t.same(totalOf({ part, locks: 10, sampled: 4 }, [1, 2, 3, 4]), { value: 25, standardError: 5 });
   t.same(totalOf({ part, locks: 4, sampled: 4 }, [1, 2, 3, 4]), { value: 10, standardError: 0 });
@@ -205,7 +205,7 @@ async function storeBytes(t: Test, uplinks: readonly (readonly [Mac, Uint8Array]
   return statSync(path.join(data, 'lockgate.sqlite')).size;
 }
 
-t.test('what a stored ping takes is what the plan says, within 15 %', async (t) => {
+t.test('the size of a stored ping matches the plan within 15 %', async (t) => {
   const uplinks: [Mac, Uint8Array][] = [];
   runVirtual({
     seed: 1,
@@ -262,13 +262,13 @@ t.test('the command: tables, JSON, a chart, and the command that repeats it', as
   t.equal(shown.code, 0);
   for (const line of shown.stdout.split('\n')) if (!/^Made in/.test(line)) t.ok([...line].length <= 100, line);
   t.match(shown.stdout, /^seed 1, 80 locks, 1 day, everyday, plain TCP, 50 of them simulated\nmix mid=3,high=1\n/);
-  t.match(shown.stdout, /\nScaled from 50 simulated locks; ± is the standard error, of all bytes \d/);
+  t.match(shown.stdout, /\nScaled from 50 simulated locks; ± is the standard error; of all bytes: \d/);
 });
 
 const NEVER = { signal: new AbortController().signal, exitCode: 130, happened: new Promise<void>(() => undefined) };
 const FLAGS: PlanFlags = { locks: 10, days: 1, seed: '1', pace: 'everyday', mix: 'mid', sample: 10, commands: 0 };
 
-t.test('what is typed wrong is told with what was expected, exit 2; Ctrl-C is exit 130', async (t) => {
+t.test('a wrong flag is exit 2 with what was expected; Ctrl-C is exit 130', async (t) => {
   const wrong: [Partial<PlanFlags>, RegExp][] = [
     [{ mix: 'low' }, /expected parts such as/],
     [{ perMb: '0.12' }, /expected all three or none/],

@@ -64,7 +64,7 @@ function pingsOf(all: readonly EventJson[]): (readonly [number, string, string])
   });
 }
 
-t.test('ride FILE: along the way of a file', async (t) => {
+t.test('ride FILE: along the route of a file', async (t) => {
   const ridden = await events(['ride-tracking on', `ride ${writeWay('mine.gpx', 52.37, 4.9)}`, 'state']);
   const pings = ridden.flatMap(({ ping }) => (ping?.reason === 'REASON_UNLOCKED_PING' ? [ping] : []));
   t.ok(pings.length > 2, 'it is ridden');
@@ -88,7 +88,7 @@ t.test('steal: a cellular ping within seconds, then GPS every 10 s, and a close 
   ]);
 });
 
-t.test('battery 9: a close-connection ping, and silence but for a theft', async (t) => {
+t.test('battery 9: a close-connection ping, and silence except for a theft', async (t) => {
   const low = await events(['battery 9', 'unlock', 'wait 2 d', 'lock', 'steal for 8 s', 'state']);
   const [farewell, theft, ...more] = pingsOf(low);
   t.same(farewell, [0, 'close_connection', 'REASON_CLOSE_CONNECTION']);
@@ -138,7 +138,7 @@ t.test('a command waits for the lock; a kept connection takes it at once', async
   );
 });
 
-t.test('what it saves is a trace that holds; text without colours; a line that is wrong is named', async (t) => {
+t.test('it saves a valid trace; text without colours; a wrong line is named', async (t) => {
   const file = path.join(folder, 'session.jsonl');
   const said = await shell(['# a session', '', 'unlock', 'ride 400 m', 'lock', 'why', 'state', `save ${file}`, 'help']);
   t.equal(said.code, 0, said.errors);
@@ -166,14 +166,14 @@ t.test('what it saves is a trace that holds; text without colours; a line that i
     ['ride none.gpx', /line 1: none.gpx can't be read/],
     [`ride ${far}`, /line 1: .*far.gpx begins far away: expected within 100 km/],
     ['save /dev/full', /line 1: \/dev\/full can't be written: ENOSPC/],
-    ['xyzzy', /line 1: "xyzzy" begins with no verb: expected one of unlock, lock/],
+    ['xyzzy', /line 1: "xyzzy" does not start with a verb: expected one of unlock, lock/],
     ['phone unlock', /line 1: there is no phone here/],
   ] as const) {
     const refused = await shell([line]);
     t.equal(refused.code, 2, line);
     t.match(refused.errors, expected);
   }
-  t.match(await shell(['unlock'], '--settings', 'middle'), { code: 2, errors: /there is no "middle"/ });
+  t.match(await shell(['unlock'], '--settings', 'middle'), { code: 2, errors: /"middle" is unknown/ });
   t.match(await shell(['unlock', 'quit', 'stael']), { code: 0 });
   t.notOk(readShellLine('unlock for ages').ok);
   t.notOk(readShellLine('save').ok);
@@ -191,7 +191,7 @@ t.test('the session in README.md is what it says', async (t) => {
   );
 });
 
-t.test('completion: words first, then what may follow; each of them can be read', async (t) => {
+t.test('completion: words first, then whole lines; each of them can be parsed', async (t) => {
   t.same(completionsOf('ste'), ['steal ']);
   t.same(completionsOf('coverage o'), ['coverage off', 'coverage off 10 min', 'coverage on']);
   t.ok(completionsOf('').length > SHELL_VERBS.length);
@@ -212,7 +212,7 @@ t.test('completion: words first, then what may follow; each of them can be read'
   }
 });
 
-t.test('the history: kept for its owner alone, the newest first, and not without end', async (t) => {
+t.test('the history: readable by its owner only, newest first, limited', async (t) => {
   const before = process.env.XDG_STATE_HOME;
   const state = mkdtempSync(path.join(folder, 'state-'));
   process.env.XDG_STATE_HOME = state;

@@ -96,7 +96,7 @@ t.test('check: text by lock, and exit codes', async (t) => {
   t.match(ignored.out, /0 violations and 0 warnings/);
 });
 
-t.test('check: what is wrong with the command line or a file', async (t) => {
+t.test('check: errors in the command line or a file', async (t) => {
   const code = async (...args: string[]) => (await lockgate(t, 'trace', 'check', ...args)).code;
   t.equal(await code(), 2);
   t.equal(await code(clean, '--ignore', 'no-such-rule'), 2);
@@ -118,7 +118,7 @@ t.test('check: what is wrong with the command line or a file', async (t) => {
   t.match(two.err, /lockgate: .*bad\.jsonl:3: .*\n.*there is no file .*none\.jsonl/s);
 });
 
-t.test('check: JSON as the interface says', async (t) => {
+t.test('check: JSON as specified', async (t) => {
   const { out, code } = await lockgate(t, 'trace', 'check', broken, warned, '--json');
   t.equal(code, 1);
   t.same(JSON.parse(out), {
@@ -214,7 +214,7 @@ t.test('files: gzip by name, ends of lines, a mark at the start, lines too long'
     'a line of 800 kB that two reads bring',
   );
   const torn = gzipSync(lines, { level: 0 }).subarray(0, -60);
-  await t.rejects(same('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*cut short/ });
+  await t.rejects(same('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*truncated/ });
   await t.rejects(same('not-packed.jsonl.gz', lines), { code: 'input-file', message: /can't be unzipped/ });
   await t.rejects(same('empty.jsonl', ''), { code: 'input-trace', message: /empty.jsonl:1: there is no header/ });
   await t.rejects(same('cut.jsonl', lines.slice(0, -20)), { code: 'input-trace', message: /cut.jsonl:8: / });
@@ -253,7 +253,7 @@ t.test('show', async (t) => {
     t.equal((await lockgate(t, 'trace', 'show', clean, ...wrong)).code, 2, wrong.join(' '));
 });
 
-t.test('anonymise: other names, places and days, and the same findings in the same lines', async (t) => {
+t.test('anonymise: other MACs, places and days, and the same findings in the same lines', async (t) => {
   const names = readdirSync(traces).filter((name) => /\.(breaks|holds)-/.test(name));
   for (const name of names) {
     const copy = join(folder, `copy-${name}.gz`);
@@ -273,7 +273,7 @@ t.test('anonymise: other names, places and days, and the same findings in the sa
   t.not((await lockgate(t, 'trace', 'anonymise', clean)).out, once.out, 'without one it does not');
 });
 
-t.test('anonymise: what people typed, bytes and the world are gone, and distances stay', async (t) => {
+t.test('anonymise: typed text, bytes and world events are removed, and distances stay', async (t) => {
   const at = (second: number) => `"at":"2026-11-20T06:00:0${second}.000Z","mac":"A4C138F0E1D2"`;
   const ping = (latitude: number, longitude: number) =>
     `{"ping_type":"gps","reason":"REASON_THEFT","lock_state":"locked","battery_percent":80,"latitude":${latitude},` +
@@ -302,7 +302,7 @@ t.test('anonymise: what people typed, bytes and the world are gone, and distance
   t.notOk(existsSync(join(folder, 'no')));
 });
 
-t.test('ping: there and back, with its size on the air', async (t) => {
+t.test('ping: decoded and encoded again, with its size on the wire', async (t) => {
   const json =
     '{"ping_type":"close_connection","lock_state":"locked","battery_percent":81,' +
     '"boot":41,"sequence":14,"date":"2026-11-20T06:00:51.000Z"}';

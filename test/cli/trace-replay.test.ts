@@ -102,7 +102,7 @@ async function stored(gateway: Gateway, mac: Mac): Promise<StoredUplink[]> {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
-t.test('a clean trace: its very uplinks are in the store, and nothing differs', async (t) => {
+t.test('a clean trace: its own uplinks are in the store, and nothing differs', async (t) => {
   const gateway = await testGateway(t);
   const [one, two] = [testMac(1), testMac(2)];
   // A field that this build does not know: it stays where the bytes are sent as they are.
@@ -238,7 +238,7 @@ async function blindOperator(
   return (server.address() as AddressInfo).port;
 }
 
-t.test('a stream that ends: what the gateway made of it is unknown', async (t) => {
+t.test('a stream that ends: the gateway’s findings are unknown', async (t) => {
   const gateway = await testGateway(t);
   const through = await blindOperator(t, gateway, (event) => (event.event === 'ping' ? null : event));
   const file = traceFile('stream.jsonl', shortLife(testMac(1)));
@@ -315,7 +315,7 @@ function failingOnce(sequence: number): (store: Store) => Store {
   };
 }
 
-t.test('duplicates, conflicts, takeovers, and what was there before', async (t) => {
+t.test('duplicates, conflicts, takeovers, and uplinks known before', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   const { secret } = await gateway.accounts.addDevice({ mac });
@@ -349,7 +349,7 @@ t.test('duplicates, conflicts, takeovers, and what was there before', async (t) 
   t.equal((await stored(gateway, mac)).length, 4, 'nothing was stored twice');
 });
 
-t.test('--as-now: times from now on, and names that are new', async (t) => {
+t.test('--as-now: times from now on, and new uplink numbers', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   const { secret } = await gateway.accounts.addDevice({ mac });
@@ -405,7 +405,7 @@ t.test('an uplink that the gateway can’t take', async (t) => {
   t.equal(report.differences.length, 1);
 });
 
-t.test('what is wrong with files, flags and gateways', async (t) => {
+t.test('errors in files, flags and gateways', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   const file = traceFile('short.jsonl', shortLife(mac));
@@ -421,7 +421,7 @@ t.test('what is wrong with files, flags and gateways', async (t) => {
   const more = await errorOf(`${mac},hush,hush\n`);
   t.match(more, /^input-secrets: \/bad.csv:1: /);
   t.notMatch(more, /hush/, 'no secret is repeated');
-  t.match(await errorOf(`${mac},a\n${formatMac(mac)},b\n`), /bad.csv:2: .* stands twice/);
+  t.match(await errorOf(`${mac},a\n${formatMac(mac)},b\n`), /bad.csv:2: .* is listed twice/);
   t.match(await errorOf(`${testMac(9)},hush\n`), /^input-secrets: .* has no secret for A4:C1:38:00:00:01$/);
   const none = { secrets: path.join(folder, 'no.csv') };
   t.match((await replay(gateway, file, none)).error, /^input-secrets: .* can’t be read/);
@@ -446,7 +446,7 @@ t.test('what is wrong with files, flags and gateways', async (t) => {
   t.equal((await replay(gateway, other, { provision: true })).report.same, true, 'a simulated lock gets a new secret');
 });
 
-t.test('another gateway’s MQTT: what it took is not told', async (t) => {
+t.test('another gateway’s MQTT: uplinks are not reported', async (t) => {
   const [told, taking] = [await testGateway(t), await testGateway(t)];
   const mac = testMac(1);
   const { secret } = await taking.accounts.addDevice({ mac });

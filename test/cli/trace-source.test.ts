@@ -54,7 +54,7 @@ function statePing(gateway: Gateway, sequence: number, lockState: LockState): Bu
   return testBytes(sequence, { timeMs: gateway.clock.now(), body: { ...STATE_PING, lockState } });
 }
 
-t.test('an export has what was received, with the connections around it, and is judged as it was', async (t) => {
+t.test('an export has what was received, with its connections, and the same findings', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -92,7 +92,7 @@ t.test('an export has what was received, with the connections around it, and is 
   t.same(after.rules.sort(), ['not-closed', 'state-unchanged'], 'the gateway’s own end is no lock’s fault');
 });
 
-t.test('a piece of an export says what was known when it begins', async (t) => {
+t.test('the header of a partial export has the state at its start', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(statePing(gateway, 1, 'unlocked'));
@@ -110,7 +110,7 @@ t.test('a piece of an export says what was known when it begins', async (t) => {
     await t.rejects(exported(gateway, query), query);
 });
 
-t.test('the period sequence that a header knows stands at the lock’s time, which the rule is about', async (t) => {
+t.test('the header’s last period sequence has the lock’s time, which the rule uses', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   const madeMs = gateway.clock.now() - Hours(2);
@@ -127,7 +127,7 @@ t.test('the period sequence that a header knows stands at the lock’s time, whi
   t.same(rules, ['clock-ahead'], 'exactly 23 h after is not too soon');
 });
 
-t.test('a recording begins with what is known and goes on as it happens', async (t) => {
+t.test('a recording starts with the known state and continues live', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(statePing(gateway, 1, 'unlocked'));

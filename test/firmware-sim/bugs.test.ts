@@ -1,8 +1,8 @@
 // Firmware bugs to order. What each must break stands in the table beside it, and the rules are the protocol's: a run
 // with a bug breaks that rule and no other, and the same run without it breaks none.
 import t from 'tap';
-import { BUGS, type Bug, parseBugOrder, shareBugs } from '../../firmware-sim/faults/bugs.js';
-import { dealMix, parseMix } from '../../firmware-sim/fleet/mix.js';
+import { assignBugs, BUGS, type Bug, parseBugAssignment } from '../../firmware-sim/faults/bugs.js';
+import { assignMix, parseMix } from '../../firmware-sim/fleet/mix.js';
 import { ScriptedWorld, type World, type WorldEvent } from '../../firmware-sim/world/world.js';
 import { Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { RULES } from '../../proto/power/rules.js';
@@ -67,22 +67,22 @@ function brokenByScript(...bugs: Bug[]): string[] {
   return rulesBroken(findingsIn(traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: orders })));
 }
 
-t.test('each rule has its bug, and each bug its name and its words', async (t) => {
+t.test('each rule has a bug, and each bug a name and a description', async (t) => {
   t.same(
     BUGS.map(({ rule }) => rule),
     RULES.map(({ rule }) => rule),
     'one for each rule, in its order',
   );
   t.equal(new Set(BUGS.map(({ name }) => name)).size, BUGS.length);
-  for (const { name, sentence, shows, act, virtualLink } of BUGS) {
+  for (const { name, sentence, shows, wrapStep, wrapVirtualLink } of BUGS) {
     t.match(name, /^[a-z0-9]+(-[a-z0-9]+)+$/);
     t.match(sentence, /^[A-Z].*\.$/);
     t.not(shows, '');
-    t.not(act === undefined, virtualLink === undefined, `${name} is wrong in one way`);
+    t.not(wrapStep === undefined, wrapVirtualLink === undefined, `${name} is wrong in one way`);
   }
 });
 
-t.test('a healthy fleet breaks no rule; with a bug it breaks that bug’s, and no other', async (t) => {
+t.test('a healthy fleet breaks no rule; with a bug it breaks that bug’s rule only', async (t) => {
   t.same(brokenByScript(), []);
   for (const bug of BUGS) t.same(brokenByScript(bug), [bug.rule], bug.name);
 });
@@ -90,7 +90,7 @@ t.test('a healthy fleet breaks no rule; with a bug it breaks that bug’s, and n
 /** What shows each bug in a life that is made up: pace and mix, as its row says. */
 const SHOWN_BY: Readonly<Record<string, string>> = { 'talks-in-airplane': 'airplane', 'talks-on-empty': 'low-battery' };
 
-t.test('in a life that is made up, each bug adds its rule to what the world did, and no other', async (t) => {
+t.test('in a generated life each bug adds findings of its own rule only', async (t) => {
   const run = (mix: string | undefined, bug?: Bug): string[] => {
     const parts = mix === undefined ? {} : { mix: parseMix(mix) };
     const bugs = bug === undefined ? [] : [{ bug, locks: null }];
@@ -106,10 +106,10 @@ t.test('in a life that is made up, each bug adds its rule to what the world did,
   }
 });
 
-t.test('a bug can be ordered for some of the locks, each order for others', async (t) => {
-  const orders = ['clock-ahead:2', 'forgets-period:1', 'poses-as-phone'].map(parseBugOrder);
+t.test('a bug can be assigned to some of the locks, each assignment to others', async (t) => {
+  const orders = ['clock-ahead:2', 'forgets-period:1', 'poses-as-phone'].map(parseBugAssignment);
   t.same(
-    shareBugs(orders, 4).map((bugs) => bugs.map(({ name }) => name)),
+    assignBugs(orders, 4).map((bugs) => bugs.map(({ name }) => name)),
     [
       ['clock-ahead', 'poses-as-phone'],
       ['clock-ahead', 'poses-as-phone'],
@@ -117,27 +117,27 @@ t.test('a bug can be ordered for some of the locks, each order for others', asyn
       ['poses-as-phone'],
     ],
   );
-  t.same(shareBugs([parseBugOrder('clock-ahead:9')], 2).flat().length, 2, 'no more than there are');
-  const lines = traceOf({ seed: 5, locks: 6, days: 1, bugs: [parseBugOrder('clock-ahead:2')] });
+  t.same(assignBugs([parseBugAssignment('clock-ahead:9')], 2).flat().length, 2, 'no more than there are');
+  const lines = traceOf({ seed: 5, locks: 6, days: 1, bugs: [parseBugAssignment('clock-ahead:2')] });
   const found = findingsIn(lines).filter(({ rule }) => rule === 'clock-ahead');
   t.equal(new Set(found.map(({ mac }) => mac)).size, 2);
   for (const text of ['clock', 'clock-ahead:0', 'clock-ahead:x', 'clock-ahead:1:2', ''])
-    t.throws(() => parseBugOrder(text), { code: 'input-bug' }, text);
+    t.throws(() => parseBugAssignment(text), { code: 'input-bug' }, text);
 });
 
-t.test('a mix gives each part its share, spread over the fleet', async (t) => {
+t.test('a mix assigns each part its share, spread over the fleet', async (t) => {
   const mix = parseMix('mid=60,high+ride=30,recovery+low-battery=10');
-  const names = dealMix(mix, 100).map(({ name }) => name);
+  const names = assignMix(mix, 100).map(({ name }) => name);
   const count = (name: string): number => names.filter((one) => one === name).length;
   t.same(
     mix.map(({ name }) => count(name)),
     [60, 30, 10],
   );
   t.equal(new Set(names.slice(0, 10)).size, 3, 'the first ten have all of them');
-  t.match(mix[1]?.begins, { power: { mode: 'HIGH', rideTracking: true, airplane: false, recovery: false } });
-  t.match(mix[2]?.begins, { power: { mode: 'MID', recovery: true }, batteryPercent: 7 });
+  t.match(mix[1]?.initial, { power: { mode: 'HIGH', rideTracking: true, airplane: false, recovery: false } });
+  t.match(mix[2]?.initial, { power: { mode: 'MID', recovery: true }, batteryPercent: 7 });
   t.same(
-    dealMix(parseMix('high'), 2).map(({ name }) => name),
+    assignMix(parseMix('high'), 2).map(({ name }) => name),
     ['high', 'high'],
   );
   for (const text of ['', 'mid=', 'mid=-1', 'mid=0', 'low', 'mid=1=2', 'mid++high', 'toString=1'])

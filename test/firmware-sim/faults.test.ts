@@ -2,7 +2,7 @@
 // the network does), liveness once they are off (what the locks wrote down as made has arrived).
 import t from 'tap';
 import { FAULTS, parseFaults } from '../../firmware-sim/faults/faults.js';
-import { VirtualRun } from '../../firmware-sim/fleet/virtual.js';
+import { VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
 import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
 import { Days, Minutes } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -18,7 +18,7 @@ const BAD_NETWORKS_DOING = [...NETWORKS_DOING, 'sequence-gap'];
 const FLEET = { locks: 9, days: 1, pace: 'lively' } as const;
 const ALL = parseFaults('all');
 
-t.test('the table: a name and a sentence each, all of them as "all"', async (t) => {
+t.test('the table: each fault has a name and a sentence, and "all" selects all', async (t) => {
   t.same(
     ALL,
     FAULTS.map(({ name }) => name),
@@ -28,7 +28,7 @@ t.test('the table: a name and a sentence each, all of them as "all"', async (t) 
   for (const { name, sentence } of FAULTS) t.match(sentence, /^[A-Z].*\.$/, name);
 });
 
-t.test('each fault does something, and none makes a healthy lock break what it must not', async (t) => {
+t.test('each fault has an effect, and none makes a healthy lock break a rule', async (t) => {
   const healthy = traceOf({ seed: 1, ...FLEET });
   for (const { name } of FAULTS) {
     const lines = traceOf({ seed: 1, ...FLEET, faults: [name] });
@@ -41,7 +41,7 @@ function isNotTheNetworks({ rule }: { rule: string }): boolean {
   return !NETWORKS_DOING.includes(rule);
 }
 
-t.test('all faults at once, under two seeds: the same again for the same seed, and warnings only', async (t) => {
+t.test('all faults at once: the same seed repeats the run, and there are only warnings', async (t) => {
   for (const seed of ['rough', 'rougher']) {
     const options = { seed, ...FLEET, faults: ALL };
     const lines = traceOf(options);
@@ -57,7 +57,7 @@ t.test('all faults at once, under two seeds: the same again for the same seed, a
   for (const rule of BAD_NETWORKS_DOING) t.equal(ruleRow(rule)?.severity, 'warning', 'and none is a violation');
 });
 
-t.test('how far a run goes at a time changes nothing', async (t) => {
+t.test('the step size of a run changes nothing', async (t) => {
   const options = { seed: 'pieces', ...FLEET, faults: ALL, startMs: RUN_STARTS_MS, note: '', world: true };
   const told = (piece: number): string => {
     const lines: string[] = [];
@@ -105,7 +105,7 @@ function keepBooks(seed: string): { run: VirtualRun; books: Books } {
   return { run, books };
 }
 
-t.test('two rough days and a calm one: what was made has arrived, once or more, with its own bytes', async (t) => {
+t.test('two days with faults and one without: every uplink arrives, once or more, unchanged', async (t) => {
   for (const seed of ['safety', 'liveness']) {
     const { run, books } = keepBooks(seed);
     run.advance(RUN_STARTS_MS + Days(2));
@@ -115,7 +115,7 @@ t.test('two rough days and a calm one: what was made has arrived, once or more, 
       [],
       'safety: what was acknowledged is there',
     );
-    run.calm();
+    run.stopFaults();
     run.advance(run.endMs);
     const kept = new Set(run.locks.flatMap(({ mac, state }) => state.waiting.map((uplink) => nameOf(mac, uplink))));
     const missing = [...made.keys()].filter((name) => !arrived.has(name) && !kept.has(name));

@@ -227,7 +227,7 @@ function mixed(random: Prng, fleet: readonly (readonly Made[])[]): Arrival[] {
     .sort((one, other) => one.place - other.place);
 }
 
-t.test('a fleet whose uplinks come again, late and mixed ends as the one in order', async (t) => {
+t.test('a fleet whose uplinks are repeated, late and reordered ends in the same state as in order', async (t) => {
   const random = new Prng(`fleet ${seed}`);
   const fleet = Array.from({ length: LOCKS }, (_, lock) => fleetUplinks(random.fork(lock), START_MS));
   const made = fleet.flatMap((all, lock) => all.map((each) => ({ lock, made: each })));
@@ -283,7 +283,7 @@ function reasonOf(body: Made['uplink']['body']): string {
 const MQTT_LOCKS = 50;
 const CONNECTIONS = 3;
 
-t.test('over MQTT each ping reaches the merchant under one id', async (t) => {
+t.test('over MQTT each ping reaches the merchant under a single id', async (t) => {
   const random = new Prng(`mqtt ${seed}`);
   const gateway = await testGateway(t);
   const receiver = await testReceiver(t);

@@ -3,10 +3,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
-import { readTraceRecord, TracedLocks } from '../../cli/commands/sim/traced-locks.js';
-import { parseBugOrder } from '../../firmware-sim/faults/bugs.js';
+import { readLockTraces, TracedLocks } from '../../cli/commands/sim/traced-locks.js';
+import { parseBugAssignment } from '../../firmware-sim/faults/bugs.js';
 import { parseMix } from '../../firmware-sim/fleet/mix.js';
-import { LockRecordReader } from '../../firmware-sim/inference/trace-records.js';
+import { LockTraceReader } from '../../firmware-sim/inference/lock-trace.js';
 import { TracedRun } from '../../firmware-sim/inference/traced-run.js';
 import { LockgateError } from '../../proto/errors.js';
 import { TraceReader } from '../../proto/trace/reader.js';
@@ -44,14 +44,14 @@ interface Again {
 /** Makes the locks of a trace, and runs them. */
 function again(lines: readonly string[]): Again {
   const reader = new TraceReader();
-  let recorder: LockRecordReader | undefined;
+  let recorder: LockTraceReader | undefined;
   for (const line of lines) {
     const event = reader.read(line);
     if (!event.ok) throw new Error(`line ${event.error.line}: ${event.error.message}`);
     if (event.value !== null) recorder?.add(event.value);
-    else if (reader.header !== null) recorder = new LockRecordReader(reader.header);
+    else if (reader.header !== null) recorder = new LockTraceReader(reader.header);
   }
-  const record = (recorder as LockRecordReader).end();
+  const record = (recorder as LockTraceReader).end();
   const traced = new TracedLocks(record, 'sent');
   const made = new Map<Mac, PingUplink[]>(traced.locks.map(({ mac }) => [mac, []]));
   const written: string[] = [];
@@ -94,7 +94,7 @@ function worstMiss(traced: TracedLocks, made: Again['made']): number {
 }
 
 for (const isTold of [false, true]) {
-  t.test(`a healthy trace gives the same pings again, ${isTold ? 'told' : 'not told'} what happened`, async (t) => {
+  t.test(`a healthy trace gives the same pings again, ${isTold ? 'with' : 'without'} ground truth`, async (t) => {
     const reasons = new Set<string>();
     for (const [seed, pace, days, perDay] of [
       ['s1', 'lively', 0.7, 0],
@@ -119,7 +119,7 @@ for (const isTold of [false, true]) {
   });
 }
 
-t.test('a lock that misbehaved becomes a healthy one in the same world', async (t) => {
+t.test('a lock that misbehaved is simulated as a healthy one in the same world', async (t) => {
   const expected: readonly [string, string, number][] = [
     // What the lock did wrong, the reason of which there is more or less, and the sign of the difference.
     ['period-every-6h', 'REASON_PERIOD_TRACKING', -1],
@@ -131,7 +131,7 @@ t.test('a lock that misbehaved becomes a healthy one in the same world', async (
   for (const [bug, reason, sign] of expected) {
     // In these lives the network does not fail, and no ride ends unlocked: a connection that breaks off in a ride is
     // taken for the network's doing.
-    const lines = traceOf({ seed: 3, locks: 2, days: 2, mix: parseMix('mid'), bugs: [parseBugOrder(bug)] });
+    const lines = traceOf({ seed: 3, locks: 2, days: 2, mix: parseMix('mid'), bugs: [parseBugAssignment(bug)] });
     t.not(findingsIn(lines).length, 0, `${bug}: the trace breaks a rule`);
     const { traced, lines: written } = again(lines);
     const { reasons, differing } = traced.compare();
@@ -150,7 +150,7 @@ const cellular = (reason: string, lockState: string): string => {
   return `${body},"firmware_version":"2.4.1","ebike_voltage":null,"tether_state":"detached"`;
 };
 
-t.test('commands come again, and what they did is not done twice', async (t) => {
+t.test('commands are sent again, and their effects are not applied twice', async (t) => {
   const recovery = '"power":{"mode":"MID","ride_tracking":false,"airplane":false,"recovery":true}';
   const lines = [
     HEADER.replace('"lock_state"', `${recovery},"lock_state"`),
@@ -172,7 +172,7 @@ t.test('commands come again, and what they did is not done twice', async (t) => 
   t.same(findingsIn(written), []);
 });
 
-t.test('on the command line: files, gzipped too, counts, and what is wrong with a file', async (t) => {
+t.test('on the command line: plain and gzipped files, counts, and errors in a file', async (t) => {
   const run = async (...args: string[]) => {
     const program = await runProgram(t, process.execPath, [LOCKGATE, 'sim', 'run', ...args]);
     return { code: program.ended?.code, out: program.stdout.join('\n'), err: program.stderr.join('\n') };
@@ -192,7 +192,7 @@ t.test('on the command line: files, gzipped too, counts, and what is wrong with 
   const bad = path.join(folder, 'bad.jsonl');
   const refusal = async (...lines: string[]): Promise<string> => {
     writeFileSync(bad, `${lines.join('\n')}\n`);
-    const error = await readTraceRecord(bad).then(
+    const error = await readLockTraces(bad).then(
       () => undefined,
       (refused: unknown) => refused,
     );
@@ -211,7 +211,7 @@ t.test('on the command line: files, gzipped too, counts, and what is wrong with 
   );
 });
 
-t.test('live: the locks of a trace live again at a gateway, all times moved to now', async (t) => {
+t.test('live: the locks of a trace run against a gateway, with all times shifted to now', async (t) => {
   const gateway = await testGateway(t, { speed: 300 });
   const lines = traceOf({ seed: 'live', locks: 2, days: 0.02, pace: 'lively', mix: parseMix('mid') });
   const { traced } = again(lines);

@@ -32,7 +32,7 @@ t.test(
   },
 );
 
-t.test('in a mixed fleet under commands each bug is named by its own rule, and by no other', async (t) => {
+t.test('in a mixed fleet with commands each bug is found by its own rule only', async (t) => {
   for (const bug of BUGS) {
     // Thieves come to everyday fleets too seldom for a few days.
     const isOfThieves = bug.name === 'ride-while-locked';
@@ -42,7 +42,7 @@ t.test('in a mixed fleet under commands each bug is named by its own rule, and b
   }
 });
 
-t.test('the world explains what it did, when it did it, to the lock to which it did it', async (t) => {
+t.test('ground truth explains a warning only for the right lock, rule and time', async (t) => {
   const [mac, other] = [testMac(1), testMac(2)];
   const header = {
     note: '',

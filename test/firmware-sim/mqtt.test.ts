@@ -123,21 +123,21 @@ function uplinks(site: Site): string[] {
   });
 }
 
-t.test('those who connect at once are no more than may; the others come in order, but for who left', async (t) => {
+t.test('the connect queue limits concurrent attempts; the others start in order, released ones left out', async (t) => {
   const queue = new ConnectQueue(2);
   const begun: string[] = [];
-  const places = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.enter(() => begun.push(name)));
+  const places = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.acquire(() => begun.push(name)));
   t.same(begun, ['a', 'b'], 'at once where there is room');
-  places[2]?.leave();
-  places[1]?.leave();
+  places[2]?.release();
+  places[1]?.release();
   t.same(begun, ['a', 'b', 'd'], 'one who left is not called');
-  places[1]?.leave();
+  places[1]?.release();
   t.same(begun, ['a', 'b', 'd'], 'to leave twice makes room once');
-  places[0]?.leave();
+  places[0]?.release();
   t.same(begun, ['a', 'b', 'd', 'e']);
 });
 
-t.test('more locks than may connect at once: the others wait until somebody is through', async (t) => {
+t.test('more locks than may connect at once: the others wait until a slot is free', async (t) => {
   const site = await brokerSite(t);
   const answers: (() => void)[] = [];
   const place = { host: '127.0.0.1', port: site.port };
@@ -193,7 +193,7 @@ function watch(t: Tap, site: Site, events: WorldEvent[], secret = SECRET, spoil?
   return { watched, clock: watched.clock, lock: watched.lock, until };
 }
 
-t.test('an uplink whose acknowledgement was lost with the connection comes again, the same bytes', async (t) => {
+t.test('an uplink whose acknowledgement was lost with the connection is sent again, with the same bytes', async (t) => {
   const site = await brokerSite(t);
   const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))]);
   site.acknowledges = false;
@@ -215,7 +215,7 @@ t.test('an uplink whose acknowledgement was lost with the connection comes again
   t.equal(site.received[0], site.received[1]);
 });
 
-t.test('refused: the CONNACK’s code is told, and the model’s waits begin', async (t) => {
+t.test('refused: the CONNACK’s code is reported, and the model’s retries start', async (t) => {
   const site = await brokerSite(t);
   const { clock, until } = watch(t, site, [unlockedAt(0)], 'wrong');
   clock.advance(0);
@@ -225,7 +225,7 @@ t.test('refused: the CONNACK’s code is told, and the model’s waits begin', a
   t.same(site.received, []);
 });
 
-t.test('nobody there: the try fails and is told', async (t) => {
+t.test('nobody listens: the attempt fails and is reported', async (t) => {
   const site = await brokerSite(t);
   site.server.close();
   const { clock, until } = watch(t, site, [unlockedAt(0)]);
@@ -233,7 +233,7 @@ t.test('nobody there: the try fails and is told', async (t) => {
   t.match(await until('refused'), { trouble: { message: /ECONNREFUSED/ } });
 });
 
-t.test('a subscription that is refused is no connection', async (t) => {
+t.test('a refused subscription does not count as a connection', async (t) => {
   const site = await brokerSite(t);
   site.broker.authorizeSubscribe = (_client, _subscription, done) => done(null, null);
   const { clock, until } = watch(t, site, [unlockedAt(0)]);
@@ -241,7 +241,7 @@ t.test('a subscription that is refused is no connection', async (t) => {
   t.match(await until('refused'), { trouble: { message: /down/ } });
 });
 
-t.test('commands come down, what is none is noted', async (t) => {
+t.test('commands are received, and an unreadable message is logged', async (t) => {
   const site = await brokerSite(t);
   const { clock, until } = watch(t, site, [
     { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } },
@@ -262,7 +262,7 @@ t.test('commands come down, what is none is noted', async (t) => {
   t.same(uplinks(site).slice(1), ['1/2 ack']);
 });
 
-t.test('without a network the connection dies without a word; stopped, it ends in good order', async (t) => {
+t.test('without coverage the connection is dropped silently; a stop closes it properly', async (t) => {
   const site = await brokerSite(t);
   const ends: string[] = [];
   site.broker.on('clientDisconnect', (client) => ends.push(client.id));
@@ -283,7 +283,7 @@ t.test('without a network the connection dies without a word; stopped, it ends i
   t.ok(ends.length >= 1);
 });
 
-t.test('a fleet over MQTT at speed: starts one after another, stops in good order', async (t) => {
+t.test('a fleet over MQTT, accelerated: locks start one after another and are stopped properly', async (t) => {
   const site = await brokerSite(t);
   const clock = new RunClock(NOON_MS, 600);
   const macs = fleetMacs('mqtt', 5);
@@ -313,7 +313,7 @@ function socketsOf(site: Site): Socket[] {
   return sockets;
 }
 
-t.test('cut in the middle of an uplink: nothing of it is taken, and it comes again whole', async (t) => {
+t.test('cut in the middle of an uplink: nothing of it is taken, and it is sent again in full', async (t) => {
   const site = await brokerSite(t);
   const sockets = socketsOf(site);
   const bytesBeforeCut = 20;
@@ -337,7 +337,7 @@ t.test('cut in the middle of an uplink: nothing of it is taken, and it comes aga
   t.equal((second ?? 0) - (first ?? 0), whole - bytesBeforeCut, 'the broker got the beginning of it');
 });
 
-t.test('abandoned: the broker believes in the connection until the next takes it over', async (t) => {
+t.test('abandoned: the broker keeps the connection until the next one takes it over', async (t) => {
   const site = await brokerSite(t);
   const sockets = socketsOf(site);
   const links: Link[] = [];

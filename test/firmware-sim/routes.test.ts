@@ -27,7 +27,7 @@ const parse = (text: string) => parseRouteFile(text, 'ride');
 const places = (text: string) =>
   parse(text).points.map(({ latitudeDegrees, longitudeDegrees }) => [latitudeDegrees, longitudeDegrees]);
 
-t.test('the direction of a line: as the language has it', async (t) => {
+t.test('the direction of a line equals that of Math.atan2', async (t) => {
   let worst = 0;
   for (let degrees = 0; degrees < 360; degrees += 0.13) {
     const radians = (degrees * Math.PI) / 180;
@@ -39,7 +39,7 @@ t.test('the direction of a line: as the language has it', async (t) => {
   t.equal(directionOf(0, 0), 0);
 });
 
-t.test('GPX: tracks, else routes, with times or without, whatever else is in it', async (t) => {
+t.test('GPX: tracks, otherwise routes, with or without times, ignoring everything else', async (t) => {
   t.same(places(track(at(52.1, 4.1), at(52.2, 4.2))), [
     [52.1, 4.1],
     [52.2, 4.2],
@@ -79,8 +79,8 @@ t.test('GPX that can’t be ridden: the file, the line and what was expected', a
     ['  \n ', /^ride:1: the file is empty/],
     ['lat,lon\n1,2', /^ride:1: the file begins with "l": expected a GPX file/],
     ['<kml>\n</kml>', /^ride:1: the file is <kml>: expected <gpx>/],
-    [track('<trkpt lat="1" lon="1">', '</trkseg>'), /^ride:5: this is no XML \(.*\): expected a GPX file/],
-    [track(at(1, 1), at(2, 2)).replace('</gpx>', ''), /^ride:7: this is no XML \(unclosed tag: gpx\)/],
+    [track('<trkpt lat="1" lon="1">', '</trkseg>'), /^ride:5: this is not XML \(.*\): expected a GPX file/],
+    [track(at(1, 1), at(2, 2)).replace('</gpx>', ''), /^ride:7: this is not XML \(unclosed tag: gpx\)/],
     [track(at(1, 1), at(95, 2)), /^ride:5: lat is "95": expected degrees from -90 to 90$/],
     [track(at(1, 1), at(88, 2)), /^ride:5: the latitude is 88: expected degrees from -85 to 85$/],
     [track(at(1, 1), at(1, -181)), /^ride:5: lon is "-181": expected degrees from -180 to 180$/],
@@ -104,8 +104,8 @@ t.test('GPX that can’t be ridden: the file, the line and what was expected', a
     [track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 1.1, '2026-05-03T10:00:00Z')), /^ride:5: .*too long: .* 24 h/],
     [track(at(1, 1), at(1, 20)), /^ride:5: the route is too long: expected at most 500 km/],
     ['<!DOCTYPE gpx [<!ENTITY a "b">]>\n<gpx/>', /^ride:1: the file has a document type: expected GPX, which has none/],
-    [track('<trkpt lat="&a;" lon="1"/>'), /^ride:4: this is no XML \(.*entity/],
-    [gpx('<a>'.repeat(100)), /^ride:3: elements lie too deep in each other: expected at most 64/],
+    [track('<trkpt lat="&a;" lon="1"/>'), /^ride:4: this is not XML \(.*entity/],
+    [gpx('<a>'.repeat(100)), /^ride:3: elements are nested too deeply: expected at most 64/],
   ];
   for (const [text, message] of cases) t.throws(() => parse(text), { code: 'input-route', message }, String(message));
 });
@@ -135,10 +135,10 @@ t.test('GeoJSON: lines, features and collections of them', async (t) => {
 t.test('GeoJSON that can’t be ridden: the line or the place in it, and what was expected', async (t) => {
   const line = (...coordinates: unknown[]): string => JSON.stringify({ type: 'LineString', coordinates });
   const cases: readonly (readonly [string, RegExp])[] = [
-    ['{\n "type": "LineString",\n "coordinates": [[1, 2],\n]\n}', /^ride:4: this is no JSON: expected a value$/],
-    ['{\n "type": "LineString"\n "coordinates"', /^ride:3: this is no JSON: expected a comma or the closing bracket/],
-    ['{\n\n', /^ride:3: this is no JSON: expected a name in double quotes or }/],
-    ['{"a": "b\n"}', /^ride:1: this is no JSON: expected a string that ends/],
+    ['{\n "type": "LineString",\n "coordinates": [[1, 2],\n]\n}', /^ride:4: this is not JSON: expected a value$/],
+    ['{\n "type": "LineString"\n "coordinates"', /^ride:3: this is not JSON: expected a comma or the closing bracket/],
+    ['{\n\n', /^ride:3: this is not JSON: expected a name in double quotes or }/],
+    ['{"a": "b\n"}', /^ride:1: this is not JSON: expected a string that ends/],
     ['{"a" 1}', /expected a colon/],
     ['{"a": 01}', /expected a value/],
     ['{"a": [1}', /expected a comma or the closing bracket/],
@@ -147,22 +147,22 @@ t.test('GeoJSON that can’t be ridden: the line or the place in it, and what wa
     ['{}', /^ride: \/type: the type is missing: expected a LineString or MultiLineString/],
     ['{"type":"Line"}', /^ride: \/type: the type is "Line": expected a LineString/],
     ['{"type":"Point","coordinates":[1,2]}', /^ride: the route has no points: expected a LineString/],
-    ['{"type":"LineString"}', /^ride: \/coordinates: this is no list: expected one/],
+    ['{"type":"LineString"}', /^ride: \/coordinates: this is not a list: expected a list/],
     [line([1, 2]), /^ride: the route has one point/],
-    [line([1, 2], [1]), /^ride: \/coordinates\/1: this is no point: expected \[longitude, latitude\]/],
-    [line([1, 2], ['1', 2]), /^ride: \/coordinates\/1: this is no point/],
+    [line([1, 2], [1]), /^ride: \/coordinates\/1: this is not a point: expected \[longitude, latitude\]/],
+    [line([1, 2], ['1', 2]), /^ride: \/coordinates\/1: this is not a point/],
     [line([1, 2], [4, 95]), /^ride: \/coordinates\/1: the latitude is 95: expected/],
     [line([1, 2], [400, 5]), /^ride: \/coordinates\/1: the longitude is 400: expected/],
     [
       '{"type":"FeatureCollection","features":[{"type":"Feature","geometry":7}]}',
       /^ride: \/features\/0\/geometry: this/,
     ],
-    ['{"type":"FeatureCollection","features":7}', /^ride: \/features: this is no list/],
+    ['{"type":"FeatureCollection","features":7}', /^ride: \/features: this is not a list/],
   ];
   for (const [text, message] of cases) t.throws(() => parse(text), { code: 'input-route', message }, String(message));
 });
 
-t.test('a file: its name in what is wrong, its size has a limit, and so have its points', async (t) => {
+t.test('a file: errors name it, and its size and number of points are limited', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'lockgate-route-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'mine.gpx');
@@ -190,7 +190,7 @@ const CORNERS = [
   [48.2, 16.3075],
 ] as const;
 
-t.test('a ride at one speed: at each moment as far along the points as it should be, there and back', async (t) => {
+t.test('a ride at one speed: the right distance along the points at each moment, there and back', async (t) => {
   const path = new WaypointPath(parse(track(...CORNERS.map(([lat, lon]) => at(lat, lon)))));
   const lengths = [0, 1, 2].map((index) => metersApart(CORNERS[index] ?? [0, 0], CORNERS[index + 1] ?? [0, 0]));
   const whole = lengths.reduce((sum, length) => sum + length, 0);
@@ -216,7 +216,7 @@ t.test('a ride at one speed: at each moment as far along the points as it should
   }
 });
 
-t.test('a ride that was recorded: its own times, speeds and stops', async (t) => {
+t.test('a recorded ride: its own times, speeds and stops', async (t) => {
   const time = (second: number): string => new Date(Date.UTC(2026, 4, 1, 10) + second * 1000).toISOString();
   const [a, b, , d] = CORNERS;
   const recorded = track(
@@ -238,7 +238,7 @@ t.test('a ride that was recorded: its own times, speeds and stops', async (t) =>
   t.same(back.at(120_000).place, ride.at(5000 + 280_000).place);
 });
 
-t.test('a ride across the line where the longitudes meet stays on the Earth', async (t) => {
+t.test('a ride across the antimeridian stays on the Earth', async (t) => {
   const path = new WaypointPath(parse(track(at(-17, 179.99), at(-17, -179.99))));
   t.ok(Math.abs(path.meters - metersApart([-17, 0], [-17, 0.02])) < 5);
   const ride = path.ride({ startMs: 0, speedMetersPerSecond: 5 });

@@ -1,13 +1,13 @@
 // What can happen to a lock, as people type it, and the world that lets it happen. What a lock then sends is the power
 // model's (protocol.md §2), so the expectations here are counted out by hand from that table.
 import t from 'tap';
+import { type DeviceEvent, parseDeviceEvent, VERBS } from '../../firmware-sim/device-event/device-event.js';
+import { parseMeters, parseMoment, parseSpan } from '../../firmware-sim/device-event/quantity-text.js';
 import { MemoryGateway } from '../../firmware-sim/link/memory-link.js';
 import { Lock } from '../../firmware-sim/lock/lock.js';
 import { Prng } from '../../firmware-sim/prng.js';
-import { type DeviceEvent, parseDeviceEvent, VERBS } from '../../firmware-sim/world/device-event.js';
 import { DirectedWorld } from '../../firmware-sim/world/directed-world.js';
 import { AMSTERDAM } from '../../firmware-sim/world/routes/city.js';
-import { parseMeters, parseMoment, parseSpan } from '../../firmware-sim/world/span-words.js';
 import { Days, Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import type { Uplink } from '../../proto/wire/ping.js';
 import { BENCH_MAC } from '../helpers/mqtt/lock-bench.js';
@@ -15,7 +15,7 @@ import { PARKED } from '../helpers/sim/parked-bicycle.js';
 
 const START_MS = Date.UTC(2026, 0, 5, 8);
 
-t.test('spans, distances and moments', async (t) => {
+t.test('durations, distances and moments', async (t) => {
   const spans: [string, number | undefined][] = [
     ['90 s', Seconds(90)],
     ['10min', Minutes(10)],
@@ -60,11 +60,11 @@ t.test('every verb is read', async (t) => {
   const rows: [string, DeviceEvent][] = [
     ['unlock', { type: 'lock-state', lockState: 'unlocked' }],
     [' Lock ', { type: 'lock-state', lockState: 'locked' }],
-    ['ride 2km', { type: 'ride', goal: { type: 'meters', meters: 2000 } }],
-    ['ride to the old harbour', { type: 'ride', goal: { type: 'place', name: 'the old harbour' } }],
-    ['ride ways/canal.gpx', { type: 'ride', goal: { type: 'file', file: 'ways/canal.gpx' } }],
-    ['steal', { type: 'theft', goal: { type: 'meters', meters: 1200 } }],
-    ['steal to home', { type: 'theft', goal: { type: 'place', name: 'home' } }],
+    ['ride 2km', { type: 'ride', destination: { type: 'meters', meters: 2000 } }],
+    ['ride to the old harbour', { type: 'ride', destination: { type: 'place', name: 'the old harbour' } }],
+    ['ride ways/canal.gpx', { type: 'ride', destination: { type: 'file', file: 'ways/canal.gpx' } }],
+    ['steal', { type: 'theft', destination: { type: 'meters', meters: 1200 } }],
+    ['steal to home', { type: 'theft', destination: { type: 'place', name: 'home' } }],
     ['recover', { type: 'found' }],
     ['jostle 3 s', { type: 'jostle', span: Seconds(3) }],
     ['battery 9', { type: 'battery', percent: 9 }],
@@ -106,15 +106,15 @@ t.test('every verb is read', async (t) => {
       },
     ],
   ];
-  for (const [text, happening] of rows) t.same(parseDeviceEvent(text), { ok: true, value: happening }, text);
+  for (const [text, value] of rows) t.same(parseDeviceEvent(text), { ok: true, value }, text);
   const read = new Set(rows.map(([text]) => text.trim().toLowerCase().split(' ')[0]));
   for (const { word } of VERBS) t.ok(read.has(word), word);
 });
 
-t.test('what is typed wrongly is quoted, with what was expected', async (t) => {
+t.test('an error quotes what was typed and says what was expected', async (t) => {
   const rows: [string, RegExp][] = [
-    ['', /begins with no verb: expected one of unlock, lock, ride/],
-    ['fly to home', /"fly to home" begins with no verb/],
+    ['', /does not start with a verb: expected one of unlock, lock, ride/],
+    ['fly to home', /"fly to home" does not start with a verb/],
     ['unlock now', /"unlock now" can't be read: expected unlock/],
     ['ride', /expected ride 2km, ride to PLACE, or ride FILE.gpx/],
     ['ride 2 miles', /expected ride 2km/],
@@ -125,11 +125,11 @@ t.test('what is typed wrongly is quoted, with what was expected', async (t) => {
     ['wait 0 s', /expected wait 10 min/],
     ['mode LOW', /expected mode HIGH or mode MID/],
     ['ebike 500 V', /expected ebike 36.5 V, of 0 to 100 V/],
-    ['siren 5 s', /reaches a lock as a command alone: expected siren 5 s by command/],
-    ['battery 9 by command', /is no command: expected unlock, lock, siren 5 s/],
-    ['airplane on, airplane off by command', /is no command/],
-    ['siren 11 min by command', /is no command/],
-    ['high window 25:00-06:00 by command', /is no command/],
+    ['siren 5 s', /reaches a lock only as a command: expected siren 5 s by command/],
+    ['battery 9 by command', /is not a command: expected unlock, lock, siren 5 s/],
+    ['airplane on, airplane off by command', /is not a command/],
+    ['siren 11 min by command', /is not a command/],
+    ['high window 25:00-06:00 by command', /is not a command/],
     ['x'.repeat(301), /301 characters: expected at most 300/],
   ];
   for (const [text, says] of rows) {
@@ -147,7 +147,7 @@ function bench() {
   const world = new DirectedWorld({
     prng: new Prng('told'),
     city: AMSTERDAM,
-    beginning: PARKED,
+    initialState: PARKED,
     place: middle,
     places: new Map([
       ['here', middle],
@@ -167,12 +167,12 @@ function bench() {
     const read = parseDeviceEvent(text);
     if (!read.ok) throw new Error(read.error.message);
     if (read.value.type === 'command' || read.value.type === 'wait') throw new Error('not of the world');
-    world.tell(read.value, atMs);
+    world.schedule(read.value, atMs);
   };
   return { clock, world, lock, sent, reasons, tell, gateway };
 }
 
-t.test('a ride opens the lock, arrives, and closes it; the lock tells where it has come to', async (t) => {
+t.test('a ride opens the lock, arrives, and closes it; the lock reports its new place', async (t) => {
   const { clock, lock, sent, reasons, tell } = bench();
   tell('ride to harbour', START_MS + Minutes(1));
   lock.start();
@@ -201,7 +201,7 @@ t.test('a ride on an open lock leaves it open', async (t) => {
   t.equal(reasons().filter((reason) => reason === 'REASON_STATE_PING').length, 2, 'of the one change by hand');
 });
 
-t.test('what is told as it goes happens at once: stolen, and found on the way', async (t) => {
+t.test('an event during the run is applied at once: stolen, and found on the way', async (t) => {
   const { clock, lock, sent, reasons, tell } = bench();
   lock.start();
   clock.advance(Minutes(5));
@@ -218,7 +218,7 @@ t.test('what is told as it goes happens at once: stolen, and found on the way', 
   t.equal(reasons().at(-1), 'REASON_CLOSE_CONNECTION');
 });
 
-t.test('closing the lock ends a ride; a new span of no coverage has the last word', async (t) => {
+t.test('closing the lock ends a ride; a new outage of coverage replaces the old one', async (t) => {
   const { clock, lock, reasons, tell } = bench();
   lock.start();
   tell('ride 5km');
@@ -264,7 +264,7 @@ t.test('each verb of the world reaches the lock', async (t) => {
   }
 });
 
-t.test('a world refuses what it can not do, in a sentence', async (t) => {
+t.test('a world refuses impossible events with a sentence', async (t) => {
   const { world, tell } = bench();
   t.throws(() => tell('ride to nowhere'), {
     code: 'input-happening',

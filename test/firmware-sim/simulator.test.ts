@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { fleetMacs } from '../../firmware-sim/fleet/fleet.js';
-import { runVirtual } from '../../firmware-sim/fleet/virtual.js';
+import { runVirtual } from '../../firmware-sim/fleet/virtual-run.js';
 import { MemoryGateway } from '../../firmware-sim/link/memory-link.js';
 import type { DiaryEntry } from '../../firmware-sim/lock/diary.js';
 import { DirectoryFlash, type Flash, MemoryFlash } from '../../firmware-sim/lock/flash.js';
 import { Lock } from '../../firmware-sim/lock/lock.js';
-import { QueueClock } from '../../firmware-sim/lock/queue-clock.js';
 import { Prng } from '../../firmware-sim/prng.js';
-import { OPENINGS } from '../../firmware-sim/world/opening.js';
+import { VirtualClock } from '../../firmware-sim/virtual-clock.js';
+import { DEMO_SCRIPTS } from '../../firmware-sim/world/demo-script.js';
 import { EVERYDAY, LIVELY } from '../../firmware-sim/world/pace.js';
 import { PlannedWorld } from '../../firmware-sim/world/planned-world.js';
 import { cosineOf, sineOf } from '../../firmware-sim/world/routes/angle.js';
@@ -66,7 +66,7 @@ function site(
   return { clock, gateway, lock, entries, received };
 }
 
-t.test('the generator repeats, forks by name, and is spread evenly', async (t) => {
+t.test('the generator is repeatable, forks by name, and is uniform', async (t) => {
   const draw = (prng: Prng) => Array.from({ length: 5 }, () => prng.uint32());
   t.same(draw(new Prng('a')), draw(new Prng('a')));
   t.notSame(draw(new Prng('a')), draw(new Prng('b')));
@@ -84,7 +84,7 @@ t.test('the generator repeats, forks by name, and is spread evenly', async (t) =
   t.throws(() => one.pick([]));
 });
 
-t.test('sine and cosine: as exact as the language’s, and exact where they are round', async (t) => {
+t.test('sine and cosine: as accurate as Math’s, and exact for quarter turns', async (t) => {
   const radians = (degrees: number): number => (degrees * Math.PI) / 180;
   let worst = 0;
   for (let degrees = -720; degrees <= 720; degrees += 0.37) {
@@ -99,7 +99,7 @@ t.test('sine and cosine: as exact as the language’s, and exact where they are 
 /** −0 is 0. */
 const plain = (value: number): number => value + 0;
 
-t.test('a route follows the streets: its position, speed and heading belong together', async (t) => {
+t.test('a route follows the streets: position, speed and heading are consistent', async (t) => {
   for (let seed = 0; seed < 20; seed++) {
     const to = { eastMeters: 900 - 100 * seed, northMeters: 1500 - 170 * seed };
     const from = { eastMeters: 0, northMeters: 0 };
@@ -157,7 +157,7 @@ const ALL_KINDS = [
   'tether',
 ];
 
-t.test('one lock over a memory link: what was due is done at its own time', async (t) => {
+t.test('one lock over a memory link: what is due is done at its own time', async (t) => {
   const { clock, received, entries } = site([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
   clock.advance(Hours(1));
   t.same(
@@ -173,7 +173,7 @@ t.test('one lock over a memory link: what was due is done at its own time', asyn
   t.same(told.slice(0, 7), ['booted', 'world', 'made', 'connect', 'connected', 'publish', 'acknowledged']);
 });
 
-t.test('without coverage all is kept, and arrives afterwards in order', async (t) => {
+t.test('without coverage all uplinks are retained, and arrive afterwards in order', async (t) => {
   const { clock, received, lock } = site([
     after(0, { type: 'coverage', covered: false }),
     after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' }),
@@ -191,7 +191,7 @@ t.test('without coverage all is kept, and arrives afterwards in order', async (t
   t.equal(received[0]?.timeMs, NOON_MS + Minutes(1));
 });
 
-t.test('what was not acknowledged comes again after the loss, the same bytes', async (t) => {
+t.test('an unacknowledged uplink is sent again after the connection is lost, with the same bytes', async (t) => {
   const { clock, received, gateway } = site([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
   gateway.acknowledges = false;
   clock.advance(Minutes(2));
@@ -203,7 +203,7 @@ t.test('what was not acknowledged comes again after the loss, the same bytes', a
   t.same(again, first);
 });
 
-t.test('a command comes, is carried out and acknowledged, and the diary has it', async (t) => {
+t.test('a command is received, carried out, acknowledged, and logged in the diary', async (t) => {
   const { clock, received, gateway, entries } = site([
     after(Minutes(1), { type: 'settings', change: { recovery: true } }),
   ]);
@@ -217,7 +217,7 @@ t.test('a command comes, is carried out and acknowledged, and the diary has it',
   t.ok(entries.some(({ entry }) => entry.type === 'did' && entry.effect.type === 'unlock'));
 });
 
-t.test('stopped and started again: a boot more, and what was kept is sent under its own name', async (t) => {
+t.test('stopped and started again: one boot more, and retained uplinks are sent with their own numbers', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'lockgate-flash-'));
   t.teardown(() => rmSync(directory, { recursive: true }));
   const events = [
@@ -242,8 +242,8 @@ t.test('stopped and started again: a boot more, and what was kept is sent under 
   t.throws(() => site([], new DirectoryFlash(directory)), { code: 'bad-flash' });
 });
 
-t.test('a clock of a queue runs what is due in order, however it was given', async (t) => {
-  const clock = new QueueClock(1000);
+t.test('a virtual clock runs timers in order, however they were set', async (t) => {
+  const clock = new VirtualClock(1000);
   const prng = new Prng(1);
   const ran: number[] = [];
   const delays = Array.from({ length: 500 }, () => prng.whole(0, 300));
@@ -258,7 +258,7 @@ t.test('a clock of a queue runs what is due in order, however it was given', asy
   t.equal(clock.now(), 1200);
 });
 
-t.test('the same seed gives the same uplinks, another seed others', async (t) => {
+t.test('the same seed gives the same uplinks, another seed different ones', async (t) => {
   const run = (seed: number): string[] => {
     const lines: string[] = [];
     const uplink = (mac: string, atMs: number, made: Uplink) => {
@@ -273,7 +273,7 @@ t.test('the same seed gives the same uplinks, another seed others', async (t) =>
   t.notSame(other, one);
 });
 
-t.test('the bytes of a seed are the same with every Node, and from one build to the next', async (t) => {
+t.test('the bytes of a seed are the same with every version of Node, and from one build to the next', async (t) => {
   for (const golden of readGoldenTraces()) {
     const { lines, sha256 } = golden;
     t.ok(lines > 50, 'enough happens');
@@ -299,10 +299,10 @@ t.test('a lively fleet shows every trigger within half an hour', async (t) => {
     'REASON_UNLOCKED_MOVEMENT',
     'REASON_UNLOCKED_PING',
   ]);
-  t.ok(OPENINGS.every(({ endsAfterMs }) => endsAfterMs <= Hours(1)));
+  t.ok(DEMO_SCRIPTS.every(({ endsAfterMs }) => endsAfterMs <= Hours(1)));
 });
 
-t.test('the MACs of a fleet: its own, the same again, the first with the wanted minute', async (t) => {
+t.test('the MACs of a fleet: repeatable, distinct, the first with the wanted minute', async (t) => {
   const macs = fleetMacs(4, 1000);
   t.equal(new Set(macs).size, 1000);
   t.same(fleetMacs(4, 1000), macs);

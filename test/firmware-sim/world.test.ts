@@ -2,13 +2,13 @@
 // ride, and that healthy locks stay within the rules whatever the world does.
 import t from 'tap';
 import { parseMix } from '../../firmware-sim/fleet/mix.js';
-import { VirtualRun } from '../../firmware-sim/fleet/virtual.js';
-import { GpsReceiver } from '../../firmware-sim/lock/gps-receiver.js';
+import { VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
 import { Prng } from '../../firmware-sim/prng.js';
 import { LockBattery } from '../../firmware-sim/world/battery/battery.js';
 import { EbikeBattery } from '../../firmware-sim/world/battery/ebike-battery.js';
 import { POWER_DRAW } from '../../firmware-sim/world/battery/power-draw.js';
 import { CommuterWeek } from '../../firmware-sim/world/day-pattern.js';
+import { GpsReceiver } from '../../firmware-sim/world/gps-receiver.js';
 import { EVERYDAY } from '../../firmware-sim/world/pace.js';
 import { PlannedWorld } from '../../firmware-sim/world/planned-world.js';
 import { AMSTERDAM, cityAround, placeAlong, positionOf } from '../../firmware-sim/world/routes/city.js';
@@ -24,7 +24,7 @@ const latLon = ({
   longitudeDegrees: number;
 }): LatLon => [latitudeDegrees, longitudeDegrees];
 
-t.test('the true place lies within the stated uncertainty in 95 % of the fixes, and errors wander', async (t) => {
+t.test('the true place is within the stated uncertainty in 95 % of the fixes, and errors drift', async (t) => {
   let within = 0;
   let far = 0;
   let fixes = 0;
@@ -69,31 +69,34 @@ t.test('the true place lies within the stated uncertainty in 95 % of the fixes, 
   t.ok(Math.abs(apart) < 0.35, `5 min later hardly: ${apart}`);
 });
 
-t.test('a receiver that stands tells no speed and keeps its direction; the truth has no error', async (t) => {
-  const receiver = new GpsReceiver(new Prng(1), AMSTERDAM);
-  const place = { eastMeters: 10, northMeters: 20 };
-  const moving = receiver.read(0, { place, speedMetersPerSecond: 5, directionDegrees: 90 });
-  const standing = receiver.read(1000, { place, speedMetersPerSecond: 0, directionDegrees: 270 });
-  t.match(standing, { speedMetersPerSecond: 0, directionDegrees: moving.directionDegrees });
-  const world = new PlannedWorld({ prng: new Prng(2), city: AMSTERDAM, startMs: 0, pace: EVERYDAY });
-  t.same(world.truthAt(0), world.truthAt(0), 'to look twice changes nothing');
-  const [read, truth] = [world.fixAt(0), world.truthAt(0)];
-  t.ok(metersApart(latLon(read.position), latLon(truth.position)) < 60);
-  t.notSame(read.position, truth.position);
-});
+t.test(
+  'a receiver that stands still reports no speed and keeps its direction; the true fix has no error',
+  async (t) => {
+    const receiver = new GpsReceiver(new Prng(1), AMSTERDAM);
+    const place = { eastMeters: 10, northMeters: 20 };
+    const moving = receiver.read(0, { place, speedMetersPerSecond: 5, directionDegrees: 90 });
+    const standing = receiver.read(1000, { place, speedMetersPerSecond: 0, directionDegrees: 270 });
+    t.match(standing, { speedMetersPerSecond: 0, directionDegrees: moving.directionDegrees });
+    const world = new PlannedWorld({ prng: new Prng(2), city: AMSTERDAM, startMs: 0, pace: EVERYDAY });
+    t.same(world.trueFixAt(0), world.trueFixAt(0), 'to look twice changes nothing');
+    const [read, truth] = [world.fixAt(0), world.trueFixAt(0)];
+    t.ok(metersApart(latLon(read.position), latLon(truth.position)) < 60);
+    t.notSame(read.position, truth.position);
+  },
+);
 
-t.test('what a battery loses: each cause as its figure has it, by hand', async (t) => {
+t.test('what a battery loses: by each cause, as computed by hand from its figure', async (t) => {
   const battery = new LockBattery({ startMs: 0, percent: 50 });
-  battery.did({ type: 'connect' }, 0);
-  battery.did({ type: 'gps-on' }, 0);
-  battery.did({ type: 'gps-off' }, Seconds(30));
-  battery.did({ type: 'gps-off' }, Seconds(40));
-  for (const second of [1, 2, 3]) battery.did({ type: 'publish', uplink: {} as never }, Seconds(second));
-  battery.offline(Seconds(60));
-  battery.did({ type: 'unlock' }, Seconds(70));
-  battery.turns(Seconds(80));
-  battery.did({ type: 'siren', durationMs: Seconds(10) }, Seconds(90));
-  battery.did({ type: 'tone', durationMs: Seconds(6) }, Seconds(95));
+  battery.apply({ type: 'connect' }, 0);
+  battery.apply({ type: 'gps-on' }, 0);
+  battery.apply({ type: 'gps-off' }, Seconds(30));
+  battery.apply({ type: 'gps-off' }, Seconds(40));
+  for (const second of [1, 2, 3]) battery.apply({ type: 'publish', uplink: {} as never }, Seconds(second));
+  battery.disconnected(Seconds(60));
+  battery.apply({ type: 'unlock' }, Seconds(70));
+  battery.motorRan(Seconds(80));
+  battery.apply({ type: 'siren', durationMs: Seconds(10) }, Seconds(90));
+  battery.apply({ type: 'tone', durationMs: Seconds(6) }, Seconds(95));
   const used = battery.used(Hours(1));
   const expected = {
     idle: 0.05, // mA, for an hour
@@ -117,16 +120,16 @@ t.test('what a battery loses: each cause as its figure has it, by hand', async (
 });
 
 t.test('the gauge: whole percents at the moment they are reached, down and up', async (t) => {
-  const battery = new LockBattery({ startMs: 0, percent: 10, times: 10 });
-  battery.did({ type: 'gps-on' }, 0);
+  const battery = new LockBattery({ startMs: 0, percent: 10, speedup: 10 });
+  battery.apply({ type: 'gps-on' }, 0);
   // 1 % are 29.5 mAh; ten times 30 mA of GPS, 0.05 mA of idling and 2 % a month.
   const milliamps = 10 * (30 + 0.05 + (2950 * 0.02) / (30.4375 * 24));
   t.equal(battery.nextAtMs, Math.ceil((29.5 / milliamps) * Hours(1)));
   t.equal(battery.percent, 10, 'not yet');
   t.equal(battery.take(), 9);
-  battery.did({ type: 'gps-off' }, battery.nextAtMs - 1);
+  battery.apply({ type: 'gps-off' }, battery.nextAtMs - 1);
   battery.set(9, Hours(1));
-  battery.plug(Hours(2), Hours(3));
+  battery.chargeBetween(Hours(2), Hours(3));
   // The charger puts in 10 × 1 A in the hour: all that is missing, and no more.
   const told: number[] = [];
   while (battery.nextAtMs < Hours(3)) told.push(battery.take());
@@ -138,26 +141,26 @@ t.test('the gauge: whole percents at the moment they are reached, down and up', 
   const idle = 10 * (0.05 + (2950 * 0.02) / (30.4375 * 24));
   t.equal(battery.nextAtMs, Math.ceil(Hours(3) + (29.5 / idle) * Hours(1)), 'then it goes down slowly');
   const empty = new LockBattery({ startMs: 0, percent: 2 });
-  empty.did({ type: 'gps-on' }, 0);
+  empty.apply({ type: 'gps-on' }, 0);
   t.equal(empty.take(), 1);
   t.equal(empty.nextAtMs, Number.POSITIVE_INFINITY, 'its protection holds it');
   t.ok(empty.used(Days(30)).gps > 21_000 && empty.chargeMah > 29);
 });
 
-t.test('the battery of an e-bike goes down with the metres, and is charged before it is empty', async (t) => {
+t.test('the battery of an e-bike is drained by the distance, and charged before it is empty', async (t) => {
   const battery = new EbikeBattery(new Prng(5));
   const before = battery.volts;
-  battery.rides(10_000);
+  battery.drainFor(10_000);
   // 60 to 120 Wh of 500 Wh, of the 12 V between empty and full.
   const fell = before - battery.volts;
   t.ok(fell >= 1.4 && fell <= 3, `${fell} V`);
   for (let ride = 0; ride < 100; ride++) {
-    battery.rides(9000);
+    battery.drainFor(9000);
     t.ok(battery.volts >= 30 && battery.volts <= 42);
   }
 });
 
-t.test('a week: commuters go to work on workdays and out at weekends, by the clock there; some are away', async (t) => {
+t.test('a week: commuters go to work on workdays and out at weekends, by local time; some are away', async (t) => {
   const counts = { work: [0, 0, 0, 0, 0, 0, 0], out: [0, 0, 0, 0, 0, 0, 0] };
   let longest = 0;
   for (const offset of [60, -300]) {
@@ -173,10 +176,10 @@ t.test('a week: commuters go to work on workdays and out at weekends, by the clo
         longest = Math.max(longest, next.atMs - atMs);
         atMs = next.atMs;
         const weekday = new Date(atMs + Minutes(offset)).getUTCDay();
-        if (next.goal !== 'work' && next.goal !== 'out') continue;
-        counts[next.goal][weekday] = (counts[next.goal][weekday] ?? 0) + 1;
-        if (next.goal === 'work' && !(toHour(atMs) > 6 && toHour(atMs) < 10)) t.fail(`to work at ${toHour(atMs)}`);
-        if (next.goal === 'out' && !(toHour(atMs) >= 10 && toHour(atMs) < 21)) t.fail(`out at ${toHour(atMs)}`);
+        if (next.purpose !== 'work' && next.purpose !== 'out') continue;
+        counts[next.purpose][weekday] = (counts[next.purpose][weekday] ?? 0) + 1;
+        if (next.purpose === 'work' && !(toHour(atMs) > 6 && toHour(atMs) < 10)) t.fail(`to work at ${toHour(atMs)}`);
+        if (next.purpose === 'out' && !(toHour(atMs) >= 10 && toHour(atMs) < 21)) t.fail(`out at ${toHour(atMs)}`);
       }
     }
   }
@@ -189,7 +192,7 @@ t.test('a week: commuters go to work on workdays and out at weekends, by the clo
   t.equal(cityAround(-33.9, 151.2).utcOffsetMinutes, 600);
 });
 
-t.test('healthy locks over two months: no violation, and no warning that the world does not explain', async (t) => {
+t.test('healthy locks over two months: no violation, and no warning without an explanation in the world', async (t) => {
   for (const options of [
     { seed: 1, locks: 20, days: 60 },
     { seed: 2, locks: 10, days: 4, pace: 'lively' as const },
@@ -245,7 +248,7 @@ function unexplained(lines: readonly string[], findings: ReturnType<typeof findi
     .map(({ message }) => message);
 }
 
-t.test('what a day takes, by mode: a lock tells it by cause', async (t) => {
+t.test('the consumption of a day, by mode and by cause', async (t) => {
   const perDay = (mix: string): number => {
     const run = new VirtualRun({ seed: 1, locks: 5, days: 20, startMs: RUN_STARTS_MS, mix: parseMix(mix) });
     run.advance(run.endMs);

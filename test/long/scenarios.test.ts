@@ -2,12 +2,12 @@
 // same pings in the same order as without a gateway. That needs a machine with little else to do: what it stops for
 // counts 240 times. The month is played in step: its 31 days would take 12 minutes at the highest speed there is.
 import t from 'tap';
-import { stockNames } from '../../firmware-sim/scenario/stock.js';
+import { builtInNames } from '../../firmware-sim/scenario/built-in.js';
 import { testGateway } from '../helpers/gateway/test-gateway.js';
 import { playInStep, playLiveAgainst, sameAsVirtual } from '../helpers/sim/scenario-live.js';
 
 const SPEED = 240;
-const names = stockNames().filter((name) => name !== 'month');
+const names = builtInNames().filter((name) => name !== 'month');
 
 t.setTimeout(1_800_000);
 

@@ -72,12 +72,12 @@ async function faults(): Promise<readonly WordValue[]> {
 }
 
 async function scenarios(): Promise<readonly WordValue[]> {
-  const { stockNames } = await import('../../../firmware-sim/scenario/stock.js');
-  return stockNames().map((value) => ({ value }));
+  const { builtInNames } = await import('../../../firmware-sim/scenario/built-in.js');
+  return builtInNames().map((value) => ({ value }));
 }
 
 async function stories(): Promise<readonly WordValue[]> {
-  const { STORIES } = await import('../../../firmware-sim/world/story.js');
+  const { STORIES } = await import('../../../firmware-sim/story/story.js');
   return STORIES.map(({ name }) => ({ value: name }));
 }
 

@@ -1,18 +1,19 @@
-import type { BugOrder } from '../../../firmware-sim/faults/bugs.js';
+/** The flags of `lockgate sim run` and `lockgate sim plan`, as commander parses them. */
+import type { BugAssignment } from '../../../firmware-sim/faults/bugs.js';
 import type { FaultName } from '../../../firmware-sim/faults/faults.js';
 import type { MixPart } from '../../../firmware-sim/fleet/mix.js';
 import type { ConnectionFlags } from '../../client.js';
 import type { SimPlace } from './place.js';
 
-/** What `lockgate sim run` can be told, as commander reads it. */
+/** The flags of `lockgate sim run`. */
 export interface SimFlags extends ConnectionFlags {
   readonly virtual?: boolean;
   readonly locks?: number;
   readonly days?: number;
   readonly seed: string;
-  /** Whether somebody said it; a scenario has a seed of its own. */
+  /** Whether --seed was given; a scenario has a seed of its own. */
   readonly isSeedGiven?: boolean;
-  /** A stock scenario's name, or a file. */
+  /** The name of a built-in scenario, or a file. */
   readonly scenario?: string;
   readonly pace: 'everyday' | 'lively';
   readonly mix?: string;
@@ -32,14 +33,14 @@ export interface SimFlags extends ConnectionFlags {
   readonly json?: boolean;
 }
 
-/** What of it says how the locks live, read. */
+/** The flags that describe how the locks live, parsed. */
 export interface FleetPlan extends SimPlace {
   readonly mix: readonly MixPart[] | undefined;
-  readonly bugs: readonly BugOrder[];
+  readonly bugs: readonly BugAssignment[];
   readonly faults: readonly FaultName[];
 }
 
-/** What `lockgate sim plan` can be told, as commander reads it. */
+/** The flags of `lockgate sim plan`. */
 export interface PlanFlags {
   readonly locks: number;
   readonly days: number;

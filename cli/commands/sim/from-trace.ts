@@ -1,4 +1,4 @@
-/** `lockgate sim run --from-trace`: the locks of a trace live again, without a gateway or against one. */
+/** `lockgate sim run --from-trace`: simulates the locks of a trace, without a gateway or against one. */
 
 import { TracedRun, tracedLockOptions } from '../../../firmware-sim/inference/traced-run.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
@@ -11,16 +11,16 @@ import { note, print, printJson } from '../../terminal/output.js';
 import { goOn } from '../../terminal/run-slices.js';
 import type { SimFlags } from './flags.js';
 import { findGateway } from './gateway.js';
-import { showing } from './live.js';
+import { showProgress } from './live.js';
 import { plural, quoted } from './summary.js';
 import { SimTally } from './tally.js';
-import { comparisonToJson, printComparison, readTraceRecord, TracedLocks } from './traced-locks.js';
+import { comparisonToJson, printComparison, readLockTraces, TracedLocks } from './traced-locks.js';
 
 type TraceFlags = SimFlags & { readonly fromTrace: string };
 
-/** Runs the locks of a trace as fast as they go, and prints what they did beside what the trace has. */
+/** Runs the locks of a trace at full speed, and prints a comparison with the trace. */
 export async function runTracedVirtually(flags: TraceFlags, interrupted: Interruption): Promise<void> {
-  const record = await readTraceRecord(flags.fromTrace);
+  const record = await readLockTraces(flags.fromTrace);
   const { fromMs, untilMs } = record;
   const traced = new TracedLocks(record, 'sent');
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
@@ -38,16 +38,16 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
   if (flags.out === '-') note(`${plural(run.uplinks, 'uplink')} of ${plural(traced.locks.length, 'lock')}.`);
   else report(flags, traced, { out: flags.out ?? null, connections: run.connections, uplinks: run.uplinks, seconds });
   if (!interrupted.signal.aborted) return;
-  note('Interrupted: what came after is missing.');
+  note('Interrupted: the rest of the trace was not simulated.');
   process.exitCode = interrupted.exitCode;
 }
 
 /**
- * Runs the locks of a trace against a gateway, all their times moved to now. What commands did is done by hand, since
- * it is the gateway that sends them.
+ * Runs the locks of a trace against a gateway, with all times shifted to now. The effects of commands are applied by
+ * hand, since only the gateway sends commands.
  */
 export async function runTracedLive(flags: TraceFlags, interrupted: Interruption): Promise<void> {
-  const record = await readTraceRecord(flags.fromTrace);
+  const record = await readLockTraces(flags.fromTrace);
   const macs = record.locks.map(({ mac }) => mac);
   const gateway = await findGateway(flags, interrupted.signal, undefined, macs);
   if (interrupted.signal.aborted) {
@@ -60,10 +60,11 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   const span = untilMs - fromMs;
   const endMs = gateway.startMs + span;
   const lasts = `${(span / Minutes(1) / flags.speed).toFixed(1)} min`;
-  if (!flags.json) note(`${plural(traced.locks.length, 'lock')} of ${flags.fromTrace}, for ${lasts}. Ctrl-C ends it.`);
+  if (!flags.json)
+    note(`${plural(traced.locks.length, 'lock')} of ${flags.fromTrace}, for ${lasts}. Press Ctrl-C to stop.`);
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
   const openLink = mqttLinks(gateway.address, (mac) => gateway.secrets.get(mac) ?? '');
-  // A name that was used must not be used again: seconds never repeat.
+  // An uplink key must never be used twice: the current second never repeats.
   const boot = Math.floor(systemClock.now() / Seconds(1));
   const timers: Timer[] = [];
   const locks = traced.locks.map((one) => {
@@ -74,7 +75,8 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
       diary: (mac, _atMs, entry) => {
         tally.note(entry);
         if (entry.type !== 'did' || entry.effect.type !== 'made') return;
-        // The alarm that ends the run rings late, by more with more speed: what came meanwhile is not of the trace.
+        // The timer that ends the run fires late, the more so at a higher speed: uplinks made meanwhile are not
+        // compared.
         if (entry.effect.uplink.timeMs <= endMs) traced.made(mac, entry.effect.uplink);
       },
     });
@@ -84,15 +86,15 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   tally.locks = locks;
   const listening = new AbortController();
   if (gateway.client !== null) await tally.listen(gateway.client, listening.signal);
-  const shown = showing(tally);
+  const progressDisplay = showProgress(tally);
   const over = new Promise<void>((resolve) => {
     timers.push(clock.after(endMs - clock.now(), resolve));
   });
   await Promise.race([interrupted.happened, over]);
   for (const timer of timers) timer.cancel();
-  // What was due by then, and whose own alarm is late.
-  for (const lock of locks) lock.look();
-  shown.end();
+  // Process what was due by then but whose timer is late.
+  for (const lock of locks) lock.checkWorld();
+  progressDisplay.end();
   await Promise.all(locks.map((lock) => lock.stop()));
   listening.abort();
   report(flags, traced, { gateway: gateway.url, ...tally.toJson() });
@@ -108,7 +110,7 @@ function report(flags: TraceFlags, traced: TracedLocks, counts: object): void {
     return;
   }
   printComparison(comparison);
-  print(`Again: ${again}`);
+  print(`Repeat with: ${again}`);
 }
 
 function againOf({ fromTrace, virtual, speed, gateway }: TraceFlags): string {

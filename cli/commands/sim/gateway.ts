@@ -1,4 +1,4 @@
-/** Where the locks of a live run connect, what they prove themselves with, and what time it is there. */
+/** What a live run needs of a gateway: where its locks connect, their secrets, and the gateway's time. */
 import { readFileSync } from 'node:fs';
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
 import type { MqttAddress } from '../../../firmware-sim/link/mqtt-link.js';
@@ -12,7 +12,7 @@ import { needSecrets, provision, readSecrets, type Secrets } from '../trace/repl
 import type { SimFlags } from './flags.js';
 import { DEFAULT_LOCKS, plural } from './summary.js';
 
-/** Locks that one process plays live. */
+/** The most locks that one process simulates live. */
 const MOST_LIVE_LOCKS = 10_000;
 const DEFAULT_PORTS = { 'mqtt:': 1883, 'mqtts:': 8883 } as const;
 
@@ -23,9 +23,9 @@ export interface SimGateway {
   readonly url: string;
   readonly macs: readonly Mac[];
   readonly secrets: Secrets;
-  /** What time it is by the run's clock, ms since the epoch. */
+  /** The time by the run's clock, ms since the epoch. */
   readonly startMs: number;
-  /** The operator's interface; null where it isn't known, and then nothing tells of findings. */
+  /** The operator's interface; null where it is unknown, so that findings are unknown too. */
   readonly client: GatewayClient | null;
 }
 
@@ -35,11 +35,11 @@ interface Status {
 }
 
 /**
- * Finds the gateway and the locks, and gives them secrets where no file does.
+ * Finds the gateway and the locks, and creates their secrets unless a file has them.
  *
- * @param macsAt who the locks are, of a run that begins at that moment of the run's clock
- * @param wanted who the locks are, whatever flags and files say; those of a file must then have their secrets in it
- * @throws LockgateError `input-…` for a flag or a file, or what keeps the gateway from being reached
+ * @param macsAt the MACs of a run that starts at that time of the run's clock
+ * @param wanted the MACs, overriding flags and files; a file of secrets must then have theirs
+ * @throws LockgateError `input-…` for a flag or a file, or the reason why the gateway can't be reached
  */
 export async function findGateway(
   flags: SimFlags,
@@ -47,22 +47,22 @@ export async function findGateway(
   macsAt: (runMs: number) => readonly Mac[] = () => fleetMacs(flags.seed, lockCount(flags.locks)),
   wanted?: readonly Mac[],
 ): Promise<SimGateway> {
-  const line = readLine(flags);
+  const mqtt = readMqttAddress(flags);
   const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
   if (known !== undefined && wanted !== undefined) needSecrets(known, new Set(wanted), flags.secrets as string);
   const listed = wanted ?? (known === undefined ? undefined : firstOf(known, flags));
-  const client = operatorOf(flags, line !== undefined, known !== undefined);
-  // Whoever asks for too many locks is told so before a gateway is looked for.
+  const client = operatorOf(flags, mqtt !== undefined, known !== undefined);
+  // Too many locks are refused before a gateway is looked for.
   if (listed === undefined) lockCount(flags.locks);
   const status = await client?.get<Status>('/status');
   const runMs = status === undefined ? systemClock.now() : Date.parse(status.run_clock);
   const macs = listed ?? macsAt(runMs);
-  const address = line ?? addressOf(status as Status, client as GatewayClient);
+  const address = mqtt ?? addressOf(status as Status, client as GatewayClient);
   const watch = status === undefined ? undefined : new SpeedWatch(status);
   const secrets = known ?? (await givenSecrets(client as GatewayClient, macs, flags.merchant, signal));
   const latest = client === null ? undefined : await watch?.compare(client, flags.speed);
   if (status === undefined && flags.speed !== 1)
-    note(`At ${flags.speed} × speed the gateway must run at the same, which its operator's interface alone can tell.`);
+    note(`The gateway must run at ${flags.speed} × speed too. Without its operator's interface this can't be checked.`);
   return { address, url: urlOf(address), macs, secrets, startMs: latest ?? systemClock.now(), client };
 }
 
@@ -72,7 +72,7 @@ async function givenSecrets(
   merchant: string | undefined,
   signal: AbortSignal,
 ): Promise<Secrets> {
-  const progress = new ProgressLine(() => `Giving ${plural(macs.length, 'lock')} their secrets`);
+  const progress = new ProgressLine(() => `Creating secrets for ${plural(macs.length, 'lock')}`);
   try {
     return await provision(client, new Set(macs), merchant, signal);
   } finally {
@@ -84,7 +84,7 @@ function lockCount(wanted: number | undefined): number {
   const count = wanted ?? DEFAULT_LOCKS;
   if (count <= MOST_LIVE_LOCKS) return count;
   const most = MOST_LIVE_LOCKS.toLocaleString('en-US');
-  throw new LockgateError('input-locks', `--locks is ${count}: one process plays at most ${most} locks live`);
+  throw new LockgateError('input-locks', `--locks is ${count}: one process simulates at most ${most} locks live`);
 }
 
 function firstOf(secrets: Secrets, { locks, secrets: file }: SimFlags): Mac[] {
@@ -93,8 +93,8 @@ function firstOf(secrets: Secrets, { locks, secrets: file }: SimFlags): Mac[] {
   throw new LockgateError('input-locks', `--locks is ${count}, and ${file} has the secrets of ${secrets.size}`);
 }
 
-/** Where locks connect, if --gateway says that; undefined where it names the operator's interface, or is left out. */
-function readLine({ gateway, ca }: SimFlags): MqttAddress | undefined {
+/** The MQTT address, if --gateway is one; undefined where it is the operator's interface, or left out. */
+function readMqttAddress({ gateway, ca }: SimFlags): MqttAddress | undefined {
   const url = gateway !== undefined && URL.canParse(gateway) ? new URL(gateway) : undefined;
   const isOperator = gateway === undefined || url?.protocol === 'http:' || url?.protocol === 'https:';
   if (isOperator) {
@@ -123,17 +123,17 @@ function readCa(file: string): Buffer {
 }
 
 /**
- * With a line and secrets one can do without the operator's interface, and then nobody is asked for one: what this
- * folder knows may be another gateway's.
+ * With an MQTT address and secrets the operator's interface is not needed, and is not looked for: the token in this
+ * folder may be that of another gateway.
  */
-function operatorOf(flags: SimFlags, hasLine: boolean, hasSecrets: boolean): GatewayClient | null {
-  if (hasLine && hasSecrets) return null;
+function operatorOf(flags: SimFlags, hasMqtt: boolean, hasSecrets: boolean): GatewayClient | null {
+  if (hasMqtt && hasSecrets) return null;
   const { token, data } = flags;
-  const where = hasLine || flags.gateway === undefined ? {} : { gateway: flags.gateway };
+  const where = hasMqtt || flags.gateway === undefined ? {} : { gateway: flags.gateway };
   return new GatewayClient({ ...where, ...(token !== undefined && { token }), ...(data !== undefined && { data }) });
 }
 
-/** A gateway that listens on every address is reached where its operator's interface is. */
+/** A gateway that listens on every address is reached at the host of its operator's interface. */
 function addressOf({ mqtt: { host, port } }: Status, client: GatewayClient): MqttAddress {
   const isEvery = host === '0.0.0.0' || host === '::';
   return { host: (isEvery ? client.host : host).replace(/^\[|\]$/g, ''), port };
@@ -143,12 +143,12 @@ function urlOf({ host, port, tls }: MqttAddress): string {
   return `${tls === undefined ? 'mqtt' : 'mqtts'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** For how long the run's clock must be watched to tell how fast it runs. */
+/** How long the run's clock is observed to measure its speed. */
 const WATCHED_FOR: Milliseconds = Seconds(0.5);
-/** By how much, as a factor, two speeds may differ and count as the same. */
+/** The factor by which two speeds may differ and count as the same. */
 const SAME_WITHIN = 1.5;
 
-/** Tells whether the gateway lives as fast as the locks shall. */
+/** Measures whether the gateway's clock runs at the speed of the locks. */
 class SpeedWatch {
   readonly #runMs: number;
   readonly #realMs = monotonicMs();
@@ -157,7 +157,7 @@ class SpeedWatch {
     this.#runMs = Date.parse(run_clock);
   }
 
-  /** Warns where it does not. Returns what time it is there now, ms since the epoch. */
+  /** Warns where it does not. Returns the gateway's time, ms since the epoch. */
   async compare(client: GatewayClient, speed: number): Promise<number> {
     const left = WATCHED_FOR - (monotonicMs() - this.#realMs);
     if (left > 0) await new Promise<void>((resolve) => void systemClock.after(left, resolve));
@@ -165,8 +165,8 @@ class SpeedWatch {
     const seen = (runMs - this.#runMs) / (monotonicMs() - this.#realMs);
     const isSame = seen <= speed * SAME_WITHIN && seen * SAME_WITHIN >= speed;
     if (isSame) return runMs;
-    const [itsSpeed, wrong] = [Math.round(seen * 10) / 10, 'what is found of time will be wrong'];
-    note(`The gateway's clock runs at about ${itsSpeed} × speed and the locks will live at ${speed} ×: ${wrong}.`);
+    const [itsSpeed, wrong] = [Math.round(seen * 10) / 10, 'findings that depend on time will be wrong'];
+    note(`The gateway's clock runs at about ${itsSpeed} × speed and the locks run at ${speed} ×: ${wrong}.`);
     return runMs;
   }
 }

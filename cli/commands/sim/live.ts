@@ -1,4 +1,4 @@
-/** A fleet against a running gateway, over MQTT: how it stands, all the while, and how it went. */
+/** Runs a fleet against a gateway over MQTT, with its progress, and reports the result. */
 import { FaultNetwork } from '../../../firmware-sim/faults/fault-network.js';
 import { Fleet } from '../../../firmware-sim/fleet/fleet.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
@@ -14,19 +14,19 @@ import { describeRun, plural, repeatCommand, runToJson } from './summary.js';
 import { SimTally } from './tally.js';
 
 /**
- * Between one lock's start and the next, so that they don't all connect at once: at most, in real time, and so that the
- * largest fleet has started within half a minute.
+ * The interval between the starts of two locks, so that they don't all connect at once: its maximum in the run's time,
+ * its value in real time, and the real time within which the largest fleet has started.
  */
 const START_EVERY: { readonly mostOfRun: Milliseconds; readonly real: Milliseconds; readonly all: Milliseconds } = {
   mostOfRun: Seconds(10),
   real: 5,
   all: Seconds(30),
 };
-/** Files that the process has open besides one connection for each lock. */
+/** Open files of the process besides one connection per lock. */
 const OTHER_FILES = 64;
-/** How often the state of things is told where no terminal shows it all the time. */
-const TOLD_EVERY = Seconds(10);
-/** How long findings may take to be told of once the locks are silent. */
+/** How often the progress is logged where standard error is not a terminal. */
+const NOTED_EVERY = Seconds(10);
+/** How long findings may take to be reported after the locks have stopped. */
 const FINDINGS_SETTLE = Seconds(0.3);
 
 /** Runs until the days are over, or Ctrl-C. @throws LockgateError as {@link findGateway} */
@@ -36,7 +36,7 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
     process.exitCode = interrupted.exitCode;
     return;
   }
-  if (!flags.json) note(`${describeRun(flags, gateway.macs.length)}, against ${gateway.url}. Ctrl-C ends it.`);
+  if (!flags.json) note(`${describeRun(flags, gateway.macs.length)}, against ${gateway.url}. Press Ctrl-C to stop.`);
   warnOfFiles(gateway.macs.length);
   const memoryBefore = peakMemoryBytes();
   const listening = new AbortController();
@@ -47,11 +47,11 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   const fleet = fleetOf({ flags, plan, gateway, clock, tally, network });
   tally.locks = fleet.locks;
   if (gateway.client !== null) await tally.listen(gateway.client, listening.signal);
-  const shown = showing(tally);
+  const progressDisplay = showProgress(tally);
   fleet.start();
-  await overOr(interrupted, clock, flags.days);
-  shown.end();
-  network?.calm();
+  await waitForEnd(interrupted, clock, flags.days);
+  progressDisplay.end();
+  network?.stopFaults();
   note(`Stopping ${plural(gateway.macs.length, 'lock')}.`);
   const kept = tally.kept;
   const memory = peakMemoryBytes() - memoryBefore;
@@ -59,22 +59,24 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   if (gateway.client !== null) await new Promise<void>((resolve) => void systemClock.after(FINDINGS_SETTLE, resolve));
   listening.abort();
   report(flags, gateway, { tally, kept, memoryPerLock: Math.round(memory / gateway.macs.length) });
-  // A run without days has no other end: this one is as it should be.
+  // Ctrl-C is the normal end of a run without --days.
   if (interrupted.signal.aborted && flags.days !== undefined) process.exitCode = interrupted.exitCode;
 }
 
-/** The most that this process has had in memory. What it has now is read from a file, and there may be none to open. */
+/**
+ * The peak memory of this process. Its current memory would have to be read from a file, which needs a free descriptor.
+ */
 function peakMemoryBytes(): number {
   return process.resourceUsage().maxRSS * 1024;
 }
 
-/** A lock that is connected is an open file: says what to do where they can't all be. */
+/** Each connected lock needs an open file: warns where the limit is too low. */
 function warnOfFiles(locks: number): void {
   const most = mostOpenFiles();
   const needed = locks + OTHER_FILES;
   if (most === undefined || most >= needed) return;
   const why = `${plural(locks, 'lock')} may need as many connections at once, and this process may open ${most} files`;
-  note(`${why}: raise the limit with "ulimit -n ${needed}", or those beyond it can't connect.`);
+  note(`${why}: raise the limit with "ulimit -n ${needed}", or some locks can't connect.`);
 }
 
 interface FleetParts {
@@ -100,7 +102,8 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
       START_EVERY.mostOfRun,
       Math.min(START_EVERY.real, START_EVERY.all / gateway.macs.length) * flags.speed,
     ),
-    // Their flash is gone with the process, and a name that was used must not be used again: seconds never repeat.
+    // Their flash is lost with the process, and an uplink key must never be used twice: the current second never
+    // repeats.
     bootsBefore: Math.floor(systemClock.now() / Seconds(1)),
     ...(plan.mix && { mix: plan.mix }),
     ...(plan.city && { city: plan.city }),
@@ -108,21 +111,21 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
   });
 }
 
-/** A terminal sees it all the time, a log now and then. */
-export function showing(tally: SimTally): { end(): void } {
+/** Shows the progress: continuously on a terminal, from time to time in a log. */
+export function showProgress(tally: SimTally): { end(): void } {
   if (process.stderr.isTTY) return new ProgressLine(() => tally.progress());
   let timer: Timer;
-  const tell = (): void => {
-    timer = systemClock.after(TOLD_EVERY, () => {
+  const noteNext = (): void => {
+    timer = systemClock.after(NOTED_EVERY, () => {
       note(tally.progress());
-      tell();
+      noteNext();
     });
   };
-  tell();
+  noteNext();
   return { end: () => timer.cancel() };
 }
 
-async function overOr({ happened }: Interruption, clock: RunClock, days: number | undefined): Promise<void> {
+async function waitForEnd({ happened }: Interruption, clock: RunClock, days: number | undefined): Promise<void> {
   if (days === undefined) return await happened;
   let timer: Timer | undefined;
   const over = new Promise<void>((resolve) => {
@@ -135,7 +138,7 @@ async function overOr({ happened }: Interruption, clock: RunClock, days: number 
 interface Outcome {
   readonly tally: SimTally;
   readonly kept: number;
-  /** By how many bytes the process has grown since before there were locks, for each: the garbage of the run too. */
+  /** The growth of the process since before there were locks, bytes per lock, the run's garbage included. */
   readonly memoryPerLock: number;
 }
 
@@ -154,5 +157,5 @@ function report(flags: SimFlags, gateway: SimGateway, { tally, kept, memoryPerLo
   }
   print(`${describeRun(flags, locks)}: ${tally.line(kept)}`);
   print(`Memory: ${memoryPerLock.toLocaleString('en-US')} bytes per lock`);
-  print(`Again: ${repeatCommand(flags)}`);
+  print(`Repeat with: ${repeatCommand(flags)}`);
 }

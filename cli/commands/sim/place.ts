@@ -1,20 +1,20 @@
-/** Where the locks of a run live, and what way they are ridden: the flags --around and --route, read. */
+/** The flags --around and --route: where the locks of a run live, and the route that they ride. */
 import { type City, cityAround } from '../../../firmware-sim/world/routes/city.js';
 import { readRouteFile } from '../../../firmware-sim/world/routes/route-file.js';
 import { WaypointPath } from '../../../firmware-sim/world/routes/waypoint-route.js';
 import { MOST_LATITUDE } from '../../../firmware-sim/world/routes/waypoints.js';
 import { LockgateError } from '../../../proto/errors.js';
 
-/** What a fleet needs of it; what is left out is as without the flags. */
+/** City and path of a fleet; the defaults of a fleet where they are left out. */
 export interface SimPlace {
   readonly city?: City;
   readonly path?: WaypointPath;
 }
 
-/** As far as the streets around a point may be from a way: further, metres are reckoned too wrongly. */
+/** The greatest distance of the city from the route: farther away its metres are too distorted. */
 const MOST_METERS_AWAY = 100_000;
 
-/** Reads both. @throws LockgateError `input-…` for a point or a file that is wrong */
+/** Reads both. @throws LockgateError `input-…` for a wrong point or file */
 export async function readPlace(route: string | undefined, around: string | undefined): Promise<SimPlace> {
   const city = around === undefined ? undefined : parseAround(around);
   if (route === undefined) return city === undefined ? {} : { city };
@@ -34,7 +34,7 @@ function parseAround(text: string): City {
   throw new LockgateError('input-around', `--around is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
-/** The start is enough: a way has at most 500 km, of which nobody means the far end. */
+/** Only the start is checked: a route has at most 500 km. */
 function isFar({ start }: WaypointPath): boolean {
   return Math.sqrt(start.eastMeters ** 2 + start.northMeters ** 2) > MOST_METERS_AWAY;
 }

@@ -1,5 +1,5 @@
-/** What `lockgate sim run` does: reads what was ordered, and runs it without a gateway or against one. */
-import { parseBugOrder } from '../../../firmware-sim/faults/bugs.js';
+/** `lockgate sim run`: parses the flags, and runs the fleet without a gateway or against one. */
+import { parseBugAssignment } from '../../../firmware-sim/faults/bugs.js';
 import { parseFaults } from '../../../firmware-sim/faults/faults.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -10,18 +10,18 @@ import { runLive } from './live.js';
 import { readPlace } from './place.js';
 import { runVirtually } from './virtual.js';
 
-/** Runs the fleet and prints how it went. @throws LockgateError `input-…` for a flag, or what the gateway says */
+/** Runs the fleet and prints the result. @throws LockgateError `input-…` for a flag, or the gateway's error */
 export async function runSim(flags: SimFlags, interrupted: Interruption): Promise<void> {
   const { fromTrace } = flags;
   if (fromTrace !== undefined) return await runTraced({ ...flags, fromTrace }, interrupted);
   if (flags.scenario !== undefined) {
-    // Its schema's many modules are more than a process with few open files can load, and no fleet needs them.
+    // The schema's many modules are more than a process with few open files can load, and a fleet does not need them.
     const { runScenario } = await import('./scenario/run.js');
     return await runScenario(flags, flags.scenario, interrupted);
   }
   const plan: FleetPlan = {
     mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
-    bugs: flags.bug.map(parseBugOrder),
+    bugs: flags.bug.map(parseBugAssignment),
     faults: [...new Set(flags.fault.flatMap(parseFaults))],
     ...(await readPlace(flags.route, flags.around)),
   };
@@ -38,12 +38,12 @@ async function runTraced(flags: SimFlags & { readonly fromTrace: string }, inter
 
 function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {
   const refuse = (flag: string, instead: string): LockgateError => {
-    return new LockgateError('input-sim', `${flag} is for --virtual runs alone: ${instead}`);
+    return new LockgateError('input-sim', `${flag} is for --virtual runs only: ${instead}`);
   };
   if (flags.out !== undefined)
     throw refuse('--out', '"lockgate trace record" writes what a gateway sees of a live one');
-  if (flags.start !== undefined) throw refuse('--start', 'a live run begins now, by the clock of the gateway');
+  if (flags.start !== undefined) throw refuse('--start', 'a live run starts now, by the gateway’s clock');
   if (flags.world) throw refuse('--world', 'a live run writes no trace');
-  const bug = bugs.find((order) => order.bug.virtualLink !== undefined)?.bug.name;
-  if (bug !== undefined) throw refuse(`--bug ${bug}`, 'no MQTT server lets it through');
+  const bug = bugs.find((assignment) => assignment.bug.wrapVirtualLink !== undefined)?.bug.name;
+  if (bug !== undefined) throw refuse(`--bug ${bug}`, 'no MQTT server accepts it');
 }

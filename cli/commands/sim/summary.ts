@@ -1,11 +1,11 @@
-/** How a run of the simulator is named: its options with the seed first, and the command that repeats it. */
+/** Describes a run of the simulator: its options with the seed first, and the command that repeats it. */
 import type { SimFlags } from './flags.js';
 
-/** Locks of a run where nobody says how many. */
+/** The default number of locks. */
 export const DEFAULT_LOCKS = 12;
-/** Days of a virtual run where nobody says how many. */
+/** The default length of a virtual run, days. */
 export const DEFAULT_DAYS = 1;
-/** When virtual runs begin where nobody says when: a Monday, and not today, so that they repeat. */
+/** The default start of virtual runs: a fixed Monday, so that runs can be repeated. */
 export const DEFAULT_START = '2026-01-05T00:00:00Z';
 
 /** Options and seed in a few words, for people. */
@@ -22,13 +22,15 @@ export function describeRun(flags: SimFlags, locks: number): string {
   return parts.join(', ');
 }
 
-/** A number as people read it, and what it counts. */
+/** A number with its unit, for people. */
 export function plural(count: number, noun: string): string {
-  // A run may be a small part of a day.
+  // A run may be a fraction of a day.
   return `${count.toLocaleString('en-US', { maximumFractionDigits: 10 })} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The command that repeats the run. @param withOut whether it names the file, which is no part of what is in it */
+/**
+ * The command that repeats the run. @param withOut whether --out is included, which does not affect the trace's content
+ */
 export function repeatCommand(flags: SimFlags, withOut = true): string {
   const words = ['lockgate sim run'];
   const add = (flag: string, value: string | number | undefined): void => {
@@ -58,12 +60,12 @@ export function repeatCommand(flags: SimFlags, withOut = true): string {
   return words.join(' ');
 }
 
-/** As a shell takes it. */
+/** Quoted for a shell where necessary. */
 export function quoted(text: string): string {
   return /^[\w.,:=@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The options as `--json` has them, the seed first. */
+/** The options for `--json`, the seed first. */
 export function runToJson(flags: SimFlags, locks: number): Record<string, unknown> {
   return {
     seed: flags.seed,

@@ -1,4 +1,4 @@
-/** The tables of what can be ordered: firmware bugs and network faults. */
+/** The lists of firmware bugs and network faults. */
 import { BUGS } from '../../../firmware-sim/faults/bugs.js';
 import { FAULTS } from '../../../firmware-sim/faults/faults.js';
 import { severityOf } from '../../../proto/power/rules.js';
@@ -7,8 +7,8 @@ import { printTable } from '../../terminal/table.js';
 
 /** What `lockgate sim bugs` prints. */
 export function printBugs(asJson = false): void {
-  const rows = BUGS.map(({ name, rule, sentence, shows, virtualLink }) => {
-    return { name, rule, severity: severityOf(rule), sentence, shows, virtual_only: virtualLink !== undefined };
+  const rows = BUGS.map(({ name, rule, sentence, shows, wrapVirtualLink }) => {
+    return { name, rule, severity: severityOf(rule), sentence, shows, virtual_only: wrapVirtualLink !== undefined };
   });
   if (asJson) {
     printJson({ bugs: rows });
@@ -20,7 +20,7 @@ export function printBugs(asJson = false): void {
     { title: 'WHAT THE LOCK DOES', show: (row) => row.sentence, prose: true },
     { title: 'SHOWN BY', show: (row) => row.shows, optional: true },
   ]);
-  print('\n* in virtual runs only: no MQTT server lets it through.');
+  print('\n* in virtual runs only: no MQTT server accepts it.');
 }
 
 /** What `lockgate sim faults` prints. */

@@ -1,4 +1,4 @@
-/** What is counted of a live run: what the locks wrote down of themselves, and what the gateway found. */
+/** The counters of a live run: from the locks' diaries, and the gateway's findings. */
 import type { DiaryEntry } from '../../../firmware-sim/lock/diary.js';
 import type { Lock } from '../../../firmware-sim/lock/lock.js';
 import { monotonicMs, Seconds } from '../../../proto/clock.js';
@@ -6,10 +6,10 @@ import type { GatewayClient } from '../../client.js';
 import { plural } from './summary.js';
 
 /**
- * Whether it is connected, or silent because nothing asks it to speak: not while it connects or ends, has something to
- * say and no connection, or could not connect the last time. In a silent state it sleeps, whatever it keeps.
+ * Whether the lock is connected, or asleep because nothing is due: not while it connects or disconnects, has uplinks
+ * but no connection, or failed to connect the last time. In a silent state it sleeps whatever it retains.
  */
-function isAsItShould({ hasPower, state }: Lock): boolean {
+function isHealthy({ hasPower, state }: Lock): boolean {
   if (!hasPower || state.link !== 'down') return hasPower && state.link === 'up';
   const isSilent = state.stateName === 'AIRPLANE' || state.stateName === 'LOW_BATTERY';
   if (isSilent && state.tracking !== 'theft') return true;
@@ -43,27 +43,27 @@ export class SimTally {
   #acknowledged = 0;
   #commands = 0;
   #whyRefused = '';
-  /** When the rate was reckoned last, and from what. */
+  /** The last computation of the rate. */
   #rated = { atMs: monotonicMs(), rate: 0, acknowledged: 0 };
-  /** By rule; null where nobody tells. */
+  /** By rule; null where the gateway does not report them. */
   #findings: Map<string, number> | null = null;
 
-  /** @param macs as we print them */
+  /** @param macs in the form in which they are printed */
   constructor(macs: ReadonlySet<string>) {
     this.#macs = macs;
   }
 
-  /** What the gateway found, by rule; null where nobody tells. */
+  /** What the gateway found, by rule; null where it does not report it. */
   get findings(): ReadonlyMap<string, number> | null {
     return this.#findings;
   }
 
-  /** How many uplinks the locks keep that nobody has acknowledged. */
+  /** How many unacknowledged uplinks the locks retain. */
   get kept(): number {
     return this.locks.reduce((sum, { state }) => sum + state.waiting.length, 0);
   }
 
-  /** Takes a line of a lock's diary. */
+  /** Takes an entry of a lock's diary. */
   note(entry: DiaryEntry): void {
     if (entry.type === 'connected') this.#connections += 1;
     else if (entry.type === 'lost') this.#lost += 1;
@@ -76,20 +76,20 @@ export class SimTally {
     }
   }
 
-  /** Counts what the gateway finds of these locks, from when this resolves until `signal` fires. */
+  /** Counts the gateway's findings about these locks, from when this resolves until `signal` fires. */
   async listen(client: GatewayClient, signal: AbortSignal): Promise<void> {
     const lines = await client.listen('/events', signal);
     const findings = new Map<string, number>();
     this.#findings = findings;
     void this.#read(lines, findings).catch(() => {
-      // What the gateway no longer tells is unknown from there on.
+      // Once the stream ends, the findings are unknown.
       if (!signal.aborted) this.#findings = null;
     });
   }
 
   async #read(lines: AsyncGenerator<string>, findings: Map<string, number>): Promise<void> {
     for await (const line of lines) {
-      // Most lines have none, and need not be taken apart.
+      // Most lines have no finding, and need not be parsed.
       if (!line.includes('"rule"')) continue;
       const { mac = '', finding, findings: several = [] } = JSON.parse(line) as EventJson;
       if (!this.#macs.has(mac)) continue;
@@ -99,11 +99,11 @@ export class SimTally {
     throw new Error('the gateway ended its stream of events');
   }
 
-  /** How things stand at this moment, in few words: the line of a run that goes on. */
+  /** The current state in a few words, for the progress line. */
   progress(): string {
-    const fine = this.locks.filter(isAsItShould).length;
+    const healthy = this.locks.filter(isHealthy).length;
     const parts = [
-      `${count(fine)} of ${count(this.locks.length)} connected or asleep`,
+      `${count(healthy)} of ${count(this.locks.length)} connected or asleep`,
       `${count(Math.round(this.#rate()))} pings/s`,
       this.#findings === null ? 'findings unknown' : plural(sumOf(this.#findings.values()), 'finding'),
       `${count(this.kept)} kept`,
@@ -112,7 +112,7 @@ export class SimTally {
     return parts.join(', ');
   }
 
-  /** Uplinks a second that were acknowledged since this was asked before, but for at least a second. */
+  /** Uplinks acknowledged per second since the last call, but over at least a second. */
   #rate(): number {
     const atMs = monotonicMs();
     const span = (atMs - this.#rated.atMs) / Seconds(1);
@@ -122,7 +122,7 @@ export class SimTally {
     return rate;
   }
 
-  /** How things stand, for people. */
+  /** The result, for people. */
   line(kept = this.kept): string {
     const parts = [
       `${count(this.locks.filter(({ state }) => state.link === 'up').length)} connected`,
@@ -143,7 +143,7 @@ export class SimTally {
     return [...this.#findings].map(([rule, number]) => `${rule} ${number}`).join(', ');
   }
 
-  /** The counts as `--json` has them. */
+  /** The counters for `--json`. */
   toJson(): Record<string, unknown> {
     return {
       connections: this.#connections,

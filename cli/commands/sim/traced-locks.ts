@@ -1,13 +1,13 @@
-/** `lockgate sim run --from-trace`: the locks of a trace file, and what they did beside what the trace has. */
+/** `lockgate sim run --from-trace`: reads the locks of a trace file, and compares what they did with the trace. */
 
 import { locksFromTrace, type TracedLock } from '../../../firmware-sim/inference/from-trace.js';
+import { LockTraceReader, type LockTraces } from '../../../firmware-sim/inference/lock-trace.js';
 import {
   countReasons,
   type FirstDifference,
   firstDifference,
 } from '../../../firmware-sim/inference/ping-comparison.js';
-import type { CommandsAre } from '../../../firmware-sim/inference/switches.js';
-import { LockRecordReader, type TraceRecord } from '../../../firmware-sim/inference/trace-records.js';
+import type { CommandReplay } from '../../../firmware-sim/inference/switches.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type PingUplink, type Uplink } from '../../../proto/wire/ping.js';
@@ -17,16 +17,17 @@ import { printTable } from '../../terminal/table.js';
 import { readTraceFile } from '../trace/trace-file.js';
 import { plural } from './summary.js';
 
-/** Locks whose first difference is told; of the others the number is. */
+/** How many locks are shown with their first difference; the others are counted. */
 const DIFFERENCES_SHOWN = 10;
 
 /**
- * Reads a trace for its locks.
+ * Reads the locks of a trace.
  *
- * @throws LockgateError `input-trace` with file and line for what can't be read, `input-file` for a file that can't
+ * @throws LockgateError `input-trace` with file and line for content that can't be read, `input-file` for the file
+ * itself
  */
-export async function readTraceRecord(file: string): Promise<TraceRecord> {
-  let recorder: LockRecordReader | undefined;
+export async function readLockTraces(file: string): Promise<LockTraces> {
+  let reader: LockTraceReader | undefined;
   const inFile = <T>(line: number | null, act: () => T): T => {
     try {
       return act();
@@ -38,29 +39,29 @@ export async function readTraceRecord(file: string): Promise<TraceRecord> {
   };
   await readTraceFile(file, {
     header: (header) => {
-      recorder = new LockRecordReader(header);
+      reader = new LockTraceReader(header);
     },
-    event: (event, line) => inFile(line, () => recorder?.add(event)),
+    event: (event, line) => inFile(line, () => reader?.add(event)),
   });
-  return inFile(null, () => (recorder as LockRecordReader).end());
+  return inFile(null, () => (reader as LockTraceReader).end());
 }
 
-/** Makes the locks, and keeps what they make for the comparison at the end. */
+/** Makes the locks, and collects their pings for the comparison at the end. */
 export class TracedLocks {
   readonly locks: readonly TracedLock[];
   readonly #made = new Map<Mac, PingUplink[]>();
 
-  constructor(record: TraceRecord, commandsAre: CommandsAre, movedBy = 0) {
-    this.locks = locksFromTrace(record, { commandsAre, movedBy });
+  constructor(traces: LockTraces, commandReplay: CommandReplay, shiftMs = 0) {
+    this.locks = locksFromTrace(traces, { commandReplay, shiftMs });
     for (const { mac } of this.locks) this.#made.set(mac, []);
   }
 
-  /** Takes what a simulated lock has made. */
+  /** Takes an uplink that a simulated lock has made. */
   readonly made = (mac: Mac, uplink: Uplink): void => {
     if (isPingUplink(uplink)) this.#made.get(mac)?.push(uplink);
   };
 
-  /** How the two differ, lock by lock and by reason. */
+  /** The differences, by lock and by reason. */
   compare(): TracedComparison {
     const simulated = [...this.#made.values()].flat();
     const trace = this.locks.flatMap(({ pings }) => pings);
@@ -73,7 +74,7 @@ export class TracedLocks {
   }
 }
 
-/** What {@link TracedLocks.compare} comes to. */
+/** The result of {@link TracedLocks.compare}. */
 export interface TracedComparison {
   readonly locks: number;
   readonly counts: { readonly trace: number; readonly simulated: number };
@@ -81,7 +82,7 @@ export interface TracedComparison {
   readonly differing: readonly { readonly mac: Mac; readonly difference: FirstDifference }[];
 }
 
-/** The comparison for people: counts by reason, and where locks first differ. */
+/** Prints the comparison: counts by reason, and each lock's first difference. */
 export function printComparison({ locks, counts, reasons, differing }: TracedComparison): void {
   printTable(
     [...reasons, { reason: 'all', ...counts }],
@@ -93,10 +94,10 @@ export function printComparison({ locks, counts, reasons, differing }: TracedCom
     ],
   );
   if (differing.length === 0) {
-    print(paint('green', `The same pings in the same order, of ${plural(locks, 'lock')}.`));
+    print(paint('green', `The same pings in the same order, for ${plural(locks, 'lock')}.`));
     return;
   }
-  print(paint('yellow', `${plural(differing.length, 'lock')} of ${locks} did otherwise than in the trace, first:`));
+  print(paint('yellow', `${plural(differing.length, 'lock')} of ${locks} differ from the trace, first at:`));
   for (const { mac, difference } of differing.slice(0, DIFFERENCES_SHOWN)) {
     print(`  ${formatMac(mac)} ping ${difference.index + 1}`);
     print(`    trace      ${pingText(difference.trace)}`);
@@ -105,7 +106,7 @@ export function printComparison({ locks, counts, reasons, differing }: TracedCom
   if (differing.length > DIFFERENCES_SHOWN) print(`  and ${differing.length - DIFFERENCES_SHOWN} more`);
 }
 
-/** The same for programs. */
+/** The comparison for programs. */
 export function comparisonToJson({ counts, reasons, differing }: TracedComparison): object {
   return {
     same: differing.length === 0,

@@ -1,4 +1,4 @@
-/** A fleet without a gateway and without waiting, its trace in a file (interfaces.md §4). */
+/** Runs a fleet without a gateway and without waiting, and writes its trace to a file (interfaces.md §4). */
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Days, type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
@@ -20,7 +20,7 @@ import {
 } from './summary.js';
 
 /**
- * Runs it, and prints how it went: to the standard error where the trace goes to the standard output.
+ * Runs it, and prints a summary: to the standard error where the trace goes to the standard output.
  *
  * @throws LockgateError `input-…` for a date or a file
  */
@@ -63,7 +63,7 @@ function readStart(text: string, days: number): number {
   const startMs = parseDate(text);
   if (Number.isNaN(startMs)) throw new LockgateError('input-start', `--start is "${text}": expected ${DATE_EXPECTED}`);
   if (isDatable(startMs) && isDatable(startMs + Days(days))) return startMs;
-  throw new LockgateError('input-start', `--start is "${text}": expected that the run lies within the years 1970–9999`);
+  throw new LockgateError('input-start', `--start is "${text}": expected a run within the years 1970–9999`);
 }
 
 function daysOf(span: Milliseconds): string {
@@ -71,7 +71,7 @@ function daysOf(span: Milliseconds): string {
 }
 
 function report(flags: SimFlags, trace: VirtualTrace, locks: number, seconds: number): void {
-  // What goes to the standard output is the trace alone.
+  // The standard output is then for the trace only.
   const say = flags.out === '-' ? note : print;
   const { connections, uplinks } = trace;
   if (flags.json) {
@@ -82,5 +82,5 @@ function report(flags: SimFlags, trace: VirtualTrace, locks: number, seconds: nu
   const where = flags.out === undefined || flags.out === '-' ? '' : ` in ${flags.out}`;
   const counts = `${plural(uplinks, 'uplink')} over ${plural(connections, 'connection')}${where}`;
   say(`${describeRun(flags, locks)}: ${counts}, made in ${seconds.toFixed(1)} s`);
-  say(`Again: ${repeatCommand(flags)}`);
+  say(`Repeat with: ${repeatCommand(flags)}`);
 }

@@ -1,14 +1,15 @@
 /**
- * What `lockgate trace anonymise` does: a copy of a trace that names no lock, no place and no day, in which the same is
- * found in the same lines.
+ * `lockgate trace anonymise`: a copy of a trace that reveals no lock, place or day, with the same findings in the same
+ * lines.
  *
- * - A MAC becomes another one, the same wherever it stands.
- * - All places move by the same way, so that a ride keeps its shape. What is no latitude or longitude on Earth stays.
- * - All times move by the same number of whole days: windows and daily pings rest on the time of the day. A time that
- *   is outside the years 1970–9999, or would leave them, stays as it is, and so does one before 2020: a lock's clock
- *   was not set then, and rules leave such times out (protocol.md §3).
- * - What people typed (notes, details) is left out or becomes a meaningless word; bytes are dropped, because they hold
- *   it all; a world event becomes a tick, so that lines keep their numbers.
+ * - A MAC becomes another one, consistently.
+ * - All places are shifted by the same offset, so that a ride keeps its shape. What is not a latitude or longitude on
+ *   Earth stays.
+ * - All times are shifted by the same number of whole days: windows and daily pings depend on the time of day. A time
+ *   outside the years 1970–9999, or that would leave them, stays, and so does one before 2020: the lock's clock was not
+ *   set then, and rules ignore such times (protocol.md §3).
+ * - Text that people typed (notes, details) is removed or becomes a meaningless word. Raw bytes are dropped, because
+ *   they contain everything. A world event becomes a tick, so that line numbers stay.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { Days } from '../../../proto/clock.js';
@@ -27,10 +28,10 @@ export interface AnonymiseFlags {
   readonly seed?: string;
 }
 
-/** The most days that times move. Only forward: nothing then leaves 1970 backwards. */
+/** The most days by which times are shifted. Only forward, so that no time becomes earlier than 1970. */
 const SHIFT_DAYS_MOST = 3650;
 
-/** The most degrees that places move to the north or south. */
+/** The most degrees by which places are shifted north or south. */
 const SHIFT_LATITUDE_MOST = 20;
 
 /** The wire carries degrees × 10⁷. */
@@ -49,7 +50,8 @@ export async function anonymiseTrace(file: string, flags: AnonymiseFlags): Promi
       header: (header) => lines.write(traceHeaderLine(anonymiser.header(header))),
       event: (event, line) => {
         const other = anonymiser.event(event);
-        if (!isDatable(other.atMs)) throw new LockgateError('input-time', `${file}:${line}: at can’t move past 9999`);
+        if (!isDatable(other.atMs))
+          throw new LockgateError('input-time', `${file}:${line}: at can’t be shifted past the year 9999`);
         lines.write(traceEventLine(other));
       },
       empty: () => lines.write(''),
@@ -59,7 +61,7 @@ export async function anonymiseTrace(file: string, flags: AnonymiseFlags): Promi
   }
 }
 
-/** Makes headers and events anonymous: the same seed makes the same of the same. Pure but for what it remembers. */
+/** Anonymises headers and events, deterministically for a seed. Its only state is the MACs already assigned. */
 export class TraceAnonymiser {
   readonly #seed: string;
   readonly #shiftMs: number;
@@ -117,7 +119,7 @@ export class TraceAnonymiser {
     }
   }
 
-  /** Another MAC, of those that no maker owns (locally administered), and never one for two. */
+  /** Another MAC, locally administered (assigned by no vendor), and unique. */
   mac(mac: Mac): Mac {
     const known = this.#macs.get(mac);
     if (known !== undefined) return known;
@@ -129,7 +131,10 @@ export class TraceAnonymiser {
     return made;
   }
 
-  /** A lock's time, moved by days unless it is, or would be, no date, or is of a clock that was never set. */
+  /**
+   * A lock's time, shifted by days unless it is, or would be, outside the range of dates, or comes from a clock that
+   * was never set.
+   */
   time(timeMs: number): number {
     if (timeMs < PLAUSIBLE_FROM_MS) return timeMs;
     return isDatable(timeMs) && isDatable(timeMs + this.#shiftMs) ? timeMs + this.#shiftMs : timeMs;
@@ -151,7 +156,7 @@ export class TraceAnonymiser {
     };
   }
 
-  /** Two different details stay different: a name that is used twice with other content is a finding. */
+  /** Different details stay different: an uplink key that is used twice with different content is a finding. */
   #ack(ack: CommandAck): CommandAck {
     if (ack.detail === '') return ack;
     return { ...ack, detail: this.#digest(`detail ${ack.detail}`).toString('hex', 0, 4) };
@@ -168,12 +173,12 @@ export class TraceAnonymiser {
 
 function macOf(digest: Buffer): Mac {
   const bytes = Buffer.from(digest.subarray(0, 6));
-  // The second-lowest bit says that nobody assigned it, the lowest that it is one device's.
+  // The second-lowest bit marks it as locally administered, the lowest as not a group address.
   bytes[0] = ((bytes[0] as number) | 2) & 0xfe;
   return bytes.toString('hex').toUpperCase() as Mac;
 }
 
-/** Over a pole one comes down on the other side. */
+/** Crossing a pole leads down the other side. */
 function reflected(latitude: number): number {
   if (latitude > 90) return 180 - latitude;
   return latitude < -90 ? -180 - latitude : latitude;

@@ -1,4 +1,4 @@
-/** What `lockgate trace check` does: judges each file alone and says what it found. */
+/** `lockgate trace check`: judges each file separately and prints the findings. */
 import { didYouMean } from '../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -21,10 +21,10 @@ export interface CheckFlags {
 }
 
 /**
- * Checks the files and prints what was found; the exit code becomes 1 where that is too much. A file that can't be read
- * keeps none of the others from being checked.
+ * Checks the files and prints the findings; the exit code becomes 1 where they fail the check. A file that can't be
+ * read does not keep the others from being checked.
  *
- * @throws LockgateError `input-…` for a rule that there isn't, or a file that can't be read
+ * @throws LockgateError `input-…` for an unknown rule, or a file that can't be read
  */
 export async function checkTraces(files: readonly string[], flags: CheckFlags): Promise<void> {
   for (const rule of flags.ignore) {

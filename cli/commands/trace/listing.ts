@@ -1,4 +1,4 @@
-/** What `lockgate trace show` does: one line for each ping. */
+/** `lockgate trace show`: one line for each ping. */
 
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { didYouMean } from '../../../proto/did-you-mean.js';
@@ -21,9 +21,9 @@ export interface ShowFlags {
 }
 
 /**
- * Prints the pings that the flags let through.
+ * Prints the pings that match the flags.
  *
- * @throws LockgateError `input-…` for a flag that makes no sense, or a file that can't be read
+ * @throws LockgateError `input-…` for a wrong flag, or a file that can't be read
  */
 export async function showTraces(files: readonly string[], flags: ShowFlags): Promise<void> {
   const isShown = filterOf(flags);
@@ -46,7 +46,7 @@ function filterOf(flags: ShowFlags): (ping: TracePing) => boolean {
   if (reason !== undefined && reasonNumber(reason) === undefined)
     throw new LockgateError(
       'input-reason',
-      `${JSON.stringify(reason)} is no reason: expected one such as REASON_THEFT.${didYouMean(reason, reasonNames)}`,
+      `${JSON.stringify(reason)} is not a reason: expected one such as REASON_THEFT.${didYouMean(reason, reasonNames)}`,
     );
   const sinceMs = readDate('--since', flags.since) ?? Number.NEGATIVE_INFINITY;
   const untilMs = readDate('--until', flags.until) ?? Number.POSITIVE_INFINITY;

@@ -1,5 +1,6 @@
 /**
- * Traces from a gateway into a file: what its store has (`trace export`), or what happens from now on (`trace record`).
+ * Writes a gateway's traces to a file: what its store has (`trace export`), or what happens from now on (`trace
+ * record`).
  */
 
 import { LockgateError } from '../../../proto/errors.js';
@@ -9,7 +10,7 @@ import { LineSink } from '../../terminal/line-sink.js';
 import { note } from '../../terminal/output.js';
 import { readMacText } from '../../terminal/shared-flags.js';
 
-/** Characters that are gzipped together while a recording goes on. */
+/** Characters that are gzipped together during a recording. */
 const GZIPPED_PIECE = 64 * 1024;
 
 export interface ExportFlags extends ConnectionFlags {
@@ -24,7 +25,7 @@ export interface RecordFlags extends ConnectionFlags {
   readonly out?: string;
 }
 
-/** @throws LockgateError what the gateway says, or `input-file` */
+/** @throws LockgateError the gateway's error, or `input-file` */
 export async function exportTraces(flags: ExportFlags): Promise<void> {
   const query = queryOf(flags.mac);
   if (flags.since !== undefined) query.set('since', flags.since);
@@ -35,16 +36,19 @@ export async function exportTraces(flags: ExportFlags): Promise<void> {
   else if (flags.out !== undefined) note(`Wrote ${events} events to ${flags.out}.`);
 }
 
-/** Goes on until Ctrl-C. @throws LockgateError what the gateway says, or `input-file` */
+/** Records until Ctrl-C. @throws LockgateError the gateway's error, or `input-file` */
 export async function recordTraces(flags: RecordFlags): Promise<void> {
   const { signal } = untilInterrupted();
-  // A recording that is cut short shall have what came; but a gzipped line of its own would be longer than the line.
+  // A recording that is cut short must have what came before; but a gzipped piece of a single line would be longer than
+  // the line.
   const piece = flags.out?.endsWith('.gz') ? GZIPPED_PIECE : 1;
-  const begun = (): void => note(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Ctrl-C ends it.`);
+  const begun = (): void =>
+    note(`Recording${flags.out === undefined ? '' : ` to ${flags.out}`}. Press Ctrl-C to stop.`);
   const where = `/trace/live?${queryOf(flags.mac)}`;
   const events = await copy(new GatewayClient(flags), where, { ...flags, piece, begun }, signal);
-  if (!signal.aborted) throw new LockgateError('gateway-down', `the gateway ended; ${events} events were recorded`);
-  // A recording has no other end: this one is as it should be.
+  if (!signal.aborted)
+    throw new LockgateError('gateway-down', `the gateway ended the stream; ${events} events were recorded`);
+  // Ctrl-C is the normal end of a recording.
   note(`Recorded ${events} events.`);
 }
 
@@ -58,17 +62,17 @@ interface Copying {
   readonly out?: string;
   /** Characters that are gzipped together. */
   readonly piece?: number;
-  /** Called once the gateway tells. */
+  /** Called once the gateway starts to answer. */
   readonly begun?: () => void;
 }
 
-/** Returns how many events there were, the header apart, until the gateway's end or `signal`. */
+/** Returns the number of events, without the header, until the gateway ends the stream or `signal` fires. */
 async function copy(client: GatewayClient, where: string, how: Copying, signal: AbortSignal): Promise<number> {
   let sink: LineSink | undefined;
   let lines = 0;
   try {
     for await (const line of client.lines(where, signal)) {
-      // The gateway is asked before the file is made: a refusal leaves a file that is there alone.
+      // The gateway is asked before the file is made, so that a refusal does not overwrite an existing file.
       if (sink === undefined) how.begun?.();
       sink ??= new LineSink(how.out, how.piece);
       sink.write(line);

@@ -1,6 +1,6 @@
 /**
- * Lines of a trace file, one call for each: streamed, so that a file may be larger than memory, with a bound on what
- * one line may take. A name that ends in `.gz` is gzipped (protocol.md §4); `-` is the standard input.
+ * Reads a trace file line by line: streamed, so that a file may be larger than memory, with a limit on the length of a
+ * line. A name that ends in `.gz` is gzipped (protocol.md §4); `-` is the standard input.
  */
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -9,9 +9,9 @@ import { LockgateError } from '../../../proto/errors.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 
-/** The longest line that is read. One with an uplink of 1,024 bytes has some 3,000. */
+/** The longest line. One with an uplink of 1,024 bytes has some 3,000 bytes. */
 const LINE_BYTES = 1024 * 1024;
-/** The longest header: it has some 150 bytes for each lock, of which a simulated fleet has up to 100,000. */
+/** The longest header: some 150 bytes per lock, of which a simulated fleet has up to 100,000. */
 const HEADER_BYTES = 32 * 1024 * 1024;
 
 /** How much is read at a time. */
@@ -20,13 +20,15 @@ const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 10;
 const RETURN = 13;
 
-/** What is done with the lines of a trace. */
+/** Callbacks for the lines of a trace. */
 export interface TraceVisitor {
-  /** Once, before all else. */
+  /** Called once, first. */
   header(header: TraceHeader): void;
-  /** In order; `line` counts from 1, the header's included; `raw` are the uplink's bytes where the line has them. */
+  /**
+   * Called in order. `line` counts from 1, the header included; `raw` has the uplink's bytes where the line has them.
+   */
   event(event: TraceEvent, line: number, raw: Uint8Array | null): void;
-  /** An empty line. */
+  /** Called for an empty line. */
   empty?(line: number): void;
 }
 
@@ -63,9 +65,9 @@ function nameOf(file: string): string {
 
 type LineVisitor = (bytes: Buffer, start: number, end: number) => void;
 
-/** Calls `visit` with where each line lies, its end of line left out. */
+/** Calls `visit` with the position of each line in a buffer, without its line break. */
 async function readLines(file: string, visit: LineVisitor): Promise<void> {
-  /** The beginning of a line whose end has not come yet. */
+  /** The start of a line whose end has not been read yet. */
   let rest: Buffer[] = [];
   let restBytes = 0;
   let lines = 0;
@@ -93,7 +95,7 @@ async function readLines(file: string, visit: LineVisitor): Promise<void> {
   }
 }
 
-/** An editor on Windows ends its lines with a return before the newline. */
+/** A Windows editor ends lines with a carriage return before the newline. */
 function visitLine(bytes: Buffer, start: number, end: number, visit: LineVisitor): void {
   visit(bytes, start, end > start && bytes[end - 1] === RETURN ? end - 1 : end);
 }
@@ -107,7 +109,7 @@ function tooLong(file: string, line: number): LockgateError {
   return badLine(file, line, `the line is longer than ${most} bytes: expected one event in a line`);
 }
 
-/** @param lineNow the line that is being read, for what is said of a file that breaks off in it */
+/** @param lineNow the number of the current line, for the error about a truncated file */
 async function* chunksOf(file: string, lineNow: () => number): AsyncGenerator<Buffer> {
   const source = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES });
   let stream: Readable = source;
@@ -130,9 +132,9 @@ function fileProblem(file: string, line: number, error: NodeJS.ErrnoException): 
   if (code === 'ENOENT') return new LockgateError('input-file', `there is no file ${file}`);
   if (code === 'EISDIR') return new LockgateError('input-file', `${file} is a folder: expected a trace`);
   if (code === 'EACCES' || code === 'EPERM') return new LockgateError('input-file', `${file} may not be read`);
-  // What zlib calls an end that comes too early.
+  // zlib's code for a premature end.
   if (code === 'Z_BUF_ERROR') {
-    const message = `${file}:${line}: the gzipped file is cut short (${error.message}): expected the rest of it`;
+    const message = `${file}:${line}: the gzipped file is truncated (${error.message}): expected the rest of it`;
     return new LockgateError('input-file', message);
   }
   if (code?.startsWith('Z_')) {

@@ -1,4 +1,4 @@
-/** `lockgate trace …`: names, flags and help. What a command does is loaded when it is called. */
+/** `lockgate trace …`: names, flags and help. The code of a command is loaded when it is called. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { untilInterrupted } from '../../terminal/interrupt.js';
@@ -27,13 +27,13 @@ export function addTraceCommands(program: Command): void {
 function addCheck(trace: Command): void {
   trace
     .command('check')
-    .description('Judge traces by the rules of the protocol. No gateway is needed.')
+    .description('Check traces against the rules of the protocol. No gateway is needed.')
     .argument(...FILES)
-    .option('--coverage', 'Show which states, triggers and reasons the traces have been through.')
+    .option('--coverage', 'Show which states, triggers and reasons the traces cover.')
     .addOption(new Option('--json', 'Print one JSON document.').conflicts('junit'))
-    .addOption(new Option('--junit', 'Print JUnit XML: a suite for each file, a case for each rule.'))
+    .addOption(new Option('--junit', 'Print JUnit XML: a suite per file, a case per rule.'))
     .addOption(
-      new Option('--fail-on <severity>', 'Exit with 1 from this severity on.')
+      new Option('--fail-on <severity>', 'Exit with 1 for findings of at least this severity.')
         .choices(['violation', 'warning'])
         .default('violation'),
     )
@@ -55,11 +55,11 @@ function addShow(trace: Command): void {
     .command('show')
     .description('List the pings of traces, one line each.')
     .argument(...FILES)
-    .option('--mac <mac>', 'Only this lock’s.')
-    .option('--reason <reason>', 'Only of this reason, such as REASON_THEFT.')
-    .option('--since <date>', 'Only those received from this time on (RFC 3339).')
-    .option('--until <date>', 'Only those received before this time (RFC 3339).')
-    .option('--json', 'Print one JSON line for each.')
+    .option('--mac <mac>', 'Only pings of this lock.')
+    .option('--reason <reason>', 'Only pings with this reason, such as REASON_THEFT.')
+    .option('--since <date>', 'Only pings received at or after this time (RFC 3339).')
+    .option('--until <date>', 'Only pings received before this time (RFC 3339).')
+    .option('--json', 'Print one JSON line per ping.')
     .addHelpText(
       'after',
       '\nExample:\n  $ lockgate trace show ride.jsonl --reason REASON_THEFT --since 2026-11-20T06:00:00Z',
@@ -73,10 +73,10 @@ function addShow(trace: Command): void {
 function addAnonymise(trace: Command): void {
   trace
     .command('anonymise')
-    .description('Copy a trace with other MACs, another place and another time: what is found in it stays the same.')
+    .description('Copy a trace with other MACs, places and times, but the same findings.')
     .argument('<file>', FILES[1].replace('Traces', 'A trace'))
-    .option('--out <file>', 'Write there, gzipped where the name ends in .gz; else to the standard output.')
-    .option('--seed <text>', 'The same seed gives the same copy; keep it secret, since it leads back.')
+    .option('--out <file>', 'The file to write, gzipped if it ends in .gz (default: standard output).')
+    .option('--seed <text>', 'The same seed gives the same copy; keep it secret, since it can reveal the originals.')
     .addHelpText(
       'after',
       '\nNotes, texts and the members of world events are left out, and bytes (raw) are dropped.' +
@@ -89,21 +89,22 @@ function addAnonymise(trace: Command): void {
 }
 
 const REPLAY_HELP = `
-Each lock of the trace connects by itself and sends its uplinks over MQTT: the very bytes (raw) where a line has them.
-Locks play side by side; of each, an uplink is acknowledged before what follows is done. An uplink outside a connection
-makes one. After a CONNECT refused, a connection lost or a PUBACK missing (10 s), a lock is silent until the trace
-connects it again. What phones did and what operators commanded is left out, and a replayed lock takes no commands.
+Each lock of the trace has a connection of its own and sends its uplinks over MQTT, as the original bytes (raw) where
+a line has them. Locks are replayed in parallel; each waits for the acknowledgement of an uplink before its next step.
+An uplink outside a connection makes one. After a refused CONNECT, a lost connection or a missing PUBACK (10 s), a
+lock is silent until the trace connects it again. Events of phones and commands of operators are left out, and a
+replayed lock takes no commands.
 
---as-now moves the times of all uplinks by one span, so that the first event is now by the gateway’s clock, and raises
-all boots of a lock by one number where its lowest is not above the gateway’s highest, so that no uplink passes for a
-repeat. Uplinks are encoded anew then.
+--as-now shifts the times of all uplinks so that the first event is now by the gateway’s clock, and raises the boot
+numbers of a lock whose lowest is not above the gateway’s highest, so that no uplink counts as a repeat. Uplinks are
+then encoded again.
 
-What differs: refused or ended connections, uplinks not acknowledged or put in quarantine, and findings that the gateway
-made and "trace check" of the same file does not, or the other way round. Only rules that rest on content count. What
-rests on receipt, connections or time passing differs with the speed and the day, and what rests on the trace’s header
-or commands is unknown to the gateway: such findings are notes.
+Differences are: refused or ended connections, uplinks not acknowledged or quarantined, and findings that the gateway
+makes and "trace check" of the same file does not, or vice versa. Only rules about content count. Findings about
+receipt, connections or the passing of time depend on the speed and the day, and those that depend on the trace’s
+header or commands are unknown to the gateway: both are shown as notes.
 
-Exit codes: 0 nothing differed, 1 something did, 2 a file or flag is wrong, 3 the gateway can’t be reached or refuses.
+Exit codes: 0 no difference, 1 differences, 2 a file or flag is wrong, 3 the gateway can’t be reached or refuses.
 
 Example:
   $ lockgate trace replay ride.jsonl --provision --merchant "Amber Bikes" --speed 60
@@ -111,7 +112,7 @@ Example:
 
 function addReplay(trace: Command): void {
   withConnection(
-    trace.command('replay').description('Play a trace to a running gateway, and say what it made of it otherwise.'),
+    trace.command('replay').description('Replay a trace against a running gateway, and report differences.'),
   )
     .argument('<file>', FILES[1].replace('Traces', 'A trace'))
     .option('--mqtt <url>', 'Where locks connect, mqtt://host:port (default: what the gateway says).', readMqtt)
@@ -122,9 +123,9 @@ function addReplay(trace: Command): void {
         'Add locks that the gateway does not know, as simulated, and give simulated ones a new secret.',
       ).conflicts('secrets'),
     )
-    .option('--merchant <name>', 'Whose the added locks are; may be left out where there is one merchant only.')
-    .option('--speed <times>', 'How many times as fast as the trace, or max.', readSpeed, 1)
-    .option('--as-now', 'As if the first event happened now, under new names.')
+    .option('--merchant <name>', 'The merchant of added locks; optional if there is only one.')
+    .option('--speed <times>', 'How many times faster than the trace, or max.', readSpeed, 1)
+    .option('--as-now', 'Replay as if the first event happened now, with new uplink numbers.')
     .addHelpText('after', REPLAY_HELP)
     .action(async (file: string, flags: ReplayFlags) => {
       const { replayTrace } = await import('./replay/replay.js');
@@ -152,14 +153,14 @@ function collect(value: string, before: string[]): string[] {
 }
 
 function addExport(trace: Command): void {
-  withGateway(trace.command('export').description('Write what a gateway has stored of its locks as a trace.'))
-    .option('--mac <mac>', 'Only this lock’s; may be given more than once.', collect, [])
-    .option('--since <date>', 'Only what was received from this time on (RFC 3339).')
-    .option('--until <date>', 'Only what was received before this time (RFC 3339).')
-    .option('--out <file>', 'Write there, gzipped where the name ends in .gz; else to the standard output.')
+  withGateway(trace.command('export').description('Write a trace of what a gateway has stored about its locks.'))
+    .option('--mac <mac>', 'Only this lock; may be given more than once.', collect, [])
+    .option('--since <date>', 'Only events received at or after this time (RFC 3339).')
+    .option('--until <date>', 'Only events received before this time (RFC 3339).')
+    .option('--out <file>', 'The file to write, gzipped if it ends in .gz (default: standard output).')
     .addHelpText(
       'after',
-      '\nThe header says what was known of each lock when the range begins.' +
+      '\nThe header has each lock’s last known state before the range.' +
         '\n\nExample:\n  $ lockgate trace export --mac A4:C1:38:F0:E1:D2 --since 2026-11-20T00:00:00Z --out day.jsonl',
     )
     .action(async (flags: ExportFlags) => {
@@ -169,9 +170,9 @@ function addExport(trace: Command): void {
 }
 
 function addRecord(trace: Command): void {
-  withGateway(trace.command('record').description('Write what happens from now on as a trace, until Ctrl-C.'))
-    .option('--mac <mac>', 'Only this lock’s; may be given more than once.', collect, [])
-    .option('--out <file>', 'Write there, gzipped where the name ends in .gz; else to the standard output.')
+  withGateway(trace.command('record').description('Write a trace of what happens from now on, until Ctrl-C.'))
+    .option('--mac <mac>', 'Only this lock; may be given more than once.', collect, [])
+    .option('--out <file>', 'The file to write, gzipped if it ends in .gz (default: standard output).')
     .addHelpText('after', '\nExample:\n  $ lockgate trace record --mac A4:C1:38:F0:E1:D2 --out ride.jsonl.gz')
     .action(async (flags: RecordFlags) => {
       const { recordTraces } = await import('./source.js');

@@ -1,6 +1,6 @@
 /** `lockgate webhook trigger`: sends a story's pings as test webhooks, one after the other (interfaces.md §3). */
-import { STORIES, type Story } from '../../../firmware-sim/world/story.js';
-import { runStory, type StoryLock, type StoryPing } from '../../../firmware-sim/world/story-run.js';
+import { STORIES, type Story } from '../../../firmware-sim/story/story.js';
+import { runStory, type StoryLock, type StoryPing } from '../../../firmware-sim/story/story-run.js';
 import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
 import { didYouMean } from '../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../proto/errors.js';

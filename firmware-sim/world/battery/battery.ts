@@ -1,40 +1,42 @@
 /**
- * The lock's battery: it is drained by what the lock does, at the rates of power-draw.ts, and charged by its person.
+ * The lock's battery. What the lock does drains it, at the rates of power-draw.ts; its owner charges it.
  *
- * Nothing is reckoned but when something changes: then what has flowed since is taken off, and the time at which the
- * next whole percent is reached is foretold. The gauge tells whole percents and does not flicker: on the way down it
- * tells 9 when 9 % are left, on the way up 10 when 10 % are there again.
+ * The charge is computed only when something changes: the flow since the last change is applied, and the time of the
+ * next whole percent is predicted. The gauge shows whole percents and does not flicker: on the way down it shows 9 when
+ * 9 % are left, on the way up it shows 10 when 10 % are reached again.
  */
 import { Days, Hours, type Milliseconds } from '../../../proto/clock.js';
 import type { StepEffect } from '../../../proto/power/step/io.js';
 import { POWER_DRAW } from './power-draw.js';
 
-/** What takes charge out of it. */
+/** What consumes charge. */
 export type PowerCause = 'idle' | 'selfDischarge' | 'modem' | 'connect' | 'send' | 'gps' | 'motor' | 'tone' | 'siren';
 
 export interface LockBatteryOptions {
   readonly startMs: number;
-  /** How full it is at the beginning. */
+  /** The charge at the start, in percent. */
   readonly percent: number;
-  /** How many times faster than in life it is drained and charged: 1 is life, more is for those who watch. */
-  readonly times?: number;
+  /** How many times faster than in reality it is drained and charged, for demos; 1 is reality. */
+  readonly speedup?: number;
 }
 
 const PERCENT_MAH = POWER_DRAW.capacity.value / 100;
 const MONTH: Milliseconds = Days(365.25 / 12);
 const SELF_DISCHARGE_MA = (PERCENT_MAH * POWER_DRAW.selfDischarge.value) / (MONTH / Hours(1));
 const ALWAYS_MA = POWER_DRAW.idle.value + SELF_DISCHARGE_MA;
-/** At which its own protection keeps the cell from harm. The lock lives on: nobody in this world lets it die. */
+/**
+ * Below this charge the cell's own protection would switch off. The lock goes on working: no lock dies in this world.
+ */
 const LEAST_PERCENT = 1;
 
 export class LockBattery {
-  readonly #times: number;
+  readonly #speedup: number;
   #chargeMah: number;
   #percent: number;
-  /** Until when all is reckoned. */
+  /** The charge is computed up to this time. */
   #atMs: number;
-  /** When it last did something: nothing is foretold for a time before that. */
-  #didMs = Number.NEGATIVE_INFINITY;
+  /** When the lock last did something: the next percent is not predicted for an earlier time. */
+  #lastEffectMs = Number.NEGATIVE_INFINITY;
   #nextAtMs = Number.POSITIVE_INFINITY;
   #nextPercent = 0;
   #isModemOn = false;
@@ -45,48 +47,48 @@ export class LockBattery {
     ...{ idle: 0, selfDischarge: 0, modem: 0, connect: 0, send: 0, gps: 0, motor: 0, tone: 0, siren: 0 },
   };
 
-  constructor({ startMs, percent, times = 1 }: LockBatteryOptions) {
-    this.#times = times;
+  constructor({ startMs, percent, speedup = 1 }: LockBatteryOptions) {
+    this.#speedup = speedup;
     this.#atMs = startMs;
     this.#percent = percent;
     this.#chargeMah = percent * PERCENT_MAH;
-    this.#foretell();
+    this.#predictNext();
   }
 
-  /** What the gauge tells: a whole percentage. */
+  /** What the gauge shows: a whole percentage. */
   get percent(): number {
     return this.#percent;
   }
 
-  /** What is in it as of the last time that something changed, mAh. */
+  /** The charge at the last change, mAh. */
   get chargeMah(): number {
     return this.#chargeMah;
   }
 
-  /** When the gauge next tells another percentage, if nothing changes; Infinity where it never does. */
+  /** When the gauge next shows another percentage, if nothing changes; Infinity where it never does. */
   get nextAtMs(): number {
     return this.#nextAtMs;
   }
 
-  /** What was used since the beginning, by what, as of `atMs`: in mAh of life, however many times faster it goes. */
+  /** Consumption by cause from the start to `atMs`, in mAh of real time, whatever the speed-up. */
   used(atMs: number): Readonly<Record<PowerCause, number>> {
-    this.#settle(atMs);
+    this.#advanceTo(atMs);
     return { ...this.#usedMah };
   }
 
-  /** Goes on to {@link nextAtMs}, and returns the percentage that the gauge tells then. */
+  /** Advances to {@link nextAtMs}, and returns the percentage that the gauge then shows. */
   take(): number {
-    this.#settle(this.#nextAtMs);
+    this.#advanceTo(this.#nextAtMs);
     this.#percent = this.#nextPercent;
-    this.#foretell();
+    this.#predictNext();
     return this.#percent;
   }
 
-  /** The lock does something. Most of what it does takes nothing. */
-  did(effect: StepEffect, atMs: number): void {
+  /** Applies an effect of the lock. Most effects consume nothing. */
+  apply(effect: StepEffect, atMs: number): void {
     switch (effect.type) {
       case 'connect':
-        this.#takes('connect', POWER_DRAW.connect.value, atMs);
+        this.#draw('connect', POWER_DRAW.connect.value, atMs);
         this.#switch('modem', true, atMs);
         break;
       case 'drop':
@@ -97,68 +99,68 @@ export class LockBattery {
         this.#switch('gps', effect.type === 'gps-on', atMs);
         break;
       case 'publish':
-        this.#takes('send', POWER_DRAW.send.value, atMs);
+        this.#draw('send', POWER_DRAW.send.value, atMs);
         break;
       case 'unlock':
       case 'lock':
-        this.turns(atMs);
+        this.motorRan(atMs);
         break;
       case 'tone':
       case 'siren':
-        this.#takes(effect.type, (POWER_DRAW[effect.type].value * effect.durationMs) / Hours(1), atMs);
+        this.#draw(effect.type, (POWER_DRAW[effect.type].value * effect.durationMs) / Hours(1), atMs);
         break;
     }
   }
 
-  /** The connection has ended, or could not be made. */
-  offline(atMs: number): void {
+  /** The connection has ended, or an attempt to connect has failed. */
+  disconnected(atMs: number): void {
     this.#switch('modem', false, atMs);
   }
 
-  /** The lock boots: nothing is on that was. */
-  boots(atMs: number): void {
+  /** The lock has booted: modem and GPS are off. */
+  booted(atMs: number): void {
     this.#switch('modem', false, atMs);
     this.#switch('gps', false, atMs);
   }
 
-  /** The motor opens or closes the shackle. */
-  turns(atMs: number): void {
-    this.#takes('motor', POWER_DRAW.motor.value, atMs);
+  /** The motor has opened or closed the shackle. */
+  motorRan(atMs: number): void {
+    this.#draw('motor', POWER_DRAW.motor.value, atMs);
   }
 
-  /** It is put on a charger for a while that has not begun. A time before that is forgotten. */
-  plug(fromMs: number, untilMs: number): void {
+  /** Connects a charger for a period in the future. An earlier period is replaced. */
+  chargeBetween(fromMs: number, untilMs: number): void {
     this.#pluggedFromMs = fromMs;
     this.#pluggedUntilMs = untilMs;
-    this.#foretell();
+    this.#predictNext();
   }
 
-  /** Another battery is put in, as full as this: what a scene asks for. */
+  /** Sets the charge, as a device event asks for. */
   set(percent: number, atMs: number): void {
-    this.#settle(atMs);
+    this.#advanceTo(atMs);
     this.#percent = percent;
     this.#chargeMah = percent * PERCENT_MAH;
-    this.#foretell();
+    this.#predictNext();
   }
 
   #switch(which: 'modem' | 'gps', isOn: boolean, atMs: number): void {
     if (isOn === (which === 'modem' ? this.#isModemOn : this.#isGpsOn)) return;
-    this.#settle(atMs);
+    this.#advanceTo(atMs);
     if (which === 'modem') this.#isModemOn = isOn;
     else this.#isGpsOn = isOn;
-    this.#foretell();
+    this.#predictNext();
   }
 
-  /** What flows all the time is not reckoned for it: the order in which charge is taken makes no difference. */
-  #takes(cause: PowerCause, mah: number, atMs: number): void {
+  /** Takes a single amount. The continuous flow is not computed for it: the order makes no difference. */
+  #draw(cause: PowerCause, mah: number, atMs: number): void {
     this.#usedMah[cause] += mah;
-    this.#flow(-mah * this.#times);
-    this.#didMs = atMs;
-    this.#foretell();
+    this.#flow(-mah * this.#speedup);
+    this.#lastEffectMs = atMs;
+    this.#predictNext();
   }
 
-  /** Takes off what has flowed until `atMs`. */
-  #settle(atMs: number): void {
+  /** Applies the continuous flow up to `atMs`. */
+  #advanceTo(atMs: number): void {
     if (atMs <= this.#atMs) return;
     const hours = (atMs - this.#atMs) / Hours(1);
     this.#usedMah.idle += POWER_DRAW.idle.value * hours;
@@ -173,24 +175,24 @@ export class LockBattery {
   }
 
   #flow(mah: number): void {
-    this.#chargeMah = kept(this.#chargeMah, mah);
+    this.#chargeMah = clampedCharge(this.#chargeMah, mah);
   }
 
-  /** What flows in each hour from a moment on; negative where it flows out. */
+  /** The flow per hour from this moment on, mAh; negative where it discharges. */
   #flowMah(atMs: number): number {
     const modem = this.#isModemOn ? POWER_DRAW.modem.value : 0;
     const gps = this.#isGpsOn ? POWER_DRAW.gps.value : 0;
     const isPlugged = atMs >= this.#pluggedFromMs && atMs < this.#pluggedUntilMs;
-    return ((isPlugged ? POWER_DRAW.charger.value : 0) - ALWAYS_MA - modem - gps) * this.#times;
+    return ((isPlugged ? POWER_DRAW.charger.value : 0) - ALWAYS_MA - modem - gps) * this.#speedup;
   }
 
-  /** Until when, after `atMs`, the charger is neither plugged in nor out. */
+  /** The next time after `atMs` at which the charger is connected or disconnected. */
   #steadyUntilMs(atMs: number): number {
     if (atMs < this.#pluggedFromMs) return this.#pluggedFromMs;
     return atMs < this.#pluggedUntilMs ? this.#pluggedUntilMs : Number.POSITIVE_INFINITY;
   }
 
-  #foretell(): void {
+  #predictNext(): void {
     let atMs = this.#atMs;
     let charge = this.#chargeMah;
     for (;;) {
@@ -198,22 +200,22 @@ export class LockBattery {
       const untilMs = this.#steadyUntilMs(atMs);
       const next = this.#percent + (flow > 0 ? 1 : -1);
       const leftMs = Math.max(0, ((next * PERCENT_MAH - charge) / flow) * Hours(1));
-      const isTold = next >= LEAST_PERCENT && next <= 100;
-      if (isTold && atMs + leftMs <= untilMs) {
-        this.#nextAtMs = Math.max(Math.ceil(atMs + leftMs), this.#didMs);
+      const isInRange = next >= LEAST_PERCENT && next <= 100;
+      if (isInRange && atMs + leftMs <= untilMs) {
+        this.#nextAtMs = Math.max(Math.ceil(atMs + leftMs), this.#lastEffectMs);
         this.#nextPercent = next;
         return;
       }
       if (untilMs === Number.POSITIVE_INFINITY) break;
-      charge = kept(charge, (flow * (untilMs - atMs)) / Hours(1));
+      charge = clampedCharge(charge, (flow * (untilMs - atMs)) / Hours(1));
       atMs = untilMs;
     }
     this.#nextAtMs = Number.POSITIVE_INFINITY;
   }
 }
 
-/** What is in the cell when so much has flowed in or, negative, out: it is never over full, nor drained to harm. */
-function kept(chargeMah: number, flowedMah: number): number {
+/** The charge after a flow in or, negative, out, kept between the cell's capacity and its protection. */
+function clampedCharge(chargeMah: number, flowedMah: number): number {
   const after = Math.min(chargeMah + flowedMah, POWER_DRAW.capacity.value);
   return Math.max(after, Math.min(chargeMah, LEAST_PERCENT * PERCENT_MAH));
 }

@@ -1,11 +1,11 @@
-/** The battery of an e-bike, which its motor drains with the distance ridden and its person charges over night. */
+/** The battery of an e-bike. Its motor drains it with the distance ridden; its rider charges it overnight. */
 import type { Prng } from '../../prng.js';
 
-/** 36 V and 14 Ah, as many city bicycles have. */
+/** 36 V and 14 Ah, as in many city e-bikes. */
 const CAPACITY_WH = 500;
-/** What the motor takes for a kilometre in a city: a range of 40 to 80 km, as makers state it. */
+/** The motor's consumption per kilometre in a city: a range of 40 to 80 km, as makers state it. */
 const WH_PER_KM = [6, 12] as const;
-/** Ten cells of lithium in a row have 30 V when they are empty and 42 V when they are full. */
+/** Ten lithium cells in series have 30 V when empty and 42 V when full. */
 const EMPTY_VOLTS = 30;
 const FULL_VOLTS = 42;
 /** Below this share it is charged before the next ride. */
@@ -20,13 +20,13 @@ export class EbikeBattery {
     this.#whPerKm = prng.between(...WH_PER_KM);
   }
 
-  /** What it has at rest, to a tenth of a volt. */
+  /** Its open-circuit voltage, to a tenth of a volt. */
   get volts(): number {
     return Math.round((EMPTY_VOLTS + (FULL_VOLTS - EMPTY_VOLTS) * this.#share) * 10) / 10;
   }
 
-  /** So far is ridden; on what is left, if that is not enough, without the motor. */
-  rides(meters: number): void {
+  /** Drains it for a ride of this distance; what exceeds the charge is ridden without the motor. */
+  drainFor(meters: number): void {
     if (this.#share < CHARGED_BELOW) this.#share = 1;
     this.#share = Math.max(0, this.#share - ((meters / 1000) * this.#whPerKm) / CAPACITY_WH);
   }

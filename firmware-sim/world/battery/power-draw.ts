@@ -1,14 +1,14 @@
 /**
- * What each thing that a lock does takes out of its battery, as numbers with where they come from. They are typical
- * values of public data sheets, for a lock with an LTE-M modem, a GNSS receiver, a small gear motor and one cell of
- * lithium; a maker who has measured theirs changes them here.
+ * The consumption of each activity of a lock, with the source of each figure. They are typical values from public data
+ * sheets, for a lock with an LTE-M modem, a GNSS receiver, a small gear motor and one lithium cell. A maker who has
+ * measured their own lock changes them here.
  */
 
-/** One number of the battery model. */
+/** One figure of the battery model. */
 export interface PowerFigure {
   readonly value: number;
   readonly unit: 'mAh' | 'mA' | '% a month';
-  /** What it is. */
+  /** What it measures. */
   readonly sentence: string;
   readonly source: string;
 }

@@ -1,26 +1,26 @@
 /**
- * Sine and cosine of whole turns of the compass. They are ours because the language leaves the last bit of its own to
- * each engine, and Node's has changed it: a seed shall give the same bytes with every version. What is used here (sums,
- * products, remainders) is exact by IEEE 754.
+ * Sine, cosine and arc tangent for compass directions. They are our own because the language leaves the last bit of its
+ * functions to each engine, and Node's have changed between versions: a seed must give the same bytes with every
+ * version. The operations used here (sums, products, remainders) are exact by IEEE 754.
  */
 
 const RADIANS_PER_DEGREE = Math.PI / 180;
 
-/** Of an angle in degrees. */
+/** The sine of an angle in degrees. */
 export function sineOf(degrees: number): number {
   return turned(degrees, 0);
 }
 
-/** Of an angle in degrees. */
+/** The cosine of an angle in degrees. */
 export function cosineOf(degrees: number): number {
   return turned(degrees, 1);
 }
 
-/** The direction of a point that is so much further east and north: degrees clockwise from north, [0, 360). */
+/** The direction of an offset in metres east and north: degrees clockwise from north, [0, 360). */
 export function directionOf(east: number, north: number): number {
   const [across, along] = [Math.abs(east), Math.abs(north)];
   if (across === 0 && along === 0) return 0;
-  // From the nearer axis, of which one is at most 45° away.
+  // From the nearer axis, which is at most 45° away.
   const fromAxis = Math.min(across, along) / Math.max(across, along);
   const near = arcTangent(fromAxis) / RADIANS_PER_DEGREE;
   const fromNorth = across <= along ? near : 90 - near;
@@ -28,14 +28,14 @@ export function directionOf(east: number, north: number): number {
   return (east >= 0 ? within : 360 - within) % 360;
 }
 
-/** By how many degrees one has to go east from one longitude to another, the shorter way: [-180, 180). */
+/** The difference from one longitude to another in degrees east, the shorter way round: [-180, 180). */
 export function degreesEast(fromDegrees: number, toDegrees: number): number {
   const degrees = toDegrees - fromDegrees;
   if (degrees >= -180 && degrees < 180) return degrees;
   return ((degrees + 540) % 360) - 180;
 }
 
-/** Of a tangent in [0, 1], in radians. Beyond half of 45° it is told from 45°. */
+/** The arc tangent of a value in [0, 1], in radians. Above 22.5° it is computed as the difference from 45°. */
 function arcTangent(tangent: number): number {
   if (tangent > TANGENT_OF_22_5) return Math.PI / 4 - smallArcTangent((1 - tangent) / (1 + tangent));
   return smallArcTangent(tangent);
@@ -43,7 +43,7 @@ function arcTangent(tangent: number): number {
 
 const TANGENT_OF_22_5 = 0.41421356237309503;
 
-/** The sine of the angle and so many quarter turns more, from the nearest quarter turn: at most 45° away. */
+/** The sine of an angle plus so many quarter turns, computed from the nearest quarter turn, at most 45° away. */
 function turned(degrees: number, quartersMore: number): number {
   const within = degrees % 360;
   const quarters = Math.round(within / 90);
@@ -53,7 +53,7 @@ function turned(degrees: number, quartersMore: number): number {
   return quadrant >= 2 ? -value : value;
 }
 
-/** The coefficients of fdlibm's kernels (Sun Microsystems, 1993), good to the last bits within ±45°. */
+/** The polynomials of fdlibm's kernels (Sun Microsystems, 1993), accurate to the last bits within ±45°. */
 function smallSine(angle: number): number {
   const square = angle * angle;
   const tail =
@@ -78,7 +78,7 @@ function smallCosine(angle: number): number {
   return 1 - (square / 2 - square * square * tail);
 }
 
-/** Of a tangent in [0, 0.4375]. */
+/** The arc tangent of a value in [0, 0.4375]. */
 function smallArcTangent(tangent: number): number {
   const square = tangent * tangent;
   let sum = 0;
@@ -86,7 +86,7 @@ function smallArcTangent(tangent: number): number {
   return tangent - tangent * sum;
 }
 
-/** From the last to the first. */
+/** Coefficients, from the highest power to the lowest. */
 const ARC_TANGENT = [
   0.016285820115365782, -0.036531572744216916, 0.049768779946159324, -0.058335701337905735, 0.06661073137387531,
   -0.0769187620504483, 0.09090887133436507, -0.11111110405462356, 0.14285714272503466, -0.19999999999876483,

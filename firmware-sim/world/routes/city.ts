@@ -1,20 +1,20 @@
-/** Places in a city as metres from its middle, which is all the geometry that a bicycle needs. */
+/** Places in a city as metres from its middle, and their conversion to and from positions. */
 import type { Position } from '../../../proto/wire/ping.js';
 import { cosineOf, degreesEast, sineOf } from './angle.js';
 
-/** The middle of a city, and how its streets lie. */
+/** The middle of a city, and how its streets are oriented. */
 export interface City {
   readonly latitudeDegrees: number;
   readonly longitudeDegrees: number;
-  /** By how much the streets are turned against north and east, degrees clockwise. */
+  /** By how much the street grid is rotated against north, degrees clockwise. */
   readonly turnedDegrees: number;
   /** From the middle to the outskirts. */
   readonly radiusMeters: number;
-  /** What the clocks there show against UTC. They stay so all year: a seed does not depend on a law. */
+  /** The offset of local clocks from UTC. There is no daylight saving time, so that a seed depends on no law. */
   readonly utcOffsetMinutes: number;
 }
 
-/** The centre of Amsterdam, by and large. */
+/** The centre of Amsterdam, approximately. */
 export const AMSTERDAM: City = Object.freeze({
   latitudeDegrees: 52.3702,
   longitudeDegrees: 4.8952,
@@ -23,7 +23,7 @@ export const AMSTERDAM: City = Object.freeze({
   utcOffsetMinutes: 60,
 });
 
-/** Streets as those of Amsterdam, around a point. The clocks there go by the sun, to the hour. */
+/** A city like Amsterdam around a point. Its time zone follows from the longitude, to the hour. */
 export function cityAround(latitudeDegrees: number, longitudeDegrees: number): City {
   const utcOffsetMinutes = Math.round(longitudeDegrees / 15) * 60;
   return { ...AMSTERDAM, latitudeDegrees, longitudeDegrees, utcOffsetMinutes };
@@ -38,19 +38,19 @@ export interface Place {
 /** One degree of latitude on a sphere of the Earth's mean radius. */
 export const METERS_PER_DEGREE = 111_195;
 
-/** A place as a position. `uncertaintyMeters` is rounded to the whole metres that the wire carries. */
+/** Converts a place to a position. `uncertaintyMeters` is rounded to whole metres, as on the wire. */
 export function positionOf(city: City, place: Place, uncertaintyMeters: number): Position {
   const northDegrees = place.northMeters / METERS_PER_DEGREE;
   const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * cosineOf(city.latitudeDegrees));
   return {
     latitudeDegrees: toE7(city.latitudeDegrees + northDegrees),
-    // A city may lie across the line where the longitudes meet.
+    // A city may extend across the antimeridian.
     longitudeDegrees: toE7(degreesEast(0, city.longitudeDegrees + eastDegrees)),
     uncertaintyMeters: Math.round(uncertaintyMeters),
   };
 }
 
-/** The other way round. Far away from the city its metres are no longer those of the place. */
+/** Converts a position to a place. Far away from the city its metres are distorted. */
 export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: number): Place {
   const east = degreesEast(city.longitudeDegrees, longitudeDegrees);
   return {
@@ -59,7 +59,7 @@ export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: n
   };
 }
 
-/** The place that lies `meters` from another, `directionDegrees` clockwise from north. */
+/** The place at a distance from another one, in a direction clockwise from north. */
 export function placeAlong(from: Place, directionDegrees: number, meters: number): Place {
   return {
     eastMeters: from.eastMeters + sineOf(directionDegrees) * meters,
@@ -67,14 +67,14 @@ export function placeAlong(from: Place, directionDegrees: number, meters: number
   };
 }
 
-/** How far it is from one place to another along a direction; negative where it is the other way. */
+/** The distance from one place to another along a direction; negative the other way. */
 export function metersAlong(from: Place, to: Place, directionDegrees: number): number {
   const east = to.eastMeters - from.eastMeters;
   const north = to.northMeters - from.northMeters;
   return east * sineOf(directionDegrees) + north * cosineOf(directionDegrees);
 }
 
-/** What the wire carries: a lock that reads its own ping back reads the same. */
+/** The resolution of the wire, so that a decoded position equals the encoded one. */
 function toE7(degrees: number): number {
   return Math.round(degrees * 1e7) / 1e7;
 }

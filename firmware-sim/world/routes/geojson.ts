@@ -1,6 +1,6 @@
 /**
- * Reads GeoJSON (RFC 7946): the points of its lines, one after another. Each point is [longitude, latitude], and the
- * format knows no times. Points and areas beside the lines are passed over.
+ * Reads GeoJSON (RFC 7946): the points of its lines, one after another. Each point is [longitude, latitude]; the format
+ * has no times. Other geometries are ignored.
  */
 import { jsonFault } from './json-fault.js';
 import { WaypointList, type Waypoints } from './waypoints.js';
@@ -10,8 +10,8 @@ const EXPECTED = 'a LineString or MultiLineString with at least two points, or F
 /**
  * Reads a whole file.
  *
- * @throws LockgateError `input-route`, with the line where it is no JSON, else with where in it (a JSON pointer), and
- * what was expected
+ * @throws LockgateError `input-route`, with the line if it is not JSON, otherwise with a JSON pointer, and with what
+ * was expected
  */
 export function parseGeoJson(text: string, name: string): Waypoints {
   const points = new WaypointList(name);
@@ -20,7 +20,7 @@ export function parseGeoJson(text: string, name: string): Waypoints {
     json = JSON.parse(text);
   } catch {
     const { line, expected } = jsonFault(text);
-    throw points.bad(`:${line}`, 'this is no JSON', expected);
+    throw points.bad(`:${line}`, 'this is not JSON', expected);
   }
   new GeoJsonReader(points).object(json, '');
   return points.finish('', EXPECTED);
@@ -33,7 +33,7 @@ class GeoJsonReader {
     this.#points = points;
   }
 
-  /** Collections lie in nothing but the file, and lines in nothing but these: so it does not go deep. */
+  /** Collections occur only at the top and lines only in features, so that the nesting is shallow. */
   object(json: unknown, at: string): void {
     const { type, features } = this.#members(json, at);
     if (type !== 'FeatureCollection') {
@@ -67,23 +67,23 @@ class GeoJsonReader {
       const pointer = `${at}/${index}`;
       const [longitudeDegrees, latitudeDegrees] = this.#list(point, pointer);
       if (typeof longitudeDegrees !== 'number' || typeof latitudeDegrees !== 'number')
-        throw this.#points.bad(where(pointer), 'this is no point', '[longitude, latitude] in degrees');
+        throw this.#points.bad(where(pointer), 'this is not a point', '[longitude, latitude] in degrees');
       this.#points.add({ latitudeDegrees, longitudeDegrees, atMs: null }, where(pointer));
     });
   }
 
   #members(json: unknown, at: string): Readonly<Record<string, unknown>> {
     if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
-    throw this.#points.bad(where(at), 'this is no object', 'one of GeoJSON, with a type');
+    throw this.#points.bad(where(at), 'this is not an object', 'a GeoJSON object with a type');
   }
 
   #list(json: unknown, at: string): readonly unknown[] {
     if (Array.isArray(json)) return json;
-    throw this.#points.bad(where(at), 'this is no list', 'one, in square brackets');
+    throw this.#points.bad(where(at), 'this is not a list', 'a list in square brackets');
   }
 }
 
-/** What a map may hold beside a way. */
+/** Geometries that a map may have besides lines. */
 const OTHERS = new Set(['Point', 'MultiPoint', 'Polygon', 'MultiPolygon', 'GeometryCollection']);
 
 function where(pointer: string): string {

@@ -1,14 +1,14 @@
 /**
- * Reads GPX (https://www.topografix.com/gpx/1/1/): the points of its tracks, or where it has none those of its routes,
- * one after another. Waypoints that stand alone are no way and are passed over, as are heights and extensions.
+ * Reads GPX (https://www.topografix.com/gpx/1/1/): the points of its tracks or, where it has none, of its routes, one
+ * after another. Single waypoints, elevations and extensions are ignored.
  *
- * No document type is taken: no GPX file needs one, and entities of one's own are how a small file becomes a huge one.
+ * A document type is refused: no GPX file needs one, and entities are how a small file becomes a huge one.
  */
 import { type SaxesAttributePlain, SaxesParser, type SaxesTagPlain } from 'saxes';
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { type Waypoint, WaypointList, type Waypoints } from './waypoints.js';
 
-/** How deep elements may lie in each other. A track point lies in four. */
+/** The deepest nesting of elements. A track point is at depth four. */
 const MOST_DEPTH = 64;
 /** Longer than any date is. */
 const MOST_TIME_LETTERS = 64;
@@ -32,13 +32,13 @@ class GpxReader {
   readonly #parser = new SaxesParser();
   readonly #tracks: WaypointList;
   readonly #routes: WaypointList;
-  /** The names of the elements that are open, without the file's own prefix. */
+  /** The names of the open elements, without the file's own prefix. */
   readonly #open: string[] = [];
   #prefix = '';
   #tagLine = 1;
   #point: OpenPoint | undefined;
   #hasTracks = false;
-  /** The text of a time that is open. */
+  /** The text of the open time element. */
   #time = '';
 
   constructor(name: string) {
@@ -46,13 +46,13 @@ class GpxReader {
     this.#routes = new WaypointList(name);
     const parser = this.#parser;
     parser.on('error', (error) => {
-      throw this.#bad(`this is no XML (${error.message.replace(/^\d+:\d+: /, '')})`, 'a GPX file');
+      throw this.#bad(`this is not XML (${error.message.replace(/^\d+:\d+: /, '')})`, 'a GPX file');
     });
     parser.on('doctype', () => {
       throw this.#bad('the file has a document type', 'GPX, which has none (and no entities of its own)');
     });
     parser.on('opentagstart', () => {
-      // The letter after the name has been read, and may have ended the line.
+      // The character after the name has been read, and may have ended the line.
       this.#tagLine = parser.column === 0 ? parser.line - 1 : parser.line;
     });
     parser.on('opentag', (tag) => this.#opens(tag));
@@ -72,8 +72,8 @@ class GpxReader {
   #opens({ name, attributes }: SaxesTagPlain): void {
     if (this.#open.length === 0) this.#begins(name);
     if (this.#open.length >= MOST_DEPTH)
-      throw this.#bad('elements lie too deep in each other', `at most ${MOST_DEPTH}, one in another`);
-    // What has another prefix is an extension, whatever its name is.
+      throw this.#bad('elements are nested too deeply', `at most ${MOST_DEPTH} levels`);
+    // An element with another prefix is an extension, whatever its name.
     const own = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : `?${name}`;
     this.#open.push(own);
     if (own === 'trkpt' || own === 'rtept') this.#point = this.#pointOf(own, attributes);
@@ -97,7 +97,7 @@ class GpxReader {
     return { kind, line: this.#tagLine, latitudeDegrees, longitudeDegrees, atMs: null };
   }
 
-  /** Whether what is open is the time of a point. Those of a file or of an extension are others. */
+  /** Whether the innermost open element is the time of a point, and not that of the file or of an extension. */
   #isTime(): boolean {
     return this.#point !== undefined && this.#open.at(-1) === 'time' && this.#open.at(-2) === this.#point.kind;
   }
@@ -118,7 +118,7 @@ class GpxReader {
     this.#open.pop();
   }
 
-  /** A time without a zone is in UTC, as GPX has it. */
+  /** A time without a zone is in UTC, as GPX specifies. */
   #timeOf(text: string): number {
     const atMs = parseDate(/[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
     if (!Number.isNaN(atMs)) return atMs;
@@ -133,7 +133,7 @@ class GpxReader {
   }
 
   #bad(what: string, expected: string): Error {
-    const line = what.startsWith('this is no XML') ? this.#parser.line : this.#tagLine;
+    const line = what.startsWith('this is not XML') ? this.#parser.line : this.#tagLine;
     return this.#tracks.bad(`:${line}`, what, expected);
   }
 }

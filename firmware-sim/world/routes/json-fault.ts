@@ -1,9 +1,9 @@
 /**
- * Where a text that JSON.parse does not take stops being JSON. The engine's own messages don't say it in each version,
- * and never the line.
+ * Finds where a text that JSON.parse refuses stops being JSON. The engine's messages differ between versions, and none
+ * names the line.
  */
 
-/** The line, from 1, at which nothing of what was expected stands. */
+/** The line, from 1, of the first error, and what was expected there. */
 export interface JsonFault {
   readonly line: number;
   readonly expected: string;
@@ -21,11 +21,11 @@ const EXPECTED: Readonly<Record<Awaited, string>> = {
   end: 'nothing after the end',
 };
 
-/** A number or a word of JSON, from where it is looked for. */
+/** A number or a keyword, at the current position. */
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
-/** Looks for it. Meant for a text that has one; for one that has none it names the last line. */
+/** Finds the first error. For a text that has none it returns the last line. */
 export function jsonFault(text: string): JsonFault {
   const open: ('{' | '[')[] = [];
   let awaited: Awaited = 'value';
@@ -66,7 +66,7 @@ function skipBlanks(text: string, from: number): number {
   return at;
 }
 
-/** After the closing quote; where the string is broken, after the last letter before that is not a quote. */
+/** The index after the closing quote. For a broken string, the index at which it breaks, where no quote precedes. */
 function stringEnd(text: string, from: number): number {
   let at = from + 1;
   while (at < text.length && text[at] !== '"' && text.charCodeAt(at) >= 0x20) {

@@ -1,18 +1,18 @@
 /**
- * A way that somebody takes at a certain time: where they are at each moment, and how they move. Its kinds: through the
- * streets of a city (street-route.ts), and along the points of a file (waypoint-route.ts).
+ * A route that somebody takes at a certain time: where they are at each moment, and how they move. Two kinds: through
+ * the streets of a city (street-route.ts), and along the points of a file (waypoint-route.ts).
  */
 import type { Place } from './city.js';
 
-/** Where something is at a moment, and how it moves. */
+/** Position and movement at a moment. */
 export interface Motion {
   readonly place: Place;
   readonly speedMetersPerSecond: number;
-  /** Clockwise from north, [0, 360). Of one who stands, the direction of before. */
+  /** Clockwise from north, [0, 360). At a standstill, the last direction. */
   readonly directionDegrees: number;
 }
 
-/** A stretch of time in which a rider stands, at a light or a crossing. Ms since the epoch. */
+/** A period in which the rider stands still, at a light or a crossing. Ms since the epoch. */
 export interface Stop {
   readonly startMs: number;
   readonly endMs: number;
@@ -22,12 +22,12 @@ export interface Route {
   /** Ms since the epoch. */
   readonly startMs: number;
   readonly endMs: number;
-  /** How far it is. */
+  /** Its length. */
   readonly meters: number;
-  /** Where it ends, standing. */
+  /** The end of the route, at a standstill. */
   readonly end: Motion;
-  /** Where one is at `atMs`; before and after the way, at its ends. */
+  /** The motion at `atMs`; outside the route's time, at its nearer end. */
   at(atMs: number): Motion;
-  /** The stops that last long enough for a motion sensor to notice, in order. */
+  /** The stops of at least this duration, in order. */
   stops(atLeastMs: number): Stop[];
 }

@@ -1,4 +1,6 @@
-/** A way through the streets: blocks and corners, with a stop now and then. Speed and heading follow from it. */
+/**
+ * A generated route through the streets: blocks and corners, with occasional stops. Speed and direction follow from it.
+ */
 import { Seconds } from '../../../proto/clock.js';
 import type { Prng } from '../../prng.js';
 import { cosineOf, sineOf } from './angle.js';
@@ -11,15 +13,15 @@ export interface StreetRouteOptions {
   readonly to: Place;
   readonly startMs: number;
   readonly speedMetersPerSecond: number;
-  /** Whether whoever rides waits at a light now and then; they do where it is left out. */
+  /** Whether the rider stops at lights now and then. True by default. */
   readonly hasStops?: boolean;
 }
 
-/** More corners than a way through a city has. The last piece beyond them is straight. */
+/** More corners than a route through a city has. Past them the rest is one straight leg. */
 const MOST_CORNERS = 120;
 const BLOCK_METERS = [60, 220] as const;
 
-/** Which way a street goes, and the sine and cosine of it, so that they are not reckoned anew at each corner. */
+/** The direction of a street with its sine and cosine, so that they are not computed again at each corner. */
 interface Heading {
   /** Clockwise from north, [0, 360). */
   readonly directionDegrees: number;
@@ -28,14 +30,15 @@ interface Heading {
 }
 
 /**
- * The numbers of a leg, a straight piece or a stop, in a row with those of all others of its way: when it begins,
- * where, how fast, and which of the headings it has (in a stop that of before). A way lives for as long as its bicycle
- * stands at its end, and as objects its legs would be most of what a fleet's memory is swept for.
+ * A leg is a straight segment or a stop. All legs of a route are in one list of numbers, {@link LEG_NUMBERS} for each:
+ * when and where it starts, its speed, and the index of its heading (for a stop, that of the leg before). A route lives
+ * as long as its bicycle is parked at the end; with an object for each leg, garbage collection would dominate a large
+ * fleet.
  */
 const LEG = { startMs: 0, east: 1, north: 2, speed: 3, heading: 4 } as const;
 const LEG_NUMBERS = 5;
 
-/** A way from one place to another that follows the city's streets. */
+/** A route from one place to another along the city's streets. */
 export class StreetRoute implements Route {
   readonly startMs: number;
   readonly endMs: number;
@@ -92,7 +95,7 @@ export class StreetRoute implements Route {
     return this.#legs[leg * LEG_NUMBERS + member] ?? 0;
   }
 
-  /** The last leg that begins at or before `atMs`, by halving. */
+  /** The last leg that starts at or before `atMs`, by binary search. */
   #legAt(atMs: number): number {
     let low = 0;
     let high = this.#legs.length / LEG_NUMBERS - 1;
@@ -105,7 +108,7 @@ export class StreetRoute implements Route {
   }
 }
 
-/** Along the streets and across, there (0 and 1) and back (2 and 3). */
+/** Along the streets and across, forward (0 and 1) and back (2 and 3). */
 function headingsOf({ turnedDegrees }: City): Heading[] {
   return [0, 90, 180, 270].map((more) => {
     const directionDegrees = (turnedDegrees + more + 360) % 360;
@@ -131,7 +134,7 @@ function legsOf(
     const along = toEast * alongStreets.east + toNorth * alongStreets.north;
     const across = toEast * acrossStreets.east + toNorth * acrossStreets.north;
     if (Math.abs(along) < 1 && Math.abs(across) < 1) break;
-    // Towards the goal, mostly by the longer side; now and then a block around something.
+    // Towards the destination, mostly along the longer side; sometimes a detour around a block.
     const isAlong = prng.chance(Math.abs(along) / (Math.abs(along) + Math.abs(across)));
     const isDetour = corner < MOST_CORNERS / 4 && prng.chance(0.08);
     const left = isAlong ? along : across;

@@ -1,6 +1,6 @@
 /**
- * A way along the points of a file, there or back: as fast as the one who recorded it was, where the file has times,
- * and at one speed where it has none.
+ * A ride along the points of a file, there or back: at the recorded speed where the points have times, otherwise at a
+ * constant speed. `WaypointPath` is the geometry; a ride along it is a `Route`.
  */
 import type { Milliseconds } from '../../../proto/clock.js';
 import { directionOf } from './angle.js';
@@ -8,18 +8,18 @@ import { type City, cityAround, type Place, placeOf } from './city.js';
 import type { Motion, Route, Stop } from './route.js';
 import type { Waypoints } from './waypoints.js';
 
-/** Slower than anybody rides or walks: what is left of a recorded speed while its receiver wanders about. */
+/** Slower than anybody rides or walks: the drift of a receiver that stands still. */
 const STANDING_METERS_PER_SECOND = 0.4;
 
 export interface WaypointRide {
   readonly startMs: number;
-  /** How fast, where the file has no times. */
+  /** The speed where the file has no times. */
   readonly speedMetersPerSecond: number;
-  /** From the last point to the first. */
+  /** Whether it goes from the last point to the first. */
   readonly isBack?: boolean;
 }
 
-/** The points of a file as places in a city: made once, ridden as often as one likes. */
+/** The points of a file as places in a city: made once, ridden any number of times. */
 export class WaypointPath {
   readonly city: City;
   readonly start: Place;
@@ -29,19 +29,21 @@ export class WaypointPath {
   readonly isTimed: boolean;
   readonly #east: Float64Array;
   readonly #north: Float64Array;
-  /** What tells how far one has come, for each point: ms since the first where there are times, else metres. */
+  /** The progress at each point: ms since the first point where there are times, otherwise metres. */
   readonly #marks: Float64Array;
-  /** Of the piece that begins at each point: its direction (that of before, where one stands) and its metres. */
+  /**
+   * Direction and length of the segment that starts at each point. One without length keeps the direction before it.
+   */
   readonly #directions: Float64Array;
   readonly #lengths: Float64Array;
 
-  /** @param city whose middle the places are counted from: not far away; around the first point if it is left out */
+  /** @param city the origin of the coordinates, which must not be far away; by default around the first point */
   constructor(waypoints: Waypoints, city?: City) {
     const first = waypoints.points[0];
     if (first === undefined) throw new Error('a route has points');
     this.city = city ?? cityAround(first.latitudeDegrees, first.longitudeDegrees);
     this.isTimed = waypoints.isTimed;
-    // Of points with the same time the first counts: nobody is in two places.
+    // Of points with the same time only the first counts: nobody is in two places.
     const points = waypoints.points.filter(({ atMs }, index, all) => atMs === null || atMs !== all[index - 1]?.atMs);
     const places = points.map(({ latitudeDegrees, longitudeDegrees }) =>
       placeOf(this.city, latitudeDegrees, longitudeDegrees),
@@ -71,36 +73,36 @@ export class WaypointPath {
     return new WaypointRoute(this, options);
   }
 
-  /** How long a ride takes. */
+  /** The duration of a ride. */
   lasts(speedMetersPerSecond: number): Milliseconds {
     const mark = this.#marks.at(-1) ?? 0;
     return this.isTimed ? mark : (mark / speedMetersPerSecond) * 1000;
   }
 
-  /** Where one is `elapsed` ms after the start, and how one moves. */
+  /** The motion `elapsed` ms after the start. */
   at(elapsed: Milliseconds, speedMetersPerSecond: number, isBack: boolean): Motion {
     const whole = this.#marks.at(-1) ?? 0;
     const ridden = Math.min(whole, Math.max(0, this.isTimed ? elapsed : (elapsed * speedMetersPerSecond) / 1000));
     const mark = isBack ? whole - ridden : ridden;
-    const piece = this.#pieceAt(mark);
-    const from = this.#marks[piece] as number;
-    const span = (this.#marks[piece + 1] as number) - from;
-    const speed = this.isTimed ? this.#speedOf(piece) : speedMetersPerSecond;
-    const direction = this.#directions[piece] as number;
+    const segment = this.#segmentAt(mark);
+    const from = this.#marks[segment] as number;
+    const span = (this.#marks[segment + 1] as number) - from;
+    const speed = this.isTimed ? this.#speedOf(segment) : speedMetersPerSecond;
+    const direction = this.#directions[segment] as number;
     return {
-      place: this.#placeAt(piece, span === 0 ? 0 : (mark - from) / span),
+      place: this.#placeAt(segment, span === 0 ? 0 : (mark - from) / span),
       speedMetersPerSecond: speed,
       directionDegrees: isBack ? (direction + 180) % 360 : direction,
     };
   }
 
-  /** The stops, as ms since the start of the way there. */
+  /** The stops, as ms since the start of the outward ride. */
   stops(): Stop[] {
     const stops: { startMs: number; endMs: number }[] = [];
     if (!this.isTimed) return stops;
-    for (let piece = 0; piece + 1 < this.#marks.length; piece++) {
-      if (this.#speedOf(piece) >= STANDING_METERS_PER_SECOND) continue;
-      const [startMs, endMs] = [this.#marks[piece] as number, this.#marks[piece + 1] as number];
+    for (let segment = 0; segment + 1 < this.#marks.length; segment++) {
+      if (this.#speedOf(segment) >= STANDING_METERS_PER_SECOND) continue;
+      const [startMs, endMs] = [this.#marks[segment] as number, this.#marks[segment + 1] as number];
       const before = stops.at(-1);
       if (before?.endMs === startMs) before.endMs = endMs;
       else stops.push({ startMs, endMs });
@@ -108,22 +110,22 @@ export class WaypointPath {
     return stops;
   }
 
-  /** Of a recorded piece. */
-  #speedOf(piece: number): number {
-    const span = (this.#marks[piece + 1] as number) - (this.#marks[piece] as number);
-    return ((this.#lengths[piece] as number) / span) * 1000;
+  /** The recorded speed of a segment. */
+  #speedOf(segment: number): number {
+    const span = (this.#marks[segment + 1] as number) - (this.#marks[segment] as number);
+    return ((this.#lengths[segment] as number) / span) * 1000;
   }
 
-  #placeAt(piece: number, share: number): Place {
-    const [east, north] = [this.#east[piece] as number, this.#north[piece] as number];
+  #placeAt(segment: number, share: number): Place {
+    const [east, north] = [this.#east[segment] as number, this.#north[segment] as number];
     return {
-      eastMeters: east + ((this.#east[piece + 1] ?? east) - east) * share,
-      northMeters: north + ((this.#north[piece + 1] ?? north) - north) * share,
+      eastMeters: east + ((this.#east[segment + 1] ?? east) - east) * share,
+      northMeters: north + ((this.#north[segment + 1] ?? north) - north) * share,
     };
   }
 
-  /** The last piece that begins at or before `mark`, by halving. */
-  #pieceAt(mark: number): number {
+  /** The last segment that starts at or before `mark`, by binary search. */
+  #segmentAt(mark: number): number {
     let low = 0;
     let high = this.#marks.length - 2;
     while (low < high) {

@@ -1,6 +1,6 @@
 /**
- * The points of a route, as a file has them. Whatever kind of file it is, each point passes here, and what can't be
- * ridden is refused with the place in the file and what was expected.
+ * The points of a route as a file has them. Every file format passes its points through `WaypointList`, which refuses
+ * what can't be ridden, with the place in the file and what was expected.
  */
 import { Hours, type Milliseconds } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -10,40 +10,40 @@ import { METERS_PER_DEGREE } from './city.js';
 export interface Waypoint {
   readonly latitudeDegrees: number;
   readonly longitudeDegrees: number;
-  /** When somebody was there, ms since the epoch; null where the file does not say. */
+  /** When the recorder was there, ms since the epoch; null where the file has no times. */
   readonly atMs: number | null;
 }
 
-/** At least two points, of which not all are the same; all of them with times, none of which goes back, or none. */
+/** At least two points, not all the same. Either all have times, in ascending order, or none has. */
 export interface Waypoints {
-  /** The file's, for people. */
+  /** The file's name, for messages. */
   readonly name: string;
   readonly points: readonly Waypoint[];
   readonly isTimed: boolean;
 }
 
-/** A ride of two days with a point each second has fewer. */
+/** More than a recording of two days with a point each second. */
 export const MOST_WAYPOINTS = 200_000;
-/** What a bicycle can be ridden at a stretch. */
+/** More than anybody rides a bicycle at a stretch. */
 const MOST_METERS = 500_000;
-/** Rides belong to a day's pattern. */
+/** A ride belongs to one day's pattern. */
 const MOST_DURATION: Milliseconds = Hours(24);
-/** Beyond, a degree of longitude is too short to reckon with metres on a plane. */
+/** Nearer to a pole, the plane of a city is too distorted. */
 export const MOST_LATITUDE = 85;
 
-/** Collects the points of one file, in their order. */
+/** Collects the points of one file, in order. */
 export class WaypointList {
   readonly #name: string;
   readonly #points: Waypoint[] = [];
   #meters = 0;
 
-  /** @param name the file's, for what is wrong with it */
+  /** @param name the file's name, for error messages */
   constructor(name: string) {
     this.#name = name;
   }
 
   /**
-   * Takes a point. `where` says for people where in the file it is, such as `:12` or `: /coordinates/3`.
+   * Takes a point. `where` is its place in the file for messages, such as `:12` or `: /coordinates/3`.
    *
    * @throws LockgateError `input-route`
    */
@@ -76,10 +76,10 @@ export class WaypointList {
   }
 
   /**
-   * All points, when the file is at its end.
+   * All points, at the end of the file.
    *
-   * @param where as above: what of the file has too few
-   * @param expected what in such a file would have been a route
+   * @param where as above: the part of the file with too few points
+   * @param expected what such a file should contain
    * @throws LockgateError `input-route`
    */
   finish(where: string, expected: string): Waypoints {
@@ -93,13 +93,13 @@ export class WaypointList {
     return { name: this.#name, points, isTimed };
   }
 
-  /** What is thrown for something wrong in the file. */
+  /** The error for something wrong in the file. */
   bad(where: string, what: string, expected: string): LockgateError {
     return new LockgateError('input-route', `${this.#name}${where}: ${what}: expected ${expected}`);
   }
 }
 
-/** On a plane, which is exact enough for what is to be kept within limits. */
+/** On a plane, which is accurate enough for the limits. */
 function metersBetween(one: Waypoint, other: Waypoint): number {
   const north = (other.latitudeDegrees - one.latitudeDegrees) * METERS_PER_DEGREE;
   const degrees = degreesEast(one.longitudeDegrees, other.longitudeDegrees);

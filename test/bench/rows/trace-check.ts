@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { checkFile } from '../../../cli/commands/trace/checker.js';
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
-import { runVirtual } from '../../../firmware-sim/fleet/virtual.js';
+import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import { UNNAMED_LOCK } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import { type CommandAck, isPingUplink, type Uplink } from '../../../proto/wire/ping.js';

@@ -2,7 +2,7 @@
  * Simulation without a gateway: locks × days a second of one core, the trace discarded (quality.md §1). A core's second
  * is one of this process's, so that what else runs on the machine counts less.
  */
-import { runVirtual } from '../../../firmware-sim/fleet/virtual.js';
+import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import { cpuSeconds, roundsOf, takeTurns } from '../measure.js';
 import { atLeast, type BenchOptions, fixedBar, type Row } from '../row.js';
 

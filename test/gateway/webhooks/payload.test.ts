@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import t from 'tap';
-import { runVirtual } from '../../../firmware-sim/fleet/virtual.js';
+import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
 import { digestOf } from '../../../gateway/webhooks/event-id.js';

@@ -4,8 +4,8 @@
  */
 
 import t from 'tap';
-import { STORIES } from '../../../firmware-sim/world/story.js';
-import { runStory, type StoryLock } from '../../../firmware-sim/world/story-run.js';
+import { STORIES } from '../../../firmware-sim/story/story.js';
+import { runStory, type StoryLock } from '../../../firmware-sim/story/story-run.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { GIVEN_PER_MINUTE, TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
 import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';

@@ -3,7 +3,7 @@
  * the gateway, with a proxy between them that counts.
  */
 import type { Test } from 'tap';
-import { runVirtual } from '../../../firmware-sim/fleet/virtual.js';
+import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import type { WireSize } from '../../../firmware-sim/link/wire-size.js';
 import { Traffic } from '../../../firmware-sim/plan/traffic.js';
 import { ScriptedWorld, type World, type WorldEvent } from '../../../firmware-sim/world/world.js';
@@ -58,7 +58,7 @@ export function dayOf(world: World, wire: WireSize) {
     days: 1,
     startMs: RUN_STARTS_MS,
     worldOf: () => world,
-    orders: { perDay: 40, commands: [{ type: 'locate-gps' }, { type: 'siren', seconds: 2 }] },
+    commandSchedule: { perDay: 40, commands: [{ type: 'locate-gps' }, { type: 'siren', seconds: 2 }] },
     sink: {
       connect: (from, atMs) => {
         mac = from;

@@ -318,7 +318,7 @@ const SIMULATOR: readonly CommandCase[] = [
   {
     command: 'trace show',
     shows: 'fine.jsonl',
-    wrong: ['fine.jsonl --reason REASON_THEF', /is no reason: .*Did you mean REASON_THEFT\?/],
+    wrong: ['fine.jsonl --reason REASON_THEF', /is not a reason: .*Did you mean REASON_THEFT\?/],
   },
   { command: 'trace anonymise', shows: 'fine.jsonl --seed 1', json: null, wrong: ['nowhere.jsonl', /nowhere\.jsonl/] },
   { command: 'trace export', shows: '', json: null, wrong: ['--since noon', /noon/] },

@@ -87,8 +87,8 @@ class CalmingWorld implements World {
     this.#calmMs = calmMs;
   }
 
-  get beginning(): World['beginning'] {
-    return this.#inner.beginning;
+  get initialState(): World['initialState'] {
+    return this.#inner.initialState;
   }
 
   nextAtMs(): number {
@@ -108,8 +108,8 @@ class CalmingWorld implements World {
     return this.#inner.fixAt(atMs);
   }
 
-  truthAt(atMs: number): ReturnType<World['truthAt']> {
-    return this.#inner.truthAt(atMs);
+  trueFixAt(atMs: number): ReturnType<World['trueFixAt']> {
+    return this.#inner.trueFixAt(atMs);
   }
 
   cellPositionAt(atMs: number): ReturnType<World['cellPositionAt']> {

@@ -4,8 +4,8 @@
  * arrives once has arrived for good, and nothing arrives on a connection that its receiver has given up.
  */
 
-import type { QueueClock } from '../../../firmware-sim/lock/queue-clock.js';
 import type { Prng } from '../../../firmware-sim/prng.js';
+import type { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
 import { Seconds } from '../../../proto/clock.js';
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
@@ -54,7 +54,7 @@ interface Line {
 export class PairNetwork {
   /** Whether the gateway takes connections. */
   accepts = true;
-  readonly #clock: QueueClock;
+  readonly #clock: VirtualClock;
   readonly #random: Prng;
   readonly #latency: readonly [number, number];
   readonly #ends: PairEnds;
@@ -62,7 +62,7 @@ export class PairNetwork {
   #gatewayLine: Line | undefined;
 
   /** `latency` is the least and the greatest time that a message takes, in whole ms. */
-  constructor(clock: QueueClock, random: Prng, latency: readonly [number, number], ends: PairEnds) {
+  constructor(clock: VirtualClock, random: Prng, latency: readonly [number, number], ends: PairEnds) {
     this.#clock = clock;
     this.#random = random;
     this.#latency = latency;

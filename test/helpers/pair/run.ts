@@ -4,8 +4,8 @@
  * always wrong, and a warning is, unless the world cut the lock off.
  */
 
-import { QueueClock } from '../../../firmware-sim/lock/queue-clock.js';
 import { Prng } from '../../../firmware-sim/prng.js';
+import { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
 import { Days, Hours, type Milliseconds, Minutes } from '../../../proto/clock.js';
 import type { InitialBelief } from '../../../proto/power/judge/belief.js';
 import type { DisconnectCause, Finding } from '../../../proto/power/judge/event.js';
@@ -61,7 +61,7 @@ interface Logged {
 }
 
 export class PairRun {
-  readonly clock: QueueClock;
+  readonly clock: VirtualClock;
   readonly random: Prng;
   readonly state: Draft;
   readonly judge: PairJudge;
@@ -99,7 +99,7 @@ export class PairRun {
     const { seed, startMs, lock } = options;
     this.#options = options;
     this.#model = options.model ?? POWER_MODEL;
-    this.clock = new QueueClock(startMs);
+    this.clock = new VirtualClock(startMs);
     this.random = new Prng(seed);
     this.state = newLock(this.#model, { mac: BENCH_MAC, firmwareVersion: '2.4.1', chance: 1, ...lock });
     const { power, highWindow, lockState } = lock;

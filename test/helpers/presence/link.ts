@@ -4,7 +4,7 @@
  * that a crash took from it has not happened for anybody.
  */
 import type { Link, LinkEvents } from '../../../firmware-sim/link/link.js';
-import type { QueueClock } from '../../../firmware-sim/lock/queue-clock.js';
+import type { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
 import type { Ingest, Sender } from '../../../gateway/ingest/ingest.js';
 import { Hours, Seconds } from '../../../proto/clock.js';
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';
@@ -18,7 +18,7 @@ const COMMAND_EXPIRES = Hours(24);
 
 /** The gateway as the line sees it: the ingest, while there is one. */
 export interface Switchboard {
-  readonly clock: QueueClock;
+  readonly clock: VirtualClock;
   ingest: Ingest | undefined;
   /** A share in [0, 1), for whether an acknowledgement gets lost, and when a dead connection is noticed. */
   readonly share: () => number;

@@ -1,8 +1,8 @@
 /** What happens to the locks of the presence month: drawn from a seed, a temper for each lock. */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import {
+  type InitialState,
   ScriptedWorld,
-  type WorldBeginning,
   type WorldChange,
   type WorldEvent,
 } from '../../../firmware-sim/world/world.js';
@@ -150,7 +150,7 @@ function byHand(
   });
 }
 
-function beginning(power: PowerSettings): WorldBeginning {
+function beginning(power: PowerSettings): InitialState {
   return {
     lockState: 'locked',
     batteryPercent: 80,

@@ -6,8 +6,8 @@
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
 import { MemoryFlash } from '../../../firmware-sim/lock/flash.js';
 import { Lock } from '../../../firmware-sim/lock/lock.js';
-import { QueueClock } from '../../../firmware-sim/lock/queue-clock.js';
 import { Prng } from '../../../firmware-sim/prng.js';
+import { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
 import { GatewayEvents, type PresenceChanged } from '../../../gateway/events.js';
 import { Ingest } from '../../../gateway/ingest/ingest.js';
 import { withCurrentStates } from '../../../gateway/locks/current-states.js';
@@ -44,7 +44,7 @@ export interface Absence {
 }
 
 export class PresenceMonth {
-  readonly clock: QueueClock;
+  readonly clock: VirtualClock;
   readonly startMs: number;
   readonly locks: MonthLock[] = [];
   /** All that the gateway told of presence. */
@@ -61,7 +61,7 @@ export class PresenceMonth {
     this.#random = new Prng(`presence ${seed}`);
     this.#folder = folder;
     this.startMs = startMs;
-    this.clock = new QueueClock(startMs);
+    this.clock = new VirtualClock(startMs);
     const chance = this.#random.fork('network');
     this.#board = { clock: this.clock, ingest: undefined, share: () => chance.share(), lostAcks: 0.03 };
   }

@@ -1,21 +1,21 @@
 /**
- * What a few small virtual runs come to, as the SHA-256 of their traces: the same seed and options give the same bytes
- * on every machine and with every version of Node (interfaces.md §4), so the hashes can stand in a file. A change of
- * the simulated world or of the power model on purpose renews them:
+ * The SHA-256 of the traces of a few small virtual runs: the same seed and options give the same bytes on every machine
+ * and with every version of Node (interfaces.md §4), so the hashes can be in a file. A change of the simulated world or
+ * of the power model on purpose renews them:
  *
- *     npm run build && node dist/test/helpers/sim/golden-traces.js --write
+ * npm run build && node dist/test/helpers/sim/golden-traces.js --write
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { print } from '../../../cli/terminal/output.js';
-import { parseBugOrder } from '../../../firmware-sim/faults/bugs.js';
+import { parseBugAssignment } from '../../../firmware-sim/faults/bugs.js';
 import { parseFaults } from '../../../firmware-sim/faults/faults.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { root } from '../house/our-files.js';
 
-/** One run, by the options of `lockgate sim run`, and what it came to. */
+/** One run, by the options of `lockgate sim run`, and its result. */
 export interface GoldenTrace {
   readonly seed: string;
   readonly locks: number;
@@ -26,7 +26,7 @@ export interface GoldenTrace {
   readonly mix: string | null;
   readonly bugs: readonly string[];
   readonly faults: readonly string[];
-  /** Lines of the trace, the header included: to see at once whether a difference is large. */
+  /** Lines of the trace, the header included, to show whether a difference is large. */
   readonly lines: number;
   readonly sha256: string;
 }
@@ -38,7 +38,7 @@ export function readGoldenTraces(): GoldenTrace[] {
   return JSON.parse(readFileSync(FILE, 'utf8')) as GoldenTrace[];
 }
 
-/** Makes the run anew. */
+/** Repeats the run. */
 export function retrace(golden: GoldenTrace): Pick<GoldenTrace, 'lines' | 'sha256'> {
   const { seed, locks, days, start, pace, world, mix, bugs, faults } = golden;
   const hash = createHash('sha256');
@@ -52,7 +52,7 @@ export function retrace(golden: GoldenTrace): Pick<GoldenTrace, 'lines' | 'sha25
       pace,
       world,
       note: '',
-      bugs: bugs.map(parseBugOrder),
+      bugs: bugs.map(parseBugAssignment),
       faults: faults.flatMap(parseFaults),
       ...(mix !== null && { mix: parseMix(mix) }),
     },

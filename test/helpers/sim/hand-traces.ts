@@ -1,4 +1,4 @@
-/** The hand-written traces in test/traces, and what each must find, which is written from the specification. */
+/** The hand-written traces in test/traces, and their expected findings, which are written from the specification. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PowerModel } from '../../../proto/power/model.js';
@@ -21,17 +21,17 @@ export const traceNames: readonly string[] = readdirSync(folder).filter((name) =
   /\.(breaks|holds)-\d+\.jsonl$/.test(name),
 );
 
-/** What they must find. */
+/** The expected findings of all traces. */
 export const expectedFindings = linesOf('expected.jsonl').map(
   (line) => JSON.parse(line) as ExpectedFinding & { readonly file: string },
 );
 
-/** What a trace must find. */
+/** The expected findings of a trace. */
 export function expectedOf(file: string): ExpectedFinding[] {
   return expectedFindings.filter((row) => row.file === file).map(({ line, mac, rule }) => ({ line, mac, rule }));
 }
 
-/** What the judge finds in a trace, by a model. */
+/** The judge's findings about a trace, with a given model. */
 export function findingsOf(file: string, model: PowerModel): ExpectedFinding[] {
   const reader = new TraceReader();
   let check: TraceCheck | null = null;

@@ -95,7 +95,7 @@ export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug }: Hea
       note: '',
       world: true,
       ...(bug && { bugs: [{ bug, locks: null }] }),
-      ...(commandsPerDay > 0 && { orders: { perDay: commandsPerDay, commands: COMMANDS } }),
+      ...(commandsPerDay > 0 && { commandSchedule: { perDay: commandsPerDay, commands: COMMANDS } }),
     },
     (line) => judge.read(line),
   );

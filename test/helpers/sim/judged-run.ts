@@ -1,10 +1,10 @@
-/** A virtual run as its trace, written, read back and judged as `trace check` does it. */
+/** A virtual run as its trace: written, read back and judged as `trace check` does it. */
 import { VirtualTrace, type VirtualTraceOptions } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { TraceCheck, type TraceFinding } from '../../../proto/trace/check.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 
-/** When judged runs begin: a Monday. */
+/** The start of judged runs: a Monday. */
 export const RUN_STARTS_MS = Date.UTC(2026, 0, 5);
 
 type Options = Partial<VirtualTraceOptions> & Pick<VirtualTraceOptions, 'seed' | 'locks' | 'days'>;
@@ -19,7 +19,7 @@ export function traceOf(options: Options): string[] {
   return lines;
 }
 
-/** What is found in a trace. @throws Error where a line can't be read */
+/** The findings about a trace. @throws Error where a line can't be read */
 export function findingsIn(lines: readonly string[]): readonly TraceFinding[] {
   const reader = new TraceReader();
   let check: TraceCheck | undefined;
@@ -32,7 +32,7 @@ export function findingsIn(lines: readonly string[]): readonly TraceFinding[] {
   return check?.findings() ?? [];
 }
 
-/** Names of the rules that are broken, each once, in the order of the alphabet. */
+/** The names of broken rules, once each, in alphabetical order. */
 export function rulesBroken(findings: readonly TraceFinding[]): string[] {
   return [...new Set(findings.map(({ rule }) => rule))].sort();
 }

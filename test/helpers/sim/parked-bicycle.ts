@@ -1,4 +1,4 @@
-/** How the world around a simulated lock begins where a test asks for nothing else: a bicycle, parked and locked. */
+/** The first state of a simulated lock where a test needs nothing else: a bicycle, parked and locked. */
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 
 export const PARKED = {
@@ -11,5 +11,5 @@ export const PARKED = {
   skyOpen: true,
 } as const;
 
-/** Where it stands. */
+/** Where it is parked. */
 export const PARKED_AT = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 } as const;

@@ -1,7 +1,7 @@
-/** A ping of a ride in which `judge` has nothing to find, so that only the log has it. */
+/** A ping of a ride that has no findings, so that it is only stored in the log. */
 import type { Ping, PowerSettings } from '../../../proto/wire/ping.js';
 
-/** The settings that it goes with: ride tracking is on. */
+/** Its settings: ride tracking is on. */
 export const RIDE_POWER: PowerSettings = { mode: 'MID', rideTracking: true, airplane: false, recovery: false };
 
 export const RIDE_PING: Ping = {

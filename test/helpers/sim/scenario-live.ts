@@ -8,14 +8,14 @@ import { playLive } from '../../../cli/commands/sim/scenario/live.js';
 import { isAsExpected, type ScenarioOutcome } from '../../../cli/commands/sim/scenario/report.js';
 import { provision } from '../../../cli/commands/trace/replay/secrets.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
-import { QueueClock } from '../../../firmware-sim/lock/queue-clock.js';
+import { builtInFile } from '../../../firmware-sim/scenario/built-in.js';
 import { checkScenario } from '../../../firmware-sim/scenario/check.js';
+import { pingsTimesAside, pingText } from '../../../firmware-sim/scenario/lock-record.js';
 import { type Actors, ScenarioPlay, scenarioMacs } from '../../../firmware-sim/scenario/play.js';
 import { readScenarioFile } from '../../../firmware-sim/scenario/reader.js';
-import { pingsTimesAside, pingText } from '../../../firmware-sim/scenario/record.js';
 import type { Scenario } from '../../../firmware-sim/scenario/scenario.js';
-import { stockFile } from '../../../firmware-sim/scenario/stock.js';
-import { VirtualScenario } from '../../../firmware-sim/scenario/virtual.js';
+import { VirtualScenario } from '../../../firmware-sim/scenario/virtual-scenario.js';
+import { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { afterThisTurn, monotonicMs, Seconds } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -37,7 +37,7 @@ function operatorOf(gateway: Gateway): { readonly gateway: string; readonly toke
 
 /** Plays one to its end as `sim run` does. The gateway must run at the same speed. */
 export async function playLiveAgainst(gateway: Gateway, name: string, speed: number): Promise<ScenarioOutcome> {
-  const scenario = await readScenarioFile(stockFile(name));
+  const scenario = await readScenarioFile(builtInFile(name));
   const { seed } = scenario;
   const flags = { ...operatorOf(gateway), speed, seed, pace: 'everyday', bug: [], fault: [], json: true } as const;
   const outcome = await playLive({ flags, scenario, seed, bugs: [], repeat: '', interrupted: NEVER });
@@ -62,8 +62,8 @@ const ON_ITS_WAY_MOST = Seconds(20);
 
 /** Plays stock scenarios that begin on one day, all at once, against one gateway. */
 export async function playInStep(t: Teardown, names: readonly string[]): Promise<ScenarioOutcome[]> {
-  const scenarios = await Promise.all(names.map((name) => readScenarioFile(stockFile(name))));
-  const clock = new QueueClock(Math.min(...scenarios.map(({ startMs }) => startMs)));
+  const scenarios = await Promise.all(names.map((name) => readScenarioFile(builtInFile(name))));
+  const clock = new VirtualClock(Math.min(...scenarios.map(({ startMs }) => startMs)));
   const gateway = await testGateway(t, { runClock: clock });
   // A lock that comes back at once may be there before the end of its old connection is seen: they are counted.
   const connected = new Map<string, number>();
@@ -92,7 +92,7 @@ export async function playInStep(t: Teardown, names: readonly string[]): Promise
   return await Promise.all(players.map(outcomeOf));
 }
 
-async function inStep(scenario: Scenario, gateway: Gateway, clock: QueueClock): Promise<InStep> {
+async function inStep(scenario: Scenario, gateway: Gateway, clock: VirtualClock): Promise<InStep> {
   const client = new GatewayClient(operatorOf(gateway));
   const macs = scenarioMacs(scenario, scenario.seed, scenario.startMs);
   const secrets = await provision(client, new Set(macs), MERCHANT, NEVER.signal);

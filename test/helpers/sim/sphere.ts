@@ -1,4 +1,4 @@
-/** Distances on the Earth, reckoned without what they are to test: by the haversine formula, on a sphere. */
+/** Distances on the Earth, computed independently of the code under test: by the haversine formula, on a sphere. */
 
 /** Latitude and longitude, degrees. */
 export type LatLon = readonly [number, number];

@@ -1,16 +1,16 @@
 /**
  * What truly happened around the locks of a virtual run, from the trace's `world` events, and whether it explains a
- * warning. Nothing of the judge is in it: a warning is explained where the world cut the lock off, or kept it from
- * saying what it was in, within the span that the rule speaks of.
+ * warning. It uses nothing of the judge: a warning is explained where the world cut the lock off, or kept it from
+ * announcing its state, within the span of the rule.
  */
 import { Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { RuleName } from '../../../proto/power/rules.js';
 import type { TraceHeader, TraceWorld } from '../../../proto/trace/trace.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 
-/** How long after a cut a lock may be on its way back: its longest wait of 6 min (protocol.md §2), and some. */
+/** How long a lock may take to reconnect after a cut: its longest wait of 6 min (protocol.md §2), and some more. */
 const BACK_WITHIN = Minutes(7);
-/** What cuts a connection and what the gateway sees of it happen at one moment. */
+/** The cut of a connection and what the gateway sees of it happen at the same moment. */
 const AT_ONCE = Seconds(1);
 
 interface Span {
@@ -18,10 +18,10 @@ interface Span {
   toMs: number;
 }
 
-/** What holds of a lock for a while, and what befalls it at a moment. */
+/** States of a lock with their duration, and events at a moment. */
 class LockTruth {
   readonly uncovered: Span[] = [];
-  /** Airplane on by hand, or the battery below 10 %: it is silent, but for thieves. */
+  /** Airplane mode switched on by hand, or the battery below 10 %: the lock is silent, except for thefts. */
   readonly airplane: Span[] = [];
   readonly low: Span[] = [];
   /** Boots and restarts of the modem. */
@@ -49,7 +49,7 @@ export class WorldTruth {
     if (power?.airplane !== undefined) set(truth.airplane, power.airplane, atMs);
   }
 
-  /** What the world did that the warning comes from; null where it did nothing. */
+  /** What in the world caused the warning; null where nothing did. */
   explain(mac: Mac, rule: RuleName, atMs: number): string | null {
     const truth = this.#locks.get(mac);
     if (truth === undefined) return null;
@@ -71,14 +71,14 @@ function cutWithin({ uncovered, cuts }: LockTruth, fromMs: number, toMs: number)
   return within(uncovered, fromMs, toMs) || cuts.some((atMs) => atMs >= fromMs && atMs <= toMs);
 }
 
-/** It fell silent where it could not say so. */
+/** It fell silent where it could not announce it. */
 function silent({ airplane, low, uncovered }: LockTruth, atMs: number): string | null {
   for (const [why, spans] of [
     ['airplane', airplane],
     ['low battery', low],
   ] as const) {
     const span = spans.find(({ fromMs, toMs }) => fromMs <= atMs && toMs >= atMs);
-    if (span !== undefined && within(uncovered, span.fromMs, span.fromMs)) return `${why} that it could not tell of`;
+    if (span !== undefined && within(uncovered, span.fromMs, span.fromMs)) return `${why} that it could not announce`;
   }
   return null;
 }

@@ -1,4 +1,4 @@
-/** What `lockgate sim plan` does: a virtual run of a fleet that is not bought yet, and what it will ask for. */
+/** `lockgate sim plan`: sizes a fleet by a virtual run before it is bought. */
 import { writeFileSync } from 'node:fs';
 import { parseMix } from '../../../../firmware-sim/fleet/mix.js';
 import { TLS_13, WireSize } from '../../../../firmware-sim/link/wire-size.js';
@@ -24,11 +24,11 @@ export async function planFleet(flags: PlanFlags, interrupted: Interruption): Pr
   const days = (run.endMs - startMs) / Days(1);
   const progress = (): string => {
     const passed = ((run.nowMs - startMs) / Days(1)).toFixed(1);
-    return `seed ${flags.seed}, ${passed} of ${plural(days, 'day')}, the first to settle in`;
+    return `seed ${flags.seed}, ${passed} of ${plural(days, 'day')}, the first is a warm-up`;
   };
   await goOn(run, progress, interrupted.signal);
   if (interrupted.signal.aborted) {
-    note(`Interrupted: nothing was measured to the end. Again: ${repeatPlan(flags)}`);
+    note(`Interrupted: the plan is not complete. Repeat with: ${repeatPlan(flags)}`);
     process.exitCode = interrupted.exitCode;
     return;
   }
@@ -36,14 +36,14 @@ export async function planFleet(flags: PlanFlags, interrupted: Interruption): Pr
   const report = { title, flags, prices, seconds: (monotonicMs() - begunAt) / Seconds(1), repeat: repeatPlan(flags) };
   if (flags.json) printJson(planJson(sizing, report));
   else printPlan(sizing, report);
-  // Last, so that a chart that can't be written costs nobody the plan.
+  // Last, so that the plan is printed even if the chart can't be written.
   if (flags.svg !== undefined) writeSvg(flags.svg, sizing, title);
 }
 
 function optionsOf(flags: PlanFlags): SizingOptions {
   const { seed, locks, days, pace, sample, commands } = flags;
   if (flags.chain !== undefined && flags.tls !== true)
-    throw new LockgateError('input-tls', '--chain goes with --tls: without TLS nobody shows certificates');
+    throw new LockgateError('input-tls', '--chain goes with --tls: without TLS no certificates are sent');
   const { up, down } = TLS_13.handshake;
   const tls = flags.tls === true ? { tls: { handshake: { up, down: down + (flags.chain ?? 0) } } } : {};
   return {
@@ -55,11 +55,11 @@ function optionsOf(flags: PlanFlags): SizingOptions {
     startMs: Date.parse(DEFAULT_START),
     mix: parseMix(flags.mix),
     wire: new WireSize(tls),
-    ...(commands > 0 && { orders: { perDay: commands / MONTH_DAYS, commands: [{ type: 'locate-gps' }] } }),
+    ...(commands > 0 && { commandSchedule: { perDay: commands / MONTH_DAYS, commands: [{ type: 'locate-gps' }] } }),
   };
 }
 
-/** In lines: a mix may be long. */
+/** In several lines, since a mix may be long. */
 function describePlan({ seed, locks, days, pace, mix, tls }: PlanFlags, sampled: number): string[] {
   const parts = [`seed ${seed}`, plural(locks, 'lock'), plural(days, 'day'), pace, tls ? 'TLS' : 'plain TCP'];
   if (sampled < locks) parts.push(`${sampled.toLocaleString('en-US')} of them simulated`);

@@ -1,4 +1,4 @@
-/** What a planned fleet's data costs: by the very code that makes statements (gateway/usage/price.ts). */
+/** What a planned fleet's data costs: with the code that makes statements (gateway/usage/price.ts). */
 import type { MonthSize } from '../../../../firmware-sim/plan/sizing.js';
 import {
   type Amount,
@@ -23,11 +23,11 @@ export function readPrices({ perMb, perSim, currency }: PlanFlags): PricePlan | 
   return checkPlan({ perMb, perSim, currency });
 }
 
-/** What locks cost in a month, in decimal text. */
+/** The monthly price of locks, as decimal text. */
 export interface MonthPrice {
-  /** Of all of them, rounded to the currency's minor unit as a statement's total is. */
+  /** Of all locks, rounded to the currency's minor unit as a statement's total is. */
   readonly total: string;
-  /** Of one on the average, to a ten-thousandth of the currency. */
+  /** The mean of one lock, to a ten-thousandth of the currency. */
   readonly perLock: string;
 }
 

@@ -17,7 +17,7 @@ import type { PlanFlags } from '../flags.js';
 import { plural } from '../summary.js';
 import { priceOf } from './price.js';
 
-/** What is said beside the measures. */
+/** What a plan shows besides the measurements. */
 export interface PlanReport {
   /** Seed and options, in lines. */
   readonly title: readonly string[];
@@ -28,31 +28,33 @@ export interface PlanReport {
 }
 
 /**
- * What a stored ping adds to the gateway's store, indexes and all, over weeks of a fleet, in bytes. It was measured;
- * test/cli/sim-plan.test.ts measures it again. Deliveries to webhook URLs are not in it.
+ * What a stored ping adds to the gateway's store, including its indexes, in bytes: the mean over some weeks of a fleet.
+ * It was measured; test/cli/sim-plan.test.ts measures it again. Deliveries to webhook URLs are not included.
  */
 export const STORED_PING_BYTES = 265;
-/** Of a plan's month, in a day. */
+/** Converts a month of the plan to a day. */
 const PER_DAY = 1 / MONTH_DAYS;
 
-/** Prints the tables. In 80 columns they fit. */
+/** Prints the tables, which fit in 80 columns. */
 export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: PlanReport): void {
   for (const line of title) print(paint('bold', line));
-  print(paint('bold', `\nA lock in a month of ${MONTH_DAYS} days, on the average of its part of the mix`));
+  print(paint('bold', `\nA lock per month of ${MONTH_DAYS} days, mean of its part of the mix`));
   printParts(sizing, prices);
   if (prices !== null) {
     const { total } = priceOf(prices, sizing.total, sizing.locks);
     print(`\nThe fleet's month: ${byteText(sizing.total.bytes.value)}, ${total} ${prices.currency},`);
     print(`at ${prices.perMb} ${prices.currency} an MB and ${prices.perSim} ${prices.currency} a SIM, all active.`);
   } else
-    print(`\nThe fleet's month: ${byteText(sizing.total.bytes.value)}. Its price: --per-mb, --per-sim, --currency.`);
+    print(
+      `\nThe fleet's month: ${byteText(sizing.total.bytes.value)}. Its price needs --per-mb, --per-sim, --currency.`,
+    );
   print(`The gateway's store grows by about ${byteText(storedPerDay(sizing))} a day, without webhook deliveries.`);
-  print(paint('bold', '\nBy the hour of the day (UTC)'));
+  print(paint('bold', '\nBy hour of the day (UTC)'));
   printHours(sizing.hours);
   print('');
   for (const line of peakLines(sizing)) print(line);
   for (const line of notes(sizing)) print(paint('dim', line));
-  print(`Made in ${seconds.toFixed(1)} s. Again: ${repeat}`);
+  print(`Made in ${seconds.toFixed(1)} s. Repeat with: ${repeat}`);
 }
 
 /** Bytes. */
@@ -131,19 +133,19 @@ function windowText(): string {
 
 function notes({ locks, sampled, total }: Sizing): string[] {
   const lines = [
-    'Bytes are those of the TCP connection, as statements have them, without TCP/IP.',
-    'BATTERY: days from full to 10 %, by figures of public data sheets.',
+    'Bytes are those of the TCP connection, as in statements, without TCP/IP headers.',
+    'BATTERY: days from full to 10 %, from figures in public data sheets.',
   ];
-  if (sampled === locks) return [...lines, 'All locks were simulated: nothing is scaled.'];
+  if (sampled === locks) return [...lines, 'All locks were simulated: nothing is estimated.'];
   return [
     ...lines,
-    `Scaled from ${plural(sampled, 'simulated lock')}; ± is the standard error, of all bytes ${percent(total.bytes)}.`,
-    'Peaks are means and three standard deviations of locks that act independently,',
-    'and rushes of locks that act together.',
+    `Scaled from ${plural(sampled, 'simulated lock')}; ± is the standard error; of all bytes: ${percent(total.bytes)}.`,
+    'Peaks are means plus three standard deviations of locks that act independently,',
+    'or rushes of locks that act together.',
   ];
 }
 
-/** Three digits where there are that few. */
+/** Three significant digits, or all digits of a larger number. */
 function count(value: number): string {
   if (value === 0) return '0';
   if (value >= 100) return Math.round(value).toLocaleString('en-US');

@@ -1,6 +1,6 @@
 /**
  * A plan as a chart: connections and pings a second by the hour of the day. Plain SVG, with the colours of a light or a
- * dark page, whichever its reader has; what shows no media queries shows the light ones.
+ * dark page, as the viewer prefers; a viewer without media queries shows the light ones.
  */
 import type { HourSize, Sizing } from '../../../../firmware-sim/plan/sizing.js';
 
@@ -12,9 +12,9 @@ const PANEL_HEIGHT = 190;
 const PANEL_GAP = 56;
 const BOTTOM = 52;
 const HEIGHT = TOP + 2 * PANEL_HEIGHT + PANEL_GAP + BOTTOM;
-/** Of an hour's room, how much its bar takes. */
+/** The width of a bar, as a share of an hour's width. */
 const BAR_SHARE = 0.72;
-/** The mean's bar stands within the peak's. */
+/** The bar of the mean is inside that of the peak. */
 const MEAN_SHARE = 0.36;
 const TICKS = 4;
 const TITLE_LETTERS = 110;
@@ -57,10 +57,10 @@ const PANELS: readonly Panel[] = [
   },
 ];
 
-/** The whole document. `title` says what was run, and may be anything that somebody typed. */
+/** The whole document. `title` describes the run, and may contain any text that a user typed. */
 export function planSvg({ hours, locks }: Sizing, title: string): string {
   const size = `${WIDTH} ${HEIGHT}`;
-  const heading = `What ${locks.toLocaleString('en-US')} locks ask of a gateway, by the hour of the day`;
+  const heading = `Load of ${locks.toLocaleString('en-US')} locks on a gateway, by hour of the day`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size}" ${sizeOf(WIDTH, HEIGHT)} role="img">`,
     `  <title>${xmlText(heading)}</title>`,
@@ -128,7 +128,7 @@ function hourLabels(hours: readonly HourSize[]): string[] {
   return [...labels, `  <text x="${middle}" y="${HEIGHT - 14}" text-anchor="middle">hour of the day (UTC)</text>`];
 }
 
-/** 1, 2 or 5 times a power of ten, at least as much. */
+/** The smallest of 1, 2 or 5 times a power of ten that is at least this large. */
 function niceStep(least: number): number {
   if (least <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(least));
@@ -148,7 +148,7 @@ function shortened(text: string): string {
   return letters.length <= TITLE_LETTERS ? text : `${letters.slice(0, TITLE_LETTERS - 1).join('')}…`;
 }
 
-/** XML has no place for control characters at all. */
+/** XML does not allow control characters. */
 function xmlText(text: string): string {
   return text
     .replace(/\p{Cc}/gu, '\ufffd')

@@ -1,8 +1,8 @@
 /**
- * Who acts upon the locks of a live scenario: an operator who sends commands, and phones, each with a credential that
- * the operator's interface gives it for the run.
+ * The actors of a live scenario: an operator who sends commands, and phones, each with a credential that the operator's
+ * interface creates for the run.
  */
-import { sayByPhone } from '../../../../firmware-sim/lock/phone-mqtt.js';
+import { sendAsPhone } from '../../../../firmware-sim/link/phone-mqtt.js';
 import type { Actors } from '../../../../firmware-sim/scenario/play.js';
 import type { Scenario } from '../../../../firmware-sim/scenario/scenario.js';
 import { commandToJson } from '../../../../proto/trace/writer.js';
@@ -11,11 +11,11 @@ import type { Command, PingUplink } from '../../../../proto/wire/ping.js';
 import type { GatewayClient } from '../../../client.js';
 import type { SimGateway } from '../gateway.js';
 
-/** What of a gateway is needed. */
+/** The part of a gateway that is needed. */
 type Gateway = Pick<SimGateway, 'address' | 'client' | 'macs'>;
 
 export class LiveActors implements Actors {
-  /** The first thing that the gateway refused. */
+  /** The first error of the gateway. */
   trouble: Error | undefined;
   readonly #gateway: Gateway;
   readonly #phoneName: string;
@@ -27,9 +27,11 @@ export class LiveActors implements Actors {
     this.#phoneName = `sim${bootsBefore}`;
   }
 
-  /** Gives a credential to a phone of each lock for which one acts. */
+  /** Creates a credential for a phone of each lock for which a phone acts. */
   async prepare({ locks, events }: Scenario): Promise<void> {
-    const names = new Set(events.filter(({ happening }) => happening.type === 'phone').flatMap((event) => event.locks));
+    const names = new Set(
+      events.filter(({ deviceEvent }) => deviceEvent.type === 'phone').flatMap((event) => event.locks),
+    );
     for (const [index, { name }] of locks.entries()) {
       const mac = this.#gateway.macs[index];
       if (mac === undefined || !names.has(name)) continue;
@@ -45,7 +47,7 @@ export class LiveActors implements Actors {
         type,
         ...(Object.keys(parameters).length > 0 && { parameters }),
         macs: [formatMac(mac)],
-        // Whoever wrote the scenario meant it.
+        // The author of the scenario meant it.
         ...(command.type === 'set-power' && command.airplane === true && { confirm_airplane: true }),
         asked_by: 'a scenario',
       }),
@@ -54,15 +56,15 @@ export class LiveActors implements Actors {
 
   phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void {
     const phone = { mac, name: this.#phoneName, secret: this.#secrets.get(mac) ?? '' };
-    this.#do(sayByPhone(this.#gateway.address, phone, uplink).then(acknowledged));
+    this.#do(sendAsPhone(this.#gateway.address, phone, uplink).then(acknowledged));
   }
 
-  /** How much of what was asked of it is still on its way. */
+  /** How many requests are still in progress. */
   get underWay(): number {
     return this.#underWay.size;
   }
 
-  /** Waits for what is under way, and takes the phones' credentials back. */
+  /** Waits for requests in progress, and revokes the phones' credentials. */
   async close(): Promise<void> {
     await Promise.all(this.#underWay);
     for (const mac of this.#secrets.keys()) await this.#client.delete(`${phonesOf(mac)}/${this.#phoneName}`);

@@ -1,16 +1,16 @@
-/** What `lockgate sim scenarios` prints: the stock scenarios, or the file of one. */
+/** `lockgate sim scenarios`: lists the built-in scenarios, or prints the file of one. */
 import { readFileSync } from 'node:fs';
+import { builtInFile, builtInNames } from '../../../../firmware-sim/scenario/built-in.js';
 import { readScenarioFile } from '../../../../firmware-sim/scenario/reader.js';
-import { stockFile, stockNames } from '../../../../firmware-sim/scenario/stock.js';
 import { Days, Hours, type Milliseconds, Minutes } from '../../../../proto/clock.js';
 import { print, printJson } from '../../../terminal/output.js';
 import { printTable } from '../../../terminal/table.js';
 
-/** Lists them: name, what each shows, how many locks, how long. */
+/** Lists them: name, description, number of locks, duration. */
 export async function listScenarios(asJson = false): Promise<void> {
   const rows = await Promise.all(
-    stockNames().map(async (name) => {
-      const { description, locks, startMs, endMs, expectations } = await readScenarioFile(stockFile(name));
+    builtInNames().map(async (name) => {
+      const { description, locks, startMs, endMs, expectations } = await readScenarioFile(builtInFile(name));
       const seconds = (endMs - startMs) / 1000;
       return { name, description, locks: locks.length, lasts_seconds: seconds, expectations: expectations.length };
     }),
@@ -27,9 +27,9 @@ export async function listScenarios(asJson = false): Promise<void> {
   ]);
 }
 
-/** Prints the file of one, as it is. @throws LockgateError `input-scenario` where there is none of that name */
+/** Prints the file of one, unchanged. @throws LockgateError `input-scenario` for an unknown name */
 export async function printScenario(name: string, asJson = false): Promise<void> {
-  const file = stockFile(name);
+  const file = builtInFile(name);
   const text = readFileSync(file, 'utf8');
   if (asJson) printJson({ name, file, text });
   else print(text.trimEnd());

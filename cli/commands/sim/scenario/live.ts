@@ -1,9 +1,9 @@
 /**
- * A scenario against a running gateway, over MQTT: its commands are sent through the operator's interface, which also
- * gives its phones their credentials and tells what the judge finds. The expectations are held against what the locks
- * wrote down, never against the gateway's word.
+ * Plays a scenario against a gateway, over MQTT. The operator's interface sends its commands, creates credentials for
+ * its phones and reports the judge's findings. The expectations are checked against the locks' diaries, never against
+ * the gateway's account.
  */
-import type { BugOrder } from '../../../../firmware-sim/faults/bugs.js';
+import type { BugAssignment } from '../../../../firmware-sim/faults/bugs.js';
 import { mqttLinks } from '../../../../firmware-sim/link/mqtt-link.js';
 import { checkScenario } from '../../../../firmware-sim/scenario/check.js';
 import { ScenarioPlay, scenarioMacs } from '../../../../firmware-sim/scenario/play.js';
@@ -22,30 +22,30 @@ import { SimTally } from '../tally.js';
 import { LiveActors } from './actors.js';
 import type { ScenarioOutcome } from './report.js';
 
-/** How long it may take, in real time, until the gateway knows the locks and they have their secrets … */
+/** The time, in real time, until the gateway knows the locks and they have their secrets … */
 const PREPARED_WITHIN: Milliseconds = Seconds(4);
 /** … and for each of them. */
 const PREPARED_EACH: Milliseconds = Seconds(0.05);
 /** How long the last pings may take to arrive after the end, in real time. */
 const ARRIVED_WITHIN: Milliseconds = Seconds(5);
 const LOOK_EVERY: Milliseconds = Seconds(0.05);
-/** How long findings may take to be told of once the locks are silent. */
+/** How long findings may take to be reported after the locks have stopped. */
 const FINDINGS_SETTLE: Milliseconds = Seconds(0.3);
 
 export interface LiveScenario {
   readonly flags: SimFlags;
   readonly scenario: Scenario;
   readonly seed: string;
-  readonly bugs: readonly BugOrder[];
+  readonly bugs: readonly BugAssignment[];
   /** The command that plays it again. */
   readonly repeat: string;
   readonly interrupted: Interruption;
 }
 
 /**
- * Plays it to its end; undefined where Ctrl-C ended it before.
+ * Plays it to its end; undefined where Ctrl-C ended it early.
  *
- * @throws LockgateError `input-scenario` for what can't be played without the operator's interface, or as `findGateway`
+ * @throws LockgateError `input-scenario` where it needs the operator's interface and there is none, or as `findGateway`
  */
 export async function playLive(live: LiveScenario): Promise<ScenarioOutcome | undefined> {
   const { flags, scenario, seed, interrupted } = live;
@@ -58,7 +58,7 @@ export async function playLive(live: LiveScenario): Promise<ScenarioOutcome | un
   if (startMs === 0) startMs = startFrom(scenario, gateway.startMs);
   if (signal.aborted) return undefined;
   refuseWithoutOperator(scenario, gateway);
-  tellOtherMinutes(scenario, gateway, startMs);
+  noteOtherMinutes(scenario, gateway, startMs);
   const bootsBefore = Math.floor(systemClock.now() / Seconds(1));
   const clock = new RunClock(gateway.startMs, flags.speed);
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
@@ -90,8 +90,8 @@ export async function playLive(live: LiveScenario): Promise<ScenarioOutcome | un
 }
 
 /**
- * When it begins: as soon as it can, a whole number of minutes from its own start, since daily pings go by the minute;
- * at its own hour where it goes by the hour.
+ * When it starts: as soon as possible, shifted by whole minutes, since daily pings depend on the minute; or by whole
+ * days where it depends on the hour.
  */
 function startFrom(scenario: Scenario, earliestMs: number): number {
   const unit = scenario.isBoundToHours ? Days(1) : Minutes(1);
@@ -100,14 +100,14 @@ function startFrom(scenario: Scenario, earliestMs: number): number {
 
 function refuseWithoutOperator({ events, file }: Scenario, { client }: SimGateway): void {
   if (client !== null) return;
-  const needs = events.find(({ happening: { type } }) => type === 'command' || type === 'phone');
+  const needs = events.find(({ deviceEvent: { type } }) => type === 'command' || type === 'phone');
   if (needs === undefined) return;
-  const why = `${JSON.stringify(needs.text)} needs the operator’s interface, which --secrets with mqtt:// goes without`;
+  const why = `${JSON.stringify(needs.text)} needs the operator’s interface, unused with --secrets and mqtt://`;
   throw new LockgateError('input-scenario', `${file}:${needs.line}: ${why}: expected --gateway http://…`);
 }
 
-/** Locks of a file have their daily ping when they have it. */
-function tellOtherMinutes(scenario: Scenario, { macs }: SimGateway, startMs: number): void {
+/** Locks of a file of secrets have their daily ping at the minute of their own MAC. */
+function noteOtherMinutes(scenario: Scenario, { macs }: SimGateway, startMs: number): void {
   const shift = (startMs - scenario.startMs) / Minutes(1);
   const others = scenario.locks.filter(({ dailyPingMinute }, index) => {
     const minute = (((dailyPingMinute + shift) % 1440) + 1440) % 1440;
@@ -115,7 +115,7 @@ function tellOtherMinutes(scenario: Scenario, { macs }: SimGateway, startMs: num
   });
   if (others.length === 0) return;
   const names = others.map(({ name }) => name).join(', ');
-  note(oneLine(`The daily ping of ${names} comes at the minute of its own MAC, and not when the scenario says.`));
+  note(oneLine(`The daily ping of ${names} comes at the minute of the lock’s own MAC, not when the scenario says.`));
 }
 
 interface Through {
@@ -127,10 +127,10 @@ interface Through {
   readonly flags: SimFlags;
 }
 
-/** Whether it came to its end. */
+/** Whether it reached its end. */
 async function playThrough({ play, scenario, clock, startMs, interrupted, flags }: Through): Promise<boolean> {
   if (clock.now() >= startMs + Minutes(1)) {
-    const message = 'the gateway took so long to add the locks that the start is past: expected a lower --speed';
+    const message = 'the gateway took too long to add the locks, and the start has passed: expected a lower --speed';
     throw new LockgateError('gateway-slow', message);
   }
   const waits = (startMs - clock.now()) / flags.speed;
@@ -155,7 +155,7 @@ async function until(atMs: number, clock: RunClock, { signal, happened }: Interr
   return !signal.aborted;
 }
 
-/** What was made at the end may still be on its way. */
+/** Waits for pings that were made at the end and are still on their way. */
 async function arrived(play: ScenarioPlay): Promise<void> {
   for (let waited = 0; play.unacknowledged > 0 && waited < ARRIVED_WITHIN; waited += LOOK_EVERY)
     await after(LOOK_EVERY);

@@ -1,7 +1,7 @@
-/** How a scenario's run went: each expectation with its line, then the judge's word. */
+/** Reports a scenario's run: each expectation with its line, then the judge's findings. */
 
 import type { ScenarioVerdict } from '../../../../firmware-sim/scenario/check.js';
-import type { LockRecord } from '../../../../firmware-sim/scenario/record.js';
+import type { LockRecord } from '../../../../firmware-sim/scenario/lock-record.js';
 import type { Scenario } from '../../../../firmware-sim/scenario/scenario.js';
 import { ruleRow } from '../../../../proto/power/rules.js';
 import { oneLine, paint, print, printJson } from '../../../terminal/output.js';
@@ -10,53 +10,53 @@ import { plural } from '../summary.js';
 export interface ScenarioOutcome {
   readonly scenario: Scenario;
   readonly verdicts: readonly ScenarioVerdict[];
-  /** How often the judge found each rule broken; null where nobody tells. */
+  /** The number of findings by rule; null where the gateway does not report them. */
   readonly findings: ReadonlyMap<string, number> | null;
   readonly pings: number;
-  /** What the locks wrote down, by name. */
+  /** The record of each lock, by name. */
   readonly records: ReadonlyMap<string, LockRecord>;
-  /** Pings that the other side never had. */
+  /** How many pings were not acknowledged. */
   readonly unacknowledged: number;
-  /** Members of the run for programs, the seed first. */
+  /** The members of `--json` about the run, the seed first. */
   readonly run: Readonly<Record<string, unknown>>;
-  /** The command that plays it again. */
+  /** The command that repeats it. */
   readonly repeat: string;
 }
 
-/** Whether all is as the scenario says it should be. */
+/** Whether the scenario passed. */
 export function isAsExpected(outcome: ScenarioOutcome): boolean {
   return outcome.verdicts.every(({ isMet }) => isMet) && complaintsOf(outcome).length === 0;
 }
 
-/** Prints it. @param say takes lines for people or programs */
-export function reportScenario(outcome: ScenarioOutcome, asJson: boolean, say = print): void {
+/** Prints the report. @param write prints a line */
+export function reportScenario(outcome: ScenarioOutcome, asJson: boolean, write = print): void {
   if (asJson) {
     const text = toJson(outcome);
-    if (say === print) printJson(text);
-    else say(JSON.stringify(text));
+    if (write === print) printJson(text);
+    else write(JSON.stringify(text));
     return;
   }
   const { scenario, verdicts, pings } = outcome;
   for (const { expectation, isMet, seen } of verdicts) {
     const { line, sentence } = expectation;
-    if (isMet) say(`${paint('green', '✓')} line ${String(line).padEnd(4)} ${oneLine(sentence)}`);
-    else say(`${paint('red', '✗')} ${oneLine(`${scenario.file}:${line}: expected ${sentence}; ${seen}`)}`);
+    if (isMet) write(`${paint('green', '✓')} line ${String(line).padEnd(4)} ${oneLine(sentence)}`);
+    else write(`${paint('red', '✗')} ${oneLine(`${scenario.file}:${line}: expected ${sentence}; ${seen}`)}`);
   }
   const complaints = complaintsOf(outcome);
-  for (const complaint of complaints) say(`${paint('red', '✗')} ${oneLine(complaint)}`);
+  for (const complaint of complaints) write(`${paint('red', '✗')} ${oneLine(complaint)}`);
   const met = verdicts.filter(({ isMet }) => isMet).length;
-  const judged = outcome.findings === null ? 'nobody tells what the judge finds' : judgeText(outcome.findings);
+  const judged = outcome.findings === null ? 'the judge’s findings are unknown' : judgeText(outcome.findings);
   const summary = `${scenario.name}: ${met} of ${plural(verdicts.length, 'expectation')} met, ${plural(pings, 'ping')}`;
-  say(paint(isAsExpected(outcome) ? 'green' : 'red', `${summary}; ${judged}.`));
-  say(`Again: ${outcome.repeat}`);
+  write(paint(isAsExpected(outcome) ? 'green' : 'red', `${summary}; ${judged}.`));
+  write(`Repeat with: ${outcome.repeat}`);
 }
 
 function judgeText(findings: ReadonlyMap<string, number>): string {
-  if (findings.size === 0) return 'the judge finds nothing';
-  return `the judge finds ${[...findings].map(([rule, count]) => `${rule} ${count}`).join(', ')}`;
+  if (findings.size === 0) return 'no findings';
+  return `findings: ${[...findings].map(([rule, count]) => `${rule} ${count}`).join(', ')}`;
 }
 
-/** What should not be, besides expectations that are not met. */
+/** Problems other than unmet expectations. */
 function complaintsOf({ scenario, findings, unacknowledged }: ScenarioOutcome): string[] {
   const complaints: string[] = [];
   for (const [rule, count] of findings ?? []) {
@@ -66,7 +66,7 @@ function complaintsOf({ scenario, findings, unacknowledged }: ScenarioOutcome): 
     complaints.push(`${scenario.file}: the judge finds ${rule} (${severity}), ${count} times${allowed}`);
   }
   if (unacknowledged > 0)
-    complaints.push(`${scenario.file}: ${plural(unacknowledged, 'ping')} never arrived: expected all of them to`);
+    complaints.push(`${scenario.file}: ${plural(unacknowledged, 'ping')} never arrived: expected all to arrive`);
   return complaints;
 }
 

@@ -1,9 +1,9 @@
-/** `lockgate sim run --scenario`: reads the file, plays it without a gateway or against one, and says how it went. */
-import { parseBugOrder } from '../../../../firmware-sim/faults/bugs.js';
+/** `lockgate sim run --scenario`: reads the file, plays it without a gateway or against one, and reports the result. */
+import { parseBugAssignment } from '../../../../firmware-sim/faults/bugs.js';
+import { scenarioFile } from '../../../../firmware-sim/scenario/built-in.js';
 import { readScenarioFile, ScenarioMistakes } from '../../../../firmware-sim/scenario/reader.js';
 import type { Scenario } from '../../../../firmware-sim/scenario/scenario.js';
-import { scenarioFile } from '../../../../firmware-sim/scenario/stock.js';
-import { VirtualScenario } from '../../../../firmware-sim/scenario/virtual.js';
+import { VirtualScenario } from '../../../../firmware-sim/scenario/virtual-scenario.js';
 import { afterThisTurn, Hours } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { EXIT } from '../../../terminal/exit-codes.js';
@@ -15,23 +15,23 @@ import { quoted } from '../summary.js';
 import { playLive } from './live.js';
 import { isAsExpected, reportScenario, type ScenarioOutcome } from './report.js';
 
-/** How much of a scenario is played before Ctrl-C is looked for. */
+/** How much of a scenario is played between checks for Ctrl-C. */
 const SLICE = Hours(6);
 
 /**
- * Plays a scenario; the exit code is 1 where something is not as it expects.
+ * Plays a scenario; the exit code is 1 where it fails.
  *
- * @throws LockgateError `input-…` for a flag or the file, or what keeps the gateway from being reached
+ * @throws LockgateError `input-…` for a flag or the file, or the reason why the gateway can't be reached
  */
 export async function runScenario(flags: SimFlags, nameOrFile: string, interrupted: Interruption): Promise<void> {
-  const scenario = await readOrTell(scenarioFile(nameOrFile));
+  const scenario = await readScenario(scenarioFile(nameOrFile));
   const seed = flags.isSeedGiven ? flags.seed : scenario.seed;
-  const bugs = flags.bug.map(parseBugOrder);
+  const bugs = flags.bug.map(parseBugAssignment);
   const repeat = repeatCommand(flags, nameOrFile, seed);
   if (!flags.json) note(oneLine(`${scenario.name}, seed ${seed}: ${scenario.description}`));
   if (!flags.virtual) {
     if (flags.out !== undefined || flags.world)
-      throw new LockgateError('input-sim', '--out and --world are for --virtual runs alone');
+      throw new LockgateError('input-sim', '--out and --world are for --virtual runs only');
     const outcome = await playLive({ flags, scenario, seed, bugs, repeat, interrupted });
     if (outcome === undefined) process.exitCode = interrupted.exitCode;
     else finish(outcome, flags);
@@ -76,13 +76,13 @@ function outcomeOf(
 }
 
 function finish(outcome: ScenarioOutcome, flags: SimFlags): void {
-  // What goes to the standard output is then the trace alone.
+  // The standard output is then for the trace only.
   reportScenario(outcome, flags.json ?? false, flags.out === '-' ? note : print);
   if (!isAsExpected(outcome)) process.exitCode = EXIT.no;
 }
 
-/** All mistakes of the file are told; the last one ends the command. */
-async function readOrTell(file: string): Promise<Scenario> {
+/** All mistakes of the file are printed; the last one ends the command. */
+async function readScenario(file: string): Promise<Scenario> {
   try {
     return await readScenarioFile(file);
   } catch (error) {
@@ -92,7 +92,7 @@ async function readOrTell(file: string): Promise<Scenario> {
   }
 }
 
-/** @param withOut whether it names the trace's file, which is no part of what is in it */
+/** @param withOut whether --out is included, which does not affect the trace's content */
 function repeatCommand(flags: SimFlags, nameOrFile: string, seed: string, withOut = true): string {
   const words = [`lockgate sim run${flags.virtual ? ' --virtual' : ''} --scenario ${quoted(nameOrFile)}`];
   words.push(`--seed ${quoted(seed)}`);

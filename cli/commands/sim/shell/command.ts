@@ -6,15 +6,15 @@ const MOST_SPEED = 3600;
 
 const HELP = `
 Type what happens: unlock, lock, ride 2km, steal, recover, battery 9, charge, coverage off, gps off 10 min, airplane on,
-mode HIGH, reset, reboot, wait 10 min; what the lock sends is shown as it goes. "help" in the shell lists all, "state"
-tells what the lock is in and what is due, "save FILE" writes a trace. Tab completes.
+mode HIGH, reset, reboot, wait 10 min; what the lock sends is shown as it is sent. "help" in the shell lists all
+verbs, "state" shows the lock's state and what is due, "save FILE" writes a trace. Tab completes.
 
-Without a gateway time stands while you type: after a verb it goes on until the lock is quiet, or for as long as you say
-("steal for 1 min"). With --gateway the lock is live, over MQTT, as those of "sim run" are.
+Without a gateway time stands still while you type: after a verb it runs until the lock is quiet, or for as long as you
+say ("steal for 1 min"). With --gateway the lock is live, over MQTT, as in "sim run".
 
-Where the standard input is no terminal its lines are carried out one after another, without prompts; # begins a
-comment. The lines typed at a terminal are kept in $XDG_STATE_HOME/lockgate/sim-shell-history (mode 600), or under
-~/.local/state; --no-history keeps none.
+If the standard input is not a terminal, its lines are carried out one after another, without prompts; # starts a
+comment. The lines typed at a terminal are stored in $XDG_STATE_HOME/lockgate/sim-shell-history (mode 600), or under
+~/.local/state; --no-history stores none.
 
 Exit codes: 0 done, 2 a flag or a line of a script is wrong (the line is named), 3 the gateway can’t be reached or
 refuses, 130 ended by Ctrl-C.
@@ -29,18 +29,18 @@ export function addSimShell(sim: Command): void {
   sim
     .command('shell')
     .description('Drive one simulated lock by hand, and see what it sends.')
-    .option('--settings <words>', 'What the lock begins with: mid, high, ride, recovery, airplane, joined by +.', 'mid')
-    .option('--battery <percent>', 'Its battery at the beginning.', percent, 80)
-    .option('--seed <text>', 'What its MAC and its ways are made up from.', '1')
-    .option('--start <date>', 'Without a gateway: when it begins, RFC 3339 (default: 2026-01-05T08:00:00Z).')
+    .option('--settings <words>', 'The lock’s first settings: mid, high, ride, recovery, airplane, joined by +.', 'mid')
+    .option('--battery <percent>', 'Its battery at the start.', percent, 80)
+    .option('--seed <text>', 'The seed of its MAC and its routes.', '1')
+    .option('--start <date>', 'Without a gateway: the start, RFC 3339 (default: 2026-01-05T08:00:00Z).')
     .option('--gateway <url>', 'Live: mqtt://host:port, mqtts://…, or the operator’s interface.')
     .option('--token <token>', 'Live: the operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
     .option('--data <folder>', 'Live: the gateway’s data folder [LOCKGATE_DATA].')
-    .option('--speed <n>', 'Live: how much faster than life.', speed, 1)
+    .option('--speed <n>', 'Live: how many times faster than real time.', speed, 1)
     .option('--secrets <file>', 'Live: the lock and its secret, a line of MAC,SECRET.')
-    .option('--merchant <name>', 'Live: whose the lock is if it is added; may be left out where there is one.')
+    .option('--merchant <name>', 'Live: the merchant of a lock that is added; optional if there is only one.')
     .option('--ca <file>', 'Live: the certificates (PEM) to trust for mqtts://.')
-    .option('--no-history', 'Keep no history of what is typed.')
+    .option('--no-history', 'Don’t store what is typed in a history.')
     .option('--json', 'Print JSON Lines for programs.')
     .addHelpText('after', HELP)
     .action(async (flags: ShellFlags) => {

@@ -1,24 +1,27 @@
 /** Carries out what is typed in the shell, one line at a time. */
-import type { DeviceEvent } from '../../../../firmware-sim/world/device-event.js';
+import type { DeviceEvent } from '../../../../firmware-sim/device-event/device-event.js';
 import { Hours, type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { oneLine, paint, print, printJsonLine } from '../../../terminal/output.js';
 import { printTable } from '../../../terminal/table.js';
-import { isQuiet, type ShellSite } from './site.js';
+import { isQuiet, type ShellDevice } from './device.js';
 import { stateLines, stateOf, whyText } from './state.js';
-import type { ShellTape } from './tape.js';
+import type { ShellTranscript } from './transcript.js';
 import { readShellLine, SHELL_VERBS, SHELL_WORDS, type ShellLine } from './words.js';
 
-/** How long time goes on at most until a lock is quiet: longer than the longest search, shorter than a day's ride. */
+/**
+ * The most time that passes until a lock is quiet: longer than the longest search for a fix, shorter than a ride of a
+ * day.
+ */
 const QUIET_WITHIN: Milliseconds = Hours(3);
-/** How often it is looked whether it is. */
+/** How often it is checked whether it is. */
 const LOOK_EVERY: Milliseconds = Seconds(1);
 
 export interface SessionOptions {
-  readonly site: ShellSite;
-  readonly tape: ShellTape;
+  readonly device: ShellDevice;
+  readonly transcript: ShellTranscript;
   readonly asJson: boolean;
-  /** Whether a line is over only when the lock is quiet: always without a gateway, and in a script. */
+  /** Whether a line ends only when the lock is quiet: without a gateway always, and in a script. */
   readonly waitsForQuiet: boolean;
 }
 
@@ -30,7 +33,7 @@ export class ShellSession {
   }
 
   /**
-   * Does what a line says. Returns whether the shell goes on after it.
+   * Carries out a line. Returns whether the shell continues after it.
    *
    * @throws LockgateError `input-…` for a line that can't be read or done
    */
@@ -42,49 +45,49 @@ export class ShellSession {
         return true;
       case 'own':
         return this.#own(line.value.word, line.value.rest);
-      case 'happening':
-        await this.#letHappen(line.value.happening, line.value.span, signal);
-        this.#options.tape.showUnsent();
+      case 'device-event':
+        await this.#apply(line.value.event, line.value.span, signal);
+        this.#options.transcript.showUnsent();
         return true;
     }
   }
 
-  /** Lets time go on until nothing goes on with the lock, or the signal fires. */
+  /** Lets time pass until the lock is quiet, or the signal fires. */
   async quiet(signal: AbortSignal): Promise<void> {
-    const { site } = this.#options;
-    const untilMs = site.nowMs() + QUIET_WITHIN;
-    while (!isQuiet(site, site.nowMs()) && site.nowMs() < untilMs && !signal.aborted)
-      await site.pass(LOOK_EVERY, signal);
+    const { device } = this.#options;
+    const untilMs = device.nowMs() + QUIET_WITHIN;
+    while (!isQuiet(device, device.nowMs()) && device.nowMs() < untilMs && !signal.aborted)
+      await device.pass(LOOK_EVERY, signal);
   }
 
-  async #letHappen(happening: DeviceEvent, span: Milliseconds | null, signal: AbortSignal): Promise<void> {
-    const { site, waitsForQuiet } = this.#options;
-    if (happening.type === 'wait') {
-      await site.pass(happening.span, signal);
+  async #apply(event: DeviceEvent, span: Milliseconds | null, signal: AbortSignal): Promise<void> {
+    const { device, waitsForQuiet } = this.#options;
+    if (event.type === 'wait') {
+      await device.pass(event.span, signal);
       return;
     }
-    if (happening.type === 'phone')
+    if (event.type === 'phone')
       throw new LockgateError('input-shell', 'there is no phone here: expected unlock or lock, or unlock by command');
-    const isWay = happening.type === 'ride' || happening.type === 'theft';
-    if (isWay && happening.goal.type === 'file') await site.readWay(happening.goal.file);
-    if (happening.type === 'command') this.#say(await site.send(happening.command));
-    else site.world.tell(happening, site.nowMs());
-    // What happens at this moment is noticed at this moment.
-    if (site.url === null) await site.pass(0, signal);
-    if (span !== null) await site.pass(span, signal);
+    const isTrip = event.type === 'ride' || event.type === 'theft';
+    if (isTrip && event.destination.type === 'file') await device.readRoute(event.destination.file);
+    if (event.type === 'command') this.#say(await device.send(event.command));
+    else device.world.schedule(event, device.nowMs());
+    // An event at this moment is noticed at this moment.
+    if (device.url === null) await device.pass(0, signal);
+    if (span !== null) await device.pass(span, signal);
     else if (waitsForQuiet) await this.quiet(signal);
   }
 
   #own(word: Extract<ShellLine, { type: 'own' }>['word'], rest: string): boolean {
-    const { site, tape, asJson } = this.#options;
+    const { device, transcript, asJson } = this.#options;
     if (word === 'quit') return false;
     if (word === 'help') this.#help(rest);
     else if (word === 'save') {
-      const lines = tape.save(rest);
+      const lines = transcript.save(rest);
       this.#say(`${lines} lines in ${rest}; "lockgate trace check ${rest}" judges them`);
-    } else if (word === 'why') this.#say(whyText(tape.lastPing));
-    else if (asJson) printJsonLine(stateOf(site));
-    else for (const line of stateLines(stateOf(site))) print(line);
+    } else if (word === 'why') this.#say(whyText(transcript.lastPing));
+    else if (asJson) printJsonLine(stateOf(device));
+    else for (const line of stateLines(stateOf(device))) print(line);
     return true;
   }
 
@@ -104,8 +107,10 @@ export class ShellSession {
         { title: 'VERB', show: ({ word }) => word },
         { title: 'WHAT IT DOES', show: ({ sentence }) => sentence },
       ]);
-      print('\nWhat may follow a verb: help VERB. Tab completes. "by command" after unlock, lock, siren 5 s, reset,');
-      print('mode HIGH … sends a command. Time goes on until the lock is quiet; "for 30 s" after a verb: so long.');
+      print('\n"help VERB" shows a verb’s syntax. Tab completes. "by command" after unlock, lock, siren 5 s, reset,');
+      print(
+        'mode HIGH … sends a command. Time runs until the lock is quiet, or with "for 30 s" after a verb, this long.',
+      );
     }
   }
 

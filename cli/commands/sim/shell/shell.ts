@@ -1,4 +1,4 @@
-/** What `lockgate sim shell` does: makes a lock, and lets whoever types drive it. */
+/** `lockgate sim shell`: makes a lock, and lets the user drive it. */
 
 import { fleetMacs } from '../../../../firmware-sim/fleet/fleet.js';
 import { parseMix } from '../../../../firmware-sim/fleet/mix.js';
@@ -11,12 +11,12 @@ import { untilInterrupted } from '../../../terminal/interrupt.js';
 import { note } from '../../../terminal/output.js';
 import type { SimFlags } from '../flags.js';
 import { findGateway } from '../gateway.js';
+import { liveDevice, type ShellDevice, type ShellInitialState, virtualDevice } from './device.js';
 import { ShellSession } from './session.js';
-import { liveSite, type ShellBeginning, type ShellSite, virtualSite } from './site.js';
-import { ShellTape } from './tape.js';
 import { runScript, runTerminal } from './terminal.js';
+import { ShellTranscript } from './transcript.js';
 
-/** What `lockgate sim shell` can be told. */
+/** The flags of `lockgate sim shell`. */
 export interface ShellFlags
   extends Pick<SimFlags, 'seed' | 'gateway' | 'token' | 'data' | 'speed' | 'secrets' | 'merchant' | 'ca' | 'json'> {
   readonly settings: string;
@@ -25,72 +25,75 @@ export interface ShellFlags
   readonly history: boolean;
 }
 
-/** A Monday morning, in the high window; not today, so that a session repeats. */
+/** A fixed Monday morning, in the high window, so that a session can be repeated. */
 const DEFAULT_START = '2026-01-05T08:00:00Z';
 
-/** Runs the shell to its end. @throws LockgateError `input-…` for a flag or a line, or what the gateway says */
+/** Runs the shell to its end. @throws LockgateError `input-…` for a flag or a line, or the gateway's error */
 export async function runShell(flags: ShellFlags): Promise<void> {
   const interrupted = untilInterrupted();
   const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const asJson = flags.json ?? false;
-  let tape: ShellTape | undefined;
-  const site = await makeSite(flags, interrupted.signal, (mac) => {
-    tape = new ShellTape(mac, asJson);
-    return tape;
+  let transcript: ShellTranscript | undefined;
+  const device = await makeDevice(flags, interrupted.signal, (mac) => {
+    transcript = new ShellTranscript(mac, asJson);
+    return transcript;
   });
-  if (site === null || tape === undefined) {
+  if (device === null || transcript === undefined) {
     process.exitCode = interrupted.exitCode;
     return;
   }
-  tape.begin(site.nowMs(), site.lock.state);
-  const session = new ShellSession({ site, tape, asJson, waitsForQuiet: site.url === null || !isTerminal });
-  if (isTerminal && !asJson) greet(site);
-  tape.isShown = true;
+  transcript.start(device.nowMs(), device.lock.state);
+  const session = new ShellSession({ device, transcript, asJson, waitsForQuiet: device.url === null || !isTerminal });
+  if (isTerminal && !asJson) greet(device);
+  transcript.isShown = true;
   try {
-    site.lock.start();
-    if (site.url === null) await session.quiet(interrupted.signal);
-    if (isTerminal) await runTerminal({ session, tape, keepsHistory: flags.history, interrupted });
+    device.lock.start();
+    if (device.url === null) await session.quiet(interrupted.signal);
+    if (isTerminal) await runTerminal({ session, transcript, keepsHistory: flags.history, interrupted });
     else await runScript(session, interrupted);
   } finally {
-    tape.isShown = false;
-    await site.stop();
+    transcript.isShown = false;
+    await device.stop();
   }
 }
 
-async function makeSite(
+async function makeDevice(
   flags: ShellFlags,
   signal: AbortSignal,
-  makeTape: (mac: Mac) => ShellTape,
-): Promise<ShellSite | null> {
-  const beginning = readBeginning(flags);
+  makeTranscript: (mac: Mac) => ShellTranscript,
+): Promise<ShellDevice | null> {
+  const initialState = readInitialState(flags);
   const isLive = [flags.gateway, flags.data, flags.secrets, flags.merchant, flags.token].some(
     (flag) => flag !== undefined,
   );
   if (!isLive) {
     if (flags.speed !== 1)
-      throw new LockgateError('input-shell', '--speed goes with --gateway: without one time jumps');
+      throw new LockgateError(
+        'input-shell',
+        '--speed goes with --gateway: without a gateway time does not pass by itself',
+      );
     const mac = fleetMacs(flags.seed, 1)[0] as Mac;
-    return virtualSite(beginning, readStart(flags.start ?? DEFAULT_START), makeTape(mac).told);
+    return virtualDevice(initialState, readStart(flags.start ?? DEFAULT_START), makeTranscript(mac).note);
   }
   if (flags.start !== undefined)
-    throw new LockgateError('input-shell', '--start goes without --gateway: a live lock begins now');
+    throw new LockgateError('input-shell', '--start can’t be used with --gateway: a live lock starts now');
   const none = { pace: 'everyday', bug: [], fault: [] } as const;
   const gateway = await findGateway({ ...flags, ...none, locks: 1 }, signal);
   const mac = gateway.macs[0];
   if (signal.aborted || mac === undefined) return null;
   const { address, url, startMs, client } = gateway;
   const line = { address, url, mac, secret: gateway.secrets.get(mac) ?? '', startMs, speed: flags.speed, client };
-  return liveSite(beginning, line, makeTape(mac).told);
+  return liveDevice(initialState, line, makeTranscript(mac).note);
 }
 
-function readBeginning({ settings, battery, seed }: ShellFlags): ShellBeginning {
+function readInitialState({ settings, battery, seed }: ShellFlags): ShellInitialState {
   const [part, ...more] = parseMix(settings);
   if (part === undefined || more.length > 0)
     throw new LockgateError(
       'input-shell',
-      `--settings is "${settings}": expected those of one lock, such as high+ride`,
+      `--settings is "${settings}": expected the settings of one lock, such as high+ride`,
     );
-  const { power = DEFAULT_POWER, batteryPercent = battery } = part.begins;
+  const { power = DEFAULT_POWER, batteryPercent = battery } = part.initial;
   return { seed, power, batteryPercent };
 }
 
@@ -100,8 +103,8 @@ function readStart(text: string): number {
   throw new LockgateError('input-shell', `--start is "${text}": expected ${DATE_EXPECTED}`);
 }
 
-function greet(site: ShellSite): void {
-  const where = site.url === null ? `it is ${toDate(site.nowMs()).slice(0, 16)}Z` : `at ${site.url}`;
-  note(`A lock, ${formatMac(site.mac)}; ${where}. Ctrl-D ends.`);
+function greet(device: ShellDevice): void {
+  const where = device.url === null ? `it is ${toDate(device.nowMs()).slice(0, 16)}Z` : `at ${device.url}`;
+  note(`A lock, ${formatMac(device.mac)}; ${where}. Press Ctrl-D to quit.`);
   note('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all.');
 }

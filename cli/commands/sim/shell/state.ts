@@ -1,13 +1,13 @@
-/** What the shell tells of its lock when it is asked: the state, what is due next, why a ping was sent. */
+/** What the shell shows of its lock: the state, what is due next, why a ping was sent. */
 
 import { POWER_MODEL, type TriggerRow } from '../../../../proto/power/model.js';
 import { effectiveRow, keepsConnection, nextWindowEdgeMs, rowOf } from '../../../../proto/power/step/reading.js';
 import type { StepState } from '../../../../proto/power/step/state.js';
 import type { PingUplink } from '../../../../proto/wire/ping.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import type { ShellSite } from './site.js';
+import type { ShellDevice } from './device.js';
 
-/** What is known of the lock, for programs; the text is made of it. */
+/** The lock's state for programs; the text is made from it. */
 export interface ShellState {
   readonly event: 'state';
   readonly at: string;
@@ -21,15 +21,15 @@ export interface ShellState {
   readonly sky: boolean;
   readonly connection: 'none' | 'open' | 'kept';
   readonly buffered: number;
-  /** What comes by itself, soonest first, RFC 3339. */
+  /** What is due by itself, soonest first, RFC 3339. */
   readonly due: readonly { readonly what: string; readonly at: string }[];
 }
 
-/** Asks the lock and its world. */
-export function stateOf(site: ShellSite): ShellState {
-  const { state } = site.lock;
-  const nowMs = site.nowMs();
-  const { position } = site.world.fixAt(nowMs);
+/** Reads the state of the lock and its world. */
+export function stateOf(device: ShellDevice): ShellState {
+  const { state } = device.lock;
+  const nowMs = device.nowMs();
+  const { position } = device.world.fixAt(nowMs);
   const keeps = keepsConnection(rowOf(POWER_MODEL, state.stateName), state.highWindow, nowMs);
   return {
     event: 'state',
@@ -48,25 +48,25 @@ export function stateOf(site: ShellSite): ShellState {
   };
 }
 
-/** The same for people. */
+/** The state for people. */
 export function stateLines(shown: ShellState): string[] {
   const { sentence } = rowOf(POWER_MODEL, shown.state as StepState['stateName']);
   const without = [...(shown.coverage ? [] : ['no coverage']), ...(shown.sky ? [] : ['no GPS'])];
   const place = `${shown.latitude.toFixed(5)},${shown.longitude.toFixed(5)}${shown.moving ? ', moving' : ''}`;
-  const kept = shown.buffered === 0 ? '' : `, ${shown.buffered} uplinks wait`;
+  const kept = shown.buffered === 0 ? '' : `, ${shown.buffered} uplinks waiting`;
   const rows: readonly (readonly [string, string])[] = [
     ['time', shown.at],
     ['state', sentence],
     ['lock', `${shown.lock_state}, battery ${shown.battery_percent} %`],
     ['place', [place, ...without].join(', ')],
     ['connection', `${shown.connection}${kept}`],
-    ...shown.due.map(({ what, at }): [string, string] => ['next', `${what} at ${spoken(at, shown.at)}`]),
+    ...shown.due.map(({ what, at }): [string, string] => ['next', `${what} at ${timeText(at, shown.at)}`]),
   ];
   return rows.map(([name, text]) => `${name.padEnd(11)} ${text}`);
 }
 
-/** The day only where it is another one. */
-function spoken(at: string, now: string): string {
+/** The time, with the day where it is another one. */
+function timeText(at: string, now: string): string {
   return at.slice(0, 10) === now.slice(0, 10) ? at.slice(11, 19) : `${at.slice(11, 19)} on ${at.slice(0, 10)}`;
 }
 
@@ -95,17 +95,17 @@ function dueOf(state: StepState, nowMs: number): { what: string; atMs: number }[
   return due.sort((one, other) => one.atMs - other.atMs);
 }
 
-/** Why a lock sent a ping: the trigger's row, and the state in which it was made. */
+/** Why the lock sent a ping: the trigger's row, and the state in which the ping was made. */
 export function whyText(ping: PingUplink | undefined): string {
   if (ping === undefined) return 'The lock has sent nothing yet.';
   const { kind, reason, batteryPercent } = ping.body;
   const { state } = effectiveRow(POWER_MODEL, ping.power, batteryPercent);
   const trigger = POWER_MODEL.triggers.find((row) => isOf(row, reason));
   if (trigger === undefined && kind === 'close_connection')
-    return `${reason}: nothing keeps the connection any more, or the lock falls silent; in ${state}.`;
-  if (trigger === undefined) return `${reason} is of no trigger of the lock’s own.`;
+    return `${reason}: nothing keeps the connection open any more, or the lock falls silent; in ${state}.`;
+  if (trigger === undefined) return `${reason} belongs to no trigger of the lock itself.`;
   const { trigger: name, starts, ends } = trigger;
-  return `${reason} is of ${name}: it starts when ${starts}, and ends: ${ends}. In ${state}.`;
+  return `${reason} belongs to the trigger ${name}: starts when ${starts}; ends: ${ends}. In ${state}.`;
 }
 
 function isOf({ cellularReason, gpsReason }: TriggerRow, reason: string): boolean {

@@ -1,18 +1,18 @@
-/** The shell's two ways of being spoken to: by a person at a terminal, or by a script, line by line. */
+/** The shell's input: a person at a terminal, or a script, line by line. */
 import { clearLine, createInterface, cursorTo, type Interface } from 'node:readline';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { note, oneLine, paint } from '../../../terminal/output.js';
 import { HISTORY_LINES, readHistory, writeHistory } from './history.js';
 import type { ShellSession } from './session.js';
-import type { ShellTape } from './tape.js';
+import type { ShellTranscript } from './transcript.js';
 import { completionsOf } from './words.js';
 
-/** As a shell has it that Ctrl-C ended: 128 and the signal's number. */
+/** The exit code of a program that Ctrl-C ended: 128 and the signal's number. */
 const INTERRUPTED = 130;
 
 /**
- * Reads lines from the standard input until its end, without prompts, and stops at the first that is wrong.
+ * Reads lines from the standard input until its end, without prompts, and stops at the first error.
  *
  * @throws LockgateError `input-…`, naming the line
  */
@@ -35,17 +35,17 @@ export async function runScript(session: ShellSession, interrupted: Interruption
   if (signal.aborted) process.exitCode = interrupted.exitCode;
 }
 
-/** What a terminal's shell is made of. */
+/** What the terminal's shell needs. */
 export interface TerminalOptions {
   readonly session: ShellSession;
-  readonly tape: ShellTape;
+  readonly transcript: ShellTranscript;
   readonly keepsHistory: boolean;
-  /** A polite kill ends it. */
+  /** A signal that ends it. */
   readonly interrupted: Interruption;
 }
 
-/** Asks a person for lines until Ctrl-D, `quit`, or Ctrl-C twice. What is wrong is told, and asked again. */
-export async function runTerminal({ session, tape, keepsHistory, interrupted }: TerminalOptions): Promise<void> {
+/** Reads lines from a person until Ctrl-D, `quit`, or Ctrl-C twice. Errors are shown, and the prompt returns. */
+export async function runTerminal({ session, transcript, keepsHistory, interrupted }: TerminalOptions): Promise<void> {
   const terminal = createInterface({
     input: process.stdin,
     output: process.stdout,
@@ -57,7 +57,7 @@ export async function runTerminal({ session, tape, keepsHistory, interrupted }: 
   });
   if (keepsHistory) terminal.on('history', (lines: string[]) => writeHistory(lines));
   const prompting = new Prompting(terminal);
-  tape.around = (show) => prompting.makeWay(show);
+  transcript.around = (show) => prompting.makeWay(show);
   interrupted.signal.addEventListener('abort', () => terminal.close(), { once: true });
   await new Promise<void>((resolve, reject) => {
     terminal.on('close', resolve);
@@ -65,16 +65,16 @@ export async function runTerminal({ session, tape, keepsHistory, interrupted }: 
     terminal.on('line', (line: string) => void prompting.take(line, session).catch(reject));
     prompting.ask();
   });
-  tape.around = (show) => show();
+  transcript.around = (show) => show();
   terminal.close();
   if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
 }
 
-/** Where the prompt stands, and what is under way. */
+/** The state of the prompt and of the line being carried out. */
 class Prompting {
   readonly #terminal: Interface;
-  /** What was typed ahead while a line is worked on. */
-  readonly #ahead: string[] = [];
+  /** Lines typed while another one is carried out. */
+  readonly #typedAhead: string[] = [];
   #working: AbortController | null = null;
   #isAsking = false;
   #wasInterrupted = false;
@@ -90,10 +90,10 @@ class Prompting {
 
   async take(line: string, session: ShellSession): Promise<void> {
     this.#wasInterrupted = false;
-    this.#ahead.push(line);
+    this.#typedAhead.push(line);
     if (this.#working !== null) return;
     this.#isAsking = false;
-    for (let next = this.#ahead.shift(); next !== undefined; next = this.#ahead.shift()) {
+    for (let next = this.#typedAhead.shift(); next !== undefined; next = this.#typedAhead.shift()) {
       this.#working = new AbortController();
       if (!(await this.#run(next, session, this.#working.signal))) {
         this.#terminal.close();
@@ -114,7 +114,7 @@ class Prompting {
     }
   }
 
-  /** Shows something above the prompt, with what is typed already left as it is. */
+  /** Shows something above the prompt, and keeps what has been typed. */
   makeWay(show: () => void): void {
     if (!this.#isAsking) {
       show();
@@ -126,10 +126,10 @@ class Prompting {
     this.#terminal.prompt(true);
   }
 
-  /** Ctrl-C ends a wait; otherwise it clears what is typed; on an empty line the second one ends the shell. */
+  /** Ctrl-C ends a wait; otherwise it clears the input; on an empty line a second one ends the shell. */
   interrupt(): void {
     if (this.#working !== null) {
-      this.#ahead.length = 0;
+      this.#typedAhead.length = 0;
       this.#working.abort();
       return;
     }
@@ -140,9 +140,9 @@ class Prompting {
       this.#terminal.close();
       return;
     }
-    if (isEmpty) note('Ctrl-C again, or Ctrl-D, ends the shell.');
+    if (isEmpty) note('Press Ctrl-C again, or Ctrl-D, to quit.');
     this.#wasInterrupted = isEmpty;
-    // Clears the line without a trace in the history.
+    // Clears the line without adding it to the history.
     this.#terminal.write(null, { ctrl: true, name: 'e' });
     this.#terminal.write(null, { ctrl: true, name: 'u' });
     this.ask();

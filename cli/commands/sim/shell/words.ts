@@ -1,7 +1,12 @@
-/** What can be typed in the shell: its own words beside the verbs, what completes a line, and what was likely meant. */
+/** The shell's language: its own words besides the verbs, completion, and suggestions for typing errors. */
 
-import { type DeviceEvent, parseDeviceEvent, VERBS, type Verb } from '../../../../firmware-sim/world/device-event.js';
-import { parseSpan } from '../../../../firmware-sim/world/span-words.js';
+import {
+  type DeviceEvent,
+  parseDeviceEvent,
+  VERBS,
+  type Verb,
+} from '../../../../firmware-sim/device-event/device-event.js';
+import { parseSpan } from '../../../../firmware-sim/device-event/quantity-text.js';
 import type { Milliseconds } from '../../../../proto/clock.js';
 import { nearest } from '../../../../proto/did-you-mean.js';
 import { ok, problem, type Result } from '../../../../proto/errors.js';
@@ -13,30 +18,30 @@ export interface ShellWord {
   readonly sentence: string;
 }
 
-/** Those that are no verbs. */
+/** The shell's own words. */
 export const SHELL_WORDS: readonly ShellWord[] = [
-  { word: 'state', forms: 'state', sentence: 'What the lock is in, where it is, what it does next and when.' },
-  { word: 'why', forms: 'why', sentence: 'Why the lock sent its last ping.' },
+  { word: 'state', forms: 'state', sentence: 'Shows the lock’s state, where it is, what it does next and when.' },
+  { word: 'why', forms: 'why', sentence: 'Explains why the lock sent its last ping.' },
   { word: 'save', forms: 'save FILE', sentence: 'Writes the trace so far (gzipped where the name ends in .gz).' },
-  { word: 'help', forms: 'help or help VERB', sentence: 'This list, or what may follow a verb.' },
-  { word: 'quit', forms: 'quit, exit or Ctrl-D', sentence: 'Ends.' },
+  { word: 'help', forms: 'help or help VERB', sentence: 'Shows this list, or the syntax of a verb.' },
+  { word: 'quit', forms: 'quit, exit or Ctrl-D', sentence: 'Ends the shell.' },
 ];
 
-/** The verbs that the shell takes: a phone is another device, with a credential of its own. */
+/** The verbs that the shell supports: a phone is another device, with its own credential. */
 export const SHELL_VERBS: readonly Verb[] = VERBS.filter(({ word }) => word !== 'phone');
 
-/** What was typed. */
+/** A typed line. */
 export type ShellLine =
   | { readonly type: 'nothing' }
   | { readonly type: 'own'; readonly word: ShellWord['word']; readonly rest: string }
   /** `span`: for how long time goes on after it; null until the lock is quiet. */
-  | { readonly type: 'happening'; readonly happening: DeviceEvent; readonly span: Milliseconds | null };
+  | { readonly type: 'device-event'; readonly event: DeviceEvent; readonly span: Milliseconds | null };
 
 const FOR_SPAN = /^(.+?)\s+for\s+([\d.]+\s*[a-z].*)$/i;
-/** Commands that a person may well want: each is typed with `by command`. */
+/** Useful commands for completion: each is typed with `by command`. */
 const COMMANDS = ['unlock', 'lock', 'siren 5 s', 'locate gps', 'locate cell', 'reset', 'mode HIGH', 'airplane on'];
 
-/** Reads a line. What is wrong is told with what was expected, or what was likely meant. */
+/** Parses a line. An error says what was expected, or suggests what was probably meant. */
 export function readShellLine(text: string): Result<ShellLine> {
   const line = text.replace(/^\s*#.*$/, '').trim();
   if (line === '') return ok({ type: 'nothing' });
@@ -47,11 +52,14 @@ export function readShellLine(text: string): Result<ShellLine> {
   const [, before, spanText = ''] = FOR_SPAN.exec(line) ?? [];
   const span = before === undefined ? undefined : parseSpan(spanText);
   if (before !== undefined && span === undefined)
-    return problem('shell', `${JSON.stringify(spanText)} is no span: expected one such as "for 30 s" or "for 10 min"`);
-  const happening = parseDeviceEvent(before ?? line);
-  if (happening.ok) return ok({ type: 'happening', happening: happening.value, span: span ?? null });
+    return problem(
+      'shell',
+      `${JSON.stringify(spanText)} is not a duration: expected one such as "for 30 s" or "for 10 min"`,
+    );
+  const event = parseDeviceEvent(before ?? line);
+  if (event.ok) return ok({ type: 'device-event', event: event.value, span: span ?? null });
   const meant = VERBS.some(({ word }) => word === typed) ? undefined : nearest(typed, WORDS)[0];
-  if (meant === undefined) return problem('shell', happening.error.message);
+  if (meant === undefined) return problem('shell', event.error.message);
   return problem('shell', `there is no verb ${JSON.stringify(first)}: did you mean ${meant}? ("help" lists all)`);
 }
 
@@ -61,7 +69,7 @@ function readOwn({ word, forms }: ShellWord, rest: string): Result<ShellLine> {
 }
 
 const WORDS: readonly string[] = [...SHELL_VERBS.map(({ word }) => word), ...SHELL_WORDS.map(({ word }) => word)];
-/** All lines that completion knows: the examples of each verb's forms. */
+/** All lines that completion knows: the examples of each verb's syntax. */
 const LINES: readonly string[] = [
   ...SHELL_VERBS.flatMap(({ word, forms }) => {
     const examples = forms.split(/,\s*or\s+|,\s*|\s+or\s+|;/).map((form) => form.trim());
@@ -71,7 +79,7 @@ const LINES: readonly string[] = [
   ...COMMANDS.map((command) => `${command} by command`),
 ];
 
-/** What the beginning of a line may become: its first word, or the whole line. */
+/** The completions of an incomplete line: of its first word, or of the whole line. */
 export function completionsOf(line: string): string[] {
   const begun = line.trimStart().replaceAll(/\s+/g, ' ').toLowerCase();
   if (!begun.includes(' '))

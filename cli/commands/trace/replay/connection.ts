@@ -1,7 +1,8 @@
 /**
- * One MQTT connection of a replayed lock (protocol.md §1), from its CONNECT to its end: it sends the bytes it is given
- * and tells how it went. It subscribes to nothing: a replayed lock can't carry out a command, so none shall be spent on
- * it.
+ * One MQTT connection of a replayed lock (protocol.md §1): it sends the given bytes and reports what happens. It does
+ * not subscribe: a replayed lock can't carry out commands, so the gateway must not send it any. This is not
+ * firmware-sim's MqttLink, which needs a subscription before it counts as connected, encodes uplinks itself, and
+ * reports neither the return code of a CONNACK nor each PUBACK as a promise.
  */
 import { connect as connectMqtt, type MqttClient } from 'mqtt';
 import { Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
@@ -15,21 +16,21 @@ export interface MqttTarget {
   readonly port: number;
 }
 
-/** What a lock connects as, and with. */
+/** The credentials of a lock. */
 export interface ReplayIdentity {
   readonly mac: Mac;
   readonly secret: string;
 }
 
-/** Why a CONNECT came to nothing. `code` is the CONNACK's return code; null where none came. */
+/** Why a CONNECT failed. `code` is the CONNACK's return code; null where there was none. */
 export interface ConnectTrouble {
   readonly message: string;
   readonly code: number | null;
 }
 
-/** How long a CONNECT may wait for its CONNACK, and an uplink for its PUBACK. */
+/** The timeout of a CONNECT for its CONNACK, and of an uplink for its PUBACK. */
 const ANSWER_ENDS_AFTER = Seconds(10);
-/** How long a DISCONNECT may take to be sent. */
+/** The timeout of a DISCONNECT. */
 const CLOSE_ENDS_AFTER = Seconds(1);
 
 export class ReplayConnection {
@@ -37,7 +38,7 @@ export class ReplayConnection {
   readonly #onLost: () => void;
   readonly #gone: Promise<void>;
   #phase: 'connecting' | 'up' | 'ending' | 'over' = 'connecting';
-  /** Told how the uplink in flight fared; one at a time, as a lock does it. */
+  /** Called with the outcome of the uplink in flight; there is one at a time, as in a lock. */
   #answer: ((isAcknowledged: boolean) => void) | null = null;
 
   private constructor(client: MqttClient, onLost: () => void) {
@@ -48,8 +49,8 @@ export class ReplayConnection {
   }
 
   /**
-   * Connects, unless the signal fires before. `onLost` is called once where the other side ends the connection without
-   * being asked or expected to.
+   * Connects, unless the signal fires first. `onLost` is called once if the other side ends the connection
+   * unexpectedly.
    */
   static open(
     { host, port }: MqttTarget,
@@ -90,7 +91,7 @@ export class ReplayConnection {
     return opened.finally(() => signal.removeEventListener('abort', giveUp));
   }
 
-  /** Sends one uplink at QoS 1. Resolves to whether its PUBACK came, in time and before the connection ended. */
+  /** Sends one uplink at QoS 1. Resolves to whether its PUBACK came in time, on this connection. */
   publish(bytes: Uint8Array): Promise<boolean> {
     if (this.#phase !== 'up') return Promise.resolve(false);
     return new Promise((resolve) => {
@@ -112,7 +113,7 @@ export class ReplayConnection {
     if (this.#phase === 'up') this.#phase = 'ending';
   }
 
-  /** Says DISCONNECT and resolves when the connection is gone; by force where that takes too long. */
+  /** Sends DISCONNECT and resolves when the connection is closed; by force where that takes too long. */
   async disconnect(): Promise<void> {
     if (this.#phase === 'over') return;
     this.#phase = 'ending';
@@ -122,7 +123,7 @@ export class ReplayConnection {
     force.cancel();
   }
 
-  /** Destroys the socket without a word and resolves when it is gone. */
+  /** Destroys the socket silently and resolves when it is closed. */
   async drop(): Promise<void> {
     if (this.#phase === 'over') return;
     this.#phase = 'ending';
@@ -133,14 +134,14 @@ export class ReplayConnection {
   #closed(): void {
     const isLost = this.#phase === 'up';
     this.#phase = 'over';
-    // Ends the client's own timers; its socket is gone already.
+    // Stops the client's timers; its socket is closed already.
     this.#client.end(true);
     if (isLost) this.#onLost();
     this.#answer?.(false);
   }
 }
 
-/** mqtt.js puts the CONNACK's return code, a number, where Node puts its error names. */
+/** mqtt.js puts the CONNACK's return code, a number, where Node puts its error codes. */
 function troubleOf(error: Error & { code?: unknown }): ConnectTrouble {
   const message = error.message === '' ? String(error.code) : error.message;
   return { message, code: typeof error.code === 'number' ? error.code : null };

@@ -1,7 +1,7 @@
 /**
- * Plays one lock's steps, one after the other: an uplink is answered before what follows it is done, as a lock keeps
- * one in flight. After trouble (a CONNECT refused, a connection lost, no PUBACK) nothing more is sent until the trace
- * connects the lock again: a replay makes up no connection that would hide the trouble.
+ * Replays one lock's steps in order: an uplink is answered before the next step, as a lock has one in flight. After an
+ * error (a refused CONNECT, a lost connection, no PUBACK) nothing more is sent until the trace connects the lock again:
+ * an extra connection would hide the error.
  */
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -11,66 +11,66 @@ import type { ReplayStep, SendStep } from './plan.js';
 import type { Deviation } from './report.js';
 import type { ReplayWatch } from './watch.js';
 
-/** How long the gateway may take to notice that a connection ended, before the lock connects again. */
+/** How long the gateway may take to notice the end of a connection before the lock connects again. */
 const NOTICED_WITHIN: Milliseconds = Seconds(2);
 
 /** What all locks of a replay share. */
-export interface Stage {
+export interface ReplayContext {
   readonly target: MqttTarget;
   readonly watch: ReplayWatch;
-  /** Nothing more is begun once it fires. */
+  /** No step starts once it fires. */
   readonly signal: AbortSignal;
   readonly counts: { connections: number; sent: number; acknowledged: number };
   readonly differences: Deviation[];
-  /** What makes going on pointless. */
+  /** Reports an error that makes the rest pointless. */
   readonly fail: (error: Error) => void;
 }
 
 export class ReplayLock {
-  readonly #stage: Stage;
+  readonly #context: ReplayContext;
   readonly #identity: ReplayIdentity;
-  readonly #spelled: string;
+  readonly #macText: string;
   #connection: ReplayConnection | null = null;
-  /** The one that the next connection takes over. */
-  #left: ReplayConnection | null = null;
-  /** Connections of ours that have ended. */
+  /** The connection that the next one takes over. */
+  #abandoned: ReplayConnection | null = null;
+  /** How many connections of this lock have ended. */
   #ended = 0;
   #line = 0;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(stage: Stage, identity: ReplayIdentity) {
-    this.#stage = stage;
+  constructor(context: ReplayContext, identity: ReplayIdentity) {
+    this.#context = context;
     this.#identity = identity;
-    this.#spelled = formatMac(identity.mac);
+    this.#macText = formatMac(identity.mac);
   }
 
-  /** Plays the step when those before it are done. Resolves when it is done itself; never rejects. */
+  /** Replays the step when those before it are done. Resolves when it is done; never rejects. */
   take(step: ReplayStep): Promise<void> {
-    this.#work = this.#work.then(() => this.#play(step)).catch((error: Error) => this.#stage.fail(error));
+    this.#work = this.#work.then(() => this.#play(step)).catch((error: Error) => this.#context.fail(error));
     return this.#work;
   }
 
-  /** Ends what is still connected, in good order; what is under way is not waited for once the signal has fired. */
+  /** Closes what is still connected. Once the signal has fired, steps in progress are not waited for. */
   async end(): Promise<void> {
-    if (this.#stage.signal.aborted) await this.#connection?.disconnect();
+    if (this.#context.signal.aborted) await this.#connection?.disconnect();
     await this.#work;
-    await this.#left?.drop();
+    await this.#abandoned?.drop();
     await this.#close((connection) => connection.disconnect());
   }
 
   async #play(step: ReplayStep): Promise<void> {
-    if (this.#stage.signal.aborted) return;
+    if (this.#context.signal.aborted) return;
     this.#line = step.line;
     if (step.do === 'connect') await this.#connect();
     else if (step.do === 'send') await this.#send(step);
     else if (step.do === 'close') await this.#close((connection) => connection.disconnect());
     else if (step.do === 'drop') await this.#close((connection) => connection.drop());
-    else this.#leave();
+    else this.#abandon();
   }
 
   async #connect(): Promise<void> {
-    if (this.#connection !== null) this.#leave();
-    const { target, counts, signal } = this.#stage;
+    if (this.#connection !== null) this.#abandon();
+    const { target, counts, signal } = this.#context;
     const opened = await ReplayConnection.open(target, this.#identity, signal, () => this.#lost());
     if (!opened.ok) {
       this.#refused(opened.error);
@@ -78,14 +78,14 @@ export class ReplayLock {
     }
     counts.connections += 1;
     this.#connection = opened.value;
-    if (this.#left === null) return;
+    if (this.#abandoned === null) return;
     await this.#noticedEnd();
-    await this.#left.drop();
-    this.#left = null;
+    await this.#abandoned.drop();
+    this.#abandoned = null;
   }
 
   #refused({ message, code }: ConnectTrouble): void {
-    const { counts, target, fail } = this.#stage;
+    const { counts, target, fail } = this.#context;
     if (code === null && counts.connections === 0) {
       const where = `${target.host}:${target.port}`;
       fail(new LockgateError('gateway-down', `no MQTT at ${where} (${message}). Name the right one with --mqtt`));
@@ -95,7 +95,7 @@ export class ReplayLock {
   }
 
   async #send(step: SendStep): Promise<void> {
-    const { counts } = this.#stage;
+    const { counts } = this.#context;
     const connection = this.#connection;
     if (connection === null) {
       this.#differ('unsent', 'the uplink was not sent, because the lock’s connection was refused or lost');
@@ -118,17 +118,19 @@ export class ReplayLock {
     await this.#noticedEnd();
   }
 
-  /** So that the gateway sees one connection end before the next begins, as it was in the trace. */
+  /**
+   * Waits until the gateway has seen the connection end, so that it does before the next one starts, as in the trace.
+   */
   async #noticedEnd(): Promise<void> {
     this.#ended += 1;
     const count = this.#ended;
-    if (this.#stage.signal.aborted) return;
-    await this.#stage.watch.until(() => this.#stage.watch.disconnectsOf(this.#spelled) >= count, NOTICED_WITHIN);
+    if (this.#context.signal.aborted) return;
+    await this.#context.watch.until(() => this.#context.watch.disconnectsOf(this.#macText) >= count, NOTICED_WITHIN);
   }
 
-  #leave(): void {
+  #abandon(): void {
     this.#connection?.expectEnd();
-    this.#left = this.#connection;
+    this.#abandoned = this.#connection;
     this.#connection = null;
   }
 
@@ -139,8 +141,8 @@ export class ReplayLock {
   }
 
   #differ(kind: Deviation['kind'], message: string): void {
-    // What an interruption cuts off is no difference.
-    if (this.#stage.signal.aborted) return;
-    this.#stage.differences.push({ line: this.#line, mac: this.#spelled, kind, message });
+    // An interruption causes no differences.
+    if (this.#context.signal.aborted) return;
+    this.#context.differences.push({ line: this.#line, mac: this.#macText, kind, message });
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What a replay will do, made from a trace before anything is sent: so a file that can't be read, or an uplink that
- * can't be encoded, costs no lock a connection. The plan is pure but for the reading of the file.
+ * Plans a replay of a trace before anything is sent, so that a file that can't be read, or an uplink that can't be
+ * encoded, is found before any lock connects. Pure, except for reading the file.
  *
- * It also holds what the rules say of the trace. Twice, because a gateway knows neither the trace's header nor its
- * commands: once with them, as `trace check` does it, and once with nothing but the bytes that will be sent.
+ * The plan also has the rules' findings about the trace, twice, because a gateway knows neither the trace's header nor
+ * its commands: once with them, as `trace check` does it, and once from the bytes that will be sent only.
  */
 
 import { LockgateError } from '../../../../proto/errors.js';
@@ -17,10 +17,10 @@ import type { Uplink } from '../../../../proto/wire/ping.js';
 import { isDatable } from '../../../../proto/wire/ping-json.js';
 import { readTraceFile } from '../trace-file.js';
 
-/** The most that is played of one file: a plan is kept in memory, at some 300 bytes a step. */
+/** The most steps of one file: a plan is held in memory, at some 300 bytes a step. */
 const STEPS_MOST = 1_000_000;
 
-/** The greatest number of a boot that the wire can carry. */
+/** The greatest boot number that the wire can carry. */
 const BOOT_MOST = 2 ** 32 - 1;
 
 interface OfLine {
@@ -36,7 +36,7 @@ export interface SendStep extends OfLine {
   readonly bytes: Uint8Array;
 }
 
-/** `close` says DISCONNECT, `drop` destroys the socket, `leave` waits for the next connection to take over. */
+/** `close` sends DISCONNECT, `drop` destroys the socket, `leave` lets the next connection take over. */
 export type EndStep = OfLine & { readonly do: 'close' | 'drop' | 'leave' };
 
 export type ReplayStep = SendStep | EndStep | (OfLine & { readonly do: 'connect' });
@@ -47,13 +47,13 @@ export interface ReplayPlan {
   readonly steps: readonly ReplayStep[];
   /** The locks that have steps. */
   readonly macs: ReadonlySet<Mac>;
-  /** As `trace check` says it, phones left out. */
+  /** The result of `trace check`, phones left out. */
   readonly checked: TraceCheck;
-  /** What the same rules say of the bytes alone, without header and commands. */
+  /** The result of the same rules from the bytes only, without header and commands. */
   readonly bare: TraceCheck;
-  /** What of the trace is not played. */
+  /** Events that are not replayed. */
   readonly leftOut: { readonly phoneEvents: number; readonly commands: number };
-  /** Connections for uplinks that the trace has outside of one. */
+  /** Connections made for uplinks that the trace has outside of one. */
   readonly ownConnections: number;
 }
 
@@ -81,7 +81,7 @@ class Planner {
   readonly #macs = new Set<Mac>();
   /** The locks that are connected at this point of the trace. */
   readonly #connected = new Set<Mac>();
-  /** Those of the header that are connected before the first event. */
+  /** Locks that are connected before the first event, by the header. */
   readonly #connectedBefore = new Set<Mac>();
   #phoneEvents = 0;
   #commands = 0;
@@ -123,7 +123,7 @@ class Planner {
         this.#send(event, line, raw);
         break;
       case 'gateway':
-        // No connection outlives the gateway: its start without an end before is that of one that had crashed.
+        // No connection survives the gateway: a start without a stop before it follows a crash.
         for (const mac of [...this.#connected]) this.#disconnect(mac, 'gateway', event.atMs, line);
         break;
       case 'command':
@@ -156,7 +156,7 @@ class Planner {
     }
     const bytes = raw ?? this.#encode(event.uplink, line);
     const { boot, sequence } = event.uplink;
-    // The wire rounds, and what it rounds to is what the gateway judges.
+    // The wire rounds values, and the gateway judges the rounded ones.
     const sent = decodeUplink(bytes);
     if (sent.ok) this.#bare.judge({ ...event, uplink: sent.value } as TracePing | TraceAck, line);
     this.#step({ do: 'send', mac, atMs, line, boot, sequence, bytes });
@@ -174,14 +174,14 @@ class Planner {
   #step(step: ReplayStep): void {
     if (this.#steps.length >= STEPS_MOST) {
       const most = STEPS_MOST.toLocaleString('en-US');
-      throw new LockgateError('input-trace', `${this.#file} has more than ${most} events to play: cut it in parts`);
+      throw new LockgateError('input-trace', `${this.#file} has more than ${most} events to replay: split it`);
     }
     this.#steps.push(step);
     this.#macs.add(step.mac);
   }
 }
 
-/** What we can't make a gateway do (end a connection) is done in the way that leaves no trace of its own. */
+/** We can't make a gateway end a connection: this is done in the way that leaves no finding. */
 const END_BY_CAUSE: Readonly<Record<DisconnectCause, EndStep['do']>> = {
   closed: 'close',
   dropped: 'drop',
@@ -190,15 +190,15 @@ const END_BY_CAUSE: Readonly<Record<DisconnectCause, EndStep['do']>> = {
   gateway: 'close',
 };
 
-/** What `--as-now` changes: every time by one span, every boot of a lock by one number. */
+/** The changes of `--as-now`: a shift of all times, and one of each lock's boots. */
 export interface Renaming {
   readonly shiftMs: number;
   readonly bootShifts: ReadonlyMap<Mac, number>;
 }
 
 /**
- * The same plan with other times and boots. A time that is outside the years 1970–9999, or would leave them, stays, as
- * broken clocks do. What the bytes carry beyond the fields of this build is lost: they are encoded anew.
+ * The same plan with other times and boots. A time outside the years 1970–9999, or that would leave them, stays, as
+ * broken clocks do. Fields that this build does not know are lost, since the uplinks are encoded again.
  *
  * @throws LockgateError `input-as-now` where a boot would no longer fit the wire
  */
@@ -228,7 +228,7 @@ export function lowestBoots(plan: ReplayPlan): Map<Mac, number> {
   return lowest;
 }
 
-/** A finding's place: where it stands in the file, and which rule found it. */
+/** Identifies a finding: its line and its rule. */
 export function placeOf({ line, mac, rule }: TraceFinding): string {
   return `${line} ${mac} ${rule}`;
 }

@@ -1,24 +1,27 @@
 /**
- * Plays a plan: hands each step to its lock when it is due. Locks play side by side, and each keeps its own order.
+ * Replays a plan: gives each step to its lock when it is due. Locks are replayed in parallel, each in its own order.
  */
 import { monotonicMs, systemClock } from '../../../../proto/clock.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
-import { ReplayLock, type Stage } from './lock.js';
+import { type ReplayContext, ReplayLock } from './lock.js';
 import type { ReplayPlan } from './plan.js';
 import type { Secrets } from './secrets.js';
 
-/** Steps that are begun and not done; past it the replay falls behind rather than pile up. */
+/** The most steps in progress; past it the replay falls behind instead of queueing more. */
 const UNDER_WAY_MOST = 1_000;
 
-/** How many times as fast as the trace; `max` waits for nothing but the gateway. */
+/** The speed relative to the trace; `max` waits only for the gateway. */
 export type ReplaySpeed = number | 'max';
 
-/** See the head of this file. `onStep` is told how many steps are done. Every connection is closed when it resolves. */
+/**
+ * See the head of this file. `onStep` is called with the number of finished steps. All connections are closed when it
+ * resolves.
+ */
 export async function playReplay(
   plan: ReplayPlan,
   secrets: Secrets,
   speed: ReplaySpeed,
-  stage: Stage,
+  context: ReplayContext,
   onStep: (done: number) => void,
 ): Promise<void> {
   const locks = new Map<Mac, ReplayLock>();
@@ -27,12 +30,12 @@ export async function playReplay(
   const underWay = new Set<Promise<void>>();
   let done = 0;
   for (const step of plan.steps) {
-    if (speed !== 'max') await pause((step.atMs - startMs) / speed - (monotonicMs() - startedAt), stage.signal);
+    if (speed !== 'max') await pause((step.atMs - startMs) / speed - (monotonicMs() - startedAt), context.signal);
     if (underWay.size >= UNDER_WAY_MOST) await Promise.race(underWay);
-    if (stage.signal.aborted) break;
+    if (context.signal.aborted) break;
     let lock = locks.get(step.mac);
     if (lock === undefined) {
-      lock = new ReplayLock(stage, { mac: step.mac, secret: secrets.get(step.mac) as string });
+      lock = new ReplayLock(context, { mac: step.mac, secret: secrets.get(step.mac) as string });
       locks.set(step.mac, lock);
     }
     const work = lock.take(step).then(() => {
@@ -45,7 +48,7 @@ export async function playReplay(
   await Promise.all([...locks.values()].map((lock) => lock.end()));
 }
 
-/** Resolves after `delay`, at once where there is none, or when the signal fires. */
+/** Resolves after `delay`, at once where that is not positive, or when the signal fires. */
 async function pause(delay: number, signal: AbortSignal): Promise<void> {
   if (delay <= 0 || signal.aborted) return;
   await new Promise<void>((resolve) => {

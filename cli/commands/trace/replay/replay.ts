@@ -1,6 +1,6 @@
 /**
- * What `lockgate trace replay` does: a trace against a running gateway, over real MQTT, and what the gateway makes of
- * it against what the rules say of the file.
+ * `lockgate trace replay`: replays a trace against a running gateway over MQTT, and compares the gateway's findings
+ * with those of the rules about the file.
  */
 import { setMaxListeners } from 'node:events';
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
@@ -12,7 +12,7 @@ import type { Interruption } from '../../../terminal/interrupt.js';
 import { note, printJson } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
 import type { MqttTarget } from './connection.js';
-import type { Stage } from './lock.js';
+import type { ReplayContext } from './lock.js';
 import { lowestBoots, type ReplayPlan, readReplayPlan, renamed } from './plan.js';
 import { playReplay, type ReplaySpeed } from './player.js';
 import { compareWithGateway, type Deviation, printReplay, type ReplayReport } from './report.js';
@@ -29,11 +29,11 @@ export interface ReplayFlags extends ConnectionFlags {
   readonly asNow?: boolean;
 }
 
-/** How long the gateway may take to tell of uplinks that it has acknowledged. */
-const TOLD_WITHIN = Seconds(3);
-/** What a connection's end leads to is found a commit later, and no event says when all has been found. */
+/** How long the gateway may take to report uplinks that it has acknowledged. */
+const REPORTED_WITHIN = Seconds(3);
+/** Findings about the end of a connection are made one commit later, and no event says that all have been made. */
 const FINDINGS_SETTLE: Milliseconds = 250;
-/** Listeners to the end of a replay beside those of its locks. */
+/** Listeners to the end of a replay besides those of its locks. */
 const OTHER_LISTENERS = 10;
 
 interface Status {
@@ -42,7 +42,7 @@ interface Status {
 }
 
 /**
- * Replays the file and prints what differed; the exit code becomes 1 where something did, 130 at Ctrl-C.
+ * Replays the file and prints the differences; the exit code becomes 1 where there are any, 130 at Ctrl-C.
  *
  * @throws LockgateError as {@link runReplay}
  */
@@ -60,7 +60,7 @@ export async function replayTrace(file: string, flags: ReplayFlags, interrupted:
 /**
  * Replays the file; null where it was interrupted.
  *
- * @throws LockgateError `input-…` for a file or a flag, or what keeps the gateway from being reached
+ * @throws LockgateError `input-…` for a file or a flag, or the reason why the gateway can't be reached
  */
 export async function runReplay(
   file: string,
@@ -68,7 +68,7 @@ export async function runReplay(
   interrupted: Interruption,
 ): Promise<ReplayReport | null> {
   if (flags.secrets === undefined && !flags.provision)
-    throw new LockgateError('input-secrets', 'locks prove who they are: give --secrets FILE.csv or --provision');
+    throw new LockgateError('input-secrets', 'locks need secrets: give --secrets FILE.csv or --provision');
   const known = flags.secrets === undefined ? undefined : readSecrets(flags.secrets);
   const read = await readReplayPlan(file);
   if (known !== undefined) needSecrets(known, read.macs, flags.secrets as string);
@@ -81,15 +81,15 @@ export async function runReplay(
   return await playAndCompare({ plan, client, target, secrets, speed: flags.speed, interrupted });
 }
 
-/** A gateway that listens on every address is reached where its operator's interface is. */
+/** A gateway that listens on every address is reached at the host of its operator's interface. */
 function targetOf({ mqtt: { host, port } }: Status, operatorHost: string): MqttTarget {
   const isEvery = host === '0.0.0.0' || host === '::';
   return { host: (isEvery ? operatorHost : host).replace(/^\[|\]$/g, ''), port };
 }
 
 /**
- * The first event becomes now, by the gateway's clock. A lock whose lowest boot is not above the highest one that the
- * gateway has of it gets all its boots raised by the same number, so that the lowest is the next.
+ * The first event becomes now, by the gateway's clock. A lock whose lowest boot is not above the highest that the
+ * gateway has gets all its boots raised by the same number, so that the lowest is the next.
  */
 async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<ReplayPlan> {
   const { devices } = await client.get<{ devices: { mac: string }[] }>('/devices');
@@ -129,20 +129,20 @@ async function playAndCompare(replay: Replay): Promise<ReplayReport | null> {
   };
   void interrupted.happened.then(() => stop.abort());
   void watch.ended.then(() => {
-    fail(new LockgateError('gateway-down', 'the gateway ended its stream of events, so what it made of it is unknown'));
+    fail(new LockgateError('gateway-down', 'the gateway ended its stream of events, so its findings are unknown'));
   });
   const differences: Deviation[] = [];
   const counts = { connections: 0, sent: 0, acknowledged: 0 };
   try {
     await play(replay, { target, watch, signal: stop.signal, counts, differences, fail });
-    if (!stop.signal.aborted) await settle(watch, counts.acknowledged, plan.checked.findings().length);
+    if (!stop.signal.aborted) await waitForReports(watch, counts.acknowledged, plan.checked.findings().length);
   } finally {
     listening.abort();
   }
   if (interrupted.signal.aborted) return null;
   if (failure !== undefined) throw failure;
-  const untold = counts.acknowledged - watch.told;
-  if (untold > 0) differences.push(untoldOf(untold));
+  const unreported = counts.acknowledged - watch.reported;
+  if (unreported > 0) differences.push(unreportedOf(unreported));
   const compared = compareWithGateway(plan, watch);
   differences.push(...compared.differences);
   return {
@@ -157,32 +157,33 @@ async function playAndCompare(replay: Replay): Promise<ReplayReport | null> {
   };
 }
 
-async function play({ plan, secrets, speed, interrupted }: Replay, stage: Stage): Promise<void> {
+async function play({ plan, secrets, speed, interrupted }: Replay, context: ReplayContext): Promise<void> {
   let done = 0;
   const total = plan.steps.length.toLocaleString('en-US');
   const progress = new ProgressLine(() => `${done.toLocaleString('en-US')} of ${total} events`);
   try {
-    await playReplay(plan, secrets, speed, stage, (count) => {
+    await playReplay(plan, secrets, speed, context, (count) => {
       done = count;
     });
   } finally {
     progress.end();
   }
-  if (interrupted.signal.aborted) note(`Interrupted: ${done.toLocaleString('en-US')} of ${total} events were played.`);
+  if (interrupted.signal.aborted)
+    note(`Interrupted: ${done.toLocaleString('en-US')} of ${total} events were replayed.`);
 }
 
-/** Lets the gateway tell what it has left to tell: all that was acknowledged, and as many findings as there may be. */
-async function settle(watch: ReplayWatch, acknowledged: number, findings: number): Promise<void> {
-  await watch.until(() => watch.told >= acknowledged, TOLD_WITHIN);
+/** Waits until the gateway has reported all acknowledged uplinks, and as many findings as there may be. */
+async function waitForReports(watch: ReplayWatch, acknowledged: number, findings: number): Promise<void> {
+  await watch.until(() => watch.reported >= acknowledged, REPORTED_WITHIN);
   await watch.until(() => watch.findings.length >= findings, FINDINGS_SETTLE);
 }
 
-function untoldOf(count: number): Deviation {
-  const message = `${count} uplinks were acknowledged, and the gateway told of no such: is --mqtt another gateway’s?`;
+function unreportedOf(count: number): Deviation {
+  const message = `${count} acknowledged uplinks were not reported by the gateway: is --mqtt that of another gateway?`;
   return { line: null, mac: null, kind: 'untold', message };
 }
 
-/** The gateway tells operators why it refused a CONNECT. */
+/** The gateway gives operators the reason why it refused a CONNECT. */
 function withReason(deviation: Deviation, watch: ReplayWatch): Deviation {
   if (deviation.kind !== 'refused') return deviation;
   const why = watch.refusals.get((deviation.mac ?? '').replaceAll(':', ''));

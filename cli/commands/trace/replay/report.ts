@@ -1,10 +1,9 @@
 /**
- * What a replay showed: where the gateway did other than the trace says, and what may well differ and is told all the
- * same.
+ * The result of a replay: differences between the gateway and the trace, and notes about what may legitimately differ.
  *
- * Findings are compared by lock, rule and uplink. Only those of rules that rest on content count: what rests on the
- * time of receipt, on connections or on time passing differs with the speed and the day. And of those that count, one
- * that comes and goes with the trace's header or commands, which a gateway does not get to see, is a note.
+ * Findings are compared by lock, rule and uplink. Only those of rules about content count: findings about the time of
+ * receipt, connections or the passing of time depend on the speed and the day. Of those that count, one that depends on
+ * the trace's header or commands, which a gateway does not see, is a note.
  */
 
 import { type RuleName, ruleRow } from '../../../../proto/power/rules.js';
@@ -14,9 +13,9 @@ import { oneLine, paint, print } from '../../../terminal/output.js';
 import { placeOf, type ReplayPlan, type SendStep } from './plan.js';
 import type { ReplayWatch, SeenFinding } from './watch.js';
 
-/** Something that went otherwise. */
+/** A difference or a note. */
 export interface Deviation {
-  /** Of the trace; null where it belongs to none. */
+  /** Its line in the trace; null where it has none. */
   readonly line: number | null;
   readonly mac: string | null;
   readonly kind:
@@ -46,10 +45,10 @@ export interface ReplayReport {
   readonly notes: readonly Deviation[];
 }
 
-/** Lines of each kind that are printed; JSON has all. */
+/** The most lines of each kind that are printed; JSON has all. */
 const PRINTED_MOST = 100;
 
-/** Differences and notes of what the gateway took and found. */
+/** Differences and notes about what the gateway took and found. */
 export function compareWithGateway(
   plan: ReplayPlan,
   watch: ReplayWatch,
@@ -77,7 +76,7 @@ export function compareWithGateway(
   for (const { key, finding, uplink } of expected.checked) {
     if (seen.has(key)) continue;
     const { mac, rule, line } = finding;
-    // An uplink that did not arrive is told of as such, and one that was there before was judged then.
+    // A missing uplink is reported as such, and one that the gateway had before was judged then.
     if (uplink !== null && (!watch.hasTaken(mac, uplink) || watch.hadBefore(mac, uplink))) continue;
     const message = `trace check finds ${rule}, the gateway did not: ${finding.message}`;
     const isNote = !restsOnContent(rule) || !expected.isSure(finding);
@@ -94,7 +93,7 @@ function keyOf(mac: string, rule: string, uplink: SeenFinding['uplink']): string
   return uplink === null ? `${mac} ${rule}` : `${mac} ${rule} ${uplink.boot} ${uplink.sequence}`;
 }
 
-/** What the rules say of the trace, by the names of uplinks rather than by lines. */
+/** The rules' findings about the trace, by uplink key instead of line. */
 class ExpectedFindings {
   readonly checked: { key: string; finding: TraceFinding; uplink: SendStep | null }[] = [];
   readonly #sends = new Map<number, SendStep>();
@@ -114,7 +113,7 @@ class ExpectedFindings {
       this.#checkedKeys.add(key);
       this.checked.push({ key, finding, uplink: this.#sends.get(finding.line) ?? null });
     }
-    // A gateway tells of a finding when it is made, and late data may explain it away later.
+    // A gateway reports a finding when it is made, and late data may withdraw it later.
     for (const finding of checked.withdrawn()) this.#checkedKeys.add(this.#keyOf(finding));
     for (const finding of [...bare.findings(), ...bare.withdrawn()]) this.#possibleKeys.add(this.#keyOf(finding));
     this.#barePlaces = new Set(bare.findings().map(placeOf));
@@ -128,12 +127,12 @@ class ExpectedFindings {
     return this.#checkedKeys.has(key);
   }
 
-  /** Whether the bytes alone, without header and commands, lead to it. */
+  /** Whether the bytes only, without header and commands, lead to it. */
   isPossible(key: string): boolean {
     return this.#possibleKeys.has(key);
   }
 
-  /** Whether it needs nothing but the bytes. */
+  /** Whether it depends on the bytes only. */
   isSure(finding: TraceFinding): boolean {
     return this.#barePlaces.has(placeOf(finding));
   }
@@ -150,7 +149,7 @@ function quarantinedOf(plan: ReplayPlan, { quarantined }: ReplayWatch): Deviatio
     if (step.do === 'send') lines.set(`${formatMac(step.mac)} ${base64Of(step.bytes)}`, step.line);
   return quarantined.map(({ mac, message, raw }) => {
     const line = lines.get(`${mac} ${raw}`) ?? null;
-    return { line, mac, kind: 'quarantined', message: `the gateway put the uplink in quarantine: ${message}` };
+    return { line, mac, kind: 'quarantined', message: `the gateway quarantined the uplink: ${message}` };
   });
 }
 
@@ -160,14 +159,14 @@ function base64Of(bytes: Uint8Array): string {
 
 function leftOutOf({ leftOut, ownConnections }: ReplayPlan, watch: ReplayWatch): Deviation[] {
   const notes: Deviation[] = [];
-  const tell = (kind: Deviation['kind'], count: number, noun: string, rest: string): void => {
+  const add = (kind: Deviation['kind'], count: number, noun: string, rest: string): void => {
     if (count > 0) notes.push({ line: null, mac: null, kind, message: `${plural(count, noun)} ${rest}` });
   };
-  tell('left-out', leftOut.phoneEvents, 'event', 'of phones left out: a replay has no phone credentials');
-  tell('left-out', leftOut.commands, 'command', 'left out: a replay plays locks, not operators');
-  tell('left-out', ownConnections, 'connection', 'made for uplinks that the trace has outside of one');
+  add('left-out', leftOut.phoneEvents, 'event', 'of phones left out: a replay has no credentials of phones');
+  add('left-out', leftOut.commands, 'command', 'left out: a replay has no operator');
+  add('left-out', ownConnections, 'connection', 'made for uplinks that the trace has outside of one');
   const known = watch.hadBeforeCount;
-  tell('known', known, 'uplink', 'known to the gateway before, which judged them then (--as-now gives new names)');
+  add('known', known, 'uplink', 'known to the gateway before, which judged them then (--as-now gives new numbers)');
   return notes;
 }
 
@@ -183,7 +182,7 @@ export function printReplay({ file, mqtt, locks, connections, uplinks, differenc
   print(`${paint('bold', oneLine(file))}: ${played} to ${mqtt}${answered}`);
   printList(differences, 'red');
   printList(notes, 'dim');
-  if (differences.length === 0) print(paint('green', 'The gateway did what the trace says.'));
+  if (differences.length === 0) print(paint('green', 'No difference: the gateway agrees with the trace.'));
   else print(paint('red', `${plural(differences.length, 'difference')}.`));
 }
 

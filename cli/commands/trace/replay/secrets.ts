@@ -1,25 +1,25 @@
 /**
- * What replayed locks prove themselves with: from a file, or made for the occasion through the operator's interface.
- * No message repeats a secret.
+ * The secrets of replayed and simulated locks: read from a file, or created through the operator's interface. No
+ * message contains a secret.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { GatewayClient } from '../../../client.js';
 
-/** Some 100,000 locks. */
+/** Enough for some 100,000 locks. */
 const SECRETS_BYTES = 8 * 1024 * 1024;
 
-/** The longest secret that is taken; ours have 43 characters. */
+/** The longest secret that is accepted; the gateway's have 43 characters. */
 const SECRET_CHARACTERS = 256;
 
-/** Locks that a message names. */
+/** How many locks a message names. */
 const NAMED_MOST = 3;
 
 export type Secrets = ReadonlyMap<Mac, string>;
 
 /**
- * Reads `mac,secret` lines. A first line of just these two words is a header; empty lines are passed over.
+ * Reads `mac,secret` lines. A first line with just these two words is a header; empty lines are ignored.
  *
  * @throws LockgateError `input-secrets` with file and line for one that can't be read
  */
@@ -37,8 +37,8 @@ export function readSecrets(file: string): Secrets {
     if (!mac.ok) throw refuse(mac.error.message);
     const secret = cell(line.slice(comma + 1));
     if (secret === '' || secret.length > SECRET_CHARACTERS || /[",]/.test(secret))
-      throw refuse(`the secret is empty or no secret: expected 1 to ${SECRET_CHARACTERS} characters after the comma`);
-    if (secrets.has(mac.value)) throw refuse(`${formatMac(mac.value)} stands twice: expected each lock once`);
+      throw refuse(`the secret is empty or invalid: expected 1 to ${SECRET_CHARACTERS} characters after the comma`);
+    if (secrets.has(mac.value)) throw refuse(`${formatMac(mac.value)} is listed twice: expected each lock once`);
     secrets.set(mac.value, secret);
   }
   return secrets;
@@ -66,10 +66,10 @@ export function needSecrets(secrets: Secrets, macs: ReadonlySet<Mac>, file: stri
   if (missing.length > 0) throw new LockgateError('input-secrets', `${file} has no secret for ${listed(missing)}`);
 }
 
-/** Secrets that are changed at once: the gateway puts what comes together into one transaction. */
+/** Concurrent rotations: the gateway puts concurrent ones into one transaction. */
 const ROTATED_AT_ONCE = 32;
 
-/** Locks that are added with one call: all of them or none. Far below what the gateway takes. */
+/** How many locks are added with one call, atomically. Far below the gateway's limit. */
 const ADDED_AT_ONCE = 5_000;
 
 interface DeviceJson {
@@ -78,10 +78,10 @@ interface DeviceJson {
 }
 
 /**
- * Adds the locks that the gateway does not know, as simulated ones, and gives those that are simulated a new secret.
- * Nothing is done where one of them is a real lock: a new secret would cut it off.
+ * Adds unknown locks as simulated ones, and gives known simulated ones a new secret. Nothing is changed where one of
+ * them is a real lock, which a new secret would disconnect.
  *
- * @throws LockgateError `input-provision` for a real lock, or what the gateway says
+ * @throws LockgateError `input-provision` for a real lock, or the gateway's error
  */
 export async function provision(
   client: GatewayClient,
@@ -96,7 +96,7 @@ export async function provision(
     const are = `${listed(real)} ${real.length === 1 ? 'is' : 'are'}`;
     throw new LockgateError(
       'input-provision',
-      `${are} not simulated, and a new secret would cut a real lock off: give --secrets instead`,
+      `${are} not simulated, and a new secret would disconnect a real lock: give --secrets instead`,
     );
   }
   const secrets = new Map<Mac, string>();
@@ -110,7 +110,7 @@ export async function provision(
   return secrets;
 }
 
-/** Where secrets are put, and what ends the work early. */
+/** Where secrets are collected, and the signal that ends the work early. */
 interface Keeping {
   readonly secrets: Map<Mac, string>;
   readonly signal: AbortSignal;

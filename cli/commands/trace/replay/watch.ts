@@ -1,14 +1,11 @@
-/**
- * What the gateway tells an operator while a trace is replayed: which uplinks it took and what it found, over its
- * stream of events.
- */
+/** Watches the gateway's event stream during a replay: which uplinks it took, and what it found. */
 import { type Milliseconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { GatewayClient } from '../../../client.js';
 
 /** A finding as the stream has it. */
 export interface SeenFinding {
-  /** As we print it. */
+  /** As printed. */
   readonly mac: string;
   readonly rule: string;
   readonly severity: string;
@@ -29,7 +26,7 @@ interface Envelope {
   readonly sequence: number;
 }
 
-/** The members of the stream's events that are looked at. */
+/** The members of the stream's events that are used. */
 interface EventJson {
   readonly event: string;
   readonly mac?: string;
@@ -49,24 +46,24 @@ interface FindingJson extends Omit<SeenFinding, 'mac' | 'uplink'> {
   readonly uplink: Envelope | null;
 }
 
-interface Waiting {
+interface Waiter {
   readonly holds: () => boolean;
   readonly done: () => void;
 }
 
-/** What is kept grows with what is played, which a plan bounds. */
+/** Its memory grows with what is replayed, which the plan bounds. */
 export class ReplayWatch {
   readonly findings: SeenFinding[] = [];
   readonly quarantined: SeenQuarantine[] = [];
-  /** Why CONNECTs were refused, by client id: what the gateway says to operators alone. */
+  /** Why CONNECTs were refused, by client id: the gateway tells only operators. */
   readonly refusals = new Map<string, string>();
   /** Resolves when the stream ends before `signal` fires. */
   readonly ended: Promise<void>;
   readonly #macs: ReadonlySet<string>;
   readonly #taken = new Map<string, { isNew: boolean }>();
   readonly #disconnects = new Map<string, number>();
-  readonly #waiting = new Set<Waiting>();
-  #told = 0;
+  readonly #waiters = new Set<Waiter>();
+  #reported = 0;
   #isOver = false;
 
   private constructor(lines: AsyncGenerator<string>, macs: ReadonlySet<Mac>, signal: AbortSignal) {
@@ -74,33 +71,33 @@ export class ReplayWatch {
     this.ended = new Promise((resolve) => {
       void this.#read(lines).then(() => {
         this.#isOver = true;
-        this.#ring();
+        this.#notifyWaiters();
         if (!signal.aborted) resolve();
       });
     });
   }
 
-  /** Begins to listen: what happens from when this resolves is heard. @throws LockgateError as the client's calls do */
+  /** Starts to listen: events from when this resolves are seen. @throws LockgateError as the client's calls do */
   static async start(client: GatewayClient, macs: ReadonlySet<Mac>, signal: AbortSignal): Promise<ReplayWatch> {
     return new ReplayWatch(await client.listen('/events', signal), macs, signal);
   }
 
-  /** How many uplinks of the replayed locks the gateway has told of, quarantined ones included. */
-  get told(): number {
-    return this.#told;
+  /** How many uplinks of the replayed locks the gateway has reported, quarantined ones included. */
+  get reported(): number {
+    return this.#reported;
   }
 
-  /** Whether the gateway took an uplink of this name. */
+  /** Whether the gateway took an uplink with this key. */
   hasTaken(mac: string, { boot, sequence }: Envelope): boolean {
     return this.#taken.has(`${mac} ${boot} ${sequence}`);
   }
 
-  /** Whether it had the uplink before the replay: it came as a repeat, and never as a new one. */
+  /** Whether the gateway had the uplink before the replay: it was reported as a repeat, and never as new. */
   hadBefore(mac: string, { boot, sequence }: Envelope): boolean {
     return this.#taken.get(`${mac} ${boot} ${sequence}`)?.isNew === false;
   }
 
-  /** How many names of uplinks it had before. */
+  /** How many of these uplinks it had before. */
   get hadBeforeCount(): number {
     let count = 0;
     for (const { isNew } of this.#taken.values()) if (!isNew) count += 1;
@@ -112,15 +109,15 @@ export class ReplayWatch {
     return this.#disconnects.get(mac) ?? 0;
   }
 
-  /** Resolves when `holds`, which is looked at with every event, and to false where that does not come in time. */
+  /** Waits until `holds`, which is checked at every event, or the time limit. Resolves to whether it holds. */
   async until(holds: () => boolean, limit: Milliseconds): Promise<boolean> {
     if (holds() || this.#isOver) return holds();
     let timer: Timer | undefined;
     await new Promise<void>((resolve) => {
-      const waiting: Waiting = { holds, done: resolve };
-      this.#waiting.add(waiting);
+      const waiter: Waiter = { holds, done: resolve };
+      this.#waiters.add(waiter);
       timer = systemClock.after(limit, () => {
-        this.#waiting.delete(waiting);
+        this.#waiters.delete(waiter);
         resolve();
       });
     });
@@ -132,18 +129,18 @@ export class ReplayWatch {
     try {
       for await (const line of lines) {
         this.#note(JSON.parse(line) as EventJson);
-        this.#ring();
+        this.#notifyWaiters();
       }
     } catch {
-      // A stream that breaks is one that ended: who waits for it says so.
+      // A broken stream counts as ended, which is reported to whoever waits.
     }
   }
 
-  #ring(): void {
-    for (const waiting of this.#waiting) {
-      if (!this.#isOver && !waiting.holds()) continue;
-      this.#waiting.delete(waiting);
-      waiting.done();
+  #notifyWaiters(): void {
+    for (const waiter of this.#waiters) {
+      if (!this.#isOver && !waiter.holds()) continue;
+      this.#waiters.delete(waiter);
+      waiter.done();
     }
   }
 
@@ -156,7 +153,7 @@ export class ReplayWatch {
     else if (event.event === 'finding' && event.finding !== undefined) this.#noteFinding(mac, event.finding, null);
     else if (event.event === 'disconnect') this.#disconnects.set(mac, this.disconnectsOf(mac) + 1);
     else if (event.event === 'quarantined') {
-      this.#told += 1;
+      this.#reported += 1;
       this.quarantined.push({ mac, message: event.message ?? '', raw: event.raw ?? '' });
     }
   }
@@ -164,16 +161,16 @@ export class ReplayWatch {
   #noteUplink(mac: string, event: EventJson): void {
     const envelope = event.ping ?? event.ack;
     if (envelope === undefined) return;
-    this.#told += 1;
-    const name = `${mac} ${envelope.boot} ${envelope.sequence}`;
-    const known = this.#taken.get(name);
+    this.#reported += 1;
+    const key = `${mac} ${envelope.boot} ${envelope.sequence}`;
+    const known = this.#taken.get(key);
     const isNew = event.repeated !== true;
-    if (known === undefined) this.#taken.set(name, { isNew });
+    if (known === undefined) this.#taken.set(key, { isNew });
     else known.isNew ||= isNew;
     for (const finding of event.findings ?? []) this.#noteFinding(mac, finding, envelope);
   }
 
-  #noteFinding(mac: string, { rule, severity, message, uplink }: FindingJson, beside: Envelope | null): void {
-    this.findings.push({ mac, rule, severity, message, uplink: uplink ?? beside });
+  #noteFinding(mac: string, { rule, severity, message, uplink }: FindingJson, inEvent: Envelope | null): void {
+    this.findings.push({ mac, rule, severity, message, uplink: uplink ?? inEvent });
   }
 }

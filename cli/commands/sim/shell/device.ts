@@ -1,0 +1,219 @@
+/**
+ * The simulated lock that a person drives by hand, with its world and its connection. Without a gateway, time stands
+ * still until the shell advances it; against a gateway it runs by itself.
+ */
+
+import { fleetMacs } from '../../../../firmware-sim/fleet/fleet.js';
+import { commandLifetime } from '../../../../firmware-sim/link/command-queue.js';
+import type { OpenLink } from '../../../../firmware-sim/link/link.js';
+import { MemoryGateway } from '../../../../firmware-sim/link/memory-link.js';
+import { mqttLinks } from '../../../../firmware-sim/link/mqtt-link.js';
+import type { DiaryEntry } from '../../../../firmware-sim/lock/diary.js';
+import { Lock } from '../../../../firmware-sim/lock/lock.js';
+import { Prng } from '../../../../firmware-sim/prng.js';
+import { VirtualClock } from '../../../../firmware-sim/virtual-clock.js';
+import { DirectedWorld } from '../../../../firmware-sim/world/directed-world.js';
+import { AMSTERDAM } from '../../../../firmware-sim/world/routes/city.js';
+import { readRouteInCity } from '../../../../firmware-sim/world/routes/route-file.js';
+import type { WaypointPath } from '../../../../firmware-sim/world/routes/waypoint-route.js';
+import type { InitialState } from '../../../../firmware-sim/world/world.js';
+import { type Clock, type Milliseconds, RunClock, Seconds, systemClock } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { POWER_MODEL } from '../../../../proto/power/model.js';
+import { isSilent, keepsConnection, NEVER, rowOf } from '../../../../proto/power/step/reading.js';
+import { commandToJson } from '../../../../proto/trace/writer.js';
+import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import type { Command, Downlink } from '../../../../proto/wire/ping.js';
+import type { GatewayClient } from '../../../client.js';
+
+/** Called with each diary entry of the lock, in order; `atMs` is the lock's clock. */
+export type DiaryListener = (atMs: number, entry: DiaryEntry) => void;
+
+export interface ShellDevice {
+  readonly lock: Lock;
+  readonly world: DirectedWorld;
+  readonly mac: Mac;
+  /** For people: where the lock connects; null without a gateway. */
+  readonly url: string | null;
+  /** Reads a route file, for a ride along it. @throws LockgateError `input-…` for a file that can't be ridden */
+  readRoute(file: string): Promise<void>;
+  nowMs(): number;
+  /** Lets time pass. Against a gateway it waits, until `signal` fires. */
+  pass(span: Milliseconds, signal: AbortSignal): Promise<void>;
+  /** Sends a command. Returns a sentence about it. @throws LockgateError where it can't be sent */
+  send(command: Command): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** The lock's first state. */
+export interface ShellInitialState extends Pick<InitialState, 'power' | 'batteryPercent'> {
+  readonly seed: string;
+}
+
+const FIRMWARE_VERSION = '2.4.1';
+/** How many paths from files are retained. */
+const MOST_ROUTES = 10;
+
+interface Parts {
+  readonly mac: Mac;
+  readonly clock: Clock;
+  readonly openLink: OpenLink;
+  readonly onEntry: DiaryListener;
+  readonly bootsBefore?: number;
+}
+
+function lockOf(
+  { seed, power, batteryPercent }: ShellInitialState,
+  parts: Parts,
+): Pick<ShellDevice, 'lock' | 'world' | 'mac' | 'readRoute'> {
+  const { mac, clock, openLink, onEntry, bootsBefore } = parts;
+  const prng = new Prng(seed).fork('shell');
+  const files = new Map<string, WaypointPath>();
+  const world = new DirectedWorld({
+    prng: prng.fork('world'),
+    city: AMSTERDAM,
+    initialState: {
+      lockState: 'locked',
+      batteryPercent,
+      power,
+      ebikeVolts: null,
+      tetherState: 'detached',
+      covered: true,
+      skyOpen: true,
+    },
+    place: { eastMeters: 0, northMeters: 0 },
+    places: new Map(),
+    files,
+  });
+  const lock = new Lock({
+    mac,
+    firmwareVersion: FIRMWARE_VERSION,
+    clock,
+    world,
+    openLink,
+    chance: prng.fork('lock').uint32(),
+    diary: (_mac, atMs, entry) => onEntry(atMs, entry),
+    ...(bootsBefore !== undefined && { bootsBefore }),
+  });
+  const readRoute = async (file: string): Promise<void> => {
+    const path = await readRouteInCity(file, AMSTERDAM);
+    // A ride that has started no longer needs its file.
+    const [oldest] = files.keys();
+    if (files.size >= MOST_ROUTES && oldest !== undefined) files.delete(oldest);
+    files.set(file, path);
+  };
+  return { lock, world, mac, readRoute };
+}
+
+/** A lock without a gateway: its far end acknowledges everything. */
+export function virtualDevice(initialState: ShellInitialState, startMs: number, onEntry: DiaryListener): ShellDevice {
+  const clock = new VirtualClock(startMs);
+  const waiting: Downlink[] = [];
+  let commands = 0;
+  const gateway = new MemoryGateway({}, clock);
+  const mac = fleetMacs(initialState.seed, 1)[0] as Mac;
+  /** Commands wait for a connection, as in a gateway (protocol.md §1). */
+  const deliver = (): void => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      if (next.expiresMs > clock.now()) gateway.send(mac, next);
+    }
+  };
+  const parts = lockOf(initialState, {
+    mac,
+    clock,
+    openLink: gateway.open,
+    onEntry: (atMs, entry) => {
+      onEntry(atMs, entry);
+      if (entry.type === 'connected') clock.after(0, deliver);
+    },
+  });
+  return {
+    ...parts,
+    url: null,
+    nowMs: () => clock.now(),
+    pass: async (span) => clock.run(clock.now() + span),
+    send: async (command) => {
+      commands += 1;
+      waiting.push({ id: commands, command, expiresMs: clock.now() + commandLifetime(command) });
+      if (!gateway.isConnected(mac)) return `command ${commands} waits for the lock to connect`;
+      clock.after(0, deliver);
+      return `command ${commands} is sent`;
+    },
+    stop: async () => await parts.lock.stop(),
+  };
+}
+
+/** What a live lock needs of its gateway. */
+export interface LiveConnection {
+  readonly address: Parameters<typeof mqttLinks>[0];
+  readonly url: string;
+  readonly mac: Mac;
+  readonly secret: string;
+  readonly startMs: number;
+  readonly speed: number;
+  /** Null where the operator's interface is unknown. */
+  readonly client: GatewayClient | null;
+}
+
+/** A lock against a gateway, over MQTT. */
+export function liveDevice(initialState: ShellInitialState, line: LiveConnection, onEntry: DiaryListener): ShellDevice {
+  const { address, url, mac, secret, client } = line;
+  const clock = new RunClock(line.startMs, line.speed);
+  const openLink = mqttLinks(address, () => secret);
+  // An uplink key must never be used twice: the current second never repeats.
+  const bootsBefore = Math.floor(systemClock.now() / Seconds(1));
+  const parts = lockOf(initialState, { mac, clock, openLink, onEntry, bootsBefore });
+  return {
+    ...parts,
+    url,
+    nowMs: () => clock.now(),
+    pass: (span, signal) => waited(clock, span, signal),
+    send: async (command) => {
+      if (client === null)
+        throw new LockgateError('input-shell', 'a command needs the operator’s interface: omit --secrets');
+      const { type, ...parameters } = commandToJson(command);
+      const airplane = command.type === 'set-power' && command.airplane === true;
+      const { commands } = await client.post<{ commands: readonly SentJson[] }>('/commands', {
+        type,
+        parameters,
+        macs: [formatMac(mac)],
+        ...(airplane && { confirm_airplane: true }),
+        asked_by: 'sim shell',
+      });
+      const [sent] = commands;
+      if (sent?.error !== undefined) throw new LockgateError('input-shell', sent.error.detail);
+      return `command ${sent?.id} is ${sent?.state}`;
+    },
+    stop: async () => await parts.lock.stop(),
+  };
+}
+
+interface SentJson {
+  readonly id?: number;
+  readonly state?: string;
+  readonly error?: { readonly detail: string };
+}
+
+async function waited(clock: Clock, span: Milliseconds, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      timer.cancel();
+      // The signal lasts for the whole session, where a listener of each wait would accumulate.
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = clock.after(span, end);
+    signal.addEventListener('abort', end, { once: true });
+  });
+}
+
+/** Whether nothing is in progress but the lock's normal rest: it sleeps, or keeps its connection. */
+export function isQuiet({ lock: { state }, world }: ShellDevice, nowMs: number): boolean {
+  if (world.isBusy || state.moving || state.tracking !== 'none' || state.inFlight) return false;
+  const searches = state.stateGpsUntilMs !== NEVER || state.periodGpsUntilMs !== NEVER || state.locating.length > 0;
+  if (searches || state.locking.length > 0 || state.locatingByCell.length > 0) return false;
+  const row = rowOf(POWER_MODEL, state.stateName);
+  if (state.link === 'down') return !state.covered || isSilent(row) || (state.waiting.length === 0 && !state.resetDue);
+  return state.link === 'up' && state.waiting.length === 0 && keepsConnection(row, state.highWindow, nowMs);
+}

@@ -1,0 +1,69 @@
+/** Commands to a lock (protocol.md §1) as a person types them before `by command`. */
+import { Minutes, Seconds } from '../../proto/clock.js';
+import type { Command, HighWindow, PowerChange } from '../../proto/wire/ping.js';
+import { parseSpan, parseTimeOfDay } from './quantity-text.js';
+
+/** Examples of the syntax, for help and for error messages. */
+export const COMMAND_FORMS =
+  'unlock, lock, siren 5 s, locate gps, locate cell, reset, or settings joined by commas (mode HIGH, airplane on, ' +
+  'ride-tracking on, recovery on, high window 06:00-22:00 +01:00)';
+
+const PLAIN: Readonly<Record<string, Command>> = {
+  unlock: { type: 'unlock' },
+  lock: { type: 'lock' },
+  'locate gps': { type: 'locate-gps' },
+  'locate-gps': { type: 'locate-gps' },
+  'locate cell': { type: 'locate-cell' },
+  'locate-cell': { type: 'locate-cell' },
+  reset: { type: 'reset' },
+};
+
+/** The longest siren that the gateway accepts, seconds. */
+const LONGEST_SIREN = 600;
+
+/** Reads a command; undefined where the text is not one. */
+export function readCommand(text: string): Command | undefined {
+  const trimmed = text.trim();
+  if (Object.hasOwn(PLAIN, trimmed)) return PLAIN[trimmed];
+  const siren = /^siren (.+)$/.exec(trimmed)?.[1];
+  if (siren !== undefined) return readSiren(siren);
+  let change: PowerChange = {};
+  for (const part of trimmed.split(/\s*,\s*/)) {
+    const read = readSetting(part);
+    // A setting that is given twice is ambiguous.
+    if (read === undefined || Object.keys(read).some((key) => Object.hasOwn(change, key))) return undefined;
+    change = { ...change, ...read };
+  }
+  return { type: 'set-power', ...change };
+}
+
+function readSiren(text: string): Command | undefined {
+  const span = parseSpan(text);
+  const seconds = (span ?? Number.NaN) / Seconds(1);
+  return Number.isInteger(seconds) && seconds >= 1 && seconds <= LONGEST_SIREN ? { type: 'siren', seconds } : undefined;
+}
+
+function readSetting(text: string): PowerChange | undefined {
+  const mode = /^mode (HIGH|MID)$/i.exec(text)?.[1]?.toUpperCase();
+  if (mode === 'HIGH' || mode === 'MID') return { mode };
+  const [, name, state] = /^(airplane|recovery|ride-tracking) (on|off)$/.exec(text) ?? [];
+  if (name === 'airplane') return { airplane: state === 'on' };
+  if (name === 'recovery') return { recovery: state === 'on' };
+  if (name === 'ride-tracking') return { rideTracking: state === 'on' };
+  const highWindow = readWindow(text);
+  return highWindow && { highWindow };
+}
+
+function readWindow(text: string): HighWindow | undefined {
+  const match = /^high window (\d\d:\d\d)-(\d\d:\d\d)(?: ([+-])(\d\d):([0-5]\d))?$/.exec(text);
+  if (match === null) return undefined;
+  const [from, to] = [parseTimeOfDay(match[1] ?? ''), parseTimeOfDay(match[2] ?? '')];
+  if (from === undefined || to === undefined) return undefined;
+  const offset = Number(match[4] ?? 0) * 60 + Number(match[5] ?? 0);
+  if (offset >= 24 * 60) return undefined;
+  return {
+    fromMinute: from / Minutes(1),
+    toMinute: to / Minutes(1),
+    utcOffsetMinutes: match[3] === '-' ? -offset : offset,
+  };
+}

@@ -1,0 +1,301 @@
+/**
+ * Device events: what can happen to one lock, as a type and as a short text that a person types, such as `ride 2km`,
+ * `battery 9 %`, `no coverage 10 min` or `airplane on by command`. Scenarios and the shell use the same verbs.
+ *
+ * VERBS is the closed table: the word, what may follow it, and the resulting event. command-text.ts reads the events
+ * that reach the lock as a command.
+ */
+import type { Milliseconds } from '../../proto/clock.js';
+import { didYouMean } from '../../proto/did-you-mean.js';
+import { ok, problem, type Result } from '../../proto/errors.js';
+import type { Command, PowerChange, TetherState } from '../../proto/wire/ping.js';
+import { COMMAND_FORMS, readCommand } from './command-text.js';
+import { parseMeters, parseSpan } from './quantity-text.js';
+
+/** The destination of a ride or theft: a distance in some direction, a named place, or the route of a file. */
+export type Destination =
+  | { readonly type: 'meters'; readonly meters: number }
+  | { readonly type: 'place'; readonly name: string }
+  | { readonly type: 'file'; readonly file: string };
+
+export type DeviceEvent =
+  /** Somebody turns the key, or closes the shackle. */
+  | { readonly type: 'lock-state'; readonly lockState: 'locked' | 'unlocked' }
+  | { readonly type: 'ride'; readonly destination: Destination }
+  /** Somebody carries or wheels the bicycle away, locked or not. */
+  | { readonly type: 'theft'; readonly destination: Destination }
+  /** The bicycle is found: any movement ends, and it stays where it is. */
+  | { readonly type: 'found' }
+  /** Somebody bumps into it. */
+  | { readonly type: 'jostle'; readonly span: Milliseconds }
+  | { readonly type: 'battery'; readonly percent: number }
+  /** `span`: the duration, after which it is reversed; null for permanent. */
+  | { readonly type: 'coverage'; readonly covered: boolean; readonly span: Milliseconds | null }
+  | { readonly type: 'sky'; readonly open: boolean; readonly span: Milliseconds | null }
+  | { readonly type: 'ebike'; readonly volts: number | null }
+  | { readonly type: 'tether'; readonly tetherState: TetherState }
+  /** Changed by hand, at the lock. */
+  | { readonly type: 'settings'; readonly change: Omit<PowerChange, 'highWindow'> }
+  | { readonly type: 'modem-reset' }
+  | { readonly type: 'reboot' }
+  /** A phone acts for the lock: it reports this itself, and the shackle moves. */
+  | { readonly type: 'phone'; readonly lockState: 'locked' | 'unlocked' }
+  | { readonly type: 'command'; readonly command: Command }
+  /** Nothing happens for a while. Only for interactive use. */
+  | { readonly type: 'wait'; readonly span: Milliseconds };
+
+/** A verb: its syntax and its effect. */
+export interface Verb {
+  /** The first word. */
+  readonly word: string;
+  /** Examples of its syntax, for help and for error messages. */
+  readonly forms: string;
+  readonly sentence: string;
+  /** Reads the rest of the text, trimmed; undefined where it is wrong. */
+  readonly read: (rest: string) => DeviceEvent | undefined;
+}
+
+/** No bicycle's battery has more. */
+const MOST_VOLTS = 100;
+const ROUTE_FILE = /\.(gpx|geojson|json)$/i;
+/** The longest text of an event. */
+const MOST_CHARACTERS = 300;
+
+const bare =
+  (event: DeviceEvent) =>
+  (rest: string): DeviceEvent | undefined =>
+    rest === '' ? event : undefined;
+
+const onOff =
+  (make: (on: boolean) => DeviceEvent) =>
+  (rest: string): DeviceEvent | undefined =>
+    rest === 'on' || rest === 'off' ? make(rest === 'on') : undefined;
+
+const byHand = (change: Omit<PowerChange, 'highWindow'>): DeviceEvent => ({ type: 'settings', change });
+
+/** The table, in the order of the help. */
+export const VERBS: readonly Verb[] = [
+  {
+    word: 'unlock',
+    forms: 'unlock',
+    sentence: 'Somebody opens the lock by hand.',
+    read: bare({ type: 'lock-state', lockState: 'unlocked' }),
+  },
+  {
+    word: 'lock',
+    forms: 'lock',
+    sentence: 'Somebody closes the lock by hand, which ends a ride.',
+    read: bare({ type: 'lock-state', lockState: 'locked' }),
+  },
+  {
+    word: 'ride',
+    forms: 'ride 2km, ride to PLACE, or ride FILE.gpx',
+    sentence: 'A ride. If the lock is closed, it is opened first and closed again at the end.',
+    read: (rest) => readTrip('ride', rest),
+  },
+  {
+    word: 'steal',
+    forms: 'steal, steal 800 m, steal to PLACE, or steal FILE.gpx',
+    sentence: 'Somebody carries the locked bicycle away (1.2 km by default).',
+    read: (rest) => readTrip('theft', rest === '' ? '1200 m' : rest),
+  },
+  {
+    word: 'recover',
+    forms: 'recover',
+    sentence: 'The bicycle is found: it stops moving and stays where it is.',
+    read: bare({ type: 'found' }),
+  },
+  {
+    word: 'jostle',
+    forms: 'jostle 3 s',
+    sentence: 'Somebody bumps into the bicycle: it moves on the spot for this long.',
+    read: (rest) => readWithSpan(rest, (span) => ({ type: 'jostle', span })),
+  },
+  {
+    word: 'battery',
+    forms: 'battery 9 or battery 9 %, a whole number from 0 to 100',
+    sentence: 'Sets the charge of the lock’s battery.',
+    read: (rest) => readPercent(rest),
+  },
+  {
+    word: 'charge',
+    forms: 'charge or charge to 80 %',
+    sentence: 'The lock’s battery is charged, to 100 % by default.',
+    read: (rest) => (rest === '' ? { type: 'battery', percent: 100 } : readPercent(rest.replace(/^to\s+/, ''))),
+  },
+  {
+    word: 'coverage',
+    forms: 'coverage off, coverage off 10 min, or coverage on',
+    sentence: 'The cellular network no longer reaches the lock, or does again.',
+    read: (rest) => readSwitch(rest, (covered, span) => ({ type: 'coverage', covered, span })),
+  },
+  {
+    word: 'gps',
+    forms: 'gps off, gps off 10 min, or gps on',
+    sentence: 'GPS can’t be received (a garage, a tunnel), or can again.',
+    read: (rest) => readSwitch(rest, (open, span) => ({ type: 'sky', open, span })),
+  },
+  {
+    word: 'no',
+    forms: 'no coverage 10 min or no fix 10 min; permanent without a duration',
+    sentence: 'The same as coverage off or gps off.',
+    read: readNo,
+  },
+  {
+    word: 'ebike',
+    forms: `ebike 36.5 V, of 0 to ${MOST_VOLTS} V, or ebike off`,
+    sentence: 'The lock is connected to an e-bike’s battery with this voltage, or to none.',
+    read: readEbike,
+  },
+  {
+    word: 'tether',
+    forms: 'tether attached or tether detached',
+    sentence: 'The tether is plugged into the lock, or pulled out.',
+    read: (rest) => {
+      return rest === 'attached' || rest === 'detached' ? { type: 'tether', tetherState: rest } : undefined;
+    },
+  },
+  {
+    word: 'mode',
+    forms: 'mode HIGH or mode MID',
+    sentence: 'The mode is changed by hand, at the lock.',
+    read: (rest) => {
+      const mode = rest.toUpperCase();
+      return mode === 'HIGH' || mode === 'MID' ? byHand({ mode }) : undefined;
+    },
+  },
+  {
+    word: 'airplane',
+    forms: 'airplane on or airplane off',
+    sentence: 'Airplane mode is switched by hand, the only way to leave it.',
+    read: onOff((airplane) => byHand({ airplane })),
+  },
+  {
+    word: 'ride-tracking',
+    forms: 'ride-tracking on or ride-tracking off',
+    sentence: 'Ride tracking is switched by hand.',
+    read: onOff((rideTracking) => byHand({ rideTracking })),
+  },
+  {
+    word: 'recovery',
+    forms: 'recovery on or recovery off',
+    sentence: 'Recovery mode is switched by hand.',
+    read: onOff((recovery) => byHand({ recovery })),
+  },
+  {
+    word: 'reset',
+    forms: 'reset',
+    sentence: 'The modem restarts by itself, which does not count as a boot.',
+    read: bare({ type: 'modem-reset' }),
+  },
+  {
+    word: 'reboot',
+    forms: 'reboot',
+    sentence: 'The firmware restarts: everything but the flash is lost.',
+    read: bare({ type: 'reboot' }),
+  },
+  {
+    word: 'phone',
+    forms: 'phone unlock or phone lock',
+    sentence: 'A phone opens or closes the lock, and reports this itself with its own coordinates.',
+    read: (rest) => {
+      if (rest !== 'unlock' && rest !== 'lock') return undefined;
+      return { type: 'phone', lockState: rest === 'unlock' ? 'unlocked' : 'locked' };
+    },
+  },
+  {
+    word: 'wait',
+    forms: 'wait 10 min',
+    sentence: 'Nothing happens for this long. Interactive use only.',
+    read: (rest) => readWithSpan(rest, (span) => ({ type: 'wait', span })),
+  },
+];
+
+/** The end of a text that is sent as a command. */
+const BY_COMMAND = /\s+by\s+command$/i;
+
+/**
+ * Reads one device event. A text that ends with `by command` is a command that the operator sends.
+ *
+ * An error's message quotes the text and says what was expected.
+ */
+export function parseDeviceEvent(text: string): Result<DeviceEvent> {
+  const trimmed = text.trim().replaceAll(/\s+/g, ' ');
+  if (trimmed.length > MOST_CHARACTERS)
+    return problem('happening', `an event of ${trimmed.length} characters: expected at most ${MOST_CHARACTERS}`);
+  const quoted = JSON.stringify(trimmed);
+  if (BY_COMMAND.test(trimmed)) {
+    const command = readCommand(trimmed.replace(BY_COMMAND, ''));
+    if (command !== undefined) return ok({ type: 'command', command });
+    return problem(
+      'happening',
+      `${quoted} is not a command: expected ${COMMAND_FORMS}, each with "by command" after it`,
+    );
+  }
+  const [word = '', ...rest] = trimmed.split(' ');
+  const verb = VERBS.find((row) => row.word === word.toLowerCase());
+  if (verb === undefined) return unknownVerb(quoted, trimmed);
+  const event = verb.read(rest.join(' '));
+  if (event !== undefined) return ok(event);
+  return problem('happening', `${quoted} can't be read: expected ${verb.forms}`);
+}
+
+function unknownVerb(quoted: string, text: string): Result<DeviceEvent> {
+  if (readCommand(text) !== undefined)
+    return problem('happening', `${quoted} reaches a lock only as a command: expected ${text} by command`);
+  const words = VERBS.map(({ word }) => word);
+  const meant = didYouMean(text.split(' ', 1)[0] ?? '', words);
+  return problem(
+    'happening',
+    `${quoted} does not start with a verb: expected one of ${words.join(', ')}${meant && `.${meant}`}`,
+  );
+}
+
+function readTrip(type: 'ride' | 'theft', rest: string): DeviceEvent | undefined {
+  const destination = readDestination(rest);
+  return destination === undefined ? undefined : { type, destination };
+}
+
+function readDestination(rest: string): Destination | undefined {
+  const name = /^to (.+)$/i.exec(rest)?.[1];
+  if (name !== undefined) return { type: 'place', name };
+  const meters = parseMeters(rest);
+  if (meters !== undefined) return { type: 'meters', meters };
+  return ROUTE_FILE.test(rest) ? { type: 'file', file: rest } : undefined;
+}
+
+function readWithSpan(text: string, make: (span: Milliseconds) => DeviceEvent): DeviceEvent | undefined {
+  const span = parseSpan(text);
+  return span === undefined || span === 0 ? undefined : make(span);
+}
+
+function readPercent(text: string): DeviceEvent | undefined {
+  const match = /^(\d{1,3})\s*%?$/.exec(text);
+  const percent = Number(match?.[1] ?? Number.NaN);
+  return percent <= 100 ? { type: 'battery', percent } : undefined;
+}
+
+function readSwitch(
+  rest: string,
+  make: (on: boolean, span: Milliseconds | null) => DeviceEvent,
+): DeviceEvent | undefined {
+  if (rest === 'on') return make(true, null);
+  if (rest === 'off') return make(false, null);
+  return rest.startsWith('off ') ? readWithSpan(rest.slice('off '.length), (span) => make(false, span)) : undefined;
+}
+
+function readNo(rest: string): DeviceEvent | undefined {
+  const match = /^(coverage|fix|gps)(?: (.+))?$/.exec(rest);
+  if (match === null) return undefined;
+  const off = match[2] === undefined ? 'off' : `off ${match[2]}`;
+  return readSwitch(off, (_on, span) => {
+    return match[1] === 'coverage' ? { type: 'coverage', covered: false, span } : { type: 'sky', open: false, span };
+  });
+}
+
+function readEbike(rest: string): DeviceEvent | undefined {
+  if (rest === 'off') return { type: 'ebike', volts: null };
+  const match = /^(\d{1,3}(?:\.\d{1,3})?)\s*V?$/i.exec(rest);
+  const volts = Number(match?.[1] ?? Number.NaN);
+  return volts <= MOST_VOLTS ? { type: 'ebike', volts } : undefined;
+}

@@ -1,0 +1,38 @@
+/** Commands for a fleet without a gateway: each lock gets some now and then, at times drawn from the seed. */
+import { type Clock, Days } from '../../proto/clock.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { Command } from '../../proto/wire/ping.js';
+import type { CommandQueue } from '../link/command-queue.js';
+import { Prng } from '../prng.js';
+
+/** How many commands locks get, and which. */
+export interface CommandSchedule {
+  /** Mean number of commands per lock and day. */
+  readonly perDay: number;
+  /** The commands to choose from. */
+  readonly commands: readonly Command[];
+}
+
+export interface CommandScheduleOptions extends CommandSchedule {
+  readonly seed: string | number;
+  readonly clock: Clock;
+  readonly macs: readonly Mac[];
+}
+
+/** Enqueues commands for as long as the clock runs. */
+export function scheduleCommands(
+  { seed, clock, macs, perDay, commands }: CommandScheduleOptions,
+  queue: CommandQueue,
+): void {
+  const prng = new Prng(seed).fork('commands');
+  for (const mac of macs) {
+    const own = prng.fork(mac);
+    const planNext = (): void => {
+      clock.after(Math.round(own.between(0, (2 * Days(1)) / perDay)), () => {
+        queue.enqueue(mac, own.pick(commands));
+        planNext();
+      });
+    };
+    planNext();
+  }
+}

@@ -1,0 +1,38 @@
+/** The built-in scenarios: files in scenarios/, next to the sources, which are found from any working directory. */
+import { existsSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { didYouMean } from '../../proto/did-you-mean.js';
+import { LockgateError } from '../../proto/errors.js';
+
+/** The folder. It contains no code and is not compiled, so it is located relative to the root of the package. */
+export const BUILT_IN_FOLDER = fileURLToPath(new URL('../../../firmware-sim/scenarios/', import.meta.url));
+
+/** Their names, in alphabetical order. */
+export function builtInNames(): string[] {
+  return readdirSync(BUILT_IN_FOLDER)
+    .filter((file) => file.endsWith('.yaml'))
+    .map((file) => file.slice(0, -'.yaml'.length))
+    .sort();
+}
+
+/** The file of a built-in scenario. @throws LockgateError `input-scenario` for an unknown name */
+export function builtInFile(name: string): string {
+  const names = builtInNames();
+  if (names.includes(name)) return path.join(BUILT_IN_FOLDER, `${name}.yaml`);
+  const meant = didYouMean(name, names);
+  throw new LockgateError(
+    'input-scenario',
+    `there is no scenario ${JSON.stringify(name)}: expected a file, or one of ${names.join(', ')}.${meant}`,
+  );
+}
+
+/**
+ * The file that a user means: their own, or a built-in one by its name. @throws LockgateError as {@link builtInFile}
+ */
+export function scenarioFile(nameOrFile: string): string {
+  const isFile = /\.ya?ml$/i.test(nameOrFile) || nameOrFile.includes('/') || nameOrFile.includes('\\');
+  return isFile || (existsSync(nameOrFile) && !builtInNames().includes(nameOrFile))
+    ? nameOrFile
+    : builtInFile(nameOrFile);
+}

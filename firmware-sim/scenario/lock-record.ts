@@ -1,0 +1,137 @@
+/**
+ * What the locks of a scenario wrote in their diaries, by lock: uplinks in the order in which they were made,
+ * connections and commands. The expectations are checked against this record, never against the gateway's account.
+ */
+import type { CommandResult, PingUplink, Source } from '../../proto/wire/ping.js';
+import { type Command, isPingUplink } from '../../proto/wire/ping.js';
+import type { DiaryEntry } from '../lock/diary.js';
+
+/** A ping that a lock made, or a phone that acts for it. Times are the scenario's, ms since the epoch. */
+export interface RecordedPing {
+  readonly madeMs: number;
+  readonly source: Source;
+  readonly uplink: PingUplink;
+  /** When it was acknowledged; null where it was not. */
+  acknowledgedMs: number | null;
+}
+
+export interface RecordedConnection {
+  readonly fromMs: number;
+  /** Infinity while it is open. */
+  toMs: number;
+}
+
+export interface RecordedCommand {
+  readonly id: number;
+  readonly type: Command['type'];
+  readonly receivedMs: number;
+  /** Its result; null while it is carried out. */
+  result: CommandResult | null;
+}
+
+/** The record of one lock. */
+export class LockRecord {
+  readonly pings: RecordedPing[] = [];
+  readonly connections: RecordedConnection[] = [];
+  readonly commands: RecordedCommand[] = [];
+  /** How many uplinks were discarded because the lock's buffer was full. */
+  discarded = 0;
+  readonly #waiting = new Map<string, RecordedPing>();
+
+  /** Takes an entry of the lock's diary. */
+  note(atMs: number, entry: DiaryEntry): void {
+    switch (entry.type) {
+      case 'connected':
+        this.connections.push({ fromMs: atMs, toMs: Number.POSITIVE_INFINITY });
+        break;
+      case 'closed':
+      case 'lost':
+      case 'stopped':
+        this.#ends(atMs);
+        break;
+      case 'acknowledged':
+        this.#acknowledged(keyOf('lock', entry.uplink), atMs);
+        break;
+      case 'received':
+        this.commands.push({
+          id: entry.downlink.id,
+          type: entry.downlink.command.type,
+          receivedMs: atMs,
+          result: null,
+        });
+        break;
+      case 'did':
+        this.#did(atMs, entry.effect);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** Takes a ping that a phone has sent for the lock. */
+  phoneSent(atMs: number, uplink: PingUplink): void {
+    this.#made('phone', atMs, uplink);
+  }
+
+  /** Takes the acknowledgement of a phone's ping. */
+  phoneAcknowledged(atMs: number, uplink: PingUplink): void {
+    this.#acknowledged(keyOf('phone', uplink), atMs);
+  }
+
+  /** How many pings have not been acknowledged, discarded ones left out. */
+  get unacknowledged(): number {
+    return this.#waiting.size;
+  }
+
+  #did(atMs: number, effect: Extract<DiaryEntry, { type: 'did' }>['effect']): void {
+    if (effect.type === 'made' && isPingUplink(effect.uplink)) this.#made('lock', atMs, effect.uplink);
+    else if (effect.type === 'drop') this.#ends(atMs);
+    else if (effect.type === 'discarded') {
+      this.discarded += 1;
+      this.#waiting.delete(keyOf('lock', effect.uplink));
+    } else if (effect.type === 'finished') {
+      const command = this.commands.findLast(({ id }) => id === effect.commandId);
+      if (command !== undefined) command.result = effect.result;
+    }
+  }
+
+  #made(source: Source, madeMs: number, uplink: PingUplink): void {
+    const ping: RecordedPing = { madeMs, source, uplink, acknowledgedMs: null };
+    // A phone's timer may fire after the lock's own although it was set for earlier: the scenario's time counts.
+    const later = this.pings.findLastIndex((other) => other.madeMs <= madeMs) + 1;
+    this.pings.splice(later, 0, ping);
+    this.#waiting.set(keyOf(source, uplink), ping);
+  }
+
+  #acknowledged(key: string, atMs: number): void {
+    const ping = this.#waiting.get(key);
+    if (ping === undefined) return;
+    this.#waiting.delete(key);
+    ping.acknowledgedMs = atMs;
+  }
+
+  #ends(atMs: number): void {
+    const last = this.connections.at(-1);
+    if (last?.toMs === Number.POSITIVE_INFINITY) last.toMs = atMs;
+  }
+}
+
+function keyOf(source: Source, { boot, sequence }: { readonly boot: number; readonly sequence: number }): string {
+  return `${source} ${boot} ${sequence}`;
+}
+
+/** A ping's reason and type, in the syntax of expectations. */
+export function pingText({ uplink: { body } }: RecordedPing): string {
+  return body.kind === 'close_connection' ? body.reason : `${body.reason} ${body.kind}`;
+}
+
+/**
+ * The pings of a lock without times: what must be the same with and without a gateway. The number of waiting uplinks is
+ * left out, since it depends on the network, and so are sequence numbers, since a command that arrives twice is
+ * acknowledged twice, which takes another number.
+ */
+export function pingsTimesAside(pings: readonly RecordedPing[]): string[] {
+  return pings.map(({ source, uplink: { boot: _boot, sequence: _sequence, timeMs: _time, kept: _kept, ...rest } }) => {
+    return JSON.stringify({ source, ...rest });
+  });
+}

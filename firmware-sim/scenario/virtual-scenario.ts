@@ -1,0 +1,128 @@
+/**
+ * Plays a scenario without a gateway and without waiting: its trace, event by event in order of time, and the judge's
+ * findings. The same scenario and seed give the same events.
+ */
+import { POWER_MODEL } from '../../proto/power/model.js';
+import { TraceCheck, type TraceFinding } from '../../proto/trace/check.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { PingUplink, Uplink } from '../../proto/wire/ping.js';
+import type { BugAssignment } from '../faults/bugs.js';
+import { CommandQueue } from '../link/command-queue.js';
+import { type LinkEnd, MemoryGateway } from '../link/memory-link.js';
+import { headerLockOf, TraceRecorder } from '../trace/trace-recorder.js';
+import { VirtualClock } from '../virtual-clock.js';
+import { checkScenario, type ScenarioVerdict } from './check.js';
+import { ScenarioPlay, scenarioMacs } from './play.js';
+import type { Scenario } from './scenario.js';
+
+export interface VirtualScenarioOptions {
+  readonly scenario: Scenario;
+  readonly seed: string;
+  /** For people; the same options must give the same note. */
+  readonly note: string;
+  /** Whether to write `world` events, the ground truth that the judge never reads. */
+  readonly world: boolean;
+  readonly bugs?: readonly BugAssignment[];
+  /** Takes a line of the trace without its line break; null where the lines are not wanted. */
+  readonly write: ((line: string) => void) | null;
+}
+
+export class VirtualScenario {
+  readonly play: ScenarioPlay;
+  readonly #scenario: Scenario;
+  readonly #clock: VirtualClock;
+  readonly #check: TraceCheck;
+  readonly #commandQueue: CommandQueue;
+  readonly #recorder: TraceRecorder;
+  /** The line of the trace; the header is the first. */
+  #line = 1;
+  #hasStarted = false;
+
+  constructor({ scenario, seed, note, world, bugs, write }: VirtualScenarioOptions) {
+    const clock = new VirtualClock(scenario.startMs);
+    const recorder = new TraceRecorder(write, (event) => {
+      this.#line += 1;
+      this.#check.judge(event, this.#line);
+    });
+    const listener = {
+      connected: (mac: Mac) => this.#connected(mac),
+      uplink: (mac: Mac, uplink: Uplink) => this.#uplink(mac, uplink),
+      ended: (mac: Mac, cause: LinkEnd) => this.#ended(mac, cause),
+    };
+    const gateway = new MemoryGateway(listener, clock);
+    const commandQueue = new CommandQueue({
+      clock,
+      send: (mac, downlink) => gateway.send(mac, downlink),
+      onSend: (mac, downlink) => recorder.command(mac, clock.now(), downlink),
+    });
+    this.#recorder = recorder;
+    this.#commandQueue = commandQueue;
+    this.#scenario = scenario;
+    this.#clock = clock;
+    this.play = new ScenarioPlay({
+      scenario,
+      seed,
+      clock,
+      startMs: scenario.startMs,
+      macs: scenarioMacs(scenario, seed, scenario.startMs),
+      openLink: gateway.open,
+      actors: {
+        command: (mac, command) => commandQueue.enqueue(mac, command),
+        phone: (mac, uplink, acknowledged) => this.#phone(mac, uplink, acknowledged),
+      },
+      ...(bugs && { bugs }),
+      ...(world && { diary: (mac, _atMs, entry) => recorder.world(mac, clock.now(), entry) }),
+    });
+    const locks = new Map(this.play.locks.map(({ mac, state }) => [mac, headerLockOf(state)]));
+    this.#check = new TraceCheck(POWER_MODEL, { note, locks });
+    recorder.start(note, clock.now(), locks);
+  }
+
+  get nowMs(): number {
+    return this.#clock.now();
+  }
+
+  /** Advances to `untilMs`. The first call starts the locks; at the end of the scenario the last line is written. */
+  advance(untilMs: number): void {
+    if (!this.#hasStarted) this.play.start();
+    this.#hasStarted = true;
+    const { endMs } = this.#scenario;
+    if (this.nowMs >= endMs) return;
+    this.#clock.run(Math.min(untilMs, endMs));
+    if (this.nowMs >= endMs) this.#recorder.tick(endMs);
+  }
+
+  /** The results of the expectations. */
+  verdicts(): ScenarioVerdict[] {
+    return checkScenario(this.#scenario, this.play.records);
+  }
+
+  /** What the judge found. */
+  findings(): TraceFinding[] {
+    return this.#check.findings();
+  }
+
+  #connected(mac: Mac): void {
+    this.#recorder.connect(mac, this.nowMs);
+    this.#commandQueue.connected(mac);
+  }
+
+  #ended(mac: Mac, cause: LinkEnd): void {
+    this.#recorder.disconnect(mac, this.nowMs, cause);
+    this.#commandQueue.disconnected(mac);
+  }
+
+  #uplink(mac: Mac, uplink: Uplink): void {
+    this.#recorder.uplink(mac, this.nowMs, uplink);
+    this.#commandQueue.uplink(mac, uplink);
+  }
+
+  /** A phone connects, sends its ping and disconnects, all at the same moment. */
+  #phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void {
+    const phone = { atMs: this.nowMs, mac, source: 'phone' } as const;
+    this.#recorder.event({ event: 'connect', ...phone });
+    this.#recorder.event({ event: 'ping', ...phone, uplink });
+    acknowledged();
+    this.#recorder.event({ event: 'disconnect', ...phone, cause: 'closed' });
+  }
+}

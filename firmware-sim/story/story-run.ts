@@ -1,0 +1,142 @@
+/**
+ * Runs a story: a simulated lock lives through it without waiting, so that the pings, their order and the times between
+ * them come from the power model.
+ */
+import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
+import { periodMinuteOf } from '../../proto/power/step/reading.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import { isPingUplink, type PingUplink, type Source, type TetherState } from '../../proto/wire/ping.js';
+import { MemoryGateway } from '../link/memory-link.js';
+import { Lock } from '../lock/lock.js';
+import { VirtualClock } from '../virtual-clock.js';
+import { AMSTERDAM, type City } from '../world/routes/city.js';
+import type { Story } from './story.js';
+import { StoryWorld } from './story-world.js';
+
+/** The lock that the story happens to, in its last known state. */
+export interface StoryLock {
+  readonly mac: Mac;
+  readonly firmwareVersion: string;
+  readonly batteryPercent: number;
+  readonly ebikeVolts: number | null;
+  readonly tetherState: TetherState;
+  /** Where it stands; null where that is unknown, which puts it in the middle of Amsterdam. */
+  readonly place: { readonly latitudeDegrees: number; readonly longitudeDegrees: number } | null;
+}
+
+/** A ping of a story. */
+export interface StoryPing {
+  /** When it arrives, after the first of them. */
+  readonly afterMs: Milliseconds;
+  readonly source: Source;
+  readonly uplink: PingUplink;
+}
+
+/** The time and numbers of a story's first ping. */
+export interface StoryStart {
+  /** When the first ping arrives, ms since the epoch. */
+  readonly startMs: number;
+  readonly boot: number;
+  /** Sequence of the first ping; the others follow as the lock numbers them. */
+  readonly firstSequence: number;
+}
+
+/** The lock is on for this long before the story starts. What it sends meanwhile is not part of the story. */
+const LEAD_TIME: Milliseconds = Minutes(1);
+/** Any day will do: all times are shifted to the given start. */
+const DAY_MS = Days(20_000);
+/** Hours within the high window; the later one is used where the lock's period ping would fall into the story. */
+const HOURS = [8, 14] as const;
+const LONGEST_STORY: Milliseconds = Minutes(30);
+/** Nearer to a pole or to the antimeridian, a bicycle's route would leave the map. */
+const FARTHEST_LATITUDE = 85;
+const FARTHEST_LONGITUDE = 179;
+
+/** The pings of a story, in the order in which they arrive: at least one. */
+export function runStory(story: Story, lock: StoryLock, start: StoryStart): StoryPing[] {
+  const zeroMs = zeroOf(story, lock.mac);
+  const clock = new VirtualClock(zeroMs - LEAD_TIME);
+  const received: { atMs: number; source: Source; uplink: PingUplink }[] = [];
+  const receive = (source: Source, uplink: PingUplink): void => {
+    if (uplink.timeMs >= zeroMs) received.push({ atMs: clock.now(), source, uplink });
+  };
+  const gateway = new MemoryGateway(
+    { uplink: (_mac, uplink) => void (isPingUplink(uplink) && receive('lock', uplink)) },
+    clock,
+  );
+  const { mac, firmwareVersion } = lock;
+  const world = worldOf(story, lock, zeroMs);
+  new Lock({ mac, firmwareVersion, clock, world, openLink: gateway.open, chance: 1 }).start();
+  for (const [index, event] of story.events.entries()) {
+    if (event.type === 'world') continue;
+    clock.after(LEAD_TIME + event.afterMs, () => {
+      const id = index + 1;
+      if (event.type === 'phone') receive('phone', phonePing(lock, world, clock.now(), event.lockState));
+      else gateway.send(mac, { id, expiresMs: clock.now() + Hours(1), command: event.command });
+    });
+  }
+  clock.run(zeroMs + story.endsAfterMs);
+  return renumbered(received, start);
+}
+
+function zeroOf({ atPeriodMinute = false }: Story, mac: Mac): number {
+  const periodMs = Minutes(periodMinuteOf(mac));
+  if (atPeriodMinute) return DAY_MS + periodMs;
+  const [early, late] = [Hours(HOURS[0]), Hours(HOURS[1])];
+  const isInTheWay = periodMs > early - LONGEST_STORY && periodMs < early + LONGEST_STORY;
+  return DAY_MS + (isInTheWay ? late : early);
+}
+
+function worldOf(story: Story, lock: StoryLock, zeroMs: number): StoryWorld {
+  const { ebikeVolts, tetherState } = lock;
+  const initialState = {
+    lockState: 'locked',
+    batteryPercent: story.batteryPercent ?? lock.batteryPercent,
+    power: story.power,
+    ebikeVolts,
+    tetherState,
+    covered: true,
+    skyOpen: true,
+  } as const;
+  const events = story.events.flatMap((event) =>
+    event.type === 'world' ? [{ atMs: zeroMs + event.afterMs, change: event.change }] : [],
+  );
+  return new StoryWorld(initialState, events, middleOf(lock));
+}
+
+function middleOf({ place }: StoryLock): City {
+  if (place === null) return AMSTERDAM;
+  const isOnMap =
+    Math.abs(place.latitudeDegrees) < FARTHEST_LATITUDE && Math.abs(place.longitudeDegrees) < FARTHEST_LONGITUDE;
+  return isOnMap ? { ...AMSTERDAM, ...place } : AMSTERDAM;
+}
+
+/** The ping of a phone: its own position, and the last known state of the lock. Its numbers are its own. */
+function phonePing(lock: StoryLock, world: StoryWorld, nowMs: number, lockState: 'locked' | 'unlocked'): PingUplink {
+  const { batteryPercent, firmwareVersion, ebikeVolts, tetherState } = lock;
+  const known = { batteryPercent, firmwareVersion, ebikeVolts, tetherState };
+  const { position } = world.fixAt(nowMs);
+  return {
+    boot: 1,
+    sequence: 1,
+    timeMs: nowMs,
+    power: world.initialState.power,
+    kept: 0,
+    dropped: 0,
+    body: { kind: 'cellular', reason: 'PHONE', lockState, ...known, position },
+  };
+}
+
+/** Shifted to the given start and renumbered: each sender counts from its first ping. */
+function renumbered(
+  received: readonly { atMs: number; source: Source; uplink: PingUplink }[],
+  { startMs, boot, firstSequence }: StoryStart,
+): StoryPing[] {
+  const firstMs = received[0]?.atMs ?? 0;
+  const firstOf = (wanted: Source): number => received.find(({ source }) => source === wanted)?.uplink.sequence ?? 0;
+  return received.map(({ atMs, source, uplink }) => {
+    const sequence = firstSequence + uplink.sequence - firstOf(source);
+    const timeMs = startMs + uplink.timeMs - firstMs;
+    return { afterMs: atMs - firstMs, source, uplink: { ...uplink, boot, sequence, timeMs } };
+  });
+}

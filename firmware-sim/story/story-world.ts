@@ -1,0 +1,78 @@
+/** The world of a story: the events on its list, and a route around blocks while the bicycle moves. */
+import { type Milliseconds, Seconds } from '../../proto/clock.js';
+import type { GpsFix } from '../../proto/power/step/io.js';
+import type { Position } from '../../proto/wire/ping.js';
+import { type City, type Place, placeAlong, positionOf } from '../world/routes/city.js';
+import { CELL_UNCERTAINTY_METERS, type InitialState, ScriptedWorld, type WorldEvent } from '../world/world.js';
+
+/** The speed of a bicycle in town. */
+const SPEED_METERS_PER_SECOND = 4.2;
+/** The distance between corners, at which it turns right and left in turn. */
+const BLOCK_METERS = 120;
+const HEADING_DEGREES = 24;
+const FIX_UNCERTAINTY_METERS = 8;
+
+interface Span {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+export class StoryWorld extends ScriptedWorld {
+  readonly #middle: City;
+  readonly #moving: readonly Span[];
+
+  /**
+   * @param events in order of time
+   * @param middle where the bicycle stands at first
+   */
+  constructor(initialState: InitialState, events: readonly WorldEvent[], middle: City) {
+    super(initialState, events, fixAfter(middle, 0, false));
+    this.#middle = middle;
+    this.#moving = spansOfMotion(events);
+  }
+
+  override fixAt(atMs: number): GpsFix {
+    const meters = (SPEED_METERS_PER_SECOND * this.#movedFor(atMs)) / Seconds(1);
+    const isMoving = this.#moving.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs < untilMs);
+    return fixAfter(this.#middle, meters, isMoving);
+  }
+
+  /** GPS has no error here. */
+  override trueFixAt(atMs: number): GpsFix {
+    return this.fixAt(atMs);
+  }
+
+  override cellPositionAt(atMs: number): Position {
+    return { ...this.fixAt(atMs).position, uncertaintyMeters: CELL_UNCERTAINTY_METERS };
+  }
+
+  #movedFor(atMs: number): Milliseconds {
+    return this.#moving.reduce((sum, { fromMs, untilMs }) => sum + Math.max(0, Math.min(atMs, untilMs) - fromMs), 0);
+  }
+}
+
+function fixAfter(middle: City, meters: number, isMoving: boolean): GpsFix {
+  return {
+    position: positionOf(middle, placeAfter(meters), FIX_UNCERTAINTY_METERS),
+    speedMetersPerSecond: isMoving ? SPEED_METERS_PER_SECOND : 0,
+    directionDegrees: HEADING_DEGREES + (Math.floor(meters / BLOCK_METERS) % 2) * 90,
+  };
+}
+
+function spansOfMotion(events: readonly WorldEvent[]): Span[] {
+  const turns = events.flatMap(({ atMs, change }) => (change.type === 'motion' ? [{ atMs, ...change }] : []));
+  return turns.flatMap(({ atMs, moving }, index) => {
+    return moving ? [{ fromMs: atMs, untilMs: turns[index + 1]?.atMs ?? Number.POSITIVE_INFINITY }] : [];
+  });
+}
+
+/** A staircase of blocks: one to the north, one to the east, and so on. */
+function placeAfter(meters: number): Place {
+  const blocks = Math.floor(meters / BLOCK_METERS);
+  const rest = meters - blocks * BLOCK_METERS;
+  const isNorthward = blocks % 2 === 0;
+  const north = Math.ceil(blocks / 2) * BLOCK_METERS + (isNorthward ? rest : 0);
+  const east = Math.floor(blocks / 2) * BLOCK_METERS + (isNorthward ? 0 : rest);
+  const start = { eastMeters: 0, northMeters: 0 };
+  return placeAlong(placeAlong(start, HEADING_DEGREES, north), HEADING_DEGREES + 90, east);
+}

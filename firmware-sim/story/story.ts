@@ -1,0 +1,151 @@
+/**
+ * Stories: a short sequence of events around one lock for each trigger of the power model (protocol.md §2). A story has
+ * the events; the power model decides what the lock sends (story-run.ts).
+ */
+import { type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
+import { type Command, DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
+import type { WorldChange } from '../world/world.js';
+
+/** An event, at a time after the start of the story. */
+export type StoryEvent = { readonly afterMs: Milliseconds } & (
+  | { readonly type: 'world'; readonly change: WorldChange }
+  | { readonly type: 'command'; readonly command: Command }
+  /** A phone reports that it has locked or unlocked the lock. */
+  | { readonly type: 'phone'; readonly lockState: 'locked' | 'unlocked' }
+);
+
+export interface Story {
+  readonly name: string;
+  /** For people: the events, and what the lock sends. */
+  readonly sentence: string;
+  /** The lock's settings at the start. */
+  readonly power: PowerSettings;
+  /** The battery at the start, where the story needs a certain one; otherwise the lock's own. */
+  readonly batteryPercent?: number;
+  /** Whether the story starts at the lock's own period minute. */
+  readonly atPeriodMinute?: boolean;
+  /** In order of time. */
+  readonly events: readonly StoryEvent[];
+  /** When the lock has sent everything. */
+  readonly endsAfterMs: Milliseconds;
+}
+
+const HIGH: PowerSettings = Object.freeze({ ...DEFAULT_POWER, mode: 'HIGH' });
+const TRACKED: PowerSettings = Object.freeze({ ...DEFAULT_POWER, rideTracking: true });
+
+function happens(afterMs: Milliseconds, change: WorldChange): StoryEvent {
+  return { afterMs, type: 'world', change };
+}
+
+const unlocked = (afterMs: Milliseconds) => happens(afterMs, { type: 'lock-state', lockState: 'unlocked' });
+const locked = (afterMs: Milliseconds) => happens(afterMs, { type: 'lock-state', lockState: 'locked' });
+const moves = (afterMs: Milliseconds) => happens(afterMs, { type: 'motion', moving: true });
+const stands = (afterMs: Milliseconds) => happens(afterMs, { type: 'motion', moving: false });
+
+/** Every story, those that merchants ask for most first. */
+export const STORIES: readonly Story[] = Object.freeze([
+  {
+    name: 'theft',
+    sentence: 'Somebody carries the locked bicycle away: an alarm at once, then a position every 10 s while it moves.',
+    power: DEFAULT_POWER,
+    events: [moves(0), stands(Seconds(90))],
+    endsAfterMs: Minutes(6),
+  },
+  {
+    name: 'commute',
+    sentence: 'Unlocked, ridden with ride tracking (a position every 30 s), locked again.',
+    power: TRACKED,
+    events: [unlocked(0), moves(Seconds(15)), stands(Minutes(4)), locked(Minutes(4) + Seconds(10))],
+    endsAfterMs: Minutes(8),
+  },
+  {
+    name: 'ride',
+    sentence: 'Unlocked, ridden without ride tracking (a cellular ping every 5 min), locked again.',
+    power: DEFAULT_POWER,
+    events: [unlocked(0), moves(Seconds(15)), stands(Minutes(6)), locked(Minutes(6) + Seconds(10))],
+    endsAfterMs: Minutes(10),
+  },
+  {
+    name: 'state-change',
+    sentence: 'Somebody unlocks it by hand: the new state at once, its position once there is a fix.',
+    power: DEFAULT_POWER,
+    events: [unlocked(0)],
+    endsAfterMs: Minutes(3),
+  },
+  {
+    name: 'period',
+    sentence: 'The ping that a lock sends once a day.',
+    power: DEFAULT_POWER,
+    atPeriodMinute: true,
+    events: [],
+    endsAfterMs: Minutes(3),
+  },
+  {
+    name: 'phone',
+    sentence: 'A phone unlocks it and reports this with its own position; then the lock reports it too.',
+    power: DEFAULT_POWER,
+    events: [{ afterMs: 0, type: 'phone', lockState: 'unlocked' }, unlocked(Seconds(1))],
+    endsAfterMs: Minutes(3),
+  },
+  {
+    name: 'network',
+    sentence: 'The lock stays connected and waits for commands: a ping on connecting and every 15 min.',
+    power: DEFAULT_POWER,
+    events: [
+      happens(0, { type: 'settings', change: { mode: 'HIGH' } }),
+      happens(Minutes(16), { type: 'settings', change: { mode: 'MID' } }),
+    ],
+    endsAfterMs: Minutes(18),
+  },
+  {
+    name: 'gps',
+    sentence: 'A lock that is connected is asked where it is, by GPS.',
+    power: HIGH,
+    events: [{ afterMs: 0, type: 'command', command: { type: 'locate-gps' } }],
+    endsAfterMs: Minutes(3),
+  },
+  {
+    name: 'cell',
+    sentence: 'A lock that is connected is asked where it is, by the cellular network.',
+    power: HIGH,
+    events: [{ afterMs: 0, type: 'command', command: { type: 'locate-cell' } }],
+    endsAfterMs: Minutes(3),
+  },
+  {
+    name: 'reset',
+    sentence: 'The modem restarts by itself.',
+    power: DEFAULT_POWER,
+    events: [happens(0, { type: 'modem-reset' })],
+    endsAfterMs: Minutes(3),
+  },
+  {
+    name: 'low-battery',
+    sentence:
+      'The battery falls below 10 %: a close-connection ping and silence, except for a theft two minutes later.',
+    power: DEFAULT_POWER,
+    batteryPercent: 10,
+    events: [happens(0, { type: 'battery', percent: 9 }), moves(Minutes(2)), stands(Minutes(2) + Seconds(50))],
+    endsAfterMs: Minutes(8),
+  },
+  {
+    name: 'close',
+    sentence: 'Airplane mode is switched on by hand: a close-connection ping, and silence.',
+    power: DEFAULT_POWER,
+    events: [happens(0, { type: 'settings', change: { airplane: true } })],
+    endsAfterMs: Minutes(3),
+  },
+  {
+    name: 'late',
+    sentence: 'A tracked ride without coverage: all pings arrive together afterwards, marked as buffered.',
+    power: TRACKED,
+    events: [
+      happens(0, { type: 'coverage', covered: false }),
+      unlocked(Seconds(5)),
+      moves(Seconds(20)),
+      stands(Minutes(3)),
+      locked(Minutes(3) + Seconds(10)),
+      happens(Minutes(6), { type: 'coverage', covered: true }),
+    ],
+    endsAfterMs: Minutes(14),
+  },
+] satisfies Story[]);

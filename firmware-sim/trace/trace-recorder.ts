@@ -1,0 +1,77 @@
+/** Writes a trace (protocol.md §4) of what a gateway sees of simulated locks, a line for each event. */
+
+import type { StepState } from '../../proto/power/step/state.js';
+import type { TraceEvent, TraceLock } from '../../proto/trace/trace.js';
+import { traceEventLine, traceHeaderLine } from '../../proto/trace/writer.js';
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
+import { type Downlink, isPingUplink, type Uplink } from '../../proto/wire/ping.js';
+import { toDate } from '../../proto/wire/ping-json.js';
+import type { VirtualSink } from '../fleet/virtual-run.js';
+import type { LinkEnd } from '../link/memory-link.js';
+import type { DiaryEntry } from '../lock/diary.js';
+import { worldMembers } from './ground-truth.js';
+
+/** See the head of this file. */
+export class TraceRecorder implements VirtualSink {
+  connections = 0;
+  uplinks = 0;
+  readonly #write: ((line: string) => void) | null;
+  readonly #onEvent: ((event: TraceEvent) => void) | undefined;
+
+  /**
+   * @param write takes a line without its line break; null where the lines are not wanted
+   * @param onEvent called with each event before its line is written
+   */
+  constructor(write: ((line: string) => void) | null, onEvent?: (event: TraceEvent) => void) {
+    this.#write = write;
+    this.#onEvent = onEvent;
+  }
+
+  /** Writes the header with each lock's first state, and the start of listening. */
+  start(note: string, atMs: number, locks: ReadonlyMap<Mac, TraceLock>): void {
+    this.#write?.(traceHeaderLine({ note, locks }));
+    this.event({ event: 'gateway', atMs, state: 'start' });
+  }
+
+  connect(mac: Mac, atMs: number): void {
+    this.connections += 1;
+    this.event({ event: 'connect', atMs, mac, source: 'lock' });
+  }
+
+  uplink(mac: Mac, atMs: number, uplink: Uplink): void {
+    this.uplinks += 1;
+    if (isPingUplink(uplink)) this.event({ event: 'ping', atMs, mac, source: 'lock', uplink });
+    else if (uplink.body.kind === 'ack')
+      this.event({ event: 'ack', atMs, mac, source: 'lock', uplink: { ...uplink, body: uplink.body } });
+  }
+
+  command(mac: Mac, atMs: number, { id, command, expiresMs }: Downlink): void {
+    this.event({ event: 'command', atMs, mac, id, command, expiresMs });
+  }
+
+  disconnect(mac: Mac, atMs: number, cause: LinkEnd): void {
+    this.event({ event: 'disconnect', atMs, mac, source: 'lock', cause });
+  }
+
+  /** Writes what truly happened, if the diary entry is about the world. */
+  world(mac: Mac, atMs: number, entry: DiaryEntry): void {
+    const changed = worldMembers(entry);
+    if (changed === undefined) return;
+    const members = { at: toDate(atMs), mac: formatMac(mac), event: 'world', ...changed };
+    this.event({ event: 'world', atMs, mac, members });
+  }
+
+  tick(atMs: number): void {
+    this.event({ event: 'tick', atMs });
+  }
+
+  event(event: TraceEvent): void {
+    this.#onEvent?.(event);
+    if (this.#write !== null) this.#write(traceEventLine(event));
+  }
+}
+
+/** A new lock's entry in the header of a trace. */
+export function headerLockOf({ power, lockState }: Pick<StepState, 'power' | 'lockState'>): TraceLock {
+  return { power, highWindow: null, lockState, connected: false, lastPeriodMs: null };
+}

@@ -1,0 +1,118 @@
+/**
+ * A GPS receiver: turns the true place into a fix whose error drifts slowly, as that of real receivers does, and states
+ * how large the error may be.
+ *
+ * The uncertainty is the radius that contains the true place in 95 % of the fixes. The error is normal in each of its
+ * two directions, so that this radius is √(−2 ln 0.05) = 2.45 times their standard deviation. Nine tenths of its
+ * variance are correlated over about a minute; one tenth is independent in each fix.
+ */
+import { Seconds } from '../../proto/clock.js';
+import type { GpsFix } from '../../proto/power/step/io.js';
+import type { Prng } from '../prng.js';
+import { type City, type Place, positionOf } from './routes/city.js';
+import type { Motion } from './routes/route.js';
+
+/** √(−2 ln 0.05): the radius that contains 95 % of a normal error in two directions, in standard deviations. */
+const RADIUS_95 = 2.447746830680816;
+/** After this time about half of an error is left. */
+const WANDERS_FOR = Seconds(60);
+/** Weights of the two parts of the error; the sum of their squares, the variances, is 1. */
+const WANDERING = Math.sqrt(0.9);
+const NEW_EACH_TIME = Math.sqrt(0.1);
+/** Below this speed, m/s, a receiver reports no speed, and keeps its last direction. */
+const STANDS_BELOW = 0.3;
+/** Standard deviation of the speed, m/s, at an uncertainty of {@link USUAL_METERS}; it is proportional to that. */
+const SPEED_DEVIATION = 0.15;
+const USUAL_METERS = 6;
+/** The side of the squares of a city that have the same buildings. */
+const SQUARE_METERS = 180;
+
+export class GpsReceiver {
+  readonly #prng: Prng;
+  readonly #city: City;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #east = 0;
+  #north = 0;
+  #directionDegrees = 0;
+
+  /** @param prng for this receiver only: how often it is read must not change anything else */
+  constructor(prng: Prng, city: City) {
+    this.#prng = prng;
+    this.#city = city;
+  }
+
+  /** The fix at this moment. Successive calls never go back in time. */
+  read(atMs: number, { place, speedMetersPerSecond, directionDegrees }: Motion): GpsFix {
+    this.#wander(atMs);
+    const uncertainty = uncertaintyAt(place);
+    const deviation = uncertainty / RADIUS_95;
+    const off = (wandering: number): number => deviation * (WANDERING * wandering + NEW_EACH_TIME * this.#normal());
+    const seen = { eastMeters: place.eastMeters + off(this.#east), northMeters: place.northMeters + off(this.#north) };
+    const speedOff = (SPEED_DEVIATION * uncertainty * this.#normal()) / USUAL_METERS;
+    // The same velocity error, across the direction of travel, turns the direction.
+    const radiansOff = (SPEED_DEVIATION * uncertainty * this.#normal()) / USUAL_METERS;
+    const isStanding = speedMetersPerSecond < STANDS_BELOW;
+    if (!isStanding)
+      this.#directionDegrees = directionDegrees + clamp((radiansOff / speedMetersPerSecond) * (180 / Math.PI), 90);
+    return {
+      position: positionOf(this.#city, seen, uncertainty),
+      speedMetersPerSecond: isStanding ? 0 : toHundredths(Math.max(0, speedMetersPerSecond + speedOff)),
+      directionDegrees: toHundredths((this.#directionDegrees + 360) % 360) % 360,
+    };
+  }
+
+  /** Decays the error with time and adds as much new error, so that its variance stays the same. */
+  #wander(atMs: number): void {
+    const kept = 1 / (1 + (atMs - this.#lastMs) / WANDERS_FOR);
+    const fresh = Math.sqrt(1 - kept * kept);
+    this.#east = kept * this.#east + fresh * this.#normal();
+    this.#north = kept * this.#north + fresh * this.#normal();
+    this.#lastMs = atMs;
+  }
+
+  /** Approximately normal, as the sum of six uniform numbers of 16 bits: exact on every machine, unlike a logarithm. */
+  #normal(): number {
+    let sum = 0;
+    for (let drawn = 0; drawn < 3; drawn++) {
+      const bits = this.#prng.uint32();
+      sum += (bits & 0xffff) + (bits >>> 16);
+    }
+    // Each of them has a variance of a twelfth.
+    return (sum / 0xffff - 3) * Math.SQRT2;
+  }
+}
+
+/** The true position, for observers. */
+export function exactFix(city: City, { place, speedMetersPerSecond, directionDegrees }: Motion): GpsFix {
+  return {
+    position: positionOf(city, place, 0),
+    speedMetersPerSecond: toHundredths(speedMetersPerSecond),
+    directionDegrees: toHundredths(directionDegrees) % 360,
+  };
+}
+
+/**
+ * Whole metres, as the wire carries them. The buildings make the difference, the same for every lock: most squares of a
+ * city have 4 to 8 m; one in four has tall buildings and up to 30 m.
+ */
+function uncertaintyAt({ eastMeters, northMeters }: Place): number {
+  const height = shareOf(Math.floor(eastMeters / SQUARE_METERS), Math.floor(northMeters / SQUARE_METERS));
+  return Math.round(height < 0.75 ? 4 + height * 5 : 10 + (height - 0.75) * 80);
+}
+
+/** A pseudo-random number in [0, 1) that depends on two integers. */
+function shareOf(one: number, other: number): number {
+  let mixed = Math.imul(one, 0x9e3779b1) ^ Math.imul(other, 0x85ebca77);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0x297a2d39);
+  return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32;
+}
+
+function clamp(value: number, most: number): number {
+  return Math.min(most, Math.max(-most, value));
+}
+
+/** The resolution of speed and direction on the wire. */
+function toHundredths(value: number): number {
+  return Math.round(value * 100) / 100;
+}
