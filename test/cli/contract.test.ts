@@ -185,7 +185,7 @@ t.test('what is no gateway is told as such, and what breaks in us is exit code 4
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as AddressInfo;
   const environment = { LOCKGATE_GATEWAY: `http://127.0.0.1:${port}`, LOCKGATE_TOKEN: 'none' };
-  t.match(await runCommand(['merchant', 'list'], { environment }), { code: 3, stderr: /no JSON.*Name another/ });
+  t.match(await runCommand(['merchant', 'list'], { environment }), { code: 3, stderr: /not JSON.*Name another/ });
   // An answer that no gateway of ours gives.
   answer = '{}';
   t.match(await runCommand(['merchant', 'list'], { environment }), {
