@@ -180,10 +180,10 @@ t.test('on the command line: plain and gzipped files, counts, and errors in a fi
   const file = path.join(folder, 'field.jsonl.gz');
   const out = path.join(folder, 'again.jsonl');
   t.match(await run('--virtual', '--locks', '3', '--days', '1', '--seed', '4', '--out', file), { code: 0 });
-  const told = await run('--virtual', '--from-trace', file, '--out', out);
-  t.equal(told.code, 0, told.err);
-  t.match(told.out, /^REASON +TRACE +SIMULATED/);
-  t.match(told.out, /The same pings in the same order, of 3 locks\./);
+  const again = await run('--virtual', '--from-trace', file, '--out', out);
+  t.equal(again.code, 0, again.err);
+  t.match(again.out, /^REASON +TRACE +SIMULATED/);
+  t.match(again.out, /The same pings in the same order, for 3 locks\./);
   t.same(findingsIn(readFileSync(out, 'utf8').trimEnd().split('\n')), []);
   const json = JSON.parse((await run('--virtual', '--from-trace', file, '--json')).out);
   t.match(json, { from_trace: file, locks: 3, comparison: { same: true, first_differences: [] } });

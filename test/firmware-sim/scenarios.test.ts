@@ -154,7 +154,7 @@ const SPOILED: readonly [from: string | RegExp, to: string, says: RegExp][] = [
   [
     "at: '08:10'",
     'at: +10 min\n    days: monday',
-    /^mine.yaml:10: "\+10 min": expected a time of the day such as 08:10/,
+    /^mine.yaml:10: "\+10 min": expected a time of day such as 08:10/,
   ],
   [
     '    do: unlock',
@@ -327,7 +327,7 @@ t.test('on the command line: mistakes are exit code 2, with file and line', asyn
     [['--virtual', '--scenario', 'theft', '--locks', '3'], /--scenario.*cannot be used with option '--locks/],
     [['--virtual', '--scenario', 'theft', '--route', 'x.gpx'], /--scenario.*cannot be used with option '--route/],
     [['--virtual', '--scenario', 'theft', '--around', '1,2'], /--scenario.*cannot be used with option '--around/],
-    [['--scenario', 'theft', '--out', 'x'], /--out and --world are for --virtual runs alone/],
+    [['--scenario', 'theft', '--out', 'x'], /--out and --world are for --virtual runs only/],
   ];
   for (const [args, says] of rows) t.match(await lockgate(['sim', 'run', ...args]), { code: 2, stderr: says });
 });
