@@ -1,5 +1,5 @@
 /**
- * What the log promises whatever its runs and threads do: each uplink once, found by name and by lock at any time, with
+ * What the log promises whatever its runs and threads do: each uplink once, found by key and by lock at any time, with
  * a sum that fits its row. Seen from outside, there is a log; that part of it is not in its tables yet must not show.
  */
 import path from 'node:path';
@@ -242,7 +242,7 @@ t.test('a row that changed does not fit its sum', async (t) => {
     t.not(uplinkSum(other), row.sum);
 });
 
-t.test('what is erased or deleted is gone from every table, in the tail of the log and before it', async (t) => {
+t.test('what is erased or deleted is gone from every table and from the memtable', async (t) => {
   for (const runSize of [undefined, { least: 1, perCredential: 1, most: 1 }]) {
     const folder = tempFolder(t);
     const store = await openWithLocks(folder, runSize === undefined ? {} : { runSize });

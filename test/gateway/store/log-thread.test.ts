@@ -139,7 +139,7 @@ t.test('a write that can’t be made takes none of those with it that shared its
   t.same(reader.prepare(`SELECT name FROM fact WHERE name IN ('bad', 'good')`).pluck().all(), ['good']);
   const ids = reader.prepare('SELECT id FROM uplink ORDER BY id').pluck().all();
   t.same(ids, [1, 2, 3, 4, 5, 6, 7, 8]);
-  t.equal(log.memtable.growing.lastId, 8, 'and the copy of the tail has them under these ids');
+  t.equal(log.memtable.growing.lastId, 8, 'and the copy of the memtable has them under these ids');
   await log.close();
 });
 

@@ -1,5 +1,5 @@
 /**
- * The lists in which the newest uplinks are known by name and by lock, against plain arrays: rows that are put in at
+ * The memtable's lists of uplinks by key and by lock, compared with plain arrays: rows that are put in at
  * the end and in between, and taken out, past every size at which the block of memory grows.
  */
 import t from 'tap';

@@ -1,6 +1,4 @@
-/**
- * What every engine of the store must keep. An engine's test file is three lines: it calls this with its opener.
- */
+/** What every engine of the store must do. An engine's test file is three lines: it calls this with its opener. */
 import t from 'tap';
 import type { CommandChange, NewCommand } from '../../../gateway/store/contract/command-record.js';
 import {
@@ -18,7 +16,7 @@ import type { Finding } from '../../../proto/power/judge/event.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** Opens the engine on a folder, making what isn't there. */
+/** Opens the engine on a folder, creating what isn't there. */
 export type OpenStore = (folder: string) => Promise<Store>;
 
 const HASH = Buffer.alloc(32, 7);
@@ -75,7 +73,7 @@ export function storeContract(engine: string, open: OpenStore): void {
 }
 
 function logContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: an uplink is stored once under its name and content`, async (t) => {
+  t.test(`${engine}: an uplink is stored once by its key and content`, async (t) => {
     const { store, folder } = await withLock(t, open);
     await store.append(commit(uplink(1), uplink(2), uplink(1)));
     const other = testBytes(2, { dropped: 9 });
@@ -106,7 +104,7 @@ function logContract(engine: string, open: OpenStore): void {
 function judgedContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: what came after a lock's state was stored is known, among so many of the newest`, async (t) => {
     const { store } = await withLock(t, open);
-    const unsettled = async (most: number): Promise<number[]> => {
+    const afterStates = async (most: number): Promise<number[]> => {
       const found: number[] = [];
       for await (const piece of store.readUplinksAfterStates(most, 2))
         found.push(...piece.map(({ sequence }) => sequence));
@@ -114,17 +112,17 @@ function judgedContract(engine: string, open: OpenStore): void {
     };
     const states = new Map([[1, '{"a":1}']]);
     await store.append(commit(uplink(1)));
-    t.same(await unsettled(9), [], 'a lock without a state lacks nothing');
+    t.same(await afterStates(9), [], 'uplinks of a lock without a state are left out');
     await store.append({ ...commit(uplink(2)), states });
-    t.same(await unsettled(9), [], 'a state has what came with it');
+    t.same(await afterStates(9), [], 'a state includes the uplinks of its own commit');
     await store.append(commit(uplink(3), uplink(4), uplink(5)));
-    t.same(await unsettled(9), [3, 4, 5], 'in the order in which they came');
-    t.same(await unsettled(2), [4, 5]);
+    t.same(await afterStates(9), [3, 4, 5], 'in the order of arrival');
+    t.same(await afterStates(2), [4, 5]);
     await store.append({ ...commit(), states });
-    t.same(await unsettled(9), []);
+    t.same(await afterStates(9), []);
     await store.append(commit(uplink(6)));
     await store.changeDevice({ mac: MAC, state: '{"b":1}' });
-    t.same(await unsettled(9), [], 'a state that an operator’s change begins anew too');
+    t.same(await afterStates(9), [], 'so does a state that an operator’s change replaces');
   });
 
   t.test(`${engine}: what is known of a lock, and what was found, are kept in the same commit`, async (t) => {
@@ -523,9 +521,9 @@ function whyContract(engine: string, open: OpenStore): void {
   });
 }
 
-/** That a lock fills no disk: 105,000 entries, so once an engine, however many ways there are to open it. */
+/** That one lock can't fill the disk. With 105,000 entries, it runs once for each engine. */
 export function floodContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: a lock that connects for ever fills no disk, and takes nothing from another`, async (t) => {
+  t.test(`${engine}: a lock that connects for ever does not fill the disk or affect another`, async (t) => {
     const { store } = await withLock(t, open);
     await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
     const connect = (deviceId: number, atMs: number): Incoming => {

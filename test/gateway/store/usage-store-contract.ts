@@ -1,6 +1,6 @@
 /**
- * What every engine of the store must keep of SIM cards, usage, price plans and statements. An engine's test file calls
- * this with its opener.
+ * What every engine must do with SIM cards, usage, price plans and statements. An engine's test file calls this with
+ * its opener.
  */
 import t from 'tap';
 import type { Store } from '../../../gateway/store/contract/store.js';

@@ -1,6 +1,6 @@
 /**
  * New stores for tests, made once a process: the steps that make one take 70 ms of CPU, and a test file makes dozens.
- * What is copied is what the steps themselves wrote; tests of the making open a folder with openSqliteStore.
+ * The copied bytes are those that the migrations wrote; tests of creating a store call openSqliteStore on a folder.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -17,7 +17,7 @@ const OCTOBER = '2099-10' as Month;
 const HASH = Buffer.alloc(32, 7);
 const PER_COMMIT = 40;
 const FAILING_EVERY = 7;
-/** So that the tables by name and by lock have most of it. */
+/** Short runs, so that the indexes have most of it. */
 const SHORT_RUNS = { least: 30, perCredential: 1, most: 60 };
 
 export interface Stock {
