@@ -13,10 +13,130 @@ const threads = 'gateway/store/sqlite/(log/(log|wal)-thread|upkeep-thread|figure
 const bench = 'test/bench/(main|beside/store-append)';
 const entries = `^(cli/main\\.ts|(${threads}|${bench})\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
 
-/** `folder` may import, of ours, only from `allowed` (and itself). */
-function only(folder, allowed, why) {
-  const open = [folder, ...allowed].join('|');
-  return forbid(`${folder}-imports`, why, { path: `^${folder}/` }, { path: ours, pathNot: `^(${open})/` });
+/**
+ * The plan of the rooms: what each may import of ours, besides itself. A folder of the first level, such as `gateway`,
+ * stands for the files that lie directly in it. An arrow that is not here fails the check: either the import is wrong,
+ * or the plan changes, here and in the room's README, with a reason.
+ */
+const proto = ['proto', 'proto/power', 'proto/wire'];
+/** Rooms of one folder, and what lies directly in it. */
+const inside = (folder, ...names) => [folder, ...names.map((name) => `${folder}/${name}`)];
+const sim = (...names) => inside('firmware-sim', ...names);
+const gateway = (...names) => inside('gateway', ...names);
+const cli = (...names) => inside('cli', ...names);
+const rooms = {
+  proto: [],
+  'proto/wire': ['proto', 'proto/gen', 'proto/power'],
+  'proto/power': ['proto', 'proto/gen', 'proto/wire'],
+  'proto/trace': ['proto', 'proto/gen', 'proto/power', 'proto/wire'],
+  'proto/why': [...proto],
+  'proto/gen': ['proto', 'proto/trace', 'proto/wire'],
+
+  'firmware-sim': [],
+  'firmware-sim/link': [...proto],
+  'firmware-sim/world': [...sim('link', 'lock'), ...proto],
+  'firmware-sim/lock': [...sim('link', 'world'), ...proto],
+  'firmware-sim/faults': [...sim('link', 'lock'), ...proto],
+  'firmware-sim/fleet': [...sim('faults', 'link', 'lock', 'world'), ...proto, 'proto/trace'],
+  'firmware-sim/inference': [...sim('fleet', 'link', 'lock', 'world'), ...proto, 'proto/trace'],
+  'firmware-sim/scenario': [...sim('faults', 'fleet', 'link', 'lock', 'world'), ...proto, 'proto/trace'],
+  'firmware-sim/plan': [...sim('fleet', 'link', 'world'), ...proto],
+
+  gateway: [...gateway('fairness', 'mqtt', 'store', 'webhooks'), ...proto],
+  'gateway/accounts': [
+    ...gateway('commands', 'data-folder', 'fairness', 'ingest', 'locks', 'mqtt', 'network', 'store', 'webhooks'),
+    ...proto,
+  ],
+  'gateway/audit': [...gateway('log', 'store'), ...proto],
+  'gateway/clocks': [...gateway('commands', 'locks', 'mqtt', 'store'), ...proto],
+  'gateway/commands': [...gateway('clocks', 'ingest', 'locks', 'mqtt', 'store'), ...proto],
+  'gateway/data-folder': [...gateway('audit', 'store', 'webhooks'), ...proto],
+  'gateway/fairness': [...gateway('store'), ...proto],
+  'gateway/health': [...gateway('store'), ...proto],
+  'gateway/http': [
+    ...gateway(
+      'accounts',
+      'audit',
+      'clocks',
+      'commands',
+      'data-folder',
+      'fairness',
+      'health',
+      'ingest',
+      'locks',
+      'metrics',
+      'mqtt',
+      'network',
+      'notices',
+      'store',
+      'usage',
+      'webhooks',
+      'why',
+    ),
+    ...proto,
+    'proto/trace',
+    'proto/why',
+  ],
+  'gateway/ingest': [...gateway('clocks', 'locks', 'store', 'webhooks'), ...proto],
+  'gateway/locks': [...gateway('ingest', 'store'), ...proto],
+  'gateway/log': [...gateway(), ...proto],
+  'gateway/metrics': [...gateway('health', 'network', 'store', 'webhooks'), ...proto],
+  'gateway/mqtt': [...gateway('data-folder', 'ingest', 'log', 'network', 'store', 'usage'), ...proto],
+  'gateway/network': [...gateway('webhooks'), ...proto],
+  'gateway/notices': [...gateway('locks', 'store', 'webhooks'), ...proto],
+  'gateway/store': [...gateway('data-folder', 'fairness', 'usage', 'webhooks'), ...proto],
+  'gateway/usage': [...gateway('ingest', 'store'), ...proto],
+  'gateway/webhooks': [...gateway('accounts', 'data-folder', 'fairness', 'store'), ...proto],
+  'gateway/why': [...gateway('commands', 'ingest', 'locks', 'mqtt', 'store', 'webhooks'), ...proto, 'proto/why'],
+  // It puts the rooms together.
+  'gateway/gateway.ts': [
+    ...gateway(
+      'accounts',
+      'audit',
+      'clocks',
+      'commands',
+      'data-folder',
+      'fairness',
+      'health',
+      'http',
+      'ingest',
+      'locks',
+      'metrics',
+      'mqtt',
+      'network',
+      'notices',
+      'store',
+      'usage',
+      'webhooks',
+    ),
+    ...proto,
+  ],
+
+  cli: [...cli('commands', 'terminal'), ...gateway('store'), ...proto],
+  'cli/commands': [
+    ...cli('terminal'),
+    ...sim('faults', 'fleet', 'inference', 'link', 'lock', 'plan', 'scenario', 'world'),
+    ...gateway('data-folder', 'http', 'log', 'network', 'store', 'usage', 'webhooks'),
+    'gateway/gateway.ts',
+    ...proto,
+    'proto/trace',
+  ],
+  'cli/terminal': [...cli(), ...gateway('store'), ...proto, 'proto/trace'],
+};
+
+/** The files that a name in the plan stands for. */
+function filesOf(room) {
+  if (room.endsWith('.ts')) return `^${room.replaceAll('.', '\\.')}$`;
+  return room.includes('/') ? `^${room}/` : `^${room}/(?!gateway\\.ts)[^/]+$`;
+}
+
+/** A rule for each room of the plan. */
+function roomRules() {
+  return Object.entries(rooms).map(([room, allowed]) => {
+    const why = `${room} may import ${allowed.length > 0 ? allowed.join(', ') : 'nothing of ours'}`;
+    const pathNot = [room, ...allowed].map(filesOf);
+    return forbid(`plan-of-${room}`, why, { path: filesOf(room), pathNot: '\\.mjs$' }, { path: ours, pathNot });
+  });
 }
 
 function forbid(name, comment, from, to) {
@@ -25,10 +145,22 @@ function forbid(name, comment, from, to) {
 
 module.exports = {
   forbidden: [
-    only('proto', [], 'proto is what both ends agree on, and knows neither'),
-    only('firmware-sim', ['proto'], 'the simulator shares nothing with the gateway but the protocol'),
-    only('gateway', ['proto'], 'the gateway shares nothing with the simulator but the protocol'),
-    only('cli', ['proto', 'gateway', 'firmware-sim'], 'nothing imports test'),
+    ...roomRules(),
+    forbid(
+      'no-room-beside-the-plan',
+      'a new room of the product has a row in the plan above',
+      {
+        path: '^(proto|gateway|firmware-sim|cli)/.*\\.ts$',
+        pathNot: [...Object.keys(rooms).map(filesOf), '^proto/gen/'],
+      },
+      { path: '.' },
+    ),
+    forbid(
+      'nothing-imports-test',
+      'tests import all, and nothing imports them',
+      { pathNot: '^test/' },
+      { path: '^test/' },
+    ),
     forbid(
       'proto-is-pure',
       'proto has no socket and no disk, so that it runs and is tested anywhere',

@@ -26,7 +26,7 @@ interface Page {
   readonly unread: number;
 }
 
-/** The same as in gateway/store/contract/notice-store.ts, which is not loaded here; a test compares them. */
+/** Repeats gateway/store/contract/notice-store.ts: that file is not loaded here, and a test compares them. */
 const KINDS = [
   'url-disabled',
   'circuit-open',

@@ -5,11 +5,11 @@ import { POWER_MODEL } from '../../../proto/power/model.js';
 import { RULES, ruleRow } from '../../../proto/power/rules.js';
 import { TraceCheck, type TraceFinding } from '../../../proto/trace/check.js';
 import { EXIT } from '../../terminal/exit-codes.js';
-import { junitOf } from '../../terminal/junit.js';
 import { note, oneLine, paint, print, printJson } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { printCoverage } from '../model/coverage-table.js';
 import type { CheckedFile } from './checked-file.js';
+import { junitOf } from './junit.js';
 import { readTraceFile, type TraceVisitor } from './trace-file.js';
 
 export interface CheckFlags {

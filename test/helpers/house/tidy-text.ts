@@ -16,6 +16,7 @@ const topLevel = [
 const capitals = ['README.md', 'CHANGELOG.md', 'LICENSE', 'Dockerfile'];
 const vagueNames = ['utils', 'util', 'common', 'lib', 'helper', 'misc', 'index'];
 const maxColumns = 120;
+const maxFiles = 20;
 
 /** The top level is a closed list. */
 export function findTopLevel(paths: readonly string[]): string[] {
@@ -64,4 +65,26 @@ export function findMarkers({ path, text }: SourceFile): string[] {
     if (marker) findings.push(`${path}:${index + 1}: do it or drop it, instead of "${marker}".`);
   }
   return findings;
+}
+
+/** Folders with too many source files: there is a room inside that wants a name. */
+export function findFullFolders(paths: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  for (const path of paths) {
+    if (!/\.(ts|mjs|js|cc)$/.test(path)) continue;
+    const folder = path.slice(0, path.lastIndexOf('/') + 1);
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  return [...counts]
+    .filter(([, count]) => count > maxFiles)
+    .map(([folder, count]) => `${folder}: ${count} source files; at most ${maxFiles}.`);
+}
+
+/** Rooms of the product, folders of the second level with code of ours, that have no README. */
+export function findRoomsWithoutReadme(paths: readonly string[]): string[] {
+  const code = paths.filter((path) => /^(proto|gateway|firmware-sim|cli)\/[^/]+\/.*\.(ts|mjs)$/.test(path));
+  const rooms = new Set(code.map((path) => path.split('/').slice(0, 2).join('/')));
+  return [...rooms]
+    .filter((room) => !room.endsWith('/gen') && !paths.includes(`${room}/README.md`))
+    .map((room) => `${room}: say in a README what lives there, what it may import and who may import it.`);
 }

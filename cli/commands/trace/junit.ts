@@ -1,7 +1,7 @@
 /** JUnit XML, which build servers read: a suite for each trace, a case for each rule. */
-import { RULES } from '../../proto/power/rules.js';
-import type { TraceFinding } from '../../proto/trace/check.js';
-import type { CheckedFile } from '../commands/trace/checked-file.js';
+import { RULES } from '../../../proto/power/rules.js';
+import type { TraceFinding } from '../../../proto/trace/check.js';
+import type { CheckedFile } from './checked-file.js';
 
 /** The whole document. A finding below `failOn` is reported but is no failure. */
 export function junitOf(files: readonly CheckedFile[], failOn: 'violation' | 'warning'): string {

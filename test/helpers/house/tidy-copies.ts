@@ -1,0 +1,89 @@
+// Pieces of code that are there twice, which a change to one of them leaves apart.
+import type { SourceFile } from './tidy-text.js';
+
+/** How many lines may be alike. Blank lines, comments, imports and lone brackets are not counted. */
+const mostLines = 12;
+
+interface Line {
+  readonly text: string;
+  /** From 1. */
+  readonly number: number;
+}
+
+interface Place {
+  readonly file: SourceFile;
+  readonly lines: readonly Line[];
+  /** The index in `lines` at which the piece starts. */
+  readonly from: number;
+}
+
+/**
+ * Each piece of over 12 lines that is there twice, in one file or in two, as a sentence; once for each pair of places.
+ * A comment `Repeats PATH: why` in either file allows what it shares with that other file.
+ */
+export function findCopies(files: readonly SourceFile[]): string[] {
+  const findings: string[] = [];
+  const first = new Map<string, Place>();
+  for (const file of files) {
+    const lines = codeLines(file.text);
+    for (let from = 0; from + mostLines < lines.length; from++) {
+      const key = pieceAt(lines, from);
+      const other = first.get(key);
+      if (other === undefined) {
+        first.set(key, { file, lines, from });
+        continue;
+      }
+      if (isOverlap(other, { file, lines, from })) continue;
+      const length = sharedLength(other, { file, lines, from });
+      if (!isExplained(file, other.file)) findings.push(sentence(other, { file, lines, from }, length));
+      from += length - 1;
+    }
+  }
+  return findings;
+}
+
+function codeLines(text: string): Line[] {
+  const lines = text.split('\n').map((line, index) => ({ text: line.trim(), number: index + 1 }));
+  const isImport = importLines(lines);
+  return lines.filter(({ text }, index) => !isImport[index] && !/^(\/\/|\/\*|\*|$)/.test(text) && /\w/.test(text));
+}
+
+/** Which lines are part of an import or an `export … from`, which may go over several lines. */
+function importLines(lines: readonly Line[]): boolean[] {
+  let inside = false;
+  return lines.map(({ text }) => {
+    inside ||= /^import\b/.test(text);
+    const part = inside;
+    if (/from '[^']+';$/.test(text) || /^import '/.test(text)) inside = false;
+    return part;
+  });
+}
+
+function pieceAt(lines: readonly Line[], from: number): string {
+  return lines
+    .slice(from, from + mostLines + 1)
+    .map(({ text }) => text)
+    .join('\n');
+}
+
+function isOverlap(one: Place, other: Place): boolean {
+  return one.file === other.file && other.from - one.from <= mostLines;
+}
+
+function sharedLength(one: Place, other: Place): number {
+  let length = 0;
+  while (one.lines[one.from + length]?.text === other.lines[other.from + length]?.text) {
+    if (other.lines[other.from + length] === undefined) break;
+    length += 1;
+  }
+  return length;
+}
+
+function isExplained(one: SourceFile, other: SourceFile): boolean {
+  return one.text.includes(`Repeats ${other.path}: `) || other.text.includes(`Repeats ${one.path}: `);
+}
+
+function sentence(one: Place, other: Place, length: number): string {
+  const at = ({ file, lines, from }: Place) => `${file.path}:${lines[from]?.number}`;
+  return `${at(other)}: ${length} lines are the same as from ${at(one)}; share them, or say why: "Repeats PATH: why".`;
+}
