@@ -25,9 +25,7 @@ export function pingLineText({ fields, typeFields }) {
     });
   const types = [...PING_TYPES.map(({ name }) => `${name}Ping`), 'Ping', ...wordTypes(fields)].sort();
   return fileText(
-    [
-      'Reads the members of a ping from a trace line in our own spelling, in the order of gen/ping-json.ts.',
-    ],
+    ['Reads the members of a ping from a trace line in our own spelling, in the order of gen/ping-json.ts.'],
     [
       "import { type LineCursor, lettersOf, wordsOf } from '../trace/line-cursor.js';",
       `import type { ${types.join(', ')} } from './ping-types.js';`,

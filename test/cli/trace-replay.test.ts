@@ -481,7 +481,10 @@ t.test('the command itself: text, exit codes and Ctrl-C', async (t) => {
   t.match(differs.stdout.join('\n'), /differs {2}line 2 {2}A4:C1:38:F0:E1:D2 {2}CONNACK 5.*\n3 differences\.$/s);
   const quick = lockgate(traceFile('quick.jsonl', many), '--provision', '--speed', 'max', ...where);
   t.same(await quick.end(), { code: 0, signal: null });
-  t.match(quick.stdout.join('\n'), /120 uplinks of 40 locks over 40 connections to mqtt:.*\nNo difference: the gateway/);
+  t.match(
+    quick.stdout.join('\n'),
+    /120 uplinks of 40 locks over 40 connections to mqtt:.*\nNo difference: the gateway/,
+  );
   t.same(quick.stderr, [], 'no warning, and no progress where there is no terminal');
   for (const wrong of [
     ['--speed', '0'],

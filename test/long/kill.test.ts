@@ -10,9 +10,8 @@ import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 const seed = chooseSeed();
 const kills = Number(process.env.LOCKGATE_KILLS ?? 200);
 const floor = Number(process.env.LOCKGATE_ACKED ?? 1_000_000);
-const repeat =
-  `LOCKGATE_SEED=${seed} LOCKGATE_KILLS=${kills} LOCKGATE_ACKED=${floor} ` +
-  'npm test -- dist/test/long/kill.test.js';
+const sizes = `LOCKGATE_KILLS=${kills} LOCKGATE_ACKED=${floor}`;
+const repeat = `LOCKGATE_SEED=${seed} ${sizes} npm test -- dist/test/long/kill.test.js`;
 
 const options: KillRunOptions = {
   seed,

@@ -2,11 +2,11 @@
 
 import t from 'tap';
 import type { StoredUplink } from '../../../gateway/store/contract/store.js';
-import { ConcurrencyLimiter } from '../../../gateway/webhooks/url/concurrency-limiter.js';
 import { digestOf, eventId, parseEventId } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { makeWebhookSecret, signHeaders, verifySignature } from '../../../gateway/webhooks/payload/signature.js';
 import { isAllowedAddress, parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
+import { ConcurrencyLimiter } from '../../../gateway/webhooks/url/concurrency-limiter.js';
 import { parseRetryAfter, RETRY_DELAYS, retryDelay } from '../../../gateway/webhooks/url/schedule.js';
 import { Hours, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
