@@ -101,7 +101,7 @@ t.test('without a gateway: what is wrong, and what to do', async (t) => {
 t.test('a wrong command line is exit code 2 and says which', async (t) => {
   t.match(await lockgate(['merchnt', 'list']), {
     code: 2,
-    stderr: /^lockgate: unknown command 'merchnt'\. Did you mean merchant\? \(lockgate --help [^\n]*\)\n$/,
+    stderr: /^lockgate: unknown command 'merchnt'\. Did you mean merchant\? \(see lockgate --help\)\n$/,
   });
   t.match(await lockgate(['serve', '--mqtt-port', 'x']), { code: 2, stderr: /--mqtt-port is "x": expected a port/ });
   t.match(await lockgate(['serve'], { LOCKGATE_OPERATOR_PORT: '70000' }), {
