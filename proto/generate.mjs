@@ -1,6 +1,6 @@
-// Writes proto/gen: the protobuf code from lock.proto, and the code that handles every field of a ping from
-// wire/ping-fields.ts. What it writes is committed, so that a build needs no code generator, and `--check` proves that
-// it is what the sources give: it generates aside and compares.
+// Generates proto/gen: the protobuf code from lock.proto, and the code that handles every field of a ping from the
+// table in wire/ping-fields.ts. The output is committed, so that a build needs no code generator. `--check` proves that
+// the committed files are up to date: it generates into a temporary folder and compares.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,15 +22,15 @@ const flags = [
   ...['--target', 'static-module', '--wrap', 'esm'],
   // The schema's own comments become the types' doc comments.
   '--alt-comment',
-  // Only encode and decode are used; what a stranger sends is judged by codec.ts, in its own words.
+  // Only encode and decode are used: codec.ts validates messages itself, with its own error messages.
   ...['--no-verify', '--no-convert', '--no-delimited', '--no-service', '--no-typeurl'],
   // A 64-bit number is always a Long: a number would lose digits, and a BigInt would silently be written as 0.
   '--force-long',
-  // No switches for a linter that this project doesn't use.
+  // No comments that turn off ESLint, which this project doesn't use.
   ...['--lint', ''],
 ];
 
-/** What is generated from the table of ping fields. */
+/** The files that are generated from the table of ping fields, and the function that makes the text of each. */
 const pingFiles = {
   'ping-types.ts': pingTypesText,
   'ping-codec.ts': pingCodecText,
@@ -49,7 +49,7 @@ async function generate(folder) {
 /** Writes lock.js and lock.d.ts into a folder. */
 function generateProtobuf(folder) {
   const script = join(folder, 'lock.js');
-  // From its own folder, so that no path of this machine can get into the output.
+  // Run in this folder, so that no absolute path of this machine gets into the output.
   execFileSync(process.execPath, [pbjs, ...flags, '--dts', '--out', script, 'lock.proto'], { cwd: here });
   rewrite(script, (text) => notice + text);
   // `import = require` gives the type of Long's CommonJS build, which is not the Long that our ES modules import.
@@ -57,18 +57,19 @@ function generateProtobuf(folder) {
   rewrite(join(folder, 'lock.d.ts'), (text) => notice + asModule(text));
 }
 
+/** Changes a file's text, with LF line ends on every system. */
 function rewrite(path, change) {
   writeFileSync(path, change(readFileSync(path, 'utf8').replaceAll('\r\n', '\n')));
 }
 
-/** The first line in which two texts differ, as a sentence, or null when they are the same. */
+/** An error message with the first line that differs; null when the committed file is up to date. */
 function difference(name, committed, fresh) {
   if (committed === fresh) return null;
   const [old, now] = [committed.split('\n'), fresh.split('\n')];
   const index = now.findIndex((line, i) => line !== old[i]);
   const line = index === -1 ? now.length : index;
   const shown = (text) => (text === undefined ? 'nothing' : JSON.stringify(text.trim()));
-  return `proto/gen/${name} is not what is generated: line ${line + 1} is ${shown(old[line])} and should be \
+  return `proto/gen/${name} is out of date: line ${line + 1} is ${shown(old[line])} and should be \
 ${shown(now[line])}. Run npm run gen and commit the result.`;
 }
 

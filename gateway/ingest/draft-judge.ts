@@ -1,9 +1,9 @@
 /**
- * Judges queued uplinks and events, one after the other, and adds what is to be stored of each to a draft
- * (commit-draft.ts).
+ * Judges queued uplinks and events, one after the other: each updates what is believed about its lock. What is to be
+ * stored of it is added to the draft of the next commit (commit-draft.ts).
  *
- * The previous commit may still be being written. Its uplinks are looked up in its draft, since the store does not show
- * them yet.
+ * The store may still be writing the previous commit. Its uplinks are looked up in its draft, since the store does not
+ * return them yet.
  */
 import type { UplinkCopy, Verdict } from '../../proto/power/judge/event.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -41,7 +41,7 @@ export class DraftJudge {
   }
 
   /**
-   * Judges `waiting` and adds it to the draft. Returns undefined where that was synchronous.
+   * Judges `waiting` and adds it to the draft. Returns undefined where it is done already, without a promise to await.
    *
    * @throws StoreFailure
    */
@@ -64,11 +64,11 @@ export class DraftJudge {
     const lock = this.#locks.known(deviceId, mac, event.atMs);
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
-    // Durable before the bytes leave: a command that may have reached a lock never counts as unsent.
+    // Stored before the command's bytes leave, so that one that may have reached a lock never counts as unsent.
     if (event.type === 'command') draft.commands.push({ type: 'sent', id: event.id, atMs: event.atMs });
     draft.touch(lock);
-    // Ticks are not in the log, and for other events the log does not tell between which uplinks of a commit they were.
-    // Where the judge fails, the draft leaves the state out.
+    // The state must be stored, since replaying the log would not lead to it: ticks are not logged, and of other events
+    // the log doesn't tell between which uplinks of a commit they came. Where the judge fails, it is not stored.
     draft.changed.add(lock);
     const verdict = this.#locks.judge(lock, event);
     queued.findings = verdict.findings;
@@ -78,17 +78,18 @@ export class DraftJudge {
   #addUplink(taken: PendingUplink, draft: CommitDraft): Promise<void> | undefined {
     const { deviceId, mac } = taken.sender;
     const lock = this.#locks.known(deviceId, mac, taken.receivedAtMs);
+    // A lock that was reflashed starts a new life, in which it counts its boots from 1 again (uplink-life.ts).
     if (lock.marks.length > 0 && taken.source === 'lock')
       taken.life = lifeOf(lock.marks, taken.uplink.timeMs, taken.receivedAtMs);
     if (this.#locks.isNewest(lock, taken.source, taken)) {
       this.#judgeUplink(lock, taken, draft);
       return undefined;
     }
-    return this.#addOld(lock, taken, draft);
+    return this.#addNotNewest(lock, taken, draft);
   }
 
-  /** Adds an uplink that is not the newest of its lock: its key may have been used before. */
-  async #addOld(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<void> {
+  /** Adds an uplink that is not newer than all others of its lock: its key may have been used before. */
+  async #addNotNewest(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<void> {
     taken.copy = await this.#copyOf(lock, taken, draft);
     this.#judgeUplink(lock, taken, draft);
   }
@@ -117,7 +118,7 @@ export class DraftJudge {
   /** Whether the uplink's key was used before: by the same content (a repeat), or by another (a conflict). */
   async #copyOf(lock: KnownLock, taken: PendingUplink, draft: CommitDraft): Promise<UplinkCopy> {
     const { credentialId, boot, sequence, digest } = taken;
-    // Looked up before the store is asked: when it is no longer under way, the store has it.
+    // The draft under way is read before the store: in the other order, a commit that ends in between would be missed.
     const underWay = this.#underWay()?.digestsOf(credentialId, boot, sequence) ?? [];
     const inDraft = draft.digestsOf(credentialId, boot, sequence);
     const known = [...underWay, ...inDraft, ...(await this.#store.readDigests(credentialId, boot, sequence))];
@@ -144,7 +145,7 @@ const STATE_OF_RESULT: Readonly<Record<CommandAck['result'], AnsweredState>> = {
   failed: 'failed',
 };
 
-/** The event as the log and traces have it; ticks are not logged. */
+/** The event in the form of the log and of traces; undefined for a tick, which is not logged. */
 function loggedEvent(event: DeviceEvent): LockEvent | undefined {
   if (event.type === 'connect') return { event: 'connect', ...sourceOf(event) };
   if (event.type === 'disconnect') return { event: 'disconnect', ...sourceOf(event), cause: event.cause };
@@ -168,8 +169,8 @@ function noteVerdict(deviceId: number, { withdrawn, findings }: Verdict, draft: 
 }
 
 /**
- * Whether replaying the log leads to the same belief, so that no state need be written: true for a lock's new ping, of
- * which the log has everything. Repeats and conflicts are not in the log; the other cases are rare.
+ * Whether replaying the log leads to the same belief, so that the state need not be written. That holds for a lock's
+ * new ping. A repeat is not logged, and a conflict would be replayed as if it were new; the other cases are rare.
  */
 function isReplayable({ source, copy, uplink }: PendingUplink): boolean {
   return source === 'lock' && copy === 'new' && uplink.body.kind !== 'ack';

@@ -1,9 +1,10 @@
 /**
- * Usage at work: the clock of it. Once a second what was counted goes into the store, a piece with each commit; when a
- * month ends, its statements are closed, also those of months that ended while the gateway was down.
+ * Stores what the meter counted, once a second and in batches, and closes the statements of each month that ends, also
+ * of months that ended while the gateway was down.
  *
- * It lives by the wall's clock, never by the run's. A statement is a bill, and real bytes moved in a real month; a demo
- * at 60 × speed would otherwise close months that have not been. Its locks are simulated and billed to nobody anyway.
+ * It follows the wall clock, never the run's clock: a statement is a bill for bytes that moved in a real month, and a
+ * demo at 60 × speed would otherwise close months that have not happened yet. The locks of a demo are simulated, so
+ * nobody is billed for them anyway.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -23,18 +24,18 @@ import { checkPlan, type PricePlan } from './price.js';
 import { SimCards } from './sim-cards.js';
 import { makeStatement } from './statement.js';
 
-/** How often counts are stored: what a crash can lose (interfaces.md §5). */
+/** How often counts are stored. A crash loses at most the counts of one such interval (interfaces.md §5). */
 const STORE_EVERY = Seconds(1);
-/** Counts of so many locks go into one commit: the pings of that commit wait for them. */
-const STORED_TOGETHER = 100;
-/** But no more pieces than so many, however many locks there are. */
-const PIECES_MOST = 20;
+/** Locks whose counts are stored in one batch. It is small, since pings in the same commit wait for it. */
+const BATCH_SIZE = 100;
+/** The most batches at a time: with more locks than fit, the batches are larger. */
+const MAX_BATCHES = 20;
 
 export interface UsageParts {
   readonly store: Pick<Store, 'usage' | 'listMerchants' | 'readMetadata' | 'writeMetadata'>;
-  /** The wall's clock. */
+  /** The wall clock. */
   readonly clock: Clock;
-  /** The run's clock, for what is told of failures. */
+  /** The run's clock, for the times of events. */
   readonly runClock: Clock;
   readonly events: GatewayEvents;
 }
@@ -66,7 +67,7 @@ export class Usage {
     this.#countingSince = countingSince;
   }
 
-  /** Closes what ended while nobody was here, and begins to count. Rejects where the store fails. */
+  /** Closes the months that ended while the gateway was down, and begins to count. Rejects where the store fails. */
   static async start(parts: UsageParts): Promise<Usage> {
     const { store, clock } = parts;
     const sims = await SimCards.load(store.usage, clock);
@@ -81,9 +82,9 @@ export class Usage {
     return usage;
   }
 
-  /** Stores all that was counted up to this moment. Rejects where the store fails; then it's tried again later. */
+  /** Stores all that was counted up to now. Rejects where the store fails; the counts are kept for the next try. */
   store(): Promise<void> {
-    // One after the other, so that whoever waits for this knows that nothing counted before is still under way.
+    // Calls run one after the other: when this one resolves, no earlier call is still storing counts.
     const result = this.#storing.then(() => this.#storeCounted());
     this.#storing = result.catch(() => undefined);
     return result;
@@ -91,10 +92,10 @@ export class Usage {
 
   async #storeCounted(): Promise<void> {
     const deltas = this.meter.take();
-    const together = Math.max(STORED_TOGETHER, Math.ceil(deltas.length / PIECES_MOST));
-    for (let at = 0; at < deltas.length; at += together) {
+    const batchSize = Math.max(BATCH_SIZE, Math.ceil(deltas.length / MAX_BATCHES));
+    for (let at = 0; at < deltas.length; at += batchSize) {
       try {
-        await this.#parts.store.usage.add(deltas.slice(at, at + together), this.#parts.clock.now());
+        await this.#parts.store.usage.add(deltas.slice(at, at + batchSize), this.#parts.clock.now());
       } catch (error) {
         this.meter.putBack(deltas.slice(at));
         throw error;
@@ -109,10 +110,10 @@ export class Usage {
   }
 
   /**
-   * Closes a month that has ended, and the ended ones before it, for every merchant. One that is closed already stays
-   * as it is. Without a month, it is the last that ended.
+   * Closes a month that has ended, and all months before it, for every merchant. A month that is already closed stays
+   * as it is. The default is the last month that ended.
    *
-   * @throws LockgateError `usage-month-open` where it has not ended
+   * @throws LockgateError `usage-month-open` where the month has not ended
    */
   async close(month: Month = this.#lastEnded()): Promise<ClosedMonth[]> {
     if (month > this.#lastEnded())
@@ -138,7 +139,7 @@ export class Usage {
   }
 
   /**
-   * Sets a merchant's plan, from this month on where no other is given.
+   * Sets a merchant's plan from a month on; the default is the current month.
    *
    * @throws LockgateError `input-price`, `input-currency`, `no-such-merchant`, `usage-month-closed`
    */
@@ -150,12 +151,12 @@ export class Usage {
     return this.#parts.store.usage.readPlans(merchant);
   }
 
-  /** Stores what was counted last. To be called when every connection has ended; nothing is left of it afterwards. */
+  /** Stores the last counts. Call it once every connection has ended; no timer is left running afterwards. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#ticking;
-    // A store that fails has said so each second.
+    // If the store fails, that was already reported every second (#tick).
     await this.store().catch(() => undefined);
   }
 
@@ -163,10 +164,13 @@ export class Usage {
     return previousMonth(this.meter.month);
   }
 
-  /** A merchant's months up to `last`: from the first that it was here and counted, and `last` in any case. */
+  /**
+   * The months to close for a merchant, up to `last`: from the first in which the merchant existed and usage was
+   * counted. `last` is always among them.
+   */
   #monthsDue(merchant: Merchant, last: Month): Month[] {
-    const here = monthOf(merchant.createdAtMs);
-    const first = here > this.#countingSince ? here : this.#countingSince;
+    const added = monthOf(merchant.createdAtMs);
+    const first = added > this.#countingSince ? added : this.#countingSince;
     return first > last ? [last] : monthsBetween(first, last);
   }
 
@@ -179,7 +183,7 @@ export class Usage {
     return { merchant: merchant.name, month, isNew };
   }
 
-  /** Closes every ended month of every merchant who was here in it. */
+  /** Closes every month that has ended, for every merchant who existed in it. */
   async #closeDue(): Promise<void> {
     const last = this.#lastEnded();
     if (this.#closedThrough === last) return;
@@ -200,7 +204,7 @@ export class Usage {
     const untilMonthEnd = Math.max(this.meter.monthEndMs - clock.now(), 0);
     this.#timer = clock.after(Math.min(STORE_EVERY, untilMonthEnd), () => {
       this.meter.keepMonth();
-      // One that waits for a slow store has taken, or will take, what another one would.
+      // While a tick waits for a slow store, no second one begins: what this one doesn't take, the next one takes.
       this.#ticking ??= this.#tick().finally(() => {
         this.#ticking = undefined;
       });

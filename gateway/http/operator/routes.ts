@@ -1,7 +1,7 @@
 /**
- * What a route of the operator's interface is, and the routes for the gateway, merchants and single locks. Bodies are
- * validated before a handler sees them; a handler refuses with a LockgateError. Members are snake_case, as in all our
- * JSON.
+ * The types of the operator interface's routes, and the routes for the gateway, merchants and single locks. Bodies are
+ * validated before a handler sees them; a handler refuses a request by throwing a LockgateError. JSON members are
+ * snake_case, as in all our JSON.
  */
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Clock } from '../../../proto/clock.js';
@@ -39,7 +39,7 @@ import { findingJson, presenceJson } from './json/event.js';
 import { DeviceAnswer, DeviceDetailAnswer, Exact, MacText, MerchantAnswer, Name, NewDeviceAnswer } from './schemas.js';
 import { type Status, StatusAnswer } from './status.js';
 
-/** Pings and quarantined messages that `GET /devices/:mac` shows. */
+/** The most rows of each list that `GET /devices/:mac` shows: pings, findings, quarantined messages. */
 const SHOWN_UPLINKS = 20;
 
 export interface OperatorParts {
@@ -55,7 +55,7 @@ export interface OperatorParts {
   /** Each lock's budget of uplinks. */
   readonly budgets: UplinkBudgets;
   readonly locks: Locks;
-  /** Recent refusals of locks. */
+  /** What the broker recently refused of each lock. */
   readonly refusals: RefusalRecorder;
   /** The effective settings and the source of each. */
   readonly settings: () => Promise<readonly SettingInForce[]>;
@@ -67,12 +67,13 @@ export interface OperatorParts {
   readonly wallClock: Clock;
   /** The status of the gateway itself. */
   readonly status: () => Promise<Status>;
+  /** The numbers that `GET /metrics` shows. */
   readonly figures: Figures;
 }
 
-/** The description of a route, also of streams (streams.ts) and metrics (routes/health-routes.ts). */
+/** The description of a route. Streams (streams.ts) and metrics (routes/health-routes.ts) are described by it too. */
 export interface RouteTerms {
-  /** Its name in the document and its action in the audit log, such as `device.set`. */
+  /** Its name in the OpenAPI document (document.ts) and its action in the audit log, such as `device.set`. */
   readonly operation: string;
   readonly path: string;
   readonly summary: string;
@@ -89,7 +90,7 @@ export interface RouteTerms {
 /** The common part of routes that answer JSON. */
 interface AnsweringTerms extends RouteTerms {
   readonly success: 200 | 201;
-  /** The limit of the body in bytes, if it is not {@link BODY_BYTES}. */
+  /** The limit of the body in bytes, if it is not BODY_BYTES (shared/limits.ts). */
   readonly bodyLimit?: number;
   readonly handle: (parts: OperatorParts, request: RouteRequest) => Promise<unknown>;
 }
@@ -203,7 +204,7 @@ export const ROUTES: readonly Route[] = [
   },
 ];
 
-/** A MAC in any common spelling. @throws LockgateError `input-mac` */
+/** Reads a MAC in any common spelling. @throws LockgateError `input-mac` */
 export function readMac(text: string): Mac {
   const mac = parseMac(text);
   if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
@@ -214,7 +215,7 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
   return { id, name, created_at: toDate(createdAtMs) };
 }
 
-/** A lock, as in lists. */
+/** A lock, as lists of locks show it. */
 export function deviceJson(
   { device, state }: DeviceReading,
   { usage, locks }: Pick<OperatorParts, 'usage' | 'locks'>,
@@ -229,7 +230,7 @@ export function deviceJson(
     created_at: toDate(device.createdAtMs),
     sim: simJson(usage.sims.activatedAtMs(device.mac)),
     unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
-    // The state of a lock that isn't judged is as of the failure.
+    // A lock that isn't judged (judging.ts) keeps the state that it had when its judging failed.
     ...stateJson(known, unjudged?.sinceMs ?? nowMs),
   };
 }
@@ -246,7 +247,7 @@ function simJson(activatedAtMs: number | null) {
     : { state: 'active', activated_at: toDate(activatedAtMs) };
 }
 
-/** The lock's usage in the current month, for all its owners. */
+/** The lock's usage in the current month, summed over all merchants that had it. */
 async function usageJson(usage: Usage, mac: Mac) {
   const { month } = usage.meter;
   const rows = await usage.read({ mac, month });
@@ -302,7 +303,7 @@ async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
   };
 }
 
-/** Which of a lock's budgets are over: its own, its phones'. */
+/** Which of a lock's uplink budgets are used up: the lock's own, or that of its phones. */
 function overBudgetJson(budgets: UplinkBudgets, deviceId: number) {
   return budgets.overOf(deviceId).map(({ source, limit, sinceMs }) => {
     return { source, limit, since: toDate(sinceMs), why: budgetText(budgets.limits, limit, source) };

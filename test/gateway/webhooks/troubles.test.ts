@@ -1,6 +1,6 @@
 /**
- * What goes wrong on our own side of a delivery: no descriptor, no name service, a read or a write that fails. None of
- * it is a URL's fault, and none of it may stop the others (interfaces.md §3).
+ * What goes wrong on our own side of a delivery: no file descriptor left, no name service, a store that can't be read
+ * or written. None of it is the URL's failure, and none of it may hold up other deliveries (interfaces.md §3).
  */
 import type { LookupAddress } from 'node:dns';
 import t from 'tap';
@@ -26,9 +26,9 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 
-/** A name service that answers as the test says; every name leads to loopback until then. */
+/** A name service that fails as the test says; by default every name resolves to 127.0.0.1. */
 class TestNames {
-  /** The code of the error that a name gets; undefined where it is found, null where no answer comes. */
+  /** The error code for a name: undefined if the name is found, null if the look-up never returns. */
   failure: (name: string) => string | null | undefined = () => undefined;
   lookups = 0;
 
@@ -47,13 +47,13 @@ function named(url: string, name: string): string {
   return url.replace('127.0.0.1', name);
 }
 
-/** What operators see: how the notices of this kind stand. */
+/** The notices of this kind, open and resolved, as operators see them. */
 async function noticesOf(gateway: Gateway, kind: string) {
   const notices = await gateway.notices.list({ limit: 99 });
   return notices.filter((notice) => notice.kind === kind);
 }
 
-t.test('our own failures count for no attempt, open no circuit, and are reported until they are over', async (t) => {
+t.test('our own failures are no attempts, open no circuit, and are reported until they are over', async (t) => {
   const rows = [
     ['EMFILE', 'descriptors'],
     ['ENFILE', 'descriptors'],
@@ -79,7 +79,7 @@ t.test('our own failures count for no attempt, open no circuit, and are reported
     let before = 0;
     for (let tries = 0; tries < OPENS_AFTER + 2; tries++) {
       before = names.lookups;
-      t.ok((await toNextTimer(clock)) <= Seconds(15), 'and soon again');
+      t.ok((await toNextTimer(clock)) <= Seconds(15), 'the next try comes soon');
       await eventually('it is tried again', () => names.lookups > before);
     }
     await eventually('a notice', async () => (await noticesOf(gateway, 'cannot-send')).length > 0);
@@ -105,7 +105,7 @@ t.test('our own failures count for no attempt, open no circuit, and are reported
   }
 });
 
-t.test('a name that takes longer to be looked up than an attempt may last is no failure of the URL', async (t) => {
+t.test('a name look-up that takes longer than an attempt may last is no failure of the URL', async (t) => {
   const names = new TestNames();
   const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
   await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'merchant.test') });
@@ -121,7 +121,7 @@ t.test('a name that takes longer to be looked up than an attempt may last is no 
   );
 });
 
-t.test('a name that is unknown, or alone gets no answer, is the URL’s own failure', async (t) => {
+t.test('an unknown name, or the only name to get no answer, is the URL’s own failure', async (t) => {
   for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
     const names = new TestNames();
     const { gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
@@ -140,11 +140,11 @@ t.test('a name that is unknown, or alone gets no answer, is the URL’s own fail
   }
 });
 
-t.test('when names that were answered get no answer any more, none of their URLs is to blame', async (t) => {
+t.test('when names that were found before all stop getting answers, their URLs have not failed', async (t) => {
   const names = new TestNames();
   const { clock, gateway, receiver, urlId } = await webhookBench(t, {}, { lookUp: names.lookUp });
   const other = await testReceiver(t);
-  // Each attempt makes a connection of its own, and so a look-up.
+  // Each attempt then needs a new connection, and so a new look-up.
   for (const each of [receiver, other])
     each.answer = (_request, response) => void response.writeHead(204, { connection: 'close' }).end();
   await gateway.webhooks.settings.set(urlId, { url: named(receiver.url, 'one.test') });
@@ -169,7 +169,7 @@ t.test('when names that were answered get no answer any more, none of their URLs
   });
 });
 
-t.test('an ordered URL whose pending locks can’t be read at first keeps their order all the same', async (t) => {
+t.test('an ordered URL keeps its order even if its pending locks can’t be read at first', async (t) => {
   const folder = tempFolder(t);
   const clock = new ManualClock(systemClock.now());
   const options = { deliveryClock: clock, random: () => 0.5 };
@@ -183,33 +183,34 @@ t.test('an ordered URL whose pending locks can’t be read at first keeps their 
   await (await TestLock.connect(t, first.mqttPort, MAC, secret)).send(testBytes(1));
   await attempted;
   await first.close();
-  let left = 1;
+  let failuresLeft = 1;
   const readPendingLocks = (store: Store) => async (urlId: number) => {
-    left -= 1;
-    if (left >= 0) throw new StoreFailure('read deliveries', sqliteError('SQLITE_NOMEM', 'out of memory'));
+    if (failuresLeft > 0) {
+      failuresLeft -= 1;
+      throw new StoreFailure('read deliveries', sqliteError('SQLITE_NOMEM', 'out of memory'));
+    }
     return await store.webhooks.readPendingLocks(urlId);
   };
   const wrapStore = (store: Store): Store =>
     overriding(store, { webhooks: overriding(store.webhooks, { readPendingLocks: readPendingLocks(store) }) });
   const gateway = await openGateway(t, folder, { ...options, wrapStore });
-  await eventually('the read has failed', () => left <= 0);
+  await eventually('the read has failed', () => failuresLeft === 0);
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await (await TestLock.connect(t, gateway.mqttPort, MAC, secret)).send(testBytes(2));
   clock.advance(Seconds(1));
   clock.advance(Seconds(1));
-  await eventually('the second waits or went', async () => {
+  await eventually('the second event waits or was sent', async () => {
     return receiver.requests.length > 1 || (await deliveriesOf(gateway, ['pending']))[0]?.nextAttemptAtMs != null;
   });
-  t.same(sequencesOf(receiver), [1], 'the second waits for the first');
+  t.same(sequencesOf(receiver), [1], 'the second event waits for the first');
   clock.advance(Seconds(5));
   await receiver.received(3);
   t.same(sequencesOf(receiver), [1, 1, 2]);
 });
 
-/** A store that refuses to note what came of one event while the test says so. */
+/** A store that refuses to record attempts of one event for as long as `isRefusing` returns true. */
 function refusing(uplinkId: number, isRefusing: () => boolean): (store: Store) => Store {
-  const isBad = ({ attempts, cursor = 0 }: DeliveryProgress): boolean =>
-    attempts.some((attempt) => attempt.uplinkId === uplinkId) && cursor >= 0;
+  const isBad = ({ attempts }: DeliveryProgress): boolean => attempts.some((attempt) => attempt.uplinkId === uplinkId);
   return (store) =>
     overriding(store, {
       recordProgress: async (progress) => {
@@ -224,7 +225,7 @@ for (const { what, status } of [
   { what: 'a delivery', status: 204 },
   { what: 'a failure', status: 500 },
 ]) {
-  t.test(`the note of ${what} that the store refuses holds up nothing else, and is not lost`, async (t) => {
+  t.test(`the outcome of ${what} that the store refuses holds up nothing else, and is not lost`, async (t) => {
     let isRefused = true;
     const folder = tempFolder(t);
     const clock = new ManualClock(systemClock.now());
@@ -247,23 +248,23 @@ for (const { what, status } of [
       clock.advance(Seconds(0.1));
       return receiver.requests.length === 20;
     });
-    const noted = async (urlId: number): Promise<number> =>
+    const recorded = async (urlId: number): Promise<number> =>
       (await deliveriesOf(gateway, ['delivered'])).filter((delivery) => delivery.urlId === urlId).length;
-    await eventually('all others are noted', async () => (await noted(1)) === 19 && (await noted(2)) === 17);
-    t.equal((await gateway.store.webhooks.find(1))?.cursor, 2, 'the cursor stands before it');
+    await eventually('all others are recorded', async () => (await recorded(1)) === 19 && (await recorded(2)) === 17);
+    t.equal((await gateway.store.webhooks.find(1))?.cursor, 2, 'the cursor stays before the refused event');
     t.equal((await gateway.store.webhooks.find(2))?.cursor, 20);
     await eventually('a notice', async () => {
       clock.advance(Seconds(1));
       return (await noticesOf(gateway, 'cannot-record')).length > 0;
     });
     t.match(await noticesOf(gateway, 'cannot-record'), [{ subject: '1', text: /refused/, resolvedAtMs: null }]);
-    t.equal(degraded, 0, 'the gateway takes pings all the while');
+    t.equal(degraded, 0, 'the gateway keeps taking pings');
     const answered = receiver.requests.length;
     clock.advance(Minutes(20));
     await gateway.notices.store();
-    t.equal(receiver.requests.length, answered, 'what was not noted is not sent again meanwhile');
+    t.equal(receiver.requests.length, answered, 'the event whose outcome is refused is not sent again meanwhile');
     isRefused = false;
-    await eventually('it is noted', async () => {
+    await eventually('it is recorded', async () => {
       clock.advance(Minutes(1));
       const states = status === 204 ? (['delivered'] as const) : (['pending', 'delivered'] as const);
       const third = (await deliveriesOf(gateway, states)).find(({ uplink }) => uplink.sequence === 3);
@@ -275,7 +276,7 @@ for (const { what, status } of [
   });
 }
 
-t.test('what the store refuses to note until the end is attempted again at the next start', async (t) => {
+t.test('an event whose outcome is refused until the stop is attempted again at the next start', async (t) => {
   const folder = tempFolder(t);
   const options = { deliveryClock: new ManualClock(systemClock.now()), random: () => 0.5 };
   const first = await openGateway(t, folder, { ...options, wrapStore: refusing(2, () => true) });
@@ -286,7 +287,7 @@ t.test('what the store refuses to note until the end is attempted again at the n
   const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
   for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
   await receiver.received(4);
-  await eventually('the last one is noted', async () => (await deliveriesOf(first, ['delivered'])).length === 3);
+  await eventually('the other three are recorded', async () => (await deliveriesOf(first, ['delivered'])).length === 3);
   await first.close();
   await openGateway(t, folder, options);
   await receiver.received(5);

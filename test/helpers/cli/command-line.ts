@@ -1,19 +1,19 @@
 /**
- * The command line within the test's own process: a command costs some milliseconds rather than a process. What it
- * writes is caught, stdout and stderr in their order; its standard input, terminal, folder and environment are those
- * that the test says. One runs at a time, since a process has one of each.
+ * Runs commands inside the test's own process, which takes milliseconds where a new process would take much longer.
+ * What a command writes to stdout and stderr is captured in order; the test sets its standard input, terminal, working
+ * folder and environment. The process has only one of each, so commands run one at a time.
  */
 import { Readable } from 'node:stream';
 import { runCommandLine } from '../../../cli/terminal/command-line.js';
 import { Bell } from '../clocks/bell.js';
 
-/** One write, as it came. */
+/** One write to an output stream. */
 interface Written {
   readonly to: 'stdout' | 'stderr';
   readonly text: string;
 }
 
-/** How a command ended, and what it said. */
+/** A command's exit code, and what it wrote. */
 export interface CommandEnd {
   readonly code: number;
   readonly stdout: string;
@@ -21,71 +21,73 @@ export interface CommandEnd {
   readonly written: readonly Written[];
 }
 
-/** A command that runs. */
+/** A command that is running. */
 export interface RunningCommand {
-  /** Resolves when what it has written so far fits. */
-  until(fits: RegExp): Promise<void>;
+  /** Resolves when all that it has written so far matches. */
+  until(pattern: RegExp): Promise<void>;
   /** Ctrl-C. */
   interrupt(): void;
 }
 
+/** What a command runs with. */
 export interface CommandPlace {
-  /** The columns of the terminal that stdout is; in a pipe where it is left out. */
+  /** The width of the terminal that stdout writes to; if it is left out, stdout is a pipe. */
   readonly columns?: number;
   readonly stdin?: string | Buffer;
-  /** The environment, beside PATH and HOME. */
+  /** Environment variables besides PATH, HOME and NO_COLOR. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** The working folder; by default that of the test. */
   readonly folder?: string;
-  /** What happens while it runs. */
+  /** What the test does while the command runs. */
   readonly during?: (running: RunningCommand) => Promise<void>;
 }
 
-/** How long it may be silent before a test gives up on it. */
-const PATIENCE_SECONDS = 30;
+/** How long a test waits for output that matches before it fails. */
+const TIMEOUT_SECONDS = 30;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 type Undo = () => void;
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** Runs it to its end. */
-export async function runCommand(words: readonly string[], place: CommandPlace = {}): Promise<CommandEnd> {
-  const mine = last.then(() => runNow(words, place));
+/** Runs a command to its end, after those that were called before. `args` is the command line without `lockgate`. */
+export async function runCommand(args: readonly string[], place: CommandPlace = {}): Promise<CommandEnd> {
+  const mine = last.then(() => runNow(args, place));
   last = mine.catch(() => undefined);
   return await mine;
 }
 
-async function runNow(words: readonly string[], place: CommandPlace): Promise<CommandEnd> {
+async function runNow(args: readonly string[], place: CommandPlace): Promise<CommandEnd> {
   const written: Written[] = [];
   const bell = new Bell();
   const undo: Undo[] = [
-    catchWrites('stdout', written, bell),
-    catchWrites('stderr', written, bell),
+    captureWrites('stdout', written, bell),
+    captureWrites('stderr', written, bell),
     replace(process.stdout, 'isTTY', place.columns === undefined ? undefined : true),
     replace(process.stdout, 'columns', place.columns),
     replace(process.stderr, 'isTTY', undefined),
     replace(process, 'stdin', Readable.from(place.stdin === undefined ? [] : [place.stdin])),
     replace(process, 'env', { PATH: process.env.PATH, HOME: process.env.HOME, NO_COLOR: '1', ...place.environment }),
-    keepListeners(),
-    enter(place.folder),
+    restoreSignalListeners(),
+    changeFolder(place.folder),
   ];
   const before = process.exitCode;
   process.exitCode = undefined;
-  const all = (): string => written.map(({ text }) => text).join('');
+  const output = (): string => written.map(({ text }) => text).join('');
   const running: RunningCommand = {
-    until: (fits) =>
+    until: (pattern) =>
       bell.until(
-        () => fits.test(all()),
-        PATIENCE_SECONDS,
-        () => `${fits} in ${all()}`,
+        () => pattern.test(output()),
+        TIMEOUT_SECONDS,
+        () => `${pattern} in ${output()}`,
       ),
     interrupt: () => void process.emit('SIGINT', 'SIGINT'),
   };
   try {
-    await Promise.all([runCommandLine(words), place.during?.(running)]);
+    await Promise.all([runCommandLine(args), place.during?.(running)]);
     return {
       code: Number(process.exitCode ?? 0),
-      stdout: of(written, 'stdout'),
-      stderr: of(written, 'stderr'),
+      stdout: textTo('stdout', written),
+      stderr: textTo('stderr', written),
       written,
     };
   } finally {
@@ -94,11 +96,11 @@ async function runNow(words: readonly string[], place: CommandPlace): Promise<Co
   }
 }
 
-function of(written: readonly Written[], name: Written['to']): string {
+function textTo(name: Written['to'], written: readonly Written[]): string {
   return written.flatMap(({ to, text }) => (to === name ? [text] : [])).join('');
 }
 
-function catchWrites(name: Written['to'], written: Written[], bell: Bell): Undo {
+function captureWrites(name: Written['to'], written: Written[], bell: Bell): Undo {
   return replace(process[name], 'write', (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
     written.push({ to: name, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8') });
     bell.ring();
@@ -108,7 +110,7 @@ function catchWrites(name: Written['to'], written: Written[], bell: Bell): Undo 
   });
 }
 
-/** Gives a member another value. @returns what gives it back the one it had */
+/** Replaces a property's value. Returns a function that restores it. */
 function replace(target: object, name: string, value: unknown): Undo {
   const own = Object.getOwnPropertyDescriptor(target, name);
   Object.defineProperty(target, name, { value, configurable: true, writable: true, enumerable: true });
@@ -118,8 +120,8 @@ function replace(target: object, name: string, value: unknown): Undo {
   };
 }
 
-/** A command listens to signals for as long as its process lives; here it ends before that. */
-function keepListeners(): Undo {
+/** Commands leave their signal listeners in place, since their process ends with them. Here they must be removed. */
+function restoreSignalListeners(): Undo {
   const before = new Map(SIGNALS.map((name) => [name, new Set(process.listeners(name))]));
   return () => {
     for (const name of SIGNALS)
@@ -127,7 +129,7 @@ function keepListeners(): Undo {
   };
 }
 
-function enter(folder: string | undefined): Undo {
+function changeFolder(folder: string | undefined): Undo {
   if (folder === undefined) return () => undefined;
   const before = process.cwd();
   process.chdir(folder);

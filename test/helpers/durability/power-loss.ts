@@ -1,9 +1,10 @@
 /**
- * Loss of power: what a process wrote and did not fsync is taken back after it was killed (quality.md §2). The library
- * of power-loss.cc, preloaded into the process, notes what each such write overwrote; here the notes are read.
+ * Simulates a loss of power: after a process was killed, whatever it wrote without an fsync is undone (quality.md §2).
+ * The library built from power-loss.cc is preloaded into the process and notes what each unsynced write overwrote; this
+ * file reads those notes and restores the old bytes.
  *
- * A disk without power keeps no order: of what was not synced, any sectors may be there and any not. So one loss in two
- * takes all of it back, and the others only some sectors, by chance.
+ * A disk that loses power keeps no order: of the unsynced sectors, any may have been written and any may not. So half
+ * of the losses undo every unsynced write, and the other half only some sectors, at random.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -12,12 +13,12 @@ import { root } from '../house/our-files.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** What a disk writes whole or not at all, bytes. */
+/** The bytes that a disk writes either completely or not at all. */
 const SECTOR = 512;
-/** Offset, length of what was there, size of the file before: three numbers of 64 bits. */
+/** The bytes of a note's header: the offset, the length of the old bytes and the file's old size, 64 bits each. */
 const HEAD = 24;
 
-/** A write that was not synced: what stood there, and how long the file was. */
+/** A write that was not synced: the bytes that it overwrote, and the file's size before it. */
 interface Note {
   readonly offset: number;
   readonly before: Buffer;
@@ -33,7 +34,7 @@ export class PowerLoss {
     this.#journal = journal;
   }
 
-  /** Undefined where it can't be had: it wants Linux and a compiler. */
+  /** Undefined where it can't be built: it needs Linux and g++. */
   static make(test: Teardown): PowerLoss | undefined {
     if (process.platform !== 'linux') return undefined;
     const folder = tempFolder(test);
@@ -46,22 +47,24 @@ export class PowerLoss {
     return new PowerLoss(library, journal);
   }
 
-  /** With what a process is to be started whose files in `folder` are meant. */
+  /** The environment variables for a process whose writes to files in `folder` are to be noted. */
   environment(folder: string): NodeJS.ProcessEnv {
     return { LD_PRELOAD: this.#library, POWER_LOSS_FOLDER: folder, POWER_LOSS_JOURNAL: this.#journal };
   }
 
-  /** Takes back what the process, killed by now, had not synced; how many bytes of its files are others now. */
+  /** Undoes what the killed process had not synced. Returns how many bytes of its files changed by that. */
   strike(chance: SeededChance): number {
-    const keepsSome = chance.next() < 0.5;
+    const undoesAll = chance.next() >= 0.5;
     let lost = 0;
     for (const name of readdirSync(this.#journal).sort()) {
       if (!name.endsWith('.journal')) continue;
       const journal = path.join(this.#journal, name);
       const file = readFileSync(journal.replace(/journal$/, 'path'), 'utf8');
-      const isThere = existsSync(file) && `${statSync(file).ino}.journal` === name;
-      if (isThere) lost += takeBack(file, readNotes(readFileSync(journal)), keepsSome ? chance : undefined);
+      // The file may have been deleted since, or replaced by another one with the same path.
+      const isSameFile = existsSync(file) && `${statSync(file).ino}.journal` === name;
+      if (isSameFile) lost += undo(file, readNotes(readFileSync(journal)), undoesAll ? undefined : chance);
       rmSync(journal);
+      // SQLite builds its shared memory anew from the files.
       rmSync(`${file}-shm`, { force: true });
     }
     return lost;
@@ -78,25 +81,26 @@ function readNotes(bytes: Buffer): Note[] {
   return notes;
 }
 
-function takeBack(file: string, notes: readonly Note[], keepsSome: SeededChance | undefined): number {
+/** Undoes all noted writes of a file or, with a `chance`, some sectors of them. Returns how many bytes changed. */
+function undo(file: string, notes: readonly Note[], chance: SeededChance | undefined): number {
   if (notes.length === 0) return 0;
   const now = readFileSync(file);
-  const synced = undone(now, notes);
-  const after = keepsSome === undefined ? synced : torn(synced, now, keepsSome);
+  const synced = atLastSync(now, notes);
+  const after = chance === undefined ? synced : mixed(synced, now, chance);
   writeFileSync(file, after);
-  return differing(now, after);
+  return countDifferent(now, after);
 }
 
-/** The file as it was at its last sync. */
-function undone(now: Buffer, notes: readonly Note[]): Buffer {
+/** The file's bytes as they were at its last fsync. */
+function atLastSync(now: Buffer, notes: readonly Note[]): Buffer {
   const image = Buffer.alloc(notes.reduce((most, { size }) => Math.max(most, size), now.length));
   now.copy(image);
   for (const { offset, before } of notes.toReversed()) before.copy(image, offset);
   return image.subarray(0, notes[0]?.size);
 }
 
-/** Each sector as it was or as it is, by chance; the end of the file too. */
-function torn(synced: Buffer, now: Buffer, chance: SeededChance): Buffer {
+/** Each sector either as it was synced or as it is now, at random; the file's length too. */
+function mixed(synced: Buffer, now: Buffer, chance: SeededChance): Buffer {
   const after = Buffer.alloc(chance.pick([synced, now]).length);
   for (let at = 0; at < after.length; at += SECTOR)
     chance
@@ -106,7 +110,7 @@ function torn(synced: Buffer, now: Buffer, chance: SeededChance): Buffer {
   return after;
 }
 
-function differing(one: Buffer, other: Buffer): number {
+function countDifferent(one: Buffer, other: Buffer): number {
   let count = Math.abs(one.length - other.length);
   for (let at = 0; at < Math.min(one.length, other.length); at += 1) if (one[at] !== other[at]) count += 1;
   return count;

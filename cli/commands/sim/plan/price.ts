@@ -1,4 +1,4 @@
-/** What a planned fleet's data costs: with the code that makes statements (gateway/usage/price.ts). */
+/** What a planned fleet costs per month, calculated by the same code as statements (gateway/usage/price.ts). */
 import type { MonthSize } from '../../../../firmware-sim/plan/sizing.js';
 import {
   type Amount,
@@ -25,13 +25,13 @@ export function readPrices({ perMb, perSim, currency }: PlanFlags): PricePlan | 
 
 /** The monthly price of locks, as decimal text. */
 export interface MonthPrice {
-  /** Of all locks, rounded to the currency's minor unit as a statement's total is. */
+  /** For all locks, rounded to the currency's minor unit, as a statement's total is. */
   readonly total: string;
-  /** The mean of one lock, to a ten-thousandth of the currency. */
+  /** The mean per lock, rounded to four decimals. */
   readonly perLock: string;
 }
 
-/** Each lock's SIM counts as active. */
+/** The monthly price of `locks` locks. Each lock's SIM counts as active. */
 export function priceOf(prices: PricePlan, { bytes }: MonthSize, locks: number): MonthPrice {
   const price = (ofBytes: number, sims: number): Amount => {
     return priceOfBytes(prices, Math.round(ofBytes)) + priceOfSims(prices, sims);
@@ -43,11 +43,11 @@ export function priceOf(prices: PricePlan, { bytes }: MonthSize, locks: number):
   };
 }
 
-/** Amounts are in 10^-12 of the currency. */
+/** A ten-thousandth of the currency, as an Amount: those are in units of 10^-12 of the currency. */
 const TEN_THOUSANDTH = 10n ** 8n;
 const DECIMALS = 4;
 
-/** A column of amounts is read by its decimals. */
+/** Pads an amount to four decimals, so that the decimal points of a column line up. */
 function withDecimals(amount: string): string {
   const [whole = '', fraction = ''] = amount.split('.');
   return `${whole}.${fraction.padEnd(DECIMALS, '0')}`;

@@ -1,5 +1,5 @@
 /**
- * The write side of the hot paths, in SQL by hand: one transaction with uplinks, what was found of them, states of
+ * The write side of the hot paths, in hand-written SQL: one transaction with uplinks, the judge's findings, states of
  * locks and outcomes of deliveries. Everything is synchronous; the caller decides when it runs.
  */
 
@@ -28,12 +28,12 @@ import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import type { PackedCommit, PackedExtras } from './packed-commit.js';
 import { UplinkWriter } from './uplink-writer.js';
 
-/** A lock's oldest connection events are trimmed at each so many-th event: to look at every one would cost more. */
+/** An event whose row id is a multiple of this trims its lock's oldest events; trimming at each would cost more. */
 const TRIM_LOCK_EVENTS_EVERY = 1024;
-/** Uplinks that one transaction flushes into the indexes where it does nothing else. */
+/** The most uplinks that one transaction flushes into the indexes when it does nothing else. */
 const FLUSHED_AT_ONCE = 10_000;
 
-/** An attempt whose event (@uplinkId) was erased meanwhile leaves no row. */
+/** No row is written about an event (@uplinkId) that was erased meanwhile: its uplink then has a negative kind. */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
 /** The merchant that has the lock now; the device is the statement's last parameter. */
@@ -55,11 +55,12 @@ export class LogWriter {
   readonly #finishDelivery: Statement;
   readonly #moveCursor: Statement;
   readonly #disableUrl: Statement;
-  readonly #block: Statement;
+  readonly #insertBlocked: Statement;
   readonly #setDamaged: Statement;
-  readonly #failing: Statement;
-  readonly #hold: Statement;
+  readonly #setFailing: Statement;
+  readonly #setHold: Statement;
   readonly #commands: CommandChanges;
+  /** Writes that only share the transaction (batched-write.ts). */
   readonly #plain: PlainWriter;
   readonly #merchants: MerchantWriter;
   readonly #deletion: Deletion;
@@ -115,7 +116,7 @@ export class LogWriter {
     );
     this.#moveCursor = db.prepare('UPDATE webhook_url SET cursor = ? WHERE id = ? AND cursor < ?');
     this.#disableUrl = db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ? WHERE id = ?`);
-    this.#block = db.prepare(
+    this.#insertBlocked = db.prepare(
       `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
        SELECT @urlId, u.id, 'pending', 0, @atMs, u.device_id FROM uplink u WHERE ${NOT_ERASED} ON CONFLICT DO NOTHING`,
     );
@@ -124,8 +125,8 @@ export class LogWriter {
        SELECT @urlId, u.id, 'damaged', 0, NULL, u.device_id FROM uplink u WHERE ${NOT_ERASED}
        ON CONFLICT (url_id, uplink_id) DO UPDATE SET state = excluded.state, next_attempt_at_ms = NULL`,
     );
-    this.#failing = db.prepare('UPDATE webhook_url SET failing_since_ms = ?, failing_for_ms = ? WHERE id = ?');
-    this.#hold = db.prepare('UPDATE webhook_url SET held_until_ms = ?, held_for_ms = ? WHERE id = ?');
+    this.#setFailing = db.prepare('UPDATE webhook_url SET failing_since_ms = ?, failing_for_ms = ? WHERE id = ?');
+    this.#setHold = db.prepare('UPDATE webhook_url SET held_until_ms = ?, held_for_ms = ? WHERE id = ?');
   }
 
   /** The uplinks that the indexes do not have yet. */
@@ -134,7 +135,7 @@ export class LogWriter {
   }
 
   /**
-   * One durable transaction for all of them, in order. Returns the outcomes of the merchants' writes, in their order.
+   * Writes all of them, in order, in one durable transaction. Returns the outcomes of the merchants' writes, in order.
    *
    * @throws what SQLite throws; the transaction is rolled back then
    */
@@ -159,13 +160,13 @@ export class LogWriter {
     this.#uplinks.flushWithCommit(commit.count);
   }
 
-  /** Stores the state as of the newest uplink, and its sum: a trigger would do that at several times the price. */
+  /** Stores the state as of the newest uplink, and its checksum; computing that in a trigger would be much slower. */
   #storeState(deviceId: number, state: string): void {
     const through = this.#uplinks.lastId;
     this.#putState.run(deviceId, state, through, stateSum(deviceId, state, through));
   }
 
-  /** Flushes the whole memtable into the indexes, one transaction a step. */
+  /** Flushes the whole memtable into the indexes, in several transactions. */
   flushIndexes(): void {
     while (this.memtable.count > 0) {
       if (this.memtable.flushing === undefined) this.#uplinks.startFlush();
@@ -173,7 +174,7 @@ export class LogWriter {
     }
   }
 
-  /** Deletes what is too old, in one durable transaction. */
+  /** Deletes one piece of what is too old, in one durable transaction. */
   deleteOld(piece: AgingPiece): AgedPiece {
     // An uplink that is deleted must not get into the indexes afterwards.
     if (this.#deletion.lastOld(piece) > this.memtable.indexedId) this.flushIndexes();
@@ -184,11 +185,12 @@ export class LogWriter {
     this.#uplinks.transaction(() => inTransaction(this.#db, work));
   }
 
+  /** Appends uplinks and extras in order of arrival: each extra says how many uplinks come before it. */
   #appendIncoming({ count, uplinks, extras }: PackedCommit): void {
     const doubles = new Float64Array(uplinks);
-    let [at, besides] = [0, 0];
+    let [at, nextExtra] = [0, 0];
     for (let index = 0; index <= count; index++) {
-      while (extras[besides]?.after === index) this.#appendExtra((extras[besides++] as PackedExtras).item);
+      while (extras[nextExtra]?.after === index) this.#appendExtra((extras[nextExtra++] as PackedExtras).item);
       if (index < count) at = this.#uplinks.append(doubles, at);
     }
   }
@@ -198,7 +200,7 @@ export class LogWriter {
     else this.#appendLockEvent(item);
   }
 
-  /** A lock that fills the table meets the trimming by that alone. */
+  /** Trims only now and then; a lock with many events soon gets a row id at which it is trimmed. */
   #appendLockEvent({ deviceId, atMs, event }: IncomingLockEvent): void {
     const { lastInsertRowid } = this.#insertLockEvent.run(
       deviceId,
@@ -226,13 +228,13 @@ export class LogWriter {
 
   #recordProgress(progress: DeliveryProgress): void {
     for (const attempt of progress.attempts) this.#recordAttempt(attempt);
-    for (const { uplinkId, atMs } of progress.blocked ?? []) this.#block.run({ urlId: progress.urlId, atMs, uplinkId });
-    for (const uplinkId of progress.damaged ?? []) this.#setDamaged.run({ urlId: progress.urlId, uplinkId });
-    const { failing, hold } = progress;
-    if (failing !== undefined) this.#failing.run(failing?.sinceMs ?? null, failing?.forMs ?? 0, progress.urlId);
-    if (hold !== undefined) this.#hold.run(hold.untilMs, hold.spanMs, progress.urlId);
-    if (progress.cursor !== undefined) this.#moveCursor.run(progress.cursor, progress.urlId, progress.cursor);
-    if (progress.disabledWhy !== undefined) this.#disableUrl.run(progress.disabledWhy, progress.urlId);
+    const { urlId, failing, hold } = progress;
+    for (const { uplinkId, atMs } of progress.blocked ?? []) this.#insertBlocked.run({ urlId, atMs, uplinkId });
+    for (const uplinkId of progress.damaged ?? []) this.#setDamaged.run({ urlId, uplinkId });
+    if (failing !== undefined) this.#setFailing.run(failing?.sinceMs ?? null, failing?.forMs ?? 0, urlId);
+    if (hold !== undefined) this.#setHold.run(hold.untilMs, hold.spanMs, urlId);
+    if (progress.cursor !== undefined) this.#moveCursor.run(progress.cursor, urlId, progress.cursor);
+    if (progress.disabledWhy !== undefined) this.#disableUrl.run(progress.disabledWhy, urlId);
   }
 
   #recordAttempt(attempt: AttemptRecord): void {

@@ -1,4 +1,4 @@
-/** The marks of reflashed locks in the SQLite store, through Kysely. */
+/** Reflash marks, the times when a lock's flash was wiped (mark-store.ts), in the SQLite store, through Kysely. */
 
 import type { MarkStore, NewMark } from '../../contract/mark-store.js';
 import type { TableParts } from './access.js';
