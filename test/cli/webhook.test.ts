@@ -67,10 +67,10 @@ t.test('set, rotate-secret, remove: for people, for programs, and how they fail'
   const wrong: [string[], number, RegExp][] = [
     [['set', '1'], 3, /no webhook URL 1/],
     [['set', 'x', '--enable'], 2, /Expected a number/],
-    [['set', '1', '--enable', '--disable'], 2, /not both/],
+    [['set', '1', '--enable', '--disable'], 2, /exclude each other/],
     [['set', '1', '--ordered', 'maybe'], 2, /Expected on or off/],
     [['rotate-secret', '1', '--grace', '1 hour'], 2, /such as 90s, 15m, 1h or 2d/],
-    [['rotate-secret', '1', '--grace', '1h', '--now'], 2, /not both/],
+    [['rotate-secret', '1', '--grace', '1h', '--now'], 2, /exclude each other/],
     [['add', 'http://127.0.0.1:9/', '--since', 'yesterday'], 2, /since is "yesterday": expected a date such as/],
   ];
   for (const [args, code, stderr] of wrong) t.match(await webhook(...args), { code, stderr }, args.join(' '));
@@ -187,8 +187,8 @@ t.test('listen: verifies as the reference library signs, misbehaves as told, and
   ]);
   const late = await listening(t, ['--expect', '1', '--within', '0s']);
   t.match(await late.program.end(), { code: 1 });
-  t.match(late.program.stderr.join(' '), /0 of 1 webhooks came/);
-  t.match(await run(t, ['listen', '--fail', 'bang']), { code: 2, stderr: /"bang" is no fault: expected ok, timeout/ });
+  t.match(late.program.stderr.join(' '), /0 of 1 webhooks arrived/);
+  t.match(await run(t, ['listen', '--fail', 'bang']), { code: 2, stderr: /"bang" is not a fault: expected ok, timeout/ });
   t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /not an http or https URL/ });
 });
 

@@ -217,11 +217,11 @@ t.test('from the command line: send and wait, list, show, cancel', async (t) => 
     code: 0,
     stdout: /4 +A4:.*reset +queued +waiting: lock not connected/,
   });
-  t.match(await run('show', '4'), { code: 0, stdout: /Command 4 {2}reset {2}A4:.*\nqueued \(waits: lock not conn/ });
+  t.match(await run('show', '4'), { code: 0, stdout: /Command 4 {2}reset {2}A4:.*\nqueued \(waiting: lock not conn/ });
   t.match(await run('cancel', '4'), { code: 0, stdout: /Command 4 \(reset for .*\) is cancelled/ });
   t.match(await run('cancel', '4'), { code: 3, stderr: /it is cancelled/ });
   const all = ['send', 'locate-cell', '--merchant', MERCHANT, '--all'];
-  t.match(await run(...all), { code: 2, stderr: /say --count 2 if all 2 locks of Amber are meant/ });
+  t.match(await run(...all), { code: 2, stderr: /confirm with --count 2 that all 2 locks of Amber are/ });
   t.match(await run(...all, '--count', '3'), { code: 3, stderr: /Amber has 2 locks, and expected_count is 3/ });
   t.match(await run(...all, '--count', '2'), { code: 0, stdout: /A4:C1:38:00:00:02 +6 / });
   const airplane = ['send', other, 'set-power', '--airplane', 'on'];
