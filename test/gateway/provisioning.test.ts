@@ -96,7 +96,7 @@ t.test('every bad line is named, with what was expected', async (t) => {
     ['no MAC', 'hello\n', /:1: "hello" is no MAC: expected 12 hex digits/],
     ['a MAC too short', `${one}\nA4:C1\n`, /:2: "A4:C1" is no MAC/],
     ['two bad lines', `x\n${one}\ny\n`, /:1: "x" is no MAC.*:3: "y" is no MAC/],
-    ['one lock twice', `mac\n${one}\n\na4:c1:38:00:00:01\n`, /:4: A4:C1:38:00:00:01 stands in line 2 already/],
+    ['one lock twice', `mac\n${one}\n\na4:c1:38:00:00:01\n`, /:4: A4:C1:38:00:00:01 is already in line 2/],
     ['too many cells', `${one},Amber,x\n`, /:1: 3 cells: expected mac,merchant/],
     ['a strange column', `mac,colour\n${one},red\n`, /:1: column "colour": expected mac/],
     ['a column twice', `mac,mac\n${one},${one}\n`, /:1: column "mac"/],

@@ -165,7 +165,7 @@ const CONNECTS: readonly Row[] = [
     what: 'fields that no flag announces',
     say: connect({ flags: '02' }),
     ends: true,
-    why: /bytes behind/,
+    why: /bytes after its last field/,
   },
   {
     of: '3.1.4-1',
