@@ -58,7 +58,8 @@ export async function showUsage(mac: string | undefined, flags: UsageFlags): Pro
   if (usage.length === 0) return note('There was no usage.');
   printRows(shown, total);
   if (shown.length < rows.length)
-    note(`${rows.length - shown.length} more rows, included in TOTAL; --limit shows them.`);
+    const left = rows.length - shown.length;
+    note(`${left} more row${left === 1 ? '' : 's'}, included in TOTAL; --limit shows more.`);
 }
 
 function byMonthAndBytes(one: UsageRow, other: UsageRow): number {

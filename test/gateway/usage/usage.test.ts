@@ -538,7 +538,7 @@ t.test('usage show: the newest month first, who used most first, all of it below
       ['TOTAL', '15.00 kB', '16'],
     ],
   );
-  t.match(await show('--by lock --limit 2'), { stderr: '1 rows more; --limit shows them. TOTAL has them.\n' });
+  t.match(await show('--by lock --limit 2'), { stderr: '1 more row, included in TOTAL; --limit shows more.\n' });
   t.match(JSON.parse((await show('--by month --json')).stdout), {
     usage: [
       { month: '2099-11', locks: 3, bytes: 7000, messages: 12 },

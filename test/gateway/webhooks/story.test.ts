@@ -215,7 +215,7 @@ t.test('trigger: exit codes, one URL alone, and the list', async (t) => {
   other.answer = ({ json }, response) => void response.writeHead(json.ping_type === 'gps' ? 500 : 200).end();
   const failed = await trigger(t, gateway, 'state-change', MAC, '--fast');
   t.match(failed, { code: 1, stdout: /URL 2 .* 500 in \d+ ms +the receiver answered 500/ });
-  t.match(failed.stderr, /1 of 3 pings were not taken by every URL/);
+  t.match(failed.stderr, /1 of 3 pings were not accepted by every URL/);
   t.equal(receiver.requests.length, 3, 'the others got them all');
   t.match(await trigger(t, gateway, 'gps', MAC, '--fast', '--url', '1'), { code: 0 });
   t.same([receiver.requests.length, other.requests.length], [4, 3]);
