@@ -57,9 +57,8 @@ export async function showUsage(mac: string | undefined, flags: UsageFlags): Pro
   if (flags.json) return printJson({ usage: shown, total });
   if (usage.length === 0) return note('There was no usage.');
   printRows(shown, total);
-  if (shown.length < rows.length)
-    const left = rows.length - shown.length;
-    note(`${left} more row${left === 1 ? '' : 's'}, included in TOTAL; --limit shows more.`);
+  const left = rows.length - shown.length;
+  if (left > 0) note(`${left} more row${left === 1 ? '' : 's'}, included in TOTAL; --limit shows more.`);
 }
 
 function byMonthAndBytes(one: UsageRow, other: UsageRow): number {
