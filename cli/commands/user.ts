@@ -18,7 +18,7 @@ interface AddFlags extends Flags {
 }
 
 interface UserJson {
-  /** An int64, so a string. */
+  /** An int64, which a JavaScript number can't hold, so a string. */
   readonly id: string;
   readonly username: string | null;
   readonly merchant: string;
@@ -33,13 +33,13 @@ const PASSWORD_BYTES = 18;
 /** `lockgate user add|list` */
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('Manage merchants’ users, who log in over HTTP.');
-  withConnection(user.command('add').description('Add a user; prints a new password, once.'))
+  withConnection(user.command('add').description('Add a user; a generated password is printed once.'))
     .argument('<username>', 'The login name.')
     .option('--merchant <name>', 'The merchant; optional if there is only one.')
     .option('--email <address>', 'The user’s email address.')
     .option(
       '--password-file <file>',
-      'A file whose first line is the password; - for stdin (default: a generated one).',
+      'A file whose first line is the password; - for stdin (default: one is generated).',
     )
     .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes"')
     .action(add);
@@ -51,8 +51,8 @@ export function addUserCommands(program: Command): void {
 
 async function add(username: string, flags: AddFlags): Promise<void> {
   const { merchant, email, passwordFile } = flags;
-  const typed = passwordFile === undefined ? undefined : readPassword(passwordFile);
-  const password = typed ?? randomBytes(PASSWORD_BYTES).toString('base64url');
+  const chosen = passwordFile === undefined ? undefined : readPassword(passwordFile);
+  const password = chosen ?? randomBytes(PASSWORD_BYTES).toString('base64url');
   const client = new GatewayClient(flags);
   const user = await client.post<Pick<UserJson, 'username' | 'merchant'>>('/users', {
     username,
@@ -60,14 +60,19 @@ async function add(username: string, flags: AddFlags): Promise<void> {
     email,
     password,
   });
-  if (flags.json) return printJson(typed === undefined ? { ...user, password } : user);
+  if (flags.json) return printJson(chosen === undefined ? { ...user, password } : user);
   print(`Added user ${paint('bold', username)} of ${user.merchant}.`);
-  if (typed !== undefined) return;
+  if (chosen !== undefined) return;
   print(`Password: ${paint('bold', password)}`);
   note('The password is shown only once.');
 }
 
-/** Not a flag's value, which every user of the machine could read. @throws LockgateError `input-password` */
+/**
+ * Reads the password from a file or stdin. No flag takes the password itself, because every user of the machine can see
+ * a program's arguments.
+ *
+ * @throws LockgateError `input-password`
+ */
 function readPassword(file: string): string {
   let text: string;
   try {
@@ -83,6 +88,7 @@ function readPassword(file: string): string {
 async function list(flags: Flags): Promise<void> {
   const client = new GatewayClient(flags);
   const users: UserJson[] = [];
+  // Page by page: an empty page is the end.
   for (;;) {
     const query = new URLSearchParams();
     if (flags.merchant !== undefined) query.set('merchant', flags.merchant);
@@ -93,7 +99,7 @@ async function list(flags: Flags): Promise<void> {
     users.push(...page.users);
   }
   if (flags.json) return printJson({ users });
-  if (users.length === 0) return note('There is no user. Add one: lockgate user add NAME');
+  if (users.length === 0) return note('There are no users. Add one: lockgate user add NAME');
   printTable(users, [
     { title: 'ID', show: (row) => row.id },
     { title: 'NAME', show: (row) => row.username ?? '–' },

@@ -1,16 +1,19 @@
 /**
- * The store with the states of this moment. The gateway writes a lock's state only now and then (dirty-states.ts), so
- * the one in memory may be newer than the stored one; who asks how locks are gets the newer one.
+ * Wraps the store so that it answers with the current states of locks. The gateway writes a lock's state only now and
+ * then (dirty-states.ts), so the state in memory may be newer than the stored one; readers get the newer of the two.
  */
 import type { DeviceReading, Store, StoredState } from '../store/contract/store.js';
 import { forwardStore } from '../store/contract/store-methods.js';
 import type { Locks } from './locks.js';
 
-/** A reading that has a lock's state, or a list of them. */
+/** Whether a method's result contains lock states: a reading or a stored state, or a list of them. */
 type HasState<Result> =
   NonNullable<Result> extends DeviceReading | StoredState | readonly (DeviceReading | StoredState)[] ? true : false;
 
-/** The methods of the store that answer with states: one that the contract gains is missing below. */
+/**
+ * The store's methods whose results contain lock states. If the contract gains one that is not overridden in
+ * `withCurrentStates`, this file does not compile.
+ */
 type StateMethods = {
   [Name in keyof Store]: Store[Name] extends (...args: never[]) => Promise<infer Result>
     ? HasState<Result> extends true
@@ -19,7 +22,7 @@ type StateMethods = {
     : never;
 }[keyof Store];
 
-/** The same store, whose states are those of this moment. */
+/** The same store, but its answers have the current states. */
 export function withCurrentStates(store: Store, locks: Locks): Store {
   const current = (deviceId: number, stored: string | null): string | null =>
     stored === null ? null : (locks.newerState(deviceId) ?? stored);
@@ -27,6 +30,7 @@ export function withCurrentStates(store: Store, locks: Locks): Store {
     const state = current(reading.device.id, reading.state);
     return state === reading.state ? reading : { ...reading, state };
   };
+  // `readDeviceState` answers with a mere string, which `HasState` can't recognise as a state.
   const states: Pick<Store, StateMethods | 'readDeviceState'> = {
     readDeviceState: async (deviceId) => current(deviceId, await store.readDeviceState(deviceId)),
     readDeviceStates: async (deviceIds) =>

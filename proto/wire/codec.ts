@@ -2,8 +2,8 @@
  * Bytes to messages and back: encode, decode and describe, side by side.
  *
  * Only this file uses the generated protobuf code; the part about pings is gen/ping-codec.ts, generated from
- * ping-fields.ts. Whatever a stranger sends decodes to a value: the message, or why it can't be taken (protocol.md §1).
- * Values are converted once, here, from the wire's integers to our units.
+ * ping-fields.ts. Decoding never throws, whatever bytes arrive: it returns the message, or why the bytes are rejected
+ * (protocol.md §1). Values are converted once, here, from the wire's integers to our units.
  */
 
 import Long from 'long';
@@ -37,12 +37,15 @@ const wire = lockgate.v1;
 /** The most bytes an uplink may have (protocol.md §1). */
 export const UPLINK_MAX_BYTES = 1024;
 
-/** Why bytes can't be taken as an uplink. Each is quarantined with its bytes, and acknowledged (protocol.md §1). */
+/**
+ * Why bytes are rejected as an uplink. The gateway stores rejected bytes with the reason (quarantine), and acknowledges
+ * them all the same (protocol.md §1).
+ */
 export type UplinkRejection = Problem & {
   readonly code: 'too-long' | 'undecodable' | 'no-boot' | 'no-sequence' | 'no-time' | 'no-body';
 };
 
-/** The last minute of a day: what we send of a high window is a time of the day. */
+/** The last minute of a day. The high windows that we send begin and end within a day; a lock's may be out of range. */
 const LAST_MINUTE = 1439;
 const RESULT_NUMBERS: Readonly<Record<CommandResult, number>> = { ok: 1, rejected: 2, failed: 3 };
 
@@ -74,12 +77,15 @@ export function decodeUplink(bytes: Uint8Array): Result<Uplink, UplinkRejection>
   });
 }
 
-/** A Long by its own way: `Number` would go by its digits as text, which takes as long as decoding all the rest. */
+/**
+ * Uses the Long's own `toNumber`: `Number(long)` would go through its decimal text, which takes as long as decoding all
+ * the rest.
+ */
 function toNumber(value: number | Long): number {
   return typeof value === 'number' ? value : value.toNumber();
 }
 
-/** Of several bodies the last on the wire counts, as protobuf's oneof says. */
+/** If there are several bodies, the last one on the wire counts, as protobuf specifies for a oneof. */
 function readBody(message: lockgate.v1.Uplink): Ping | CommandAck | undefined {
   switch (message.body) {
     case 'cellular':
@@ -95,7 +101,7 @@ function readBody(message: lockgate.v1.Uplink): Ping | CommandAck | undefined {
   }
 }
 
-/** A mode that this build does not know counts as MID: it promises the least. */
+/** A mode that this build does not know counts as MID, the mode in which the least is expected of a lock. */
 function readPower(power: lockgate.v1.Power.$Properties | null | undefined): PowerSettings {
   return {
     mode: power?.mode === wire.Mode.MODE_HIGH ? 'HIGH' : 'MID',
@@ -105,7 +111,7 @@ function readPower(power: lockgate.v1.Power.$Properties | null | undefined): Pow
   };
 }
 
-/** A result that this build does not know counts as failed: it is not ok, and the lock did answer. */
+/** A result that this build does not know counts as failed: the lock did answer, but not that all is well. */
 function readAck(ack: lockgate.v1.CommandAck): CommandAck {
   const result = ack.result === 1 ? 'ok' : ack.result === 2 ? 'rejected' : 'failed';
   return {
@@ -130,7 +136,7 @@ function readWindow(window: lockgate.v1.HighWindow.$Properties): HighWindow {
 /**
  * Writes an uplink. Values are rounded to the wire's integers.
  *
- * @throws LockgateError `unencodable` where a value does not fit its field: the caller's mistake, never a stranger's.
+ * @throws LockgateError `unencodable` where a value does not fit its field, which is a mistake of the caller.
  */
 export function encodeUplink(uplink: Uplink): Uint8Array {
   const { body } = uplink;
@@ -169,7 +175,8 @@ function writeAck(ack: CommandAck): lockgate.v1.CommandAck.$Properties {
     result: RESULT_NUMBERS[ack.result],
     detail: wellFormed('detail', ack.detail),
   };
-  // Whatever a lock says is kept, so a minute that no day has can be written again (a trace is played as a lock).
+  // Any minutes are allowed, even out of a day's range: replaying a trace must be able to send again whatever a lock
+  // once sent.
   if (ack.highWindow !== null) message.highWindow = writeWindow(ack.highWindow, 0xffffffff);
   return message;
 }
@@ -184,7 +191,7 @@ function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWi
 
 /* ------------------------------------------------------------------------------------------------- uplink: describe */
 
-/** What would end the line, or turn or repaint it on a terminal: a lock's words are a stranger's. */
+/** Line breaks and control characters: a lock's text is untrusted, and could otherwise manipulate the terminal. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
 /** One line for people: what an uplink says, without its lock and its time. */
@@ -198,13 +205,16 @@ export function describeUplink(uplink: Uplink): string {
   return `${describePing(body)}  ${name}`;
 }
 
-/** The fields that the line shows, in its order, and what stands there before and after their values. */
+/**
+ * The fields that a ping's line shows, in order, with the text before and after each value. A field whose template has
+ * no `$` is a fixed word; with `only`, it is shown for that value alone.
+ */
 const SHOWN_FIELDS = PING_FIELD_ROWS.flatMap(([property, { line }]) => {
   if (line === null) return [];
   const [before = '', after] = line.text.split('$');
   return [{ property, order: line.order, only: line.only, before, after }];
 }).sort((one, other) => one.order - other.order);
-/** Where the position stands: before the first field of a higher order. */
+/** The position, which is no single field, is shown before the first field with a higher order than this. */
 const POSITION_ORDER = 4;
 
 /** One line for people: what a ping says. */

@@ -1,15 +1,15 @@
 /**
  * Validates a value against a schema and reports each bad member: a JSON pointer and a sentence (RFC 9457). It reads
- * the typebox schemas that also document the interface. It knows only the keywords below, and refuses schemas with
- * others, so that no schema promises what is not checked.
+ * the typebox schemas that also document the interface. {@link assertChecked} refuses a schema with a keyword that is
+ * not listed below, so that the documentation states no constraint that is not checked.
  *
- * It is our own because of int64: the usual validators don't accept a bigint as an integer.
+ * We have a validator of our own because of int64: the usual ones don't accept a bigint as an integer.
  */
 import type { TSchema } from 'typebox';
 import { FAULTS_REPORTED, type Fault } from '../../faults.js';
 import { INT64_MAX, INT64_MIN } from '../../store/contract/people-store.js';
 
-/** The keywords of our schemas. */
+/** The JSON Schema keywords that can be checked. */
 interface Keywords {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, Keywords>>;
@@ -25,13 +25,17 @@ interface Keywords {
 }
 
 const CHECKED = 'type properties required items enum format minimum maximum minLength maxLength maxItems';
+/** These only document, so there is nothing to check. */
 const DOCUMENTING = 'title description example examples default $id';
 const KNOWN = new Set(`${CHECKED} ${DOCUMENTING}`.split(' '));
 
 const INT32_MAX = 2 ** 31 - 1;
 const INT32_MIN = -(2 ** 31);
 
-/** The faults of a value, at most {@link FAULTS_REPORTED}. Members that the schema does not name are ignored. */
+/**
+ * What is wrong with a value, at most {@link FAULTS_REPORTED} faults. Members that the schema does not name are
+ * ignored.
+ */
 export function faultsOf(schema: TSchema, value: unknown): Fault[] {
   const faults: Fault[] = [];
   check(schema as Keywords, value, '', faults);

@@ -1,5 +1,6 @@
 /**
- * What goes into `judge` and what comes out of it (protocol.md §3).
+ * The types of what goes into `judge` (judge.ts), which checks what a lock does against the rules: events; and of what
+ * comes out of it: findings and withdrawals (protocol.md §3).
  */
 import type { Command, Source, Uplink } from '../../wire/ping.js';
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
@@ -7,7 +8,8 @@ import { type RuleName, type Severity, severityOf } from '../rules.js';
 
 /**
  * Identifies an uplink within its lock, with its place in the order (protocol.md §1): credential, life, boot, sequence.
- * The life is no part of its identity.
+ * A *life* is the time between two wipes of the lock's flash; after each, its boots count from 1 again. The life takes
+ * part in the order, but not in the identity.
  */
 export interface UplinkKey {
   /** The age order of the credential it came with: a newer credential has a greater number. */
@@ -23,12 +25,15 @@ export type DisconnectCause = 'closed' | 'dropped' | 'keepalive' | 'takeover' | 
 
 /**
  * Whether an uplink's key was used before: `repeat` with the same content, `conflict` with other content. The caller
- * knows, because it stores the uplinks; the belief is too small for that.
+ * knows, because it stores the uplinks; the judge's own memory of a lock (its `Belief`) is too small for that.
  */
 export type UplinkCopy = 'new' | 'repeat' | 'conflict';
 
 interface Timed {
-  /** By the gateway's or the run's clock, ms since the epoch. It never goes back; where it does, no time passed. */
+  /**
+   * By the clock of the gateway or of the simulated run, ms since the epoch. Events come in the order of time; if one
+   * is earlier than its predecessor, the judge takes it as simultaneous with it.
+   */
   readonly atMs: number;
 }
 
@@ -54,21 +59,21 @@ export interface UplinkEvent extends Timed {
   readonly uplink: Uplink;
 }
 
-/** A command was sent to the lock, by whatever connection it had. */
+/** A command was sent to the lock, no matter over which connection. */
 export interface CommandEvent extends Timed {
   readonly type: 'command';
   readonly id: number;
   readonly command: Command;
-  /** When the command expires, ms since the epoch; absent where nothing says so, which counts as never. */
+  /** When the command expires, ms since the epoch; absent where that is not known, which counts as never. */
   readonly expiresMs?: number | undefined;
 }
 
-/** Time passed, nothing came. */
+/** Time passed and nothing else happened. */
 export interface TickEvent extends Timed {
   readonly type: 'tick';
 }
 
-/** The gateway began or ended to listen. */
+/** The gateway started or stopped listening. */
 export interface GatewayEvent extends Timed {
   readonly type: 'gateway';
   readonly state: 'start' | 'stop';
@@ -82,17 +87,17 @@ export interface Finding {
   readonly severity: Severity;
   /** A sentence that a person understands, with the values. */
   readonly message: string;
-  /** The lock, as it was named to {@link newBelief}. */
+  /** The lock, by the text that was passed to `newBelief` (belief.ts). */
   readonly mac: string;
-  /** The uplink it is about, maybe an earlier one than the event's; null where it is about the event or about time. */
+  /** The uplink it is about, maybe an earlier one than the event's; null if it is about another event or about time. */
   readonly about: UplinkKey | null;
   /** When it was found, ms since the epoch. */
   readonly atMs: number;
 }
 
 /**
- * A finding that later knowledge explains away: of late uplinks, one came that shows it to be wrong. It names the
- * finding by its rule and its uplink.
+ * Takes back an earlier finding, because an uplink that arrived late shows that it was wrong. It names the finding by
+ * its rule and its uplink.
  */
 export interface Withdrawal {
   readonly rule: RuleName;
@@ -101,15 +106,15 @@ export interface Withdrawal {
 }
 
 /**
- * What an event brought. Withdrawals are meant before findings: one event may withdraw a finding and make it anew on
- * other grounds.
+ * What judging an event led to. Withdrawals are to be applied before findings: one event may withdraw a finding and
+ * make the same one again for another reason.
  */
 export interface Verdict {
   readonly withdrawn: Withdrawal[];
   readonly findings: Finding[];
 }
 
-/** An empty verdict to collect into. */
+/** An empty verdict, for the judge to fill. */
 export function newVerdict(): Verdict {
   return { withdrawn: [], findings: [] };
 }

@@ -1,6 +1,6 @@
 /**
- * A store as a kill -9 leaves it: the last commits stand in its WAL alone. It is copied while it is open, when nothing
- * is written.
+ * Makes a SQLite store in the state that a kill -9 leaves behind: its last commits are only in the WAL, not yet in the
+ * database file. Both files are copied while the store is still open, between two writes.
  */
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,20 +11,22 @@ import { type Stock, stockStore } from './stocked-store.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
 const WAL_HEADER_BYTES = 32;
-const FRAME_BYTES = 24 + 4096;
+const PAGE_BYTES = 4096;
+/** A frame of the WAL: a header, whose first four bytes are the page's number, and the page. */
+const FRAME_BYTES = 24 + PAGE_BYTES;
+/** Offset in a frame's header of a number that is 0 except in the last frame of a commit. */
 const COMMIT_AT = 4;
-/** Uplinks of one commit. */
-const PER_COMMIT = 20;
+const UPLINKS_PER_COMMIT = 20;
 
 export interface KilledStore {
   readonly file: string;
   /** Where each commit of the WAL ends, in bytes. */
   readonly commitEnds: readonly number[];
-  /** Whether the page that has this byte of the file stands in the WAL, so that nobody reads it in the file. */
+  /** Whether the WAL has a newer copy of the page at this byte of the file, so that the file's copy is never read. */
   readonly isReplaced: (at: number) => boolean;
 }
 
-/** Makes one whose WAL has `commits` commits. */
+/** Makes a killed store whose WAL has `commits` commits. */
 export async function killedStore(
   test: Teardown,
   stock: Stock,
@@ -36,20 +38,20 @@ export async function killedStore(
   const store = await openSqliteStore(folder);
   const fleet = new AppendFleet(stock.locks);
   for (let done = 0; done < commits; done += 1) {
-    const { incoming, ...rest } = fleet.batch(PER_COMMIT);
-    // Of another boot, so that none of them is a repeat.
+    const { incoming, ...rest } = fleet.batch(UPLINKS_PER_COMMIT);
+    // The stocked uplinks have boot 1. With another boot, none of these repeats one of them.
     const uplinks = incoming.map((each) => (each.type === 'uplink' ? { ...each, boot: 2 } : each));
     await store.append({ ...rest, incoming: uplinks });
   }
   const file = path.join(tempFolder(test), 'killed.sqlite');
-  for (const end of ['', '-wal']) copyFileSync(path.join(folder, `lockgate.sqlite${end}`), `${file}${end}`);
+  for (const suffix of ['', '-wal']) copyFileSync(path.join(folder, `lockgate.sqlite${suffix}`), `${file}${suffix}`);
   await store.close();
   const frames = framesOf(readFileSync(`${file}-wal`));
   const pages = new Set(frames.map(({ page }) => page));
   return {
     file,
     commitEnds: frames.filter(({ isCommit }) => isCommit).map(({ end }) => end),
-    isReplaced: (at) => pages.has(1 + Math.floor(at / 4096)),
+    isReplaced: (at) => pages.has(1 + Math.floor(at / PAGE_BYTES)),
   };
 }
 
