@@ -188,7 +188,10 @@ t.test('listen: verifies as the reference library signs, misbehaves as told, and
   const late = await listening(t, ['--expect', '1', '--within', '0s']);
   t.match(await late.program.end(), { code: 1 });
   t.match(late.program.stderr.join(' '), /0 of 1 webhooks arrived/);
-  t.match(await run(t, ['listen', '--fail', 'bang']), { code: 2, stderr: /"bang" is not a fault: expected ok, timeout/ });
+  t.match(await run(t, ['listen', '--fail', 'bang']), {
+    code: 2,
+    stderr: /"bang" is not a fault: expected ok, timeout/,
+  });
   t.match(await run(t, ['listen', '--forward', 'ftp://a/']), { code: 2, stderr: /not an http or https URL/ });
 });
 
