@@ -41,7 +41,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'audit',
-    description: 'Show who changed what, the newest first.',
+    description: 'Show who changed what, newest first.',
     load: async () => (await import('./commands/audit/audit.js')).addAuditCommand,
   },
   {

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
-import type { AccessToken, Scope } from '../store/contract/access-store.js';
+import type { AccessToken, Scope } from '../store/contract/merchants/access-store.js';
 import type { Store } from '../store/contract/store.js';
 
 /** How long a token is in force. */

@@ -9,7 +9,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { Keys } from '../data-folder/keys.js';
-import type { ApiKey } from '../store/contract/access-store.js';
+import type { ApiKey } from '../store/contract/merchants/access-store.js';
 import type { Store } from '../store/contract/store.js';
 
 const PREFIX = 'lgk_';

@@ -5,9 +5,9 @@ import type { Keys } from '../data-folder/keys.js';
 import type { HttpBudgets } from '../fairness/http-budgets.js';
 import { FAULTS_REPORTED, type Fault, ManyFaults } from '../faults.js';
 import { addressGroup } from '../network/address-group.js';
-import type { NewUser } from '../store/contract/people-store.js';
+import type { NewUser } from '../store/contract/merchants/people-store.js';
+import { usernameKey } from '../store/contract/merchants/username-key.js';
 import type { Store } from '../store/contract/store.js';
-import { usernameKey } from '../store/contract/username-key.js';
 import { LoginGuard } from './login-guard.js';
 import { Passwords } from './passwords.js';
 

@@ -1,5 +1,5 @@
 /** The settings that limit what one merchant, or one stranger, may do and store (interfaces.md §2, Fairness). */
-import type { Quota } from '../store/contract/quota.js';
+import type { Quota } from '../store/contract/merchants/quota.js';
 
 /** A budget that refills: a rate per second, and how much may be used at once after a pause. */
 export interface Rate {

@@ -3,7 +3,7 @@
  * an empty password, a bearer token in the header, or a token in the body.
  */
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
-import type { AccessToken, ApiKey, Scope } from '../../store/contract/access-store.js';
+import type { AccessToken, ApiKey, Scope } from '../../store/contract/merchants/access-store.js';
 import { Refusal } from './refusal.js';
 
 const BASIC = 'Basic realm="lockgate", charset="UTF-8"';

@@ -7,7 +7,7 @@
  */
 import type { TSchema } from 'typebox';
 import { FAULTS_REPORTED, type Fault } from '../../faults.js';
-import { INT64_MAX, INT64_MIN } from '../../store/contract/people-store.js';
+import { INT64_MAX, INT64_MIN } from '../../store/contract/merchants/people-store.js';
 
 /** The JSON Schema keywords that can be checked. */
 interface Keywords {
@@ -18,13 +18,12 @@ interface Keywords {
   readonly enum?: readonly string[];
   readonly format?: string;
   readonly minimum?: number;
-  readonly maximum?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly maxItems?: number;
 }
 
-const CHECKED = 'type properties required items enum format minimum maximum minLength maxLength maxItems';
+const CHECKED = 'type properties required items enum format minimum minLength maxLength maxItems';
 /** These only document, so there is nothing to check. */
 const DOCUMENTING = 'title description example examples default $id';
 const KNOWN = new Set(`${CHECKED} ${DOCUMENTING}`.split(' '));

@@ -1,7 +1,7 @@
 /** The pet registry: operations 1 and 2 (specification; interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import type { Fairness } from '../../fairness/fairness-settings.js';
-import type { NamedId, Pet } from '../../store/contract/people-store.js';
+import type { NamedId, Pet } from '../../store/contract/merchants/people-store.js';
 import { toBigInt } from './check-value.js';
 import { Refusal } from './refusal.js';
 import {

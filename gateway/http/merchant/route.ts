@@ -7,7 +7,7 @@ import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import { BUDGETS, type BudgetName } from '../../fairness/over-budget.js';
 import type { Fault } from '../../faults.js';
 import type { Health } from '../../health/health.js';
-import type { ApiKey } from '../../store/contract/access-store.js';
+import type { ApiKey } from '../../store/contract/merchants/access-store.js';
 import type { Refusal } from './refusal.js';
 
 /**

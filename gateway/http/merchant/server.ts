@@ -20,7 +20,7 @@ import { OverBudget } from '../../fairness/over-budget.js';
 import type { Health } from '../../health/health.js';
 import { addressGroup } from '../../network/address-group.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
-import type { ApiKey } from '../../store/contract/access-store.js';
+import type { ApiKey } from '../../store/contract/merchants/access-store.js';
 import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
 import { UNREAD_BODY_BYTES } from '../connections/unread-body.js';

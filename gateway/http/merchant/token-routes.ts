@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../proto/clock.js';
 import { TOKEN_LIFE } from '../../accounts/access-tokens.js';
-import { SCOPES, type Scope } from '../../store/contract/access-store.js';
+import { SCOPES, type Scope } from '../../store/contract/merchants/access-store.js';
 import { Refusal } from './refusal.js';
 import {
   FORM_TYPE,

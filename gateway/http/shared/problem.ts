@@ -6,7 +6,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { OverBudget } from '../../fairness/over-budget.js';
 import { ManyFaults } from '../../faults.js';
 import { StoreFailure } from '../../store/contract/errors.js';
-import { PetTooLarge } from '../../store/contract/quota.js';
+import { PetTooLarge } from '../../store/contract/merchants/quota.js';
 import { Refusal } from '../merchant/refusal.js';
 
 const PROBLEM_JSON = 'application/problem+json';

@@ -1,5 +1,5 @@
 /** How a store is opened. */
-import type { Quota } from './quota.js';
+import type { Quota } from './merchants/quota.js';
 
 /**
  * When the newest uplinks are sorted into the indexes: a run of them ends at `least` uplinks once it has

@@ -8,13 +8,13 @@
 import type { Finding, Withdrawal } from '../../../proto/power/judge/event.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
-import type { AccessStore } from './access-store.js';
 import type { AuditStore } from './audit-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
 import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { MarkStore } from './mark-store.js';
+import type { AccessStore } from './merchants/access-store.js';
+import type { PeopleStore } from './merchants/people-store.js';
 import type { NoticeStore } from './notice-store.js';
-import type { PeopleStore } from './people-store.js';
 import type { RefusalStore } from './refusal-store.js';
 import type { SecretStore } from './secret-store.js';
 import type { StoreCopy } from './store-copy.js';

@@ -8,13 +8,13 @@
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
-import type { AccessStore } from '../contract/access-store.js';
 import type { AuditStore } from '../contract/audit-store.js';
 import { StoreFailure } from '../contract/errors.js';
 import type { MarkStore } from '../contract/mark-store.js';
+import type { AccessStore } from '../contract/merchants/access-store.js';
+import type { PeopleStore } from '../contract/merchants/people-store.js';
+import { DEFAULT_QUOTA, type Quota } from '../contract/merchants/quota.js';
 import type { NoticeStore } from '../contract/notice-store.js';
-import type { PeopleStore } from '../contract/people-store.js';
-import { DEFAULT_QUOTA, type Quota } from '../contract/quota.js';
 import type { RefusalStore } from '../contract/refusal-store.js';
 import type { SecretStore } from '../contract/secret-store.js';
 import type {

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
-import type { NewUser } from '../../../gateway/store/contract/people-store.js';
+import type { NewUser } from '../../../gateway/store/contract/merchants/people-store.js';
 import type { NewDevice } from '../../../gateway/store/contract/store.js';
 import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';

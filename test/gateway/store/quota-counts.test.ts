@@ -5,8 +5,8 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
-import type { NewUser } from '../../../gateway/store/contract/people-store.js';
-import { DEFAULT_QUOTA, type Quota } from '../../../gateway/store/contract/quota.js';
+import type { NewUser } from '../../../gateway/store/contract/merchants/people-store.js';
+import { DEFAULT_QUOTA, type Quota } from '../../../gateway/store/contract/merchants/quota.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';

@@ -5,7 +5,7 @@
  */
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { SCOPES } from '../../../store/contract/access-store.js';
+import { SCOPES } from '../../../store/contract/merchants/access-store.js';
 import { VERSION } from '../../../version.js';
 import { JSON_TYPE } from '../route.js';
 import { type MemoryFile, makeMemoryFile, sendFile } from './memory-file.js';

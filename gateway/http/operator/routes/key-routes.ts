@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import type { ApiKey } from '../../../store/contract/access-store.js';
+import type { ApiKey } from '../../../store/contract/merchants/access-store.js';
 import { pick } from '../json/audit-terms.js';
 import { textOf } from '../query.js';
 import { type Route, withBody } from '../routes.js';

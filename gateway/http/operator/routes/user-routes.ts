@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchMerchant } from '../../../store/contract/errors.js';
-import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/people-store.js';
+import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/merchants/people-store.js';
 import type { Merchant } from '../../../store/contract/store.js';
 import { pick } from '../json/audit-terms.js';
 import { textOf } from '../query.js';

@@ -5,7 +5,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
-import type { MerchantWrite } from '../../contract/merchant-write.js';
+import type { MerchantWrite } from '../../contract/merchants/merchant-write.js';
 import type { DeliveryProgress } from '../../contract/store.js';
 import type { UsageDelta } from '../../contract/usage-store.js';
 import { type RefusalsWrite, RefusalWriter } from '../tables/refusal-writer.js';

@@ -1,7 +1,7 @@
 /** Where the log is written: in the calling thread, or in one of its own. Both use the same {@link LogWriter}. */
 
 import type { Database } from 'better-sqlite3';
-import type { MerchantOutcome, MerchantWrite } from '../../contract/merchant-write.js';
+import type { MerchantOutcome, MerchantWrite } from '../../contract/merchants/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { BatchedWrite } from './batched-write.js';

@@ -1,6 +1,6 @@
 /** Messages between the store and the log thread. Every request gets one answer, in order. */
 
-import type { MerchantOutcome } from '../../contract/merchant-write.js';
+import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { BatchedWrite } from './batched-write.js';

@@ -5,7 +5,7 @@
  */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { failureKind } from '../../contract/errors.js';
-import type { MerchantOutcome } from '../../contract/merchant-write.js';
+import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
 import { openDurable } from '../durable-file.js';
 import type { LogAnswer, LogError, LogOutcome, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import { LogWriter } from './log-writer.js';

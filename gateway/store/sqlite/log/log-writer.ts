@@ -4,7 +4,7 @@
  */
 
 import type { Database, Statement } from 'better-sqlite3';
-import type { MerchantOutcome } from '../../contract/merchant-write.js';
+import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
 import {
   type AgedPiece,
   type AgingPiece,

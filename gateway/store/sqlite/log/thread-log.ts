@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
-import { type MerchantOutcome, type MerchantWrite, rowsOf } from '../../contract/merchant-write.js';
+import { type MerchantOutcome, type MerchantWrite, rowsOf } from '../../contract/merchants/merchant-write.js';
 import type { AgedPiece, AgingPiece } from '../../contract/store.js';
 import type { BatchedWrite } from './batched-write.js';
 import type { LogBackend } from './log-backend.js';

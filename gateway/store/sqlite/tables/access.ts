@@ -14,7 +14,7 @@ import {
   type NewApiKey,
   SCOPES,
   type StoredApiKey,
-} from '../../contract/access-store.js';
+} from '../../contract/merchants/access-store.js';
 import type { ApiKeyTable, Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 import type { WriteForMerchant } from './people.js';

@@ -1,13 +1,13 @@
 /**
  * Users, sessions and pets in the SQLite store. What is written goes to the log's writer, which commits it in groups
- * (contract/merchant-write.ts); what is read on the way of a call is SQL by hand.
+ * (merchants/merchant-write.ts); what is read on the way of a call is SQL by hand.
  *
  * An int64 is written as a bigint and read as one: a number of JavaScript's has 53 bits.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely } from 'kysely';
 import { ManyFaults } from '../../../faults.js';
-import type { MerchantOperation, MerchantOutcome, MerchantRefusal } from '../../contract/merchant-write.js';
+import type { MerchantOperation, MerchantOutcome, MerchantRefusal } from '../../contract/merchants/merchant-write.js';
 import type {
   ListedUser,
   NewPet,
@@ -17,9 +17,9 @@ import type {
   Pet,
   PetProfile,
   UserPage,
-} from '../../contract/people-store.js';
-import { fullQuota, overQuota, PetTooLarge, type Quota, type QuotaUse } from '../../contract/quota.js';
-import { usernameKey } from '../../contract/username-key.js';
+} from '../../contract/merchants/people-store.js';
+import { fullQuota, overQuota, PetTooLarge, type Quota, type QuotaUse } from '../../contract/merchants/quota.js';
+import { usernameKey } from '../../contract/merchants/username-key.js';
 import { sql } from '../kysely.js';
 import type { Tables } from '../schema.js';
 import { TakenUsers } from './people/taken-users.js';

@@ -3,7 +3,7 @@
  * atomic: a savepoint rolls back one that is refused, and the others go on.
  */
 import type { Database, Statement, Transaction } from 'better-sqlite3';
-import { type NewAccessToken, TOKENS_PER_KEY } from '../../../contract/access-store.js';
+import { type NewAccessToken, TOKENS_PER_KEY } from '../../../contract/merchants/access-store.js';
 import type {
   AddPet,
   AddUsers,
@@ -11,9 +11,9 @@ import type {
   MerchantOutcome,
   MerchantRefusal,
   UpdatePet,
-} from '../../../contract/merchant-write.js';
-import { type NewSession, SESSIONS_PER_USER } from '../../../contract/people-store.js';
-import { fullQuota, type Quota, type QuotaUse } from '../../../contract/quota.js';
+} from '../../../contract/merchants/merchant-write.js';
+import { type NewSession, SESSIONS_PER_USER } from '../../../contract/merchants/people-store.js';
+import { fullQuota, type Quota, type QuotaUse } from '../../../contract/merchants/quota.js';
 import { PetRows } from './pet-rows.js';
 import { Sequences } from './sequences.js';
 import { TakenUsers } from './taken-users.js';

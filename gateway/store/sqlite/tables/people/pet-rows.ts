@@ -3,7 +3,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { parse, stringify } from 'lossless-json';
-import type { NamedId, NewPet, Pet, PetProfile } from '../../../contract/people-store.js';
+import type { NamedId, NewPet, Pet, PetProfile } from '../../../contract/merchants/people-store.js';
 
 interface PetRow {
   readonly id: bigint;

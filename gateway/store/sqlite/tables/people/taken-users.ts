@@ -1,8 +1,8 @@
 /** Which of the users that somebody wants to add are there already, by id or by name. */
 import type { Database, Statement } from 'better-sqlite3';
 import { FAULTS_REPORTED, type Fault } from '../../../../faults.js';
-import type { NewUser } from '../../../contract/people-store.js';
-import { usernameKey } from '../../../contract/username-key.js';
+import type { NewUser } from '../../../contract/merchants/people-store.js';
+import { usernameKey } from '../../../contract/merchants/username-key.js';
 
 export class TakenUsers {
   readonly #byId: Statement;

@@ -1,7 +1,7 @@
 /** Adding users, in SQL by hand, each with an id: the one that it brings, or the next one that is free. */
 import type { Database, Statement } from 'better-sqlite3';
-import { INT64_MAX, type NewUser } from '../../../contract/people-store.js';
-import { usernameKey } from '../../../contract/username-key.js';
+import { INT64_MAX, type NewUser } from '../../../contract/merchants/people-store.js';
+import { usernameKey } from '../../../contract/merchants/username-key.js';
 import type { Sequences } from './sequences.js';
 
 /** Ids that are looked at together. */

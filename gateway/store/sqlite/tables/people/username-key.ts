@@ -1,6 +1,6 @@
-/** The key of a user name (contract/username-key.ts) as an SQL function, which migrations call. */
+/** The key of a user name (merchants/username-key.ts) as an SQL function, which migrations call. */
 import type { Database } from 'better-sqlite3';
-import { usernameKey } from '../../../contract/username-key.js';
+import { usernameKey } from '../../../contract/merchants/username-key.js';
 
 /** The function's name. */
 export const USERNAME_KEY = 'username_key';

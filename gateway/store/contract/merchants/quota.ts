@@ -1,6 +1,6 @@
 /** How much a merchant may store, and the refusal of more (interfaces.md §2, Fairness). */
-import { LockgateError } from '../../../proto/errors.js';
-import { OverBudget } from '../../fairness/over-budget.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { OverBudget } from '../../../fairness/over-budget.js';
 
 /** The limits of one merchant. */
 export interface Quota {

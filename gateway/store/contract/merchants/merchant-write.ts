@@ -3,7 +3,7 @@
  * are some, so that none costs an fsync of its own (interfaces.md §2, Fairness). A refusal is a value here, since it
  * must not roll back what others write in the same transaction.
  */
-import type { Fault } from '../../faults.js';
+import type { Fault } from '../../../faults.js';
 import type { NewAccessToken } from './access-store.js';
 import type { NewPet, NewSession, NewUser, Pet, PetProfile } from './people-store.js';
 import type { FullQuota, Quota } from './quota.js';
