@@ -88,8 +88,7 @@ async function installPackages(set, packages, fromNothing) {
   // `npm ci` would remove everything first, and with it the compiled driver.
   if (!fromNothing) await runNpm(['install', '--no-save', ...sets], { packages: folders });
   if (fromNothing || setNow() !== set) {
-    const last =
-      'all packages are there; compiling the SQLite driver, if there is no prebuilt one, takes a minute or two';
+    const last = 'all are there; compiling a driver, where needed, takes 1-2 minutes';
     await runNpm(['ci', ...sets], { packages: folders, last });
   }
   if (driverLoads()) writeStamp(set);

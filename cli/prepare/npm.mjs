@@ -75,7 +75,8 @@ function showProgress(packages, last) {
     const doing = there < packages.length ? `${there} of ${packages.length} packages are there` : last;
     return `${doing}, ${Math.round((Date.now() - from) / 1000)} s`;
   };
-  const paint = () => process.stderr.write(`\r\x1b[K      ${line()}`);
+  // A line that reaches the edge would wrap, and the next one would be painted below it.
+  const paint = () => process.stderr.write(`\r\x1b[K${`      ${line()}`.slice(0, (process.stderr.columns || 80) - 1)}`);
   const timer = setInterval(terminal ? paint : () => say(`      ${line()}`), terminal ? frameEveryMs : lineEveryMs);
   return () => {
     clearInterval(timer);
