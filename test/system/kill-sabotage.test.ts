@@ -56,7 +56,7 @@ t.test('the check finds each promise that is broken', async (t) => {
   t.equal(order.length, 2, 'and still each must come before what was made after it');
 });
 
-/** A kill may fall into a moment in which nothing was under way: then there is nothing to find, and another one comes. */
+/** One kill may fall into a moment in which nothing was under way, and then there is nothing to find. */
 const MOST_TRIES = 3;
 
 async function sabotagedRun(t: Test, sabotage: EventSabotageName, broken: BrokenPromise) {
