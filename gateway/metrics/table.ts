@@ -167,7 +167,7 @@ export const METRICS = [
     name: 'lockgate_http_requests_total',
     type: 'counter',
     labels: ['route', 'status'],
-    help: 'Calls of the merchants’ interface that were answered; (none) is any path that there is not.',
+    help: 'Calls of the merchants’ interface that were answered; (none) stands for every unknown path.',
   },
   {
     name: 'lockgate_http_seconds',

@@ -160,7 +160,7 @@ export class ConnectionFilter implements Connection, WheelItem {
   readonly #frames = new FrameCounter();
   /** Bytes held back from the library: the start of the CONNECT, later what arrived right behind it. */
   #bytes: Buffer | undefined;
-  /** How many held bytes the watcher was told of: 0 once the client is authenticated. */
+  /** How many held bytes were reported to the watcher: 0 once the client is authenticated. */
   #countedBytes = 0;
   /** The CONNECT, until the library has read it. */
   #connect: Buffer | undefined;

@@ -1,6 +1,6 @@
 /**
  * A hundred receivers, ninety of them bad, as the bench has them (quality.md §2); the quick form is
- * test/gateway/webhooks/bad-receivers.test.ts. Times are told and judged by people: `npm run bench -- --only
+ * test/gateway/webhooks/bad-receivers.test.ts. Times are for people to judge: `npm run bench -- --only
  * bad-receivers`.
  */
 import t from 'tap';
