@@ -96,10 +96,9 @@ t.test(
     const inWal = await flipWalBits(file, 60, new SeededChance(seed), commitEnds.at(-2) as number);
     t.equal(inWal.found, inWal.count, inWal.missed.join('; '));
     const inFile = await flipBits(file, 40, new SeededChance(seed), (at) => !killed.isReplaced(at));
-    t.ok(
-      inFile.found >= inFile.count * 0.95,
-      `${inFile.found} of ${inFile.count}; missed: ${inFile.missed.join('; ')}`,
-    );
+    // The rest of its pages is checked too, but nothing tells what their unused bytes were.
+    t.same(inFile.harmful, [], `${inFile.found} of ${inFile.count} were found`);
+    t.ok(inFile.found >= inFile.count * 0.75, `missed: ${inFile.missed.join('; ')}`);
   },
 );
 

@@ -1,5 +1,7 @@
 /** Bit rot: single bits of a store's file are flipped, one at a time, and `db check` is asked what it finds. */
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import SqliteDatabase from 'better-sqlite3';
 import { checkBlocks } from '../../../gateway/store/sqlite/check/blocks.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
@@ -9,6 +11,8 @@ export interface Flips {
   readonly found: number;
   /** The bits that were not found: byte and bit. */
   readonly missed: readonly string[];
+  /** Of these, the ones that change a row, or that stop one from being read. The others are in unused bytes of a page. */
+  readonly harmful: readonly string[];
 }
 
 /** A store's file and its WAL; null where there is none. */
@@ -49,14 +53,38 @@ export async function flipWalBits(file: string, count: number, chance: SeededCha
 
 async function flipEach(file: string, count: number, next: () => { files: Files; name: string }): Promise<Flips> {
   const whole = readFiles(file);
+  const rows = digestRows(file);
   const missed: string[] = [];
+  const harmful: string[] = [];
   for (let done = 0; done < count; done += 1) {
     const { files, name } = next();
     restore(file, files);
-    if (!(await isFound(file))) missed.push(name);
+    if (await isFound(file)) continue;
+    missed.push(name);
+    restore(file, files);
+    if (digestRows(file) !== rows) harmful.push(name);
   }
   restore(file, whole);
-  return { count, found: count - missed.length, missed };
+  return { count, found: count - missed.length, missed, harmful };
+}
+
+/** A digest of all rows of all tables, or SQLite's error if it can't read them. */
+function digestRows(file: string): string {
+  const database = new SqliteDatabase(file);
+  try {
+    const tables = database.prepare(`SELECT name FROM pragma_table_list WHERE schema = 'main' ORDER BY name`).pluck();
+    const hash = createHash('sha256');
+    for (const table of tables.all()) {
+      hash.update(`${table}\n`);
+      for (const row of database.prepare(`SELECT * FROM "${table}"`).raw().iterate())
+        hash.update(`${JSON.stringify(row)}\n`);
+    }
+    return hash.digest('hex');
+  } catch (error) {
+    return String(error);
+  } finally {
+    database.close();
+  }
 }
 
 function chooseByte({ length }: Buffer, chance: SeededChance, counts: (at: number) => boolean): number {
