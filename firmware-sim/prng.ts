@@ -37,28 +37,28 @@ export class Prng {
   }
 
   /** A number in [0, 1), with 32 bits of resolution. */
-  share(): number {
+  fraction(): number {
     return this.uint32() / 2 ** 32;
   }
 
   /** A number in [from, to). */
   between(from: number, to: number): number {
-    return from + (to - from) * this.share();
+    return from + (to - from) * this.fraction();
   }
 
   /** An integer from `from` to `to`, both included. */
-  whole(from: number, to: number): number {
-    return from + Math.floor(this.share() * (to - from + 1));
+  integer(from: number, to: number): number {
+    return from + Math.floor(this.fraction() * (to - from + 1));
   }
 
   /** True with this probability. */
   chance(probability: number): boolean {
-    return this.share() < probability;
+    return this.fraction() < probability;
   }
 
   /** One of the items, uniformly distributed. `items` must not be empty. */
   pick<T>(items: readonly T[]): T {
-    const item = items[Math.floor(this.share() * items.length)];
+    const item = items[Math.floor(this.fraction() * items.length)];
     if (item === undefined) throw new Error('there is nothing to pick from');
     return item;
   }

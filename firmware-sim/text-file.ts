@@ -2,14 +2,14 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { LockgateError } from '../proto/errors.js';
 
-const PIECE_BYTES = 64 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 
 /** The whole text. @throws LockgateError `input-file` for a file that can't be read or has more than `most` bytes */
-export async function readTextFile(file: string, most: number): Promise<string> {
+export async function readTextFile(file: string, maxBytes: number): Promise<string> {
   let handle: FileHandle | undefined;
   try {
     handle = await open(file);
-    return (await readAtMost(handle, most, file)).toString('utf8');
+    return (await readAtMost(handle, maxBytes, file)).toString('utf8');
   } catch (error) {
     if (error instanceof LockgateError) throw error;
     throw new LockgateError('input-file', `${file} can't be read: ${(error as Error).message}`);
@@ -18,13 +18,14 @@ export async function readTextFile(file: string, most: number): Promise<string> 
   }
 }
 
-async function readAtMost(handle: FileHandle, most: number, file: string): Promise<Buffer> {
-  const pieces: Buffer[] = [];
+async function readAtMost(handle: FileHandle, maxBytes: number, file: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
   for (let size = 0; ; ) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(PIECE_BYTES));
-    if (bytesRead === 0) return Buffer.concat(pieces);
+    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(CHUNK_BYTES));
+    if (bytesRead === 0) return Buffer.concat(chunks);
     size += bytesRead;
-    if (size > most) throw new LockgateError('input-file', `${file} is too large: expected at most ${most} bytes`);
-    pieces.push(buffer.subarray(0, bytesRead));
+    if (size > maxBytes)
+      throw new LockgateError('input-file', `${file} is too large: expected at most ${maxBytes} bytes`);
+    chunks.push(buffer.subarray(0, bytesRead));
   }
 }

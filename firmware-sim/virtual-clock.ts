@@ -23,8 +23,8 @@ class VirtualTimer implements Timer {
 export class VirtualClock implements Clock {
   // A number from the start, as in lock.ts.
   #nowMs = 0;
-  #order = 0;
-  readonly #due: number[] = [];
+  #timersSet = 0;
+  readonly #dueTimesMs: number[] = [];
   readonly #heap: VirtualTimer[] = [];
 
   constructor(startMs: number) {
@@ -37,19 +37,19 @@ export class VirtualClock implements Clock {
 
   /** When the next timer is due, or a cancelled one was, ms since the epoch; Infinity where there is none. */
   get nextDueMs(): number {
-    return this.#due[0] ?? Number.POSITIVE_INFINITY;
+    return this.#dueTimesMs[0] ?? Number.POSITIVE_INFINITY;
   }
 
   after(delay: Milliseconds, callback: () => void): Timer {
-    const timer = new VirtualTimer(this.#order++, callback);
-    this.#rise(this.#nowMs + Math.max(delay, 0), timer);
+    const timer = new VirtualTimer(this.#timersSet++, callback);
+    this.#insert(this.#nowMs + Math.max(delay, 0), timer);
     return timer;
   }
 
   /** Runs every timer that is due by `untilMs`, each at its own time, including those that they start. */
   run(untilMs: number): void {
     for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
-      const dueMs = this.#due[0] ?? 0;
+      const dueMs = this.#dueTimesMs[0] ?? 0;
       if (dueMs > untilMs) break;
       this.#removeFirst();
       const { callback } = first;
@@ -62,11 +62,11 @@ export class VirtualClock implements Clock {
 
   /** Of two timers due at the same time, the one that was set first comes first. */
   #isBefore(dueMs: number, timer: VirtualTimer, index: number): boolean {
-    const other = this.#due[index] ?? 0;
+    const other = this.#dueTimesMs[index] ?? 0;
     return dueMs < other || (dueMs === other && timer.order < (this.#heap[index]?.order ?? 0));
   }
 
-  #rise(dueMs: number, timer: VirtualTimer): void {
+  #insert(dueMs: number, timer: VirtualTimer): void {
     let index = this.#heap.length;
     while (index > 0) {
       const parent = (index - 1) >>> 1;
@@ -74,13 +74,13 @@ export class VirtualClock implements Clock {
       this.#move(parent, index);
       index = parent;
     }
-    this.#due[index] = dueMs;
+    this.#dueTimesMs[index] = dueMs;
     this.#heap[index] = timer;
   }
 
   #removeFirst(): void {
     const last = this.#heap.pop();
-    const dueMs = this.#due.pop();
+    const dueMs = this.#dueTimesMs.pop();
     const { length } = this.#heap;
     if (last === undefined || dueMs === undefined || length === 0) return;
     let index = 0;
@@ -88,18 +88,18 @@ export class VirtualClock implements Clock {
       let child = 2 * index + 1;
       if (child >= length) break;
       const right = child + 1;
-      if (right < length && this.#isBefore(this.#due[right] ?? 0, this.#heap[right] as VirtualTimer, child))
+      if (right < length && this.#isBefore(this.#dueTimesMs[right] ?? 0, this.#heap[right] as VirtualTimer, child))
         child = right;
       if (this.#isBefore(dueMs, last, child)) break;
       this.#move(child, index);
       index = child;
     }
-    this.#due[index] = dueMs;
+    this.#dueTimesMs[index] = dueMs;
     this.#heap[index] = last;
   }
 
   #move(from: number, to: number): void {
-    this.#due[to] = this.#due[from] ?? 0;
+    this.#dueTimesMs[to] = this.#dueTimesMs[from] ?? 0;
     this.#heap[to] = this.#heap[from] as VirtualTimer;
   }
 }

@@ -8,7 +8,7 @@ export const COMMAND_FORMS =
   'unlock, lock, siren 5 s, locate gps, locate cell, reset, or settings joined by commas (mode HIGH, airplane on, ' +
   'ride-tracking on, recovery on, high window 06:00-22:00 +01:00)';
 
-const PLAIN: Readonly<Record<string, Command>> = {
+const COMMANDS_WITHOUT_ARGUMENT: Readonly<Record<string, Command>> = {
   unlock: { type: 'unlock' },
   lock: { type: 'lock' },
   'locate gps': { type: 'locate-gps' },
@@ -19,12 +19,12 @@ const PLAIN: Readonly<Record<string, Command>> = {
 };
 
 /** The longest siren that the gateway accepts, seconds. */
-const LONGEST_SIREN = 600;
+const MAX_SIREN_SECONDS = 600;
 
 /** Reads a command; undefined where the text is not one. */
 export function readCommand(text: string): Command | undefined {
   const trimmed = text.trim();
-  if (Object.hasOwn(PLAIN, trimmed)) return PLAIN[trimmed];
+  if (Object.hasOwn(COMMANDS_WITHOUT_ARGUMENT, trimmed)) return COMMANDS_WITHOUT_ARGUMENT[trimmed];
   const siren = /^siren (.+)$/.exec(trimmed)?.[1];
   if (siren !== undefined) return readSiren(siren);
   let change: PowerChange = {};
@@ -40,7 +40,9 @@ export function readCommand(text: string): Command | undefined {
 function readSiren(text: string): Command | undefined {
   const span = parseSpan(text);
   const seconds = (span ?? Number.NaN) / Seconds(1);
-  return Number.isInteger(seconds) && seconds >= 1 && seconds <= LONGEST_SIREN ? { type: 'siren', seconds } : undefined;
+  return Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_SIREN_SECONDS
+    ? { type: 'siren', seconds }
+    : undefined;
 }
 
 function readSetting(text: string): PowerChange | undefined {

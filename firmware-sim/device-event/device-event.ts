@@ -56,22 +56,22 @@ export interface Verb {
 }
 
 /** No bicycle's battery has more. */
-const MOST_VOLTS = 100;
+const MAX_EBIKE_VOLTS = 100;
 const ROUTE_FILE = /\.(gpx|geojson|json)$/i;
 /** The longest text of an event. */
-const MOST_CHARACTERS = 300;
+const MAX_EVENT_CHARACTERS = 300;
 
-const bare =
+const withoutArgument =
   (event: DeviceEvent) =>
   (rest: string): DeviceEvent | undefined =>
     rest === '' ? event : undefined;
 
-const onOff =
+const withOnOrOff =
   (make: (on: boolean) => DeviceEvent) =>
   (rest: string): DeviceEvent | undefined =>
     rest === 'on' || rest === 'off' ? make(rest === 'on') : undefined;
 
-const byHand = (change: Omit<PowerChange, 'highWindow'>): DeviceEvent => ({ type: 'settings', change });
+const settingsEvent = (change: Omit<PowerChange, 'highWindow'>): DeviceEvent => ({ type: 'settings', change });
 
 /** The table, in the order of the help. */
 export const VERBS: readonly Verb[] = [
@@ -79,13 +79,13 @@ export const VERBS: readonly Verb[] = [
     word: 'unlock',
     forms: 'unlock',
     sentence: 'Somebody opens the lock by hand.',
-    read: bare({ type: 'lock-state', lockState: 'unlocked' }),
+    read: withoutArgument({ type: 'lock-state', lockState: 'unlocked' }),
   },
   {
     word: 'lock',
     forms: 'lock',
     sentence: 'Somebody closes the lock by hand, which ends a ride.',
-    read: bare({ type: 'lock-state', lockState: 'locked' }),
+    read: withoutArgument({ type: 'lock-state', lockState: 'locked' }),
   },
   {
     word: 'ride',
@@ -103,7 +103,7 @@ export const VERBS: readonly Verb[] = [
     word: 'recover',
     forms: 'recover',
     sentence: 'The bicycle is found: it stops moving and stays where it is.',
-    read: bare({ type: 'found' }),
+    read: withoutArgument({ type: 'found' }),
   },
   {
     word: 'jostle',
@@ -143,7 +143,7 @@ export const VERBS: readonly Verb[] = [
   },
   {
     word: 'ebike',
-    forms: `ebike 36.5 V, of 0 to ${MOST_VOLTS} V, or ebike off`,
+    forms: `ebike 36.5 V, of 0 to ${MAX_EBIKE_VOLTS} V, or ebike off`,
     sentence: 'The lock is connected to an e-bike’s battery with this voltage, or to none.',
     read: readEbike,
   },
@@ -161,38 +161,38 @@ export const VERBS: readonly Verb[] = [
     sentence: 'The mode is changed by hand, at the lock.',
     read: (rest) => {
       const mode = rest.toUpperCase();
-      return mode === 'HIGH' || mode === 'MID' ? byHand({ mode }) : undefined;
+      return mode === 'HIGH' || mode === 'MID' ? settingsEvent({ mode }) : undefined;
     },
   },
   {
     word: 'airplane',
     forms: 'airplane on or airplane off',
     sentence: 'Airplane mode is switched by hand, the only way to leave it.',
-    read: onOff((airplane) => byHand({ airplane })),
+    read: withOnOrOff((airplane) => settingsEvent({ airplane })),
   },
   {
     word: 'ride-tracking',
     forms: 'ride-tracking on or ride-tracking off',
     sentence: 'Ride tracking is switched by hand.',
-    read: onOff((rideTracking) => byHand({ rideTracking })),
+    read: withOnOrOff((rideTracking) => settingsEvent({ rideTracking })),
   },
   {
     word: 'recovery',
     forms: 'recovery on or recovery off',
     sentence: 'Recovery mode is switched by hand.',
-    read: onOff((recovery) => byHand({ recovery })),
+    read: withOnOrOff((recovery) => settingsEvent({ recovery })),
   },
   {
     word: 'reset',
     forms: 'reset',
     sentence: 'The modem restarts by itself, which does not count as a boot.',
-    read: bare({ type: 'modem-reset' }),
+    read: withoutArgument({ type: 'modem-reset' }),
   },
   {
     word: 'reboot',
     forms: 'reboot',
     sentence: 'The firmware restarts: everything but the flash is lost.',
-    read: bare({ type: 'reboot' }),
+    read: withoutArgument({ type: 'reboot' }),
   },
   {
     word: 'phone',
@@ -221,8 +221,8 @@ const BY_COMMAND = /\s+by\s+command$/i;
  */
 export function parseDeviceEvent(text: string): Result<DeviceEvent> {
   const trimmed = text.trim().replaceAll(/\s+/g, ' ');
-  if (trimmed.length > MOST_CHARACTERS)
-    return problem('happening', `an event of ${trimmed.length} characters: expected at most ${MOST_CHARACTERS}`);
+  if (trimmed.length > MAX_EVENT_CHARACTERS)
+    return problem('happening', `an event of ${trimmed.length} characters: expected at most ${MAX_EVENT_CHARACTERS}`);
   const quoted = JSON.stringify(trimmed);
   if (BY_COMMAND.test(trimmed)) {
     const command = readCommand(trimmed.replace(BY_COMMAND, ''));
@@ -297,5 +297,5 @@ function readEbike(rest: string): DeviceEvent | undefined {
   if (rest === 'off') return { type: 'ebike', volts: null };
   const match = /^(\d{1,3}(?:\.\d{1,3})?)\s*V?$/i.exec(rest);
   const volts = Number(match?.[1] ?? Number.NaN);
-  return volts <= MOST_VOLTS ? { type: 'ebike', volts } : undefined;
+  return volts <= MAX_EBIKE_VOLTS ? { type: 'ebike', volts } : undefined;
 }

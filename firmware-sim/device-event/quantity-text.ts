@@ -5,7 +5,7 @@
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 
-const UNITS: Readonly<Record<string, Milliseconds>> = {
+const UNITS_MS: Readonly<Record<string, Milliseconds>> = {
   ms: 1,
   s: Seconds(1),
   sec: Seconds(1),
@@ -24,22 +24,22 @@ const UNITS: Readonly<Record<string, Milliseconds>> = {
 };
 
 /** The longest duration that is accepted: ten years. */
-const LONGEST: Milliseconds = Days(3660);
-const FARTHEST_METERS = 200_000;
+const MAX_SPAN_MS: Milliseconds = Days(3660);
+const MAX_DISTANCE_METERS = 200_000;
 /** The longest text that is accepted. */
-const MOST_CHARACTERS = 60;
+const MAX_TEXT_CHARACTERS = 60;
 
 /** A duration in ms, from 0 to ten years; undefined for anything else. */
 export function parseSpan(text: string): Milliseconds | undefined {
   const trimmed = text.trim();
-  if (trimmed.length > MOST_CHARACTERS || !/^(\d+(\.\d+)?\s*[a-z]+\s*)+$/.test(trimmed)) return undefined;
+  if (trimmed.length > MAX_TEXT_CHARACTERS || !/^(\d+(\.\d+)?\s*[a-z]+\s*)+$/.test(trimmed)) return undefined;
   let span = 0;
   for (const [, count, unit = ''] of trimmed.matchAll(/(\d+(?:\.\d+)?)\s*([a-z]+)/g)) {
-    const one = Object.hasOwn(UNITS, unit) ? UNITS[unit] : undefined;
-    if (one === undefined) return undefined;
-    span += Number(count) * one;
+    const unitMs = Object.hasOwn(UNITS_MS, unit) ? UNITS_MS[unit] : undefined;
+    if (unitMs === undefined) return undefined;
+    span += Number(count) * unitMs;
   }
-  return span <= LONGEST ? Math.round(span) : undefined;
+  return span <= MAX_SPAN_MS ? Math.round(span) : undefined;
 }
 
 /** A distance in metres, above 0 and at most 200 km; undefined for anything else. */
@@ -47,7 +47,7 @@ export function parseMeters(text: string): number | undefined {
   const match = /^(\d{1,6}(?:\.\d{1,6})?)\s*(km|m)$/.exec(text.trim());
   if (match === null) return undefined;
   const meters = Number(match[1]) * (match[2] === 'km' ? 1000 : 1);
-  return meters > 0 && meters <= FARTHEST_METERS ? meters : undefined;
+  return meters > 0 && meters <= MAX_DISTANCE_METERS ? meters : undefined;
 }
 
 /** A time of day as ms since midnight, `08:10` or `08:10:30`; undefined for anything else, such as 25:10. */
@@ -66,15 +66,15 @@ export function parseTimeOfDay(text: string): Milliseconds | undefined {
  */
 export function parseMoment(text: string, startMs: number): number | undefined {
   const trimmed = text.trim();
-  if (trimmed.length > MOST_CHARACTERS) return undefined;
+  if (trimmed.length > MAX_TEXT_CHARACTERS) return undefined;
   if (trimmed.startsWith('+')) {
     const span = parseSpan(trimmed.slice(1));
     return span === undefined ? undefined : startMs + span;
   }
   const match = /^(?:day\s+([1-9]\d{0,3})\s+)?([\d:]+)$/.exec(trimmed);
-  const ofDay = parseTimeOfDay(match?.[2] ?? '');
-  if (match === null || ofDay === undefined) return undefined;
+  const timeOfDay = parseTimeOfDay(match?.[2] ?? '');
+  if (match === null || timeOfDay === undefined) return undefined;
   const midnight = Math.floor(startMs / Days(1)) * Days(1);
-  if (match[1] !== undefined) return midnight + Days(Number(match[1]) - 1) + ofDay;
-  return midnight + ofDay;
+  if (match[1] !== undefined) return midnight + Days(Number(match[1]) - 1) + timeOfDay;
+  return midnight + timeOfDay;
 }

@@ -15,7 +15,7 @@ import type { StepFunction } from '../lock/lock.js';
 export type StepWrapper = (healthy: StepFunction) => StepFunction;
 
 /** Steps by another model than the given one. */
-export function byModel(change: (model: PowerModel) => PowerModel): StepWrapper {
+export function changeModel(change: (model: PowerModel) => PowerModel): StepWrapper {
   const changed = new WeakMap<PowerModel, PowerModel>();
   return (healthy) => (model, state, input, nowMs, effects) => {
     let other = changed.get(model);
@@ -28,25 +28,25 @@ export function byModel(change: (model: PowerModel) => PowerModel): StepWrapper 
 }
 
 /** The model with one state's row changed. */
-export function withRow(model: PowerModel, state: EffectiveState, change: Partial<StateRow>): PowerModel {
+export function changeRow(model: PowerModel, state: EffectiveState, change: Partial<StateRow>): PowerModel {
   return { ...model, states: model.states.map((row) => (row.state === state ? { ...row, ...change } : row)) };
 }
 
 /** The model with one state ranked right behind another. */
-export function outranked(model: PowerModel, state: EffectiveState, by: EffectiveState): PowerModel {
+export function rankBehind(model: PowerModel, state: EffectiveState, by: EffectiveState): PowerModel {
   const others = model.states.filter((row) => row.state !== state);
   const behind = others.findIndex((row) => row.state === by) + 1;
   return { ...model, states: others.toSpliced(behind, 0, rowOf(model, state)) };
 }
 
 /** The behaviour of MID, for the row of another state. */
-export function asInMid(model: PowerModel): Partial<StateRow> {
+export function behaviourOfMid(model: PowerModel): Partial<StateRow> {
   const { state: _, when: __, ...does } = rowOf(model, 'MID');
   return does;
 }
 
 /** Changes the uplinks that a healthy lock makes. An uplink that `change` returns as it was is left alone. */
-export function byUplinks(change: (uplink: Uplink, state: Draft) => Uplink): StepWrapper {
+export function changeUplinks(change: (uplink: Uplink, state: Draft) => Uplink): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
     const before = effects.length;
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
@@ -71,15 +71,15 @@ function replaceMade(state: Draft, effects: StepEffect[], from: number, made: Up
 }
 
 /** The number of boots of a lock whose boot counter is to go back. */
-const BOOTS_BEFORE = 40;
+const MIN_BOOT_NUMBER = 40;
 
 /**
  * Has booted often, and misreads its boot counter whenever it makes an uplink that `isMisread` selects: that one is of
  * boot 1, and the next has the number that it would have had.
  */
-export function misreadsBoot(isMisread: (uplink: Uplink) => boolean): StepWrapper {
+export function misreadBootCounter(isMisread: (uplink: Uplink) => boolean): StepWrapper {
   const misread = new WeakMap<Draft, number>();
-  const misnumbered = byUplinks((uplink, state) => {
+  const withMisreadBoots = changeUplinks((uplink, state) => {
     if (uplink.sequence !== state.sequence || uplink.sequence < 2 || !isMisread(uplink)) return uplink;
     const sequence = (misread.get(state) ?? 0) + 1;
     misread.set(state, sequence);
@@ -87,15 +87,15 @@ export function misreadsBoot(isMisread: (uplink: Uplink) => boolean): StepWrappe
     return { ...uplink, boot: 1, sequence };
   });
   return (healthy) =>
-    misnumbered((model, state, input, nowMs, effects) => {
-      if (input.type === 'boot') state.boot = Math.max(state.boot, BOOTS_BEFORE);
+    withMisreadBoots((model, state, input, nowMs, effects) => {
+      if (input.type === 'boot') state.boot = Math.max(state.boot, MIN_BOOT_NUMBER);
       return healthy(model, state, input, nowMs, effects);
     });
 }
 
 /** Changes pings only. */
-export function byPings(change: (ping: Ping, state: Draft) => Ping): StepWrapper {
-  return byUplinks((uplink, state) => {
+export function changePings(change: (ping: Ping, state: Draft) => Ping): StepWrapper {
+  return changeUplinks((uplink, state) => {
     if (uplink.body.kind === 'ack') return uplink;
     const body = change(uplink.body, state);
     return body === uplink.body ? uplink : { ...uplink, body };
@@ -108,15 +108,15 @@ export function isRidePing(ping: Ping): ping is CellularPing {
 }
 
 /** Whether the lock must be silent in this state. A bug that is to break one rule does nothing there. */
-export function isToBeSilent(state: Draft): boolean {
+export function mustBeSilent(state: Draft): boolean {
   return state.stateName === 'AIRPLANE' || state.stateName === 'LOW_BATTERY';
 }
 
 /** Makes the next period ping due `every` ms after the last. */
-export function byPeriod(every: number): StepWrapper {
+export function repeatPeriodPing(periodMs: number): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
-    const soonMs = state.lastPeriodMs + every;
+    const soonMs = state.lastPeriodMs + periodMs;
     if (state.lastPeriodMs < 0 || soonMs >= state.nextPeriodMs) return wakeAtMs;
     state.nextPeriodMs = Math.max(soonMs, nowMs);
     return rowOf(model, state.stateName).period ? Math.min(wakeAtMs, state.nextPeriodMs) : wakeAtMs;
@@ -124,10 +124,10 @@ export function byPeriod(every: number): StepWrapper {
 }
 
 /** Drops an idle connection silently: the close-connection ping that the healthy step made is undone. */
-export const leavesWithoutClose: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
+export const dropWithoutClosePing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
   const before = effects.length;
   const wakeAtMs = healthy(model, state, input, nowMs, effects);
-  if (state.link !== 'up' || isToBeSilent(state) || state.resetAfterClose) return wakeAtMs;
+  if (state.link !== 'up' || mustBeSilent(state) || state.resetAfterClose) return wakeAtMs;
   const close = effects.slice(before).find(isMadeClose)?.uplink;
   if (close === undefined) return wakeAtMs;
   const others = effects.slice(before).filter((effect) => !('uplink' in effect) || effect.uplink !== close);
@@ -145,11 +145,11 @@ function isMadeClose(effect: StepEffect): effect is StepEffect & { type: 'made' 
 }
 
 /** Sends one more ping after the close-connection ping. */
-export const talksAfterClose: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
+export const sendAfterClosePing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
   const before = effects.length;
   const wakeAtMs = healthy(model, state, input, nowMs, effects);
-  const goes = effects.findIndex((effect, index) => index >= before && effect.type === 'disconnect');
-  if (goes < 0 || isToBeSilent(state)) return wakeAtMs;
+  const disconnectIndex = effects.findIndex((effect, index) => index >= before && effect.type === 'disconnect');
+  if (disconnectIndex < 0 || mustBeSilent(state)) return wakeAtMs;
   state.sequence += 1;
   const { boot, sequence, power, dropped, lockState, batteryPercent, firmwareVersion, ebikeVolts, tetherState } = state;
   const body: Ping = {
@@ -163,20 +163,20 @@ export const talksAfterClose: StepWrapper = (healthy) => (model, state, input, n
     position: null,
   };
   const uplink: Uplink = { boot, sequence, timeMs: nowMs, power, kept: state.waiting.length, dropped, body };
-  effects.splice(goes, 0, { type: 'made', uplink }, { type: 'publish', uplink });
+  effects.splice(disconnectIndex, 0, { type: 'made', uplink }, { type: 'publish', uplink });
   return wakeAtMs;
 };
 
 /**
  * Ends each connection first, and sends the close-connection ping afterwards, to any listener that still accepts it.
  */
-export function closesTooLate(open: OpenLink): OpenLink {
+export function sendClosePingTooLate(open: OpenLink): OpenLink {
   return (mac, events) => {
     let hasLeft = false;
     const filteredEvents: LinkEvents = {
       ...events,
       // The lock has not asked for this end yet.
-      ended: (trouble) => (hasLeft && trouble === null ? undefined : events.ended(trouble)),
+      disconnected: (trouble) => (hasLeft && trouble === null ? undefined : events.disconnected(trouble)),
     };
     const link = open(mac, filteredEvents);
     return {
@@ -191,7 +191,7 @@ export function closesTooLate(open: OpenLink): OpenLink {
       disconnect: () => {
         if (!hasLeft) return link.disconnect();
         hasLeft = false;
-        events.ended(null);
+        events.disconnected(null);
       },
       drop: () => {
         hasLeft = false;

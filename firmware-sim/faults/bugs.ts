@@ -14,20 +14,20 @@ import type { Ping, Uplink } from '../../proto/wire/ping.js';
 import type { OpenLink } from '../link/link.js';
 import type { StepFunction } from '../lock/lock.js';
 import {
-  asInMid,
-  byModel,
-  byPeriod,
-  byPings,
-  byUplinks,
-  closesTooLate,
+  behaviourOfMid,
+  changeModel,
+  changePings,
+  changeRow,
+  changeUplinks,
+  dropWithoutClosePing,
   isRidePing,
-  isToBeSilent,
-  leavesWithoutClose,
-  misreadsBoot,
-  outranked,
+  misreadBootCounter,
+  mustBeSilent,
+  rankBehind,
+  repeatPeriodPing,
   type StepWrapper,
-  talksAfterClose,
-  withRow,
+  sendAfterClosePing,
+  sendClosePingTooLate,
 } from './bug-wrappers.js';
 
 export interface Bug {
@@ -52,8 +52,8 @@ function isStateGps(ping: Ping): boolean {
 }
 
 /** Shifts the sequence of a state change's GPS ping, and continues from there. */
-function misnumbers(by: number): StepWrapper {
-  return byUplinks((uplink: Uplink, state: Draft) => {
+function shiftSequence(by: number): StepWrapper {
+  return changeUplinks((uplink: Uplink, state: Draft) => {
     const isLast = uplink.sequence === state.sequence && uplink.sequence > 1;
     if (uplink.body.kind === 'ack' || !isStateGps(uplink.body) || !isLast) return uplink;
     state.sequence += by;
@@ -72,42 +72,44 @@ export const BUGS: readonly Bug[] = Object.freeze([
     sentence: 'Airplane mode is on, and the lock goes on as if it were in MID.',
     shows: 'a lock in airplane mode, when something happens to it (--mix airplane)',
     // Behind low battery, so that a lock with both keeps the limits of that.
-    wrapStep: byModel((model) => outranked(withRow(model, 'AIRPLANE', asInMid(model)), 'AIRPLANE', 'LOW_BATTERY')),
+    wrapStep: changeModel((model) =>
+      rankBehind(changeRow(model, 'AIRPLANE', behaviourOfMid(model)), 'AIRPLANE', 'LOW_BATTERY'),
+    ),
   },
   {
     name: 'talks-on-empty',
     rule: 'low-battery-theft-only',
     sentence: 'The battery is below 10 %, and the lock goes on as if it were in MID.',
     shows: 'a lock whose battery is low, when something happens to it (--mix low-battery)',
-    wrapStep: byModel((model) => withRow(model, 'LOW_BATTERY', asInMid(model))),
+    wrapStep: changeModel((model) => changeRow(model, 'LOW_BATTERY', behaviourOfMid(model))),
   },
   {
     name: 'theft-while-unlocked',
     rule: 'theft-while-unlocked',
     sentence: 'The lock takes its owner for a thief: the pings of a ride have REASON_THEFT.',
     shows: IN_RIDES,
-    wrapStep: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_THEFT' } : ping)),
+    wrapStep: changePings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_THEFT' } : ping)),
   },
   {
     name: 'period-every-6h',
     rule: 'period-too-soon',
     sentence: 'The daily ping comes every 6 h.',
     shows: 'each lock, from 6 h after its first daily ping on',
-    wrapStep: byPeriod(Hours(6)),
+    wrapStep: repeatPeriodPing(Hours(6)),
   },
   {
     name: 'state-ping-in-rides',
     rule: 'state-unchanged',
     sentence: 'Moving off counts as a change of the lock state: the pings of a ride have REASON_STATE_PING.',
     shows: IN_RIDES,
-    wrapStep: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_STATE_PING' } : ping)),
+    wrapStep: changePings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_STATE_PING' } : ping)),
   },
   {
     name: 'misreports-ride-tracking',
     rule: 'ride-tracking-off',
     sentence: 'The GPS pings of a ride report that ride tracking is off.',
     shows: 'a lock with ride tracking, in its rides (--mix mid+ride)',
-    wrapStep: byUplinks((uplink) => {
+    wrapStep: changeUplinks((uplink) => {
       if (uplink.body.kind !== 'gps' || uplink.body.reason !== 'REASON_UNLOCKED_PING') return uplink;
       return { ...uplink, power: { ...uplink.power, rideTracking: false } };
     }),
@@ -117,8 +119,8 @@ export const BUGS: readonly Bug[] = Object.freeze([
     rule: 'ride-while-locked',
     sentence: 'The lock takes a thief for its owner: the cellular pings of a theft have REASON_UNLOCKED_MOVEMENT.',
     shows: 'each lock, in a theft while its battery is not low (--pace lively has thefts)',
-    wrapStep: byPings((ping, state) => {
-      if (ping.kind !== 'cellular' || ping.reason !== 'REASON_THEFT' || isToBeSilent(state)) return ping;
+    wrapStep: changePings((ping, state) => {
+      if (ping.kind !== 'cellular' || ping.reason !== 'REASON_THEFT' || mustBeSilent(state)) return ping;
       return { ...ping, reason: 'REASON_UNLOCKED_MOVEMENT' };
     }),
   },
@@ -127,7 +129,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
     rule: 'position-missing',
     sentence: 'The GPS ping of a state change comes as a cellular REASON_GPS_PING, without a position.',
     shows: AT_STATE_CHANGES,
-    wrapStep: byPings((ping, { firmwareVersion }) => {
+    wrapStep: changePings((ping, { firmwareVersion }) => {
       if (ping.kind !== 'gps' || !isStateGps(ping)) return ping;
       const { lockState, batteryPercent, ebikeVolts, tetherState } = ping;
       const senses = { lockState, batteryPercent, ebikeVolts, tetherState };
@@ -139,35 +141,35 @@ export const BUGS: readonly Bug[] = Object.freeze([
     rule: 'outside-connection',
     sentence: 'The lock disconnects first and sends its close-connection ping afterwards, without a connection.',
     shows: 'each lock, at the end of each connection',
-    wrapVirtualLink: closesTooLate,
+    wrapVirtualLink: sendClosePingTooLate,
   },
   {
     name: 'talks-after-close',
     rule: 'after-close',
     sentence: 'After its close-connection ping the lock sends a REASON_NETWORK_PING.',
     shows: 'each lock, at the end of each connection',
-    wrapStep: talksAfterClose,
+    wrapStep: sendAfterClosePing,
   },
   {
     name: 'poses-as-phone',
     rule: 'wrong-source',
     sentence: 'The pings of a ride have the reason PHONE.',
     shows: IN_RIDES,
-    wrapStep: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'PHONE' } : ping)),
+    wrapStep: changePings((ping) => (isRidePing(ping) ? { ...ping, reason: 'PHONE' } : ping)),
   },
   {
     name: 'unheard-of-reason',
     rule: 'unknown-reason',
     sentence: 'The pings of a ride have an unknown reason, 42.',
     shows: IN_RIDES,
-    wrapStep: byPings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_UNRECOGNIZED_42' } : ping)),
+    wrapStep: changePings((ping) => (isRidePing(ping) ? { ...ping, reason: 'REASON_UNRECOGNIZED_42' } : ping)),
   },
   {
     name: 'garbage-position',
     rule: 'out-of-range',
     sentence: 'The GPS ping of a state change has the position 214.7483647°, 214.7483647°: memory never written to.',
     shows: AT_STATE_CHANGES,
-    wrapStep: byPings((ping) => {
+    wrapStep: changePings((ping) => {
       if (ping.kind !== 'gps' || !isStateGps(ping)) return ping;
       const position = { latitudeDegrees: GARBAGE_DEGREES, longitudeDegrees: GARBAGE_DEGREES, uncertaintyMeters: 0 };
       return { ...ping, position };
@@ -178,56 +180,56 @@ export const BUGS: readonly Bug[] = Object.freeze([
     rule: 'sequence-conflict',
     sentence: 'The GPS ping of a state change has the number of the uplink before it.',
     shows: AT_STATE_CHANGES,
-    wrapStep: misnumbers(-1),
+    wrapStep: shiftSequence(-1),
   },
   {
     name: 'held-for-ever',
     rule: 'connection-unexplained',
     sentence: 'A connection that nothing keeps open is closed after 1 h instead of 20 s.',
     shows: 'each lock, in each connection that it need not keep',
-    wrapStep: byModel((model) => ({ ...model, timings: { ...model.timings, closeAfterIdle: Hours(1) } })),
+    wrapStep: changeModel((model) => ({ ...model, timings: { ...model.timings, closeAfterIdle: Hours(1) } })),
   },
   {
     name: 'sequence-skips',
     rule: 'sequence-gap',
     sentence: 'The GPS ping of a state change skips three numbers.',
     shows: AT_STATE_CHANGES,
-    wrapStep: misnumbers(3),
+    wrapStep: shiftSequence(3),
   },
   {
     name: 'clock-ahead',
     rule: 'clock-ahead',
     sentence: 'The clock of the lock is 10 min ahead.',
     shows: 'each lock, in all that it sends without delay',
-    wrapStep: byUplinks((uplink) => ({ ...uplink, timeMs: uplink.timeMs + Minutes(10) })),
+    wrapStep: changeUplinks((uplink) => ({ ...uplink, timeMs: uplink.timeMs + Minutes(10) })),
   },
   {
     name: 'forgets-to-close',
     rule: 'not-closed',
     sentence: 'The lock drops an idle connection silently: no close-connection ping, no DISCONNECT.',
     shows: 'each lock, at the end of each connection, except where it announces that it falls silent',
-    wrapStep: leavesWithoutClose,
+    wrapStep: dropWithoutClosePing,
   },
   {
     name: 'forgets-period',
     rule: 'period-overdue',
     sentence: 'The daily ping never comes.',
     shows: 'each lock, 25 h after its first connection or later',
-    wrapStep: byModel((model) => ({ ...model, states: model.states.map((row) => ({ ...row, period: false })) })),
+    wrapStep: changeModel((model) => ({ ...model, states: model.states.map((row) => ({ ...row, period: false })) })),
   },
   {
     name: 'sleeps-in-window',
     rule: 'window-offline',
     sentence: 'In HIGH the lock closes its connection within the high window, as if it were in MID.',
     shows: 'a lock in HIGH, in its window (--mix high)',
-    wrapStep: byModel((model) => withRow(model, 'HIGH', { connectionKept: 'never' })),
+    wrapStep: changeModel((model) => changeRow(model, 'HIGH', { connectionKept: 'never' })),
   },
   {
     name: 'sleeps-in-recovery',
     rule: 'recovery-offline',
     sentence: 'In recovery mode the lock closes its connection, as if it were in MID.',
     shows: 'a lock in recovery mode (--mix recovery)',
-    wrapStep: byModel((model) => withRow(model, 'RECOVERY', { connectionKept: 'never' })),
+    wrapStep: changeModel((model) => changeRow(model, 'RECOVERY', { connectionKept: 'never' })),
   },
   {
     name: 'flash-wiped',
@@ -236,7 +238,7 @@ export const BUGS: readonly Bug[] = Object.freeze([
       'The flash page with the boot counter is wiped: the GPS ping of a state change is of ' +
       'boot 1 again, after 40 boots.',
     shows: AT_STATE_CHANGES,
-    wrapStep: misreadsBoot(({ body }) => body.kind !== 'ack' && isStateGps(body)),
+    wrapStep: misreadBootCounter(({ body }) => body.kind !== 'ack' && isStateGps(body)),
   },
 ] satisfies Bug[]);
 

@@ -4,7 +4,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { Uplink } from '../../proto/wire/ping.js';
 import type { Link, LinkEvents, OpenLink } from '../link/link.js';
 import type { Prng } from '../prng.js';
-import { FAULT_ODDS, type FaultName } from './faults.js';
+import { FAULT_PARAMETERS, type FaultName } from './faults.js';
 
 /** What the links of a network share. */
 export interface FaultConditions {
@@ -34,9 +34,9 @@ export class FaultLink implements Link {
   #phase: 'down' | 'trying' | 'up' | 'dead' = 'down';
   /** Pending work of the current connection; none of it survives the connection. */
   readonly #timers = new Set<Timer>();
-  #nat: Timer | undefined;
+  #natTimer: Timer | undefined;
   /** An uplink that was held up in the network when its connection broke. */
-  #stuck: Uplink | undefined;
+  #delayedUplink: Uplink | undefined;
   #gapFromMs = 0;
   #gapToMs: number;
 
@@ -49,27 +49,27 @@ export class FaultLink implements Link {
   }
 
   connect(): void {
-    this.#end('trying');
-    if (!this.#isInGap() && !this.#strikes('lost-connect', FAULT_ODDS.lostConnect)) {
+    this.#reset('trying');
+    if (!this.#isInGap() && !this.#occurs('lost-connect', FAULT_PARAMETERS.lostConnect)) {
       this.#inner.connect();
       return;
     }
-    this.#later(FAULT_ODDS.connectTimesOutAfter, () => {
-      this.#end('down');
+    this.#schedule(FAULT_PARAMETERS.connectTimesOutAfter, () => {
+      this.#reset('down');
       this.#events.failed({ message: 'no answer came' });
     });
   }
 
   publish(uplink: Uplink): void {
     if (this.#phase !== 'up') return;
-    this.#armNat();
-    if (this.#strikes('cut', FAULT_ODDS.cut)) {
-      this.#inner.cut(this.#prng.whole(1, FAULT_ODDS.cutAfterBytes));
+    this.#startNatTimer();
+    if (this.#occurs('cut', FAULT_PARAMETERS.cut)) {
+      this.#inner.cut(this.#prng.integer(1, FAULT_PARAMETERS.cutAfterBytes));
       this.#inner.publish(uplink);
-    } else if (this.#strikes('reorder', FAULT_ODDS.reorder)) {
-      this.#stuck = uplink;
+    } else if (this.#occurs('reorder', FAULT_PARAMETERS.reorder)) {
+      this.#delayedUplink = uplink;
       this.#inner.cut(0);
-    } else this.#maybeLater(() => this.#send(uplink));
+    } else this.#maybeDelay(() => this.#send(uplink));
   }
 
   disconnect(): void {
@@ -77,13 +77,13 @@ export class FaultLink implements Link {
       this.#inner.disconnect();
       return;
     }
-    this.#end('down');
-    this.#events.ended(null);
+    this.#reset('down');
+    this.#events.disconnected(null);
   }
 
   drop(): void {
     const wasDead = this.#phase === 'dead';
-    this.#end('down');
+    this.#reset('down');
     if (!wasDead) this.#inner.drop();
   }
 
@@ -92,17 +92,17 @@ export class FaultLink implements Link {
   }
 
   abandon(): void {
-    this.#end('down');
+    this.#reset('down');
     this.#inner.abandon();
   }
 
   async close(): Promise<void> {
-    this.#end('down');
+    this.#reset('down');
     await this.#inner.close();
   }
 
   /** Breaks the connection, in a storm. */
-  breakNow(): void {
+  breakInStorm(): void {
     if (this.#phase === 'up') this.#inner.cut(0);
   }
 
@@ -111,21 +111,21 @@ export class FaultLink implements Link {
       ...this.#events,
       connected: () => {
         this.#phase = 'up';
-        this.#armGap();
-        this.#armNat();
+        this.#scheduleGap();
+        this.#startNatTimer();
         this.#events.connected();
       },
       failed: (trouble) => {
-        this.#end('down');
+        this.#reset('down');
         this.#events.failed(trouble);
       },
-      ended: (trouble) => {
-        this.#end('down');
-        this.#events.ended(trouble);
+      disconnected: (trouble) => {
+        this.#reset('down');
+        this.#events.disconnected(trouble);
       },
       acknowledged: (uplink) => {
-        if (this.#strikes('lost-puback', FAULT_ODDS.lostPuback)) return;
-        this.#maybeLater(() => this.#events.acknowledged(uplink));
+        if (this.#occurs('lost-puback', FAULT_PARAMETERS.lostPuback)) return;
+        this.#maybeDelay(() => this.#events.acknowledged(uplink));
       },
     };
   }
@@ -133,23 +133,23 @@ export class FaultLink implements Link {
   /** The uplink arrives, and one that was held up before arrives some time after it. */
   #send(uplink: Uplink): void {
     this.#inner.publish(uplink);
-    if (this.#strikes('duplicate', FAULT_ODDS.duplicate)) this.#inner.publish(uplink);
-    const late = this.#stuck;
-    this.#stuck = undefined;
-    if (late !== undefined) this.#later(FAULT_ODDS.delayed, () => this.#inner.publish(late));
+    if (this.#occurs('duplicate', FAULT_PARAMETERS.duplicate)) this.#inner.publish(uplink);
+    const late = this.#delayedUplink;
+    this.#delayedUplink = undefined;
+    if (late !== undefined) this.#schedule(FAULT_PARAMETERS.delayed, () => this.#inner.publish(late));
   }
 
-  #strikes(fault: FaultName, odds: number): boolean {
-    return this.#conditions.isOn(fault) && this.#prng.chance(odds);
+  #occurs(fault: FaultName, probability: number): boolean {
+    return this.#conditions.isOn(fault) && this.#prng.chance(probability);
   }
 
-  #maybeLater(work: () => void): void {
-    if (this.#strikes('delay', FAULT_ODDS.delay)) this.#later(FAULT_ODDS.delayed, work);
+  #maybeDelay(work: () => void): void {
+    if (this.#occurs('delay', FAULT_PARAMETERS.delay)) this.#schedule(FAULT_PARAMETERS.delayed, work);
     else work();
   }
 
-  #later(span: Span, work: () => void): void {
-    const timer = this.#conditions.clock.after(this.#prng.whole(...span), () => {
+  #schedule(span: Span, work: () => void): void {
+    const timer = this.#conditions.clock.after(this.#prng.integer(...span), () => {
       this.#timers.delete(timer);
       work();
     });
@@ -157,11 +157,11 @@ export class FaultLink implements Link {
   }
 
   /** Sets the phase and cancels all pending work. */
-  #end(phase: 'down' | 'trying'): void {
+  #reset(phase: 'down' | 'trying'): void {
     this.#phase = phase;
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
-    this.#nat?.cancel();
+    this.#natTimer?.cancel();
   }
 
   /** Whether the lock is in a coverage gap now. Draws the next gap when the last one is over. */
@@ -169,31 +169,31 @@ export class FaultLink implements Link {
     if (!this.#conditions.isOn('gap')) return false;
     const nowMs = this.#conditions.clock.now();
     while (this.#gapToMs <= nowMs) {
-      this.#gapFromMs = this.#gapToMs + this.#prng.whole(...FAULT_ODDS.gapEvery);
-      this.#gapToMs = this.#gapFromMs + this.#prng.whole(...FAULT_ODDS.gapLasts);
+      this.#gapFromMs = this.#gapToMs + this.#prng.integer(...FAULT_PARAMETERS.gapEvery);
+      this.#gapToMs = this.#gapFromMs + this.#prng.integer(...FAULT_PARAMETERS.gapLasts);
     }
     return nowMs >= this.#gapFromMs;
   }
 
   /** The next gap breaks the connection: the lock notices it, the other side does not. */
-  #armGap(): void {
+  #scheduleGap(): void {
     if (this.#isInGap() || !this.#conditions.isOn('gap')) return;
     const wait = this.#gapFromMs - this.#conditions.clock.now();
-    this.#later([wait, wait], () => {
+    this.#schedule([wait, wait], () => {
       if (!this.#conditions.isOn('gap') || this.#phase !== 'up') return;
-      this.#end('down');
+      this.#reset('down');
       this.#inner.abandon();
-      this.#events.ended({ message: 'the network is gone' });
+      this.#events.disconnected({ message: 'the network is gone' });
     });
   }
 
   /** A router on the way silently forgets a connection that is idle for too long. */
-  #armNat(): void {
-    this.#nat?.cancel();
-    if (!this.#strikes('nat-timeout', FAULT_ODDS.natTimeout)) return;
-    this.#nat = this.#conditions.clock.after(this.#prng.whole(...FAULT_ODDS.natForgetsAfter), () => {
+  #startNatTimer(): void {
+    this.#natTimer?.cancel();
+    if (!this.#occurs('nat-timeout', FAULT_PARAMETERS.natTimeout)) return;
+    this.#natTimer = this.#conditions.clock.after(this.#prng.integer(...FAULT_PARAMETERS.natForgetsAfter), () => {
       if (this.#phase !== 'up') return;
-      this.#end('down');
+      this.#reset('down');
       this.#phase = 'dead';
       this.#inner.abandon();
     });

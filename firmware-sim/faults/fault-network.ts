@@ -8,7 +8,7 @@ import type { Clock, Timer } from '../../proto/clock.js';
 import type { OpenLink } from '../link/link.js';
 import { Prng } from '../prng.js';
 import { type FaultConditions, FaultLink } from './fault-link.js';
-import { FAULT_ODDS, type FaultName } from './faults.js';
+import { FAULT_PARAMETERS, type FaultName } from './faults.js';
 
 export interface FaultNetworkOptions {
   readonly seed: string | number;
@@ -56,9 +56,9 @@ export class FaultNetwork implements FaultConditions {
   }
 
   #planStorm(): void {
-    const wait = this.#prng.whole(...FAULT_ODDS.stormEvery);
+    const wait = this.#prng.integer(...FAULT_PARAMETERS.stormEvery);
     this.#storm = this.clock.after(wait, () => {
-      for (const link of this.#links) link.breakNow();
+      for (const link of this.#links) link.breakInStorm();
       this.#planStorm();
     });
   }

@@ -24,7 +24,7 @@ export interface Fault {
 }
 
 /** Probabilities per occasion, and durations. */
-export const FAULT_ODDS = Object.freeze({
+export const FAULT_PARAMETERS = Object.freeze({
   lostConnect: 0.1,
   connectTimesOutAfter: [Seconds(2), Seconds(10)] as const,
   lostPuback: 0.01,
@@ -46,25 +46,28 @@ const percent = (share: number): string => `${share * 100} %`;
 
 /** The table. */
 export const FAULTS: readonly Fault[] = Object.freeze([
-  { name: 'lost-connect', sentence: `An attempt to connect fails: ${percent(FAULT_ODDS.lostConnect)}.` },
-  { name: 'lost-puback', sentence: `The uplink arrives, its PUBACK does not: ${percent(FAULT_ODDS.lostPuback)}.` },
-  { name: 'delay', sentence: `An uplink or its PUBACK takes up to 8 s: ${percent(FAULT_ODDS.delay)}.` },
-  { name: 'duplicate', sentence: `An uplink arrives twice: ${percent(FAULT_ODDS.duplicate)}.` },
+  { name: 'lost-connect', sentence: `An attempt to connect fails: ${percent(FAULT_PARAMETERS.lostConnect)}.` },
+  {
+    name: 'lost-puback',
+    sentence: `The uplink arrives, its PUBACK does not: ${percent(FAULT_PARAMETERS.lostPuback)}.`,
+  },
+  { name: 'delay', sentence: `An uplink or its PUBACK takes up to 8 s: ${percent(FAULT_PARAMETERS.delay)}.` },
+  { name: 'duplicate', sentence: `An uplink arrives twice: ${percent(FAULT_PARAMETERS.duplicate)}.` },
   {
     name: 'reorder',
-    sentence: `The connection breaks, and an uplink of it arrives late in the next: ${percent(FAULT_ODDS.reorder)}.`,
+    sentence: `The connection breaks, and an uplink of it arrives late in the next: ${percent(FAULT_PARAMETERS.reorder)}.`,
   },
-  { name: 'cut', sentence: `The connection breaks in the middle of an uplink: ${percent(FAULT_ODDS.cut)}.` },
+  { name: 'cut', sentence: `The connection breaks in the middle of an uplink: ${percent(FAULT_PARAMETERS.cut)}.` },
   { name: 'gap', sentence: 'The network does not reach a lock for 1 to 20 min, every 2 to 14 h.' },
   {
     name: 'nat-timeout',
-    sentence: `A silent connection dies and the gateway still believes in it: ${percent(FAULT_ODDS.natTimeout)}.`,
+    sentence: `A silent connection dies and the gateway still believes in it: ${percent(FAULT_PARAMETERS.natTimeout)}.`,
   },
   { name: 'storm', sentence: 'All connections break at once, and all locks reconnect at once, every 3 to 9 h.' },
 ]);
 
 /** Every fault of the table. */
-const ALL = 'all';
+const ALL_FAULTS = 'all';
 
 /**
  * Reads the name of a fault, or `all`.
@@ -72,13 +75,13 @@ const ALL = 'all';
  * @throws LockgateError `input-fault` for an unknown name
  */
 export function parseFaults(name: string): readonly FaultName[] {
-  if (name === ALL) return FAULTS.map((fault) => fault.name);
+  if (name === ALL_FAULTS) return FAULTS.map((fault) => fault.name);
   const fault = FAULTS.find((row) => row.name === name);
   if (fault !== undefined) return [fault.name];
   const names = FAULTS.map((row) => row.name);
   const meant = didYouMean(name, names);
   throw new LockgateError(
     'input-fault',
-    `there is no fault ${JSON.stringify(name)}: expected ${ALL} or one of ${names.join(', ')}.${meant}`,
+    `there is no fault ${JSON.stringify(name)}: expected ${ALL_FAULTS} or one of ${names.join(', ')}.${meant}`,
   );
 }

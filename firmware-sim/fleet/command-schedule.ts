@@ -26,10 +26,10 @@ export function scheduleCommands(
 ): void {
   const prng = new Prng(seed).fork('commands');
   for (const mac of macs) {
-    const own = prng.fork(mac);
+    const lockPrng = prng.fork(mac);
     const planNext = (): void => {
-      clock.after(Math.round(own.between(0, (2 * Days(1)) / perDay)), () => {
-        queue.enqueue(mac, own.pick(commands));
+      clock.after(Math.round(lockPrng.between(0, (2 * Days(1)) / perDay)), () => {
+        queue.enqueue(mac, lockPrng.pick(commands));
         planNext();
       });
     };

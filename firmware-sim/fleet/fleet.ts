@@ -50,11 +50,11 @@ export interface FleetOptions {
 
 const FIRMWARE_VERSION = '2.4.1';
 /** More locks than one process can simulate live. */
-const MOST_LOCKS = 1_000_000;
+const MAX_LOCKS = 1_000_000;
 /** The vendor's part of a MAC: the second bit of the first byte marks it as locally administered (IEEE 802). */
 const MAC_PREFIX = 'A6C138';
 /** How many MACs are drawn to find one with the wanted minute. */
-const MACS_TRIED = 100_000;
+const MAX_MACS_TRIED = 100_000;
 
 /**
  * The MACs of a fleet, the same for the same seed and count. With `periodMinute` (of the UTC day), the first lock's
@@ -63,8 +63,8 @@ const MACS_TRIED = 100_000;
  * @throws LockgateError `bad-count` for a count outside 1…1,000,000
  */
 export function fleetMacs(seed: string | number, count: number, periodMinute?: number): Mac[] {
-  if (!Number.isInteger(count) || count < 1 || count > MOST_LOCKS)
-    throw new LockgateError('bad-count', `a fleet has 1 to ${MOST_LOCKS} locks, not ${count}`);
+  if (!Number.isInteger(count) || count < 1 || count > MAX_LOCKS)
+    throw new LockgateError('bad-count', `a fleet has 1 to ${MAX_LOCKS} locks, not ${count}`);
   const prng = new Prng(seed).fork('macs');
   const macs = new Set<Mac>();
   if (periodMinute !== undefined) macs.add(macNear(prng.fork('period'), periodMinute));
@@ -74,7 +74,7 @@ export function fleetMacs(seed: string | number, count: number, periodMinute?: n
 }
 
 function macNear(prng: Prng, minute: number): Mac {
-  for (let tried = 0; tried < MACS_TRIED; tried++) {
+  for (let tried = 0; tried < MAX_MACS_TRIED; tried++) {
     const mac = drawMac(prng);
     const after = (periodMinuteOf(mac) - minute + 1440) % 1440;
     if (after >= 2 && after <= 20) return mac;
@@ -84,7 +84,7 @@ function macNear(prng: Prng, minute: number): Mac {
 
 /** A random MAC, locally administered. */
 export function drawMac(prng: Prng): Mac {
-  const mac = macFromWire(`${MAC_PREFIX}${prng.whole(0, 0xffffff).toString(16).padStart(6, '0').toUpperCase()}`);
+  const mac = macFromWire(`${MAC_PREFIX}${prng.integer(0, 0xffffff).toString(16).padStart(6, '0').toUpperCase()}`);
   if (mac === undefined) throw new Error('a drawn MAC is always one');
   return mac;
 }
@@ -139,7 +139,7 @@ function lockOf(options: FleetOptions, mac: Mac, index: number, parts: LockParts
     clock,
     world: options.worldOf?.(mac, index) ?? worldOf(options, index, prng.fork('world'), parts),
     openLink: linkWithBugs(parts.bugs, openLink),
-    chance: prng.fork('lock').uint32(),
+    jitterSeed: prng.fork('lock').uint32(),
     stepFunction: stepWithBugs(parts.bugs, stepInPlace),
     ...(flash && { flash }),
     ...(diary && { diary }),

@@ -65,13 +65,13 @@ export function assignMix(mix: readonly MixPart[], locks: number): readonly MixP
   const sum = mix.reduce((total, { weight }) => total + weight, 0);
   const credits = mix.map(() => 0);
   return Array.from({ length: locks }, () => {
-    let richest = 0;
+    let highest = 0;
     for (const [index, { weight }] of mix.entries()) {
       credits[index] = (credits[index] ?? 0) + weight / sum;
       // Sums of shares are not exact: a rounding error must not change the order.
-      if ((credits[index] ?? 0) > (credits[richest] ?? 0) + 1e-9) richest = index;
+      if ((credits[index] ?? 0) > (credits[highest] ?? 0) + 1e-9) highest = index;
     }
-    credits[richest] = (credits[richest] ?? 0) - 1;
-    return mix[richest] as MixPart;
+    credits[highest] = (credits[highest] ?? 0) - 1;
+    return mix[highest] as MixPart;
   });
 }

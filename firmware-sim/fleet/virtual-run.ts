@@ -7,7 +7,7 @@ import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 import { FaultNetwork } from '../faults/fault-network.js';
 import type { FaultName } from '../faults/faults.js';
 import { CommandQueue } from '../link/command-queue.js';
-import { type LinkEnd, MemoryGateway, type MemoryListener } from '../link/memory-link.js';
+import { type DisconnectReason, MemoryGateway, type MemoryListener } from '../link/memory-link.js';
 import type { Lock } from '../lock/lock.js';
 import { VirtualClock } from '../virtual-clock.js';
 import { type CommandSchedule, scheduleCommands } from './command-schedule.js';
@@ -19,7 +19,7 @@ export interface VirtualSink {
   uplink?(mac: Mac, atMs: number, uplink: Uplink): void;
   /** A command is sent to a lock. */
   command?(mac: Mac, atMs: number, downlink: Downlink): void;
-  disconnect?(mac: Mac, atMs: number, cause: LinkEnd): void;
+  disconnect?(mac: Mac, atMs: number, cause: DisconnectReason): void;
 }
 
 export interface VirtualOptions
@@ -56,7 +56,7 @@ export class VirtualRun {
     const listener = {
       connected: (mac: Mac) => sink?.connect?.(mac, clock.now()),
       uplink: (mac: Mac, uplink: Uplink) => sink?.uplink?.(mac, clock.now(), uplink),
-      ended: (mac: Mac, cause: LinkEnd) => sink?.disconnect?.(mac, clock.now(), cause),
+      disconnected: (mac: Mac, cause: DisconnectReason) => sink?.disconnect?.(mac, clock.now(), cause),
     };
     const macs = fleetMacs(seed, options.locks, options.periodMinute);
     const commandQueue =
@@ -132,8 +132,8 @@ function withCommandQueue(listener: Required<MemoryListener>, commandQueue: Comm
       listener.uplink(mac, uplink);
       commandQueue.uplink(mac, uplink);
     },
-    ended: (mac, cause) => {
-      listener.ended(mac, cause);
+    disconnected: (mac, cause) => {
+      listener.disconnected(mac, cause);
       commandQueue.disconnected(mac);
     },
   };

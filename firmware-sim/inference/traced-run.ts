@@ -10,7 +10,7 @@ import type { TraceLock } from '../../proto/trace/trace.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Uplink } from '../../proto/wire/ping.js';
 import { commandLifetime } from '../link/command-queue.js';
-import { type LinkEnd, MemoryGateway } from '../link/memory-link.js';
+import { type DisconnectReason, MemoryGateway } from '../link/memory-link.js';
 import { MemoryFlash } from '../lock/flash.js';
 import { Lock, type LockOptions, type StepFunction } from '../lock/lock.js';
 import { TraceRecorder } from '../trace/trace-recorder.js';
@@ -34,7 +34,7 @@ export function tracedLockOptions(traced: TracedLock): Omit<LockOptions, 'clock'
   const { mac, firmwareVersion, world, periodMinute, connectsMs } = traced;
   const flash = new MemoryFlash();
   flash.save(mac, traced.flash);
-  return { mac, firmwareVersion, world, periodMinute, flash, chance: 1, stepFunction: retriesAt(connectsMs) };
+  return { mac, firmwareVersion, world, periodMinute, flash, jitterSeed: 1, stepFunction: retriesAt(connectsMs) };
 }
 
 /** See the head of this file. Its trace is written as the run advances. */
@@ -52,7 +52,7 @@ export class TracedRun {
       {
         connected: (mac: Mac) => recorder.connect(mac, clock.now()),
         uplink: (mac: Mac, uplink: Uplink) => recorder.uplink(mac, clock.now(), uplink),
-        ended: (mac: Mac, cause: LinkEnd) => recorder.disconnect(mac, clock.now(), cause),
+        disconnected: (mac: Mac, cause: DisconnectReason) => recorder.disconnect(mac, clock.now(), cause),
       },
       clock,
     );

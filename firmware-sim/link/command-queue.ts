@@ -18,9 +18,9 @@ export interface CommandQueueOptions {
 }
 
 /** Between an uplink of the lock and the command that it triggers. */
-const SEND_DELAY: Milliseconds = 150;
+const SEND_DELAY_MS: Milliseconds = 150;
 /** The most commands waiting for one lock; past it the oldest unsent one is discarded. */
-const MOST_WAITING = 8;
+const MAX_QUEUED_COMMANDS = 8;
 
 interface LockQueue {
   readonly mac: Mac;
@@ -44,24 +44,24 @@ export class CommandQueue {
 
   /** Sends a command to a lock, at once or when it is next ready. */
   enqueue(mac: Mac, command: Command): void {
-    const lock = this.#of(mac);
+    const lock = this.#queueOf(mac);
     this.#lastId += 1;
     lock.queue.push({ id: this.#lastId, command, expiresMs: this.#options.clock.now() + commandLifetime(command) });
     // The one that was sent is awaiting its answer; the oldest of the others is discarded.
-    if (lock.queue.length > MOST_WAITING) lock.queue.splice(lock.isSent ? 1 : 0, 1);
+    if (lock.queue.length > MAX_QUEUED_COMMANDS) lock.queue.splice(lock.isSent ? 1 : 0, 1);
     this.#sendSoon(lock);
   }
 
   connected(mac: Mac): void {
-    this.#reset(this.#of(mac));
+    this.#reset(this.#queueOf(mac));
   }
 
   disconnected(mac: Mac): void {
-    this.#reset(this.#of(mac));
+    this.#reset(this.#queueOf(mac));
   }
 
   uplink(mac: Mac, { body, power }: Uplink): void {
-    const lock = this.#of(mac);
+    const lock = this.#queueOf(mac);
     if (body.kind === 'ack') {
       const [first] = lock.queue;
       if (first?.id === body.commandId) {
@@ -79,7 +79,7 @@ export class CommandQueue {
     lock.timer = undefined;
   }
 
-  #of(mac: Mac): LockQueue {
+  #queueOf(mac: Mac): LockQueue {
     const known = this.#locks.get(mac);
     if (known !== undefined) return known;
     const lock: LockQueue = { mac, queue: [], isSent: false, isReady: false, timer: undefined };
@@ -89,7 +89,7 @@ export class CommandQueue {
 
   #sendSoon(lock: LockQueue): void {
     if (!lock.isReady || lock.isSent || lock.timer !== undefined || lock.queue.length === 0) return;
-    lock.timer = this.#options.clock.after(SEND_DELAY, () => {
+    lock.timer = this.#options.clock.after(SEND_DELAY_MS, () => {
       lock.timer = undefined;
       this.#sendNow(lock);
     });

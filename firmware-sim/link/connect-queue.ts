@@ -11,14 +11,14 @@ export interface ConnectSlot {
 }
 
 export class ConnectQueue {
-  readonly #most: number;
+  readonly #maxConnecting: number;
   #connecting = 0;
   /** In order of arrival; released ones are removed. */
   readonly #waiting = new Set<() => void>();
 
-  /** @param most how many attempts may run at once */
-  constructor(most: number) {
-    this.#most = most;
+  /** @param maxConnecting how many attempts may run at once */
+  constructor(maxConnecting: number) {
+    this.#maxConnecting = maxConnecting;
   }
 
   /** Calls `begin` when it is its turn: at once where there is room. */
@@ -39,14 +39,14 @@ export class ConnectQueue {
         this.#startNext();
       }
     };
-    if (this.#connecting < this.#most) start();
+    if (this.#connecting < this.#maxConnecting) start();
     else this.#waiting.add(start);
     return { release };
   }
 
   #startNext(): void {
     for (const start of this.#waiting) {
-      if (this.#connecting >= this.#most) return;
+      if (this.#connecting >= this.#maxConnecting) return;
       this.#waiting.delete(start);
       start();
     }

@@ -21,7 +21,7 @@ export interface LinkEvents {
   /** The attempt that `connect` started has failed. */
   failed(trouble: LinkTrouble): void;
   /** The connection has ended: closed by the lock (null), or broken. */
-  ended(trouble: LinkTrouble | null): void;
+  disconnected(trouble: LinkTrouble | null): void;
   /** The gateway has taken responsibility for the uplink (PUBACK). */
   acknowledged(uplink: Uplink): void;
   command(downlink: Downlink): void;

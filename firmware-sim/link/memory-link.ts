@@ -10,15 +10,15 @@ import type { Link, LinkEvents, OpenLink } from './link.js';
 export interface MemoryListener {
   connected?(mac: Mac): void;
   uplink?(mac: Mac, uplink: Uplink): void;
-  ended?(mac: Mac, cause: LinkEnd): void;
+  disconnected?(mac: Mac, cause: DisconnectReason): void;
 }
 
 /** How a connection ends: `closed` by the lock, otherwise broken or found dead. */
-export type LinkEnd = Exclude<DisconnectCause, 'gateway'>;
+export type DisconnectReason = Exclude<DisconnectCause, 'gateway'>;
 
 /** A server ends a connection that is silent for one and a half times its keepalive (MQTT 3.1.1, 3.1.2.10). */
-const { keepalive: KEEPALIVE } = POWER_MODEL.timings;
-const KEEPALIVE_ENDS_AFTER = 1.5 * KEEPALIVE;
+const { keepalive: KEEPALIVE_MS } = POWER_MODEL.timings;
+const KEEPALIVE_EXPIRY_MS = 1.5 * KEEPALIVE_MS;
 
 /** The other side. It takes every lock, and can be made to refuse, to swallow or to break. */
 export class MemoryGateway {
@@ -67,9 +67,9 @@ class MemoryLink implements Link {
   readonly #listener: MemoryListener;
   readonly #clock: Clock | undefined;
   /** Runs while the far end believes in a connection that the lock has abandoned. */
-  #abandoned: Timer | undefined;
+  #abandonedExpiry: Timer | undefined;
   /** When the last uplink was sent, or else the connection started. */
-  #packetMs = 0;
+  #lastPacketMs = 0;
   isUp = false;
 
   constructor(
@@ -91,45 +91,45 @@ class MemoryLink implements Link {
       this.#events.failed({ message: 'refused' });
       return;
     }
-    this.#endAbandoned('takeover');
+    this.#expireAbandoned('takeover');
     this.isUp = true;
-    this.#packetMs = this.#clock?.now() ?? 0;
+    this.#lastPacketMs = this.#clock?.now() ?? 0;
     this.#listener.connected?.(this.#mac);
     this.#events.connected();
   }
 
   publish(uplink: Uplink): void {
     if (!this.isUp && !this.#gateway.acceptsUnconnected) return;
-    if (this.#clock !== undefined) this.#packetMs = this.#clock.now();
+    if (this.#clock !== undefined) this.#lastPacketMs = this.#clock.now();
     this.#listener.uplink?.(this.#mac, uplink);
     if (this.isUp && this.#gateway.acknowledges) this.#events.acknowledged(uplink);
   }
 
   disconnect(): void {
-    if (!this.#end('closed')) return;
-    this.#events.ended(null);
+    if (!this.#goDown('closed')) return;
+    this.#events.disconnected(null);
   }
 
   drop(): void {
-    this.#end('dropped');
+    this.#goDown('dropped');
   }
 
   abandon(): void {
     if (!this.isUp) return;
     this.isUp = false;
-    const expire = (): void => this.#endAbandoned('keepalive');
+    const expire = (): void => this.#expireAbandoned('keepalive');
     // While it was silent the lock sent a PINGREQ in each keepalive, and the far end counts from the last of them.
-    const silentFor = ((this.#clock?.now() ?? 0) - this.#packetMs) % KEEPALIVE;
-    this.#abandoned = this.#clock?.after(KEEPALIVE_ENDS_AFTER - silentFor, expire) ?? { cancel: () => undefined };
+    const silentMs = ((this.#clock?.now() ?? 0) - this.#lastPacketMs) % KEEPALIVE_MS;
+    this.#abandonedExpiry = this.#clock?.after(KEEPALIVE_EXPIRY_MS - silentMs, expire) ?? { cancel: () => undefined };
   }
 
   async close(): Promise<void> {
-    this.#end('closed');
-    this.#endAbandoned('dropped');
+    this.#goDown('closed');
+    this.#expireAbandoned('dropped');
   }
 
   cut(): void {
-    if (this.#end('dropped')) this.#events.ended({ message: 'cut' });
+    if (this.#goDown('dropped')) this.#events.disconnected({ message: 'cut' });
   }
 
   deliver(downlink: Downlink): boolean {
@@ -137,17 +137,17 @@ class MemoryLink implements Link {
     return this.isUp;
   }
 
-  #endAbandoned(cause: LinkEnd): void {
-    if (this.#abandoned === undefined) return;
-    this.#abandoned.cancel();
-    this.#abandoned = undefined;
-    this.#listener.ended?.(this.#mac, cause);
+  #expireAbandoned(cause: DisconnectReason): void {
+    if (this.#abandonedExpiry === undefined) return;
+    this.#abandonedExpiry.cancel();
+    this.#abandonedExpiry = undefined;
+    this.#listener.disconnected?.(this.#mac, cause);
   }
 
-  #end(cause: 'closed' | 'dropped'): boolean {
+  #goDown(cause: 'closed' | 'dropped'): boolean {
     if (!this.isUp) return false;
     this.isUp = false;
-    this.#listener.ended?.(this.#mac, cause);
+    this.#listener.disconnected?.(this.#mac, cause);
     return true;
   }
 }

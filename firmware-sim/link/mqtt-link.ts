@@ -22,19 +22,19 @@ export interface MqttAddress {
 }
 
 /** The timeout of an attempt to connect. In real time, as all of MQTT: a run's clock may be faster. */
-const CONNECT_ENDS_AFTER = Seconds(10);
+const CONNECT_TIMEOUT_MS = Seconds(10);
 /** How long a link that is closed for good waits for the other side. */
-const CLOSE_ENDS_AFTER = Seconds(1);
+const CLOSE_TIMEOUT_MS = Seconds(1);
 
 /**
  * How many locks of one process connect at once. A gateway accepts one connection per turn of its event loop, and one
  * that commits to a slow disk takes some hundred turns a second.
  */
-const CONNECTING_AT_ONCE = 100;
+const MAX_CONCURRENT_CONNECTS = 100;
 
 /** Makes links to a gateway. `secretOf` gives a lock's password. */
 export function mqttLinks(address: MqttAddress, secretOf: (mac: Mac) => string): OpenLink {
-  const queue = new ConnectQueue(CONNECTING_AT_ONCE);
+  const queue = new ConnectQueue(MAX_CONCURRENT_CONNECTS);
   return (mac, events) =>
     new MqttLink(mqttOptions(address, { clientId: mac, mac, secret: secretOf(mac) }), events, queue);
 }
@@ -60,7 +60,7 @@ export function mqttOptions({ host, port, tls }: MqttAddress, { clientId, mac, s
     password: secret,
     clean: true,
     keepalive: POWER_MODEL.timings.keepalive / Seconds(1),
-    connectTimeout: CONNECT_ENDS_AFTER,
+    connectTimeout: CONNECT_TIMEOUT_MS,
     reconnectPeriod: 0,
     resubscribe: false,
     queueQoSZero: false,
@@ -96,13 +96,13 @@ class MqttLink implements Link {
         this.#slot?.release();
         this.#events.connected();
       },
-      failed: (trouble) => this.#ended(connection, () => this.#events.failed(trouble)),
-      ended: (trouble) => this.#ended(connection, () => this.#events.ended(trouble)),
+      failed: (trouble) => this.#onConnectionOver(connection, () => this.#events.failed(trouble)),
+      disconnected: (trouble) => this.#onConnectionOver(connection, () => this.#events.disconnected(trouble)),
     });
     this.#connection = connection;
   }
 
-  #ended(connection: MqttConnection, notify: () => void): void {
+  #onConnectionOver(connection: MqttConnection, notify: () => void): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#slot?.release();
@@ -149,19 +149,19 @@ class MqttConnection {
   readonly #client: MqttClient;
   readonly #events: LinkEvents;
   #phase: 'connecting' | 'up' | 'ending' | 'over' = 'connecting';
-  #trouble: LinkTrouble = { message: 'the connection was closed' };
+  #lastTrouble: LinkTrouble = { message: 'the connection was closed' };
 
   constructor(client: MqttClient, events: LinkEvents) {
     this.#client = client;
     this.#events = events;
     client.on('error', (error) => {
-      this.#trouble = troubleOf(error);
+      this.#lastTrouble = troubleOf(error);
       // A server that refuses should close the connection (MQTT 3.1.1, 3.2.2.3). Don't wait for one that doesn't.
       if (this.#phase === 'connecting') client.end(true);
     });
     client.on('connect', () => this.#subscribe());
     client.on('message', (_topic, payload) => this.#receive(payload));
-    client.on('close', () => this.#closed());
+    client.on('close', () => this.#onClose());
   }
 
   /** A lock counts as connected once it can receive commands. */
@@ -169,7 +169,7 @@ class MqttConnection {
     this.#client.subscribe('down', { qos: 1 }, (error, granted) => {
       if (this.#phase !== 'connecting') return;
       if (error !== null || granted?.[0]?.qos !== 1) {
-        this.#trouble = { message: `the subscription to down was refused${error ? `: ${error.message}` : ''}` };
+        this.#lastTrouble = { message: `the subscription to down was refused${error ? `: ${error.message}` : ''}` };
         this.#client.end(true);
         return;
       }
@@ -185,12 +185,12 @@ class MqttConnection {
     else this.#events.unreadable(downlink.error.message);
   }
 
-  #closed(): void {
+  #onClose(): void {
     const phase = this.#phase;
     this.#phase = 'over';
-    if (phase === 'connecting') this.#events.failed(this.#trouble);
-    else if (phase === 'up') this.#events.ended(this.#trouble);
-    else if (phase === 'ending') this.#events.ended(null);
+    if (phase === 'connecting') this.#events.failed(this.#lastTrouble);
+    else if (phase === 'up') this.#events.disconnected(this.#lastTrouble);
+    else if (phase === 'ending') this.#events.disconnected(null);
   }
 
   publish(uplink: Uplink): void {
@@ -229,7 +229,7 @@ class MqttConnection {
     const isUp = this.#phase === 'up' || this.#phase === 'ending';
     this.#phase = 'over';
     return new Promise((resolve) => {
-      const force = systemClock.after(CLOSE_ENDS_AFTER, () => {
+      const force = systemClock.after(CLOSE_TIMEOUT_MS, () => {
         this.#client.stream.destroy();
         resolve();
       });
@@ -245,14 +245,14 @@ class MqttConnection {
 }
 
 /** From now on the stream sends so many bytes and discards the rest; `then` is called once they are sent. */
-function limitBytes(stream: MqttClient['stream'], bytes: number, then: () => void): void {
+function limitBytes(stream: MqttClient['stream'], bytes: number, onSent: () => void): void {
   const write = stream.write.bind(stream) as (chunk: Uint8Array, done: () => void) => boolean;
-  let left = bytes;
+  let remainingBytes = bytes;
   const limited = (chunk: Uint8Array | string, encoding?: BufferEncoding): boolean => {
-    const whole = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
-    const part = whole.subarray(0, left);
-    if (part.length > 0) write(part, left <= whole.length ? then : () => undefined);
-    left -= part.length;
+    const packet = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
+    const part = packet.subarray(0, remainingBytes);
+    if (part.length > 0) write(part, remainingBytes <= packet.length ? onSent : () => undefined);
+    remainingBytes -= part.length;
     return true;
   };
   stream.write = limited as typeof stream.write;

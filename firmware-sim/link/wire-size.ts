@@ -33,19 +33,19 @@ const MAC_BYTES = 12;
 /** MQTT 3.1.1, 3.1.2: the protocol's name, its level, flags, keepalive. */
 const CONNECT_HEADER_BYTES = 10;
 /** Packet type and remaining length of a short packet. */
-const FIXED_BYTES = 2;
+const FIXED_HEADER_BYTES = 2;
 const PACKET_ID_BYTES = 2;
 /** The length that precedes a text. */
-const LENGTH_BYTES = 2;
+const LENGTH_PREFIX_BYTES = 2;
 const CONNACK_BYTES = 4;
 const SUBACK_BYTES = 5;
 const PUBACK_BYTES = 4;
 const PING_BYTES = 2;
 const DISCONNECT_BYTES = 2;
 /** TLS 1.3 with an AEAD of 16 bytes (RFC 8446, 5.2): a record's header, the type within, the tag. */
-const RECORD_BYTES = 22;
+const TLS_RECORD_BYTES = 22;
 /** A close_notify alert is two bytes in a record of its own. */
-const CLOSE_NOTIFY_BYTES = RECORD_BYTES + 2;
+const CLOSE_NOTIFY_BYTES = TLS_RECORD_BYTES + 2;
 
 /**
  * A full TLS 1.3 handshake between Node and the gateway, with one self-signed P-256 certificate;
@@ -61,15 +61,15 @@ export class WireSize {
   readonly keepalive: WireBytes;
   /** A connection that is closed properly. */
   readonly close: WireBytes;
-  readonly #record: number;
+  readonly #recordBytes: number;
 
   constructor({ secretBytes = SECRET_BYTES, tls }: WireOptions = {}) {
-    const record = tls === undefined ? 0 : RECORD_BYTES;
+    const record = tls === undefined ? 0 : TLS_RECORD_BYTES;
     const handshake = tls?.handshake ?? { up: 0, down: 0 };
     const alert = tls === undefined ? 0 : CLOSE_NOTIFY_BYTES;
-    const connect = packetBytes(CONNECT_HEADER_BYTES + 3 * LENGTH_BYTES + 2 * MAC_BYTES + secretBytes);
-    const subscribe = packetBytes(PACKET_ID_BYTES + LENGTH_BYTES + 'down'.length + 1);
-    this.#record = record;
+    const connect = packetBytes(CONNECT_HEADER_BYTES + 3 * LENGTH_PREFIX_BYTES + 2 * MAC_BYTES + secretBytes);
+    const subscribe = packetBytes(PACKET_ID_BYTES + LENGTH_PREFIX_BYTES + 'down'.length + 1);
+    this.#recordBytes = record;
     this.connect = {
       up: handshake.up + connect + subscribe + 2 * record,
       down: handshake.down + CONNACK_BYTES + SUBACK_BYTES + 2 * record,
@@ -81,24 +81,24 @@ export class WireSize {
   /** A PUBLISH of an uplink, and its PUBACK. */
   uplink(uplink: Uplink): WireBytes {
     const publish = publishBytes('up', encodeUplink(uplink).length);
-    return { up: publish + this.#record, down: PUBACK_BYTES + this.#record };
+    return { up: publish + this.#recordBytes, down: PUBACK_BYTES + this.#recordBytes };
   }
 
   /** A PUBLISH of a command, and its PUBACK. */
   downlink(downlink: Downlink): WireBytes {
     const publish = publishBytes('down', encodeDownlink(downlink).length);
-    return { up: PUBACK_BYTES + this.#record, down: publish + this.#record };
+    return { up: PUBACK_BYTES + this.#recordBytes, down: publish + this.#recordBytes };
   }
 }
 
 /** At QoS 1, which has a packet id. */
-function publishBytes(topic: string, payload: number): number {
-  return packetBytes(LENGTH_BYTES + topic.length + PACKET_ID_BYTES + payload);
+function publishBytes(topic: string, payloadBytes: number): number {
+  return packetBytes(LENGTH_PREFIX_BYTES + topic.length + PACKET_ID_BYTES + payloadBytes);
 }
 
 /** A packet with so many bytes after its fixed header, whose length field takes a byte per 7 bits (MQTT, 2.2.3). */
-function packetBytes(remaining: number): number {
-  let bytes = FIXED_BYTES;
-  for (let left = remaining; left > 127; left >>>= 7) bytes += 1;
-  return bytes + remaining;
+function packetBytes(bytesAfterHeader: number): number {
+  let bytes = FIXED_HEADER_BYTES;
+  for (let left = bytesAfterHeader; left > 127; left >>>= 7) bytes += 1;
+  return bytes + bytesAfterHeader;
 }

@@ -14,7 +14,7 @@ export interface Flash {
 
 /** A flash that lasts as long as the process: for tests, and for runs that start from scratch. */
 export class MemoryFlash implements Flash {
-  readonly #kept = new Map<Mac, LockFlash>();
+  readonly #flashes = new Map<Mac, LockFlash>();
 
   /**
    * What the lock last saved.
@@ -22,11 +22,11 @@ export class MemoryFlash implements Flash {
    * @throws LockgateError `bad-flash` where the file was not written by a simulated lock
    */
   load(mac: Mac): LockFlash | undefined {
-    return this.#kept.get(mac);
+    return this.#flashes.get(mac);
   }
 
   save(mac: Mac, flash: LockFlash): void {
-    this.#kept.set(mac, flash);
+    this.#flashes.set(mac, flash);
   }
 }
 
@@ -43,7 +43,7 @@ export class DirectoryFlash implements Flash {
 
   /** @throws LockgateError `bad-flash` where the file is none that a lock wrote. */
   load(mac: Mac): LockFlash | undefined {
-    const path = this.#path(mac);
+    const path = this.#fileOf(mac);
     let text: string;
     try {
       text = readFileSync(path, 'utf8');
@@ -64,12 +64,12 @@ export class DirectoryFlash implements Flash {
   }
 
   save(mac: Mac, flash: LockFlash): void {
-    const path = this.#path(mac);
+    const path = this.#fileOf(mac);
     writeFileSync(`${path}.new`, JSON.stringify(flash), { mode: 0o600 });
     renameSync(`${path}.new`, path);
   }
 
-  #path(mac: Mac): string {
+  #fileOf(mac: Mac): string {
     return join(this.#directory, `${mac}.json`);
   }
 }

@@ -34,7 +34,7 @@ export interface LockOptions {
   /** Its persistent memory. Where it is left out, everything is lost with the process. */
   readonly flash?: Flash;
   /** Seed for the jitter of retries, any uint32. */
-  readonly chance: number;
+  readonly jitterSeed: number;
   readonly diary?: Diary;
   /** A model other than the protocol's, for tests. */
   readonly model?: PowerModel;
@@ -50,7 +50,7 @@ export interface LockOptions {
 export type StepFunction = typeof stepInPlace;
 
 /** The most wake-ups at one moment: far more than a correct model needs. It stops an endless loop. */
-const MOST_WAKES_AT_ONCE = 1000;
+const MAX_WAKE_UPS_PER_MOMENT = 1000;
 
 /** A simulated lock. It can be started and stopped once; another instance can go on with the same flash. */
 export class Lock {
@@ -65,7 +65,7 @@ export class Lock {
   readonly #effects: StepEffect[] = [];
   readonly #state: Draft;
   /** What was last written to the flash. */
-  #saved: LockFlash;
+  #savedFlash: LockFlash;
   // A number from the start: a field that was once undefined would allocate a new number object at each assignment.
   #nowMs = 0;
   #wakeAtMs = Number.POSITIVE_INFINITY;
@@ -75,7 +75,7 @@ export class Lock {
 
   /** @throws LockgateError `bad-flash` where the flash can't be read. */
   constructor(options: LockOptions) {
-    const { mac, world, firmwareVersion, chance, periodMinute } = options;
+    const { mac, world, firmwareVersion, periodMinute } = options;
     this.mac = mac;
     this.#options = options;
     this.#battery = world.battery;
@@ -85,10 +85,10 @@ export class Lock {
     this.#nowMs = options.clock.now();
     const flash = options.flash?.load(mac);
     const minute = periodMinute === undefined ? {} : { periodMinute };
-    const lock = { mac, firmwareVersion, chance, ...minute, ...world.initialState };
+    const lock = { mac, firmwareVersion, chance: options.jitterSeed, ...minute, ...world.initialState };
     this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
     if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
-    this.#saved = flashOf(this.#state);
+    this.#savedFlash = flashOf(this.#state);
   }
 
   /** The lock's own state, for checkers. It is mutated in place by each step. */
@@ -141,13 +141,13 @@ export class Lock {
   #catchUp(): void {
     const { world, clock } = this.#options;
     const untilMs = clock.now();
-    let atOnce = 0;
+    let wakeUps = 0;
     while (this.#phase === 'running') {
       const worldMs = world.nextAtMs();
       const dueMs = Math.min(worldMs, this.#wakeAtMs);
       if (dueMs > untilMs) break;
-      atOnce = dueMs > this.#nowMs ? 0 : atOnce + 1;
-      if (atOnce > MOST_WAKES_AT_ONCE) throw new Error(`the lock ${this.mac} wakes itself for ever`);
+      wakeUps = dueMs > this.#nowMs ? 0 : wakeUps + 1;
+      if (wakeUps > MAX_WAKE_UPS_PER_MOMENT) throw new Error(`the lock ${this.mac} wakes itself for ever`);
       this.#nowMs = Math.max(this.#nowMs, dueMs);
       // At the same moment the lock's own timers come first, as `step` requires.
       if (this.#wakeAtMs <= worldMs) this.#tick();
@@ -193,9 +193,9 @@ export class Lock {
     this.#wakeAtMs = this.#stepFunction(this.#model, state, input, this.#nowMs, effects);
     // The flash is written before anything is sent: a boot number must never be used twice.
     const { flash } = this.#options;
-    if (flash !== undefined && flashDiffers(this.#saved, state)) {
-      this.#saved = flashOf(state);
-      flash.save(this.mac, this.#saved);
+    if (flash !== undefined && flashDiffers(this.#savedFlash, state)) {
+      this.#savedFlash = flashOf(state);
+      flash.save(this.mac, this.#savedFlash);
     }
     if (input.type === 'boot') this.#battery?.booted(this.#nowMs);
     if (input.type === 'boot') this.#log({ type: 'booted', boot: state.boot });
@@ -221,7 +221,7 @@ export class Lock {
     return {
       connected: () => this.#fromLink(CONNECTED, isLogged ? { type: 'connected' } : undefined),
       failed: (trouble) => this.#fromLink(CONNECT_FAILED, { type: 'refused', trouble }),
-      ended: (trouble) =>
+      disconnected: (trouble) =>
         this.#fromLink(DISCONNECTED, trouble === null ? { type: 'closed' } : { type: 'lost', trouble }),
       acknowledged: (uplink: Uplink) => {
         const { boot, sequence } = uplink;

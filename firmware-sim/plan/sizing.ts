@@ -158,7 +158,7 @@ export class SizingRun {
 
   /** The consumption of each lock so far; null for one whose world has no battery. */
   #used(atMs: number): ReadonlyMap<Mac, UsedCharge | null> {
-    return new Map(this.#run.locks.map(({ mac, battery }) => [mac, battery?.used(atMs) ?? null]));
+    return new Map(this.#run.locks.map(({ mac, battery }) => [mac, battery?.usedMah(atMs) ?? null]));
   }
 
   /** The result. To be called once, at the end of the run. */

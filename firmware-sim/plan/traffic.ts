@@ -10,7 +10,7 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 import type { VirtualSink } from '../fleet/virtual-run.js';
-import type { LinkEnd } from '../link/memory-link.js';
+import type { DisconnectReason } from '../link/memory-link.js';
 import type { WireBytes, WireSize } from '../link/wire-size.js';
 
 /** The traffic of one lock. */
@@ -69,7 +69,7 @@ export class Traffic implements Required<VirtualSink> {
     add(lock, this.#wire.downlink(downlink));
   }
 
-  disconnect(mac: Mac, atMs: number, cause: LinkEnd): void {
+  disconnect(mac: Mac, atMs: number, cause: DisconnectReason): void {
     const lock = this.#lock(mac);
     this.#silentUntil(lock, atMs);
     lock.lastMs = null;

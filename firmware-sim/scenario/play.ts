@@ -100,7 +100,7 @@ export class ScenarioPlay {
       clock,
       world,
       openLink: linkWithBugs(bugs, openLink),
-      chance: prng.fork('lock').uint32(),
+      jitterSeed: prng.fork('lock').uint32(),
       stepFunction: stepWithBugs(bugs, stepInPlace),
       diary: (_mac, atMs, entry) => {
         record.note(atMs - this.#shift, entry);

@@ -15,7 +15,7 @@ import { type Destination, type DeviceEvent, parseDeviceEvent } from '../device-
 import { parseMoment, parseSpan, parseTimeOfDay } from '../device-event/quantity-text.js';
 import { readTextFile } from '../text-file.js';
 import { AMSTERDAM, type City, type Place, placeOf } from '../world/routes/city.js';
-import { FARTHEST_METERS, readRouteInCity } from '../world/routes/route-file.js';
+import { MAX_METERS_FROM_CITY, readRouteInCity } from '../world/routes/route-file.js';
 import type { WaypointPath } from '../world/routes/waypoint-route.js';
 import { readExpectation, type ScenarioExpectation } from './expectation.js';
 import type { Scenario, ScenarioEvent, ScenarioLock } from './scenario.js';
@@ -101,7 +101,12 @@ class Reading {
     if (!this.#readSpan()) return undefined;
     if (text.city !== undefined) {
       const { latitude, longitude, turned = 0 } = text.city;
-      this.#city = { ...AMSTERDAM, latitudeDegrees: latitude, longitudeDegrees: longitude, turnedDegrees: turned };
+      this.#city = {
+        ...AMSTERDAM,
+        latitudeDegrees: latitude,
+        longitudeDegrees: longitude,
+        gridRotationDegrees: turned,
+      };
     }
     this.#readPlaces();
     const locks = this.#readLocks();
@@ -154,7 +159,8 @@ class Reading {
           ? placeOf(this.#city, text.latitude, text.longitude)
           : { eastMeters: text.east, northMeters: text.north };
       this.#places.set(name, place);
-      const isFar = Math.abs(place.eastMeters) > FARTHEST_METERS || Math.abs(place.northMeters) > FARTHEST_METERS;
+      const isFar =
+        Math.abs(place.eastMeters) > MAX_METERS_FROM_CITY || Math.abs(place.northMeters) > MAX_METERS_FROM_CITY;
       if (isFar)
         this.#wrong(`/places/${escaped(name)}`, `${name} is too far away: expected within 100 km of the middle`);
     }

@@ -8,7 +8,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { PingUplink, Uplink } from '../../proto/wire/ping.js';
 import type { BugAssignment } from '../faults/bugs.js';
 import { CommandQueue } from '../link/command-queue.js';
-import { type LinkEnd, MemoryGateway } from '../link/memory-link.js';
+import { type DisconnectReason, MemoryGateway } from '../link/memory-link.js';
 import { headerLockOf, TraceRecorder } from '../trace/trace-recorder.js';
 import { VirtualClock } from '../virtual-clock.js';
 import { checkScenario, type ScenarioVerdict } from './check.js';
@@ -47,7 +47,7 @@ export class VirtualScenario {
     const listener = {
       connected: (mac: Mac) => this.#connected(mac),
       uplink: (mac: Mac, uplink: Uplink) => this.#uplink(mac, uplink),
-      ended: (mac: Mac, cause: LinkEnd) => this.#ended(mac, cause),
+      disconnected: (mac: Mac, cause: DisconnectReason) => this.#disconnected(mac, cause),
     };
     const gateway = new MemoryGateway(listener, clock);
     const commandQueue = new CommandQueue({
@@ -107,7 +107,7 @@ export class VirtualScenario {
     this.#commandQueue.connected(mac);
   }
 
-  #ended(mac: Mac, cause: LinkEnd): void {
+  #disconnected(mac: Mac, cause: DisconnectReason): void {
     this.#recorder.disconnect(mac, this.nowMs, cause);
     this.#commandQueue.disconnected(mac);
   }

@@ -42,20 +42,20 @@ export interface StoryStart {
 }
 
 /** The lock is on for this long before the story starts. What it sends meanwhile is not part of the story. */
-const LEAD_TIME: Milliseconds = Minutes(1);
+const LEAD_TIME_MS: Milliseconds = Minutes(1);
 /** Any day will do: all times are shifted to the given start. */
-const DAY_MS = Days(20_000);
+const STORY_DAY_MS = Days(20_000);
 /** Hours within the high window; the later one is used where the lock's period ping would fall into the story. */
-const HOURS = [8, 14] as const;
-const LONGEST_STORY: Milliseconds = Minutes(30);
+const STORY_HOURS = [8, 14] as const;
+const MAX_STORY_MS: Milliseconds = Minutes(30);
 /** Nearer to a pole or to the antimeridian, a bicycle's route would leave the map. */
-const FARTHEST_LATITUDE = 85;
-const FARTHEST_LONGITUDE = 179;
+const MAX_LATITUDE_DEGREES = 85;
+const MAX_LONGITUDE_DEGREES = 179;
 
 /** The pings of a story, in the order in which they arrive: at least one. */
 export function runStory(story: Story, lock: StoryLock, start: StoryStart): StoryPing[] {
-  const zeroMs = zeroOf(story, lock.mac);
-  const clock = new VirtualClock(zeroMs - LEAD_TIME);
+  const zeroMs = storyTimeOf(story, lock.mac);
+  const clock = new VirtualClock(zeroMs - LEAD_TIME_MS);
   const received: { atMs: number; source: Source; uplink: PingUplink }[] = [];
   const receive = (source: Source, uplink: PingUplink): void => {
     if (uplink.timeMs >= zeroMs) received.push({ atMs: clock.now(), source, uplink });
@@ -66,25 +66,25 @@ export function runStory(story: Story, lock: StoryLock, start: StoryStart): Stor
   );
   const { mac, firmwareVersion } = lock;
   const world = worldOf(story, lock, zeroMs);
-  new Lock({ mac, firmwareVersion, clock, world, openLink: gateway.open, chance: 1 }).start();
+  new Lock({ mac, firmwareVersion, clock, world, openLink: gateway.open, jitterSeed: 1 }).start();
   for (const [index, event] of story.events.entries()) {
     if (event.type === 'world') continue;
-    clock.after(LEAD_TIME + event.afterMs, () => {
+    clock.after(LEAD_TIME_MS + event.afterMs, () => {
       const id = index + 1;
       if (event.type === 'phone') receive('phone', phonePing(lock, world, clock.now(), event.lockState));
       else gateway.send(mac, { id, expiresMs: clock.now() + Hours(1), command: event.command });
     });
   }
   clock.run(zeroMs + story.endsAfterMs);
-  return renumbered(received, start);
+  return shiftAndRenumber(received, start);
 }
 
-function zeroOf({ atPeriodMinute = false }: Story, mac: Mac): number {
+function storyTimeOf({ atPeriodMinute = false }: Story, mac: Mac): number {
   const periodMs = Minutes(periodMinuteOf(mac));
-  if (atPeriodMinute) return DAY_MS + periodMs;
-  const [early, late] = [Hours(HOURS[0]), Hours(HOURS[1])];
-  const isInTheWay = periodMs > early - LONGEST_STORY && periodMs < early + LONGEST_STORY;
-  return DAY_MS + (isInTheWay ? late : early);
+  if (atPeriodMinute) return STORY_DAY_MS + periodMs;
+  const [early, late] = [Hours(STORY_HOURS[0]), Hours(STORY_HOURS[1])];
+  const isInTheWay = periodMs > early - MAX_STORY_MS && periodMs < early + MAX_STORY_MS;
+  return STORY_DAY_MS + (isInTheWay ? late : early);
 }
 
 function worldOf(story: Story, lock: StoryLock, zeroMs: number): StoryWorld {
@@ -101,13 +101,13 @@ function worldOf(story: Story, lock: StoryLock, zeroMs: number): StoryWorld {
   const events = story.events.flatMap((event) =>
     event.type === 'world' ? [{ atMs: zeroMs + event.afterMs, change: event.change }] : [],
   );
-  return new StoryWorld(initialState, events, middleOf(lock));
+  return new StoryWorld(initialState, events, startOf(lock));
 }
 
-function middleOf({ place }: StoryLock): City {
+function startOf({ place }: StoryLock): City {
   if (place === null) return AMSTERDAM;
   const isOnMap =
-    Math.abs(place.latitudeDegrees) < FARTHEST_LATITUDE && Math.abs(place.longitudeDegrees) < FARTHEST_LONGITUDE;
+    Math.abs(place.latitudeDegrees) < MAX_LATITUDE_DEGREES && Math.abs(place.longitudeDegrees) < MAX_LONGITUDE_DEGREES;
   return isOnMap ? { ...AMSTERDAM, ...place } : AMSTERDAM;
 }
 
@@ -128,7 +128,7 @@ function phonePing(lock: StoryLock, world: StoryWorld, nowMs: number, lockState:
 }
 
 /** Shifted to the given start and renumbered: each sender counts from its first ping. */
-function renumbered(
+function shiftAndRenumber(
   received: readonly { atMs: number; source: Source; uplink: PingUplink }[],
   { startMs, boot, firstSequence }: StoryStart,
 ): StoryPing[] {

@@ -19,7 +19,7 @@ interface Span {
 
 export class StoryWorld extends ScriptedWorld {
   readonly #middle: City;
-  readonly #moving: readonly Span[];
+  readonly #ridingSpans: readonly Span[];
 
   /**
    * @param events in order of time
@@ -28,12 +28,12 @@ export class StoryWorld extends ScriptedWorld {
   constructor(initialState: InitialState, events: readonly WorldEvent[], middle: City) {
     super(initialState, events, fixAfter(middle, 0, false));
     this.#middle = middle;
-    this.#moving = spansOfMotion(events);
+    this.#ridingSpans = ridingSpansOf(events);
   }
 
   override fixAt(atMs: number): GpsFix {
     const meters = (SPEED_METERS_PER_SECOND * this.#movedFor(atMs)) / Seconds(1);
-    const isMoving = this.#moving.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs < untilMs);
+    const isMoving = this.#ridingSpans.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs < untilMs);
     return fixAfter(this.#middle, meters, isMoving);
   }
 
@@ -47,7 +47,10 @@ export class StoryWorld extends ScriptedWorld {
   }
 
   #movedFor(atMs: number): Milliseconds {
-    return this.#moving.reduce((sum, { fromMs, untilMs }) => sum + Math.max(0, Math.min(atMs, untilMs) - fromMs), 0);
+    return this.#ridingSpans.reduce(
+      (sum, { fromMs, untilMs }) => sum + Math.max(0, Math.min(atMs, untilMs) - fromMs),
+      0,
+    );
   }
 }
 
@@ -59,7 +62,7 @@ function fixAfter(middle: City, meters: number, isMoving: boolean): GpsFix {
   };
 }
 
-function spansOfMotion(events: readonly WorldEvent[]): Span[] {
+function ridingSpansOf(events: readonly WorldEvent[]): Span[] {
   const turns = events.flatMap(({ atMs, change }) => (change.type === 'motion' ? [{ atMs, ...change }] : []));
   return turns.flatMap(({ atMs, moving }, index) => {
     return moving ? [{ fromMs: atMs, untilMs: turns[index + 1]?.atMs ?? Number.POSITIVE_INFINITY }] : [];
@@ -69,10 +72,10 @@ function spansOfMotion(events: readonly WorldEvent[]): Span[] {
 /** A staircase of blocks: one to the north, one to the east, and so on. */
 function placeAfter(meters: number): Place {
   const blocks = Math.floor(meters / BLOCK_METERS);
-  const rest = meters - blocks * BLOCK_METERS;
+  const metersInBlock = meters - blocks * BLOCK_METERS;
   const isNorthward = blocks % 2 === 0;
-  const north = Math.ceil(blocks / 2) * BLOCK_METERS + (isNorthward ? rest : 0);
-  const east = Math.floor(blocks / 2) * BLOCK_METERS + (isNorthward ? 0 : rest);
+  const north = Math.ceil(blocks / 2) * BLOCK_METERS + (isNorthward ? metersInBlock : 0);
+  const east = Math.floor(blocks / 2) * BLOCK_METERS + (isNorthward ? 0 : metersInBlock);
   const start = { eastMeters: 0, northMeters: 0 };
   return placeAlong(placeAlong(start, HEADING_DEGREES, north), HEADING_DEGREES + 90, east);
 }

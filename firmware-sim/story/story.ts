@@ -33,14 +33,14 @@ export interface Story {
 const HIGH: PowerSettings = Object.freeze({ ...DEFAULT_POWER, mode: 'HIGH' });
 const TRACKED: PowerSettings = Object.freeze({ ...DEFAULT_POWER, rideTracking: true });
 
-function happens(afterMs: Milliseconds, change: WorldChange): StoryEvent {
+function worldEvent(afterMs: Milliseconds, change: WorldChange): StoryEvent {
   return { afterMs, type: 'world', change };
 }
 
-const unlocked = (afterMs: Milliseconds) => happens(afterMs, { type: 'lock-state', lockState: 'unlocked' });
-const locked = (afterMs: Milliseconds) => happens(afterMs, { type: 'lock-state', lockState: 'locked' });
-const moves = (afterMs: Milliseconds) => happens(afterMs, { type: 'motion', moving: true });
-const stands = (afterMs: Milliseconds) => happens(afterMs, { type: 'motion', moving: false });
+const unlocked = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'lock-state', lockState: 'unlocked' });
+const locked = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'lock-state', lockState: 'locked' });
+const moves = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'motion', moving: true });
+const stops = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'motion', moving: false });
 
 /** Every story, those that merchants ask for most first. */
 export const STORIES: readonly Story[] = Object.freeze([
@@ -48,21 +48,21 @@ export const STORIES: readonly Story[] = Object.freeze([
     name: 'theft',
     sentence: 'Somebody carries the locked bicycle away: an alarm at once, then a position every 10 s while it moves.',
     power: DEFAULT_POWER,
-    events: [moves(0), stands(Seconds(90))],
+    events: [moves(0), stops(Seconds(90))],
     endsAfterMs: Minutes(6),
   },
   {
     name: 'commute',
     sentence: 'Unlocked, ridden with ride tracking (a position every 30 s), locked again.',
     power: TRACKED,
-    events: [unlocked(0), moves(Seconds(15)), stands(Minutes(4)), locked(Minutes(4) + Seconds(10))],
+    events: [unlocked(0), moves(Seconds(15)), stops(Minutes(4)), locked(Minutes(4) + Seconds(10))],
     endsAfterMs: Minutes(8),
   },
   {
     name: 'ride',
     sentence: 'Unlocked, ridden without ride tracking (a cellular ping every 5 min), locked again.',
     power: DEFAULT_POWER,
-    events: [unlocked(0), moves(Seconds(15)), stands(Minutes(6)), locked(Minutes(6) + Seconds(10))],
+    events: [unlocked(0), moves(Seconds(15)), stops(Minutes(6)), locked(Minutes(6) + Seconds(10))],
     endsAfterMs: Minutes(10),
   },
   {
@@ -92,8 +92,8 @@ export const STORIES: readonly Story[] = Object.freeze([
     sentence: 'The lock stays connected and waits for commands: a ping on connecting and every 15 min.',
     power: DEFAULT_POWER,
     events: [
-      happens(0, { type: 'settings', change: { mode: 'HIGH' } }),
-      happens(Minutes(16), { type: 'settings', change: { mode: 'MID' } }),
+      worldEvent(0, { type: 'settings', change: { mode: 'HIGH' } }),
+      worldEvent(Minutes(16), { type: 'settings', change: { mode: 'MID' } }),
     ],
     endsAfterMs: Minutes(18),
   },
@@ -115,7 +115,7 @@ export const STORIES: readonly Story[] = Object.freeze([
     name: 'reset',
     sentence: 'The modem restarts by itself.',
     power: DEFAULT_POWER,
-    events: [happens(0, { type: 'modem-reset' })],
+    events: [worldEvent(0, { type: 'modem-reset' })],
     endsAfterMs: Minutes(3),
   },
   {
@@ -124,14 +124,14 @@ export const STORIES: readonly Story[] = Object.freeze([
       'The battery falls below 10 %: a close-connection ping and silence, except for a theft two minutes later.',
     power: DEFAULT_POWER,
     batteryPercent: 10,
-    events: [happens(0, { type: 'battery', percent: 9 }), moves(Minutes(2)), stands(Minutes(2) + Seconds(50))],
+    events: [worldEvent(0, { type: 'battery', percent: 9 }), moves(Minutes(2)), stops(Minutes(2) + Seconds(50))],
     endsAfterMs: Minutes(8),
   },
   {
     name: 'close',
     sentence: 'Airplane mode is switched on by hand: a close-connection ping, and silence.',
     power: DEFAULT_POWER,
-    events: [happens(0, { type: 'settings', change: { airplane: true } })],
+    events: [worldEvent(0, { type: 'settings', change: { airplane: true } })],
     endsAfterMs: Minutes(3),
   },
   {
@@ -139,12 +139,12 @@ export const STORIES: readonly Story[] = Object.freeze([
     sentence: 'A tracked ride without coverage: all pings arrive together afterwards, marked as buffered.',
     power: TRACKED,
     events: [
-      happens(0, { type: 'coverage', covered: false }),
+      worldEvent(0, { type: 'coverage', covered: false }),
       unlocked(Seconds(5)),
       moves(Seconds(20)),
-      stands(Minutes(3)),
+      stops(Minutes(3)),
       locked(Minutes(3) + Seconds(10)),
-      happens(Minutes(6), { type: 'coverage', covered: true }),
+      worldEvent(Minutes(6), { type: 'coverage', covered: true }),
     ],
     endsAfterMs: Minutes(14),
   },

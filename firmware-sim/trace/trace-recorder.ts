@@ -7,7 +7,7 @@ import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import { type Downlink, isPingUplink, type Uplink } from '../../proto/wire/ping.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import type { VirtualSink } from '../fleet/virtual-run.js';
-import type { LinkEnd } from '../link/memory-link.js';
+import type { DisconnectReason } from '../link/memory-link.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import { worldMembers } from './ground-truth.js';
 
@@ -49,7 +49,7 @@ export class TraceRecorder implements VirtualSink {
     this.event({ event: 'command', atMs, mac, id, command, expiresMs });
   }
 
-  disconnect(mac: Mac, atMs: number, cause: LinkEnd): void {
+  disconnect(mac: Mac, atMs: number, cause: DisconnectReason): void {
     this.event({ event: 'disconnect', atMs, mac, source: 'lock', cause });
   }
 

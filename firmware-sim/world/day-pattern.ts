@@ -20,44 +20,44 @@ export interface DayPattern {
   next(fromMs: number): Departure;
 }
 
-const REST: Milliseconds = Minutes(15);
+const MIN_REST_MS: Milliseconds = Minutes(15);
 const SUNDAY = 0;
 const SATURDAY = 6;
 /** Absences are drawn per span of this many days. */
 const SPAN_DAYS = 14;
-const AWAY_IN_SPAN = 0.06;
+const AWAY_PROBABILITY = 0.06;
 
 /** An ordinary working week. Hours are local time. */
 export class CommuterWeek implements DayPattern {
   readonly #prng: Prng;
   readonly #utcOffset: Milliseconds;
   /** When they leave for work, ms after midnight, and how long they stay. */
-  readonly #leaves: Milliseconds;
-  readonly #works: Milliseconds;
+  readonly #leavesAfterMidnight: Milliseconds;
+  readonly #workSpan: Milliseconds;
   /** The probabilities of cycling to work on a working day, and of going out on a day of the weekend. */
-  readonly #commutes: number;
-  readonly #goesOut: number;
+  readonly #commuteProbability: number;
+  readonly #outingProbability: number;
   /** A weekday off, for those who work four days; 7 is none. */
   readonly #freeDay: number;
   #day = Number.NaN;
   #rides: readonly Departure[] = [];
   #span = Number.NaN;
-  #away: readonly [number, number] = [0, 0];
+  #awayDays: readonly [number, number] = [0, 0];
 
   constructor(prng: Prng, utcOffset: Milliseconds) {
     this.#prng = prng;
     this.#utcOffset = utcOffset;
-    this.#leaves = prng.between(Hours(6.5), Hours(9.5));
-    this.#works = prng.between(Hours(4), Hours(9));
-    this.#commutes = prng.between(0.3, 0.9);
-    this.#goesOut = prng.between(0.2, 0.7);
-    this.#freeDay = prng.chance(0.25) ? prng.whole(1, 5) : 7;
+    this.#leavesAfterMidnight = prng.between(Hours(6.5), Hours(9.5));
+    this.#workSpan = prng.between(Hours(4), Hours(9));
+    this.#commuteProbability = prng.between(0.3, 0.9);
+    this.#outingProbability = prng.between(0.2, 0.7);
+    this.#freeDay = prng.chance(0.25) ? prng.integer(1, 5) : 7;
   }
 
   next(fromMs: number): Departure {
     // A ride home from the evening before may start after midnight.
     for (let day = Math.floor((fromMs + this.#utcOffset) / Days(1)) - 1; ; day++) {
-      const next = this.#ridesOf(day).find(({ atMs }) => atMs >= fromMs + REST);
+      const next = this.#ridesOf(day).find(({ atMs }) => atMs >= fromMs + MIN_REST_MS);
       if (next !== undefined) return next;
     }
   }
@@ -65,35 +65,35 @@ export class CommuterWeek implements DayPattern {
   /** In order of time. */
   #ridesOf(day: number): readonly Departure[] {
     if (day !== this.#day) {
-      this.#rides = this.#isAway(day) ? [] : this.#draw(day).sort((one, other) => one.atMs - other.atMs);
+      this.#rides = this.#isAway(day) ? [] : this.#drawRides(day).sort((one, other) => one.atMs - other.atMs);
       this.#day = day;
     }
     return this.#rides;
   }
 
-  #draw(day: number): Departure[] {
+  #drawRides(day: number): Departure[] {
     const prng = this.#prng.fork(day);
     const midnightMs = Days(day) - this.#utcOffset;
     const rides: Departure[] = [];
-    const goes = (purpose: TripPurpose, after: Milliseconds): void => {
+    const addRide = (purpose: TripPurpose, after: Milliseconds): void => {
       rides.push({ atMs: Math.round(midnightMs + after), purpose });
     };
-    const goesOut = (from: Milliseconds, until: Milliseconds): void => {
+    const addOuting = (from: Milliseconds, until: Milliseconds): void => {
       const out = prng.between(from, until);
-      goes('out', out);
-      goes('home', out + prng.between(Hours(0.7), Hours(4)));
+      addRide('out', out);
+      addRide('home', out + prng.between(Hours(0.7), Hours(4)));
     };
     // 1 January 1970 was a Thursday.
     const weekday = (((day + 4) % 7) + 7) % 7;
     const isWeekend = weekday === SATURDAY || weekday === SUNDAY;
     if (isWeekend || weekday === this.#freeDay) {
-      if (prng.chance(this.#goesOut)) goesOut(Hours(10), Hours(16));
-    } else if (prng.chance(this.#commutes)) {
-      const leaves = this.#leaves + prng.between(-Minutes(12), Minutes(12));
-      goes('work', leaves);
-      goes('home', leaves + this.#works + prng.between(-Minutes(25), Minutes(25)));
+      if (prng.chance(this.#outingProbability)) addOuting(Hours(10), Hours(16));
+    } else if (prng.chance(this.#commuteProbability)) {
+      const leaves = this.#leavesAfterMidnight + prng.between(-Minutes(12), Minutes(12));
+      addRide('work', leaves);
+      addRide('home', leaves + this.#workSpan + prng.between(-Minutes(25), Minutes(25)));
     }
-    if (prng.chance(weekday === SATURDAY ? 0.25 : 0.1)) goesOut(Hours(19), Hours(21));
+    if (prng.chance(weekday === SATURDAY ? 0.25 : 0.1)) addOuting(Hours(19), Hours(21));
     return rides;
   }
 
@@ -101,10 +101,10 @@ export class CommuterWeek implements DayPattern {
     const span = Math.floor(day / SPAN_DAYS);
     if (span !== this.#span) {
       const prng = this.#prng.fork(`away/${span}`);
-      const first = span * SPAN_DAYS + prng.whole(0, 5);
-      this.#away = prng.chance(AWAY_IN_SPAN) ? [first, first + prng.whole(3, 9)] : [0, 0];
+      const first = span * SPAN_DAYS + prng.integer(0, 5);
+      this.#awayDays = prng.chance(AWAY_PROBABILITY) ? [first, first + prng.integer(3, 9)] : [0, 0];
       this.#span = span;
     }
-    return day >= this.#away[0] && day < this.#away[1];
+    return day >= this.#awayDays[0] && day < this.#awayDays[1];
   }
 }

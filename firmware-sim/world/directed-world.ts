@@ -49,11 +49,11 @@ interface Pending {
 }
 
 /** Between opening the lock and riding off, and between stopping and closing it. */
-const AT_THE_LOCK: Milliseconds = Seconds(10);
+const LOCK_HANDLING_MS: Milliseconds = Seconds(10);
 /** A phone reports first; then the shackle moves. */
-const PHONE_TAKES: Milliseconds = Seconds(1);
+const PHONE_DELAY_MS: Milliseconds = Seconds(1);
 /** The most pending events: more than anybody plans. */
-const MOST_TO_COME = 100_000;
+const MAX_PENDING_EVENTS = 100_000;
 
 export class DirectedWorld implements World {
   readonly initialState: InitialState;
@@ -96,8 +96,8 @@ export class DirectedWorld implements World {
   schedule(event: DirectedEvent, atMs: number): void {
     const refused = this.refusalOf(event);
     if (refused !== undefined) throw new LockgateError('input-happening', refused);
-    if (this.#pending.length >= MOST_TO_COME)
-      throw new LockgateError('input-happening', `one lock has more than ${MOST_TO_COME} pending events`);
+    if (this.#pending.length >= MAX_PENDING_EVENTS)
+      throw new LockgateError('input-happening', `one lock has more than ${MAX_PENDING_EVENTS} pending events`);
     this.#add({ atMs, group: 'none', what: event });
     this.#lock?.checkWorld();
   }
@@ -160,15 +160,15 @@ export class DirectedWorld implements World {
   }
 
   #cancel(group: EventGroup): void {
-    const kept = this.#pending.filter((pending) => pending.group !== group);
-    this.#pending.splice(0, this.#pending.length, ...kept);
+    const others = this.#pending.filter((pending) => pending.group !== group);
+    this.#pending.splice(0, this.#pending.length, ...others);
   }
 
   #apply(event: DirectedEvent, atMs: number): void {
     switch (event.type) {
       case 'lock-state':
         // Nobody closes the shackle while riding.
-        if (event.lockState === 'locked' && this.#isUnlocked()) this.#standStill(atMs);
+        if (event.lockState === 'locked' && this.#isUnlocked()) this.#stopMoving(atMs);
         this.#change(atMs, 'none', { type: 'lock-state', lockState: event.lockState });
         break;
       case 'ride':
@@ -178,7 +178,7 @@ export class DirectedWorld implements World {
         this.#steal(event.destination, atMs);
         break;
       case 'found':
-        this.#standStill(atMs);
+        this.#stopMoving(atMs);
         break;
       case 'jostle':
         this.#change(atMs, 'jostle', { type: 'motion', moving: true });
@@ -193,7 +193,7 @@ export class DirectedWorld implements World {
         this.#switchFor(atMs, 'sky', event.span, event.open, (open) => ({ type: 'sky', open }));
         break;
       case 'phone':
-        this.#change(atMs + PHONE_TAKES, 'none', { type: 'lock-state', lockState: event.lockState });
+        this.#change(atMs + PHONE_DELAY_MS, 'none', { type: 'lock-state', lockState: event.lockState });
         break;
       case 'reboot':
         this.#change(atMs, 'none', { type: 'boot' });
@@ -222,7 +222,7 @@ export class DirectedWorld implements World {
   }
 
   /** Ends the route in progress and leaves the bicycle where that has led by now. */
-  #standStill(atMs: number): void {
+  #stopMoving(atMs: number): void {
     const isUnderWay = this.#pending.some(({ group }) => group === 'way');
     this.#parked = { ...this.#motionAt(atMs), speedMetersPerSecond: 0 };
     this.#route = undefined;
@@ -231,18 +231,18 @@ export class DirectedWorld implements World {
   }
 
   #ride(destination: Destination, atMs: number): void {
-    this.#standStill(atMs);
-    const opens = !this.#isUnlocked();
-    if (opens) this.#change(atMs, 'none', { type: 'lock-state', lockState: 'unlocked' });
+    this.#stopMoving(atMs);
+    const mustUnlock = !this.#isUnlocked();
+    if (mustUnlock) this.#change(atMs, 'none', { type: 'lock-state', lockState: 'unlocked' });
     const { prng } = this.#options;
-    const route = this.#routeTo(destination, atMs + (opens ? AT_THE_LOCK : 0), prng.between(3.5, 6.5), true);
+    const route = this.#routeTo(destination, atMs + (mustUnlock ? LOCK_HANDLING_MS : 0), prng.between(3.5, 6.5), true);
     this.#follow(route, motionsOf(route));
-    if (opens) this.#change(route.endMs + AT_THE_LOCK, 'way', { type: 'lock-state', lockState: 'locked' });
+    if (mustUnlock) this.#change(route.endMs + LOCK_HANDLING_MS, 'way', { type: 'lock-state', lockState: 'locked' });
   }
 
   /** A thief does not wait at traffic lights: the bicycle moves until it is put down. */
   #steal(destination: Destination, atMs: number): void {
-    this.#standStill(atMs);
+    this.#stopMoving(atMs);
     const route = this.#routeTo(destination, atMs, this.#options.prng.between(2, 8), false);
     this.#follow(route, [
       { atMs: route.startMs, change: { type: 'motion', moving: true } },

@@ -23,7 +23,7 @@ export interface TheftRoute {
 }
 
 /** How long a bicycle must stand still until the lock's motion sensor reports a stop. */
-const NOTICED_STOP = Seconds(15);
+const MIN_NOTICED_STOP_MS = Seconds(15);
 
 /** Collects events and sorts them by time. */
 class EventList {
@@ -63,18 +63,18 @@ export function ride(prng: Prng, startMs: number, routeOf: RouteMaker): Episode 
 }
 
 /** Somebody carries or wheels the locked bicycle away. It stays locked, and stays where it is left. */
-export function theft(prng: Prng, way: TheftRoute): Episode {
+export function theft(prng: Prng, theftRoute: TheftRoute): Episode {
   const list = new EventList();
   const speedMetersPerSecond = prng.chance(0.5) ? prng.between(1, 2) : prng.between(6, 12);
-  const route = new StreetRoute(prng, { ...way, speedMetersPerSecond });
-  list.add(way.startMs, { type: 'tether', tetherState: 'detached' });
+  const route = new StreetRoute(prng, { ...theftRoute, speedMetersPerSecond });
+  list.add(theftRoute.startMs, { type: 'tether', tetherState: 'detached' });
   addMotion(list, route);
   if (prng.chance(0.2)) addTunnel(prng, list, route);
   return { events: list.sorted(), route, endMs: route.endMs + Seconds(1) };
 }
 
 /** How likely events are while a bicycle is parked: probabilities per parking period. */
-export interface EventChances {
+export interface EventProbabilities {
   readonly jostled: number;
   readonly outage: number;
   readonly modemReset: number;
@@ -83,23 +83,23 @@ export interface EventChances {
 }
 
 /** The bicycle is parked: jostled now and then, without coverage for a while, its modem restarted, taken on a plane. */
-export function parked(prng: Prng, startMs: number, endMs: number, chances: EventChances): Episode {
+export function parked(prng: Prng, startMs: number, endMs: number, probabilities: EventProbabilities): Episode {
   const list = new EventList();
   const span = endMs - startMs;
   const sometime = (): number => startMs + span * prng.between(0.05, 0.7);
-  if (prng.chance(chances.jostled)) {
+  if (prng.chance(probabilities.jostled)) {
     const atMs = sometime();
     list.add(atMs, { type: 'motion', moving: true });
     list.add(atMs + prng.between(Seconds(0.5), Seconds(5)), { type: 'motion', moving: false });
   }
-  if (prng.chance(chances.outage)) {
+  if (prng.chance(probabilities.outage)) {
     const atMs = sometime();
     list.add(atMs, { type: 'coverage', covered: false });
     list.add(atMs + span * prng.between(0.05, 0.25), { type: 'coverage', covered: true });
   }
-  if (prng.chance(chances.modemReset)) list.add(sometime(), { type: 'modem-reset' });
-  if (prng.chance(chances.reboot)) list.add(sometime(), { type: 'boot' });
-  if (prng.chance(chances.airplane)) {
+  if (prng.chance(probabilities.modemReset)) list.add(sometime(), { type: 'modem-reset' });
+  if (prng.chance(probabilities.reboot)) list.add(sometime(), { type: 'boot' });
+  if (prng.chance(probabilities.airplane)) {
     const atMs = sometime();
     list.add(atMs, { type: 'settings', change: { airplane: true } });
     list.add(atMs + span * prng.between(0.05, 0.25), { type: 'settings', change: { airplane: false } });
@@ -112,17 +112,17 @@ function addMotion(list: EventList, route: Route): void {
 }
 
 /** What the motion sensor reports along a route, in order of time. */
-export function motionsOf(way: Pick<Route, 'startMs' | 'endMs' | 'stops'>): WorldEvent[] {
+export function motionsOf(route: Pick<Route, 'startMs' | 'endMs' | 'stops'>): WorldEvent[] {
   const events: WorldEvent[] = [];
   const moving = (atMs: number, isMoving: boolean): void => {
     events.push({ atMs: Math.round(atMs), change: { type: 'motion', moving: isMoving } });
   };
-  moving(way.startMs, true);
-  for (const stop of way.stops(NOTICED_STOP)) {
+  moving(route.startMs, true);
+  for (const stop of route.stops(MIN_NOTICED_STOP_MS)) {
     moving(stop.startMs, false);
-    if (stop.endMs < way.endMs) moving(stop.endMs, true);
+    if (stop.endMs < route.endMs) moving(stop.endMs, true);
   }
-  moving(way.endMs, false);
+  moving(route.endMs, false);
   return events;
 }
 

@@ -15,15 +15,15 @@ import type { Motion } from './routes/route.js';
 /** √(−2 ln 0.05): the radius that contains 95 % of a normal error in two directions, in standard deviations. */
 const RADIUS_95 = 2.447746830680816;
 /** After this time about half of an error is left. */
-const WANDERS_FOR = Seconds(60);
+const DRIFT_MEMORY_MS = Seconds(60);
 /** Weights of the two parts of the error; the sum of their squares, the variances, is 1. */
-const WANDERING = Math.sqrt(0.9);
-const NEW_EACH_TIME = Math.sqrt(0.1);
+const DRIFT_WEIGHT = Math.sqrt(0.9);
+const NOISE_WEIGHT = Math.sqrt(0.1);
 /** Below this speed, m/s, a receiver reports no speed, and keeps its last direction. */
-const STANDS_BELOW = 0.3;
-/** Standard deviation of the speed, m/s, at an uncertainty of {@link USUAL_METERS}; it is proportional to that. */
-const SPEED_DEVIATION = 0.15;
-const USUAL_METERS = 6;
+const MIN_METERS_PER_SECOND = 0.3;
+/** Standard deviation of the speed, m/s, at an uncertainty of {@link REFERENCE_UNCERTAINTY_METERS}; it is proportional to that. */
+const DEVIATION_METERS_PER_SECOND = 0.15;
+const REFERENCE_UNCERTAINTY_METERS = 6;
 /** The side of the squares of a city that have the same buildings. */
 const SQUARE_METERS = 180;
 
@@ -31,8 +31,8 @@ export class GpsReceiver {
   readonly #prng: Prng;
   readonly #city: City;
   #lastMs = Number.NEGATIVE_INFINITY;
-  #east = 0;
-  #north = 0;
+  #eastDrift = 0;
+  #northDrift = 0;
   #directionDegrees = 0;
 
   /** @param prng for this receiver only: how often it is read must not change anything else */
@@ -43,30 +43,33 @@ export class GpsReceiver {
 
   /** The fix at this moment. Successive calls never go back in time. */
   read(atMs: number, { place, speedMetersPerSecond, directionDegrees }: Motion): GpsFix {
-    this.#wander(atMs);
+    this.#updateDrift(atMs);
     const uncertainty = uncertaintyAt(place);
     const deviation = uncertainty / RADIUS_95;
-    const off = (wandering: number): number => deviation * (WANDERING * wandering + NEW_EACH_TIME * this.#normal());
-    const seen = { eastMeters: place.eastMeters + off(this.#east), northMeters: place.northMeters + off(this.#north) };
-    const speedOff = (SPEED_DEVIATION * uncertainty * this.#normal()) / USUAL_METERS;
+    const errorMeters = (drift: number): number => deviation * (DRIFT_WEIGHT * drift + NOISE_WEIGHT * this.#normal());
+    const seen = {
+      eastMeters: place.eastMeters + errorMeters(this.#eastDrift),
+      northMeters: place.northMeters + errorMeters(this.#northDrift),
+    };
+    const speedError = (DEVIATION_METERS_PER_SECOND * uncertainty * this.#normal()) / REFERENCE_UNCERTAINTY_METERS;
     // The same velocity error, across the direction of travel, turns the direction.
-    const radiansOff = (SPEED_DEVIATION * uncertainty * this.#normal()) / USUAL_METERS;
-    const isStanding = speedMetersPerSecond < STANDS_BELOW;
+    const crossError = (DEVIATION_METERS_PER_SECOND * uncertainty * this.#normal()) / REFERENCE_UNCERTAINTY_METERS;
+    const isStanding = speedMetersPerSecond < MIN_METERS_PER_SECOND;
     if (!isStanding)
-      this.#directionDegrees = directionDegrees + clamp((radiansOff / speedMetersPerSecond) * (180 / Math.PI), 90);
+      this.#directionDegrees = directionDegrees + clamp((crossError / speedMetersPerSecond) * (180 / Math.PI), 90);
     return {
       position: positionOf(this.#city, seen, uncertainty),
-      speedMetersPerSecond: isStanding ? 0 : toHundredths(Math.max(0, speedMetersPerSecond + speedOff)),
+      speedMetersPerSecond: isStanding ? 0 : toHundredths(Math.max(0, speedMetersPerSecond + speedError)),
       directionDegrees: toHundredths((this.#directionDegrees + 360) % 360) % 360,
     };
   }
 
   /** Decays the error with time and adds as much new error, so that its variance stays the same. */
-  #wander(atMs: number): void {
-    const kept = 1 / (1 + (atMs - this.#lastMs) / WANDERS_FOR);
-    const fresh = Math.sqrt(1 - kept * kept);
-    this.#east = kept * this.#east + fresh * this.#normal();
-    this.#north = kept * this.#north + fresh * this.#normal();
+  #updateDrift(atMs: number): void {
+    const retained = 1 / (1 + (atMs - this.#lastMs) / DRIFT_MEMORY_MS);
+    const fresh = Math.sqrt(1 - retained * retained);
+    this.#eastDrift = retained * this.#eastDrift + fresh * this.#normal();
+    this.#northDrift = retained * this.#northDrift + fresh * this.#normal();
     this.#lastMs = atMs;
   }
 
@@ -96,20 +99,20 @@ export function exactFix(city: City, { place, speedMetersPerSecond, directionDeg
  * city have 4 to 8 m; one in four has tall buildings and up to 30 m.
  */
 function uncertaintyAt({ eastMeters, northMeters }: Place): number {
-  const height = shareOf(Math.floor(eastMeters / SQUARE_METERS), Math.floor(northMeters / SQUARE_METERS));
+  const height = hashToFraction(Math.floor(eastMeters / SQUARE_METERS), Math.floor(northMeters / SQUARE_METERS));
   return Math.round(height < 0.75 ? 4 + height * 5 : 10 + (height - 0.75) * 80);
 }
 
 /** A pseudo-random number in [0, 1) that depends on two integers. */
-function shareOf(one: number, other: number): number {
+function hashToFraction(one: number, other: number): number {
   let mixed = Math.imul(one, 0x9e3779b1) ^ Math.imul(other, 0x85ebca77);
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0x297a2d39);
   return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32;
 }
 
-function clamp(value: number, most: number): number {
-  return Math.min(most, Math.max(-most, value));
+function clamp(value: number, limit: number): number {
+  return Math.min(limit, Math.max(-limit, value));
 }
 
 /** The resolution of speed and direction on the wire. */

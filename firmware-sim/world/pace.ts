@@ -2,15 +2,15 @@
 import { type Milliseconds, Minutes } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';
 import { CommuterWeek, type DayPattern } from './day-pattern.js';
-import type { EventChances } from './episode.js';
+import type { EventProbabilities } from './episode.js';
 
 export interface Pace {
   readonly name: 'everyday' | 'lively';
   /** When somebody rides. `prng` is for the pattern only; `utcOffset` is that of the local clocks. */
   patternOf(prng: Prng, utcOffset: Milliseconds): DayPattern;
   /** The probability of a theft per parking period. */
-  readonly theft: number;
-  readonly chances: EventChances;
+  readonly theftProbability: number;
+  readonly eventProbabilities: EventProbabilities;
   /** How many times faster than in reality the lock's battery is drained and charged. */
   readonly batterySpeedup: number;
 }
@@ -19,8 +19,8 @@ export interface Pace {
 export const EVERYDAY: Pace = {
   name: 'everyday',
   patternOf: (prng, utcOffset) => new CommuterWeek(prng, utcOffset),
-  theft: 0.004,
-  chances: { jostled: 0.15, outage: 0.03, modemReset: 0.01, reboot: 0.004, airplane: 0.004 },
+  theftProbability: 0.004,
+  eventProbabilities: { jostled: 0.15, outage: 0.03, modemReset: 0.01, reboot: 0.004, airplane: 0.004 },
   batterySpeedup: 1,
 };
 
@@ -30,8 +30,8 @@ export const LIVELY: Pace = {
   patternOf: (prng) => ({
     next: (fromMs) => ({ atMs: Math.round(fromMs + prng.between(Minutes(8), Minutes(40))), purpose: 'any' }),
   }),
-  theft: 0.12,
-  chances: { jostled: 0.3, outage: 0.08, modemReset: 0.06, reboot: 0.02, airplane: 0.03 },
+  theftProbability: 0.12,
+  eventProbabilities: { jostled: 0.3, outage: 0.08, modemReset: 0.06, reboot: 0.02, airplane: 0.03 },
   // A battery that lasts for months would never be seen to run low.
   batterySpeedup: 10,
 };

@@ -48,7 +48,7 @@ export interface InitialSettings {
 /** Ends of a path that are closer than this are the same place: a round trip. */
 const SAME_PLACE_METERS = 50;
 /** At this charge nobody forgets to charge: a phone can hardly open the lock any more. */
-const CHARGES_ALWAYS_PERCENT = 2;
+const ALWAYS_CHARGED_PERCENT = 2;
 
 export class PlannedWorld implements World {
   readonly initialState: InitialState;
@@ -65,11 +65,11 @@ export class PlannedWorld implements World {
   readonly #ebike: EbikeBattery | undefined;
   readonly #chargesBelowPercent: number;
   #events: WorldEvent[] = [];
-  #taken = 0;
+  #takenCount = 0;
   /** When the next of them is; −1 where it has to be looked up. It is read far more often than it changes. */
-  #plannedMs = -1;
+  #nextPlannedMs = -1;
   /** The end of what has been planned. */
-  #untilMs: number;
+  #plannedUntilMs: number;
   /** The routes of the current plan, and where the bicycle stood before them. */
   #routes: Route[] = [];
   #parked: Motion;
@@ -81,31 +81,31 @@ export class PlannedWorld implements World {
     this.#pace = pace;
     this.#pattern = pace.patternOf(prng.fork('pattern'), Minutes(city.utcOffsetMinutes));
     this.#receiver = new GpsReceiver(prng.fork('gps'), city);
-    const [home, work] = [somewhere(prng, city), somewhere(prng, city)];
+    const [home, work] = [randomPlace(prng, city), randomPlace(prng, city)];
     this.#home = path?.start ?? home;
     this.#work = path?.end ?? work;
     this.#ebike = prng.chance(0.4) ? new EbikeBattery(prng.fork('e-bike')) : undefined;
-    this.#chargesBelowPercent = prng.whole(4, 30);
+    this.#chargesBelowPercent = prng.integer(4, 30);
     this.#parked = { place: this.#home, speedMetersPerSecond: 0, directionDegrees: 0 };
-    const batteryPercent = script?.batteryPercent ?? initial?.batteryPercent ?? prng.whole(12, 100);
+    const batteryPercent = script?.batteryPercent ?? initial?.batteryPercent ?? prng.integer(12, 100);
     this.battery = new LockBattery({ startMs, percent: batteryPercent, speedup: pace.batterySpeedup });
-    this.#untilMs = startMs;
+    this.#plannedUntilMs = startMs;
     this.initialState = {
       lockState: 'locked',
       batteryPercent,
-      power: script?.power ?? initial?.power ?? somePower(prng),
+      power: script?.power ?? initial?.power ?? randomPower(prng),
       ebikeVolts: this.#ebike?.volts ?? null,
       tetherState: 'detached',
       covered: true,
       skyOpen: true,
     };
-    if (script !== undefined) this.#play(script);
+    if (script !== undefined) this.#playScript(script);
   }
 
   nextAtMs(): number {
-    if (this.#plannedMs < 0) this.#plannedMs = this.#nextPlanned()?.atMs ?? Number.POSITIVE_INFINITY;
+    if (this.#nextPlannedMs < 0) this.#nextPlannedMs = this.#nextPlanned()?.atMs ?? Number.POSITIVE_INFINITY;
     const batteryMs = this.battery.nextAtMs;
-    return this.#plannedMs <= batteryMs ? this.#plannedMs : batteryMs;
+    return this.#nextPlannedMs <= batteryMs ? this.#nextPlannedMs : batteryMs;
   }
 
   take(): WorldEvent | undefined {
@@ -113,8 +113,8 @@ export class PlannedWorld implements World {
     const batteryMs = this.battery.nextAtMs;
     if (planned === undefined || batteryMs < planned.atMs)
       return { atMs: batteryMs, change: { type: 'battery', percent: this.battery.take() } };
-    this.#taken += 1;
-    this.#plannedMs = -1;
+    this.#takenCount += 1;
+    this.#nextPlannedMs = -1;
     const { atMs, change } = planned;
     if (change.type === 'lock-state') this.battery.motorRan(atMs);
     if (change.type === 'battery') this.battery.set(change.percent, atMs);
@@ -142,26 +142,26 @@ export class PlannedWorld implements World {
   }
 
   #nextPlanned(): WorldEvent | undefined {
-    if (this.#taken >= this.#events.length) this.#plan();
-    return this.#events[this.#taken];
+    if (this.#takenCount >= this.#events.length) this.#plan();
+    return this.#events[this.#takenCount];
   }
 
   /** Plans until the end of the next ride. */
   #plan(): void {
-    const { chances, theft: theftChance } = this.#pace;
+    const { eventProbabilities, theftProbability: theftChance } = this.#pace;
     const prng = this.#prng;
     this.#startNextPlan();
-    const fromMs = this.#untilMs;
+    const fromMs = this.#plannedUntilMs;
     let departure = this.#pattern.next(fromMs);
     while (this.#isAlreadyThere(departure.purpose)) departure = this.#pattern.next(departure.atMs);
     let departMs = departure.atMs;
-    this.#add(parked(prng, fromMs, departMs, chances));
+    this.#addEpisode(parked(prng, fromMs, departMs, eventProbabilities));
     this.#planCharging(fromMs, departMs);
     if (prng.chance(theftChance)) {
       // The theft comes after all other events, and the owner finds the bicycle some time later.
       const to = placeAlong(this.#place(), prng.between(0, 360), prng.between(300, 3000));
       const episode = theft(prng, { city: this.#city, from: this.#place(), to, startMs: departMs });
-      this.#add(episode);
+      this.#addEpisode(episode);
       departMs = Math.round(episode.endMs + prng.between(Minutes(20), Hours(3)));
     }
     this.#ride(departMs, departure.purpose);
@@ -169,28 +169,28 @@ export class PlannedWorld implements World {
 
   /** Whether the bicycle is at the destination already. */
   #isAlreadyThere(purpose: TripPurpose): boolean {
-    if (this.#isRound()) return false;
+    if (this.#isRoundTrip()) return false;
     const place = this.#place();
-    return purpose === 'home' ? isSame(place, this.#home) : purpose === 'work' && isSame(place, this.#work);
+    return purpose === 'home' ? isSamePlace(place, this.#home) : purpose === 'work' && isSamePlace(place, this.#work);
   }
 
   /** Whether the user's own path ends where it starts. */
-  #isRound(): boolean {
+  #isRoundTrip(): boolean {
     return this.#path !== undefined && metersBetween(this.#path.start, this.#path.end) < SAME_PLACE_METERS;
   }
 
-  #play({ events, endsAfterMs }: DemoScript): void {
-    const startMs = this.#untilMs;
+  #playScript({ events, endsAfterMs }: DemoScript): void {
+    const startMs = this.#plannedUntilMs;
     for (const scene of events) {
       const atMs = startMs + scene.afterMs;
       if (scene.type === 'ride') this.#ride(atMs, 'any');
       else if (scene.type === 'theft') {
         const to = placeAlong(this.#place(), this.#prng.between(0, 360), 1200);
-        this.#add(theft(this.#prng, { city: this.#city, from: this.#place(), to, startMs: atMs }));
-      } else this.#push(atMs, scene.change);
+        this.#addEpisode(theft(this.#prng, { city: this.#city, from: this.#place(), to, startMs: atMs }));
+      } else this.#addEvent(atMs, scene.change);
     }
     this.#sort();
-    this.#untilMs = Math.max(this.#untilMs, startMs + endsAfterMs);
+    this.#plannedUntilMs = Math.max(this.#plannedUntilMs, startMs + endsAfterMs);
   }
 
   #ride(startMs: number, purpose: TripPurpose): void {
@@ -201,17 +201,17 @@ export class PlannedWorld implements World {
     );
     if (this.#ebike !== undefined && episode.route !== undefined) {
       this.#ebike.drainFor(episode.route.meters);
-      this.#push(episode.endMs, { type: 'ebike', volts: this.#ebike.volts });
+      this.#addEvent(episode.endMs, { type: 'ebike', volts: this.#ebike.volts });
     }
-    this.#add(episode);
+    this.#addEpisode(episode);
   }
 
   /** A route through the streets. */
   #routeThroughStreets(purpose: TripPurpose): RouteMaker {
     const [prng, city, from] = [this.#prng, this.#city, this.#place()];
     const isOut = purpose === 'out' || (purpose === 'any' && prng.chance(0.25));
-    const goesHome = purpose === 'home' || (purpose === 'any' && !isSame(from, this.#home));
-    const to = isOut ? somewhere(prng, city) : goesHome ? this.#home : this.#work;
+    const goesHome = purpose === 'home' || (purpose === 'any' && !isSamePlace(from, this.#home));
+    const to = isOut ? randomPlace(prng, city) : goesHome ? this.#home : this.#work;
     return (startMs, speedMetersPerSecond) => {
       return new StreetRoute(prng, { city, from, to, startMs, speedMetersPerSecond });
     };
@@ -220,8 +220,8 @@ export class PlannedWorld implements World {
   /** Along the user's own path, or through the streets to its start. */
   #routeAlongPath(purpose: TripPurpose): RouteMaker {
     const [path, from] = [this.#path, this.#place()];
-    const isBack = this.#isRound() ? purpose === 'home' : isSame(from, this.#work);
-    const isOnIt = isSame(from, this.#home) || isSame(from, this.#work);
+    const isBack = this.#isRoundTrip() ? purpose === 'home' : isSamePlace(from, this.#work);
+    const isOnIt = isSamePlace(from, this.#home) || isSamePlace(from, this.#work);
     if (path === undefined || !isOnIt) return this.#routeThroughStreets('home');
     return (startMs, speedMetersPerSecond) => path.ride({ startMs, speedMetersPerSecond, isBack });
   }
@@ -231,21 +231,21 @@ export class PlannedWorld implements World {
     this.#parked = this.#routes.at(-1)?.end ?? this.#parked;
     this.#routes = [];
     this.#events = [];
-    this.#taken = 0;
+    this.#takenCount = 0;
   }
 
   #place(): Place {
     return (this.#routes.at(-1)?.end ?? this.#parked).place;
   }
 
-  #add(episode: Episode): void {
+  #addEpisode(episode: Episode): void {
     this.#events.push(...episode.events);
     this.#sort();
     if (episode.route !== undefined) this.#routes.push(episode.route);
-    this.#untilMs = Math.max(this.#untilMs, episode.endMs);
+    this.#plannedUntilMs = Math.max(this.#plannedUntilMs, episode.endMs);
   }
 
-  #push(atMs: number, change: WorldChange): void {
+  #addEvent(atMs: number, change: WorldChange): void {
     this.#events.push({ atMs: Math.round(atMs), change });
   }
 
@@ -258,13 +258,13 @@ export class PlannedWorld implements World {
     // Always drawn, so that the state of the battery changes nothing else in this life.
     const forgets = this.#prng.chance(0.3);
     const { percent } = this.battery;
-    if (percent >= this.#chargesBelowPercent || (forgets && percent > CHARGES_ALWAYS_PERCENT)) return;
+    if (percent >= this.#chargesBelowPercent || (forgets && percent > ALWAYS_CHARGED_PERCENT)) return;
     const span = endMs - startMs;
     this.battery.chargeBetween(Math.round(startMs + span / 8), Math.round(endMs - Math.min(span / 8, Seconds(30))));
   }
 }
 
-function isSame(one: Place, other: Place): boolean {
+function isSamePlace(one: Place, other: Place): boolean {
   return one.eastMeters === other.eastMeters && one.northMeters === other.northMeters;
 }
 
@@ -273,13 +273,13 @@ function metersBetween(one: Place, other: Place): number {
   return Math.sqrt(east * east + north * north);
 }
 
-function somewhere(prng: Prng, city: City): Place {
+function randomPlace(prng: Prng, city: City): Place {
   const middle: Place = { eastMeters: 0, northMeters: 0 };
-  return placeAlong(middle, prng.between(0, 360), city.radiusMeters * Math.sqrt(prng.share()));
+  return placeAlong(middle, prng.between(0, 360), city.radiusMeters * Math.sqrt(prng.fraction()));
 }
 
 /** Most are in MID, some in HIGH, and a few lost ones in recovery. */
-function somePower(prng: Prng): PowerSettings {
+function randomPower(prng: Prng): PowerSettings {
   return {
     ...DEFAULT_POWER,
     mode: prng.chance(0.2) ? 'HIGH' : 'MID',

@@ -220,7 +220,7 @@ function nameOf(mac: string, boot: number, sequence: number, bytes: Buffer): str
 function mixed(random: Prng, fleet: readonly (readonly Made[])[]): Arrival[] {
   return fleet
     .flatMap((arrivals, lock) => {
-      const share = (): number => random.share();
+      const share = (): number => random.fraction();
       const places = arrivals.map(share).sort((one, other) => one - other);
       return arrivals.map((made, index) => ({ lock, made, place: places[index] as number }));
     })

@@ -89,7 +89,7 @@ class Watched {
         return link;
       },
       flash: new MemoryFlash(),
-      chance: 1,
+      jitterSeed: 1,
       diary: (_mac, _atMs, entry) => {
         this.entries.push(entry);
         this.#wake?.();
@@ -161,7 +161,13 @@ t.test('more locks than may connect at once: the others wait until a slot is fre
       if (left === 0) resolve();
     };
     const nothing = (): void => undefined;
-    const events = { failed: nothing, ended: nothing, acknowledged: nothing, command: nothing, unreadable: nothing };
+    const events = {
+      failed: nothing,
+      disconnected: nothing,
+      acknowledged: nothing,
+      command: nothing,
+      unreadable: nothing,
+    };
     const [open, openLast] = [mqttLinks(place, () => SECRET), mqttLinks(place, () => SECRET)];
     const links = [
       ...macs.map((mac) => open(mac, { ...events, connected })),
@@ -389,7 +395,7 @@ t.test('over TLS, with a certificate that is trusted and one that is not', async
       const link = open(BENCH_MAC, {
         connected: () => void link.close().then(() => resolve('connected')),
         failed: ({ message }) => resolve(message),
-        ended: () => resolve('ended'),
+        disconnected: () => resolve('ended'),
         acknowledged: () => undefined,
         command: () => undefined,
         unreadable: () => undefined,

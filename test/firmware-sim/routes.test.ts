@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { directionOf } from '../../firmware-sim/world/routes/angle.js';
 import { positionOf } from '../../firmware-sim/world/routes/city.js';
-import { MOST_ROUTE_BYTES, parseRouteFile, readRouteFile } from '../../firmware-sim/world/routes/route-file.js';
+import { MAX_ROUTE_FILE_BYTES, parseRouteFile, readRouteFile } from '../../firmware-sim/world/routes/route-file.js';
 import { WaypointPath } from '../../firmware-sim/world/routes/waypoint-route.js';
-import { MOST_WAYPOINTS, WaypointList } from '../../firmware-sim/world/routes/waypoints.js';
+import { MAX_WAYPOINTS, WaypointList } from '../../firmware-sim/world/routes/waypoints.js';
 import { LockgateError } from '../../proto/errors.js';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
 import { testGateway } from '../helpers/gateway/test-gateway.js';
@@ -170,7 +170,7 @@ t.test('a file: errors name it, and its size and number of points are limited', 
   t.equal((await readRouteFile(file)).points.length, 2);
   writeFileSync(file, track(at(1, 1), at(1, 400)));
   await t.rejects(readRouteFile(file), { code: 'input-route', message: new RegExp(`^${file}:5: lon is "400"`) });
-  writeFileSync(file, Buffer.alloc(MOST_ROUTE_BYTES + 1, '<'));
+  writeFileSync(file, Buffer.alloc(MAX_ROUTE_FILE_BYTES + 1, '<'));
   await t.rejects(readRouteFile(file), {
     code: 'input-file',
     message: /mine.gpx is too large: expected at most 33554432 bytes/,
@@ -178,8 +178,8 @@ t.test('a file: errors name it, and its size and number of points are limited', 
   await t.rejects(readRouteFile(join(folder, 'none')), { code: 'input-file', message: /can't be read/ });
   const list = new WaypointList('long');
   const add = (index: number) => list.add({ latitudeDegrees: 1, longitudeDegrees: index * 1e-6, atMs: null }, ':9');
-  for (let index = 0; index < MOST_WAYPOINTS; index++) add(index);
-  t.throws(() => add(MOST_WAYPOINTS), LockgateError);
+  for (let index = 0; index < MAX_WAYPOINTS; index++) add(index);
+  t.throws(() => add(MAX_WAYPOINTS), LockgateError);
 });
 
 /** Some corners near a city, 500 m or so from each other. */

@@ -160,7 +160,7 @@ function bench() {
     clock,
     world,
     openLink: gateway.open,
-    chance: 1,
+    jitterSeed: 1,
   });
   const reasons = (): string[] => sent.map(([, { body }]) => (body.kind === 'ack' ? 'ack' : body.reason));
   const tell = (text: string, atMs = clock.now()): void => {

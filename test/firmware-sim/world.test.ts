@@ -97,7 +97,7 @@ t.test('what a battery loses: by each cause, as computed by hand from its figure
   battery.motorRan(Seconds(80));
   battery.apply({ type: 'siren', durationMs: Seconds(10) }, Seconds(90));
   battery.apply({ type: 'tone', durationMs: Seconds(6) }, Seconds(95));
-  const used = battery.used(Hours(1));
+  const used = battery.usedMah(Hours(1));
   const expected = {
     idle: 0.05, // mA, for an hour
     selfDischarge: (2950 * 0.02) / (30.4375 * 24), // 2 % of 2,950 mAh in a month of 30.4375 days
@@ -144,7 +144,7 @@ t.test('the gauge: whole percents at the moment they are reached, down and up', 
   empty.apply({ type: 'gps-on' }, 0);
   t.equal(empty.take(), 1);
   t.equal(empty.nextAtMs, Number.POSITIVE_INFINITY, 'its protection holds it');
-  t.ok(empty.used(Days(30)).gps > 21_000 && empty.chargeMah > 29);
+  t.ok(empty.usedMah(Days(30)).gps > 21_000 && empty.chargeMah > 29);
 });
 
 t.test('the battery of an e-bike is drained by the distance, and charged before it is empty', async (t) => {
@@ -252,7 +252,7 @@ t.test('the consumption of a day, by mode and by cause', async (t) => {
   const perDay = (mix: string): number => {
     const run = new VirtualRun({ seed: 1, locks: 5, days: 20, startMs: RUN_STARTS_MS, mix: parseMix(mix) });
     run.advance(run.endMs);
-    const used = run.locks.map(({ battery }) => Object.values(battery?.used(run.endMs) ?? {}));
+    const used = run.locks.map(({ battery }) => Object.values(battery?.usedMah(run.endMs) ?? {}));
     return used.flat().reduce((sum, mah) => sum + mah, 0) / 5 / 20;
   };
   const [mid, high, recovery] = [perDay('mid'), perDay('high'), perDay('recovery')];

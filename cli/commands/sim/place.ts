@@ -2,7 +2,7 @@
 import { type City, cityAround } from '../../../firmware-sim/world/routes/city.js';
 import { readRouteFile } from '../../../firmware-sim/world/routes/route-file.js';
 import { WaypointPath } from '../../../firmware-sim/world/routes/waypoint-route.js';
-import { MOST_LATITUDE } from '../../../firmware-sim/world/routes/waypoints.js';
+import { MAX_LATITUDE_DEGREES } from '../../../firmware-sim/world/routes/waypoints.js';
 import { LockgateError } from '../../../proto/errors.js';
 
 /** City and path of a fleet; the defaults of a fleet where they are left out. */
@@ -29,8 +29,8 @@ export async function readPlace(route: string | undefined, around: string | unde
 function parseAround(text: string): City {
   const match = /^([+-]?\d+(?:\.\d+)?),([+-]?\d+(?:\.\d+)?)$/.exec(text.replaceAll(' ', ''));
   const [latitude, longitude] = [Number(match?.[1]), Number(match?.[2])];
-  if (Math.abs(latitude) <= MOST_LATITUDE && Math.abs(longitude) <= 180) return cityAround(latitude, longitude);
-  const expected = `LAT,LON in degrees such as 52.37,4.89, LAT from -${MOST_LATITUDE} to ${MOST_LATITUDE}`;
+  if (Math.abs(latitude) <= MAX_LATITUDE_DEGREES && Math.abs(longitude) <= 180) return cityAround(latitude, longitude);
+  const expected = `LAT,LON in degrees such as 52.37,4.89, LAT from -${MAX_LATITUDE_DEGREES} to ${MAX_LATITUDE_DEGREES}`;
   throw new LockgateError('input-around', `--around is ${JSON.stringify(text)}: expected ${expected}`);
 }
 

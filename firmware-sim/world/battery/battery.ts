@@ -21,13 +21,13 @@ export interface LockBatteryOptions {
 }
 
 const PERCENT_MAH = POWER_DRAW.capacity.value / 100;
-const MONTH: Milliseconds = Days(365.25 / 12);
-const SELF_DISCHARGE_MA = (PERCENT_MAH * POWER_DRAW.selfDischarge.value) / (MONTH / Hours(1));
-const ALWAYS_MA = POWER_DRAW.idle.value + SELF_DISCHARGE_MA;
+const MONTH_MS: Milliseconds = Days(365.25 / 12);
+const SELF_DISCHARGE_MA = (PERCENT_MAH * POWER_DRAW.selfDischarge.value) / (MONTH_MS / Hours(1));
+const IDLE_AND_SELF_DISCHARGE_MA = POWER_DRAW.idle.value + SELF_DISCHARGE_MA;
 /**
  * Below this charge the cell's own protection would switch off. The lock goes on working: no lock dies in this world.
  */
-const LEAST_PERCENT = 1;
+const MIN_PERCENT = 1;
 
 export class LockBattery {
   readonly #speedup: number;
@@ -71,7 +71,7 @@ export class LockBattery {
   }
 
   /** Consumption by cause from the start to `atMs`, in mAh of real time, whatever the speed-up. */
-  used(atMs: number): Readonly<Record<PowerCause, number>> {
+  usedMah(atMs: number): Readonly<Record<PowerCause, number>> {
     this.#advanceTo(atMs);
     return { ...this.#usedMah };
   }
@@ -168,8 +168,8 @@ export class LockBattery {
     if (this.#isModemOn) this.#usedMah.modem += POWER_DRAW.modem.value * hours;
     if (this.#isGpsOn) this.#usedMah.gps += POWER_DRAW.gps.value * hours;
     while (this.#atMs < atMs) {
-      const untilMs = Math.min(atMs, this.#steadyUntilMs(this.#atMs));
-      this.#flow((this.#flowMah(this.#atMs) * (untilMs - this.#atMs)) / Hours(1));
+      const untilMs = Math.min(atMs, this.#nextChargerChangeMs(this.#atMs));
+      this.#flow((this.#flowMa(this.#atMs) * (untilMs - this.#atMs)) / Hours(1));
       this.#atMs = untilMs;
     }
   }
@@ -179,15 +179,15 @@ export class LockBattery {
   }
 
   /** The flow per hour from this moment on, mAh; negative where it discharges. */
-  #flowMah(atMs: number): number {
+  #flowMa(atMs: number): number {
     const modem = this.#isModemOn ? POWER_DRAW.modem.value : 0;
     const gps = this.#isGpsOn ? POWER_DRAW.gps.value : 0;
     const isPlugged = atMs >= this.#pluggedFromMs && atMs < this.#pluggedUntilMs;
-    return ((isPlugged ? POWER_DRAW.charger.value : 0) - ALWAYS_MA - modem - gps) * this.#speedup;
+    return ((isPlugged ? POWER_DRAW.charger.value : 0) - IDLE_AND_SELF_DISCHARGE_MA - modem - gps) * this.#speedup;
   }
 
   /** The next time after `atMs` at which the charger is connected or disconnected. */
-  #steadyUntilMs(atMs: number): number {
+  #nextChargerChangeMs(atMs: number): number {
     if (atMs < this.#pluggedFromMs) return this.#pluggedFromMs;
     return atMs < this.#pluggedUntilMs ? this.#pluggedUntilMs : Number.POSITIVE_INFINITY;
   }
@@ -196,11 +196,11 @@ export class LockBattery {
     let atMs = this.#atMs;
     let charge = this.#chargeMah;
     for (;;) {
-      const flow = this.#flowMah(atMs);
-      const untilMs = this.#steadyUntilMs(atMs);
+      const flow = this.#flowMa(atMs);
+      const untilMs = this.#nextChargerChangeMs(atMs);
       const next = this.#percent + (flow > 0 ? 1 : -1);
       const leftMs = Math.max(0, ((next * PERCENT_MAH - charge) / flow) * Hours(1));
-      const isInRange = next >= LEAST_PERCENT && next <= 100;
+      const isInRange = next >= MIN_PERCENT && next <= 100;
       if (isInRange && atMs + leftMs <= untilMs) {
         this.#nextAtMs = Math.max(Math.ceil(atMs + leftMs), this.#lastEffectMs);
         this.#nextPercent = next;
@@ -217,5 +217,5 @@ export class LockBattery {
 /** The charge after a flow in or, negative, out, kept between the cell's capacity and its protection. */
 function clampedCharge(chargeMah: number, flowedMah: number): number {
   const after = Math.min(chargeMah + flowedMah, POWER_DRAW.capacity.value);
-  return Math.max(after, Math.min(chargeMah, LEAST_PERCENT * PERCENT_MAH));
+  return Math.max(after, Math.min(chargeMah, MIN_PERCENT * PERCENT_MAH));
 }

@@ -9,25 +9,25 @@ const WH_PER_KM = [6, 12] as const;
 const EMPTY_VOLTS = 30;
 const FULL_VOLTS = 42;
 /** Below this share it is charged before the next ride. */
-const CHARGED_BELOW = 0.25;
+const RECHARGE_BELOW = 0.25;
 
 export class EbikeBattery {
   readonly #whPerKm: number;
-  #share: number;
+  #charge: number;
 
   constructor(prng: Prng) {
-    this.#share = prng.between(0.4, 1);
+    this.#charge = prng.between(0.4, 1);
     this.#whPerKm = prng.between(...WH_PER_KM);
   }
 
   /** Its open-circuit voltage, to a tenth of a volt. */
   get volts(): number {
-    return Math.round((EMPTY_VOLTS + (FULL_VOLTS - EMPTY_VOLTS) * this.#share) * 10) / 10;
+    return Math.round((EMPTY_VOLTS + (FULL_VOLTS - EMPTY_VOLTS) * this.#charge) * 10) / 10;
   }
 
   /** Drains it for a ride of this distance; what exceeds the charge is ridden without the motor. */
   drainFor(meters: number): void {
-    if (this.#share < CHARGED_BELOW) this.#share = 1;
-    this.#share = Math.max(0, this.#share - ((meters / 1000) * this.#whPerKm) / CAPACITY_WH);
+    if (this.#charge < RECHARGE_BELOW) this.#charge = 1;
+    this.#charge = Math.max(0, this.#charge - ((meters / 1000) * this.#whPerKm) / CAPACITY_WH);
   }
 }

@@ -8,12 +8,12 @@ const RADIANS_PER_DEGREE = Math.PI / 180;
 
 /** The sine of an angle in degrees. */
 export function sineOf(degrees: number): number {
-  return turned(degrees, 0);
+  return sineAfterQuarterTurns(degrees, 0);
 }
 
 /** The cosine of an angle in degrees. */
 export function cosineOf(degrees: number): number {
-  return turned(degrees, 1);
+  return sineAfterQuarterTurns(degrees, 1);
 }
 
 /** The direction of an offset in metres east and north: degrees clockwise from north, [0, 360). */
@@ -44,11 +44,11 @@ function arcTangent(tangent: number): number {
 const TANGENT_OF_22_5 = 0.41421356237309503;
 
 /** The sine of an angle plus so many quarter turns, computed from the nearest quarter turn, at most 45° away. */
-function turned(degrees: number, quartersMore: number): number {
+function sineAfterQuarterTurns(degrees: number, extraQuarters: number): number {
   const within = degrees % 360;
   const quarters = Math.round(within / 90);
   const rest = (within - quarters * 90) * RADIANS_PER_DEGREE;
-  const quadrant = (quarters + quartersMore) & 3;
+  const quadrant = (quarters + extraQuarters) & 3;
   const value = (quadrant & 1) === 0 ? smallSine(rest) : smallCosine(rest);
   return quadrant >= 2 ? -value : value;
 }

@@ -7,7 +7,7 @@ export interface City {
   readonly latitudeDegrees: number;
   readonly longitudeDegrees: number;
   /** By how much the street grid is rotated against north, degrees clockwise. */
-  readonly turnedDegrees: number;
+  readonly gridRotationDegrees: number;
   /** From the middle to the outskirts. */
   readonly radiusMeters: number;
   /** The offset of local clocks from UTC. There is no daylight saving time, so that a seed depends on no law. */
@@ -18,7 +18,7 @@ export interface City {
 export const AMSTERDAM: City = Object.freeze({
   latitudeDegrees: 52.3702,
   longitudeDegrees: 4.8952,
-  turnedDegrees: 24,
+  gridRotationDegrees: 24,
   radiusMeters: 2500,
   utcOffsetMinutes: 60,
 });

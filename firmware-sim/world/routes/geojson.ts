@@ -2,7 +2,7 @@
  * Reads GeoJSON (RFC 7946): the points of its lines, one after another. Each point is [longitude, latitude]; the format
  * has no times. Other geometries are ignored.
  */
-import { jsonFault } from './json-fault.js';
+import { findJsonError } from './json-error.js';
 import { WaypointList, type Waypoints } from './waypoints.js';
 
 const EXPECTED = 'a LineString or MultiLineString with at least two points, or Features of them';
@@ -19,8 +19,8 @@ export function parseGeoJson(text: string, name: string): Waypoints {
   try {
     json = JSON.parse(text);
   } catch {
-    const { line, expected } = jsonFault(text);
-    throw points.bad(`:${line}`, 'this is not JSON', expected);
+    const { line, expected } = findJsonError(text);
+    throw points.errorAt(`:${line}`, 'this is not JSON', expected);
   }
   new GeoJsonReader(points).object(json, '');
   return points.finish('', EXPECTED);
@@ -58,8 +58,8 @@ class GeoJsonReader {
       this.#list(coordinates, `${at}/coordinates`).forEach((line, index) => {
         this.#line(line, `${at}/coordinates/${index}`);
       });
-    else if (!OTHERS.has(String(type)))
-      throw this.#points.bad(where(`${at}/type`), `the type is ${JSON.stringify(type) ?? 'missing'}`, EXPECTED);
+    else if (!IGNORED_GEOMETRIES.has(String(type)))
+      throw this.#points.errorAt(where(`${at}/type`), `the type is ${JSON.stringify(type) ?? 'missing'}`, EXPECTED);
   }
 
   #line(json: unknown, at: string): void {
@@ -67,24 +67,24 @@ class GeoJsonReader {
       const pointer = `${at}/${index}`;
       const [longitudeDegrees, latitudeDegrees] = this.#list(point, pointer);
       if (typeof longitudeDegrees !== 'number' || typeof latitudeDegrees !== 'number')
-        throw this.#points.bad(where(pointer), 'this is not a point', '[longitude, latitude] in degrees');
+        throw this.#points.errorAt(where(pointer), 'this is not a point', '[longitude, latitude] in degrees');
       this.#points.add({ latitudeDegrees, longitudeDegrees, atMs: null }, where(pointer));
     });
   }
 
   #members(json: unknown, at: string): Readonly<Record<string, unknown>> {
     if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json as Record<string, unknown>;
-    throw this.#points.bad(where(at), 'this is not an object', 'a GeoJSON object with a type');
+    throw this.#points.errorAt(where(at), 'this is not an object', 'a GeoJSON object with a type');
   }
 
   #list(json: unknown, at: string): readonly unknown[] {
     if (Array.isArray(json)) return json;
-    throw this.#points.bad(where(at), 'this is not a list', 'a list in square brackets');
+    throw this.#points.errorAt(where(at), 'this is not a list', 'a list in square brackets');
   }
 }
 
 /** Geometries that a map may have besides lines. */
-const OTHERS = new Set(['Point', 'MultiPoint', 'Polygon', 'MultiPolygon', 'GeometryCollection']);
+const IGNORED_GEOMETRIES = new Set(['Point', 'MultiPoint', 'Polygon', 'MultiPolygon', 'GeometryCollection']);
 
 function where(pointer: string): string {
   return pointer === '' ? '' : `: ${pointer}`;

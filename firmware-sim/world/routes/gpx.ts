@@ -9,9 +9,9 @@ import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { type Waypoint, WaypointList, type Waypoints } from './waypoints.js';
 
 /** The deepest nesting of elements. A track point is at depth four. */
-const MOST_DEPTH = 64;
+const MAX_DEPTH = 64;
 /** Longer than any date is. */
-const MOST_TIME_LETTERS = 64;
+const MAX_TIME_CHARACTERS = 64;
 const EXPECTED = 'a track (trk) or route (rte) with at least two points (trkpt, rtept)';
 
 /** The point whose element is open. */
@@ -33,7 +33,7 @@ class GpxReader {
   readonly #tracks: WaypointList;
   readonly #routes: WaypointList;
   /** The names of the open elements, without the file's own prefix. */
-  readonly #open: string[] = [];
+  readonly #openElements: string[] = [];
   #prefix = '';
   #tagLine = 1;
   #point: OpenPoint | undefined;
@@ -46,19 +46,19 @@ class GpxReader {
     this.#routes = new WaypointList(name);
     const parser = this.#parser;
     parser.on('error', (error) => {
-      throw this.#bad(`this is not XML (${error.message.replace(/^\d+:\d+: /, '')})`, 'a GPX file');
+      throw this.#errorAt(`this is not XML (${error.message.replace(/^\d+:\d+: /, '')})`, 'a GPX file');
     });
     parser.on('doctype', () => {
-      throw this.#bad('the file has a document type', 'GPX, which has none (and no entities of its own)');
+      throw this.#errorAt('the file has a document type', 'GPX, which has none (and no entities of its own)');
     });
     parser.on('opentagstart', () => {
       // The character after the name has been read, and may have ended the line.
       this.#tagLine = parser.column === 0 ? parser.line - 1 : parser.line;
     });
-    parser.on('opentag', (tag) => this.#opens(tag));
-    parser.on('closetag', () => this.#closes());
-    parser.on('text', (more) => this.#reads(more));
-    parser.on('cdata', (more) => this.#reads(more));
+    parser.on('opentag', (tag) => this.#onOpenTag(tag));
+    parser.on('closetag', () => this.#onCloseTag());
+    parser.on('text', (more) => this.#onText(more));
+    parser.on('cdata', (more) => this.#onText(more));
   }
 
   read(text: string): Waypoints {
@@ -69,19 +69,19 @@ class GpxReader {
     return points.finish(`:${lastLine}`, EXPECTED);
   }
 
-  #opens({ name, attributes }: SaxesTagPlain): void {
-    if (this.#open.length === 0) this.#begins(name);
-    if (this.#open.length >= MOST_DEPTH)
-      throw this.#bad('elements are nested too deeply', `at most ${MOST_DEPTH} levels`);
+  #onOpenTag({ name, attributes }: SaxesTagPlain): void {
+    if (this.#openElements.length === 0) this.#checkRootElement(name);
+    if (this.#openElements.length >= MAX_DEPTH)
+      throw this.#errorAt('elements are nested too deeply', `at most ${MAX_DEPTH} levels`);
     // An element with another prefix is an extension, whatever its name.
-    const own = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : `?${name}`;
-    this.#open.push(own);
-    if (own === 'trkpt' || own === 'rtept') this.#point = this.#pointOf(own, attributes);
+    const localName = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : `?${name}`;
+    this.#openElements.push(localName);
+    if (localName === 'trkpt' || localName === 'rtept') this.#point = this.#pointOf(localName, attributes);
     else if (this.#isTime()) this.#time = '';
   }
 
-  #begins(name: string): void {
-    if (name !== 'gpx' && !name.endsWith(':gpx')) throw this.#bad(`the file is <${name}>`, '<gpx>');
+  #checkRootElement(name: string): void {
+    if (name !== 'gpx' && !name.endsWith(':gpx')) throw this.#errorAt(`the file is <${name}>`, '<gpx>');
     this.#prefix = name.slice(0, -'gpx'.length);
   }
 
@@ -91,7 +91,7 @@ class GpxReader {
       const value = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
       if (Math.abs(value) <= most) return value;
       const what = attributes[name] === undefined ? `<${kind}> has no ${name}` : `${name} is ${JSON.stringify(text)}`;
-      throw this.#bad(what, `degrees from -${most} to ${most}`);
+      throw this.#errorAt(what, `degrees from -${most} to ${most}`);
     };
     const [latitudeDegrees, longitudeDegrees] = [degrees('lat', 90), degrees('lon', 180)];
     return { kind, line: this.#tagLine, latitudeDegrees, longitudeDegrees, atMs: null };
@@ -99,23 +99,27 @@ class GpxReader {
 
   /** Whether the innermost open element is the time of a point, and not that of the file or of an extension. */
   #isTime(): boolean {
-    return this.#point !== undefined && this.#open.at(-1) === 'time' && this.#open.at(-2) === this.#point.kind;
+    return (
+      this.#point !== undefined &&
+      this.#openElements.at(-1) === 'time' &&
+      this.#openElements.at(-2) === this.#point.kind
+    );
   }
 
-  #reads(more: string): void {
+  #onText(more: string): void {
     if (!this.#isTime()) return;
-    this.#time = (this.#time + more).slice(0, MOST_TIME_LETTERS);
+    this.#time = (this.#time + more).slice(0, MAX_TIME_CHARACTERS);
   }
 
-  #closes(): void {
+  #onCloseTag(): void {
     const point = this.#point;
     if (point !== undefined && this.#isTime()) {
       point.atMs = this.#timeOf(this.#time.trim());
-    } else if (point !== undefined && this.#open.at(-1) === point.kind) {
-      this.#take(point);
+    } else if (point !== undefined && this.#openElements.at(-1) === point.kind) {
+      this.#addPoint(point);
       this.#point = undefined;
     }
-    this.#open.pop();
+    this.#openElements.pop();
   }
 
   /** A time without a zone is in UTC, as GPX specifies. */
@@ -123,17 +127,17 @@ class GpxReader {
     const atMs = parseDate(/[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
     if (!Number.isNaN(atMs)) return atMs;
     this.#tagLine = this.#parser.line;
-    throw this.#bad(`the time is ${JSON.stringify(text)}`, DATE_EXPECTED);
+    throw this.#errorAt(`the time is ${JSON.stringify(text)}`, DATE_EXPECTED);
   }
 
-  #take({ kind, line, latitudeDegrees, longitudeDegrees, atMs }: OpenPoint): void {
+  #addPoint({ kind, line, latitudeDegrees, longitudeDegrees, atMs }: OpenPoint): void {
     const point: Waypoint = { latitudeDegrees, longitudeDegrees, atMs };
     if (kind === 'trkpt') this.#hasTracks = true;
     (kind === 'trkpt' ? this.#tracks : this.#routes).add(point, `:${line}`);
   }
 
-  #bad(what: string, expected: string): Error {
+  #errorAt(what: string, expected: string): Error {
     const line = what.startsWith('this is not XML') ? this.#parser.line : this.#tagLine;
-    return this.#tracks.bad(`:${line}`, what, expected);
+    return this.#tracks.errorAt(`:${line}`, what, expected);
   }
 }

@@ -11,9 +11,9 @@ import { WaypointPath } from './waypoint-route.js';
 import type { Waypoints } from './waypoints.js';
 
 /** A track point with all the extensions of a sports watch has some 300 bytes; few tracks have over 36,000 points. */
-export const MOST_ROUTE_BYTES = 32 * 1024 * 1024;
+export const MAX_ROUTE_FILE_BYTES = 32 * 1024 * 1024;
 /** Farther than this from the middle of a city, metres on its plane are no longer metres on the Earth. */
-export const FARTHEST_METERS = 100_000;
+export const MAX_METERS_FROM_CITY = 100_000;
 
 const EXPECTED = 'a GPX file, or GeoJSON with a line';
 
@@ -23,7 +23,7 @@ const EXPECTED = 'a GPX file, or GeoJSON with a line';
  * @throws LockgateError `input-file` for a file that can't be read or is too large, `input-route` for its content
  */
 export async function readRouteFile(path: string): Promise<Waypoints> {
-  return parseRouteFile(await readTextFile(path, MOST_ROUTE_BYTES), path);
+  return parseRouteFile(await readTextFile(path, MAX_ROUTE_FILE_BYTES), path);
 }
 
 /**
@@ -34,7 +34,7 @@ export async function readRouteFile(path: string): Promise<Waypoints> {
 export async function readRouteInCity(file: string, city: City, name = file): Promise<WaypointPath> {
   const path = new WaypointPath(await readRouteFile(file), city);
   const { eastMeters, northMeters } = path.start;
-  if (Math.abs(eastMeters) <= FARTHEST_METERS && Math.abs(northMeters) <= FARTHEST_METERS) return path;
+  if (Math.abs(eastMeters) <= MAX_METERS_FROM_CITY && Math.abs(northMeters) <= MAX_METERS_FROM_CITY) return path;
   const far = `${name} begins far away: expected within 100 km of the middle of the city`;
   throw new LockgateError('input-route', far);
 }

@@ -18,7 +18,7 @@ export interface StreetRouteOptions {
 }
 
 /** More corners than a route through a city has. Past them the rest is one straight leg. */
-const MOST_CORNERS = 120;
+const MAX_CORNERS = 120;
 const BLOCK_METERS = [60, 220] as const;
 
 /** The direction of a street with its sine and cosine, so that they are not computed again at each corner. */
@@ -30,13 +30,13 @@ interface Heading {
 }
 
 /**
- * A leg is a straight segment or a stop. All legs of a route are in one list of numbers, {@link LEG_NUMBERS} for each:
+ * A leg is a straight segment or a stop. All legs of a route are in one list of numbers, {@link NUMBERS_PER_LEG} for each:
  * when and where it starts, its speed, and the index of its heading (for a stop, that of the leg before). A route lives
  * as long as its bicycle is parked at the end; with an object for each leg, garbage collection would dominate a large
  * fleet.
  */
-const LEG = { startMs: 0, east: 1, north: 2, speed: 3, heading: 4 } as const;
-const LEG_NUMBERS = 5;
+const LEG_OFFSET = { startMs: 0, east: 1, north: 2, speed: 3, heading: 4 } as const;
+const NUMBERS_PER_LEG = 5;
 
 /** A route from one place to another along the city's streets. */
 export class StreetRoute implements Route {
@@ -55,7 +55,7 @@ export class StreetRoute implements Route {
     this.startMs = options.startMs;
     this.endMs = endMs;
     this.meters = meters;
-    const directionDegrees = headings[legs.at(LEG.heading - LEG_NUMBERS) ?? 0]?.directionDegrees ?? 0;
+    const directionDegrees = headings[legs.at(LEG_OFFSET.heading - NUMBERS_PER_LEG) ?? 0]?.directionDegrees ?? 0;
     this.end = {
       place: options.to,
       speedMetersPerSecond: 0,
@@ -66,13 +66,13 @@ export class StreetRoute implements Route {
   at(atMs: number): Motion {
     if (this.#legs.length === 0 || atMs >= this.endMs) return this.end;
     const leg = this.#legAt(atMs);
-    const speedMetersPerSecond = this.#of(leg, LEG.speed);
-    const meters = (speedMetersPerSecond * Math.max(0, atMs - this.#of(leg, LEG.startMs))) / 1000;
-    const heading = this.#headings[this.#of(leg, LEG.heading)] as Heading;
+    const speedMetersPerSecond = this.#legValue(leg, LEG_OFFSET.speed);
+    const meters = (speedMetersPerSecond * Math.max(0, atMs - this.#legValue(leg, LEG_OFFSET.startMs))) / 1000;
+    const heading = this.#headings[this.#legValue(leg, LEG_OFFSET.heading)] as Heading;
     return {
       place: {
-        eastMeters: this.#of(leg, LEG.east) + heading.east * meters,
-        northMeters: this.#of(leg, LEG.north) + heading.north * meters,
+        eastMeters: this.#legValue(leg, LEG_OFFSET.east) + heading.east * meters,
+        northMeters: this.#legValue(leg, LEG_OFFSET.north) + heading.north * meters,
       },
       speedMetersPerSecond,
       directionDegrees: heading.directionDegrees,
@@ -81,27 +81,27 @@ export class StreetRoute implements Route {
 
   stops(atLeastMs: number): Stop[] {
     const stops: Stop[] = [];
-    const count = this.#legs.length / LEG_NUMBERS;
+    const count = this.#legs.length / NUMBERS_PER_LEG;
     for (let leg = 0; leg < count; leg++) {
-      if (this.#of(leg, LEG.speed) !== 0) continue;
-      const startMs = this.#of(leg, LEG.startMs);
-      const endMs = leg + 1 < count ? this.#of(leg + 1, LEG.startMs) : this.endMs;
+      if (this.#legValue(leg, LEG_OFFSET.speed) !== 0) continue;
+      const startMs = this.#legValue(leg, LEG_OFFSET.startMs);
+      const endMs = leg + 1 < count ? this.#legValue(leg + 1, LEG_OFFSET.startMs) : this.endMs;
       if (endMs - startMs >= atLeastMs) stops.push({ startMs, endMs });
     }
     return stops;
   }
 
-  #of(leg: number, member: number): number {
-    return this.#legs[leg * LEG_NUMBERS + member] ?? 0;
+  #legValue(leg: number, member: number): number {
+    return this.#legs[leg * NUMBERS_PER_LEG + member] ?? 0;
   }
 
   /** The last leg that starts at or before `atMs`, by binary search. */
   #legAt(atMs: number): number {
     let low = 0;
-    let high = this.#legs.length / LEG_NUMBERS - 1;
+    let high = this.#legs.length / NUMBERS_PER_LEG - 1;
     while (low < high) {
       const middle = (low + high + 1) >>> 1;
-      if (this.#of(middle, LEG.startMs) <= atMs) low = middle;
+      if (this.#legValue(middle, LEG_OFFSET.startMs) <= atMs) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -109,9 +109,9 @@ export class StreetRoute implements Route {
 }
 
 /** Along the streets and across, forward (0 and 1) and back (2 and 3). */
-function headingsOf({ turnedDegrees }: City): Heading[] {
+function headingsOf({ gridRotationDegrees }: City): Heading[] {
   return [0, 90, 180, 270].map((more) => {
-    const directionDegrees = (turnedDegrees + more + 360) % 360;
+    const directionDegrees = (gridRotationDegrees + more + 360) % 360;
     return { directionDegrees, east: sineOf(directionDegrees), north: cosineOf(directionDegrees) };
   });
 }
@@ -126,9 +126,9 @@ function legsOf(
   const acrossStreets = headings[1] as Heading;
   let { eastMeters: east, northMeters: north } = options.from;
   let atMs = options.startMs;
-  let ridden = 0;
+  let riddenMeters = 0;
   const legs: number[] = [];
-  for (let corner = 0; corner < MOST_CORNERS; corner++) {
+  for (let corner = 0; corner < MAX_CORNERS; corner++) {
     const toEast = to.eastMeters - east;
     const toNorth = to.northMeters - north;
     const along = toEast * alongStreets.east + toNorth * alongStreets.north;
@@ -136,23 +136,23 @@ function legsOf(
     if (Math.abs(along) < 1 && Math.abs(across) < 1) break;
     // Towards the destination, mostly along the longer side; sometimes a detour around a block.
     const isAlong = prng.chance(Math.abs(along) / (Math.abs(along) + Math.abs(across)));
-    const isDetour = corner < MOST_CORNERS / 4 && prng.chance(0.08);
-    const left = isAlong ? along : across;
+    const isDetour = corner < MAX_CORNERS / 4 && prng.chance(0.08);
+    const remaining = isAlong ? along : across;
     const block = prng.between(...BLOCK_METERS);
-    const meters = Math.max(isDetour ? block : Math.min(Math.abs(left), block), 1);
-    const isBack = left < 0 !== isDetour;
+    const meters = Math.max(isDetour ? block : Math.min(Math.abs(remaining), block), 1);
+    const isBack = remaining < 0 !== isDetour;
     const speedMetersPerSecond = options.speedMetersPerSecond * prng.between(0.8, 1.2);
-    const which = (isAlong ? 0 : 1) + (isBack ? 2 : 0);
-    const heading = headings[which] as Heading;
-    legs.push(atMs, east, north, speedMetersPerSecond, which);
+    const headingIndex = (isAlong ? 0 : 1) + (isBack ? 2 : 0);
+    const heading = headings[headingIndex] as Heading;
+    legs.push(atMs, east, north, speedMetersPerSecond, headingIndex);
     east += heading.east * meters;
     north += heading.north * meters;
-    ridden += meters;
+    riddenMeters += meters;
     atMs += Math.max(1, Math.round((meters / speedMetersPerSecond) * 1000));
     if (prng.chance(0.12) && hasStops) {
-      legs.push(atMs, east, north, 0, which);
+      legs.push(atMs, east, north, 0, headingIndex);
       atMs += Math.round(prng.between(Seconds(5), Seconds(45)));
     }
   }
-  return { legs, endMs: atMs, meters: ridden };
+  return { legs, endMs: atMs, meters: riddenMeters };
 }

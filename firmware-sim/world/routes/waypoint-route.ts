@@ -9,7 +9,7 @@ import type { Motion, Route, Stop } from './route.js';
 import type { Waypoints } from './waypoints.js';
 
 /** Slower than anybody rides or walks: the drift of a receiver that stands still. */
-const STANDING_METERS_PER_SECOND = 0.4;
+const STANDSTILL_METERS_PER_SECOND = 0.4;
 
 export interface WaypointRide {
   readonly startMs: number;
@@ -30,7 +30,7 @@ export class WaypointPath {
   readonly #east: Float64Array;
   readonly #north: Float64Array;
   /** The progress at each point: ms since the first point where there are times, otherwise metres. */
-  readonly #marks: Float64Array;
+  readonly #progress: Float64Array;
   /**
    * Direction and length of the segment that starts at each point. One without length keeps the direction before it.
    */
@@ -63,7 +63,9 @@ export class WaypointPath {
       this.#directions[index] = east === 0 && north === 0 ? before : directionOf(east, north);
     }
     this.meters = along.at(-1) ?? 0;
-    this.#marks = waypoints.isTimed ? Float64Array.from(points, ({ atMs }) => (atMs ?? 0) - (first.atMs ?? 0)) : along;
+    this.#progress = waypoints.isTimed
+      ? Float64Array.from(points, ({ atMs }) => (atMs ?? 0) - (first.atMs ?? 0))
+      : along;
     this.start = this.#placeAt(0, 0);
     this.end = this.#placeAt(count - 1, 0);
   }
@@ -74,19 +76,19 @@ export class WaypointPath {
   }
 
   /** The duration of a ride. */
-  lasts(speedMetersPerSecond: number): Milliseconds {
-    const mark = this.#marks.at(-1) ?? 0;
+  durationMs(speedMetersPerSecond: number): Milliseconds {
+    const mark = this.#progress.at(-1) ?? 0;
     return this.isTimed ? mark : (mark / speedMetersPerSecond) * 1000;
   }
 
   /** The motion `elapsed` ms after the start. */
   at(elapsed: Milliseconds, speedMetersPerSecond: number, isBack: boolean): Motion {
-    const whole = this.#marks.at(-1) ?? 0;
-    const ridden = Math.min(whole, Math.max(0, this.isTimed ? elapsed : (elapsed * speedMetersPerSecond) / 1000));
-    const mark = isBack ? whole - ridden : ridden;
+    const total = this.#progress.at(-1) ?? 0;
+    const ridden = Math.min(total, Math.max(0, this.isTimed ? elapsed : (elapsed * speedMetersPerSecond) / 1000));
+    const mark = isBack ? total - ridden : ridden;
     const segment = this.#segmentAt(mark);
-    const from = this.#marks[segment] as number;
-    const span = (this.#marks[segment + 1] as number) - from;
+    const from = this.#progress[segment] as number;
+    const span = (this.#progress[segment + 1] as number) - from;
     const speed = this.isTimed ? this.#speedOf(segment) : speedMetersPerSecond;
     const direction = this.#directions[segment] as number;
     return {
@@ -100,9 +102,9 @@ export class WaypointPath {
   stops(): Stop[] {
     const stops: { startMs: number; endMs: number }[] = [];
     if (!this.isTimed) return stops;
-    for (let segment = 0; segment + 1 < this.#marks.length; segment++) {
-      if (this.#speedOf(segment) >= STANDING_METERS_PER_SECOND) continue;
-      const [startMs, endMs] = [this.#marks[segment] as number, this.#marks[segment + 1] as number];
+    for (let segment = 0; segment + 1 < this.#progress.length; segment++) {
+      if (this.#speedOf(segment) >= STANDSTILL_METERS_PER_SECOND) continue;
+      const [startMs, endMs] = [this.#progress[segment] as number, this.#progress[segment + 1] as number];
       const before = stops.at(-1);
       if (before?.endMs === startMs) before.endMs = endMs;
       else stops.push({ startMs, endMs });
@@ -112,7 +114,7 @@ export class WaypointPath {
 
   /** The recorded speed of a segment. */
   #speedOf(segment: number): number {
-    const span = (this.#marks[segment + 1] as number) - (this.#marks[segment] as number);
+    const span = (this.#progress[segment + 1] as number) - (this.#progress[segment] as number);
     return ((this.#lengths[segment] as number) / span) * 1000;
   }
 
@@ -127,10 +129,10 @@ export class WaypointPath {
   /** The last segment that starts at or before `mark`, by binary search. */
   #segmentAt(mark: number): number {
     let low = 0;
-    let high = this.#marks.length - 2;
+    let high = this.#progress.length - 2;
     while (low < high) {
       const middle = (low + high + 1) >>> 1;
-      if ((this.#marks[middle] as number) <= mark) low = middle;
+      if ((this.#progress[middle] as number) <= mark) low = middle;
       else high = middle - 1;
     }
     return low;
@@ -153,7 +155,7 @@ class WaypointRoute implements Route {
     this.#isBack = isBack;
     this.startMs = startMs;
     this.meters = path.meters;
-    this.endMs = startMs + Math.max(1, Math.round(path.lasts(speedMetersPerSecond)));
+    this.endMs = startMs + Math.max(1, Math.round(path.durationMs(speedMetersPerSecond)));
     const { directionDegrees } = path.at(this.endMs - startMs, speedMetersPerSecond, isBack);
     this.end = { place: isBack ? path.start : path.end, speedMetersPerSecond: 0, directionDegrees };
   }
@@ -164,10 +166,10 @@ class WaypointRoute implements Route {
   }
 
   stops(atLeastMs: number): Stop[] {
-    const lasts = this.#path.lasts(this.#speed);
+    const durationMs = this.#path.durationMs(this.#speed);
     const there = this.#path.stops().filter(({ startMs, endMs }) => endMs - startMs >= atLeastMs);
     const ordered = this.#isBack
-      ? there.reverse().map(({ startMs, endMs }) => ({ startMs: lasts - endMs, endMs: lasts - startMs }))
+      ? there.reverse().map(({ startMs, endMs }) => ({ startMs: durationMs - endMs, endMs: durationMs - startMs }))
       : there;
     return ordered.map(({ startMs, endMs }) => ({ startMs: this.startMs + startMs, endMs: this.startMs + endMs }));
   }

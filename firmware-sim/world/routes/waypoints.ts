@@ -23,13 +23,13 @@ export interface Waypoints {
 }
 
 /** More than a recording of two days with a point each second. */
-export const MOST_WAYPOINTS = 200_000;
+export const MAX_WAYPOINTS = 200_000;
 /** More than anybody rides a bicycle at a stretch. */
-const MOST_METERS = 500_000;
+const MAX_ROUTE_METERS = 500_000;
 /** A ride belongs to one day's pattern. */
-const MOST_DURATION: Milliseconds = Hours(24);
+const MAX_RIDE_MS: Milliseconds = Hours(24);
 /** Nearer to a pole, the plane of a city is too distorted. */
-export const MOST_LATITUDE = 85;
+export const MAX_LATITUDE_DEGREES = 85;
 
 /** Collects the points of one file, in order. */
 export class WaypointList {
@@ -49,30 +49,34 @@ export class WaypointList {
    */
   add(point: Waypoint, where: string): void {
     const { latitudeDegrees, longitudeDegrees, atMs } = point;
-    if (!(Math.abs(latitudeDegrees) <= MOST_LATITUDE))
-      throw this.bad(where, `the latitude is ${latitudeDegrees}`, `degrees from -${MOST_LATITUDE} to ${MOST_LATITUDE}`);
+    if (!(Math.abs(latitudeDegrees) <= MAX_LATITUDE_DEGREES))
+      throw this.errorAt(
+        where,
+        `the latitude is ${latitudeDegrees}`,
+        `degrees from -${MAX_LATITUDE_DEGREES} to ${MAX_LATITUDE_DEGREES}`,
+      );
     if (!(Math.abs(longitudeDegrees) <= 180))
-      throw this.bad(where, `the longitude is ${longitudeDegrees}`, 'degrees from -180 to 180');
+      throw this.errorAt(where, `the longitude is ${longitudeDegrees}`, 'degrees from -180 to 180');
     const before = this.#points.at(-1);
     if (before !== undefined && (before.atMs === null) !== (atMs === null)) {
       const which = atMs === null ? 'no time, and those before have one' : 'a time, and those before have none';
-      throw this.bad(where, `this point has ${which}`, 'a time in every point or in none');
+      throw this.errorAt(where, `this point has ${which}`, 'a time in every point or in none');
     }
     if (before !== undefined && before.atMs !== null && atMs !== null && atMs < before.atMs)
-      throw this.bad(where, 'the time goes back', `none before ${new Date(before.atMs).toISOString()}`);
+      throw this.errorAt(where, 'the time goes back', `none before ${new Date(before.atMs).toISOString()}`);
     this.#points.push(point);
     this.#meters += before === undefined ? 0 : metersBetween(before, point);
-    this.#keepWithin(where);
+    this.#checkLimits(where);
   }
 
-  #keepWithin(where: string): void {
+  #checkLimits(where: string): void {
     const [first, last] = [this.#points[0], this.#points.at(-1)];
-    if (this.#points.length > MOST_WAYPOINTS)
-      throw this.bad(where, 'the route has too many points', `at most ${MOST_WAYPOINTS.toLocaleString('en-US')}`);
-    if (this.#meters > MOST_METERS)
-      throw this.bad(where, 'the route is too long', `at most ${MOST_METERS / 1000} km up to here`);
-    if ((last?.atMs ?? 0) - (first?.atMs ?? 0) > MOST_DURATION)
-      throw this.bad(where, 'the ride lasts too long', `at most ${MOST_DURATION / Hours(1)} h from the first time`);
+    if (this.#points.length > MAX_WAYPOINTS)
+      throw this.errorAt(where, 'the route has too many points', `at most ${MAX_WAYPOINTS.toLocaleString('en-US')}`);
+    if (this.#meters > MAX_ROUTE_METERS)
+      throw this.errorAt(where, 'the route is too long', `at most ${MAX_ROUTE_METERS / 1000} km up to here`);
+    if ((last?.atMs ?? 0) - (first?.atMs ?? 0) > MAX_RIDE_MS)
+      throw this.errorAt(where, 'the ride lasts too long', `at most ${MAX_RIDE_MS / Hours(1)} h from the first time`);
   }
 
   /**
@@ -86,15 +90,16 @@ export class WaypointList {
     const points = this.#points;
     const [first, last] = [points[0], points.at(-1)];
     if (first === undefined || last === undefined || points.length < 2)
-      throw this.bad(where, `the route has ${points.length === 0 ? 'no points' : 'one point'}`, expected);
-    if (this.#meters === 0) throw this.bad(where, 'all points of the route are the same', 'a way with some length');
+      throw this.errorAt(where, `the route has ${points.length === 0 ? 'no points' : 'one point'}`, expected);
+    if (this.#meters === 0) throw this.errorAt(where, 'all points of the route are the same', 'a way with some length');
     const isTimed = first.atMs !== null;
-    if (isTimed && first.atMs === last.atMs) throw this.bad(where, 'all times are the same', 'a ride that takes time');
+    if (isTimed && first.atMs === last.atMs)
+      throw this.errorAt(where, 'all times are the same', 'a ride that takes time');
     return { name: this.#name, points, isTimed };
   }
 
   /** The error for something wrong in the file. */
-  bad(where: string, what: string, expected: string): LockgateError {
+  errorAt(where: string, what: string, expected: string): LockgateError {
     return new LockgateError('input-route', `${this.#name}${where}: ${what}: expected ${expected}`);
   }
 }

@@ -279,7 +279,7 @@ t.test('a simulated lock obeys over MQTT, and the judge finds no fault', async (
     world: new ScriptedWorld(beginning, [], { position: place, speedMetersPerSecond: 0, directionDegrees: 0 }),
     openLink: mqttLinks({ host: '127.0.0.1', port: gateway.mqttPort }, () => secret),
     flash: new MemoryFlash(),
-    chance: 1,
+    jitterSeed: 1,
     diary: (_mac, _atMs, entry) => {
       if (entry.type === 'did' && entry.effect.type !== 'publish') effects.push(entry.effect.type);
     },

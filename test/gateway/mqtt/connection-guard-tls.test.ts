@@ -204,7 +204,7 @@ t.test('a simulated lock over TLS', async (t) => {
     world: new ScriptedWorld(PARKED, [unlocked], { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 }),
     openLink: mqttLinks({ host: '127.0.0.1', port, tls }, () => claim.secret),
     flash: new MemoryFlash(),
-    chance: 1,
+    jitterSeed: 1,
     diary: (_mac, _atMs, entry) => {
       entries.push(entry);
       bell.ring();

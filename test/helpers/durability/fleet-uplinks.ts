@@ -29,22 +29,22 @@ const REASONS: readonly Reason[] = [
 
 /** A lock's uplinks over some boots, 20 to 30 of them, in the order in which it makes them. */
 export function fleetUplinks(random: Prng, startMs: number): Made[] {
-  const count = random.whole(20, 30);
+  const count = random.integer(20, 30);
   const isClockOff = random.chance(0.3);
   const made: Made[] = [];
-  let boot = random.whole(0, 1000);
+  let boot = random.integer(0, 1000);
   let sequence = 0;
   let offset = isClockOff ? someOffset(random) : 0;
   let power = DEFAULT_POWER;
   for (let index = 0; index < count; index++) {
     if (index > 0 && random.chance(0.1)) {
-      boot += random.whole(1, 3);
+      boot += random.integer(1, 3);
       sequence = 0;
       if (isClockOff) offset = someOffset(random);
     }
     if (random.chance(0.1)) power = somePower(random);
     sequence += 1;
-    const trueMs = startMs + Minutes(10) * index + random.whole(0, Minutes(10) - 1);
+    const trueMs = startMs + Minutes(10) * index + random.integer(0, Minutes(10) - 1);
     const body: Uplink['body'] = random.chance(0.08) ? someAck(random) : somePing(random);
     const uplink = { boot, sequence, timeMs: trueMs + offset, power, kept: 0, dropped: 0, body };
     made.push({ trueMs, uplink, bytes: Buffer.from(encodeUplink(uplink)) });
@@ -66,24 +66,24 @@ function somePower(random: Prng): PowerSettings {
 }
 
 function someAck(random: Prng): Uplink['body'] {
-  const minute = (): number => random.whole(0, 1439);
+  const minute = (): number => random.integer(0, 1439);
   const highWindow = random.chance(0.5)
-    ? { fromMinute: minute(), toMinute: minute(), utcOffsetMinutes: random.whole(-720, 720) }
+    ? { fromMinute: minute(), toMinute: minute(), utcOffsetMinutes: random.integer(-720, 720) }
     : null;
-  return { kind: 'ack', commandId: random.whole(1, 1000), result: 'ok', detail: '', highWindow };
+  return { kind: 'ack', commandId: random.integer(1, 1000), result: 'ok', detail: '', highWindow };
 }
 
 function somePing(random: Prng): Ping {
   const head = {
     lockState: random.pick(['locked', 'unlocked', 'unknown'] as const) as LockState,
-    batteryPercent: random.whole(5, 100),
+    batteryPercent: random.integer(5, 100),
   };
   if (random.chance(0.15)) return { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', ...head };
-  const reason: Reason = random.chance(0.1) ? `REASON_UNRECOGNIZED_${random.whole(40, 9999)}` : random.pick(REASONS);
+  const reason: Reason = random.chance(0.1) ? `REASON_UNRECOGNIZED_${random.integer(40, 9999)}` : random.pick(REASONS);
   const position = {
-    latitudeDegrees: random.whole(-90_0000000, 90_0000000) / 1e7,
-    longitudeDegrees: random.whole(-180_0000000, 180_0000000) / 1e7,
-    uncertaintyMeters: random.whole(1, 50),
+    latitudeDegrees: random.integer(-90_0000000, 90_0000000) / 1e7,
+    longitudeDegrees: random.integer(-180_0000000, 180_0000000) / 1e7,
+    uncertaintyMeters: random.integer(1, 50),
   };
   const rest = { ebikeVolts: null, tetherState: 'detached' } as const;
   if (random.chance(0.5))

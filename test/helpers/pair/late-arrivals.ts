@@ -52,9 +52,9 @@ export function withConflicts(random: Prng, uplinks: readonly Uplink[], share: n
     if (!random.chance(share)) return [uplink];
     const { body } = uplink;
     const other =
-      body.kind === 'ack' ? { ...body, detail: 'other' } : { ...body, batteryPercent: random.whole(0, 100) };
+      body.kind === 'ack' ? { ...body, detail: 'other' } : { ...body, batteryPercent: random.integer(0, 100) };
     const power = random.chance(0.5) ? { ...uplink.power, recovery: !uplink.power.recovery } : uplink.power;
-    const timeMs = uplink.timeMs + random.whole(0, 5000);
+    const timeMs = uplink.timeMs + random.integer(0, 5000);
     return [uplink, { ...uplink, timeMs, power, body: other }];
   });
 }

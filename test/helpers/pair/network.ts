@@ -177,7 +177,7 @@ export class PairNetwork {
         this.#gatewayNotices(line);
       }
       if (how === 'gateway-first') this.#end(line, 'dropped');
-      this.#lockNotices(line, this.#random.whole(0, KEEPALIVE_ENDS));
+      this.#lockNotices(line, this.#random.integer(0, KEEPALIVE_ENDS));
     }
     return true;
   }
@@ -240,7 +240,7 @@ export class PairNetwork {
 
   #delay(): number {
     const [least, most] = this.#latency;
-    return least === most ? least : this.#random.whole(least, most);
+    return least === most ? least : this.#random.integer(least, most);
   }
 
   #mute(line: Line): void {
@@ -260,7 +260,7 @@ export class PairNetwork {
     const nowMs = this.#clock.now();
     const idle = Math.max(0, Math.min(line.muteMs, nowMs) - line.heardMs - 1);
     const heardMs = line.heardMs + Math.floor(idle / KEEPALIVE) * KEEPALIVE;
-    const delay = isSoon ? this.#random.whole(0, Seconds(5)) : heardMs + KEEPALIVE_ENDS - nowMs;
+    const delay = isSoon ? this.#random.integer(0, Seconds(5)) : heardMs + KEEPALIVE_ENDS - nowMs;
     this.#clock.after(delay, () => this.#end(line, isSoon ? 'dropped' : 'keepalive'));
   }
 

@@ -144,13 +144,13 @@ export class RandomHistory {
   }
 
   async #turns(most: number): Promise<void> {
-    for (let turn = this.#random.whole(0, most); turn > 0; turn--)
+    for (let turn = this.#random.integer(0, most); turn > 0; turn--)
       await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
 
   /** A few commits: some things happen, at once or a little later, and are stored. */
   async step(): Promise<void> {
-    const count = this.#random.whole(1, 12);
+    const count = this.#random.integer(1, 12);
     this.#failsNext = this.#random.chance(0.08);
     for (let at = 0; at < count; at++) {
       await this.#happen(this.#random.pick(this.#locks));
@@ -205,19 +205,19 @@ export class RandomHistory {
   async #happen(lock: LivingLock): Promise<void> {
     const random = this.#random;
     if (!lock.isThere) {
-      if (random.chance(0.2)) await this.#add(lock.mac, random.whole(0, 1));
+      if (random.chance(0.2)) await this.#add(lock.mac, random.integer(0, 1));
       return;
     }
-    const turn = random.share();
+    const turn = random.fraction();
     if (turn < 0.78) this.#uplink(lock);
     else if (turn < 0.8) this.#repeat(lock);
-    else if (turn < 0.82) this.#take(lock.phone, this.#bytes(900, random.whole(1, 40), 'PHONE'));
+    else if (turn < 0.82) this.#take(lock.phone, this.#bytes(900, random.integer(1, 40), 'PHONE'));
     else if (turn < 0.87) this.#connection(lock);
     else if (turn < 0.885) this.#command(lock);
     else if (turn < 0.89) this.#take(lock.sender, Buffer.from([1]));
     else if (turn < 0.99)
       this.#clock.advance(
-        random.chance(0.7) ? random.whole(5, 5000) : random.pick([Seconds(40), Minutes(7), Hours(3), Hours(26)]),
+        random.chance(0.7) ? random.integer(5, 5000) : random.pick([Seconds(40), Minutes(7), Hours(3), Hours(26)]),
       );
     else await this.#account(lock);
   }

@@ -82,8 +82,8 @@ function newRun(seed: number, random: Prng, some: Partial<PairOptions>): PairRun
   const slow = random.chance(0.3) ? Seconds(4) : 300;
   return new PairRun({
     seed,
-    startMs: MIDNIGHT_MS + random.whole(0, Days(1)),
-    latency: [random.whole(0, 40), slow],
+    startMs: MIDNIGHT_MS + random.integer(0, Days(1)),
+    latency: [random.integer(0, 40), slow],
     lock: {
       lockState: random.pick(['locked', 'unlocked']),
       batteryPercent: random.chance(0.1) ? 8 : 60,
@@ -96,19 +96,19 @@ function newRun(seed: number, random: Prng, some: Partial<PairOptions>): PairRun
 
 /** From nothing at all to most of a day; two hours on the average. */
 function someGap(random: Prng): Milliseconds {
-  const kind = random.whole(0, 6);
-  if (kind === 0) return random.whole(0, 20);
-  if (kind === 1) return random.whole(0, Seconds(5));
-  if (kind === 2) return random.whole(0, Seconds(60));
-  if (kind === 3) return random.whole(0, Minutes(4));
-  if (kind === 4) return random.whole(0, Minutes(30));
-  if (kind === 5) return random.whole(0, Hours(4));
-  return random.whole(0, Hours(22));
+  const kind = random.integer(0, 6);
+  if (kind === 0) return random.integer(0, 20);
+  if (kind === 1) return random.integer(0, Seconds(5));
+  if (kind === 2) return random.integer(0, Seconds(60));
+  if (kind === 3) return random.integer(0, Minutes(4));
+  if (kind === 4) return random.integer(0, Minutes(30));
+  if (kind === 5) return random.integer(0, Hours(4));
+  return random.integer(0, Hours(22));
 }
 
 /** One thing happens. */
 function happen(run: PairRun, random: Prng, temper: Temper): void {
-  const kind = random.whole(0, 99);
+  const kind = random.integer(0, 99);
   if (kind < 22) run.give({ type: 'lock-state', lockState: random.pick(['locked', 'unlocked']) });
   else if (kind < 40) move(run, random, temper);
   else if (kind < 46) sky(run, random);
@@ -126,19 +126,19 @@ function move(run: PairRun, random: Prng, temper: Temper): void {
   if (!moving) return;
   const longest =
     temper.longMotions && random.chance(0.05) ? Hours(3) : random.pick([Seconds(8), Minutes(3), Minutes(25)]);
-  run.later(random.whole(1, longest), () => run.give({ type: 'motion', moving: false }));
+  run.later(random.integer(1, longest), () => run.give({ type: 'motion', moving: false }));
 }
 
 function sky(run: PairRun, random: Prng): void {
   run.give({ type: 'sky', open: false });
-  run.later(random.whole(1, Minutes(20)), () => run.give({ type: 'sky', open: true }));
+  run.later(random.integer(1, Minutes(20)), () => run.give({ type: 'sky', open: true }));
 }
 
 function battery(run: PairRun, random: Prng): void {
   const percent = random.pick([0, 8, 9, 9, 10, 11, 40, 90]);
   run.give({ type: 'battery', percent });
   if (percent < 10)
-    run.later(random.whole(1, Hours(random.pick([1, 30]))), () => run.give({ type: 'battery', percent: 70 }));
+    run.later(random.integer(1, Hours(random.pick([1, 30]))), () => run.give({ type: 'battery', percent: 70 }));
 }
 
 function someSense(random: Prng): StepInput {
@@ -149,18 +149,18 @@ function someSense(random: Prng): StepInput {
 
 /** A new command, one that has expired, or one that was sent before. */
 function command(run: PairRun, random: Prng): void {
-  const id = random.whole(1, COMMAND_IDS);
+  const id = random.integer(1, COMMAND_IDS);
   const command = random.pick(COMMANDS);
-  const good = random.chance(0.15) ? -random.whole(0, Hours(1)) : random.pick([Minutes(2), Hours(24)]);
+  const good = random.chance(0.15) ? -random.integer(0, Hours(1)) : random.pick([Minutes(2), Hours(24)]);
   const downlink = { id, command, expiresMs: run.nowMs + good };
   // Who switches airplane mode on switches it off by hand some time, or the lock is of no more interest.
   if (command.type === 'set-power' && command.airplane === true) {
     if (random.chance(0.7)) return;
-    run.later(random.whole(1, Hours(40)), () => run.give({ type: 'settings', change: { airplane: false } }));
+    run.later(random.integer(1, Hours(40)), () => run.give({ type: 'settings', change: { airplane: false } }));
   }
   run.order(downlink);
-  for (let again = random.whole(0, 9) - 7; again > 0; again--)
-    run.later(random.whole(0, random.pick([20, Seconds(10), Hours(2)])), () => run.send(downlink));
+  for (let again = random.integer(0, 9) - 7; again > 0; again--)
+    run.later(random.integer(0, random.pick([20, Seconds(10), Hours(2)])), () => run.send(downlink));
 }
 
 function hands(run: PairRun, random: Prng): void {
@@ -175,33 +175,33 @@ function hands(run: PairRun, random: Prng): void {
   ]);
   run.give({ type: 'settings', change });
   if (change.airplane === true)
-    run.later(random.whole(1, random.pick([Seconds(2), Minutes(5), Hours(30)])), () =>
+    run.later(random.integer(1, random.pick([Seconds(2), Minutes(5), Hours(30)])), () =>
       run.give({ type: 'settings', change: { airplane: false } }),
     );
 }
 
 function trouble(run: PairRun, random: Prng, temper: Temper): void {
-  const kind = random.whole(0, temper.troubles === 'some' ? 7 : 13);
+  const kind = random.integer(0, temper.troubles === 'some' ? 7 : 13);
   if (temper.troubles === 'many' && random.chance(0.02)) flood(run, random);
   if (kind < 4) {
     const longest = random.pick([Seconds(30), Minutes(20), Hours(5), Hours(5), Days(3)]);
     run.give({ type: 'coverage', covered: false });
-    run.later(random.whole(1, longest), () => run.give({ type: 'coverage', covered: true }));
+    run.later(random.integer(1, longest), () => run.give({ type: 'coverage', covered: true }));
   } else if (kind < 7) run.network.cut(random.pick(CUTS));
   else if (kind < 8) run.give({ type: random.pick(['modem-reset', 'boot']) });
   else if (kind < 9) run.give({ type: 'boot' });
   else if (kind < 10) {
     run.listen(false);
-    run.later(random.whole(1, random.pick([Seconds(30), Minutes(30), Hours(9)])), () => run.listen(true));
+    run.later(random.integer(1, random.pick([Seconds(30), Minutes(30), Hours(9)])), () => run.listen(true));
   } else
-    for (let more = random.whole(1, 6); more > 0; more--)
-      run.later(random.whole(0, Minutes(5)), () => run.network.cut(random.pick(CUTS)));
+    for (let more = random.integer(1, 6); more > 0; more--)
+      run.later(random.integer(0, Minutes(5)), () => run.network.cut(random.pick(CUTS)));
 }
 
 /** More happens out of reach than the lock can keep, over a boot maybe. */
 function flood(run: PairRun, random: Prng): void {
   run.give({ type: 'coverage', covered: false });
-  const changes = random.whole(260, 700);
+  const changes = random.integer(260, 700);
   for (let change = 0; change < changes; change++) {
     const lockState = change % 2 === 0 ? 'locked' : 'unlocked';
     run.later(change * Seconds(3), () => run.give({ type: 'lock-state', lockState }));

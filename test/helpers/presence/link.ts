@@ -89,7 +89,7 @@ export class PresenceLink implements Link {
   disconnect(): void {
     if (this.#session?.isLockUp !== true) return;
     this.#end('closed');
-    this.#events.ended(null);
+    this.#events.disconnected(null);
   }
 
   /** The lock hears and says nothing more; the gateway notices that later, unless the lock is back before. */
@@ -163,7 +163,7 @@ export class PresenceLink implements Link {
   #lose(end: () => void): void {
     const wasUp = this.#session?.isLockUp === true;
     end();
-    if (wasUp) this.#events.ended({ message: 'the connection broke' });
+    if (wasUp) this.#events.disconnected({ message: 'the connection broke' });
   }
 
   #deliver(downlink: Downlink): void {

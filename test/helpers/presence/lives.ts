@@ -120,7 +120,7 @@ function outage(add: Add, random: Prng, atMs: number): void {
 }
 
 function ride(add: Add, random: Prng, atMs: number): void {
-  const endsMs = atMs + Minutes(random.whole(2, 6));
+  const endsMs = atMs + Minutes(random.integer(2, 6));
   add(atMs, { type: 'lock-state', lockState: 'unlocked' });
   add(atMs + Seconds(5), { type: 'motion', moving: true });
   add(endsMs, { type: 'motion', moving: false });

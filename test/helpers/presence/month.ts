@@ -63,7 +63,7 @@ export class PresenceMonth {
     this.startMs = startMs;
     this.clock = new VirtualClock(startMs);
     const chance = this.#random.fork('network');
-    this.#board = { clock: this.clock, ingest: undefined, share: () => chance.share(), lostAcks: 0.03 };
+    this.#board = { clock: this.clock, ingest: undefined, share: () => chance.fraction(), lostAcks: 0.03 };
   }
 
   /** A month with its locks, which have no power yet, and its gateway, which listens. */
@@ -172,7 +172,7 @@ export class PresenceMonth {
         return link;
       },
       flash,
-      chance: this.#random.uint32(),
+      jitterSeed: this.#random.uint32(),
     });
     const link = links[0] as PresenceLink;
     link.gatewayListens();

@@ -27,7 +27,7 @@ const COMMANDS: readonly Command[] = [
 
 function someInput(random: Prng, bench: LockBench): StepInput {
   const flip = random.chance(0.5);
-  const kind = random.whole(0, 30);
+  const kind = random.integer(0, 30);
   if (kind < 7) return { type: 'motion', moving: flip };
   if (kind < 14) return { type: 'lock-state', lockState: flip ? 'locked' : 'unlocked' };
   if (kind < 17) return { type: 'coverage', covered: random.chance(0.7) };
@@ -37,14 +37,14 @@ function someInput(random: Prng, bench: LockBench): StepInput {
   if (kind === 23) return { type: 'boot' };
   if (kind === 24) return { type: 'modem-reset' };
   if (kind === 25) return { type: 'disconnected' };
-  const downlink = { id: random.whole(1, 60), expiresMs: bench.nowMs + Minutes(1), command: random.pick(COMMANDS) };
+  const downlink = { id: random.integer(1, 60), expiresMs: bench.nowMs + Minutes(1), command: random.pick(COMMANDS) };
   return { type: 'command', downlink };
 }
 
 function walk(seed: number): { bench: LockBench; options: BenchOptions } {
   const random = new Prng(seed);
   const options: BenchOptions = {
-    startMs: MIDNIGHT_MS + random.whole(0, Days(1)),
+    startMs: MIDNIGHT_MS + random.integer(0, Days(1)),
     lockState: random.pick(['locked', 'unlocked']),
     batteryPercent: random.pick([8, 50]),
     chance: random.uint32(),

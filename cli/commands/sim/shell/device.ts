@@ -91,7 +91,7 @@ function lockOf(
     clock,
     world,
     openLink,
-    chance: prng.fork('lock').uint32(),
+    jitterSeed: prng.fork('lock').uint32(),
     diary: (_mac, atMs, entry) => onEntry(atMs, entry),
     ...(bootsBefore !== undefined && { bootsBefore }),
   });

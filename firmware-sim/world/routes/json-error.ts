@@ -4,14 +4,14 @@
  */
 
 /** The line, from 1, of the first error, and what was expected there. */
-export interface JsonFault {
+export interface JsonError {
   readonly line: number;
   readonly expected: string;
 }
 
-type Awaited = 'value' | 'value or ]' | 'name or }' | 'name' | ':' | 'more' | 'end';
+type Expected = 'value' | 'value or ]' | 'name or }' | 'name' | ':' | 'more' | 'end';
 
-const EXPECTED: Readonly<Record<Awaited, string>> = {
+const EXPECTED: Readonly<Record<Expected, string>> = {
   value: 'a value',
   'value or ]': 'a value or ]',
   'name or }': 'a name in double quotes or }',
@@ -26,38 +26,38 @@ const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(
 const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
 
 /** Finds the first error. For a text that has none it returns the last line. */
-export function jsonFault(text: string): JsonFault {
+export function findJsonError(text: string): JsonError {
   const open: ('{' | '[')[] = [];
-  let awaited: Awaited = 'value';
-  const after = (): Awaited => (open.length === 0 ? 'end' : 'more');
+  let expected: Expected = 'value';
+  const after = (): Expected => (open.length === 0 ? 'end' : 'more');
   let at = skipBlanks(text, 0);
   for (; at < text.length; at = skipBlanks(text, at)) {
     const letter = text[at];
-    const takesValue: boolean = awaited === 'value' || awaited === 'value or ]';
+    const takesValue: boolean = expected === 'value' || expected === 'value or ]';
     let end = at + 1;
     if (takesValue && (letter === '{' || letter === '[')) {
       open.push(letter);
-      awaited = letter === '{' ? 'name or }' : 'value or ]';
-    } else if (letter === ']' && open.at(-1) === '[' && (awaited === 'value or ]' || awaited === 'more')) {
+      expected = letter === '{' ? 'name or }' : 'value or ]';
+    } else if (letter === ']' && open.at(-1) === '[' && (expected === 'value or ]' || expected === 'more')) {
       open.pop();
-      awaited = after();
-    } else if (letter === '}' && open.at(-1) === '{' && (awaited === 'name or }' || awaited === 'more')) {
+      expected = after();
+    } else if (letter === '}' && open.at(-1) === '{' && (expected === 'name or }' || expected === 'more')) {
       open.pop();
-      awaited = after();
-    } else if (letter === ',' && awaited === 'more') awaited = open.at(-1) === '{' ? 'name' : 'value';
-    else if (letter === ':' && awaited === ':') awaited = 'value';
-    else if (letter === '"' && (takesValue || awaited === 'name' || awaited === 'name or }')) {
+      expected = after();
+    } else if (letter === ',' && expected === 'more') expected = open.at(-1) === '{' ? 'name' : 'value';
+    else if (letter === ':' && expected === ':') expected = 'value';
+    else if (letter === '"' && (takesValue || expected === 'name' || expected === 'name or }')) {
       end = stringEnd(text, at);
       if (text[end - 1] !== '"' || end === at + 1)
         return { line: lineOf(text, end - 1), expected: 'a string that ends' };
-      awaited = takesValue ? after() : ':';
+      expected = takesValue ? after() : ':';
     } else if (takesValue && matchEnd(SCALAR, text, at) > at) {
       end = matchEnd(SCALAR, text, at);
-      awaited = after();
+      expected = after();
     } else break;
     at = end;
   }
-  return { line: lineOf(text, at), expected: EXPECTED[awaited] };
+  return { line: lineOf(text, at), expected: EXPECTED[expected] };
 }
 
 function skipBlanks(text: string, from: number): number {
